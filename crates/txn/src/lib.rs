@@ -1,0 +1,2 @@
+//! Transaction protocols and timestamp schemes.
+pub mod procedure;

@@ -1,0 +1,63 @@
+//! Why a transaction did not commit.
+
+use std::fmt;
+
+/// An expected end of a transaction's attempt, counted by reason. Not an error: all but [`Abort::User`]
+/// are retried with the same inputs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Abort {
+    /// A record, a gap or a cell it wants is held by another transaction, or was overwritten before it
+    /// could be locked.
+    WriteConflict,
+    /// Something it read is no longer the newest version, or a range it scanned has changed.
+    Validation,
+    /// An older transaction took its lock away (wound-wait).
+    Wounded,
+    /// A participant voted REFUSE.
+    Refused,
+    /// A participant's term has ended.
+    StaleTerm,
+    /// The channel to a participant was reset before the first RECORD was sent.
+    Unknown,
+    /// The transaction's own logic said no (a missing item, too little money). Never retried.
+    User,
+}
+
+impl Abort {
+    /// Every reason, in the order of the counters that report them.
+    pub const ALL: [Abort; 7] = [
+        Abort::WriteConflict,
+        Abort::Validation,
+        Abort::Wounded,
+        Abort::Refused,
+        Abort::StaleTerm,
+        Abort::Unknown,
+        Abort::User,
+    ];
+
+    /// Position in [`Abort::ALL`].
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The reason's name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Abort::WriteConflict => "write_conflict",
+            Abort::Validation => "validation",
+            Abort::Wounded => "wounded",
+            Abort::Refused => "refused",
+            Abort::StaleTerm => "stale_term",
+            Abort::Unknown => "unknown",
+            Abort::User => "user",
+        }
+    }
+}
+
+impl fmt::Display for Abort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::error::Error for Abort {}

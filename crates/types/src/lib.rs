@@ -1,0 +1,17 @@
+//! The vocabulary that every other crate shares: timestamps, keys, identifiers, placement, aborts.
+//!
+//! A leaf: it depends on nothing and does nothing. What a value means is decided further up.
+
+mod abort;
+mod ids;
+mod key;
+mod placement;
+mod table;
+mod timestamp;
+
+pub use abort::Abort;
+pub use ids::{ShardId, TableId, TxnId};
+pub use key::{Key, KeyBuilder};
+pub use placement::{Partitioning, Placement, SLOTS, Slot};
+pub use table::{ColumnGroup, IndexKind, TableSpec};
+pub use timestamp::Timestamp;
