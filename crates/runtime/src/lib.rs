@@ -1,1 +1,15 @@
-//! (under construction)
+//! Where transactions run: one explicit environment that holds everything nondeterministic.
+//!
+//! A *node* of this crate is what one shard owns, a protocol's participant with its store: it answers
+//! requests synchronously ([`Node`]). Coordinators are futures that reach the node of their own shard by a
+//! function call and all others by message, and take time and chance from the same place ([`Env`]).
+//! [`real`] runs shards as pinned threads.
+
+mod env;
+pub mod real;
+mod slab;
+mod watermark;
+
+pub use env::{Env, Handled, Node, Ticket, Unknown};
+pub use slab::Slab;
+pub use watermark::{LowWater, Watermark};

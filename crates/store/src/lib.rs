@@ -1,13 +1,23 @@
 //! Multi-version records owned by one shard: tables, indexes, versions, locks, garbage collection.
 
+mod chunks;
 mod hash;
+mod lock;
 mod mark;
 mod ordered;
+mod record;
+mod store;
+mod table;
 mod tails;
+mod values;
 
 pub use hash::HashIndex;
+pub use lock::{Holder, Lock, LockId, Waiter};
 pub use mark::Mark;
 pub use ordered::{LeafId, OrderedIndex};
+pub use record::{Record, VALUE_MAX};
+pub use store::{At, Rows, SnapshotTooOld, Store, Visited};
+pub use table::{Cover, Place, RangeLock, TableMemory};
 pub use tails::Tails;
 
 /// A row's number in its table on its shard; reused after the row was unlinked.

@@ -1,2 +1,22 @@
 //! Transaction protocols and timestamp schemes.
+//!
+//! A *protocol* ([`protocol::Protocol`]: [`protocols::Occ`], [`protocols::TwoPl`]) decides which transactions
+//! may commit; a *timestamp scheme* ([`timestamp::Scheme`]: [`timestamps`]) writes the order down, so that
+//! read-only transactions can read a consistent snapshot. They combine as type parameters, `Occ<Dst>`.
+//! Workloads are written once, as [`procedure::Procedure`]s. [`protocol::execute`] runs one.
+
+pub mod base;
+pub mod fetched;
+pub mod interactive;
+mod local;
 pub mod procedure;
+pub mod protocol;
+pub mod protocols;
+mod read_only;
+mod reads;
+mod remote;
+#[cfg(test)]
+mod testing;
+pub mod timestamp;
+pub mod timestamps;
+pub mod work;

@@ -104,6 +104,14 @@ impl Placement {
         Placement { shards: (0..SLOTS).map(|slot| ShardId((slot % shards) as u16)).collect() }
     }
 
+    /// The shards that own anything, in order.
+    pub fn shards(&self) -> Vec<ShardId> {
+        let mut shards = self.shards.clone();
+        shards.sort_unstable();
+        shards.dedup();
+        shards
+    }
+
     /// The shard that owns `slot`.
     #[inline]
     pub fn shard(&self, slot: Slot) -> ShardId {

@@ -6,10 +6,15 @@
 
 pub mod random;
 pub mod smallbank;
+#[cfg(test)]
+mod testing;
 pub mod tpcc;
 
 use plimsoll_txn::procedure::Procedure;
 use plimsoll_types::{Key, ShardId, Slot, TableId, TableSpec};
+
+/// Takes the rows of a load: table, key, one value per column group.
+pub type Sink<'a> = &'a mut dyn FnMut(TableId, Key, &[&[u8]]);
 
 /// A benchmark's data, transactions and invariants.
 pub trait Workload: Clone + Send + Sync + 'static {
@@ -39,12 +44,13 @@ pub trait Workload: Clone + Send + Sync + 'static {
 
     /// Produces the rows of a unit: `sink(table, key, one value per column group)`. Ordered tables may
     /// come in any order, ascending is fastest.
-    fn load(&self, unit: usize, sink: &mut dyn FnMut(TableId, Key, &[&[u8]]));
+    fn load(&self, unit: usize, sink: Sink<'_>);
 
     /// About how many bytes of memory the loaded data takes, with indexes.
     fn bytes_estimate(&self) -> u64;
 
-    /// A client bound to a shard. `client` is unique over all shards and the same for the same seed.
+    /// A client bound to a shard. `client` is unique over all shards, the same for the same seed, and never
+    /// used twice on one database: keys that a client inserts may contain it.
     /// `owner` tells which shard owns a slot, so that a client can choose a home on its own shard.
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Self::Client;
 

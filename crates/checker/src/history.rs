@@ -1,0 +1,106 @@
+//! What is recorded about a run, and by whom.
+//!
+//! Two witnesses report independently. Each *coordinator* reports the transactions that it answered as
+//! committed: what they read, in which version, and when. Each *shard* reports the versions that it
+//! installed, in the order in which it did so. Neither knows what the other says, and the checker holds
+//! one against the other.
+//!
+//! A record's versions are the initial one, present or absent, followed by its installs in the order of
+//! its shard. A version is identified within its record by its stamp. Nothing is said about which rows the
+//! initial load contains: a row read at [`Timestamp::ZERO`] was loaded, and of a row that nobody read in
+//! its initial version nothing is known.
+//!
+//! What belongs into a history and what does not:
+//!
+//! * Aborted attempts are left out, with all they read.
+//! * A read answered from the transaction's own buffered writes is left out, in scans as well: it depends
+//!   on nothing.
+//! * A record installed several times by one transaction is installed once, in its last state.
+//! * Recording begins with the initial load and misses nothing, so that every version read is known.
+
+use plimsoll_types::{ColumnGroup, Key, Timestamp, TxnId};
+
+/// Everything recorded about one run.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// The committed transactions, in any order.
+    pub transactions: Vec<Transaction>,
+    /// One list per shard: what it installed, in the order in which it installed. A record belongs to one
+    /// shard, so that its order of versions is exact.
+    pub installs: Vec<Vec<Install>>,
+}
+
+/// One committed transaction, recorded by its coordinator.
+#[derive(Clone, Debug)]
+pub struct Transaction {
+    /// The attempt that committed.
+    pub id: TxnId,
+    /// What it does, e.g. `"payment"`; only for people.
+    pub label: &'static str,
+    /// Whether it ran as a read-only transaction. An RO sees the versions up to and including its
+    /// timestamp, an RW depends only on those below its own.
+    pub read_only: bool,
+    /// The commit timestamp of an RW, the snapshot of an RO; `None` under schemes without a scalar order.
+    pub timestamp: Option<Timestamp>,
+    /// Whom it was run for. Transactions of one session follow one another.
+    pub session: u32,
+    /// When it was invoked, in nanoseconds of a clock that all transactions share.
+    pub begin: u64,
+    /// When it was answered, on the same clock; not before `begin`.
+    pub end: u64,
+    /// How many records it installed on all shards together, if its coordinator counted them.
+    pub writes: Option<u32>,
+    /// Its point reads. The same record may occur more than once.
+    pub reads: Vec<Read>,
+    /// Its range scans.
+    pub scans: Vec<ScanRead>,
+}
+
+/// A point read: one record, one version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Table and column group of the record.
+    pub column: ColumnGroup,
+    /// Key of the record.
+    pub key: Key,
+    /// What was found.
+    pub version: Version,
+}
+
+/// Which version was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Version {
+    /// No row: it never existed, or the version read is a tombstone. Which of the two is not known.
+    Absent,
+    /// The live row with this stamp; [`Timestamp::ZERO`] is the initial load's.
+    At(Timestamp),
+}
+
+/// A range scan: every row of the range that is not in `rows` was seen as absent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanRead {
+    /// Table and column group scanned.
+    pub column: ColumnGroup,
+    /// The first key of the range.
+    pub low: Key,
+    /// The first key beyond the range, `None` if it has no end. A scan that stopped early, because it had
+    /// as many rows as it wanted, covers only the keys up to where it stopped.
+    pub high: Option<Key>,
+    /// The live rows seen, each with its stamp, in any order.
+    pub rows: Vec<(Key, Timestamp)>,
+}
+
+/// A version installed, recorded by the record's shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Install {
+    /// The transaction that wrote it.
+    pub txn: TxnId,
+    /// Table and column group of the record.
+    pub column: ColumnGroup,
+    /// Key of the record.
+    pub key: Key,
+    /// The version's name within the record. Under a scalar scheme, its writer's commit timestamp.
+    pub stamp: Timestamp,
+    /// Whether the version is a tombstone.
+    pub delete: bool,
+}

@@ -1,0 +1,138 @@
+//! Does the order agree with what clients could observe?
+//!
+//! Serializability alone allows a reader to be arbitrarily stale. Two stronger promises concern the clock:
+//!
+//! * **Real time**: whoever begins after an RW was answered sees what it did. With scalar timestamps an RW
+//!   gets a larger timestamp than every RW answered before it began, an RO at least an equal one. Under DST
+//!   in one process this holds exactly, because an answer leaves only when the clock has passed the
+//!   timestamp. Between processes whose clocks differ by ε it does not hold, and is not to be checked.
+//! * **Sessions**: the same within one session, for ROs as well: an RW gets a larger timestamp than
+//!   everything its session was answered before, an RO at least an equal one. That is to read one's own
+//!   writes, and not to read what is older than what one has read.
+//!
+//! Example: T1 commits at @5 and is answered at 40 ns; at 50 ns an RO begins with snapshot @3. It is a
+//! consistent snapshot, and one without T1: a real-time violation.
+//!
+//! Both are found in one pass over the answers in their order, with a running maximum. Without scalar
+//! timestamps there is nothing to compare; `graph.rs` adds the order of time to the graph instead.
+
+use plimsoll_types::Timestamp;
+
+use crate::index::Index;
+use crate::report::Report;
+use crate::words::Words;
+
+/// Transactions in the order of their answers.
+pub(crate) struct Answers {
+    order: Vec<u32>,
+    /// `ends[i]`, `begins[i]`: of `order[i]`, in nanoseconds.
+    ends: Vec<u64>,
+    begins: Vec<u64>,
+    /// Whether an answer and a beginning in the same nanosecond are in that order.
+    same_moment: bool,
+}
+
+impl Answers {
+    /// All recorded transactions. A transaction that begins in the very nanosecond of an answer overlaps
+    /// it: two readings of a clock on two threads say no more.
+    pub fn of_all(index: &Index) -> Answers {
+        let all = (0..index.history.transactions.len() as u32).collect();
+        Answers::new(index, all, false)
+    }
+
+    /// The transactions of each session, sessions in ascending order. A transaction may begin in the very
+    /// nanosecond of the answer before it, as simulated ones do; then the order of recording counts.
+    pub fn by_session(index: &Index) -> Vec<Answers> {
+        let session = |txn: u32| index.history.transactions[txn as usize].session;
+        let mut all: Vec<u32> = (0..index.history.transactions.len() as u32).collect();
+        all.sort_by_key(|&txn| session(txn));
+        let sessions = all.chunk_by(|&a, &b| session(a) == session(b));
+        sessions.map(|txns| Answers::new(index, txns.to_vec(), true)).collect()
+    }
+
+    fn new(index: &Index, mut order: Vec<u32>, same_moment: bool) -> Answers {
+        let of = |txn: u32| &index.history.transactions[txn as usize];
+        order.sort_unstable_by_key(|&txn| (of(txn).end, txn));
+        let ends = order.iter().map(|&txn| of(txn).end).collect();
+        let begins = order.iter().map(|&txn| of(txn).begin).collect();
+        Answers { order, ends, begins, same_moment }
+    }
+
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// The place of the last answer before the beginning of the transaction at a place.
+    pub fn before(&self, at: usize) -> Option<usize> {
+        let begin = self.begins[at];
+        let before = match self.same_moment {
+            true => self.ends.partition_point(|&end| end <= begin).min(at),
+            false => self.ends.partition_point(|&end| end < begin).min(at),
+        };
+        before.checked_sub(1)
+    }
+
+    /// Calls `found` with (earlier, later) for each transaction whose timestamp does not follow on those
+    /// answered before it, among the ones that `counts`.
+    fn compare(&self, index: &Index, counts: impl Fn(u32) -> bool, mut found: impl FnMut(u32, u32)) {
+        let of = |txn: u32| &index.history.transactions[txn as usize];
+        let timestamp = |txn: u32| of(txn).timestamp.unwrap_or(Timestamp::ZERO);
+        // The largest timestamp up to each place.
+        let mut largest: Vec<Option<u32>> = Vec::with_capacity(self.order.len());
+        let mut so_far: Option<u32> = None;
+        for &txn in &self.order {
+            if counts(txn) && so_far.is_none_or(|so_far| timestamp(so_far) < timestamp(txn)) {
+                so_far = Some(txn);
+            }
+            largest.push(so_far);
+        }
+        for (at, &txn) in self.order.iter().enumerate() {
+            let earlier = self.before(at).and_then(|before| largest[before]);
+            if let (Some(earlier), Some(own)) = (earlier, of(txn).timestamp) {
+                let follows = match of(txn).read_only {
+                    true => timestamp(earlier) <= own,
+                    false => timestamp(earlier) < own,
+                };
+                if !follows {
+                    found(earlier, txn);
+                }
+            }
+        }
+    }
+}
+
+/// Whatever begins after an RW was answered is ordered after it.
+pub(crate) fn check_realtime(index: &Index, words: &Words, report: &mut Report) {
+    let read_write = |txn: u32| !index.history.transactions[txn as usize].read_only;
+    Answers::of_all(index).compare(index, read_write, |earlier, later| {
+        report.add("real-time order violated", || tell(index, words, earlier, later, ""));
+    });
+}
+
+/// The transactions of a session are ordered as it ran them.
+pub(crate) fn check_sessions(index: &Index, words: &Words, report: &mut Report) {
+    for answers in Answers::by_session(index) {
+        answers.compare(
+            index,
+            |_| true,
+            |earlier, later| {
+                report.add("session order violated", || {
+                    tell(index, words, earlier, later, " in the same session")
+                });
+            },
+        );
+    }
+}
+
+fn tell(index: &Index, words: &Words, earlier: u32, later: u32, place: &str) -> String {
+    words.begin();
+    let end = index.history.transactions[earlier as usize].end;
+    let txn = &index.history.transactions[later as usize];
+    let demand = if txn.read_only { "is smaller than" } else { "does not exceed" };
+    let begin = txn.begin;
+    let (before, after, again) = (words.txn(earlier), words.txn(later), words.txn(earlier));
+    format!(
+        "{before} was answered at {end} ns, and {after} began{place} at {begin} ns, but its timestamp \
+         {demand} that of {again}"
+    )
+}

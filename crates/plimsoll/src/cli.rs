@@ -1,0 +1,334 @@
+//! The command line: what can be asked for, and every reason to say no.
+//!
+//! Two steps. The parser (clap's derive) knows flags, their types and which exclude each other. Then
+//! [`BenchArgs::validate`] turns the flags into a [`BenchPlan`](plan::BenchPlan) in which nothing is optional and nothing
+//! contradicts, or into a [`Refusal`](plan::Refusal): *one* sentence that says what is wrong and what to do instead. All
+//! that can be known before the run is judged there, the report's path included, so that a run of minutes
+//! does not end in a message that was due at its start.
+//!
+//! Flags that would have no effect are refused too: `--lock-policy` without `two_pl`, `--accounts` with
+//! TPC-C. Whoever sets one believes that it matters.
+//!
+//! Which protocols go with which schemes is one list, [`LEGAL_PAIRS`]. Both ways of refusing, the
+//! parser's and ours, end with exit status 2.
+//!
+//! Left out: configuration files and environment variables. A benchmark's command line is its record.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub mod plan;
+#[cfg(test)]
+mod tests;
+
+use plan::{LEGAL_PAIRS, Pair};
+
+/// A distributed in-memory transactional database.
+///
+/// Serializable read-write transactions, and read-only transactions that never abort and never ask an
+/// oracle: decentralized scalar timestamps (DST).
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll", version = version(), after_help = top_examples(), subcommand_required = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Load a workload into an in-process database, run it, check the data, report.
+    ///
+    /// Loads real data into one shard per core, runs the full mix of transactions under the chosen
+    /// concurrency-control protocol and timestamp scheme, checks the workload's own consistency conditions
+    /// during the run and after it, and prints throughput, aborts and latencies.
+    ///
+    /// Exit status: 0 done and every check holds; 1 a check failed; 2 bad usage.
+    Bench(Box<BenchArgs>),
+}
+
+/// The flags of `plimsoll bench`.
+#[derive(Args, Clone, Debug, Default)]
+#[command(
+    override_usage = "plimsoll bench <WORKLOAD> [OPTIONS]",
+    after_help = bench_examples(),
+    allow_negative_numbers = true
+)]
+pub struct BenchArgs {
+    /// What to run.
+    #[arg(value_enum)]
+    pub workload: Option<WorkloadName>,
+
+    /// Concurrency-control protocol [default: occ].
+    #[arg(long, value_enum, help_heading = "Protocol")]
+    pub protocol: Option<Protocol>,
+    /// Timestamp scheme: what orders the transactions [default: dst].
+    #[arg(long, value_enum, help_heading = "Protocol")]
+    pub scheme: Option<Scheme>,
+    /// Run several pairs of protocol and scheme interleaved; the first is the reference.
+    ///
+    /// Every repetition (`--runs`) runs each pair once, one after the other, so that a machine which
+    /// slows down hurts them all; the result is the median of the ratios within a repetition.
+    #[arg(long, value_name = "PAIR,PAIR,...", help_heading = "Protocol", conflicts_with_all = ["protocol", "scheme"])]
+    pub compare: Option<String>,
+    /// What `two_pl` does when a lock is taken [default: wait_die].
+    #[arg(long, value_enum, value_name = "POLICY", help_heading = "Protocol")]
+    pub lock_policy: Option<LockPolicy>,
+    /// Read-only transactions read the past: that long ago (`dst`) [default: 0s].
+    ///
+    /// A snapshot in the past is as consistent as one of now, and waits for fewer writers.
+    #[arg(long, value_parser = duration, value_name = "DURATION", help_heading = "Protocol")]
+    pub staleness: Option<Duration>,
+    /// One oracle message for all transactions of a shard that are ready (`gts`, `vts`) [default: on].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true, help_heading = "Protocol")]
+    pub oracle_batch: Option<Switch>,
+    /// One vector slot per machine instead of one per shard (`vts`) [default: on].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true, help_heading = "Protocol")]
+    pub oracle_compress: Option<Switch>,
+    /// Fetch snapshots ahead of their use; they are staler (`gts`, `vts`) [default: off].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true, help_heading = "Protocol")]
+    pub oracle_prefetch: Option<Switch>,
+    /// Keep only the newest version of a record (`rc`), instead of the chains that DST keeps.
+    #[arg(long, help_heading = "Protocol")]
+    pub rc_single_version: bool,
+
+    /// Shards: one thread and one part of the data each [default: one per core].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub shards: Option<u64>,
+    /// Allow more shards than cores.
+    #[arg(long, help_heading = "Scale")]
+    pub oversubscribe: bool,
+    /// Transactions in flight per shard [default: 8].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub concurrency: Option<u64>,
+    /// Warehouses in all (tpcc).
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale", conflicts_with = "warehouses_per_shard")]
+    pub warehouses: Option<u64>,
+    /// Warehouses per shard (tpcc); fewer mean more contention [default: 1].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub warehouses_per_shard: Option<u64>,
+    /// Items, and stock records per warehouse (tpcc) [default: 100000].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub items: Option<u64>,
+    /// Customers per district (tpcc) [default: 3000].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub customers: Option<u64>,
+    /// Accounts per shard (smallbank) [default: 100000].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub accounts: Option<u64>,
+
+    /// Share of distributed work, percent [default: 1].
+    ///
+    /// SmallBank: payments whose second account is on another shard. TPC-C: order lines supplied by
+    /// another warehouse.
+    #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
+    pub distributed: Option<f64>,
+    /// Payments by customers of another warehouse, percent (tpcc) [default: 15].
+    #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
+    pub remote_payments: Option<f64>,
+    /// Districts that one stock-level transaction reads, 1 to 20 (tpcc) [default: 1].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Mix")]
+    pub districts: Option<u64>,
+    /// Store often written columns apart from the others (tpcc) [default: on].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true, help_heading = "Mix")]
+    pub split_columns: Option<Switch>,
+
+    /// Run that long before measuring [default: 2s].
+    #[arg(long, value_parser = duration, value_name = "DURATION", help_heading = "Run")]
+    pub warmup: Option<Duration>,
+    /// Measure that long: `500ms`, `10s`, `5m` [default: 10s].
+    #[arg(long, value_parser = duration, value_name = "DURATION", help_heading = "Run")]
+    pub duration: Option<Duration>,
+    /// Repetitions, each with freshly loaded data [default: 1; with --compare 3].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Run")]
+    pub runs: Option<u64>,
+    /// Where the random inputs start: the same seed draws the same transactions [default: 1].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Run")]
+    pub seed: Option<u64>,
+    /// Record the history of every transaction and check that it is serializable.
+    #[arg(long, help_heading = "Run")]
+    pub check: bool,
+    /// Audit the invariants in a snapshot that often per second while writers run; 0 is off [default: 2].
+    #[arg(long, value_parser = number, value_name = "PER_SECOND", help_heading = "Run")]
+    pub check_online: Option<u64>,
+
+    /// Write all figures as JSON, to standard output if no file is given (then nothing else goes there).
+    #[arg(long, value_name = "FILE", num_args = 0..=1, help_heading = "Output")]
+    pub json: Option<Option<PathBuf>>,
+    /// Write one self-contained HTML page with charts.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+    /// No progress, only the result.
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+/// The workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WorkloadName {
+    /// Order processing: nine tables, five transactions, 8% read-only (TPC-C).
+    Tpcc,
+    /// A bank: six tiny transactions on two accounts at most, hot spots.
+    #[value(name = "smallbank")]
+    SmallBank,
+}
+
+/// The concurrency-control protocols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum Protocol {
+    /// Optimistic: read freely, lock what is written at commit, validate what was read.
+    Occ,
+    /// Two-phase locking: lock everything before touching it.
+    TwoPl,
+}
+
+/// The timestamp schemes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum Scheme {
+    /// Decentralized scalar timestamps: snapshots without an oracle; readers never abort.
+    Dst,
+    /// A global counter: an oracle numbers every commit; readers see its stable prefix.
+    Gts,
+    /// A vector of counters, kept by an oracle; readers see its stable part.
+    Vts,
+    /// Read committed, NOT serializable: the yardstick, readers for whom nothing is done.
+    Rc,
+    /// No timestamps: readers are validated or locked like all other transactions.
+    None,
+}
+
+/// What a transaction does when it meets a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum LockPolicy {
+    /// Older transactions wait for younger ones; younger ones abort.
+    WaitDie,
+    /// Older transactions take the lock away from younger ones; younger ones wait.
+    WoundWait,
+    /// Nobody waits.
+    NoWait,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// On.
+    On,
+    /// Off.
+    Off,
+}
+
+/// `Display` as on the command line.
+macro_rules! display_as_value {
+    ($($name:ty),*) => { $(
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&display(self))
+            }
+        }
+    )* };
+}
+display_as_value!(WorkloadName, Protocol, Scheme, LockPolicy);
+
+/// Reads `500ms`, `1.5s`, `10s`, `5m`, `2h`; `0` needs no unit.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let form = || format!("`{text}` is not a duration: write a number and a unit, such as 500ms, 10s or 5m");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let seconds_per_unit = match &text[digits.len()..] {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "" if digits == "0" => 1.0,
+        _ => return Err(form()),
+    };
+    if digits.is_empty() || !digits.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        return Err(form());
+    }
+    let seconds = digits.parse::<f64>().map_err(|_| form())? * seconds_per_unit;
+    if seconds > 7.0 * 86_400.0 {
+        return Err(format!("`{text}` is longer than a week: give a shorter time"));
+    }
+    Ok(Duration::from_nanos((seconds * 1e9).round() as u64))
+}
+
+/// Reads a whole number; underscores may separate its digits.
+fn number(text: &str) -> Result<u64, String> {
+    let plain = text.replace('_', "");
+    if plain.is_empty() || !plain.chars().all(|c| c.is_ascii_digit()) {
+        return Err(format!("`{text}` is not a whole number of 0 or more"));
+    }
+    plain.parse().map_err(|_| format!("`{text}` is too large"))
+}
+
+/// The name on the command line.
+fn display<T: ValueEnum>(value: &T) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+fn version() -> &'static str {
+    static VERSION: LazyLock<String> =
+        LazyLock::new(|| format!("{} ({})", env!("CARGO_PKG_VERSION"), crate::machine::COMMIT));
+    &VERSION
+}
+
+/// One line for each value with its explanation.
+fn explained<T: ValueEnum>(values: &[T]) -> String {
+    let mut text = String::new();
+    for value in values.iter().filter_map(ValueEnum::to_possible_value) {
+        let help = value.get_help().map(|help| help.to_string()).unwrap_or_default();
+        text.push_str(&format!("  {:<7} {help}\n", value.get_name()));
+    }
+    text
+}
+
+fn top_examples() -> String {
+    format!(
+        "\
+Examples:
+  plimsoll bench tpcc                                what this machine does, in half a minute
+  plimsoll bench tpcc --compare occ/dst,occ/rc,occ/none
+                                                     what serializable snapshots cost
+  plimsoll bench --help                              every flag, with more examples
+
+Timestamp schemes:
+{}",
+        explained(Scheme::value_variants())
+    )
+}
+
+fn bench_examples() -> String {
+    let pairs: Vec<String> = LEGAL_PAIRS.iter().map(Pair::to_string).collect();
+    format!(
+        "\
+Examples:
+  plimsoll bench tpcc
+      TPC-C, OCC with DST, one warehouse and one shard per core, 10 seconds.
+  plimsoll bench tpcc --compare occ/dst,occ/gts,occ/vts,occ/rc,occ/none --report schemes.html
+      What each scheme costs, in one page with charts.
+  plimsoll bench tpcc --districts 20 --compare occ/dst,occ/none
+      Long read-only transactions: snapshots against validation.
+  plimsoll bench smallbank --protocol two_pl --lock-policy wound_wait --distributed 20
+      Locking, with a fifth of the payments between shards.
+  plimsoll bench smallbank --accounts 1000 --duration 2s --check
+      A short run whose whole history is proved serializable.
+  plimsoll bench tpcc --items 1000 --customers 30 --duration 1s --warmup 0s --json
+      A small and quick one for a script.
+
+Timestamp schemes:
+{}
+Pairs for --compare:
+  {}
+",
+        explained(Scheme::value_variants()),
+        pairs.chunks(5).map(|chunk| chunk.join(", ")).collect::<Vec<_>>().join(",\n  ")
+    )
+}

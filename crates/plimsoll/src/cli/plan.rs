@@ -1,0 +1,537 @@
+//! From flags to a plan, or to a refusal.
+//!
+//! [`BenchArgs::validate`] judges all flags together: workload and pairs first, then flags that would have
+//! no effect, then sizes, then the outputs. The first thing wrong is the one reported; a sentence about
+//! one mistake is easier to act on than a list. What is judged needs only the flags, the number of cores,
+//! the free memory and the output's directory, so every sentence has a test in `tests.rs`.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use serde_json::Value;
+
+use super::{BenchArgs, LockPolicy, Protocol, Scheme, Switch, WorkloadName, display};
+use crate::report::file::{Unwritable, check_writable};
+use crate::report::model::Named;
+use crate::report::units;
+
+/// The protocols and the timestamp schemes that each can run with. Their order is that of the help.
+pub const LEGAL_PAIRS: [Pair; 10] = {
+    use Protocol::{Occ, TwoPl};
+    use Scheme::{Dst, Gts, None, Rc, Vts};
+    [
+        Pair { protocol: Occ, scheme: Dst },
+        Pair { protocol: Occ, scheme: Gts },
+        Pair { protocol: Occ, scheme: Vts },
+        Pair { protocol: Occ, scheme: Rc },
+        Pair { protocol: Occ, scheme: None },
+        Pair { protocol: TwoPl, scheme: Dst },
+        Pair { protocol: TwoPl, scheme: Gts },
+        Pair { protocol: TwoPl, scheme: Vts },
+        Pair { protocol: TwoPl, scheme: Rc },
+        Pair { protocol: TwoPl, scheme: None },
+    ]
+};
+
+/// Threads beyond this serve no purpose on any machine, and a shard needs a slot of its own.
+const SHARDS_MAX: usize = 1024;
+/// Transactions in flight per shard: each holds a few kilobytes.
+const CONCURRENCY_MAX: usize = 65_536;
+/// TPC-C's own number of items.
+const ITEMS_DEFAULT: u32 = 100_000;
+/// TPC-C's own number of customers per district.
+const CUSTOMERS_DEFAULT: u32 = 3_000;
+/// Identifiers of warehouses, items and customers are 32 bits wide; this leaves room to count.
+const ID_MAX: u64 = 1_000_000_000;
+
+/// A protocol with a timestamp scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The scheme.
+    pub scheme: Scheme,
+}
+
+/// A benchmark to run, complete and without contradictions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BenchPlan {
+    /// What to run, at which scale.
+    pub workload: WorkloadPlan,
+    /// Under what: one pair, or the pairs of a comparison with the reference first. Never empty.
+    pub pairs: Vec<Pair>,
+    /// For `two_pl`.
+    pub lock_policy: LockPolicy,
+    /// How far in the past read-only transactions read under `dst`.
+    pub staleness: Duration,
+    /// For `gts` and `vts`.
+    pub oracle: OraclePlan,
+    /// For `rc`: no version chains.
+    pub rc_single_version: bool,
+    /// Number of shards.
+    pub shards: usize,
+    /// Transactions in flight per shard.
+    pub concurrency: usize,
+    /// Time before measuring.
+    pub warmup: Duration,
+    /// Time of measuring, not zero.
+    pub duration: Duration,
+    /// Repetitions, at least one.
+    pub runs: u32,
+    /// Seed of all random inputs.
+    pub seed: u64,
+    /// Whether to record and check the history.
+    pub check: bool,
+    /// Snapshot audits per second while writers run; 0 is none.
+    pub check_online_per_second: u32,
+    /// Where the JSON document goes.
+    pub json: JsonOutput,
+    /// Where the HTML page goes.
+    pub report: Option<PathBuf>,
+    /// Whether to keep standard error silent.
+    pub quiet: bool,
+}
+
+/// A workload and its scale.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkloadPlan {
+    /// TPC-C.
+    Tpcc(TpccPlan),
+    /// SmallBank.
+    SmallBank(SmallBankPlan),
+}
+
+/// The scale of TPC-C.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TpccPlan {
+    /// Warehouses in all, at least one per shard.
+    pub warehouses: u32,
+    /// Items.
+    pub items: u32,
+    /// Customers per district.
+    pub customers_per_district: u32,
+    /// Districts that a stock-level transaction reads, 1 to 20.
+    pub stock_level_districts: u32,
+    /// Order lines supplied by another warehouse, 0 to 100.
+    pub remote_items_percent: f64,
+    /// Payments by customers of another warehouse, 0 to 100.
+    pub remote_payments_percent: f64,
+    /// Whether hot columns are stored apart.
+    pub split_columns: bool,
+}
+
+/// The scale of SmallBank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SmallBankPlan {
+    /// Accounts per shard.
+    pub accounts_per_shard: u64,
+    /// Payments whose second account is on another shard, 0 to 100.
+    pub distributed_percent: f64,
+}
+
+/// How shards talk to the timestamp oracle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OraclePlan {
+    /// Whether requests that are ready at the same time share a message.
+    pub batch: bool,
+    /// Whether a machine has one vector slot (`vts`).
+    pub compress: bool,
+    /// Whether snapshots are fetched ahead of their use.
+    pub prefetch: bool,
+}
+
+/// Where the JSON document goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JsonOutput {
+    /// Nowhere.
+    None,
+    /// To standard output, and nothing else with it.
+    Stdout,
+    /// To a file.
+    File(PathBuf),
+}
+
+/// Why a command line is refused: one sentence that says what to do instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<Unwritable> for Refusal {
+    fn from(unwritable: Unwritable) -> Refusal {
+        Refusal(unwritable.to_string())
+    }
+}
+
+/// Ends a function with a [`Refusal`], like `format!`.
+macro_rules! refuse {
+    ($($sentence:tt)*) => { return Err(Refusal(format!($($sentence)*))) };
+}
+
+impl BenchArgs {
+    /// Judges all flags together. `cores` are those the process may use, `memory_bytes` is what is free
+    /// for data (0: unknown). Makes and removes temporary files beside the outputs to see whether they can
+    /// be written.
+    pub fn validate(mut self, cores: usize, memory_bytes: u64) -> Result<BenchPlan, Refusal> {
+        let name = self.workload_name()?;
+        let pairs = self.pairs()?;
+        self.refuse_flags_without_effect(name, &pairs)?;
+        let shards = self.shards(cores)?;
+        let workload = match name {
+            WorkloadName::Tpcc => WorkloadPlan::Tpcc(self.tpcc(shards)?),
+            WorkloadName::SmallBank => WorkloadPlan::SmallBank(self.smallbank(shards)?),
+        };
+        refuse_more_than_memory(workload.bytes_estimate(shards), memory_bytes)?;
+
+        let concurrency = within(self.concurrency.unwrap_or(8), "concurrency", 1, CONCURRENCY_MAX as u64)?;
+        let duration = self.duration.unwrap_or(Duration::from_secs(10));
+        if duration.is_zero() {
+            refuse!("--duration 0s measures nothing: give a time such as 10s");
+        }
+        let runs_default = if pairs.len() > 1 { 3 } else { 1 };
+        let runs = within(self.runs.unwrap_or(runs_default), "runs", 1, 1000)?;
+        let online = within(self.check_online.unwrap_or(2), "check-online", 0, 1000)?;
+        let on = |switch: Option<Switch>, default| switch.unwrap_or(default) == Switch::On;
+        Ok(BenchPlan {
+            workload,
+            pairs,
+            lock_policy: self.lock_policy.unwrap_or(LockPolicy::WaitDie),
+            staleness: self.staleness.unwrap_or_default(),
+            oracle: OraclePlan {
+                batch: on(self.oracle_batch, Switch::On),
+                compress: on(self.oracle_compress, Switch::On),
+                prefetch: on(self.oracle_prefetch, Switch::Off),
+            },
+            rc_single_version: self.rc_single_version,
+            shards,
+            concurrency: concurrency as usize,
+            warmup: self.warmup.unwrap_or(Duration::from_secs(2)),
+            duration,
+            runs: runs as u32,
+            seed: self.seed.unwrap_or(1),
+            check: self.check,
+            check_online_per_second: online as u32,
+            json: self.json_output()?,
+            report: self.report_output()?,
+            quiet: self.quiet,
+        })
+    }
+
+    /// The workload, also where `--json tpcc` took it for a file's name.
+    fn workload_name(&mut self) -> Result<WorkloadName, Refusal> {
+        if let Some(name) = self.workload {
+            return Ok(name);
+        }
+        if let Some(Some(file)) = &self.json
+            && let Some(name) = file.to_str().and_then(|text| WorkloadName::from_str(text, false).ok())
+        {
+            self.json = Some(None);
+            return Ok(name);
+        }
+        refuse!("no workload is named: say `plimsoll bench tpcc` or `plimsoll bench smallbank`");
+    }
+
+    fn pairs(&self) -> Result<Vec<Pair>, Refusal> {
+        let Some(list) = &self.compare else {
+            let protocol = self.protocol.unwrap_or(Protocol::Occ);
+            let scheme = self.scheme.unwrap_or(Scheme::Dst);
+            return Ok(vec![Pair { protocol, scheme }.legal(&LEGAL_PAIRS)?]);
+        };
+        let mut pairs = Vec::new();
+        for text in list.split(',') {
+            let pair = Pair::parse(text.trim())?.legal(&LEGAL_PAIRS)?;
+            if pairs.contains(&pair) {
+                refuse!("--compare names {pair} twice: leave one out");
+            }
+            pairs.push(pair);
+        }
+        if pairs.len() < 2 {
+            refuse!("--compare needs at least two pairs, such as occ/dst,occ/rc");
+        }
+        Ok(pairs)
+    }
+
+    fn refuse_flags_without_effect(&self, name: WorkloadName, pairs: &[Pair]) -> Result<(), Refusal> {
+        let of_tpcc = [
+            ("warehouses", self.warehouses.is_some()),
+            ("warehouses-per-shard", self.warehouses_per_shard.is_some()),
+            ("items", self.items.is_some()),
+            ("customers", self.customers.is_some()),
+            ("districts", self.districts.is_some()),
+            ("remote-payments", self.remote_payments.is_some()),
+            ("split-columns", self.split_columns.is_some()),
+        ];
+        let of_smallbank = [("accounts", self.accounts.is_some())];
+        let (foreign, other): (&[(&str, bool)], _) = match name {
+            WorkloadName::Tpcc => (&of_smallbank, "smallbank"),
+            WorkloadName::SmallBank => (&of_tpcc, "tpcc"),
+        };
+        for (flag, given) in foreign {
+            if *given {
+                refuse!("--{flag} is a flag of {other}, not of {}: leave it out", display(&name));
+            }
+        }
+
+        let scheme = |schemes: &[Scheme]| pairs.iter().any(|pair| schemes.contains(&pair.scheme));
+        let two_pl = pairs.iter().any(|pair| pair.protocol == Protocol::TwoPl);
+        let oracle = scheme(&[Scheme::Gts, Scheme::Vts]);
+        for (flag, given, in_play, needs) in [
+            ("lock-policy", self.lock_policy.is_some(), two_pl, "--protocol two_pl"),
+            ("staleness", self.staleness.is_some(), scheme(&[Scheme::Dst]), "--scheme dst"),
+            ("oracle-batch", self.oracle_batch.is_some(), oracle, "--scheme gts or --scheme vts"),
+            ("oracle-prefetch", self.oracle_prefetch.is_some(), oracle, "--scheme gts or --scheme vts"),
+            ("oracle-compress", self.oracle_compress.is_some(), scheme(&[Scheme::Vts]), "--scheme vts"),
+            ("rc-single-version", self.rc_single_version, scheme(&[Scheme::Rc]), "--scheme rc"),
+        ] {
+            if given && !in_play {
+                refuse!("--{flag} has no effect here: add {needs} or leave it out");
+            }
+        }
+        Ok(())
+    }
+
+    fn shards(&self, cores: usize) -> Result<usize, Refusal> {
+        let shards = self.shards.unwrap_or(cores.clamp(1, SHARDS_MAX) as u64);
+        let shards = within(shards, "shards", 1, SHARDS_MAX as u64)? as usize;
+        if shards > cores && !self.oversubscribe {
+            refuse!(
+                "--shards {shards} is more than the {cores} cores of this machine: give at most {cores}, or \
+                 add --oversubscribe"
+            );
+        }
+        Ok(shards)
+    }
+
+    fn tpcc(&self, shards: usize) -> Result<TpccPlan, Refusal> {
+        let per_shard = within(self.warehouses_per_shard.unwrap_or(1), "warehouses-per-shard", 1, ID_MAX)?;
+        let warehouses = match self.warehouses {
+            Some(warehouses) => within(warehouses, "warehouses", 1, ID_MAX)?,
+            None => (per_shard * shards as u64).min(ID_MAX),
+        };
+        if warehouses < shards as u64 {
+            refuse!(
+                "{warehouses} of the {shards} shards would have a warehouse and the others no work: give at \
+                 least --warehouses {shards}, or --shards {warehouses}"
+            );
+        }
+        let districts = self.districts.unwrap_or(1);
+        if !(1..=20).contains(&districts) {
+            refuse!("--districts {districts} is outside 1..20: a stock-level reads 1 to 20 districts");
+        }
+        let items = within(self.items.unwrap_or(ITEMS_DEFAULT.into()), "items", 100, ID_MAX)?;
+        let customers = within(self.customers.unwrap_or(CUSTOMERS_DEFAULT.into()), "customers", 30, ID_MAX)?;
+        for (flag, given) in [("distributed", self.distributed), ("remote-payments", self.remote_payments)] {
+            if warehouses == 1 && given.is_some_and(|percent| percent > 0.0) {
+                refuse!("--{flag} needs a second warehouse: give --warehouses 2 or more, or leave it out");
+            }
+        }
+        // A single warehouse has no other to order from.
+        let (lines, payments) = if warehouses == 1 { (0.0, 0.0) } else { (1.0, 15.0) };
+        Ok(TpccPlan {
+            warehouses: warehouses as u32,
+            items: items as u32,
+            customers_per_district: customers as u32,
+            stock_level_districts: districts as u32,
+            remote_items_percent: percent(self.distributed.unwrap_or(lines), "distributed")?,
+            remote_payments_percent: percent(self.remote_payments.unwrap_or(payments), "remote-payments")?,
+            split_columns: self.split_columns != Some(Switch::Off),
+        })
+    }
+
+    fn smallbank(&self, shards: usize) -> Result<SmallBankPlan, Refusal> {
+        let accounts = self.accounts.unwrap_or(100_000);
+        // 4% of the accounts are hot, and a payment needs two different ones of them.
+        let accounts_per_shard = within(accounts, "accounts", 100, ID_MAX)?;
+        if shards == 1 && self.distributed.is_some_and(|percent| percent > 0.0) {
+            refuse!("--distributed needs a second shard: give --shards 2 or more, or leave it out");
+        }
+        let default = if shards == 1 { 0.0 } else { 1.0 };
+        let distributed_percent = percent(self.distributed.unwrap_or(default), "distributed")?;
+        Ok(SmallBankPlan { accounts_per_shard, distributed_percent })
+    }
+
+    fn json_output(&self) -> Result<JsonOutput, Refusal> {
+        match &self.json {
+            None => Ok(JsonOutput::None),
+            Some(None) => Ok(JsonOutput::Stdout),
+            Some(Some(file)) if file.as_os_str() == "-" => Ok(JsonOutput::Stdout),
+            Some(Some(file)) => {
+                check_writable(file)?;
+                Ok(JsonOutput::File(file.clone()))
+            }
+        }
+    }
+
+    fn report_output(&self) -> Result<Option<PathBuf>, Refusal> {
+        let Some(file) = &self.report else { return Ok(None) };
+        if self.json == Some(Some(file.clone())) {
+            refuse!("--json and --report both name {}: give them different files", file.display());
+        }
+        check_writable(file)?;
+        Ok(Some(file.clone()))
+    }
+}
+
+impl Pair {
+    /// Reads `occ/dst`.
+    pub fn parse(text: &str) -> Result<Pair, Refusal> {
+        let Some((protocol, scheme)) = text.split_once('/') else {
+            refuse!("`{text}` is not a pair: write protocol/scheme, such as occ/dst");
+        };
+        let Ok(protocol) = Protocol::from_str(protocol, false) else {
+            refuse!(
+                "there is no protocol `{protocol}`: the protocols are {}",
+                list(Protocol::value_variants())
+            );
+        };
+        let Ok(scheme) = Scheme::from_str(scheme, false) else {
+            refuse!("there is no scheme `{scheme}`: the schemes are {}", list(Scheme::value_variants()));
+        };
+        Ok(Pair { protocol, scheme })
+    }
+
+    /// The pair itself if it is on the list.
+    pub(super) fn legal(self, legal: &[Pair]) -> Result<Pair, Refusal> {
+        if legal.contains(&self) {
+            return Ok(self);
+        }
+        let pairs: Vec<String> = legal.iter().map(Pair::to_string).collect();
+        refuse!("{self} is not a legal pair: choose one of {}", pairs.join(", "));
+    }
+
+    /// Whether the pair promises serializability.
+    pub fn serializable(self) -> bool {
+        self.scheme != Scheme::Rc
+    }
+
+    /// Whether the pair needs a timestamp oracle.
+    pub fn needs_oracle(self) -> bool {
+        matches!(self.scheme, Scheme::Gts | Scheme::Vts)
+    }
+}
+
+impl fmt::Display for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", display(&self.protocol), display(&self.scheme))
+    }
+}
+
+impl WorkloadPlan {
+    /// Its name.
+    pub fn name(&self) -> WorkloadName {
+        match self {
+            WorkloadPlan::Tpcc(_) => WorkloadName::Tpcc,
+            WorkloadPlan::SmallBank(_) => WorkloadName::SmallBank,
+        }
+    }
+
+    /// Roughly how much memory the loaded data takes. A bound for what cannot possibly fit; the workload
+    /// knows it better.
+    pub fn bytes_estimate(&self, shards: usize) -> u64 {
+        match self {
+            WorkloadPlan::Tpcc(tpcc) => {
+                let items = u64::from(tpcc.items);
+                // A customer comes with an order, its lines and a payment.
+                let customers = 10 * u64::from(tpcc.customers_per_district);
+                let warehouse = (400 * items).saturating_add(2_000 * customers);
+                warehouse.saturating_mul(tpcc.warehouses.into()).saturating_add(100 * items * shards as u64)
+            }
+            WorkloadPlan::SmallBank(bank) => 200 * bank.accounts_per_shard * shards as u64,
+        }
+    }
+}
+
+impl BenchPlan {
+    /// Everything that was set, as the report shows it for a run of this pair. Settings that have no
+    /// effect on the pair are left out.
+    pub fn config(&self, pair: Pair) -> Named<Value> {
+        let mut config = Named::default();
+        let mut set = |name: &str, value: Value| config.push(name, value);
+        match &self.workload {
+            WorkloadPlan::Tpcc(tpcc) => {
+                set("warehouses", tpcc.warehouses.into());
+                set("items", tpcc.items.into());
+                set("customers", tpcc.customers_per_district.into());
+                set("districts", tpcc.stock_level_districts.into());
+                set("distributed", tpcc.remote_items_percent.into());
+                set("remote_payments", tpcc.remote_payments_percent.into());
+                set("split_columns", tpcc.split_columns.into());
+            }
+            WorkloadPlan::SmallBank(bank) => {
+                set("accounts", bank.accounts_per_shard.into());
+                set("distributed", bank.distributed_percent.into());
+            }
+        }
+        set("shards", self.shards.into());
+        set("concurrency", self.concurrency.into());
+        if pair.protocol == Protocol::TwoPl {
+            set("lock_policy", display(&self.lock_policy).into());
+        }
+        match pair.scheme {
+            Scheme::Dst => set("staleness_seconds", self.staleness.as_secs_f64().into()),
+            Scheme::Rc => set("rc_single_version", self.rc_single_version.into()),
+            Scheme::Gts | Scheme::Vts => {
+                set("oracle_batch", self.oracle.batch.into());
+                set("oracle_prefetch", self.oracle.prefetch.into());
+                if pair.scheme == Scheme::Vts {
+                    set("oracle_compress", self.oracle.compress.into());
+                }
+            }
+            Scheme::None => {}
+        }
+        set("warmup_seconds", self.warmup.as_secs_f64().into());
+        set("duration_seconds", self.duration.as_secs_f64().into());
+        set("runs", self.runs.into());
+        set("seed", self.seed.into());
+        set("check", self.check.into());
+        set("check_online", self.check_online_per_second.into());
+        config
+    }
+}
+
+/// Refuses data that cannot fit. Also to be asked with the workload's own estimate, which is sharper.
+pub fn refuse_more_than_memory(needed_bytes: u64, memory_bytes: u64) -> Result<(), Refusal> {
+    if memory_bytes > 0 && needed_bytes > memory_bytes {
+        refuse!(
+            "the data would take about {} but only {} of memory are free: choose a smaller scale",
+            units::bytes(needed_bytes),
+            units::bytes(memory_bytes)
+        );
+    }
+    Ok(())
+}
+
+/// A number between two limits.
+fn within(number: u64, flag: &str, min: u64, max: u64) -> Result<u64, Refusal> {
+    if number < min {
+        refuse!("--{flag} {number} is too small: give {} or more", units::thousands(min));
+    }
+    if number > max {
+        refuse!("--{flag} {number} is too large: give {} or less", units::thousands(max));
+    }
+    Ok(number)
+}
+
+fn percent(percent: f64, flag: &str) -> Result<f64, Refusal> {
+    if !(0.0..=100.0).contains(&percent) {
+        refuse!("--{flag} {percent} is not a percentage: give a number from 0 to 100");
+    }
+    Ok(percent)
+}
+
+/// `a, b and c`.
+fn list<T: ValueEnum>(values: &[T]) -> String {
+    let names: Vec<String> = values.iter().map(display).collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}

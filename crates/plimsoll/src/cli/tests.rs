@@ -1,0 +1,282 @@
+//! One test for each reason to refuse, and one for each way to say yes.
+
+use super::plan::*;
+use super::*;
+
+/// What a command line amounts to on a machine of two cores and 16 GB.
+fn plan(line: &str) -> Result<BenchPlan, String> {
+    let words = std::iter::once("plimsoll").chain(line.split_whitespace());
+    let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+    let Command::Bench(args) = cli.command;
+    args.validate(2, 16_000_000_000).map_err(|refusal| refusal.to_string())
+}
+
+#[track_caller]
+fn refuses(line: &str, sentence: &str) {
+    assert_eq!(plan(line).expect_err("this must be refused"), sentence);
+}
+
+#[track_caller]
+fn parser_refuses(line: &str, part: &str) {
+    let message = plan(line).expect_err("this must be refused");
+    assert!(message.starts_with("error: ") && message.contains(part), "{message}");
+}
+
+#[test]
+fn the_command_definition_is_sound() {
+    use clap::CommandFactory;
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn defaults_are_one_warehouse_per_core_under_occ_and_dst() {
+    let plan = plan("bench tpcc").expect("fine");
+    let WorkloadPlan::Tpcc(tpcc) = &plan.workload else { panic!("TPC-C was asked for") };
+    assert_eq!((tpcc.warehouses, tpcc.items, tpcc.customers_per_district), (2, 100_000, 3_000));
+    assert_eq!((tpcc.remote_items_percent, tpcc.remote_payments_percent), (1.0, 15.0));
+    assert_eq!(plan.pairs, [Pair { protocol: Protocol::Occ, scheme: Scheme::Dst }]);
+    assert_eq!((plan.shards, plan.concurrency, plan.runs, plan.seed), (2, 8, 1, 1));
+    assert_eq!((plan.warmup, plan.duration), (Duration::from_secs(2), Duration::from_secs(10)));
+    assert_eq!(plan.oracle, OraclePlan { batch: true, compress: true, prefetch: false });
+    assert_eq!((plan.check_online_per_second, plan.json), (2, JsonOutput::None));
+}
+
+#[test]
+fn a_comparison_runs_each_pair_three_times_with_the_first_as_reference() {
+    let plan = plan("bench tpcc --compare two_pl/dst,occ/rc --lock-policy no_wait").expect("fine");
+    assert_eq!(plan.pairs.iter().map(Pair::to_string).collect::<Vec<_>>(), ["two_pl/dst", "occ/rc"]);
+    assert_eq!((plan.runs, plan.lock_policy), (3, LockPolicy::NoWait));
+}
+
+#[test]
+fn a_workload_after_a_bare_json_flag_is_not_taken_for_a_file() {
+    assert_eq!(plan("bench --json smallbank").expect("fine").json, JsonOutput::Stdout);
+    assert_eq!(plan("bench smallbank --json -").expect("fine").json, JsonOutput::Stdout);
+}
+
+#[test]
+fn the_configuration_names_what_affects_the_pair() {
+    let plan = plan("bench smallbank --compare occ/vts,two_pl/dst --staleness 10ms").expect("fine");
+    let names = |pair| plan.config(pair).iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+    let vts = names(plan.pairs[0]);
+    assert!(vts.contains(&"oracle_compress".to_owned()) && !vts.contains(&"lock_policy".to_owned()));
+    assert_eq!(plan.config(plan.pairs[1]).get("staleness_seconds"), Some(&0.01.into()));
+    assert_eq!(plan.config(plan.pairs[1]).get("accounts"), Some(&100_000.into()));
+}
+
+#[test]
+fn a_missing_workload_is_asked_for() {
+    refuses("bench", "no workload is named: say `plimsoll bench tpcc` or `plimsoll bench smallbank`");
+}
+
+#[test]
+fn an_unknown_workload_scheme_or_protocol_lists_the_known() {
+    parser_refuses("bench ycsb", "[possible values: tpcc, smallbank]");
+    parser_refuses("bench tpcc --scheme hlc", "[possible values: dst, gts, vts, rc, none]");
+    parser_refuses("bench tpcc --protocol mvto", "[possible values: occ, two_pl]");
+}
+
+#[test]
+fn an_unknown_name_in_a_comparison_lists_the_known() {
+    refuses(
+        "bench tpcc --compare occ/dst,occ/hlc",
+        "there is no scheme `hlc`: the schemes are dst, gts, vts, rc and none",
+    );
+    refuses(
+        "bench tpcc --compare mvto/dst,occ/rc",
+        "there is no protocol `mvto`: the protocols are occ and two_pl",
+    );
+    refuses("bench tpcc --compare occ,two_pl", "`occ` is not a pair: write protocol/scheme, such as occ/dst");
+}
+
+#[test]
+fn a_comparison_needs_two_different_pairs() {
+    refuses("bench tpcc --compare occ/dst", "--compare needs at least two pairs, such as occ/dst,occ/rc");
+    refuses("bench tpcc --compare occ/dst,occ/dst", "--compare names occ/dst twice: leave one out");
+    parser_refuses("bench tpcc --compare occ/dst,occ/rc --scheme dst", "cannot be used with");
+}
+
+#[test]
+fn an_illegal_pair_lists_the_legal_ones() {
+    let refusal = Pair { protocol: Protocol::TwoPl, scheme: Scheme::Vts }.legal(&LEGAL_PAIRS[..2]);
+    assert_eq!(
+        refusal.expect_err("refused").to_string(),
+        "two_pl/vts is not a legal pair: choose one of occ/dst, occ/gts"
+    );
+}
+
+#[test]
+fn impossible_sizes_are_refused() {
+    refuses("bench tpcc --warehouses 0", "--warehouses 0 is too small: give 1 or more");
+    refuses("bench tpcc --warehouses-per-shard 0", "--warehouses-per-shard 0 is too small: give 1 or more");
+    refuses("bench tpcc --shards 0", "--shards 0 is too small: give 1 or more");
+    refuses("bench tpcc --concurrency 0", "--concurrency 0 is too small: give 1 or more");
+    refuses("bench tpcc --items 99", "--items 99 is too small: give 100 or more");
+    refuses("bench tpcc --customers 0", "--customers 0 is too small: give 30 or more");
+    refuses("bench tpcc --runs 0", "--runs 0 is too small: give 1 or more");
+    refuses("bench smallbank --accounts 1", "--accounts 1 is too small: give 100 or more");
+    refuses(
+        "bench smallbank --shards 5000 --oversubscribe",
+        "--shards 5000 is too large: give 1,024 or less",
+    );
+    parser_refuses("bench tpcc --warehouses -1", "`-1` is not a whole number of 0 or more");
+    parser_refuses("bench tpcc --warehouses 99999999999999999999", "is too large");
+    parser_refuses("bench tpcc --warehouses 2 --warehouses-per-shard 2", "cannot be used with");
+}
+
+#[test]
+fn more_shards_than_cores_must_be_meant() {
+    refuses(
+        "bench tpcc --shards 3",
+        "--shards 3 is more than the 2 cores of this machine: give at most 2, or add --oversubscribe",
+    );
+    assert_eq!(plan("bench tpcc --shards 3 --oversubscribe").expect("fine").shards, 3);
+}
+
+#[test]
+fn every_shard_needs_a_warehouse() {
+    refuses(
+        "bench tpcc --warehouses 1",
+        "1 of the 2 shards would have a warehouse and the others no work: give at least --warehouses 2, or \
+         --shards 1",
+    );
+}
+
+#[test]
+fn more_data_than_memory_is_refused() {
+    refuses(
+        "bench tpcc --warehouses 1000",
+        "the data would take about 100 GB but only 16.0 GB of memory are free: choose a smaller scale",
+    );
+    let huge = "the data would take about";
+    for line in ["bench tpcc --warehouses 1000000000", "bench smallbank --accounts 1000000000"] {
+        assert!(plan(line).expect_err("refused").starts_with(huge));
+    }
+    assert!(refuse_more_than_memory(u64::MAX, 0).is_ok());
+}
+
+#[test]
+fn percentages_are_percentages() {
+    let sentence = |given| format!("--distributed {given} is not a percentage: give a number from 0 to 100");
+    for given in ["101", "-1", "NaN"] {
+        refuses(&format!("bench smallbank --distributed {given}"), &sentence(given));
+        refuses(&format!("bench tpcc --distributed {given}"), &sentence(given));
+    }
+    refuses(
+        "bench tpcc --remote-payments 150",
+        "--remote-payments 150 is not a percentage: give a number from 0 to 100",
+    );
+    assert!(plan("bench tpcc --distributed 0.5 --remote-payments 100").is_ok());
+}
+
+#[test]
+fn distributed_work_needs_somewhere_to_go() {
+    refuses(
+        "bench smallbank --shards 1 --distributed 10",
+        "--distributed needs a second shard: give --shards 2 or more, or leave it out",
+    );
+    refuses(
+        "bench tpcc --shards 1 --remote-payments 10",
+        "--remote-payments needs a second warehouse: give --warehouses 2 or more, or leave it out",
+    );
+    let alone = plan("bench smallbank --shards 1").expect("fine");
+    let bank = SmallBankPlan { accounts_per_shard: 100_000, distributed_percent: 0.0 };
+    assert_eq!(alone.workload, WorkloadPlan::SmallBank(bank));
+    assert!(plan("bench smallbank --shards 1 --distributed 0").is_ok());
+    assert!(plan("bench tpcc --shards 1 --warehouses 2 --distributed 10").is_ok());
+}
+
+#[test]
+fn a_stock_level_reads_one_to_twenty_districts() {
+    for k in [0, 21] {
+        refuses(
+            &format!("bench tpcc --districts {k}"),
+            &format!("--districts {k} is outside 1..20: a stock-level reads 1 to 20 districts"),
+        );
+    }
+}
+
+#[test]
+fn flags_of_the_other_workload_are_refused() {
+    refuses("bench tpcc --accounts 1000", "--accounts is a flag of smallbank, not of tpcc: leave it out");
+    for flag in ["warehouses 2", "warehouses-per-shard 1", "items 100", "customers 30", "districts 2"] {
+        let name = flag.split(' ').next().expect("a name");
+        refuses(
+            &format!("bench smallbank --{flag}"),
+            &format!("--{name} is a flag of tpcc, not of smallbank: leave it out"),
+        );
+    }
+}
+
+#[test]
+fn flags_without_effect_are_refused() {
+    for (flag, needs) in [
+        ("lock-policy no_wait", "--protocol two_pl"),
+        ("oracle-batch off", "--scheme gts or --scheme vts"),
+        ("oracle-prefetch on", "--scheme gts or --scheme vts"),
+        ("oracle-compress off", "--scheme vts"),
+        ("rc-single-version", "--scheme rc"),
+    ] {
+        let name = flag.split(' ').next().expect("a name");
+        refuses(
+            &format!("bench tpcc --{flag}"),
+            &format!("--{name} has no effect here: add {needs} or leave it out"),
+        );
+        assert!(plan(&format!("bench tpcc --compare occ/vts,occ/rc,two_pl/none --{flag}")).is_ok());
+    }
+    refuses(
+        "bench tpcc --scheme none --staleness 1s",
+        "--staleness has no effect here: add --scheme dst or leave it out",
+    );
+}
+
+#[test]
+fn a_run_takes_time() {
+    refuses("bench tpcc --duration 0s", "--duration 0s measures nothing: give a time such as 10s");
+    assert!(plan("bench tpcc --warmup 0").is_ok());
+}
+
+#[test]
+fn an_unwritable_output_is_found_before_the_run() {
+    refuses(
+        "bench tpcc --report /no/such/report.html",
+        "cannot write /no/such/report.html: the directory /no/such does not exist",
+    );
+    refuses("bench tpcc --json /", "cannot write /: it is not the name of a file");
+    refuses(
+        "bench tpcc --json same --report same",
+        "--json and --report both name same: give them different files",
+    );
+}
+
+#[test]
+fn durations_are_a_number_and_a_unit() {
+    let millis = |text| duration(text).map(|duration| duration.as_millis());
+    assert_eq!(millis("500ms"), Ok(500));
+    assert_eq!(millis("1.5s"), Ok(1500));
+    assert_eq!(millis("10s"), Ok(10_000));
+    assert_eq!(millis("5m"), Ok(300_000));
+    assert_eq!(millis("2h"), Ok(7_200_000));
+    assert_eq!(millis("0"), Ok(0));
+    assert_eq!(duration("250us"), Ok(Duration::from_micros(250)));
+    for bad in ["", "10", "s", "-1s", "1e3s", "10 s", "ten seconds", "1.2.3s", "10sec", "∞s", "5µs"] {
+        let sentence = duration(bad).expect_err(bad);
+        assert!(sentence.ends_with("such as 500ms, 10s or 5m"), "{sentence}");
+    }
+    assert!(duration("200h").expect_err("too long").contains("longer than a week"));
+    parser_refuses("bench tpcc --duration 10", "`10` is not a duration");
+}
+
+#[test]
+fn every_level_of_help_teaches() {
+    let help = |line: &str| {
+        let error = Cli::try_parse_from(line.split(' ')).expect_err("help is not a command");
+        assert_eq!(error.exit_code(), 0);
+        error.to_string()
+    };
+    for line in ["plimsoll --help", "plimsoll bench --help", "plimsoll bench -h"] {
+        let text = help(line);
+        assert!(text.contains("Examples:\n"), "{text}");
+        assert!(text.contains("  rc      Read committed, NOT serializable"), "{text}");
+    }
+}

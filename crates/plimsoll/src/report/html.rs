@@ -1,0 +1,397 @@
+//! The result as one page.
+//!
+//! [`render`] needs nothing but the document and the page needs nothing but a browser: style, script,
+//! charts and the figures themselves are inside, and a content security policy forbids fetching anything.
+//! It follows the reader's light or dark setting, a narrow screen and paper.
+//!
+//! The order is that of a reader's questions: did it hold (checks), how fast (summary, throughput), at what
+//! cost (processor time), how slow at worst (latency), was it steady (over time), what was wasted
+//! (aborts), and then everything else in tables. With several repetitions a chart shows medians and the
+//! details of a pair are those of its run of median throughput.
+//!
+//! Everything that enters the page goes through [`escape`], checks and command lines included: a failed
+//! check quotes data.
+
+use super::model::{Aborts, Document, Run, Spread, per};
+use super::table::workload_title;
+use super::units;
+
+mod figures;
+mod tables;
+
+/// The page's style.
+const STYLE: &str = include_str!("page.css");
+/// The page's script: tooltips, printing, saving the figures.
+const SCRIPT: &str = include_str!("page.js");
+/// Failed checks that are shown in full.
+const FAILURES_MAX: usize = 50;
+
+/// One pair with its runs and the run that stands for them.
+struct PairRuns<'a> {
+    name: String,
+    colour: usize,
+    runs: Vec<&'a Run>,
+    /// The run of median throughput.
+    middle: &'a Run,
+}
+
+impl PairRuns<'_> {
+    fn spread(&self, figure: impl Fn(&Run) -> f64) -> Spread {
+        Spread::of(self.runs.iter().map(|run| figure(run)))
+    }
+
+    fn yardstick(&self) -> bool {
+        self.runs.iter().any(|run| !run.serializable)
+    }
+
+    /// The name for tables, labelled if it must be.
+    fn cell(&self) -> String {
+        let tag = if self.yardstick() { "<span class=\"tag\">not serializable</span>" } else { "" };
+        format!("{}{tag}", escape(&self.name))
+    }
+}
+
+/// The whole page.
+pub fn render(document: &Document) -> String {
+    let pairs = pairs(document);
+    let title = title(document, &pairs);
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'unsafe-inline'; img-src data:\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
+        title = escape(&title)
+    );
+    page.push_str(&header(document, &title));
+    page.push_str("<main>\n");
+    page.push_str(&verdict(document));
+    if let Some(first) = pairs.first() {
+        page.push_str(&summary(document, first));
+        page.push_str(&figures::throughput(document, &pairs));
+        page.push_str(&figures::processor_time(document, &pairs));
+        page.push_str(&figures::latency(&pairs));
+        page.push_str(&figures::over_time(&pairs));
+        page.push_str(&figures::aborts(&pairs));
+        page.push_str(&tables::transactions(&pairs));
+        page.push_str(&tables::checks(&pairs));
+        page.push_str(&tables::memory(&pairs));
+        page.push_str(&tables::all_runs(document));
+        page.push_str(&tables::configuration(document, &pairs));
+    }
+    page.push_str("</main>\n");
+    page.push_str(&footer(document));
+    // Inside a script element `<` could end it.
+    let figures = document.to_json().replace('<', "\\u003c");
+    page.push_str(&format!(
+        "<div id=\"tip\" aria-hidden=\"true\"></div>\n\
+         <script type=\"application/json\" id=\"figures\">\n{figures}</script>\n\
+         <script>\n{SCRIPT}</script>\n</body>\n</html>\n"
+    ));
+    page
+}
+
+/// Text that is safe between tags and inside quoted attributes.
+pub fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            // The only control characters that HTML allows are white space.
+            c if c.is_control() && !c.is_ascii_whitespace() => safe.push('\u{fffd}'),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+fn pairs(document: &Document) -> Vec<PairRuns<'_>> {
+    let pair = |(colour, name): (usize, String)| {
+        let runs = document.runs_of(&name);
+        let mut sorted = runs.clone();
+        sorted.sort_by(|a, b| a.throughput_tps.total_cmp(&b.throughput_tps));
+        let middle = *sorted.get(sorted.len() / 2)?;
+        Some(PairRuns { name, colour, runs, middle })
+    };
+    document.pairs().into_iter().enumerate().filter_map(pair).collect()
+}
+
+fn title(document: &Document, pairs: &[PairRuns<'_>]) -> String {
+    let workload = document.runs.first().map_or_else(String::new, |run| workload_title(&run.workload));
+    match pairs {
+        [] => "Nothing was measured".to_owned(),
+        [only] => format!("{workload} under {}", only.name),
+        [first, others @ ..] if others.len() == 1 => {
+            format!("{workload}: {} and {}", first.name, others[0].name)
+        }
+        pairs => format!("{workload}: {} pairs compared", pairs.len()),
+    }
+}
+
+fn header(document: &Document, title: &str) -> String {
+    let machine = &document.machine;
+    let mut facts = vec![
+        machine.cpu.clone(),
+        plural(machine.cores as u64, "core", "cores"),
+        format!("{} of memory", units::bytes(machine.memory_bytes)),
+        machine.kernel.clone(),
+        format!("plimsoll {} ({})", document.plimsoll, document.commit),
+    ];
+    if !document.date.is_empty() {
+        facts.push(document.date.clone());
+    }
+    let command: Vec<String> = document.command.iter().map(|word| quoted(word)).collect();
+    format!(
+        "<header>\n<h1>{}</h1>\n<p class=\"soft\">{}</p>\n<pre>{}</pre>\n</header>\n",
+        escape(title),
+        escape(&facts.join(" · ")),
+        escape(&command.join(" "))
+    )
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=:+%@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// The first thing to know: whether the figures are worth anything.
+fn verdict(document: &Document) -> String {
+    let count: usize = document.runs.iter().map(|run| run.checks.len()).sum();
+    let failures: Vec<String> = document
+        .runs
+        .iter()
+        .flat_map(|run| run.failures().map(move |check| (run, check)))
+        .map(|(run, check)| {
+            let place = format!("{}, repetition {}: {}", run.pair(), run.repetition, check.name);
+            format!("<li><strong>{}</strong>: {}</li>", escape(&place), escape(&check.detail))
+        })
+        .collect();
+    let mut banners = String::new();
+    if let [only] = document.pairs().as_slice()
+        && document.runs.iter().any(|run| !run.serializable)
+    {
+        banners.push_str(&format!(
+            "<div class=\"banner warn\">{} is not serializable: a yardstick, not a result.</div>\n",
+            escape(only)
+        ));
+    }
+    if document.interrupted {
+        banners.push_str("<div class=\"banner warn\">Interrupted: these are the results so far.</div>\n");
+    }
+    if !failures.is_empty() {
+        let shown = failures.iter().take(FAILURES_MAX).map(String::as_str).collect::<String>();
+        let more = match failures.len().saturating_sub(FAILURES_MAX) {
+            0 => String::new(),
+            more => format!("<li>and {} more</li>", units::thousands(more as u64)),
+        };
+        banners.push_str(&format!(
+            "<div class=\"banner bad\" role=\"alert\">✗ {} of {} failed.<ul>{shown}{more}</ul></div>\n",
+            units::thousands(failures.len() as u64),
+            plural(count as u64, "check", "checks")
+        ));
+    } else if count > 0 {
+        let checks = if count == 1 {
+            "The check holds.".to_owned()
+        } else {
+            format!("All {} checks hold.", units::thousands(count as u64))
+        };
+        banners.push_str(&format!("<div class=\"banner good\"><span class=\"ok\">✓</span> {checks}</div>\n"));
+    } else if !document.runs.is_empty() {
+        banners.push_str("<div class=\"banner warn\">Nothing was checked.</div>\n");
+    }
+    banners
+}
+
+fn summary(document: &Document, first: &PairRuns<'_>) -> String {
+    let median = |figure: fn(&Run) -> f64| first.spread(figure).median;
+    let run = first.middle;
+    let mut tiles = vec![
+        ("throughput", format!("{}/s", units::rate(median(|run| run.throughput_tps))), first.name.clone()),
+        (
+            "per core",
+            format!("{}/s", units::rate(median(|run| run.throughput_per_core_tps))),
+            format!("{} per transaction", units::duration_us(median(Run::cpu_us_per_transaction))),
+        ),
+    ];
+    if run.new_orders_per_minute.is_some() {
+        let tpmc = median(|run| run.new_orders_per_minute.unwrap_or(0.0));
+        tiles.push(("tpmC", units::short(tpmc), "no think time: not audited".to_owned()));
+    }
+    if let Some((name, _)) = run.principal() {
+        let p99 = median(|run| run.principal().map_or(0.0, |(_, of)| of.latency_us.p99));
+        tiles.push(("p99 latency", units::duration_us(p99), name.to_owned()));
+    }
+    let rolled_back = per(run.aborts.user as f64, (run.committed + run.aborts.total()) as f64);
+    tiles.push((
+        "aborted attempts",
+        units::percent(median(Run::abort_share)),
+        format!("and {} rolled back by design", units::percent(rolled_back)),
+    ));
+    // What the reader of a comparison asks first: how far from doing nothing at all.
+    let yardstick = format!("{}/rc", run.protocol);
+    match document.ratio_of(&yardstick) {
+        Some(ratio) if ratio.median > 0.0 => tiles.push((
+            "of rc's throughput",
+            units::percent(1.0 / ratio.median),
+            format!("{} to {}", units::percent(per(1.0, ratio.max)), units::percent(per(1.0, ratio.min))),
+        )),
+        _ => tiles.push((
+            "memory",
+            units::bytes(run.memory_bytes),
+            format!("{} after loading", units::bytes(run.load.memory_bytes)),
+        )),
+    }
+    let tiles: String = tiles
+        .iter()
+        .map(|(name, figure, note)| {
+            format!(
+                "<div><dt>{}</dt><dd>{}<small>{}</small></dd></div>\n",
+                escape(name),
+                escape(figure),
+                escape(note)
+            )
+        })
+        .collect();
+    format!("<dl class=\"strip\">\n{tiles}</dl>\n")
+}
+
+fn footer(document: &Document) -> String {
+    let mut notes = Vec::new();
+    if document.runs.iter().any(|run| !run.serializable) {
+        notes.push(
+            "rc is not serializable: its read-only transactions read whatever is newest. It is the yardstick of \
+             what a correct scheme can reach at best.",
+        );
+    }
+    if document.runs.iter().any(|run| run.new_orders_per_minute.is_some()) {
+        notes.push("tpmC counts New-Orders per minute without keying and think times: it is not an audited TPC-C result.");
+    }
+    let notes: String = notes.iter().map(|note| format!("<p>{}</p>\n", escape(note))).collect();
+    format!(
+        "<footer>\n{notes}<button id=\"save\" type=\"button\">Save the figures as JSON</button>\n</footer>\n"
+    )
+}
+
+fn section(title: &str, note: &str, content: &str) -> String {
+    let note =
+        if note.is_empty() { String::new() } else { format!("<p class=\"soft\">{}</p>\n", escape(note)) };
+    format!("<section>\n<h2>{}</h2>\n{note}{content}</section>\n", escape(title))
+}
+
+/// A table of cells that are HTML already; headers are text.
+fn table(class: &str, headers: &[&str], rows: &[Vec<String>], total: bool) -> String {
+    let mut html = format!("<div class=\"scroll\"><table class=\"{class}\">\n<thead><tr>");
+    for header in headers {
+        html.push_str(&format!("<th scope=\"col\">{}</th>", escape(header)));
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    for (i, row) in rows.iter().enumerate() {
+        html.push_str(if total && i + 1 == rows.len() { "<tr class=\"total\">" } else { "<tr>" });
+        for (column, cell) in row.iter().enumerate() {
+            html.push_str(&match column {
+                0 => format!("<th scope=\"row\">{cell}</th>"),
+                _ => format!("<td>{cell}</td>"),
+            });
+        }
+        html.push_str("</tr>\n");
+    }
+    html + "</tbody>\n</table></div>\n"
+}
+
+fn count(aborts: &Aborts, reason: &str) -> u64 {
+    aborts.iter().find(|(name, _)| *name == reason).map_or(0, |(_, count)| count)
+}
+
+fn plural(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", units::thousands(number), if number == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::{Check, ratios};
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn everything_foreign_is_escaped() {
+        assert_eq!(escape("<a href='x'>\"&\u{1}\n"), "&lt;a href=&#39;x&#39;&gt;&quot;&amp;\u{fffd}\n");
+        let evil = "</script><script>alert('1')</script>";
+        let mut document = sample::comparison();
+        document.command.push(evil.into());
+        document.machine.cpu = evil.into();
+        document.commit = evil.into();
+        for run in &mut document.runs {
+            run.scheme.push_str(evil);
+            run.config.push(evil, evil.into());
+            run.transactions.0[0].0 = evil.into();
+            run.tables.0[0].0 = evil.into();
+            run.checks.push(Check { name: evil.into(), ok: false, detail: evil.into() });
+        }
+        document.ratios = ratios(&document.runs);
+        let page = render(&document);
+        assert!(!page.contains("<script>alert"), "a script got through");
+        assert_eq!(page.matches("</script>").count(), 2, "only the page's own scripts end");
+    }
+
+    #[test]
+    fn a_page_fetches_nothing() {
+        let page = render(&sample::comparison());
+        for forbidden in ["http://", "https://", "src=", "@import", "url("] {
+            assert!(!page.contains(forbidden), "{forbidden} is in the page");
+        }
+    }
+
+    #[test]
+    fn tags_are_balanced() {
+        for page in [sample::comparison(), sample::single(), sample::failing(), Document::default()]
+            .map(|d| render(&d))
+        {
+            for tag in
+                ["div", "section", "table", "svg", "g", "details", "ul", "li", "dl", "text", "main", "header"]
+            {
+                let opened =
+                    page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
+                assert_eq!(opened, page.matches(&format!("</{tag}>")).count(), "{tag}");
+            }
+            assert!(!page.contains("NaN"));
+        }
+    }
+
+    #[test]
+    fn a_comparison_shows_ratios_and_labels_the_yardstick() {
+        let page = render(&sample::comparison());
+        for part in [
+            "0.593×",
+            "not serializable",
+            "All 180 checks hold",
+            "of rc&#39;s throughput",
+            "tpcc consistency 1–12",
+        ] {
+            assert!(page.contains(part), "{part} is missing");
+        }
+    }
+
+    #[test]
+    fn a_failed_check_comes_first_and_in_full() {
+        let page = render(&sample::failing());
+        let banner = page.find("1 of 13 checks failed").expect("a banner");
+        assert!(banner < page.find("class=\"strip\"").expect("a summary"));
+        assert!(page.contains("T1.17 read account &lt;4&gt; before"));
+    }
+
+    #[test]
+    fn a_command_line_can_be_pasted() {
+        assert_eq!(quoted("occ/dst,occ/rc"), "occ/dst,occ/rc");
+        assert_eq!(quoted("my report.html"), "'my report.html'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}

@@ -1,0 +1,197 @@
+//! The page's charted sections.
+
+use super::super::charts::{self, Bar, Group, Series, Stack};
+use super::super::model::{Aborts, Document, Run, per};
+use super::super::table::reason_title;
+use super::super::units;
+use super::{PairRuns, count, plural, section, table};
+
+/// Committed transactions per second by pair; a single run has its figure in the summary.
+pub fn throughput(document: &Document, pairs: &[PairRuns<'_>]) -> String {
+    if document.runs.len() < 2 {
+        return String::new();
+    }
+    let bar = |pair: &PairRuns<'_>| {
+        let spread = pair.spread(|run| run.throughput_tps);
+        let ratio = document.ratio_of(&pair.name).map(|ratio| {
+            (units::ratio(ratio.median), format!("\n{:.3}–{:.3} × {}", ratio.min, ratio.max, ratio.to))
+        });
+        let (ratio, ratio_tip) = ratio.unwrap_or_default();
+        Bar {
+            name: pair.name.clone(),
+            figure: format!("{}/s", units::rate(spread.median)),
+            ratio,
+            value: spread.median,
+            repetitions: pair.runs.iter().map(|run| run.throughput_tps).collect(),
+            series: pair.colour,
+            yardstick: pair.yardstick(),
+            tip: format!(
+                "{}: {}/s\n{}–{}/s in {}{ratio_tip}",
+                pair.name,
+                units::rate(spread.median),
+                units::rate(spread.min),
+                units::rate(spread.max),
+                plural(pair.runs.len() as u64, "run", "runs")
+            ),
+        }
+    };
+    let mut note = "Transactions committed per second, all types.".to_owned();
+    if let Some(ratio) = document.ratios.first() {
+        note.push_str(&format!(
+            " Bars are medians, dots the repetitions; ratios are to {}, taken within each repetition.",
+            ratio.to
+        ));
+    }
+    let chart = charts::bars("Throughput by pair", &pairs.iter().map(bar).collect::<Vec<_>>());
+    section("Throughput", &note, &chart)
+}
+
+/// Processor time by pair; nothing to compare with a single one.
+pub fn processor_time(document: &Document, pairs: &[PairRuns<'_>]) -> String {
+    if pairs.len() < 2 {
+        return String::new();
+    }
+    let bar = |pair: &PairRuns<'_>| {
+        let spread = pair.spread(Run::cpu_us_per_transaction);
+        let ratio = document.ratio_of(&pair.name).map(|ratio| units::ratio(ratio.cpu.median));
+        Bar {
+            name: pair.name.clone(),
+            figure: units::duration_us(spread.median),
+            ratio: ratio.unwrap_or_default(),
+            value: spread.median,
+            repetitions: pair.runs.iter().map(|run| run.cpu_us_per_transaction()).collect(),
+            series: pair.colour,
+            yardstick: pair.yardstick(),
+            tip: format!(
+                "{}: {} per transaction\n{}–{}",
+                pair.name,
+                units::duration_us(spread.median),
+                units::duration_us(spread.min),
+                units::duration_us(spread.max)
+            ),
+        }
+    };
+    let note = "Of the whole process, timestamp oracle included, per committed transaction. It varies less from \
+                run to run than throughput does.";
+    let chart = charts::bars("Processor time per transaction", &pairs.iter().map(bar).collect::<Vec<_>>());
+    section("Processor time per transaction", note, &chart)
+}
+
+/// Percentiles by transaction type.
+pub fn latency(pairs: &[PairRuns<'_>]) -> String {
+    let groups: Vec<Group> = match pairs {
+        [only] => {
+            let types = only.middle.transactions.iter();
+            let rows = types.map(|(name, of)| (name.to_owned(), only.colour, of.latency_us)).collect();
+            vec![Group { name: String::new(), rows }]
+        }
+        _ => type_names(pairs)
+            .into_iter()
+            .map(|name| {
+                let row = |pair: &PairRuns<'_>| {
+                    let of = pair.middle.transactions.get(name)?;
+                    Some((pair.name.clone(), pair.colour, of.latency_us))
+                };
+                Group { name: name.to_owned(), rows: pairs.iter().filter_map(row).collect() }
+            })
+            .collect(),
+    };
+    let note = "From the first attempt's start to the answer, retries included; logarithmic. From the left: p50, \
+                p90, p99, p99.9 and the maximum.";
+    section("Latency", note, &charts::percentiles("Latency percentiles by transaction type", &groups))
+}
+
+/// Throughput in the course of each run.
+pub fn over_time(pairs: &[PairRuns<'_>]) -> String {
+    let series: Vec<Series> = pairs
+        .iter()
+        .flat_map(|pair| pair.runs.iter().map(move |run| (pair, run)))
+        .map(|(pair, run)| Series {
+            name: match pair.runs.len() {
+                1 => pair.name.clone(),
+                _ => format!("{}, repetition {}", pair.name, run.repetition),
+            },
+            colour: pair.colour,
+            figures: run.timeline.throughput_tps.clone(),
+            interval_seconds: run.timeline.interval_seconds,
+            faint: !std::ptr::eq(*run, pair.middle),
+            yardstick: pair.yardstick(),
+        })
+        .collect();
+    let chart = charts::lines("Throughput over time", &series);
+    if chart.is_empty() {
+        return String::new();
+    }
+    let legend = if pairs.len() > 1 { pair_legend(pairs) } else { String::new() };
+    section("Over time", "Transactions committed per second.", &(chart + &legend))
+}
+
+/// What was wasted, and what became of read-only transactions.
+pub fn aborts(pairs: &[PairRuns<'_>]) -> String {
+    let occurred: Vec<(usize, &str)> = Aborts::default()
+        .iter()
+        .map(|(reason, _)| reason)
+        .enumerate()
+        .filter(|(_, reason)| pairs.iter().any(|pair| count(&pair.middle.aborts, reason) > 0))
+        .collect();
+    if occurred.is_empty() {
+        return section("Aborts", "Not one attempt aborted.", "");
+    }
+    let stack = |pair: &PairRuns<'_>| {
+        let run = pair.middle;
+        let attempts = (run.committed + run.aborts.total()) as f64;
+        let parts: Vec<(usize, f64, String)> = occurred
+            .iter()
+            .map(|(colour, reason)| {
+                let aborted = count(&run.aborts, reason);
+                let share = per(aborted as f64, attempts);
+                let tip = format!(
+                    "{}: {}\n{} of attempts, {} in all",
+                    pair.name,
+                    reason_title(reason),
+                    units::percent(share),
+                    units::thousands(aborted)
+                );
+                (*colour, share, tip)
+            })
+            .collect();
+        let sum = per(run.aborts.total() as f64, attempts);
+        Stack { name: pair.name.clone(), figure: units::percent(sum), parts }
+    };
+    let note = "Aborted attempts by reason, in percent of all attempts. Roll-backs are part of the workload and \
+                happen under every pair.";
+    let chart = charts::stacks("Aborted attempts by reason", &pairs.iter().map(stack).collect::<Vec<_>>());
+    let legend: Vec<(String, usize)> =
+        occurred.iter().map(|(colour, reason)| (reason_title(reason), *colour)).collect();
+    let mut headers = vec![""];
+    headers.extend(legend.iter().map(|(reason, _)| reason.as_str()));
+    headers.extend(["read-only: aborts", "restarts", "waits"]);
+    let row = |pair: &PairRuns<'_>| {
+        let run = pair.middle;
+        let attempts = (run.committed + run.aborts.total()) as f64;
+        let share =
+            |(_, reason): &(usize, &str)| units::percent(per(count(&run.aborts, reason) as f64, attempts));
+        let counts = [run.read_only_aborts, run.read_only_restarts, run.read_only_waits];
+        std::iter::once(pair.cell())
+            .chain(occurred.iter().map(share))
+            .chain(counts.map(units::thousands))
+            .collect()
+    };
+    let rows: Vec<Vec<String>> = pairs.iter().map(row).collect();
+    section("Aborts", note, &(chart + &charts::legend(&legend) + &table("", &headers, &rows, false)))
+}
+
+fn pair_legend(pairs: &[PairRuns<'_>]) -> String {
+    charts::legend(&pairs.iter().map(|pair| (pair.name.clone(), pair.colour)).collect::<Vec<_>>())
+}
+
+/// Transaction types of all pairs, in the order of the first.
+fn type_names<'a>(pairs: &'a [PairRuns<'_>]) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for (name, _) in pairs.iter().flat_map(|pair| pair.middle.transactions.iter()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}

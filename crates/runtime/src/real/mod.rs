@@ -1,0 +1,188 @@
+//! Shards as threads: one pinned thread per shard, each with a slab executor and an inbox.
+//!
+//! A shard's thread loops over passes. Within a pass it handles what other shards sent, samples the clock,
+//! runs the tasks that are ready, and sends what was produced, one batch per peer. Tasks are plain futures
+//! polled with a waker that does nothing: whoever completes something knows the number of the task that
+//! waits for it and puts that number back into the ready queue. Nothing on this path is atomic but the
+//! inbox, a lock-free queue of batches, and the flag that says a shard sleeps.
+//!
+//! An idle shard spins for [`SPIN_NS`], then sleeps until somebody sends or a timer is due. Sleeping and
+//! sending race as usual: the sleeper raises its flag and looks into the inbox once more; a sender fills the
+//! inbox and looks at the flag. Both sides are sequentially consistent, so one of them sees the other.
+//!
+//! A panic on a shard ends the process: half a database is of no use to anyone.
+
+mod shard;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle, Thread};
+
+use crossbeam_queue::SegQueue;
+use plimsoll_types::ShardId;
+
+use crate::{Node, Slab};
+pub use shard::RealEnv;
+
+/// How long an idle shard spins before it sleeps, in nanoseconds. On small machines spinning starves
+/// everybody else.
+pub const SPIN_NS: u64 = 20_000;
+
+/// How many ready tasks run between two looks into the inbox.
+pub const TASKS_PER_PASS: usize = 8;
+
+type Task = Pin<Box<dyn Future<Output = ()>>>;
+type Start<N> = Box<dyn FnOnce(&RealEnv<N>) -> Task + Send>;
+
+/// What travels between shards.
+enum Message<N: Node> {
+    /// A request; the reply goes to the caller's pending call of this number.
+    Call { call: u32, request: N::Request },
+    /// A request without reply.
+    Tell { request: N::Request },
+    /// The answer to the receiver's pending call.
+    Reply { call: u32, reply: N::Reply },
+    /// A task to start, from outside the runtime.
+    Start(Start<N>),
+}
+
+struct Batch<N: Node> {
+    from: ShardId,
+    messages: Vec<Message<N>>,
+}
+
+/// What others can see of a shard.
+struct Peer<N: Node> {
+    inbox: SegQueue<Batch<N>>,
+    asleep: AtomicBool,
+    thread: std::sync::OnceLock<Thread>,
+}
+
+impl<N: Node> Peer<N> {
+    fn send(&self, batch: Batch<N>) {
+        self.inbox.push(batch);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        fence(SeqCst);
+        if self.asleep.load(SeqCst)
+            && self.asleep.swap(false, SeqCst)
+            && let Some(thread) = self.thread.get()
+        {
+            thread.unpark();
+        }
+    }
+}
+
+struct Peers<N: Node> {
+    peers: Vec<Peer<N>>,
+    stop: AtomicBool,
+}
+
+/// Running shards. Dropping it stops them.
+pub struct Runtime<N: Node> {
+    peers: Arc<Peers<N>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl<N: Node> Runtime<N> {
+    /// Starts one thread per node maker; each maker runs on its shard's thread. With `pin`, shard `i` runs
+    /// on core `i` as long as there are so many cores; shards beyond that float.
+    pub fn start(makers: Vec<Box<dyn FnOnce() -> N + Send>>, seed: u64, pin: bool) -> std::io::Result<Self> {
+        let cores = thread::available_parallelism().map_or(1, |n| n.get());
+        let peers = Arc::new(Peers {
+            peers: makers
+                .iter()
+                .map(|_| Peer {
+                    inbox: SegQueue::new(),
+                    asleep: AtomicBool::new(false),
+                    thread: std::sync::OnceLock::new(),
+                })
+                .collect(),
+            stop: AtomicBool::new(false),
+        });
+        let mut threads = Vec::new();
+        for (index, make) in makers.into_iter().enumerate() {
+            let me = ShardId(u16::try_from(index).expect("a process has fewer than 65,536 shards"));
+            let peers = peers.clone();
+            let thread = thread::Builder::new().name(format!("shard-{index}")).spawn(move || {
+                let _end_process = EndProcessOnPanic(me);
+                if pin && index < cores {
+                    pin_to(index);
+                }
+                shard::run(me, make(), peers, seed);
+            })?;
+            threads.push(thread);
+        }
+        for (peer, thread) in peers.peers.iter().zip(&threads) {
+            peer.thread.set(thread.thread().clone()).expect("a shard's thread is set once");
+        }
+        Ok(Runtime { peers, threads })
+    }
+
+    /// How many shards run.
+    pub fn shards(&self) -> usize {
+        self.peers.peers.len()
+    }
+
+    /// Starts a task on a shard. The task is made there, so it need not be `Send`.
+    pub fn spawn_on<F>(&self, shard: ShardId, task: impl FnOnce(RealEnv<N>) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let start: Start<N> = Box::new(move |env| Box::pin(task(env.clone())));
+        let batch = Batch { from: shard, messages: vec![Message::Start(start)] };
+        self.peers.peers[shard.index()].send(batch);
+    }
+
+    /// Runs a task on a shard and blocks this thread until it is done.
+    pub fn run_on<F, R>(&self, shard: ShardId, task: impl FnOnce(RealEnv<N>) -> F + Send + 'static) -> R
+    where
+        F: Future<Output = R> + 'static,
+        R: Send + 'static,
+    {
+        let (done, result) = mpsc::sync_channel(1);
+        self.spawn_on(shard, move |env| {
+            let task = task(env);
+            async move {
+                let _ = done.send(task.await);
+            }
+        });
+        result.recv().expect("a task started on a shard runs to its end")
+    }
+}
+
+impl<N: Node> Drop for Runtime<N> {
+    /// Stops the shards: tasks that are not done are dropped.
+    fn drop(&mut self) {
+        self.peers.stop.store(true, SeqCst);
+        for peer in &self.peers.peers {
+            peer.wake();
+        }
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct EndProcessOnPanic(ShardId);
+
+impl Drop for EndProcessOnPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("plimsoll: shard {} panicked; the process ends", self.0.0);
+            std::process::abort();
+        }
+    }
+}
+
+/// Best effort: on a machine that forbids it, the thread floats.
+fn pin_to(core: usize) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(core);
+    let _ = rustix::thread::sched_setaffinity(None, &set);
+}

@@ -1,0 +1,165 @@
+//! Which versions nobody can ask for any more.
+//!
+//! Every shard publishes its *low-water mark* L: no read-only transaction it has begun or will begin reads
+//! below L. The *watermark* W is the minimum over the shards of the process; a version hidden below W can be
+//! dropped. A shard that sleeps publishes nothing (`u64::MAX`) so that it holds nobody back.
+//!
+//! The delicate moment is waking up: a shard that announces itself again might be about to begin a
+//! snapshot below a watermark that was computed while it slept. So the sleeper first publishes its old L,
+//! then takes over the largest watermark ever used and publishes again; and whoever computes a watermark
+//! publishes it first and reads all marks a second time before using it. In any order of these four
+//! sequentially consistent steps, either the sleeper sees the new watermark, or the other sees the sleeper.
+//!
+//! A scheme whose snapshots are vectors (VTS) has one value per slot; every slot is handled alike.
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering::SeqCst};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::Arc;
+
+use plimsoll_types::ShardId;
+
+/// One shard's published marks, on cache lines of their own.
+#[repr(align(128))]
+#[derive(Debug)]
+struct Published {
+    slots: Vec<AtomicU64>,
+}
+
+impl Published {
+    fn new(slots: usize, value: u64) -> Published {
+        Published { slots: (0..slots).map(|_| AtomicU64::new(value)).collect() }
+    }
+}
+
+/// The low-water marks of all shards of a process.
+#[derive(Debug)]
+pub struct LowWater {
+    shards: Vec<Published>,
+    /// The largest watermark anybody has used.
+    used: Published,
+}
+
+impl LowWater {
+    /// For so many shards, of so many slots each; everybody sleeps.
+    pub fn new(shards: usize, slots: usize) -> Arc<LowWater> {
+        Arc::new(LowWater {
+            shards: (0..shards).map(|_| Published::new(slots, u64::MAX)).collect(),
+            used: Published::new(slots, 0),
+        })
+    }
+
+    fn min(&self, slot: usize) -> u64 {
+        self.shards.iter().map(|shard| shard.slots[slot].load(SeqCst)).min().unwrap_or(u64::MAX)
+    }
+}
+
+/// One shard's part in the watermark.
+#[derive(Debug)]
+pub struct Watermark {
+    all: Arc<LowWater>,
+    me: usize,
+    asleep: bool,
+    /// What this shard published last, and the watermark it used last.
+    published: Vec<u64>,
+    current: Vec<u64>,
+}
+
+impl Watermark {
+    /// The part of shard `me`, asleep until its first [`Watermark::update`].
+    pub fn new(all: Arc<LowWater>, me: ShardId) -> Watermark {
+        let slots = all.used.slots.len();
+        Watermark { all, me: me.index(), asleep: true, published: vec![0; slots], current: vec![0; slots] }
+    }
+
+    /// The watermark as of the last update, one value per slot. Never falls.
+    pub fn current(&self) -> &[u64] {
+        &self.current
+    }
+
+    /// Publishes this shard's marks and computes the watermark. `low` may be raised: a shard that slept
+    /// must not begin a snapshot below a watermark that is already in use. Marks never fall.
+    pub fn update(&mut self, low: &mut [u64]) {
+        let mine = &self.all.shards[self.me];
+        if self.asleep {
+            self.asleep = false;
+            for (slot, published) in mine.slots.iter().zip(&self.published) {
+                slot.store(*published, SeqCst);
+            }
+            for (low, used) in low.iter_mut().zip(&self.all.used.slots) {
+                *low = (*low).max(used.load(SeqCst));
+            }
+        }
+        for (slot, low) in low.iter_mut().enumerate() {
+            *low = (*low).max(self.published[slot]);
+            if *low > self.published[slot] {
+                self.published[slot] = *low;
+            }
+            mine.slots[slot].store(*low, SeqCst);
+            let proposed = self.all.min(slot);
+            if proposed > self.current[slot] {
+                self.all.used.slots[slot].fetch_max(proposed, SeqCst);
+                self.current[slot] = self.current[slot].max(proposed.min(self.all.min(slot)));
+            }
+        }
+    }
+
+    /// Publishes that this shard sleeps: it has no active snapshot and begins none before its next update.
+    pub fn sleep(&mut self) {
+        self.asleep = true;
+        for slot in &self.all.shards[self.me].slots {
+            slot.store(u64::MAX, SeqCst);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_watermark_is_the_minimum_over_the_shards_that_are_awake() {
+        let all = LowWater::new(2, 1);
+        let mut a = Watermark::new(all.clone(), ShardId(0));
+        let mut b = Watermark::new(all, ShardId(1));
+        a.update(&mut [10]);
+        assert_eq!(a.current(), [10], "the other shard sleeps");
+        let mut low = [7];
+        b.update(&mut low);
+        assert_eq!(low, [10], "a shard that wakes begins above the watermark in use");
+        a.update(&mut [20]);
+        assert_eq!(a.current(), [10]);
+        b.update(&mut [15]);
+        a.update(&mut [20]);
+        assert_eq!(a.current(), [15]);
+        b.sleep();
+        a.update(&mut [30]);
+        assert_eq!(a.current(), [30]);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+
+    /// In every interleaving, a snapshot begun by a waking shard is at or above every watermark that the
+    /// other shard acts on while that snapshot is active.
+    #[test]
+    fn a_waking_shard_is_never_below_a_watermark_in_use() {
+        loom::model(|| {
+            let all = LowWater::new(2, 1);
+            let mut sleeper = Watermark::new(all.clone(), ShardId(0));
+            let mut other = Watermark::new(all, ShardId(1));
+            let thread = loom::thread::spawn(move || {
+                let mut low = [5];
+                sleeper.update(&mut low);
+                low[0]
+            });
+            other.update(&mut [9]);
+            let used = other.current()[0];
+            let snapshot = thread.join().unwrap();
+            assert!(snapshot >= used, "snapshot {snapshot} below the watermark {used}");
+        });
+    }
+}

@@ -1,0 +1,501 @@
+//! A shard's data.
+//!
+//! Single-owner and synchronous: every method is one step, and a caller's sequence of calls between two
+//! messages is one step as well. What protocols do with marks, stamps and locks is their business; the store
+//! keeps the promises that outlive a transaction:
+//!
+//! * **I1** the chain of a record decreases from the head (asserted for scalar stamps by the protocols), and
+//!   `mark >= head.stamp`;
+//! * **I3** versions leave the chain only when the watermark has passed a newer one;
+//! * **I5** marks are monotone: an unlinked row's marks move to the leaf or cell that covers its key, and
+//!   a tombstone's stamp into the partition's *floor*, before anything is forgotten.
+//!
+//! ## Garbage collection
+//! Whatever an install hides, and every tombstone, enters a queue with the stamp that hides it; the queue's
+//! front is worked off once per pass as far as the watermark has come. Worked example: `x` has versions @5
+//! and @9, an entry waits with stamp @9. Once no snapshot below @9 can exist, @5 is freed. If @9 is a
+//! tombstone the row is unlinked as well: floor ⊔= 9, so that whoever later reads "absent" is ordered after
+//! the deletion. A record has at most one entry in the queue, however often it is written meanwhile.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use plimsoll_runtime::{Slab, Ticket};
+use plimsoll_types::{ColumnGroup, Key, TableId, TableSpec, Timestamp};
+
+use crate::chunks::Chunks;
+use crate::lock::{Lock, LockId};
+use crate::record::Version;
+use crate::table::{Cover, Index, Place, RangeLock, Table, TableMemory};
+use crate::values::Values;
+use crate::{LeafId, Mark, Record, RowId, Tails};
+
+/// Garbage entries worked off per pass at most, so that a pass stays short.
+const COLLECT_PER_PASS: usize = 256;
+
+/// Names a record: a row of a table and one of its column groups.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct At {
+    /// The row.
+    pub row: RowId,
+    /// The table and the group.
+    pub column: ColumnGroup,
+}
+
+/// The version a snapshot asks for is gone: the watermark has passed it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SnapshotTooOld;
+
+/// Older versions, shared by all tables.
+#[derive(Debug, Default)]
+struct Versions {
+    nodes: Chunks<Version>,
+    free: Vec<u32>,
+}
+
+impl Versions {
+    /// Stores a node and returns its position plus one.
+    #[inline]
+    fn insert(&mut self, version: Version) -> u32 {
+        let position = self.free.pop().unwrap_or_else(|| self.nodes.extend(1) as u32);
+        self.nodes[position as usize] = version;
+        position + 1
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Garbage {
+    /// Everything older than this stamp is hidden by it.
+    stamp: Timestamp,
+    at: At,
+}
+
+/// All tables of one shard.
+#[derive(Debug)]
+pub struct Store<M> {
+    tables: Vec<Table<M>>,
+    values: Values,
+    versions: Versions,
+    locks: Slab<Lock>,
+    garbage: VecDeque<Garbage>,
+    /// The partition's floor: a mark for everything at once, raised before marks or tombstones are forgotten.
+    floor: Timestamp,
+    /// Whether hidden versions are kept until the watermark passes; otherwise they are dropped at once.
+    history: bool,
+}
+
+/// The records of one table, while its index is being walked.
+pub struct Rows<'a, M> {
+    heads: &'a Chunks<u128>,
+    records: &'a mut Chunks<Record<M>>,
+    tails: &'a Tails,
+    values: &'a Values,
+    versions: &'a Versions,
+    locks: &'a Slab<Lock>,
+    groups: usize,
+}
+
+/// What a walk over a range meets: a leaf, then its rows, then the next leaf.
+pub enum Visited<'a, M> {
+    /// A leaf that overlaps the range, its mark and its version.
+    Leaf(LeafId, &'a mut M, u64),
+    /// A row in the range.
+    Row(RowId),
+}
+
+impl<M: Mark> Store<M> {
+    /// An empty store. Without `history` a record keeps its newest version only.
+    pub fn new(history: bool) -> Store<M> {
+        Store {
+            tables: Vec::new(),
+            values: Values::default(),
+            versions: Versions::default(),
+            locks: Slab::default(),
+            garbage: VecDeque::new(),
+            floor: Timestamp::ZERO,
+            history,
+        }
+    }
+
+    /// Adds a table; its id is its position.
+    pub fn create_table(&mut self, spec: TableSpec) -> TableId {
+        self.tables.push(Table::new(spec));
+        TableId(u16::try_from(self.tables.len() - 1).expect("a database has fewer than 65,536 tables"))
+    }
+
+    /// A table's declaration.
+    pub fn spec(&self, table: TableId) -> &TableSpec {
+        &self.tables[table.index()].spec
+    }
+
+    /// How many tables there are.
+    pub fn tables(&self) -> usize {
+        self.tables.len()
+    }
+
+    /// Memory of a table.
+    pub fn memory(&self, table: TableId) -> TableMemory {
+        self.tables[table.index()].memory()
+    }
+
+    /// The partition's floor.
+    #[inline]
+    pub fn floor(&self) -> Timestamp {
+        self.floor
+    }
+
+    /// Where a key is, or would be.
+    #[inline]
+    pub fn find(&mut self, table: TableId, key: &Key) -> Place {
+        self.tables[table.index()].find(key)
+    }
+
+    /// Links a row of empty records under a key that has none; changes the version of what covers it.
+    pub fn link(&mut self, table: TableId, key: &Key) -> Place {
+        self.tables[table.index()].link(key)
+    }
+
+    /// Whether the last link split a leaf of the table, so that another leaf covers part of its range.
+    pub fn last_link_split(&self, table: TableId) -> bool {
+        match &self.tables[table.index()].index {
+            Index::Ordered(index) => index.last_split().is_some(),
+            Index::Hash(_) => false,
+        }
+    }
+
+    /// The key of a linked row.
+    pub fn key(&self, table: TableId, row: RowId) -> Key {
+        self.tables[table.index()].key(row)
+    }
+
+    /// A record.
+    #[inline]
+    pub fn record(&self, at: At) -> &Record<M> {
+        let table = &self.tables[at.column.table.index()];
+        &table.records[at.row as usize * table.groups + usize::from(at.column.group)]
+    }
+
+    /// A record.
+    #[inline]
+    pub fn record_mut(&mut self, at: At) -> &mut Record<M> {
+        let table = &mut self.tables[at.column.table.index()];
+        &mut table.records[at.row as usize * table.groups + usize::from(at.column.group)]
+    }
+
+    /// The version of what covers a key: it changes whenever a key is linked there.
+    #[inline]
+    pub fn cover_version(&self, table: TableId, cover: Cover) -> u64 {
+        self.tables[table.index()].cover_version(cover)
+    }
+
+    /// The mark of what covers a key.
+    #[inline]
+    pub fn cover_mark(&self, table: TableId, cover: Cover) -> M {
+        self.tables[table.index()].cover_mark(cover)
+    }
+
+    /// The mark of what covers a key.
+    #[inline]
+    pub fn cover_mark_mut(&mut self, table: TableId, cover: Cover) -> &mut M {
+        self.tables[table.index()].cover_mark_mut(cover)
+    }
+
+    /// What a writer of a key must exceed: the record's mark if there is one, the mark of the leaf that
+    /// covers it (scans pin leaves only) or, for a key without a row, of its cell; and the floor.
+    #[inline]
+    pub fn bound(&self, at: Option<At>, table: TableId, cover: Cover) -> Timestamp {
+        let record = at.map_or(Timestamp::ZERO, |at| self.record(at).mark.get());
+        let cover = match (cover, at) {
+            (Cover::Cell(_), Some(_)) => Timestamp::ZERO,
+            _ => self.cover_mark(table, cover).get(),
+        };
+        record.join(cover).join(self.floor)
+    }
+
+    /// The newest value of a record; `None` if it is absent.
+    #[inline]
+    pub fn newest(&self, at: At) -> Option<&[u8]> {
+        let record = self.record(at);
+        record.is_present().then(|| self.values.get(record.value, record.len()))
+    }
+
+    /// The version of a record that a snapshot sees, with its stamp.
+    #[inline]
+    pub fn visible(
+        &self,
+        at: At,
+        sees: impl Fn(Timestamp) -> bool,
+    ) -> Result<Option<(Timestamp, &[u8])>, SnapshotTooOld> {
+        visible(self.record(at), &self.versions, &self.values, sees)
+    }
+
+    /// Installs a version (`None`: a tombstone). The mark rises with it, never falls.
+    pub fn install(&mut self, at: At, stamp: Timestamp, value: Option<&[u8]>) {
+        let table = &mut self.tables[at.column.table.index()];
+        let record = &mut table.records[at.row as usize * table.groups + usize::from(at.column.group)];
+        let mut hides = value.is_none();
+        if !record.is_empty() {
+            if self.history {
+                record.older = self.versions.insert(record.as_version());
+                table.value_bytes += size_of::<Version>();
+                hides = true;
+            } else if record.is_present() {
+                self.values.free(record.value, record.len());
+                table.value_bytes -= Values::footprint(record.len());
+            }
+        }
+        let stored = value.map(|value| {
+            table.value_bytes += Values::footprint(value.len());
+            (self.values.store(value), value.len())
+        });
+        record.set(stamp, stored);
+        if hides && !record.is_queued() {
+            record.set_queued(true);
+            self.garbage.push_back(Garbage { stamp, at });
+        }
+    }
+
+    /// Puts a row into the store before it serves, with stamp [`Timestamp::ZERO`].
+    pub fn load(&mut self, table: TableId, key: &Key, values: &[&[u8]]) {
+        assert!(self.find(table, key).row.is_none(), "a key is loaded once");
+        let row = self.link(table, key).row.expect("a linked row exists");
+        for (group, value) in values.iter().enumerate() {
+            self.install(At { row, column: table.group(group as u8) }, Timestamp::ZERO, Some(value));
+        }
+    }
+
+    /// Walks over `low <= key < high` of an ordered table in key order: every leaf that overlaps the range,
+    /// whether or not it holds keys of it, and after each leaf its rows.
+    pub fn scan(
+        &mut self,
+        table: TableId,
+        low: &Key,
+        high: Option<&Key>,
+        mut visit: impl FnMut(&mut Rows<'_, M>, Visited<'_, M>) -> ControlFlow<()>,
+    ) {
+        let table = &mut self.tables[table.index()];
+        let Index::Ordered(index) = &mut table.index else {
+            panic!("only ordered tables are scanned; {} is a hash table", table.spec.name)
+        };
+        let mut rows = Rows {
+            heads: &table.heads,
+            records: &mut table.records,
+            tails: &table.tails,
+            values: &self.values,
+            versions: &self.versions,
+            locks: &self.locks,
+            groups: table.groups,
+        };
+        index.scan_leaves(low, high, &table.tails, |leaf, mark, version, _, in_range| {
+            visit(&mut rows, Visited::Leaf(leaf, mark, version))?;
+            in_range.iter().try_for_each(|&row| visit(&mut rows, Visited::Row(row)))
+        });
+    }
+
+    /// The lock of a record, if anybody holds it or waits for it.
+    #[inline]
+    pub fn lock(&self, at: At) -> Option<&Lock> {
+        match self.record(at).lock {
+            0 => None,
+            word => self.locks.get(word - 1),
+        }
+    }
+
+    /// The lock of a record, made if there is none yet.
+    pub fn lock_mut(&mut self, at: At) -> &mut Lock {
+        let word = match self.record(at).lock {
+            0 => {
+                let word = self.locks.insert(Lock::default()) + 1;
+                self.record_mut(at).lock = word;
+                word
+            }
+            word => word,
+        };
+        self.locks.get_mut(word - 1).expect("a lock word names a lock")
+    }
+
+    /// Frees the lock of a record if it is idle. A row without a value goes to the garbage collector, which
+    /// left it alone while it was locked.
+    pub fn tidy_lock(&mut self, at: At) {
+        if self.lock(at).is_none_or(Lock::is_idle) {
+            let record = self.record_mut(at);
+            let word = std::mem::take(&mut record.lock);
+            let garbage = !record.is_present() && !record.is_queued() && record.stamp != Timestamp::MAX;
+            if garbage {
+                record.set_queued(true);
+                let stamp = record.stamp;
+                self.garbage.push_back(Garbage { stamp, at });
+            }
+            if word != 0 {
+                self.locks.remove(word - 1);
+            }
+        }
+    }
+
+    /// The lock with this id.
+    pub fn lock_by_id(&mut self, lock: LockId) -> Option<&mut Lock> {
+        self.locks.get_mut(lock)
+    }
+
+    /// The locked ranges of a table.
+    #[inline]
+    pub fn ranges(&self, table: TableId) -> &[RangeLock] {
+        &self.tables[table.index()].ranges
+    }
+
+    /// Locks a range; the lock has no holder yet.
+    pub fn lock_range(&mut self, table: TableId, low: Key, high: Option<Key>) -> LockId {
+        let lock = self.locks.insert(Lock::default());
+        self.tables[table.index()].ranges.push(RangeLock { low, high, lock });
+        lock
+    }
+
+    /// Unlocks a range and returns the tickets of those who waited for it.
+    pub fn unlock_range(&mut self, table: TableId, lock: LockId) -> Vec<Ticket> {
+        self.tables[table.index()].ranges.retain(|range| range.lock != lock);
+        let lock = self.locks.remove(lock).expect("a locked range has a lock");
+        lock.waiting.iter().map(|waiter| waiter.ticket).collect()
+    }
+
+    /// Works off garbage that the watermark has passed: `passed(stamp)` says that no snapshot exists, or will
+    /// exist, that does not see the version of that stamp.
+    pub fn collect(&mut self, passed: impl Fn(Timestamp) -> bool) {
+        for _ in 0..COLLECT_PER_PASS {
+            match self.garbage.front() {
+                Some(garbage) if passed(garbage.stamp) => {}
+                _ => return,
+            }
+            let garbage = self.garbage.pop_front().expect("the front was looked at");
+            self.record_mut(garbage.at).set_queued(false);
+            self.trim(garbage.at, &passed);
+        }
+    }
+
+    /// How many garbage entries wait.
+    pub fn garbage(&self) -> usize {
+        self.garbage.len()
+    }
+
+    /// Drops the versions of a record that the watermark has passed, and unlinks its row if nothing is left.
+    fn trim(&mut self, at: At, passed: &impl Fn(Timestamp) -> bool) {
+        let table = &mut self.tables[at.column.table.index()];
+        let groups = table.groups;
+        let record = &mut table.records[at.row as usize * groups + usize::from(at.column.group)];
+        if record.stamp == Timestamp::MAX {
+            return; // Unlinked when another group of the row was worked off.
+        }
+        // Keep the newest version that the watermark has passed, and everything above it.
+        let mut keep_above = None;
+        let mut stamp = record.stamp;
+        let mut next = record.older;
+        while !passed(stamp) && next != 0 {
+            let node = self.versions.nodes[next as usize - 1];
+            keep_above = Some(next);
+            (stamp, next) = (node.stamp, node.older);
+        }
+        if next != 0 {
+            record.set_trimmed();
+            match keep_above {
+                None => record.older = 0,
+                Some(node) => self.versions.nodes[node as usize - 1].older = 0,
+            }
+        }
+        while next != 0 {
+            let node = self.versions.nodes[next as usize - 1];
+            if let Some(len) = node.len() {
+                self.values.free(node.value, len);
+                table.value_bytes -= Values::footprint(len);
+            }
+            table.value_bytes -= size_of::<Version>();
+            self.versions.free.push(next - 1);
+            next = node.older;
+        }
+        let record = &mut table.records[at.row as usize * groups + usize::from(at.column.group)];
+        if record.older != 0 || (record.is_tombstone() && !passed(record.stamp)) {
+            record.set_queued(true);
+            let garbage = Garbage { stamp: record.stamp, at };
+            self.garbage.push_back(garbage);
+            return;
+        }
+        // Unlink the row once all its groups are gone for good.
+        let row = (0..groups).map(|group| &table.records[at.row as usize * groups + group]);
+        let dead = |record: &Record<M>| {
+            !record.is_locked()
+                && (record.is_empty() || record.is_tombstone() && record.older == 0 && passed(record.stamp))
+        };
+        if row.clone().all(dead) {
+            let deleted = row.filter(|record| record.is_tombstone()).map(|record| record.stamp).max();
+            // Before the tombstone is forgotten: absent reads take its stamp from the floor.
+            self.floor.raise(deleted.unwrap_or_default());
+            table.unlink(at.row);
+        }
+    }
+}
+
+impl<M: Mark> Rows<'_, M> {
+    /// A record of the table.
+    #[inline]
+    pub fn record(&mut self, row: RowId, group: u8) -> &mut Record<M> {
+        &mut self.records[row as usize * self.groups + usize::from(group)]
+    }
+
+    /// A row's key.
+    #[inline]
+    pub fn key(&self, row: RowId) -> Key {
+        let head = self.heads[row as usize];
+        if Key::head_is_long(head) { Key::from_parts(head, self.tails.get(row)) } else { Key::from_parts(head, None) }
+    }
+
+    /// The newest value of a record; `None` if it is absent.
+    #[inline]
+    pub fn newest(&self, row: RowId, group: u8) -> Option<&[u8]> {
+        let record = &self.records[row as usize * self.groups + usize::from(group)];
+        record.is_present().then(|| self.values.get(record.value, record.len()))
+    }
+
+    /// The version of a record that a snapshot sees, with its stamp.
+    #[inline]
+    pub fn visible(
+        &self,
+        row: RowId,
+        group: u8,
+        sees: impl Fn(Timestamp) -> bool,
+    ) -> Result<Option<(Timestamp, &[u8])>, SnapshotTooOld> {
+        let record = &self.records[row as usize * self.groups + usize::from(group)];
+        visible(record, self.versions, self.values, sees)
+    }
+
+    /// The lock of a record, if anybody holds it or waits for it.
+    #[inline]
+    pub fn lock(&self, row: RowId, group: u8) -> Option<&Lock> {
+        match self.records[row as usize * self.groups + usize::from(group)].lock {
+            0 => None,
+            word => self.locks.get(word - 1),
+        }
+    }
+}
+
+#[inline]
+fn visible<'a, M: Mark>(
+    record: &Record<M>,
+    versions: &Versions,
+    values: &'a Values,
+    sees: impl Fn(Timestamp) -> bool,
+) -> Result<Option<(Timestamp, &'a [u8])>, SnapshotTooOld> {
+    if record.is_empty() {
+        return Ok(None);
+    }
+    if sees(record.stamp) {
+        let value = record.is_present().then(|| (record.stamp, values.get(record.value, record.len())));
+        return Ok(value);
+    }
+    let mut next = record.older;
+    while next != 0 {
+        let node = &versions.nodes[next as usize - 1];
+        if sees(node.stamp) {
+            return Ok(node.len().map(|len| (node.stamp, values.get(node.value, len))));
+        }
+        next = node.older;
+    }
+    if record.is_trimmed() { Err(SnapshotTooOld) } else { Ok(None) }
+}

@@ -1,0 +1,235 @@
+//! One table's share on one shard: rows, index, absent cells, range locks.
+//!
+//! The index maps a key to a *row*; a row has one record per column group, next to each other in one
+//! growing array, so a group is found without a second lookup. The heads of the keys stand in a parallel
+//! array; the rare long key keeps its tail in a side map.
+//!
+//! Keys that are absent carry marks, too (phantoms are writes of absent keys). In an ordered table every
+//! key is covered by exactly one leaf, whose {mark, version} stands for all keys it could hold. A hash table
+//! has a fixed array of *absent cells* {mark, insertions}, found by hashing the key: sharing a cell only
+//! raises somebody's timestamp or fails a validation that could have passed; memory does not grow with reads.
+
+use plimsoll_types::{IndexKind, Key, TableSpec, Timestamp};
+
+use crate::chunks::Chunks;
+use crate::lock::LockId;
+use crate::{HashIndex, LeafId, Mark, OrderedIndex, Record, RowId, Tails};
+
+/// Absent cells per hash table and shard.
+const CELLS: usize = 1024;
+
+/// What stands for an absent key: it has a mark and a version that changes when a key is linked there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cover {
+    /// The leaf of an ordered table.
+    Leaf(LeafId),
+    /// The cell of a hash table.
+    Cell(u32),
+}
+
+/// Where a key is, or would be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The row linked under the key. Its records may all be empty or tombstones.
+    pub row: Option<RowId>,
+    /// What covers the key.
+    pub cover: Cover,
+}
+
+/// A locked range of keys (2PL): inserts into it conflict with the lock's sharers.
+#[derive(Debug)]
+pub struct RangeLock {
+    /// First key of the range.
+    pub low: Key,
+    /// First key beyond it; `None` for the end of the table.
+    pub high: Option<Key>,
+    /// Its lock; the sharers are those who scanned the range.
+    pub lock: LockId,
+}
+
+impl RangeLock {
+    /// Whether a key lies in the range.
+    pub fn contains(&self, key: &Key) -> bool {
+        *key >= self.low && self.high.as_ref().is_none_or(|high| key < high)
+    }
+}
+
+/// Rows and bytes of a table on a shard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TableMemory {
+    /// Linked rows, deleted ones that are not yet collected included.
+    pub rows: usize,
+    /// Bytes of headers, keys, values, older versions and index.
+    pub bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell<M> {
+    mark: M,
+    insertions: u64,
+}
+
+#[derive(Debug)]
+pub(crate) enum Index<M> {
+    Hash(HashIndex),
+    Ordered(OrderedIndex<M>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Table<M> {
+    pub spec: TableSpec,
+    pub index: Index<M>,
+    pub heads: Chunks<u128>,
+    /// `groups` records per row.
+    pub records: Chunks<Record<M>>,
+    pub groups: usize,
+    pub tails: Tails,
+    free: Vec<RowId>,
+    cells: Box<[Cell<M>]>,
+    pub ranges: Vec<RangeLock>,
+    tail_bytes: usize,
+    /// Bytes of newest and older values, and of version nodes.
+    pub value_bytes: usize,
+}
+
+impl<M: Mark> Table<M> {
+    pub fn new(spec: TableSpec) -> Table<M> {
+        let (index, cells) = match spec.index {
+            IndexKind::Hash => (Index::Hash(HashIndex::new()), CELLS),
+            IndexKind::Ordered => (Index::Ordered(OrderedIndex::new()), 0),
+        };
+        Table {
+            groups: spec.groups.len(),
+            spec,
+            index,
+            heads: Chunks::default(),
+            records: Chunks::default(),
+            tails: Tails::default(),
+            free: Vec::new(),
+            cells: vec![Cell::default(); cells].into_boxed_slice(),
+            ranges: Vec::new(),
+            tail_bytes: 0,
+            value_bytes: 0,
+        }
+    }
+
+    #[inline]
+    pub fn find(&mut self, key: &Key) -> Place {
+        match &mut self.index {
+            Index::Hash(index) => {
+                let hash = HashIndex::hash(key.head(), key.tail());
+                let (heads, tails) = (&self.heads, &self.tails);
+                let row =
+                    index.find(hash, |row| heads[row as usize] == key.head() && tails.matches(row, key));
+                Place { row, cover: Cover::Cell(cell_of(hash)) }
+            }
+            Index::Ordered(index) => {
+                let place = index.find(key, &self.tails);
+                Place { row: place.row, cover: Cover::Leaf(place.leaf) }
+            }
+        }
+    }
+
+    /// Links a new row of empty records under an absent key.
+    pub fn link(&mut self, key: &Key) -> Place {
+        let row = self.free.pop().unwrap_or_else(|| {
+            self.records.extend(self.groups);
+            u32::try_from(self.heads.extend(1)).expect("a table has fewer than 2^32 rows on a shard")
+        });
+        self.heads[row as usize] = key.head();
+        self.tail_bytes += self.tails.insert(row, key);
+        for group in 0..self.groups {
+            self.records[row as usize * self.groups + group] = Record::default();
+        }
+        let cover = match &mut self.index {
+            Index::Hash(index) => {
+                let hash = HashIndex::hash(key.head(), key.tail());
+                let (heads, tails) = (&self.heads, &self.tails);
+                index.insert(hash, row, |row| HashIndex::hash(heads[row as usize], tails.get(row)));
+                let cell = cell_of(hash);
+                self.cells[cell as usize].insertions += 1;
+                Cover::Cell(cell)
+            }
+            Index::Ordered(index) => Cover::Leaf(index.insert(key, row, &self.tails)),
+        };
+        Place { row: Some(row), cover }
+    }
+
+    /// Unlinks a row and folds its records' marks into what covers its key now.
+    pub fn unlink(&mut self, row: RowId) {
+        let key = self.key(row);
+        let mark = (0..self.groups)
+            .map(|group| self.records[row as usize * self.groups + group].mark.get())
+            .max()
+            .unwrap_or_default();
+        let cover = match &mut self.index {
+            Index::Hash(index) => {
+                let hash = HashIndex::hash(key.head(), key.tail());
+                let removed = index.remove(hash, |candidate| candidate == row);
+                assert_eq!(removed, Some(row), "a linked row is in the index");
+                Cover::Cell(cell_of(hash))
+            }
+            Index::Ordered(index) => {
+                let (removed, leaf) = index.remove(&key, &self.tails);
+                assert_eq!(removed, Some(row), "a linked row is in the index");
+                Cover::Leaf(leaf)
+            }
+        };
+        self.cover_mark_mut(cover).raise(mark);
+        for group in 0..self.groups {
+            let record = &mut self.records[row as usize * self.groups + group];
+            *record = Record::default();
+            record.stamp = Timestamp::MAX;
+        }
+        self.tail_bytes -= self.tails.remove(row);
+        self.free.push(row);
+    }
+
+    pub fn key(&self, row: RowId) -> Key {
+        let head = self.heads[row as usize];
+        if Key::head_is_long(head) { Key::from_parts(head, self.tails.get(row)) } else { Key::from_parts(head, None) }
+    }
+
+    #[inline]
+    pub fn cover_version(&self, cover: Cover) -> u64 {
+        match (cover, &self.index) {
+            (Cover::Leaf(leaf), Index::Ordered(index)) => index.version(leaf),
+            (Cover::Cell(cell), _) => self.cells[cell as usize].insertions,
+            _ => unreachable!("leaves cover the keys of ordered tables only"),
+        }
+    }
+
+    #[inline]
+    pub fn cover_mark(&self, cover: Cover) -> M {
+        match (cover, &self.index) {
+            (Cover::Leaf(leaf), Index::Ordered(index)) => index.mark(leaf),
+            (Cover::Cell(cell), _) => self.cells[cell as usize].mark,
+            _ => unreachable!("leaves cover the keys of ordered tables only"),
+        }
+    }
+
+    #[inline]
+    pub fn cover_mark_mut(&mut self, cover: Cover) -> &mut M {
+        match (cover, &mut self.index) {
+            (Cover::Leaf(leaf), Index::Ordered(index)) => index.mark_mut(leaf),
+            (Cover::Cell(cell), _) => &mut self.cells[cell as usize].mark,
+            _ => unreachable!("leaves cover the keys of ordered tables only"),
+        }
+    }
+
+    pub fn memory(&self) -> TableMemory {
+        let (rows, index) = match &self.index {
+            Index::Hash(index) => (index.len(), index.bytes()),
+            Index::Ordered(index) => (index.len(), index.bytes()),
+        };
+        let cells = self.cells.len() * size_of::<Cell<M>>();
+        let bytes = self.heads.bytes() + self.records.bytes() + self.tail_bytes + self.value_bytes + index + cells;
+        TableMemory { rows, bytes }
+    }
+}
+
+#[inline]
+fn cell_of(hash: u64) -> u32 {
+    // The low bits choose the bucket; take others.
+    (hash >> 40) as u32 % CELLS as u32
+}

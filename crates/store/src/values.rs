@@ -1,0 +1,135 @@
+//! Memory for values: an arena of size classes.
+//!
+//! A value of up to [`SMALL_MAX`] bytes takes a slot of its size class (multiples of 16 bytes); its handle
+//! is the slot's number in the class, and the class follows from the length, which the record keeps. Freed
+//! slots are reused the latest first, so a hot record's next version lands in memory that is still in the
+//! cache. Larger values have an allocation of their own. An empty value takes nothing.
+
+use plimsoll_runtime::Slab;
+
+/// The largest value that lives in a size class, in bytes.
+const SMALL_MAX: usize = 1024;
+/// Granularity of the classes, in bytes.
+const STEP: usize = 16;
+/// About how many bytes one chunk of a class has.
+const CHUNK_BYTES: usize = 1 << 17;
+
+#[derive(Debug)]
+struct Class {
+    /// Bytes per slot.
+    slot: usize,
+    /// Slots per chunk are `1 << shift`.
+    shift: u32,
+    chunks: Vec<Box<[u8]>>,
+    free: Vec<u32>,
+    /// Slots handed out so far, freed ones included.
+    used: u32,
+}
+
+impl Class {
+    fn new(slot: usize) -> Class {
+        let shift = if slot == 0 { 0 } else { (CHUNK_BYTES / slot).ilog2() };
+        Class { slot, shift, chunks: Vec::new(), free: Vec::new(), used: 0 }
+    }
+
+    #[inline]
+    fn position(&self, handle: u32) -> (usize, usize) {
+        ((handle >> self.shift) as usize, (handle as usize & ((1 << self.shift) - 1)) * self.slot)
+    }
+
+    #[inline]
+    fn allocate(&mut self) -> u32 {
+        if let Some(handle) = self.free.pop() {
+            return handle;
+        }
+        let handle = self.used;
+        self.used = handle.checked_add(1).expect("a size class has fewer than 2^32 slots");
+        if (handle >> self.shift) as usize == self.chunks.len() {
+            self.chunks.push(vec![0; self.slot << self.shift].into_boxed_slice());
+        }
+        handle
+    }
+}
+
+/// The values of all records of a shard.
+#[derive(Debug)]
+pub struct Values {
+    classes: Vec<Class>,
+    large: Slab<Box<[u8]>>,
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Values {
+            classes: (0..=SMALL_MAX / STEP).map(|class| Class::new(class * STEP)).collect(),
+            large: Slab::default(),
+        }
+    }
+}
+
+impl Values {
+    /// Stores a value; the handle and the length are what it takes to read it.
+    #[inline]
+    pub fn store(&mut self, value: &[u8]) -> u32 {
+        if value.is_empty() {
+            return 0;
+        }
+        if value.len() > SMALL_MAX {
+            return self.large.insert(value.into());
+        }
+        let class = &mut self.classes[value.len().div_ceil(STEP)];
+        let handle = class.allocate();
+        let (chunk, offset) = class.position(handle);
+        class.chunks[chunk][offset..offset + value.len()].copy_from_slice(value);
+        handle
+    }
+
+    /// Reads a value.
+    #[inline]
+    pub fn get(&self, handle: u32, len: usize) -> &[u8] {
+        if len == 0 {
+            return &[];
+        }
+        if len > SMALL_MAX {
+            return self.large.get(handle).expect("a record's handle names its value");
+        }
+        let class = &self.classes[len.div_ceil(STEP)];
+        let (chunk, offset) = class.position(handle);
+        &class.chunks[chunk][offset..offset + len]
+    }
+
+    /// Gives a value's memory back.
+    #[inline]
+    pub fn free(&mut self, handle: u32, len: usize) {
+        if len > SMALL_MAX {
+            self.large.remove(handle);
+        } else if len > 0 {
+            self.classes[len.div_ceil(STEP)].free.push(handle);
+        }
+    }
+
+    /// How many bytes a value of this length takes.
+    #[inline]
+    pub fn footprint(len: usize) -> usize {
+        if len > SMALL_MAX { len } else { len.next_multiple_of(STEP) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_every_length_are_read_back_and_their_slots_reused() {
+        let mut values = Values::default();
+        let make = |len: usize| -> Vec<u8> { (0..len).map(|i| (i * 7 + len) as u8).collect() };
+        let lengths: Vec<usize> = (0..2000).chain([5000, 100_000]).collect();
+        let handles: Vec<u32> = lengths.iter().map(|&len| values.store(&make(len))).collect();
+        for (&len, &handle) in lengths.iter().zip(&handles) {
+            assert_eq!(values.get(handle, len), make(len));
+        }
+        values.free(handles[40], 40);
+        assert_eq!(values.store(&make(33)), handles[40], "33 and 40 bytes share a class");
+        assert_eq!(values.get(handles[40], 33), make(33));
+    }
+}

@@ -1,0 +1,462 @@
+//! What every protocol's participant is built on: a shard's store, its timestamp scheme, active snapshots,
+//! and the requests that do not depend on the protocol.
+
+use std::sync::Arc;
+
+use plimsoll_checker::Install;
+use plimsoll_runtime::{Handled, LowWater, Slab, Ticket, Watermark};
+use plimsoll_store::{At, Cover, Holder, Mark, Place, Store};
+use plimsoll_types::{Abort, ColumnGroup, Key, Placement, ShardId, TableId, TableSpec, Timestamp, TxnId};
+
+use crate::fetched::{Fetched, ReadRef};
+use crate::procedure::Reads;
+use crate::timestamp::{Freshness, Scheme, SchemeConfig};
+use crate::work::{Change, Work, Write};
+
+/// How a database is laid out; the same on every shard.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// All tables, in the order of their ids.
+    pub tables: Arc<[TableSpec]>,
+    /// Which shard owns which slot.
+    pub placement: Arc<Placement>,
+}
+
+/// What a shard counts. Copied out by whoever reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Messages from and to the oracle.
+    pub oracle_messages: u64,
+    /// Times a read-only transaction had to wait for a writer.
+    pub read_only_waits: u64,
+    /// Read-only transactions that began again with a newer snapshot.
+    pub read_only_restarts: u64,
+    /// Marks raised by snapshot reads.
+    pub mark_raises: u64,
+}
+
+/// One shard's share of a database.
+pub struct Base<S: Scheme> {
+    /// This shard.
+    pub shard: ShardId,
+    /// Its data.
+    pub store: Store<S::Mark>,
+    /// Its part of the timestamp scheme.
+    pub scheme: S,
+    /// What it counts.
+    pub counters: Counters,
+    /// The versions it installed, in order, if the run is recorded.
+    pub installs: Option<Vec<Install>>,
+    pub(crate) released: Vec<Ticket>,
+    layout: Layout,
+    attempts: u64,
+    active: Slab<S::Snapshot>,
+    watermark: Watermark,
+    low: Vec<u64>,
+    scheme_messages: Vec<(ShardId, S::Message)>,
+}
+
+/// Requests that are the same under every protocol.
+pub enum Common<S: Scheme> {
+    /// Reads at a snapshot: raises all marks, waits for writers that may still commit within it, then reads.
+    ReadAt {
+        /// The snapshot.
+        snapshot: S::Snapshot,
+        /// What to read.
+        reads: Reads,
+    },
+    /// Reads the newest committed versions, whoever holds locks.
+    ReadNewest(Reads),
+    /// Own shard only: a snapshot from the oracle.
+    Snapshot(Freshness),
+    /// Own shard only: a commit stamp from the oracle; every write lock is held.
+    Stamp {
+        /// Whether the request has already been passed on to the scheme.
+        asked: bool,
+    },
+    /// To or from the oracle.
+    Scheme(S::Message),
+}
+
+/// Answers to [`Common`] requests.
+pub enum CommonReply<S: Scheme> {
+    /// What was read, or `None` if the snapshot is older than the watermark.
+    Fetched(Option<Fetched<S>>),
+    /// The snapshot asked for.
+    Snapshot(S::Snapshot),
+    /// The stamp asked for.
+    Stamp(Timestamp),
+}
+
+impl<S: Scheme> Base<S> {
+    /// An empty shard.
+    pub fn new(layout: &Layout, config: &SchemeConfig, low_water: Arc<LowWater>) -> Base<S> {
+        let mut store = Store::new(S::keeps_history(config));
+        for spec in layout.tables.iter() {
+            store.create_table(spec.clone());
+        }
+        Base {
+            shard: config.shard,
+            store,
+            scheme: S::new(config),
+            counters: Counters::default(),
+            installs: None,
+            released: Vec::new(),
+            layout: layout.clone(),
+            attempts: 0,
+            active: Slab::default(),
+            watermark: Watermark::new(low_water, config.shard),
+            low: vec![0; S::slots(config)],
+            scheme_messages: Vec::new(),
+        }
+    }
+
+    /// A transaction id that was never used before.
+    pub fn next_id(&mut self) -> TxnId {
+        self.attempts += 1;
+        TxnId { coordinator: self.shard, number: self.attempts }
+    }
+
+    /// The shard that owns a slot.
+    #[inline]
+    pub fn owner(&self, slot: plimsoll_types::Slot) -> ShardId {
+        self.layout.placement.shard(slot)
+    }
+
+    /// The shard that holds a key of a table; this one if the table is everywhere.
+    #[inline]
+    pub fn home(&self, table: TableId, key: &Key) -> ShardId {
+        match self.layout.tables[table.index()].partitioning.slot(key) {
+            Some(slot) => self.owner(slot),
+            None => self.shard,
+        }
+    }
+
+    /// Whether a table is loaded once and never written.
+    #[inline]
+    pub fn immutable(&self, table: TableId) -> bool {
+        self.layout.tables[table.index()].immutable()
+    }
+
+    /// How a table's rows are placed.
+    pub fn partitioning(&self, table: TableId) -> plimsoll_types::Partitioning {
+        self.layout.tables[table.index()].partitioning
+    }
+
+    /// All shards that hold data.
+    pub fn shards(&self) -> Vec<ShardId> {
+        self.layout.placement.shards()
+    }
+
+    /// How many column groups a table has.
+    #[inline]
+    pub fn groups(&self, table: TableId) -> u8 {
+        self.layout.tables[table.index()].groups.len() as u8
+    }
+
+    /// Begins a pass: the clock, the watermark, some garbage.
+    pub(crate) fn pass(&mut self, clock: Timestamp) {
+        self.scheme.tick(clock);
+        self.update_watermark();
+        let watermark = self.watermark.current();
+        self.store.collect(|stamp| S::passed(watermark, stamp));
+    }
+
+    fn update_watermark(&mut self) {
+        self.scheme.low(&mut self.low);
+        for (_, snapshot) in self.active.iter_mut() {
+            S::lower(snapshot, &mut self.low);
+        }
+        self.watermark.update(&mut self.low);
+        if self.active.is_empty() {
+            self.scheme.raise(&self.low);
+        }
+    }
+
+    /// The shard is about to sleep. It holds nobody's garbage back unless it has active snapshots.
+    pub(crate) fn park(&mut self) {
+        if self.active.is_empty() {
+            self.watermark.sleep();
+        }
+    }
+
+    /// Registers a snapshot that outlives this step; versions it may read are kept until it is released.
+    pub fn hold(&mut self, snapshot: S::Snapshot) -> u32 {
+        self.active.insert(snapshot)
+    }
+
+    /// Ends what [`Base::hold`] began.
+    pub fn release(&mut self, held: u32) {
+        self.active.remove(held);
+    }
+
+    /// What the scheme wants sent at the end of a pass.
+    pub(crate) fn scheme_messages(&mut self) -> impl Iterator<Item = (ShardId, S::Message)> + '_ {
+        self.scheme.outgoing(&mut self.scheme_messages);
+        self.counters.oracle_messages += self.scheme_messages.len() as u64;
+        self.scheme_messages.drain(..)
+    }
+
+    /// Handles a request that is the same under every protocol.
+    pub(crate) fn handle(
+        &mut self,
+        from: ShardId,
+        request: &mut Common<S>,
+        ticket: Ticket,
+    ) -> Handled<CommonReply<S>> {
+        Handled::Reply(match request {
+            Common::ReadAt { snapshot, reads } => {
+                // Raise all marks first, then wait, for one owner at a time: the marks keep all later ones
+                // out of this snapshot.
+                if let Some(at) = self.raise_for_reads(reads, S::read_mark(snapshot)) {
+                    self.store.lock_mut(at).readers.push(ticket);
+                    self.counters.read_only_waits += 1;
+                    return Handled::Wait;
+                }
+                CommonReply::Fetched(self.fetch(Some(snapshot), reads).ok())
+            }
+            Common::ReadNewest(reads) => CommonReply::Fetched(self.fetch(None, reads).ok()),
+            Common::Snapshot(freshness) => match self.scheme.snapshot(*freshness) {
+                Some(snapshot) => CommonReply::Snapshot(snapshot),
+                None => {
+                    self.scheme.want_snapshot(ticket);
+                    return Handled::Wait;
+                }
+            },
+            Common::Stamp { asked } => {
+                if !std::mem::replace(asked, true) {
+                    self.scheme.want_stamp(ticket);
+                    return Handled::Wait;
+                }
+                CommonReply::Stamp(self.scheme.take_stamp(ticket).expect("a released ticket has its stamp"))
+            }
+            Common::Scheme(message) => {
+                self.scheme.receive(from, message, &mut self.released);
+                return Handled::Done;
+            }
+        })
+    }
+
+    /// What a writer of this place must be ordered after.
+    #[inline]
+    pub(crate) fn observe_overwritten(&self, observed: &mut S::Observed, column: ColumnGroup, place: Place) {
+        let at = place.row.map(|row| At { row, column });
+        S::observe(observed, self.store.bound(at, column.table, place.cover));
+        if let Some(at) = at {
+            let record = self.store.record(at);
+            if !record.is_empty() {
+                S::observe(observed, record.stamp());
+            }
+        }
+    }
+
+    /// The stamp of a record's newest version; `None` if it has none.
+    #[inline]
+    pub(crate) fn head(&self, at: At) -> Option<Timestamp> {
+        let record = self.store.record(at);
+        (!record.is_empty()).then(|| record.stamp())
+    }
+
+    /// Whether somebody else holds the exclusive lock of a record.
+    #[inline]
+    pub(crate) fn locked_by_other(&self, at: At, txn: Option<TxnId>) -> bool {
+        self.store.record(at).is_locked()
+            && self.store.lock(at).is_some_and(|lock| lock.owned_by_other(txn))
+    }
+
+    /// Checks, without locking, that `txn` could lock a write now: nobody else holds a lock in its way, and
+    /// what it expects is still so. On success the write's place is known and its bound observed.
+    pub(crate) fn check_write(
+        &mut self,
+        txn: Option<TxnId>,
+        write: &mut Write,
+        observed: &mut S::Observed,
+    ) -> Result<(), Abort> {
+        let column = write.column;
+        let place = self.store.find(column.table, &write.key);
+        let at = place.row.map(|row| At { row, column });
+        if let Some(at) = at
+            && self.store.record(at).is_locked()
+            && let Some(lock) = self.store.lock(at)
+            && (lock.owned_by_other(txn) || lock.sharers.iter().any(|sharer| Some(sharer.txn) != txn))
+        {
+            return Err(Abort::WriteConflict);
+        }
+        let live = at.is_some_and(|at| self.store.record(at).is_present());
+        if !live && write.change != Change::Delete && self.range_locked_by_other(txn, column.table, &write.key) {
+            return Err(Abort::WriteConflict);
+        }
+        match write.expected {
+            Some(ReadRef::Row { at: read, head }) => {
+                if Some(read) != at || self.head(read) != head {
+                    return Err(Abort::WriteConflict);
+                }
+            }
+            Some(ReadRef::Cover { version, .. }) => {
+                if at.is_some_and(|at| self.head(at).is_some())
+                    || self.store.cover_version(column.table, place.cover) != version
+                {
+                    return Err(Abort::WriteConflict);
+                }
+            }
+            Some(ReadRef::Stale) => return Err(Abort::Validation),
+            Some(ReadRef::Immutable) | None => {}
+        }
+        if write.change == Change::Insert && live {
+            return Err(Abort::User);
+        }
+        self.observe_overwritten(observed, column, place);
+        write.place = Some(place);
+        Ok(())
+    }
+
+    fn range_locked_by_other(&mut self, txn: Option<TxnId>, table: TableId, key: &Key) -> bool {
+        let locks: Vec<_> = match self.store.ranges(table) {
+            [] => return false,
+            ranges => ranges.iter().filter(|range| range.contains(key)).map(|range| range.lock).collect(),
+        };
+        locks.into_iter().any(|lock| {
+            self.store
+                .lock_by_id(lock)
+                .is_some_and(|lock| lock.sharers.iter().any(|sharer| Some(sharer.txn) != txn))
+        })
+    }
+
+    /// Takes the exclusive lock that [`Base::check_write`] found free. Returns the record and, if its key had
+    /// to be linked, what covers it with the version before and after.
+    pub(crate) fn grant(
+        &mut self,
+        holder: Holder,
+        write: &Write,
+        observed: &S::Observed,
+    ) -> (At, Option<Linked>) {
+        let place = write.place.expect("a write is checked before it is granted");
+        let (at, linked) = match place.row {
+            Some(row) => (At { row, column: write.column }, None),
+            None => self.link(write),
+        };
+        let lock = self.store.lock_mut(at);
+        assert!(!lock.owned_by_other(Some(holder.txn)), "one transaction at a time owns a record");
+        lock.owner = Some(holder);
+        lock.lb = S::lower_bound(observed);
+        (at, linked)
+    }
+
+    /// Links the row of a write, unless an earlier write of the transaction has done it.
+    fn link(&mut self, write: &Write) -> (At, Option<Linked>) {
+        let table = write.column.table;
+        // Earlier links of the same transaction may have linked this row or split its leaf.
+        let before = self.store.find(table, &write.key);
+        if let Some(row) = before.row {
+            return (At { row, column: write.column }, None);
+        }
+        let version = self.store.cover_version(table, before.cover);
+        let after = self.store.link(table, &write.key);
+        let row = after.row.expect("a linked row exists");
+        let linked = Linked {
+            table,
+            cover: before.cover,
+            before: version,
+            after: self.store.cover_version(table, before.cover),
+            split: self.store.last_link_split(table),
+        };
+        (At { row, column: write.column }, Some(linked))
+    }
+
+    /// Drops the exclusive lock of a record; whoever waited for its owner is released.
+    pub(crate) fn unlock(&mut self, at: At, txn: TxnId) {
+        let lock = self.store.lock_mut(at);
+        if lock.owner.is_some_and(|owner| owner.txn == txn) {
+            lock.owner = None;
+            self.released.append(&mut lock.readers);
+            let waiting = lock.waiting.iter().map(|waiter| waiter.ticket);
+            self.released.extend(waiting);
+        }
+        self.store.tidy_lock(at);
+    }
+
+    /// Installs a version.
+    #[inline]
+    pub(crate) fn install(&mut self, txn: TxnId, at: At, stamp: Timestamp, value: Option<&[u8]>) {
+        if S::SCALAR {
+            assert!(
+                self.head(at).is_none_or(|head| head < stamp),
+                "I1: the versions of a record have increasing stamps"
+            );
+        }
+        if let Some(installs) = &mut self.installs {
+            let key = self.store.key(at.column.table, at.row);
+            installs.push(Install { txn, column: at.column, key, stamp, delete: value.is_none() });
+        }
+        self.store.install(at, stamp, value);
+    }
+
+    /// Pins what was read to `stamp` and then looks whether it still is what was read. One step.
+    pub(crate) fn validate(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool {
+        reads.iter().for_each(|read| self.pin(read, stamp));
+        reads.iter().all(|read| self.still_valid(txn, read))
+    }
+
+    #[inline]
+    pub(crate) fn pin(&mut self, read: &ReadRef, stamp: Timestamp) {
+        match *read {
+            ReadRef::Row { at, .. } => self.store.record_mut(at).mark.raise(stamp),
+            ReadRef::Cover { table, cover, .. } => self.store.cover_mark_mut(table, cover).raise(stamp),
+            ReadRef::Stale | ReadRef::Immutable => {}
+        }
+    }
+
+    fn still_valid(&self, txn: TxnId, read: &ReadRef) -> bool {
+        match *read {
+            ReadRef::Row { at, head } => self.head(at) == head && !self.locked_by_other(at, Some(txn)),
+            ReadRef::Cover { table, cover, version } => self.store.cover_version(table, cover) == version,
+            ReadRef::Stale => false,
+            ReadRef::Immutable => true,
+        }
+    }
+
+    /// Commits a transaction whose data is all here, checked write by write and read by read within this very
+    /// step: nobody can have come in between, so its locks were never needed.
+    pub(crate) fn commit_in_one_step(&mut self, txn: TxnId, work: &Work<S>) -> Timestamp {
+        let stamp = self.scheme.stamp(&work.observed);
+        for read in &work.local_reads {
+            self.pin(read, stamp);
+        }
+        self.install_checked(txn, stamp, work, self.shard);
+        if S::REPORTS {
+            self.scheme.finished(stamp, Some(&work.observed));
+        }
+        stamp
+    }
+
+    /// Installs the writes on one shard that were checked but not locked.
+    pub(crate) fn install_checked(&mut self, txn: TxnId, stamp: Timestamp, work: &Work<S>, shard: ShardId) {
+        for write in work.writes.of(shard).filter(|write| !write.locked) {
+            let place = write.place.expect("a write is checked before it is installed");
+            let at = match place.row {
+                Some(row) => At { row, column: write.column },
+                None if self.groups(write.column.table) == 1 => {
+                    let linked = self.store.link(write.column.table, &write.key);
+                    At { row: linked.row.expect("a linked row exists"), column: write.column }
+                }
+                None => self.link(write).0,
+            };
+            self.install(txn, at, stamp, work.writes.value(write));
+        }
+    }
+}
+
+/// A key that a lock request had to link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Linked {
+    /// The table.
+    pub table: TableId,
+    /// What covered the key before.
+    pub cover: Cover,
+    /// The cover's version before the key was linked.
+    pub before: u64,
+    /// And after.
+    pub after: u64,
+    /// The cover was split: part of its range is covered by another now.
+    pub split: bool,
+}

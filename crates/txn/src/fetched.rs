@@ -1,0 +1,94 @@
+//! What a shard answers to a batch of reads.
+
+use plimsoll_store::{At, Cover};
+use plimsoll_types::{Key, TableId, Timestamp};
+
+use crate::timestamp::Scheme;
+
+/// What must still be so when the read is validated. Row numbers are the participant's own; they are good for
+/// as long as it lives, because a row that was unlinked or reused never has the stamp it had before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReadRef {
+    /// The newest version of this record has this stamp (a value, or the tombstone that was read as absent).
+    Row {
+        /// The record.
+        at: At,
+        /// Its newest stamp; `None` if nothing was ever installed.
+        head: Option<Timestamp>,
+    },
+    /// No key was linked here since: stands for an absent key, or for a range.
+    Cover {
+        /// The table.
+        table: TableId,
+        /// What covers the key.
+        cover: Cover,
+        /// Its version.
+        version: u64,
+    },
+    /// What was read is already not the newest, or about to change: good for a read-only transaction,
+    /// never valid for another.
+    Stale,
+    /// Nothing can change.
+    Immutable,
+}
+
+/// One record read.
+#[derive(Clone, Debug)]
+pub struct Got {
+    /// Position and length of the value in [`Fetched::bytes`]; `None` if the record is absent.
+    pub value: Option<(u32, u32)>,
+    /// The version's stamp, if there is a value.
+    pub version: Option<Timestamp>,
+    /// What to validate.
+    pub read: ReadRef,
+}
+
+/// One range read.
+#[derive(Clone, Debug, Default)]
+pub struct Scanned {
+    /// The live rows, in key order, up to the scan's limit.
+    pub rows: Vec<(Key, Got)>,
+    /// Further things to validate: the leaves that cover the range, rows that are there but absent.
+    pub reads: Vec<ReadRef>,
+}
+
+/// The values of a batch of reads, in the order of the batch.
+#[derive(Debug)]
+pub struct Fetched<S: Scheme> {
+    /// All values, one after the other.
+    pub bytes: Vec<u8>,
+    /// One per get.
+    pub gets: Vec<Got>,
+    /// One per scan.
+    pub scans: Vec<Scanned>,
+    /// What a transaction that relies on these reads is ordered after.
+    pub observed: S::Observed,
+}
+
+impl<S: Scheme> Default for Fetched<S> {
+    fn default() -> Self {
+        Fetched { bytes: Vec::new(), gets: Vec::new(), scans: Vec::new(), observed: S::Observed::default() }
+    }
+}
+
+impl<S: Scheme> Fetched<S> {
+    /// Appends a value and tells where it is.
+    pub(crate) fn store(&mut self, value: &[u8]) -> (u32, u32) {
+        let start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(value);
+        (start, value.len() as u32)
+    }
+
+    /// The value of a record read.
+    pub fn value(&self, got: &Got) -> Option<&[u8]> {
+        got.value.map(|(start, len)| &self.bytes[start as usize..(start + len) as usize])
+    }
+
+    /// Everything that has to be validated.
+    pub fn read_refs(&self) -> impl Iterator<Item = ReadRef> + '_ {
+        let scanned = self.scans.iter().flat_map(|scan| {
+            scan.rows.iter().map(|(_, got)| got.read).chain(scan.reads.iter().copied())
+        });
+        self.gets.iter().map(|got| got.read).chain(scanned).filter(|read| *read != ReadRef::Immutable)
+    }
+}

@@ -1,0 +1,284 @@
+//! Interactive transactions: operations one at a time, with client code in between.
+//!
+//! Under OCC with a snapshot scheme a transaction reads at its begin snapshot, with its own writes on top, and
+//! validates at commit that what it read is still the newest: it holds no lock while the client thinks, all
+//! its reads are consistent, and one that wrote nothing never aborts. Without snapshots (RC, none) it reads
+//! the newest versions. Under 2PL it locks as it goes.
+//!
+//! The state moves freely between threads; every operation runs as a task on the coordinating shard.
+
+use plimsoll_runtime::Env;
+use plimsoll_store::Holder;
+use plimsoll_types::{Abort, ColumnGroup, Key, Partitioning, ShardId, TableId, Timestamp};
+
+use crate::base::Base;
+use crate::procedure::{Access, Intent, Reads, Scan};
+use crate::protocol::{Attempt, Committed, Open, Protocol, Stop, answerable};
+use crate::read_only;
+use crate::remote::Remote;
+use crate::timestamp::{ReadOnly, Scheme};
+use crate::work::Work;
+
+/// An interactive transaction.
+#[derive(Debug)]
+pub struct Transaction<S: Scheme> {
+    open: Open<S>,
+    held: Option<u32>,
+    read_only: bool,
+    /// After an abort nothing works any more.
+    over: Option<Abort>,
+}
+
+impl<S: Scheme> Transaction<S> {
+    /// Begins a transaction on the shard of `env`. A read-only one reads at a snapshot under every protocol,
+    /// if the scheme has snapshots.
+    pub async fn begin<P: Protocol<Scheme = S>, E: Env<P>>(
+        env: &E,
+        attempt: Attempt,
+        read_only: bool,
+    ) -> Result<Transaction<S>, Abort> {
+        let mut open = env.local(|node| {
+            let base = node.base();
+            let mut work = Work::default();
+            work.reset(base.installs.is_some());
+            Open::new(Holder { age: attempt.age, txn: base.next_id() }, work)
+        });
+        let mut held = None;
+        if S::READ_ONLY == ReadOnly::Snapshot && (read_only || !P::LOCKS) {
+            let snapshot = read_only::snapshot(env, attempt.freshness).await?;
+            held = Some(env.local(|node| node.base().hold(snapshot.clone())));
+            open.snapshot = Some(snapshot);
+        }
+        Ok(Transaction { open, held, read_only, over: None })
+    }
+
+    /// The snapshot's place in the order of timestamps, if it has one.
+    pub fn snapshot(&self) -> Option<Timestamp> {
+        self.open.snapshot.as_ref().and_then(S::place)
+    }
+
+    async fn done<P: Protocol<Scheme = S>, E: Env<P>, T>(
+        &mut self,
+        env: &E,
+        result: Result<T, Abort>,
+    ) -> Result<T, Abort> {
+        match result {
+            Ok(value) => Ok(value),
+            Err(abort) => {
+                let abort = P::abort(env, &mut self.open, abort).await;
+                self.close(env, abort);
+                Err(abort)
+            }
+        }
+    }
+
+    fn close<P: Protocol<Scheme = S>, E: Env<P>>(&mut self, env: &E, why: Abort) {
+        self.over = Some(why);
+        if let Some(held) = self.held.take() {
+            env.local(|node| node.base().release(held));
+        }
+    }
+
+    async fn read<P: Protocol<Scheme = S>, E: Env<P>>(
+        &mut self,
+        env: &E,
+        batches: Vec<(ShardId, Reads)>,
+    ) -> Result<(), Abort> {
+        if let Some(abort) = self.over {
+            return Err(abort);
+        }
+        let result = match &self.open.snapshot {
+            Some(snapshot) => read_only::read_parts(env, snapshot, batches).await.map(|parts| {
+                for part in parts {
+                    S::join(&mut self.open.work.observed, &part.fetched.observed);
+                    self.open.parts.push(part);
+                }
+            }),
+            None if self.read_only && S::READ_ONLY == ReadOnly::Newest => {
+                read_only::read_newest_parts(env, batches).await.map(|parts| self.open.parts.extend(parts))
+            }
+            None => P::read(env, &mut self.open, batches).await,
+        };
+        self.done(env, result).await
+    }
+
+    /// Reads a record.
+    pub async fn get<P: Protocol<Scheme = S>, E: Env<P>>(
+        &mut self,
+        env: &E,
+        column: ColumnGroup,
+        key: &Key,
+    ) -> Result<Option<Vec<u8>>, Abort> {
+        let known = self.open.work.writes.find(column, key).is_some()
+            || (self.open.parts.iter()).any(|part| part.reads.gets.iter().any(|(c, k, _)| *c == column && k == key));
+        let immutable = env.local(|node| node.base().immutable(column.table));
+        if !known && !immutable {
+            let shard = env.local(|node| node.base().home(column.table, key));
+            let reads = Reads { gets: vec![(column, key.clone(), Intent::Read)], scans: Vec::new() };
+            self.read(env, vec![(shard, reads)]).await?;
+        }
+        if let Some(abort) = self.over {
+            return Err(abort);
+        }
+        env.local(|node| {
+            let mut access = Remote::new(node.base(), &self.open.parts, &mut self.open.work);
+            Ok(access.get(column, key)?.map(<[u8]>::to_vec))
+        })
+    }
+
+    /// Reads a range of an ordered table in key order; it may span shards.
+    pub async fn scan<P: Protocol<Scheme = S>, E: Env<P>>(
+        &mut self,
+        env: &E,
+        scan: &Scan,
+    ) -> Result<Vec<(Key, Vec<u8>)>, Abort> {
+        // Own deletes may hide rows within the limit.
+        let own = self.open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref()).len();
+        let asked = Scan { limit: scan.limit.saturating_add(own), ..scan.clone() };
+        let shards = env.local(|node| shards_of(node.base(), &asked));
+        let first = self.open.parts.len();
+        let reads = Reads { gets: Vec::new(), scans: vec![(asked.clone(), Intent::Read)] };
+        self.read(env, shards.into_iter().map(|shard| (shard, reads.clone())).collect()).await?;
+        let mut rows: Vec<(Key, Vec<u8>)> = Vec::new();
+        env.local(|node| {
+            for part in first..self.open.parts.len() {
+                // Each shard's part alone, so that the own writes are merged in once, at the end.
+                let parts = &self.open.parts[part..=part];
+                let mut none = Work::default();
+                none.recorded = self.open.work.recorded.take();
+                let mut access = Remote::new(node.base(), parts, &mut none);
+                let result = access.scan(&asked, |key, value| {
+                    rows.push((key.clone(), value.to_vec()));
+                    std::ops::ControlFlow::Continue(())
+                });
+                self.open.work.recorded = none.recorded.take();
+                result?;
+            }
+            Ok::<(), Abort>(())
+        })?;
+        for write in self.open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref()) {
+            rows.retain(|(key, _)| *key != write.key);
+            if let Some(value) = self.open.work.writes.value(write) {
+                rows.push((write.key.clone(), value.to_vec()));
+            }
+        }
+        rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        rows.truncate(scan.limit);
+        Ok(rows)
+    }
+
+    /// Writes a record.
+    pub async fn put<P: Protocol<Scheme = S>, E: Env<P>>(
+        &mut self,
+        env: &E,
+        column: ColumnGroup,
+        key: &Key,
+        value: &[u8],
+    ) -> Result<(), Abort> {
+        self.write(env, |access| access.put(column, key, value)).await
+    }
+
+    /// Inserts a row. [`Abort::User`] ends the transaction if the row exists.
+    pub async fn insert<P: Protocol<Scheme = S>, E: Env<P>>(
+        &mut self,
+        env: &E,
+        table: TableId,
+        key: &Key,
+        values: &[&[u8]],
+    ) -> Result<(), Abort> {
+        if self.get(env, table.row(), key).await?.is_some() {
+            return self.done(env, Err(Abort::User)).await;
+        }
+        self.write(env, |access| access.insert(table, key, values)).await
+    }
+
+    /// Deletes a row.
+    pub async fn delete<P: Protocol<Scheme = S>, E: Env<P>>(
+        &mut self,
+        env: &E,
+        table: TableId,
+        key: &Key,
+    ) -> Result<(), Abort> {
+        self.write(env, |access| access.delete(table, key)).await
+    }
+
+    async fn write<P: Protocol<Scheme = S>, E: Env<P>>(
+        &mut self,
+        env: &E,
+        write: impl FnOnce(&mut Remote<'_, S>) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        if let Some(abort) = self.over {
+            return Err(abort);
+        }
+        assert!(!self.read_only, "a read-only transaction does not write");
+        let result =
+            env.local(|node| write(&mut Remote::new(node.base(), &self.open.parts, &mut self.open.work)));
+        let result = match result {
+            Ok(()) => P::wrote(env, &mut self.open).await,
+            Err(abort) => Err(abort),
+        };
+        self.done(env, result).await
+    }
+
+    /// Commits.
+    pub async fn commit<P: Protocol<Scheme = S>, E: Env<P>>(
+        mut self,
+        env: &E,
+    ) -> Result<Committed, Abort> {
+        if let Some(abort) = self.over {
+            return Err(abort);
+        }
+        let newest = self.read_only && S::READ_ONLY == ReadOnly::Newest;
+        let result = if newest || (self.open.snapshot.is_some() && self.open.work.writes.is_empty()) {
+            Ok(Committed {
+                id: self.open.holder.txn,
+                stamp: self.snapshot(),
+                shards: self.open.shards(),
+                writes: 0,
+                recorded: self.open.work.recorded.take(),
+            })
+        } else {
+            match P::commit(env, &mut self.open, |_, _, _, _| Ok(())).await {
+                Ok(committed) => Ok(committed),
+                Err(Stop::Abort(abort)) => Err(abort),
+                Err(Stop::Elsewhere | Stop::Conflict) => unreachable!("nothing was left to execute"),
+            }
+        };
+        self.close(env, Abort::User);
+        let committed = result?;
+        answerable(env, committed.stamp).await;
+        Ok(committed)
+    }
+
+    /// Gives the transaction up.
+    pub async fn rollback<P: Protocol<Scheme = S>, E: Env<P>>(mut self, env: &E) {
+        if self.over.is_none() {
+            self.open.parts.clear();
+            P::abort(env, &mut self.open, Abort::User).await;
+            self.close(env, Abort::User);
+        }
+    }
+}
+
+/// The shards that may hold rows of a range: one, if the range lies within one partition key.
+fn shards_of<S: Scheme>(base: &Base<S>, scan: &Scan) -> Vec<ShardId> {
+    let bytes = match base.partitioning(scan.column.table) {
+        Partitioning::Everywhere => return vec![base.shard],
+        Partitioning::Hash { bytes } | Partitioning::Modulo { bytes } | Partitioning::Range { bytes, .. } => {
+            usize::from(bytes)
+        }
+    };
+    let low = scan.low.to_bytes();
+    if bytes > 0 && low.len() >= bytes {
+        let end = Key::new(&low[..bytes]).prefix_end();
+        let within = match (&scan.high, &end) {
+            (Some(high), Some(end)) => high <= end,
+            (_, None) => true,
+            (None, Some(_)) => false,
+        };
+        if within {
+            return vec![base.home(scan.column.table, &scan.low)];
+        }
+    }
+    base.shards()
+}

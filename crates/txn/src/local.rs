@@ -1,0 +1,434 @@
+//! Pieces whose data is at hand execute directly on the store.
+//!
+//! [`Local`] runs a read-write piece: nothing else runs on the shard meanwhile, so a record that is free now
+//! is free until the end of the step, and the checks that a lock would have made are made on the way. A
+//! record that another transaction holds ends the attempt ([`Local::conflict`] tells it from an abort of
+//! the procedure's own). [`AtSnapshot`] runs a read-only piece at a snapshot, [`Newest`] one under RC.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use plimsoll_checker::ScanRead;
+use plimsoll_store::{At, Cover, Mark, Visited};
+use plimsoll_types::{Abort, ColumnGroup, Key, TableId, Timestamp, TxnId};
+
+use crate::base::Base;
+use crate::fetched::ReadRef;
+use crate::procedure::{Access, Scan};
+use crate::timestamp::Scheme;
+use crate::work::{Change, Recorded, Work, Write};
+
+/// Where a scan that visited `rows` stopped: it says nothing about keys beyond.
+pub(crate) fn scanned_to(scan: &Scan, rows: &[(Key, Timestamp)], stopped: bool) -> Option<Key> {
+    match rows.last() {
+        Some((last, _)) if stopped => Some(just_after(last)),
+        _ => scan.high.clone(),
+    }
+}
+
+/// The smallest key above a key.
+pub(crate) fn just_after(key: &Key) -> Key {
+    let mut bytes = key.to_bytes();
+    bytes.push(0);
+    Key::new(&bytes)
+}
+
+/// Executes read-write pieces on the store of their shard.
+pub(crate) struct Local<'a, S: Scheme> {
+    pub base: &'a mut Base<S>,
+    pub work: &'a mut Work<S>,
+    /// The transaction, if it may hold locks here already.
+    pub txn: Option<TxnId>,
+    /// Whether reads will be validated later; otherwise they only have to be pinned.
+    pub track: bool,
+    /// The attempt ended because somebody else holds a lock.
+    pub conflict: bool,
+}
+
+impl<S: Scheme> Local<'_, S> {
+    fn blocked<T>(&mut self) -> Result<T, Abort> {
+        self.conflict = true;
+        Err(Abort::WriteConflict)
+    }
+
+    #[inline]
+    fn remember(&mut self, read: ReadRef) {
+        if self.track || size_of::<S::Mark>() > 0 {
+            self.work.local_reads.push(read);
+        }
+    }
+
+    fn write(&mut self, column: ColumnGroup, key: &Key, change: Change, value: &[u8]) -> Result<(), Abort> {
+        assert!(!self.base.immutable(column.table), "immutable tables are not written");
+        let shard = self.base.shard;
+        let mut write =
+            Write { column, key: key.clone(), change, shard, expected: None, place: None, locked: false, value: (0, 0) };
+        if self.work.writes.find(column, key).is_none() {
+            match self.base.check_write(self.txn, &mut write, &mut self.work.observed) {
+                Ok(()) => {}
+                Err(Abort::WriteConflict) => return self.blocked(),
+                Err(abort) => {
+                    // "It exists" is something this transaction has read.
+                    self.read_for_error(column, key);
+                    return Err(abort);
+                }
+            }
+        } else if change == Change::Insert && self.work.writes.find(column, key).is_some_and(|own| own.change != Change::Delete)
+        {
+            return Err(Abort::User);
+        }
+        self.work.writes.push(write, value);
+        Ok(())
+    }
+
+    fn read_for_error(&mut self, column: ColumnGroup, key: &Key) {
+        let place = self.base.store.find(column.table, key);
+        if let Some(row) = place.row {
+            let at = At { row, column };
+            let head = self.base.head(at);
+            self.remember(ReadRef::Row { at, head });
+        }
+    }
+}
+
+impl<S: Scheme> Access for Local<'_, S> {
+    #[inline]
+    fn get(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
+        if self.base.immutable(column.table) {
+            let row = self.base.store.find(column.table, key).row;
+            return Ok(row.and_then(|row| self.base.store.newest(At { row, column })));
+        }
+        if self.work.writes.find(column, key).is_some() {
+            let own = self.work.writes.find(column, key);
+            return Ok(own.and_then(|own| self.work.writes.value(own)));
+        }
+        let place = self.base.store.find(column.table, key);
+        let Some(row) = place.row else {
+            S::observe(&mut self.work.observed, self.base.store.floor());
+            let version = self.base.store.cover_version(column.table, place.cover);
+            self.remember(ReadRef::Cover { table: column.table, cover: place.cover, version });
+            if self.track {
+                self.work.local_ranges.push((column.table, key.clone(), Some(just_after(key))));
+            }
+            self.work.record_read(column, key, None);
+            return Ok(None);
+        };
+        let at = At { row, column };
+        if self.base.locked_by_other(at, self.txn) {
+            return self.blocked();
+        }
+        let record = self.base.store.record(at);
+        let head = (!record.is_empty()).then(|| record.stamp());
+        let version = record.is_present().then(|| record.stamp());
+        S::observe(&mut self.work.observed, head.unwrap_or(self.base.store.floor()));
+        self.remember(ReadRef::Row { at, head });
+        self.work.record_read(column, key, version);
+        Ok(self.base.store.newest(at))
+    }
+
+    fn put(&mut self, column: ColumnGroup, key: &Key, value: &[u8]) -> Result<(), Abort> {
+        self.write(column, key, Change::Put, value)
+    }
+
+    fn insert(&mut self, table: TableId, key: &Key, values: &[&[u8]]) -> Result<(), Abort> {
+        for (group, value) in values.iter().enumerate() {
+            self.write(table.group(group as u8), key, Change::Insert, value)?;
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, table: TableId, key: &Key) -> Result<(), Abort> {
+        for group in 0..self.base.groups(table) {
+            self.write(table.group(group), key, Change::Delete, &[])?;
+        }
+        Ok(())
+    }
+
+    fn scan(
+        &mut self,
+        scan: &Scan,
+        mut visit: impl FnMut(&Key, &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), Abort> {
+        if scan.limit == 0 {
+            return Ok(());
+        }
+        let ColumnGroup { table, group } = scan.column;
+        let merge = self.work.writes.touch(table);
+        // With own writes in the table the rows are collected and overlaid; that is rare.
+        let mut collected: BTreeMap<Key, Vec<u8>> = BTreeMap::new();
+        let (txn, remember) = (self.txn, self.track || size_of::<S::Mark>() > 0);
+        let track = self.track;
+        let Work { observed, local_reads, local_ranges, recorded, .. } = &mut *self.work;
+        S::observe(observed, self.base.store.floor());
+        let mut blocked = false;
+        let mut left = if merge { usize::MAX } else { scan.limit };
+        let mut rows_seen = Vec::new();
+        let mut stopped = false;
+        if track {
+            local_ranges.push((table, scan.low.clone(), scan.high.clone()));
+        }
+        self.base.store.scan(table, &scan.low, scan.high.as_ref(), |rows, visited| {
+            match visited {
+                Visited::Leaf(leaf, _, version) => {
+                    if remember {
+                        local_reads.push(ReadRef::Cover { table, cover: Cover::Leaf(leaf), version });
+                    }
+                }
+                Visited::Row(row) => {
+                    if rows.record(row, group).is_locked()
+                        && rows.lock(row, group).is_some_and(|lock| lock.owned_by_other(txn))
+                    {
+                        blocked = true;
+                        return ControlFlow::Break(());
+                    }
+                    let record = rows.record(row, group);
+                    let head = (!record.is_empty()).then(|| record.stamp());
+                    if let Some(head) = head {
+                        S::observe(observed, head);
+                    }
+                    if track {
+                        // The leaf's mark stands in for the record's, its version does not.
+                        local_reads.push(ReadRef::Row { at: At { row, column: scan.column }, head });
+                    }
+                    let Some(value) = rows.newest(row, group) else { return ControlFlow::Continue(()) };
+                    let key = rows.key(row);
+                    if recorded.is_some() {
+                        rows_seen.push((key.clone(), head.unwrap_or_default()));
+                    }
+                    if merge {
+                        collected.insert(key, value.to_vec());
+                        return ControlFlow::Continue(());
+                    }
+                    left -= 1;
+                    if visit(&key, value).is_break() || left == 0 {
+                        stopped = true;
+                        return ControlFlow::Break(());
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        if let Some(recorded) = recorded {
+            let high = scanned_to(scan, &rows_seen, stopped);
+            recorded.scans.push(ScanRead { column: scan.column, low: scan.low.clone(), high, rows: rows_seen });
+        }
+        if blocked {
+            return self.blocked();
+        }
+        if merge {
+            for own in self.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref()) {
+                match self.work.writes.value(own) {
+                    Some(value) => collected.insert(own.key.clone(), value.to_vec()),
+                    None => collected.remove(&own.key),
+                };
+            }
+            for (key, value) in collected.iter().take(scan.limit) {
+                if visit(key, value).is_break() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Executes read-only pieces at a snapshot on the store of their shard.
+pub(crate) struct AtSnapshot<'a, S: Scheme> {
+    pub base: &'a mut Base<S>,
+    pub snapshot: &'a S::Snapshot,
+    pub recorded: Option<&'a mut Recorded>,
+    /// The attempt ended because a writer may still commit within the snapshot.
+    pub blocked: bool,
+    /// The attempt ended because a version is gone.
+    pub too_old: bool,
+    /// Rows read so far.
+    pub rows: usize,
+}
+
+/// What ends an attempt of a piece that will be made again; never seen by a user.
+const AGAIN: Abort = Abort::WriteConflict;
+
+const READ_ONLY: &str = "a read-only transaction does not write";
+
+impl<S: Scheme> Access for AtSnapshot<'_, S> {
+    #[inline]
+    fn get(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
+        let place = self.base.store.find(column.table, key);
+        self.rows += 1;
+        if self.base.immutable(column.table) {
+            return Ok(place.row.and_then(|row| self.base.store.newest(At { row, column })));
+        }
+        let mark = S::read_mark(self.snapshot);
+        let Some(row) = place.row else {
+            self.base.raise_cover_for_read(column.table, place.cover, mark);
+            if let Some(recorded) = &mut self.recorded {
+                let version = plimsoll_checker::Version::Absent;
+                recorded.reads.push(plimsoll_checker::Read { column, key: key.clone(), version });
+            }
+            return Ok(None);
+        };
+        let at = At { row, column };
+        self.base.raise_for_read(at, place.cover, mark);
+        if self.base.must_wait(at, mark) {
+            self.blocked = true;
+            return Err(AGAIN);
+        }
+        match self.base.store.visible(at, |stamp| S::sees(self.snapshot, stamp)) {
+            Ok(found) => {
+                if let Some(recorded) = &mut self.recorded {
+                    let version = found.map_or(plimsoll_checker::Version::Absent, |(stamp, _)| {
+                        plimsoll_checker::Version::At(stamp)
+                    });
+                    recorded.reads.push(plimsoll_checker::Read { column, key: key.clone(), version });
+                }
+                Ok(found.map(|(_, value)| value))
+            }
+            Err(_) => {
+                self.too_old = true;
+                Err(AGAIN)
+            }
+        }
+    }
+
+    fn put(&mut self, _: ColumnGroup, _: &Key, _: &[u8]) -> Result<(), Abort> {
+        panic!("{READ_ONLY}")
+    }
+
+    fn insert(&mut self, _: TableId, _: &Key, _: &[&[u8]]) -> Result<(), Abort> {
+        panic!("{READ_ONLY}")
+    }
+
+    fn delete(&mut self, _: TableId, _: &Key) -> Result<(), Abort> {
+        panic!("{READ_ONLY}")
+    }
+
+    fn scan(
+        &mut self,
+        scan: &Scan,
+        mut visit: impl FnMut(&Key, &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), Abort> {
+        if scan.limit == 0 {
+            return Ok(());
+        }
+        let group = scan.column.group;
+        let mark = S::read_mark(self.snapshot);
+        let (snapshot, recording) = (self.snapshot, self.recorded.is_some());
+        let (mut blocked, mut too_old, mut stopped) = (false, false, false);
+        let (mut raised, mut seen, mut left) = (0, 0, scan.limit);
+        let mut rows_seen = Vec::new();
+        self.base.store.scan(scan.column.table, &scan.low, scan.high.as_ref(), |rows, visited| {
+            match visited {
+                Visited::Leaf(_, leaf_mark, _) => {
+                    raised += u64::from(size_of::<S::Mark>() > 0 && leaf_mark.get() < mark);
+                    leaf_mark.raise(mark);
+                }
+                Visited::Row(row) => {
+                    seen += 1;
+                    if S::WAITS
+                        && rows.record(row, group).is_locked()
+                        && rows.lock(row, group).is_some_and(|lock| lock.owner.is_some() && lock.lb <= mark)
+                    {
+                        blocked = true;
+                        return ControlFlow::Break(());
+                    }
+                    match rows.visible(row, group, |stamp| S::sees(snapshot, stamp)) {
+                        Ok(None) => {}
+                        Ok(Some((stamp, value))) => {
+                            let key = rows.key(row);
+                            if recording {
+                                rows_seen.push((key.clone(), stamp));
+                            }
+                            left -= 1;
+                            if visit(&key, value).is_break() || left == 0 {
+                                stopped = true;
+                                return ControlFlow::Break(());
+                            }
+                        }
+                        Err(_) => {
+                            too_old = true;
+                            return ControlFlow::Break(());
+                        }
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        self.base.counters.mark_raises += raised;
+        self.rows += seen;
+        (self.blocked, self.too_old) = (blocked, too_old);
+        if blocked || too_old {
+            return Err(AGAIN);
+        }
+        if let Some(recorded) = &mut self.recorded {
+            let high = scanned_to(scan, &rows_seen, stopped);
+            recorded.scans.push(ScanRead { column: scan.column, low: scan.low.clone(), high, rows: rows_seen });
+        }
+        Ok(())
+    }
+}
+
+/// Executes read-only pieces over the newest committed versions on the store of their shard (RC).
+pub(crate) struct Newest<'a, S: Scheme> {
+    pub base: &'a mut Base<S>,
+    pub work: &'a mut Work<S>,
+}
+
+impl<S: Scheme> Access for Newest<'_, S> {
+    #[inline]
+    fn get(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
+        let row = self.base.store.find(column.table, key).row;
+        let at = row.map(|row| At { row, column });
+        if self.work.recorded.is_some() && !self.base.immutable(column.table) {
+            let version = at.and_then(|at| self.base.store.newest(at).and(self.base.head(at)));
+            self.work.record_read(column, key, version);
+        }
+        Ok(at.and_then(|at| self.base.store.newest(at)))
+    }
+
+    fn put(&mut self, _: ColumnGroup, _: &Key, _: &[u8]) -> Result<(), Abort> {
+        panic!("{READ_ONLY}")
+    }
+
+    fn insert(&mut self, _: TableId, _: &Key, _: &[&[u8]]) -> Result<(), Abort> {
+        panic!("{READ_ONLY}")
+    }
+
+    fn delete(&mut self, _: TableId, _: &Key) -> Result<(), Abort> {
+        panic!("{READ_ONLY}")
+    }
+
+    fn scan(
+        &mut self,
+        scan: &Scan,
+        mut visit: impl FnMut(&Key, &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), Abort> {
+        if scan.limit == 0 {
+            return Ok(());
+        }
+        let group = scan.column.group;
+        let mut left = scan.limit;
+        let mut rows_seen = Vec::new();
+        let mut stopped = false;
+        let recording = self.work.recorded.is_some();
+        self.base.store.scan(scan.column.table, &scan.low, scan.high.as_ref(), |rows, visited| {
+            let Visited::Row(row) = visited else { return ControlFlow::Continue(()) };
+            let stamp = rows.record(row, group).stamp();
+            let Some(value) = rows.newest(row, group) else { return ControlFlow::Continue(()) };
+            let key = rows.key(row);
+            if recording {
+                rows_seen.push((key.clone(), stamp));
+            }
+            left -= 1;
+            if visit(&key, value).is_break() || left == 0 {
+                stopped = true;
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        if let Some(recorded) = &mut self.work.recorded {
+            let high = scanned_to(scan, &rows_seen, stopped);
+            recorded.scans.push(ScanRead { column: scan.column, low: scan.low.clone(), high, rows: rows_seen });
+        }
+        Ok(())
+    }
+}

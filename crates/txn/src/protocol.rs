@@ -1,0 +1,323 @@
+//! The seam between protocols and everybody who runs transactions.
+//!
+//! [`execute`] runs one attempt of a procedure. A read-only one goes the way its timestamp scheme says. One
+//! whose data is all on its coordinator's shard runs as one uninterrupted step, the same under every
+//! protocol: nobody can come in between, so checking that no lock is in the way is as good as locking. All
+//! others read from the shards that hold their data, stage by stage, until all that is left is at hand, and then
+//! commit as their protocol says ([`Protocol::commit`]).
+
+use plimsoll_runtime::{Env, Node};
+use plimsoll_store::Holder;
+use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
+
+use crate::base::{Base, Common, CommonReply};
+use crate::local::Local;
+use crate::procedure::{Piece, Procedure, Reads};
+use crate::read_only;
+use crate::remote::{Part, Remote};
+use crate::timestamp::{Freshness, ReadOnly, Scheme};
+use crate::work::{Recorded, Work};
+
+/// What 2PL does with a request for a lock that somebody else holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LockPolicy {
+    /// An older transaction waits for a younger one; a younger one aborts ("dies").
+    #[default]
+    WaitDie,
+    /// An older transaction takes the lock away ("wounds"); a younger one waits.
+    WoundWait,
+    /// Whoever finds a lock taken aborts.
+    NoWait,
+}
+
+/// Choices that a protocol leaves open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ProtocolOptions {
+    /// 2PL only.
+    pub lock_policy: LockPolicy,
+}
+
+/// A concurrency-control protocol with its timestamp scheme: the participant that lives on a shard
+/// ([`Node::handle`]), and the coordinator's steps against the participants.
+pub trait Protocol: Node + Sized {
+    /// The timestamp scheme.
+    type Scheme: Scheme;
+    /// The protocol's name on the command line.
+    const NAME: &'static str;
+    /// Whether a transaction that meets a lock may wait for it instead of aborting.
+    const LOCKS: bool;
+
+    /// The participant of a shard.
+    fn new(base: Base<Self::Scheme>, options: ProtocolOptions) -> Self;
+
+    /// The shard's data.
+    fn base(&mut self) -> &mut Base<Self::Scheme>;
+
+    /// Wraps a request that every protocol has.
+    fn common(request: Common<Self::Scheme>) -> Self::Request;
+
+    /// Unwraps the answer to one.
+    fn common_reply(reply: Self::Reply) -> CommonReply<Self::Scheme>;
+
+    /// Execution phase: reads one batch per shard and appends the answers to the transaction's parts.
+    fn read<E: Env<Self>>(
+        env: &E,
+        open: &mut Open<Self::Scheme>,
+        batches: Vec<(ShardId, Reads)>,
+    ) -> impl Future<Output = Result<(), Abort>>;
+
+    /// An interactive transaction has buffered a write: locks it if the protocol locks early.
+    fn wrote<E: Env<Self>>(
+        env: &E,
+        open: &mut Open<Self::Scheme>,
+    ) -> impl Future<Output = Result<(), Abort>>;
+
+    /// Commits. `rest` executes what is left of the transaction directly on the coordinator's shard, once
+    /// everything else is locked. On [`Stop::Conflict`] and [`Stop::Elsewhere`] that was not possible, nothing
+    /// of it was done, and the transaction is still open; on [`Stop::Abort`] it has been aborted.
+    fn commit<E: Env<Self>>(
+        env: &E,
+        open: &mut Open<Self::Scheme>,
+        rest: impl FnOnce(&mut Base<Self::Scheme>, &mut Work<Self::Scheme>, TxnId, bool) -> Result<(), Stop>,
+    ) -> impl Future<Output = Result<Committed, Stop>>;
+
+    /// Aborts, and tells the reason to report: an abort of the procedure's own counts only if what it has
+    /// read was consistent.
+    fn abort<E: Env<Self>>(
+        env: &E,
+        open: &mut Open<Self::Scheme>,
+        why: Abort,
+    ) -> impl Future<Output = Abort>;
+}
+
+/// A transaction that is being coordinated.
+#[derive(Debug)]
+pub struct Open<S: Scheme> {
+    /// The attempt and its age.
+    pub holder: Holder,
+    /// What it read and will write.
+    pub work: Work<S>,
+    /// What other shards, or this one, have answered so far.
+    pub(crate) parts: Vec<Part<S>>,
+    /// Interactive transactions read here, until they commit.
+    pub(crate) snapshot: Option<S::Snapshot>,
+    /// Shards where it may hold locks.
+    pub(crate) touched: Vec<ShardId>,
+}
+
+impl<S: Scheme> Open<S> {
+    /// A new attempt.
+    pub(crate) fn new(holder: Holder, work: Work<S>) -> Open<S> {
+        Open { holder, work, parts: Vec::new(), snapshot: None, touched: Vec::new() }
+    }
+
+    pub(crate) fn touch(&mut self, shard: ShardId) {
+        if !self.touched.contains(&shard) {
+            self.touched.push(shard);
+        }
+    }
+
+    /// How many shards take part.
+    pub(crate) fn shards(&self) -> usize {
+        let mut shards = self.work.writes.shards();
+        shards.extend(self.parts.iter().map(|part| part.shard));
+        shards.push(self.holder.txn.coordinator);
+        shards.sort_unstable();
+        shards.dedup();
+        shards.len()
+    }
+}
+
+/// What a transaction's caller decides.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Attempt {
+    /// When the transaction was first attempted, in nanoseconds: kept over retries, so that a transaction
+    /// grows older and finally wins (wait-die, wound-wait).
+    pub age: u64,
+    /// How fresh a read-only transaction's snapshot has to be.
+    pub freshness: Freshness,
+}
+
+/// A transaction that has committed.
+#[derive(Debug)]
+pub struct Committed {
+    /// The attempt.
+    pub id: TxnId,
+    /// The stamp of the versions it installed, or of its snapshot: what its session must see from now on.
+    /// `None` if the scheme has no such thing.
+    pub stamp: Option<Timestamp>,
+    /// How many shards took part.
+    pub shards: usize,
+    /// How many records it wrote.
+    pub writes: usize,
+    /// What it read, if the run is recorded.
+    pub recorded: Option<Box<Recorded>>,
+}
+
+/// Runs one attempt of a procedure. All aborts but [`Abort::User`] are worth another attempt, after the
+/// caller has paused: the lock it met may be one whose release lies in this shard's own inbox.
+pub async fn execute<P: Protocol, E: Env<P>, T: Procedure>(
+    env: &E,
+    attempt: Attempt,
+    procedure: &mut T,
+    work: &mut Work<P::Scheme>,
+) -> Result<Committed, Abort> {
+    let committed = match (procedure.read_only(), <P::Scheme as Scheme>::READ_ONLY) {
+        (true, ReadOnly::Snapshot) => return read_only::at_snapshot(env, attempt, procedure, work).await,
+        (true, ReadOnly::Newest) => return read_only::newest(env, procedure, work).await,
+        _ => match env.local(|node| at_once(node.base(), procedure, work)) {
+            Ok(committed) => committed,
+            Err(Stop::Abort(abort)) => return Err(abort),
+            Err(Stop::Elsewhere | Stop::Conflict) => run(env, attempt, procedure, work).await?,
+        },
+    };
+    answerable(env, committed.stamp).await;
+    Ok(committed)
+}
+
+/// The answer to a read-write transaction leaves once the clock has reached its timestamp: whoever hears of it
+/// and then begins a snapshot, on whichever shard, sees it.
+pub(crate) async fn answerable<P: Protocol, E: Env<P>>(env: &E, stamp: Option<Timestamp>) {
+    if <P::Scheme as Scheme>::WAITS
+        && let Some(stamp) = stamp
+    {
+        while env.clock() < stamp {
+            env.pause().await;
+        }
+    }
+}
+
+/// Why pieces could not run to the end directly on the store.
+pub enum Stop {
+    /// A piece belongs to another shard.
+    Elsewhere,
+    /// Somebody else holds a lock.
+    Conflict,
+    /// The procedure gave up.
+    Abort(Abort),
+}
+
+/// A whole transaction in one step, if its data is all here and nobody holds a lock on it.
+fn at_once<S: Scheme, T: Procedure>(
+    base: &mut Base<S>,
+    procedure: &mut T,
+    work: &mut Work<S>,
+) -> Result<Committed, Stop> {
+    if !S::AT_ONCE {
+        return Err(Stop::Elsewhere);
+    }
+    work.reset(base.installs.is_some());
+    run_here(base, procedure, work, 0, None, false)?;
+    let id = base.next_id();
+    let stamp = match work.writes.is_empty() && size_of::<S::Mark>() == 0 {
+        true => None,
+        false => Some(base.commit_in_one_step(id, work)),
+    };
+    let (writes, recorded) = (work.writes.mark(), work.recorded.take());
+    Ok(Committed { id, stamp, shards: 1, writes, recorded })
+}
+
+/// Executes all stages from `stage` on directly on the store.
+pub(crate) fn run_here<S: Scheme, T: Procedure>(
+    base: &mut Base<S>,
+    procedure: &mut T,
+    work: &mut Work<S>,
+    mut stage: usize,
+    txn: Option<TxnId>,
+    track: bool,
+) -> Result<(), Stop> {
+    loop {
+        let pieces = procedure.stage(stage);
+        if pieces == 0 {
+            return Ok(());
+        }
+        if !all_here(base, procedure, stage) {
+            return Err(Stop::Elsewhere);
+        }
+        for number in 0..pieces {
+            let mut local = Local { base, work, txn, track, conflict: false };
+            if let Err(abort) = procedure.execute(Piece { stage, number }, &mut local) {
+                return Err(if local.conflict { Stop::Conflict } else { Stop::Abort(abort) });
+            }
+        }
+        stage += 1;
+    }
+}
+
+/// Whether all pieces of a stage belong to this shard; so it is at the end.
+pub(crate) fn all_here<S: Scheme, T: Procedure>(base: &Base<S>, procedure: &T, stage: usize) -> bool {
+    (0..procedure.stage(stage)).all(|number| base.owner(procedure.home(Piece { stage, number })) == base.shard)
+}
+
+/// A transaction over several shards, or one that has to wait.
+async fn run<P: Protocol, E: Env<P>, T: Procedure>(
+    env: &E,
+    attempt: Attempt,
+    procedure: &mut T,
+    work: &mut Work<P::Scheme>,
+) -> Result<Committed, Abort> {
+    let mut open = env.local(|node| {
+        work.reset(node.base().installs.is_some());
+        let holder = Holder { age: attempt.age, txn: node.base().next_id() };
+        Open::new(holder, std::mem::take(work))
+    });
+    let result = run_open(env, &mut open, procedure).await;
+    *work = open.work;
+    result
+}
+
+async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
+    env: &E,
+    open: &mut Open<P::Scheme>,
+    procedure: &mut T,
+) -> Result<Committed, Abort> {
+    let mut stage = 0;
+    // Whether what is left may run directly on the store, in one step with the commit.
+    let mut direct = true;
+    loop {
+        while procedure.stage(stage) > 0 {
+            let Some(batches) = env.local(|node| plan(node.base(), procedure, stage, direct)) else { break };
+            P::read(env, open, batches).await?;
+            let executed = env.local(|node| {
+                (0..procedure.stage(stage)).try_for_each(|number| {
+                    let mut access = Remote::new(node.base(), &open.parts, &mut open.work);
+                    procedure.execute(Piece { stage, number }, &mut access)
+                })
+            });
+            if let Err(abort) = executed {
+                return Err(P::abort(env, open, abort).await);
+            }
+            stage += 1;
+        }
+        let rest = |base: &mut Base<P::Scheme>, work: &mut Work<P::Scheme>, txn, track| {
+            if direct { run_here(base, procedure, work, stage, Some(txn), track) } else { Ok(()) }
+        };
+        match P::commit(env, open, rest).await {
+            Ok(committed) => return Ok(committed),
+            Err(Stop::Abort(abort)) => return Err(abort),
+            Err(Stop::Elsewhere | Stop::Conflict) => {
+                assert!(direct, "a transaction that has read all its data commits or aborts");
+                direct = false;
+            }
+        }
+    }
+}
+
+/// The reads of a stage, one batch per shard; `None` if its pieces can be executed directly later.
+fn plan<S: Scheme, T: Procedure>(
+    base: &Base<S>,
+    procedure: &T,
+    stage: usize,
+    direct: bool,
+) -> Option<Vec<(ShardId, Reads)>> {
+    if direct && all_here(base, procedure, stage) {
+        return None;
+    }
+    let mut batches = Vec::new();
+    for number in 0..procedure.stage(stage) {
+        let piece = Piece { stage, number };
+        let shard = base.owner(procedure.home(piece));
+        procedure.reads(piece, read_only::batch(&mut batches, shard));
+    }
+    Some(batches)
+}

@@ -1,0 +1,7 @@
+//! The concurrency-control protocols.
+
+mod occ;
+mod two_pl;
+
+pub use occ::Occ;
+pub use two_pl::TwoPl;

@@ -1,0 +1,520 @@
+//! OCC: optimistic concurrency control (Silo, FaRM, DrTM+R), distributed.
+//!
+//! A transaction reads without locks and buffers its writes. To commit, its coordinator
+//!
+//! 1. **locks** the write set, remote shards first and its own last: a record that is locked, or no longer the
+//!    version that was read, ends the attempt. The answer carries the bounds of what is overwritten;
+//! 2. takes its **stamp**, above all versions read and all bounds. It is final: nothing below changes it;
+//! 3. **validates** the read set: at each shard, in one step, pins every record to the stamp and then looks
+//!    whether it is still the version read and not locked by another;
+//! 4. **installs** the writes under the stamp and unlocks. Readers that waited wake up.
+//!
+//! Worked example, under DST: T reads `x` at @5 and writes `y`, whose mark is 7. It locks `y` and learns the
+//! bound 7; its stamp is 8. Validating, it raises the mark of `x` to 8. Now W overwrites `x`: it finds the bound
+//! 8 and commits at 9 or later, after T, as it must, for T has not seen it.
+//!
+//! The order of these steps is what makes it correct; `docs/protocols/occ.md` says why for each. The last shard
+//! to be locked is the coordinator's own: when no other shard has reads to validate, the rest of the
+//! transaction's code, its local locks, stamp, validation and local installs are one step, and its locks there
+//! are never seen by anyone.
+//!
+//! All shards live in one process and share its fate: a transaction whose locks are all held and whose
+//! reads are all valid is committed, and INSTALL, which cannot be lost, is its record. A log of votes between
+//! steps 3 and 4 is left out, and with it durability.
+
+use std::collections::BTreeMap;
+
+use plimsoll_runtime::{Env, Handled, Node, Ticket};
+use plimsoll_store::{At, Holder};
+use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
+
+use crate::base::{Base, Common, CommonReply, Linked};
+use crate::fetched::{Fetched, ReadRef};
+use crate::procedure::Reads;
+use crate::protocol::{Committed, Open, Protocol, ProtocolOptions, Stop};
+use crate::remote::{Part, to_validate};
+use crate::timestamp::Scheme;
+use crate::work::{Packed, Work, Write};
+
+/// OCC on one shard.
+pub struct Occ<S: Scheme> {
+    base: Base<S>,
+    /// What each transaction has locked here.
+    held: BTreeMap<TxnId, Vec<At>>,
+}
+
+/// What a participant is asked.
+pub enum Request<S: Scheme> {
+    /// The same under every protocol.
+    Common(Common<S>),
+    /// Newest committed versions, without locks.
+    Read(Reads),
+    /// Locks the write set on this shard, all of it or nothing.
+    Lock {
+        /// Who locks.
+        holder: Holder,
+        /// What the transaction is ordered after so far.
+        observed: S::Observed,
+        /// What to lock.
+        writes: Vec<Write>,
+    },
+    /// Pins the read set on this shard to the stamp, and looks whether it is still current.
+    Validate {
+        /// Whose locks do not count.
+        txn: TxnId,
+        /// The commit stamp, final.
+        stamp: Timestamp,
+        /// What was read.
+        reads: Vec<ReadRef>,
+    },
+    /// Installs the write set on this shard, and unlocks it.
+    Install {
+        /// Who holds the locks.
+        txn: TxnId,
+        /// The commit stamp.
+        stamp: Timestamp,
+        /// The writes.
+        writes: Packed,
+        /// Whether to answer when it is done.
+        answer: bool,
+    },
+    /// Unlocks whatever the transaction has locked here.
+    Abort(TxnId),
+}
+
+/// What it answers.
+pub enum Reply<S: Scheme> {
+    /// The same under every protocol.
+    Common(CommonReply<S>),
+    /// What was read.
+    Read(Fetched<S>),
+    /// All is locked.
+    Locked {
+        /// What is overwritten.
+        observed: S::Observed,
+        /// Keys that had to be linked.
+        linked: Vec<Linked>,
+    },
+    /// Nothing is locked, and why.
+    Refused(Abort),
+    /// Whether all that was read is still current.
+    Validated(bool),
+    /// All is installed.
+    Installed,
+}
+
+impl<S: Scheme> Node for Occ<S> {
+    type Request = Request<S>;
+    type Reply = Reply<S>;
+
+    fn handle(&mut self, from: ShardId, request: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
+        Handled::Reply(match request {
+            Request::Common(common) => match self.base.handle(from, common, ticket) {
+                Handled::Reply(reply) => Reply::Common(reply),
+                Handled::Done => return Handled::Done,
+                Handled::Wait => return Handled::Wait,
+            },
+            Request::Read(reads) => {
+                Reply::Read(self.base.fetch(None, reads).expect("the newest version is never gone"))
+            }
+            Request::Lock { holder, observed, writes } => match self.lock(*holder, observed, writes) {
+                Ok(linked) => Reply::Locked { observed: observed.clone(), linked },
+                Err(abort) => Reply::Refused(abort),
+            },
+            Request::Validate { txn, stamp, reads } => {
+                Reply::Validated(self.base.validate(*txn, *stamp, reads))
+            }
+            Request::Install { txn, stamp, writes, answer } => {
+                self.install(*txn, *stamp, writes);
+                match answer {
+                    true => Reply::Installed,
+                    false => return Handled::Done,
+                }
+            }
+            Request::Abort(txn) => {
+                self.unlock(*txn);
+                return Handled::Done;
+            }
+        })
+    }
+
+    fn released(&mut self) -> &mut Vec<Ticket> {
+        &mut self.base.released
+    }
+
+    fn pass(&mut self, clock: Timestamp) {
+        self.base.pass(clock);
+    }
+
+    fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
+        send.extend(self.base.scheme_messages().map(|(to, m)| (to, Request::Common(Common::Scheme(m)))));
+    }
+
+    fn park(&mut self) {
+        self.base.park();
+    }
+}
+
+/// The participant.
+impl<S: Scheme> Occ<S> {
+    fn lock(
+        &mut self,
+        holder: Holder,
+        observed: &mut S::Observed,
+        writes: &mut [Write],
+    ) -> Result<Vec<Linked>, Abort> {
+        for write in writes.iter_mut() {
+            self.base.check_write(Some(holder.txn), write, observed)?;
+        }
+        // All are free. The bounds were read in this very step: whoever raises a mark from now on sees the owner.
+        let held = self.held.entry(holder.txn).or_default();
+        let mut linked = Vec::new();
+        for write in writes.iter() {
+            let (at, link) = self.base.grant(holder, write, observed);
+            held.push(at);
+            linked.extend(link);
+        }
+        Ok(linked)
+    }
+
+    fn install(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {
+        for (column, key, value) in writes.iter() {
+            let row = self.base.store.find(column.table, key).row.expect("a locked record is linked");
+            let at = At { row, column };
+            assert!(!self.base.locked_by_other(at, Some(txn)), "only the owner of a record installs");
+            self.base.install(txn, at, stamp, value);
+        }
+        self.unlock(txn);
+    }
+
+    fn unlock(&mut self, txn: TxnId) {
+        for at in self.held.remove(&txn).unwrap_or_default() {
+            self.base.unlock(at, txn);
+        }
+    }
+}
+
+/// How the step on the coordinator's own shard ended.
+enum Last {
+    /// Stamped, validated and installed here; other shards only have to install.
+    Committed(Timestamp),
+    /// All is locked; stamp and validation are to come.
+    Locked,
+    Failed(Stop),
+}
+
+/// The coordinator.
+impl<S: Scheme> Protocol for Occ<S> {
+    type Scheme = S;
+    const NAME: &'static str = "occ";
+    const LOCKS: bool = false;
+
+    fn new(base: Base<S>, _: ProtocolOptions) -> Occ<S> {
+        Occ { base, held: BTreeMap::new() }
+    }
+
+    fn base(&mut self) -> &mut Base<S> {
+        &mut self.base
+    }
+
+    fn common(request: Common<S>) -> Request<S> {
+        Request::Common(request)
+    }
+
+    fn common_reply(reply: Reply<S>) -> CommonReply<S> {
+        match reply {
+            Reply::Common(reply) => reply,
+            _ => unreachable!("a common request has a common reply"),
+        }
+    }
+
+    async fn read<E: Env<Self>>(
+        env: &E,
+        open: &mut Open<S>,
+        batches: Vec<(ShardId, Reads)>,
+    ) -> Result<(), Abort> {
+        let mut calls = Vec::with_capacity(batches.len());
+        for (shard, reads) in batches {
+            let request = match &open.snapshot {
+                Some(snapshot) => {
+                    Request::Common(Common::ReadAt { snapshot: snapshot.clone(), reads: reads.clone() })
+                }
+                None => Request::Read(reads.clone()),
+            };
+            calls.push((shard, reads, env.call(shard, request)));
+        }
+        for (shard, reads, call) in calls {
+            let fetched = match call.await {
+                Ok(Reply::Read(fetched) | Reply::Common(CommonReply::Fetched(Some(fetched)))) => fetched,
+                Ok(_) => return Err(Abort::Validation),
+                Err(_) => return Err(Abort::Unknown),
+            };
+            S::join(&mut open.work.observed, &fetched.observed);
+            open.parts.push(Part { shard, reads, fetched });
+        }
+        Ok(())
+    }
+
+    async fn wrote<E: Env<Self>>(_: &E, _: &mut Open<S>) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    async fn commit<E: Env<Self>>(
+        env: &E,
+        open: &mut Open<S>,
+        rest: impl FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>,
+    ) -> Result<Committed, Stop> {
+        let (me, txn) = (env.shard(), open.holder.txn);
+        // Lock the write set, remote shards first.
+        if let Err(abort) = lock_elsewhere(env, open).await {
+            return Err(Stop::Abort(fail(env, open, abort)));
+        }
+        // The own shard last, together with all that can be done in the same step.
+        let elsewhere = open.parts.iter().any(|part| part.shard != me && part.fetched.read_refs().next().is_some());
+        let at_once = S::AT_ONCE && !elsewhere;
+        let stamp = match env.local(|node| node.last(open, at_once, rest)) {
+            Last::Committed(stamp) => stamp,
+            Last::Failed(Stop::Elsewhere) => return Err(Stop::Elsewhere),
+            Last::Failed(Stop::Conflict) => {
+                return Err(Stop::Abort(fail(env, open, Abort::WriteConflict)));
+            }
+            Last::Failed(Stop::Abort(abort)) => {
+                return Err(Stop::Abort(Self::abort(env, open, abort).await));
+            }
+            Last::Locked => {
+                // Take the stamp: every lock is held.
+                let Some(stamp) = stamp(env, open).await else {
+                    return Err(Stop::Abort(fail(env, open, Abort::Unknown)));
+                };
+                // Validate the read set.
+                if !validate(env, open, stamp).await {
+                    if S::REPORTS && !open.work.writes.is_empty() {
+                        env.local(|node| node.base.scheme.finished(stamp, None));
+                    }
+                    return Err(Stop::Abort(fail(env, open, Abort::Validation)));
+                }
+                // Install here.
+                let packed = open.work.writes.pack(me);
+                env.local(|node| node.install(txn, stamp, &packed));
+                stamp
+            }
+        };
+        install_elsewhere(env, open, stamp);
+        let shards = open.shards();
+        let stamp = (!open.work.writes.is_empty() || size_of::<S::Mark>() > 0).then_some(stamp);
+        let writes = open.work.writes.mark();
+        Ok(Committed { id: txn, stamp, shards, writes, recorded: open.work.recorded.take() })
+    }
+
+    async fn abort<E: Env<Self>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
+        fail(env, open, why);
+        if why != Abort::User {
+            return why;
+        }
+        // The procedure gave up because of what it has read: that must have been so at one moment.
+        let stamp = match size_of::<S::Mark>() > 0 {
+            true => env.local(|node| node.base.scheme.stamp(&open.work.observed)),
+            false => Timestamp::ZERO,
+        };
+        if validate(env, open, stamp).await { Abort::User } else { Abort::Validation }
+    }
+}
+
+/// Locks the remote write sets, one message per shard.
+async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) -> Result<(), Abort> {
+    let me = env.shard();
+    let mut calls = Vec::new();
+    for shard in open.work.writes.shards().into_iter().filter(|&shard| shard != me) {
+        let writes: Vec<Write> = open.work.writes.of(shard).filter(|write| !write.locked).cloned().collect();
+        if !writes.is_empty() {
+            open.touch(shard);
+            let (holder, observed) = (open.holder, open.work.observed.clone());
+            calls.push((shard, env.call(shard, Request::Lock { holder, observed, writes })));
+        }
+    }
+    let mut refused = None;
+    for (shard, call) in calls {
+        match call.await {
+            Ok(Reply::Locked { observed, linked }) => {
+                S::join(&mut open.work.observed, &observed);
+                let mut reads = open.parts.iter_mut().filter(|part| part.shard == shard);
+                if !reads.all(|part| own_links(&mut part.fetched, &linked)) {
+                    refused = Some(Abort::Validation);
+                }
+            }
+            Ok(Reply::Refused(abort)) => {
+                open.touched.retain(|&touched| touched != shard);
+                refused = Some(abort);
+            }
+            Ok(_) => unreachable!("a lock request is granted or refused"),
+            Err(_) => refused = Some(Abort::Unknown),
+        }
+    }
+    for write in open.work.writes.iter_mut().filter(|write| write.shard != me) {
+        write.locked = true;
+    }
+    refused.map_or(Ok(()), Err)
+}
+
+/// The transaction's own inserts have changed the versions of what it had read: goes on with the new versions
+/// if nobody else was there in between. A split ends the attempt: part of the range has moved.
+fn own_links<S: Scheme>(fetched: &mut Fetched<S>, linked: &[Linked]) -> bool {
+    let covers = fetched.gets.iter_mut().map(|got| &mut got.read).chain(
+        fetched
+            .scans
+            .iter_mut()
+            .flat_map(|scan| scan.reads.iter_mut().chain(scan.rows.iter_mut().map(|(_, got)| &mut got.read))),
+    );
+    own_links_of(covers, linked)
+}
+
+fn own_links_of<'a>(reads: impl Iterator<Item = &'a mut ReadRef>, linked: &[Linked]) -> bool {
+    for read in reads {
+        let ReadRef::Cover { table, cover, version } = read else { continue };
+        for link in linked.iter().filter(|link| link.table == *table && link.cover == *cover) {
+            if link.split || link.before != *version {
+                return false;
+            }
+            *version = link.after;
+        }
+    }
+    true
+}
+
+impl<S: Scheme> Occ<S> {
+    /// The last shard to be locked is the coordinator's own. What is left of the transaction's code executes
+    /// on the store; then its writes are checked and, if nothing is to be asked or validated elsewhere,
+    /// stamped, validated and installed before anybody else gets to run.
+    fn last(
+        &mut self,
+        open: &mut Open<S>,
+        at_once: bool,
+        rest: impl FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>,
+    ) -> Last {
+        let (holder, me) = (open.holder, self.base.shard);
+        let (mark, reads) = (open.work.writes.mark(), open.work.local_reads.len());
+        if let Err(stop) = rest(&mut self.base, &mut open.work, holder.txn, !at_once) {
+            if let Stop::Elsewhere = stop {
+                open.work.writes.undo_to(mark);
+                open.work.local_reads.truncate(reads);
+            }
+            return Last::Failed(stop);
+        }
+        let Work { observed, writes, .. } = &mut open.work;
+        for write in writes.iter_mut().filter(|write| write.shard == me && write.place.is_none()) {
+            if let Err(abort) = self.base.check_write(Some(holder.txn), write, observed) {
+                return Last::Failed(Stop::Abort(abort));
+            }
+        }
+        let here = open.parts.iter().filter(|part| part.shard == me);
+        if at_once {
+            let stamp = self.base.scheme.stamp(&open.work.observed);
+            let mut fetched = here.flat_map(|part| part.fetched.read_refs());
+            let valid = fetched.all(|read| self.base.validate(holder.txn, stamp, &[read]));
+            for read in &open.work.local_reads {
+                self.base.pin(read, stamp);
+            }
+            if !valid {
+                if S::REPORTS {
+                    self.base.scheme.finished(stamp, None);
+                }
+                return Last::Failed(Stop::Abort(Abort::Validation));
+            }
+            self.base.install_checked(holder.txn, stamp, &open.work, me);
+            return Last::Committed(stamp);
+        }
+        let mut linked = Vec::new();
+        let held = self.held.entry(holder.txn).or_default();
+        let Work { observed, writes, .. } = &mut open.work;
+        for write in writes.iter_mut().filter(|write| write.shard == me) {
+            let (at, link) = self.base.grant(holder, write, observed);
+            held.push(at);
+            linked.extend(link);
+            write.locked = true;
+        }
+        open.touch(me);
+        let mut parts = open.parts.iter_mut().filter(|part| part.shard == me);
+        let own = parts.all(|part| own_links(&mut part.fetched, &linked))
+            && own_links_of(open.work.local_reads.iter_mut(), &linked);
+        if own { Last::Locked } else { Last::Failed(Stop::Abort(Abort::Validation)) }
+    }
+}
+
+/// The commit stamp. Every write lock is held. A transaction that writes nothing needs one only to pin.
+async fn stamp<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>) -> Option<Timestamp> {
+    if open.work.writes.is_empty() && size_of::<S::Mark>() == 0 {
+        return Some(Timestamp::ZERO);
+    }
+    if S::AT_ONCE {
+        return Some(env.local(|node| node.base.scheme.stamp(&open.work.observed)));
+    }
+    match env.call(env.shard(), Request::Common(Common::Stamp { asked: false })).await {
+        Ok(Reply::Common(CommonReply::Stamp(stamp))) => Some(stamp),
+        Ok(_) => unreachable!("a request for a stamp is answered with one"),
+        Err(_) => None,
+    }
+}
+
+/// Validates the read set on every shard at the final stamp. All reads precede all checks.
+async fn validate<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: Timestamp) -> bool {
+    let (me, txn) = (env.shard(), open.holder.txn);
+    let mut calls = Vec::new();
+    let mut valid = true;
+    for part in &open.parts {
+        let reads = match part.shard == me {
+            true => part.fetched.read_refs().collect(),
+            false => to_validate(part, &open.work),
+        };
+        if part.shard == me {
+            valid &= env.local(|node| node.base.validate(txn, stamp, &reads));
+        } else if !reads.is_empty() {
+            calls.push(env.call(part.shard, Request::Validate { txn, stamp, reads }));
+        }
+    }
+    valid &= env.local(|node| node.base.validate(txn, stamp, &open.work.local_reads));
+    for call in calls {
+        valid &= matches!(call.await, Ok(Reply::Validated(true)));
+    }
+    valid
+}
+
+/// Tells the other shards to install. Nothing can go wrong any more, so nobody waits, except for an oracle
+/// that must not hear of the commit before it is installed everywhere.
+fn install_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: Timestamp) {
+    let (me, txn) = (env.shard(), open.holder.txn);
+    if open.work.writes.is_empty() {
+        return;
+    }
+    let mut calls = Vec::new();
+    for shard in open.work.writes.shards().into_iter().filter(|&shard| shard != me) {
+        let writes = open.work.writes.pack(shard);
+        if S::REPORTS {
+            calls.push(env.call(shard, Request::Install { txn, stamp, writes, answer: true }));
+        } else {
+            env.send(shard, Request::Install { txn, stamp, writes, answer: false });
+        }
+    }
+    if S::REPORTS {
+        let observed = open.work.observed.clone();
+        let inner = env.clone();
+        let report = async move {
+            for call in calls {
+                let _ = call.await;
+            }
+            inner.local(|node| node.base.scheme.finished(stamp, Some(&observed)));
+        };
+        env.spawn(report);
+    }
+}
+
+/// Gives up: unlocks everything. Marks that were raised stay raised; they are only upper bounds.
+fn fail<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
+    let (me, txn) = (env.shard(), open.holder.txn);
+    for shard in std::mem::take(&mut open.touched) {
+        match shard == me {
+            true => env.local(|node| node.unlock(txn)),
+            false => env.send(shard, Request::Abort(txn)),
+        }
+    }
+    why
+}

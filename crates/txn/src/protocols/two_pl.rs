@@ -1,0 +1,753 @@
+//! 2PL: strict two-phase locking, distributed, with a choice of what to do about conflicts.
+//!
+//! Growing phase: a record is locked when it is read, shared, or exclusively if the transaction has declared
+//! that it will write it; what it only writes is locked before it commits. Writes are buffered. When the last
+//! lock is granted the commit stamp is final: above the versions read and above the bounds of what is
+//! overwritten, the bounds taken while the exclusive lock is held. Shrinking phase: each shard installs the
+//! writes, raises the marks of what was only read (PIN) and only then releases the locks; the mark of a record
+//! must not be missing when the next writer gets its lock.
+//!
+//! Worked example, under DST: T holds a shared lock on `x` (@5) and upgrades it. Between the two grants a
+//! read-only transaction has read `x` at 9 without waiting, for shared locks make nobody wait. The bound is
+//! read again at the upgrade: 9, and T commits at 10. With the bound of the first grant it would commit at 6,
+//! underneath that reader.
+//!
+//! *Conflicts.* Wait-die: whoever is older than all that stand in its way waits, others abort. Wound-wait:
+//! whoever is older takes the lock away (its owner's coordinator is told, unless it is already committing), others
+//! wait. No-wait: abort. Age is that of the first attempt. Waiting requests count as standing in the way of
+//! later ones they conflict with, under wait-die in the order of arrival, under wound-wait in the order of age.
+//!
+//! *Phantoms.* A scan locks its range on the shard: an exact predicate lock, which inserts into the range
+//! conflict with. A shard is one thread, so the list of locked ranges needs no index of its own, and no
+//! supremum or next key is locked that the scan did not ask for. A locked absent key is an empty row.
+//!
+//! A step that runs on the coordinator's own shard to the end, commit included, only checks for locks: see
+//! [`crate::protocol`]. What is said in `occ.rs` about one process and no log holds here as well; PIN and the
+//! release of shared locks travel with the install.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use plimsoll_runtime::{Env, Handled, Node, Ticket};
+use plimsoll_store::{At, Holder, LockId, Mark, Visited, Waiter};
+use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
+
+use crate::base::{Base, Common, CommonReply};
+use crate::fetched::{Fetched, ReadRef};
+use crate::local::just_after;
+use crate::procedure::{Intent, Reads, Scan};
+use crate::protocol::{Committed, LockPolicy, Open, Protocol, ProtocolOptions, Stop};
+use crate::remote::Part;
+use crate::timestamp::Scheme;
+use crate::work::{Change, Packed, Work, Write};
+
+/// 2PL on one shard.
+pub struct TwoPl<S: Scheme> {
+    base: Base<S>,
+    policy: LockPolicy,
+    /// What each transaction has locked here, or waits for.
+    held: BTreeMap<TxnId, Held>,
+    /// Transactions this shard coordinates, and whether they were wounded (wound-wait).
+    running: BTreeMap<TxnId, Running>,
+    outgoing: Vec<(ShardId, Request<S>)>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    exclusive: Vec<At>,
+    shared: Vec<At>,
+    ranges: Vec<(TableId, LockId)>,
+    /// The lock that its parked request waits for.
+    waits_for: Option<(WaitsFor, Ticket)>,
+    /// Its coordinator has given it up: waiting ends.
+    cancelled: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum WaitsFor {
+    Record(At),
+    Range(LockId),
+}
+
+#[derive(Debug, Default)]
+struct Running {
+    wounded: bool,
+    /// All locks are held: too late to wound it.
+    committing: bool,
+    /// Shards that may have a parked request of it.
+    asked: Vec<ShardId>,
+}
+
+/// What a participant is asked.
+pub enum Request<S: Scheme> {
+    /// The same under every protocol.
+    Common(Common<S>),
+    /// Locks what is read, and what is written blindly, then reads.
+    Acquire {
+        /// Who locks.
+        holder: Holder,
+        /// What to lock and read.
+        reads: Reads,
+        /// What to lock exclusively without reading.
+        writes: Vec<Write>,
+        /// What the transaction is ordered after so far.
+        observed: S::Observed,
+    },
+    /// Installs the writes on this shard, pins what was only read, and releases all locks.
+    Finish {
+        /// Who holds the locks.
+        txn: TxnId,
+        /// The commit stamp, final.
+        stamp: Timestamp,
+        /// The writes.
+        writes: Packed,
+        /// Whether to answer when it is done.
+        answer: bool,
+    },
+    /// Releases all locks.
+    Abort(TxnId),
+    /// To the coordinator's shard: an older transaction wants a lock of this one.
+    Wound(TxnId),
+    /// To a participant: the transaction does not wait any longer.
+    Cancel(TxnId),
+}
+
+/// What it answers.
+pub enum Reply<S: Scheme> {
+    /// The same under every protocol.
+    Common(CommonReply<S>),
+    /// All is locked; this was read. What is overwritten is observed as well.
+    Acquired(Fetched<S>),
+    /// The transaction must abort.
+    Refused(Abort),
+    /// All is installed.
+    Finished,
+}
+
+/// Whether a lock is to be had.
+enum Grant {
+    Granted,
+    Wait,
+    Refused(Abort),
+}
+
+impl<S: Scheme> Node for TwoPl<S> {
+    type Request = Request<S>;
+    type Reply = Reply<S>;
+
+    fn handle(&mut self, from: ShardId, request: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
+        match request {
+            Request::Common(common) => match self.base.handle(from, common, ticket) {
+                Handled::Reply(reply) => Handled::Reply(Reply::Common(reply)),
+                Handled::Done => Handled::Done,
+                Handled::Wait => Handled::Wait,
+            },
+            Request::Acquire { holder, reads, writes, observed } => {
+                match self.acquire(*holder, reads, writes, observed, ticket) {
+                    Ok(Some(fetched)) => Handled::Reply(Reply::Acquired(fetched)),
+                    Ok(None) => Handled::Wait,
+                    Err(abort) => Handled::Reply(Reply::Refused(abort)),
+                }
+            }
+            Request::Finish { txn, stamp, writes, answer } => {
+                self.finish(*txn, *stamp, writes);
+                if *answer { Handled::Reply(Reply::Finished) } else { Handled::Done }
+            }
+            Request::Abort(txn) => {
+                self.release(*txn, None);
+                Handled::Done
+            }
+            Request::Wound(txn) => {
+                self.wound(*txn);
+                Handled::Done
+            }
+            Request::Cancel(txn) => {
+                if let Some(held) = self.held.get_mut(txn) {
+                    held.cancelled = true;
+                    self.base.released.extend(held.waits_for.map(|(_, ticket)| ticket));
+                }
+                Handled::Done
+            }
+        }
+    }
+
+    fn released(&mut self) -> &mut Vec<Ticket> {
+        &mut self.base.released
+    }
+
+    fn pass(&mut self, clock: Timestamp) {
+        self.base.pass(clock);
+    }
+
+    fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
+        send.append(&mut self.outgoing);
+        send.extend(self.base.scheme_messages().map(|(to, m)| (to, Request::Common(Common::Scheme(m)))));
+    }
+
+    fn park(&mut self) {
+        self.base.park();
+    }
+}
+
+/// The participant.
+impl<S: Scheme> TwoPl<S> {
+    /// Locks everything, or waits with what it has. Handled again after a wait, it finds its own locks.
+    fn acquire(
+        &mut self,
+        holder: Holder,
+        reads: &Reads,
+        writes: &mut [Write],
+        so_far: &S::Observed,
+        ticket: Ticket,
+    ) -> Result<Option<Fetched<S>>, Abort> {
+        self.stop_waiting(holder.txn);
+        if self.held.entry(holder.txn).or_default().cancelled {
+            return Err(Abort::Wounded);
+        }
+        for (column, key, intent) in &reads.gets {
+            if self.base.immutable(column.table) {
+                continue;
+            }
+            let at = self.row_to_lock(*column, key);
+            match self.lock(at, holder, *intent == Intent::Update, ticket) {
+                Grant::Granted => {}
+                Grant::Wait => return Ok(None),
+                Grant::Refused(abort) => return Err(abort),
+            }
+        }
+        for (scan, intent) in &reads.scans {
+            match self.lock_range(scan, holder, *intent == Intent::Update, ticket) {
+                Grant::Granted => {}
+                Grant::Wait => return Ok(None),
+                Grant::Refused(abort) => return Err(abort),
+            }
+        }
+        for write in writes.iter() {
+            match self.lock_write(write, holder, ticket) {
+                Grant::Granted => {}
+                Grant::Wait => return Ok(None),
+                Grant::Refused(abort) => return Err(abort),
+            }
+        }
+        // All is locked. The bounds are read now: a reader that came between a shared and an exclusive grant
+        // is in them.
+        let mut fetched = self.base.fetch(None, reads).expect("the newest version is never gone");
+        S::join(&mut fetched.observed, so_far);
+        let exclusive = self.held.get(&holder.txn).map(|held| held.exclusive.clone()).unwrap_or_default();
+        for &at in &exclusive {
+            let key = self.base.store.key(at.column.table, at.row);
+            let place = self.base.store.find(at.column.table, &key);
+            self.base.observe_overwritten(&mut fetched.observed, at.column, place);
+        }
+        for write in writes.iter() {
+            let place = self.base.store.find(write.column.table, &write.key);
+            let at = At { row: place.row.expect("a locked record is linked"), column: write.column };
+            if write.change == Change::Insert && self.base.store.record(at).is_present() {
+                return Err(Abort::User);
+            }
+        }
+        let lb = S::lower_bound(&fetched.observed);
+        for at in exclusive {
+            self.base.store.lock_mut(at).lb = lb;
+        }
+        Ok(Some(fetched))
+    }
+
+    /// The record of a key; an absent key is linked as an empty row, so that its lock has a place.
+    fn row_to_lock(&mut self, column: ColumnGroup, key: &Key) -> At {
+        let row = match self.base.store.find(column.table, key).row {
+            Some(row) => row,
+            None => self.base.store.link(column.table, key).row.expect("a linked row exists"),
+        };
+        At { row, column }
+    }
+
+    fn lock(&mut self, at: At, holder: Holder, exclusive: bool, ticket: Ticket) -> Grant {
+        let lock = self.base.store.lock_mut(at);
+        let mine = |other: &Holder| other.txn == holder.txn;
+        if lock.owner.as_ref().is_some_and(mine) {
+            return Grant::Granted;
+        }
+        let upgrade = lock.sharers.iter().any(mine);
+        if upgrade && !exclusive {
+            return Grant::Granted;
+        }
+        let mut holders: Vec<Holder> = lock.owner.into_iter().collect();
+        if exclusive {
+            holders.extend(lock.sharers.iter().filter(|sharer| !mine(sharer)));
+        }
+        // An upgrade goes before all that wait: they wait for its shared lock.
+        let ahead: Vec<Holder> = match (upgrade, self.policy) {
+            (true, _) => Vec::new(),
+            (false, LockPolicy::WoundWait) => (lock.waiting.iter())
+                .filter(|waiter| waiter.holder < holder && (exclusive || waiter.exclusive))
+                .map(|waiter| waiter.holder)
+                .collect(),
+            (false, _) => (lock.waiting.iter())
+                .take_while(|waiter| !mine(&waiter.holder))
+                .filter(|waiter| exclusive || waiter.exclusive)
+                .map(|waiter| waiter.holder)
+                .collect(),
+        };
+        if holders.is_empty() && ahead.is_empty() {
+            let held = self.held.entry(holder.txn).or_default();
+            lock.waiting.retain(|waiter| !mine(&waiter.holder));
+            if exclusive {
+                lock.sharers.retain(|sharer| !mine(sharer));
+                lock.owner = Some(holder);
+                lock.lb = Timestamp::ZERO;
+                held.shared.retain(|&shared| shared != at);
+                held.exclusive.push(at);
+            } else {
+                lock.sharers.push(holder);
+                held.shared.push(at);
+            }
+            return Grant::Granted;
+        }
+        self.conflict(WaitsFor::Record(at), holder, exclusive, &holders, &ahead, ticket)
+    }
+
+    /// Waits, wounds or gives up.
+    fn conflict(
+        &mut self,
+        place: WaitsFor,
+        holder: Holder,
+        exclusive: bool,
+        holders: &[Holder],
+        ahead: &[Holder],
+        ticket: Ticket,
+    ) -> Grant {
+        let may_wait = match self.policy {
+            LockPolicy::NoWait => false,
+            LockPolicy::WaitDie => holders.iter().chain(ahead).all(|other| holder < *other),
+            LockPolicy::WoundWait => {
+                for victim in holders.iter().filter(|other| holder < **other) {
+                    self.outgoing.push((victim.txn.coordinator, Request::Wound(victim.txn)));
+                }
+                true
+            }
+        };
+        if !may_wait {
+            // A ghost that was linked for this lock is not left behind.
+            if let WaitsFor::Record(at) = place {
+                self.base.store.tidy_lock(at);
+            }
+            return Grant::Refused(Abort::WriteConflict);
+        }
+        let lock = match place {
+            WaitsFor::Record(at) => self.base.store.lock_mut(at),
+            WaitsFor::Range(lock) => self.base.store.lock_by_id(lock).expect("a locked range has a lock"),
+        };
+        match lock.waiting.iter_mut().find(|waiter| waiter.holder == holder) {
+            Some(waiter) => waiter.ticket = ticket,
+            None => {
+                let by_age = self.policy == LockPolicy::WoundWait;
+                let position = match by_age {
+                    true => lock.waiting.iter().position(|waiter| holder < waiter.holder),
+                    false => None,
+                };
+                let position = position.unwrap_or(lock.waiting.len());
+                lock.waiting.insert(position, Waiter { holder, exclusive, ticket });
+            }
+        }
+        self.held.entry(holder.txn).or_default().waits_for = Some((place, ticket));
+        Grant::Wait
+    }
+
+    /// The request is being handled again. Its place in the queue stays until it is granted or gone, unless
+    /// it was cancelled.
+    fn stop_waiting(&mut self, txn: TxnId) {
+        let Some(held) = self.held.get_mut(&txn) else { return };
+        let Some((place, _)) = held.waits_for.take() else { return };
+        if !held.cancelled {
+            return;
+        }
+        self.leave_queue(place, txn);
+    }
+
+    fn leave_queue(&mut self, place: WaitsFor, txn: TxnId) {
+        let lock = match place {
+            WaitsFor::Record(at) => Some(self.base.store.lock_mut(at)),
+            WaitsFor::Range(lock) => self.base.store.lock_by_id(lock),
+        };
+        if let Some(lock) = lock {
+            lock.waiting.retain(|waiter| waiter.holder.txn != txn);
+            // Those behind it may go on.
+            self.base.released.extend(lock.waiting.iter().map(|waiter| waiter.ticket));
+        }
+        if let WaitsFor::Record(at) = place {
+            self.base.store.tidy_lock(at);
+        }
+    }
+
+    /// Locks the rows of a range as the scan meets them, and the range itself as far as the scan goes.
+    fn lock_range(&mut self, scan: &Scan, holder: Holder, exclusive: bool, ticket: Ticket) -> Grant {
+        let ColumnGroup { table, group } = scan.column;
+        let mut rows = Vec::new();
+        let mut live = 0;
+        self.base.store.scan(table, &scan.low, scan.high.as_ref(), |found, visited| {
+            if let Visited::Row(row) = visited {
+                rows.push(row);
+                live += usize::from(found.record(row, group).is_present());
+            }
+            // A row that is locked exclusively by another may turn out either way; it is waited for first.
+            if live >= scan.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        for &row in &rows {
+            match self.lock(At { row, column: scan.column }, holder, exclusive, ticket) {
+                Grant::Granted => {}
+                other => return other,
+            }
+        }
+        let high = match rows.last() {
+            Some(&last) if live >= scan.limit => Some(just_after(&self.base.store.key(table, last))),
+            _ => scan.high.clone(),
+        };
+        let lock = self.base.store.lock_range(table, scan.low.clone(), high);
+        let range = self.base.store.lock_by_id(lock).expect("a range was just locked");
+        range.sharers.push(holder);
+        self.held.entry(holder.txn).or_default().ranges.push((table, lock));
+        Grant::Granted
+    }
+
+    /// Locks a record that is written without having been read; an absent one must not be in a range that
+    /// somebody else has scanned.
+    fn lock_write(&mut self, write: &Write, holder: Holder, ticket: Ticket) -> Grant {
+        let table = write.column.table;
+        let ranges = self.base.store.ranges(table).iter().filter(|range| range.contains(&write.key));
+        let ranges: Vec<LockId> = ranges.map(|range| range.lock).collect();
+        let place = self.base.store.find(table, &write.key);
+        let live = place
+            .row
+            .is_some_and(|row| self.base.store.record(At { row, column: write.column }).is_present());
+        if !live {
+            for range in ranges {
+                let lock = self.base.store.lock_by_id(range).expect("a locked range has a lock");
+                let others = lock.sharers.iter().filter(|sharer| sharer.txn != holder.txn);
+                let others: Vec<Holder> = others.copied().collect();
+                if !others.is_empty() {
+                    return self.conflict(WaitsFor::Range(range), holder, true, &others, &[], ticket);
+                }
+            }
+        }
+        let at = self.row_to_lock(write.column, &write.key);
+        self.lock(at, holder, true, ticket)
+    }
+
+    fn finish(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {
+        for (column, key, value) in writes.iter() {
+            let row = self.base.store.find(column.table, key).row.expect("a locked record is linked");
+            let at = At { row, column };
+            assert!(!self.base.locked_by_other(at, Some(txn)), "only the owner of a record installs");
+            self.base.install(txn, at, stamp, value);
+        }
+        self.release(txn, Some(stamp));
+    }
+
+    /// Releases all locks of a transaction; if it committed, what it read is pinned first.
+    fn release(&mut self, txn: TxnId, committed: Option<Timestamp>) {
+        let Some(held) = self.held.remove(&txn) else { return };
+        if let Some((place, _)) = held.waits_for {
+            self.leave_queue(place, txn);
+        }
+        for &(table, lock) in &held.ranges {
+            if let Some(stamp) = committed {
+                self.pin_range(table, lock, stamp);
+            }
+            let waiting = self.base.store.unlock_range(table, lock);
+            self.base.released.extend(waiting);
+        }
+        for &at in &held.shared {
+            if let Some(stamp) = committed {
+                self.base.store.record_mut(at).mark.raise(stamp);
+            }
+            let lock = self.base.store.lock_mut(at);
+            lock.sharers.retain(|sharer| sharer.txn != txn);
+            self.base.released.extend(lock.waiting.iter().map(|waiter| waiter.ticket));
+            self.base.store.tidy_lock(at);
+        }
+        for &at in &held.exclusive {
+            if let Some(stamp) = committed {
+                self.base.store.record_mut(at).mark.raise(stamp);
+            }
+            self.base.unlock(at, txn);
+        }
+    }
+
+    /// The leaves that cover a scanned range carry its mark.
+    fn pin_range(&mut self, table: TableId, lock: LockId, stamp: Timestamp) {
+        if size_of::<S::Mark>() == 0 {
+            return;
+        }
+        let Some(range) = self.base.store.ranges(table).iter().find(|range| range.lock == lock) else { return };
+        let (low, high) = (range.low.clone(), range.high.clone());
+        self.base.store.scan(table, &low, high.as_ref(), |_, visited| {
+            if let Visited::Leaf(_, mark, _) = visited {
+                mark.raise(stamp);
+            }
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// A transaction of this shard was wounded: wherever it waits, it stops, and its coordinator aborts it.
+    fn wound(&mut self, txn: TxnId) {
+        let Some(running) = self.running.get_mut(&txn) else { return };
+        if running.committing || std::mem::replace(&mut running.wounded, true) {
+            return;
+        }
+        self.outgoing.extend(running.asked.iter().map(|&shard| (shard, Request::Cancel(txn))));
+    }
+
+    /// Whether the transaction may commit; from now on it cannot be wounded.
+    fn begin_commit(&mut self, txn: TxnId) -> bool {
+        let running = self.running.entry(txn).or_default();
+        running.committing = true;
+        !running.wounded
+    }
+}
+
+/// The coordinator.
+impl<S: Scheme> Protocol for TwoPl<S> {
+    type Scheme = S;
+    const NAME: &'static str = "two_pl";
+    const LOCKS: bool = true;
+
+    fn new(base: Base<S>, options: ProtocolOptions) -> TwoPl<S> {
+        TwoPl {
+            base,
+            policy: options.lock_policy,
+            held: BTreeMap::new(),
+            running: BTreeMap::new(),
+            outgoing: Vec::new(),
+        }
+    }
+
+    fn base(&mut self) -> &mut Base<S> {
+        &mut self.base
+    }
+
+    fn common(request: Common<S>) -> Request<S> {
+        Request::Common(request)
+    }
+
+    fn common_reply(reply: Reply<S>) -> CommonReply<S> {
+        match reply {
+            Reply::Common(reply) => reply,
+            _ => unreachable!("a common request has a common reply"),
+        }
+    }
+
+    async fn read<E: Env<Self>>(
+        env: &E,
+        open: &mut Open<S>,
+        batches: Vec<(ShardId, Reads)>,
+    ) -> Result<(), Abort> {
+        let batches = batches.into_iter().map(|(shard, reads)| (shard, reads, Vec::new())).collect();
+        acquire(env, open, batches).await
+    }
+
+    async fn wrote<E: Env<Self>>(env: &E, open: &mut Open<S>) -> Result<(), Abort> {
+        lock_writes(env, open).await
+    }
+
+    async fn commit<E: Env<Self>>(
+        env: &E,
+        open: &mut Open<S>,
+        rest: impl FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>,
+    ) -> Result<Committed, Stop> {
+        let (me, txn) = (env.shard(), open.holder.txn);
+        // The last locks for what has been written so far.
+        lock_writes(env, open).await.map_err(Stop::Abort)?;
+        // What is left executes on the store, checking for locks as it goes. From here to the stamp nothing
+        // else runs on this shard.
+        if let Err(stop) = env.local(|node| node.last(open, rest)) {
+            return Err(match stop {
+                Stop::Abort(abort) => Stop::Abort(Self::abort(env, open, abort).await),
+                Stop::Conflict if env.local(|node| node.policy == LockPolicy::NoWait) => {
+                    Stop::Abort(Self::abort(env, open, Abort::WriteConflict).await)
+                }
+                other => other,
+            });
+        }
+        // The stamp: every lock is held.
+        if !env.local(|node| node.begin_commit(txn)) {
+            return Err(Stop::Abort(Self::abort(env, open, Abort::Wounded).await));
+        }
+        let needs_stamp = !open.work.writes.is_empty() || size_of::<S::Mark>() > 0;
+        let stamp = match (needs_stamp, S::AT_ONCE) {
+            (false, _) => Timestamp::ZERO,
+            (true, true) => env.local(|node| node.base.scheme.stamp(&open.work.observed)),
+            (true, false) => {
+                match env.call(me, Request::Common(Common::Stamp { asked: false })).await {
+                    Ok(Reply::Common(CommonReply::Stamp(stamp))) => stamp,
+                    Ok(_) => unreachable!("a request for a stamp is answered with one"),
+                    Err(_) => return Err(Stop::Abort(Self::abort(env, open, Abort::Unknown).await)),
+                }
+            }
+        };
+        // Shrinking phase.
+        env.local(|node| node.finish_here(open, stamp));
+        finish_elsewhere(env, open, stamp);
+        let (shards, writes) = (open.shards(), open.work.writes.mark());
+        let stamp = needs_stamp.then_some(stamp);
+        Ok(Committed { id: txn, stamp, shards, writes, recorded: open.work.recorded.take() })
+    }
+
+    async fn abort<E: Env<Self>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
+        let (me, txn) = (env.shard(), open.holder.txn);
+        for shard in std::mem::take(&mut open.touched) {
+            match shard == me {
+                true => env.local(|node| node.release(txn, None)),
+                false => env.send(shard, Request::Abort(txn)),
+            }
+        }
+        env.local(|node| node.running.remove(&txn));
+        why
+    }
+}
+
+impl<S: Scheme> TwoPl<S> {
+    /// Executes what is left directly on the store. Under a scheme that has to ask for its stamp, what it read
+    /// and wrote is then locked, which nobody can be in the way of within this step.
+    fn last(
+        &mut self,
+        open: &mut Open<S>,
+        rest: impl FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let (holder, me) = (open.holder, self.base.shard);
+        if self.running.get(&holder.txn).is_some_and(|running| running.wounded) {
+            return Err(Stop::Abort(Abort::Wounded));
+        }
+        let (mark, reads) = (open.work.writes.mark(), open.work.local_reads.len());
+        let recorded = open.work.recorded.clone();
+        if let Err(stop) = rest(&mut self.base, &mut open.work, holder.txn, !S::AT_ONCE) {
+            open.work.writes.undo_to(mark);
+            open.work.local_reads.truncate(reads);
+            open.work.recorded = recorded;
+            return Err(stop);
+        }
+        if S::AT_ONCE {
+            return Ok(());
+        }
+        let held = self.held.entry(holder.txn).or_default();
+        for read in &open.work.local_reads {
+            let ReadRef::Row { at, .. } = *read else { continue };
+            let lock = self.base.store.lock_mut(at);
+            if !lock.sharers.contains(&holder) && lock.owner != Some(holder) {
+                lock.sharers.push(holder);
+                held.shared.push(at);
+            }
+        }
+        for (table, low, high) in open.work.local_ranges.drain(..) {
+            let lock = self.base.store.lock_range(table, low, high);
+            self.base.store.lock_by_id(lock).expect("a range was just locked").sharers.push(holder);
+            held.ranges.push((table, lock));
+        }
+        let Work { observed, writes, .. } = &mut open.work;
+        for write in writes.iter_mut().filter(|write| write.shard == me && write.place.is_some()) {
+            let (at, _) = self.base.grant(holder, write, observed);
+            let lock = self.base.store.lock_mut(at);
+            lock.sharers.retain(|sharer| *sharer != holder);
+            held.shared.retain(|&shared| shared != at);
+            held.exclusive.push(at);
+            write.locked = true;
+        }
+        open.touch(me);
+        Ok(())
+    }
+
+    /// Installs, pins and releases on the coordinator's own shard.
+    fn finish_here(&mut self, open: &Open<S>, stamp: Timestamp) {
+        let (me, txn) = (self.base.shard, open.holder.txn);
+        for read in &open.work.local_reads {
+            self.base.pin(read, stamp);
+        }
+        self.base.install_checked(txn, stamp, &open.work, me);
+        self.finish(txn, stamp, &open.work.writes.pack(me));
+        self.running.remove(&txn);
+    }
+}
+
+/// Locks and reads, one message per shard; on refusal the transaction is aborted everywhere.
+async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
+    env: &E,
+    open: &mut Open<S>,
+    batches: Vec<(ShardId, Reads, Vec<Write>)>,
+) -> Result<(), Abort> {
+    let holder = open.holder;
+    let mut calls = Vec::with_capacity(batches.len());
+    for (shard, reads, writes) in batches {
+        open.touch(shard);
+        env.local(|node| {
+            let asked = &mut node.running.entry(holder.txn).or_default().asked;
+            if !asked.contains(&shard) {
+                asked.push(shard);
+            }
+        });
+        let observed = open.work.observed.clone();
+        let request = Request::Acquire { holder, reads: reads.clone(), writes, observed };
+        calls.push((shard, reads, env.call(shard, request)));
+    }
+    let mut refused = None;
+    for (shard, reads, call) in calls {
+        match call.await {
+            Ok(Reply::Acquired(fetched)) => {
+                S::join(&mut open.work.observed, &fetched.observed);
+                open.parts.push(Part { shard, reads, fetched });
+            }
+            Ok(Reply::Refused(abort)) => refused = Some(abort),
+            Ok(_) => unreachable!("a lock request is granted or refused"),
+            Err(_) => refused = Some(Abort::Unknown),
+        }
+    }
+    if env.local(|node| node.running.get(&holder.txn).is_some_and(|running| running.wounded)) {
+        refused = Some(Abort::Wounded);
+    }
+    match refused {
+        None => Ok(()),
+        Some(abort) => Err(TwoPl::abort(env, open, abort).await),
+    }
+}
+
+/// Locks the writes that are not locked yet.
+async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>) -> Result<(), Abort> {
+    let mut batches = Vec::new();
+    for shard in open.work.writes.shards() {
+        let writes: Vec<Write> = open.work.writes.of(shard).filter(|write| !write.locked).cloned().collect();
+        if !writes.is_empty() {
+            batches.push((shard, Reads::default(), writes));
+        }
+    }
+    if batches.is_empty() {
+        return Ok(());
+    }
+    acquire(env, open, batches).await?;
+    open.work.writes.iter_mut().for_each(|write| write.locked = true);
+    Ok(())
+}
+
+/// Tells the other shards to install, pin and release. Nobody waits, except for an oracle that must not
+/// hear of the commit before it is installed everywhere.
+fn finish_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>, stamp: Timestamp) {
+    let (me, txn) = (env.shard(), open.holder.txn);
+    let report = S::REPORTS && !open.work.writes.is_empty();
+    let mut calls = Vec::new();
+    for shard in std::mem::take(&mut open.touched).into_iter().filter(|&shard| shard != me) {
+        let writes = open.work.writes.pack(shard);
+        if report {
+            calls.push(env.call(shard, Request::Finish { txn, stamp, writes, answer: true }));
+        } else {
+            env.send(shard, Request::Finish { txn, stamp, writes, answer: false });
+        }
+    }
+    if report {
+        let observed = open.work.observed.clone();
+        let inner = env.clone();
+        env.spawn(async move {
+            for call in calls {
+                let _ = call.await;
+            }
+            inner.local(|node| node.base.scheme.finished(stamp, Some(&observed)));
+        });
+    }
+}

@@ -1,0 +1,303 @@
+//! Read-only transactions.
+//!
+//! At a snapshot (DST, GTS, VTS): the same under every protocol, because all a protocol contributes is who
+//! holds a write lock with which lower bound. Pieces whose data is here read the store directly; the reads of
+//! all others travel in one message per shard and stage. The snapshot is fixed at the beginning, so there is
+//! nothing to validate and nothing to abort; a long transaction lets others run between its pieces and goes
+//! on at the same snapshot. A snapshot older than the watermark, which only a clock fault can produce, begins
+//! again silently.
+//!
+//! Newest (RC): the same walk over the newest committed versions, without marks and without waiting.
+
+use std::future::Future;
+
+use plimsoll_runtime::Env;
+use plimsoll_types::{Abort, ShardId};
+
+use crate::base::{Common, CommonReply};
+use crate::local::{AtSnapshot, Newest};
+use crate::procedure::{Piece, Procedure, Reads};
+use crate::protocol::{Attempt, Committed, Protocol};
+use crate::remote::{Part, Remote};
+use crate::timestamp::{Freshness, Scheme};
+use crate::work::Work;
+
+/// Rows that a read-only transaction reads in one go: about 100 µs.
+const ROWS_PER_STEP: usize = 1000;
+
+/// Runs a procedure at a snapshot.
+pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>, T: Procedure>(
+    env: &E,
+    attempt: Attempt,
+    procedure: &mut T,
+    work: &mut Work<P::Scheme>,
+) -> Result<Committed, Abort> {
+    loop {
+        let snapshot = snapshot::<P, E>(env, attempt.freshness).await?;
+        // A transaction that is done before anything else happens needs no protection from the collector.
+        if let Some(result) = env.local(|node| here(node, &snapshot, procedure, work)) {
+            return result;
+        }
+        let held = env.local(|node| node.base().hold(snapshot.clone()));
+        let result = everywhere(env, &snapshot, procedure, work).await;
+        env.local(|node| node.base().release(held));
+        match result {
+            Err(TooOld::Restart) => env.local(|node| node.base().counters.read_only_restarts += 1),
+            Err(TooOld::Abort(abort)) => return Err(abort),
+            Ok(committed) => return Ok(committed),
+        }
+    }
+}
+
+/// A snapshot as fresh as asked for.
+pub(crate) async fn snapshot<P: Protocol, E: Env<P>>(
+    env: &E,
+    freshness: Freshness,
+) -> Result<<P::Scheme as Scheme>::Snapshot, Abort> {
+    if let Some(snapshot) = env.local(|node| node.base().scheme.snapshot(freshness)) {
+        return Ok(snapshot);
+    }
+    match env.call(env.shard(), P::common(Common::Snapshot(freshness))).await.map(P::common_reply) {
+        Ok(CommonReply::Snapshot(snapshot)) => Ok(snapshot),
+        Ok(_) => unreachable!("a request for a snapshot is answered with one"),
+        Err(_) => Err(Abort::Unknown),
+    }
+}
+
+enum TooOld {
+    Restart,
+    Abort(Abort),
+}
+
+impl TooOld {
+    /// For those who have already shown something and cannot begin again.
+    fn into_abort(self) -> Abort {
+        match self {
+            TooOld::Restart => Abort::Validation,
+            TooOld::Abort(abort) => abort,
+        }
+    }
+}
+
+/// The whole transaction in one step, if its data is here and it is short and not blocked.
+fn here<P: Protocol, T: Procedure>(
+    node: &mut P,
+    snapshot: &<P::Scheme as Scheme>::Snapshot,
+    procedure: &mut T,
+    work: &mut Work<P::Scheme>,
+) -> Option<Result<Committed, Abort>> {
+    let base = node.base();
+    work.reset(base.installs.is_some());
+    let mut rows = 0;
+    for stage in 0.. {
+        let pieces = procedure.stage(stage);
+        if pieces == 0 {
+            break;
+        }
+        for number in 0..pieces {
+            let piece = Piece { stage, number };
+            if base.owner(procedure.home(piece)) != base.shard || rows > ROWS_PER_STEP {
+                return None;
+            }
+            let recorded = work.recorded.as_deref_mut();
+            let mut access = AtSnapshot { base, snapshot, recorded, blocked: false, too_old: false, rows: 0 };
+            if let Err(abort) = procedure.execute(piece, &mut access) {
+                return if access.blocked || access.too_old { None } else { Some(Err(abort)) };
+            }
+            rows += access.rows;
+        }
+    }
+    Some(Ok(committed(node, snapshot, work, 1)))
+}
+
+fn committed<P: Protocol>(
+    node: &mut P,
+    snapshot: &<P::Scheme as Scheme>::Snapshot,
+    work: &mut Work<P::Scheme>,
+    shards: usize,
+) -> Committed {
+    Committed {
+        id: node.base().next_id(),
+        stamp: P::Scheme::place(snapshot),
+        shards,
+        writes: 0,
+        recorded: work.recorded.take(),
+    }
+}
+
+/// The general case: remote reads in one batch per shard and stage, and pauses.
+async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
+    env: &E,
+    snapshot: &<P::Scheme as Scheme>::Snapshot,
+    procedure: &mut T,
+    work: &mut Work<P::Scheme>,
+) -> Result<Committed, TooOld> {
+    env.local(|node| work.reset(node.base().installs.is_some()));
+    let me = env.shard();
+    let mut shards = vec![me];
+    let mut rows = 0;
+    for stage in 0.. {
+        let pieces = procedure.stage(stage);
+        if pieces == 0 {
+            break;
+        }
+        let ask = |reads| P::common(Common::ReadAt { snapshot: snapshot.clone(), reads });
+        let (mut parts, remote) = fetch_stage(env, procedure, stage, me, &ask).await?;
+        shards.extend(parts.iter().map(|part: &Part<P::Scheme>| part.shard));
+        for number in 0..pieces {
+            let piece = Piece { stage, number };
+            if !remote[number] {
+                if rows > ROWS_PER_STEP {
+                    env.pause().await;
+                    rows = 0;
+                }
+                let (result, again) = env.local(|node| {
+                    let recorded = work.recorded.as_deref_mut();
+                    let base = node.base();
+                    let mut access =
+                        AtSnapshot { base, snapshot, recorded, blocked: false, too_old: false, rows: 0 };
+                    let result = procedure.execute(piece, &mut access);
+                    rows += access.rows;
+                    (result, access.blocked || access.too_old)
+                });
+                match result {
+                    Ok(()) => continue,
+                    Err(abort) if !again => return Err(TooOld::Abort(abort)),
+                    // Wait for the writer by asking this very shard.
+                    Err(_) => parts.push(fetch_piece(env, procedure, piece, me, &ask).await?),
+                }
+            }
+            env.local(|node| procedure.execute(piece, &mut Remote::new(node.base(), &parts, work)))
+                .map_err(TooOld::Abort)?;
+        }
+    }
+    shards.sort_unstable();
+    shards.dedup();
+    Ok(env.local(|node| committed(node, snapshot, work, shards.len())))
+}
+
+/// Sends the reads of all pieces of a stage that belong to other shards than `me`, one batch per shard, and
+/// waits for the answers. Tells which pieces these are.
+async fn fetch_stage<P: Protocol, E: Env<P>, T: Procedure>(
+    env: &E,
+    procedure: &T,
+    stage: usize,
+    me: ShardId,
+    ask: &impl Fn(Reads) -> P::Request,
+) -> Result<(Vec<Part<P::Scheme>>, Vec<bool>), TooOld> {
+    let mut batches: Vec<(ShardId, Reads)> = Vec::new();
+    let mut remote = Vec::new();
+    env.local(|node| {
+        for number in 0..procedure.stage(stage) {
+            let piece = Piece { stage, number };
+            let shard = node.base().owner(procedure.home(piece));
+            remote.push(shard != me);
+            if shard != me {
+                procedure.reads(piece, batch(&mut batches, shard));
+            }
+        }
+    });
+    Ok((fetch_batches(env, batches, ask).await?, remote))
+}
+
+async fn fetch_batches<P: Protocol, E: Env<P>>(
+    env: &E,
+    batches: Vec<(ShardId, Reads)>,
+    ask: &impl Fn(Reads) -> P::Request,
+) -> Result<Vec<Part<P::Scheme>>, TooOld> {
+    let calls: Vec<_> = batches
+        .into_iter()
+        .map(|(shard, reads)| (shard, reads.clone(), env.call(shard, ask(reads))))
+        .collect();
+    let mut parts = Vec::with_capacity(calls.len());
+    for (shard, reads, call) in calls {
+        parts.push(collect::<P>(shard, reads, call).await?);
+    }
+    Ok(parts)
+}
+
+/// Reads batches at a snapshot, on whichever shards.
+pub(crate) async fn read_parts<P: Protocol, E: Env<P>>(
+    env: &E,
+    snapshot: &<P::Scheme as Scheme>::Snapshot,
+    batches: Vec<(ShardId, Reads)>,
+) -> Result<Vec<Part<P::Scheme>>, Abort> {
+    let ask = |reads| P::common(Common::ReadAt { snapshot: snapshot.clone(), reads });
+    fetch_batches(env, batches, &ask).await.map_err(TooOld::into_abort)
+}
+
+/// Reads the newest committed versions, on whichever shards.
+pub(crate) async fn read_newest_parts<P: Protocol, E: Env<P>>(
+    env: &E,
+    batches: Vec<(ShardId, Reads)>,
+) -> Result<Vec<Part<P::Scheme>>, Abort> {
+    fetch_batches(env, batches, &|reads| P::common(Common::ReadNewest(reads))).await.map_err(TooOld::into_abort)
+}
+
+async fn fetch_piece<P: Protocol, E: Env<P>, T: Procedure>(
+    env: &E,
+    procedure: &T,
+    piece: Piece,
+    shard: ShardId,
+    ask: &impl Fn(Reads) -> P::Request,
+) -> Result<Part<P::Scheme>, TooOld> {
+    let mut reads = Reads::default();
+    procedure.reads(piece, &mut reads);
+    let call = env.call(shard, ask(reads.clone()));
+    collect::<P>(shard, reads, call).await
+}
+
+async fn collect<P: Protocol>(
+    shard: ShardId,
+    reads: Reads,
+    call: impl Future<Output = Result<P::Reply, plimsoll_runtime::Unknown>>,
+) -> Result<Part<P::Scheme>, TooOld> {
+    match call.await.map(P::common_reply) {
+        Ok(CommonReply::Fetched(Some(fetched))) => Ok(Part { shard, reads, fetched }),
+        Ok(CommonReply::Fetched(None)) => Err(TooOld::Restart),
+        Ok(_) => unreachable!("a read is answered with what was read"),
+        Err(_) => Err(TooOld::Abort(Abort::Unknown)),
+    }
+}
+
+/// The batch of a shard.
+pub(crate) fn batch(batches: &mut Vec<(ShardId, Reads)>, shard: ShardId) -> &mut Reads {
+    let position = batches.iter().position(|(s, _)| *s == shard).unwrap_or_else(|| {
+        batches.push((shard, Reads::default()));
+        batches.len() - 1
+    });
+    &mut batches[position].1
+}
+
+/// Runs a procedure over the newest committed versions.
+pub(crate) async fn newest<P: Protocol, E: Env<P>, T: Procedure>(
+    env: &E,
+    procedure: &mut T,
+    work: &mut Work<P::Scheme>,
+) -> Result<Committed, Abort> {
+    env.local(|node| work.reset(node.base().installs.is_some()));
+    let me = env.shard();
+    let mut shards = vec![me];
+    let ask = |reads| P::common(Common::ReadNewest(reads));
+    for stage in 0.. {
+        let pieces = procedure.stage(stage);
+        if pieces == 0 {
+            break;
+        }
+        let fetched = fetch_stage(env, procedure, stage, me, &ask).await;
+        let (parts, remote) = fetched.map_err(|_| Abort::Unknown)?;
+        shards.extend(parts.iter().map(|part: &Part<P::Scheme>| part.shard));
+        for number in 0..pieces {
+            let piece = Piece { stage, number };
+            env.local(|node| match remote[number] {
+                true => procedure.execute(piece, &mut Remote::new(node.base(), &parts, work)),
+                false => procedure.execute(piece, &mut Newest { base: node.base(), work }),
+            })?;
+        }
+    }
+    shards.sort_unstable();
+    shards.dedup();
+    let shards = shards.len();
+    let id = env.local(|node| node.base().next_id());
+    Ok(Committed { id, stamp: None, shards, writes: 0, recorded: work.recorded.take() })
+}

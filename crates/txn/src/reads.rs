@@ -1,0 +1,215 @@
+//! How a participant reads a batch: at a snapshot, or the newest committed versions.
+
+use std::ops::ControlFlow;
+
+use plimsoll_store::{At, Cover, Mark, Place, SnapshotTooOld, Visited};
+use plimsoll_types::{ColumnGroup, TableId, Timestamp};
+
+use crate::base::Base;
+use crate::fetched::{Fetched, Got, ReadRef, Scanned};
+use crate::procedure::{Reads, Scan};
+use crate::timestamp::Scheme;
+
+impl<S: Scheme> Base<S> {
+    /// Raises the mark of a record that is about to be read at `mark`. Always before anybody looks at its
+    /// lock, and whether or not the reader will wait: the owner may abort, and the next writer must find
+    /// the mark (`docs/protocols/dst.md`, C4 and C5).
+    #[inline]
+    pub(crate) fn raise_for_read(&mut self, at: At, cover: Cover, mark: Timestamp) {
+        if size_of::<S::Mark>() > 0 && self.store.bound(Some(at), at.column.table, cover) < mark {
+            self.store.record_mut(at).mark.raise(mark);
+            self.counters.mark_raises += 1;
+        }
+    }
+
+    /// The same for an absent key.
+    #[inline]
+    pub(crate) fn raise_cover_for_read(&mut self, table: TableId, cover: Cover, mark: Timestamp) {
+        if size_of::<S::Mark>() > 0 && self.store.bound(None, table, cover) < mark {
+            self.store.cover_mark_mut(table, cover).raise(mark);
+            self.counters.mark_raises += 1;
+        }
+    }
+
+    /// Whether a snapshot at `mark` must wait for the owner of a record, who may commit at or below it. The
+    /// only reason not to wait is the owner's own lower bound.
+    #[inline]
+    pub(crate) fn must_wait(&self, at: At, mark: Timestamp) -> bool {
+        S::WAITS
+            && self.store.record(at).is_locked()
+            && self.store.lock(at).is_some_and(|lock| lock.owner.is_some() && lock.lb <= mark)
+    }
+
+    /// Raises the marks of everything in the batch. Returns a record whose owner must be waited for.
+    pub(crate) fn raise_for_reads(&mut self, reads: &Reads, mark: Timestamp) -> Option<At> {
+        let mut wait_for = None;
+        if !S::WAITS {
+            return None;
+        }
+        for (column, key, _) in &reads.gets {
+            if self.immutable(column.table) {
+                continue;
+            }
+            let place = self.store.find(column.table, key);
+            match place.row {
+                Some(row) => {
+                    let at = At { row, column: *column };
+                    self.raise_for_read(at, place.cover, mark);
+                    if self.must_wait(at, mark) {
+                        wait_for = Some(at);
+                    }
+                }
+                None => self.raise_cover_for_read(column.table, place.cover, mark),
+            }
+        }
+        for (scan, _) in &reads.scans {
+            wait_for = self.raise_range(scan, mark).or(wait_for);
+        }
+        wait_for
+    }
+
+    /// Raises the marks of the leaves that cover a range; they stand in for the marks of its records. Returns
+    /// a record in it whose owner must be waited for.
+    fn raise_range(&mut self, scan: &Scan, mark: Timestamp) -> Option<At> {
+        let ColumnGroup { table, group } = scan.column;
+        let mut wait_for = None;
+        let mut left = scan.limit;
+        let mut raised = 0;
+        self.store.scan(table, &scan.low, scan.high.as_ref(), |rows, visited| {
+            match visited {
+                Visited::Leaf(_, leaf_mark, _) => {
+                    raised += u64::from(size_of::<S::Mark>() > 0 && leaf_mark.get() < mark);
+                    leaf_mark.raise(mark);
+                }
+                Visited::Row(row) => {
+                    if rows.lock(row, group).is_some_and(|lock| lock.owner.is_some() && lock.lb <= mark) {
+                        wait_for = Some(At { row, column: scan.column });
+                        // What lies behind it is looked at again after the wait.
+                        return ControlFlow::Break(());
+                    }
+                    let live = rows.visible(row, group, |stamp| stamp <= mark);
+                    left = left.saturating_sub(usize::from(matches!(live, Ok(Some(_)))));
+                    if left == 0 {
+                        return ControlFlow::Break(());
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        self.counters.mark_raises += raised;
+        wait_for
+    }
+
+    /// Reads a batch at a snapshot whose marks are raised and whose waits are over, or (`None`) the newest
+    /// committed versions.
+    pub(crate) fn fetch(
+        &mut self,
+        at: Option<&S::Snapshot>,
+        reads: &Reads,
+    ) -> Result<Fetched<S>, SnapshotTooOld> {
+        let mut fetched = Fetched::default();
+        for (column, key, _) in &reads.gets {
+            let place = self.store.find(column.table, key);
+            let got = self.fetch_place(at, *column, place, &mut fetched)?;
+            fetched.gets.push(got);
+        }
+        for (scan, _) in &reads.scans {
+            let scanned = self.fetch_range(at, scan, &mut fetched)?;
+            fetched.scans.push(scanned);
+        }
+        Ok(fetched)
+    }
+
+    fn fetch_place(
+        &self,
+        snapshot: Option<&S::Snapshot>,
+        column: ColumnGroup,
+        place: Place,
+        fetched: &mut Fetched<S>,
+    ) -> Result<Got, SnapshotTooOld> {
+        let immutable = self.immutable(column.table);
+        let Some(row) = place.row else {
+            S::observe(&mut fetched.observed, self.store.floor());
+            let version = self.store.cover_version(column.table, place.cover);
+            let read = match immutable {
+                true => ReadRef::Immutable,
+                false => ReadRef::Cover { table: column.table, cover: place.cover, version },
+            };
+            return Ok(Got { value: None, version: None, read });
+        };
+        let at = At { row, column };
+        let found = match snapshot {
+            Some(snapshot) => self.store.visible(at, |stamp| S::sees(snapshot, stamp))?,
+            None => self.store.newest(at).map(|value| (self.store.record(at).stamp(), value)),
+        };
+        let head = self.head(at);
+        let read = if immutable { ReadRef::Immutable } else { read_ref::<S>(snapshot, at, head) };
+        match head {
+            Some(head) => S::observe(&mut fetched.observed, head),
+            None => S::observe(&mut fetched.observed, self.store.floor()),
+        }
+        let version = found.map(|(stamp, _)| stamp);
+        let value = found.map(|(_, value)| fetched.store(value));
+        Ok(Got { value, version, read })
+    }
+
+    fn fetch_range(
+        &mut self,
+        snapshot: Option<&S::Snapshot>,
+        scan: &Scan,
+        fetched: &mut Fetched<S>,
+    ) -> Result<Scanned, SnapshotTooOld> {
+        let ColumnGroup { table, group } = scan.column;
+        let mut scanned = Scanned::default();
+        let mut too_old = false;
+        S::observe(&mut fetched.observed, self.store.floor());
+        self.store.scan(table, &scan.low, scan.high.as_ref(), |rows, visited| {
+            if scanned.rows.len() >= scan.limit {
+                return ControlFlow::Break(());
+            }
+            match visited {
+                Visited::Leaf(leaf, _, version) => {
+                    scanned.reads.push(ReadRef::Cover { table, cover: Cover::Leaf(leaf), version });
+                }
+                Visited::Row(row) => {
+                    let record = rows.record(row, group);
+                    let head = (!record.is_empty()).then(|| record.stamp());
+                    let at = At { row, column: scan.column };
+                    let read = read_ref::<S>(snapshot, at, head);
+                    let found = match snapshot {
+                        Some(snapshot) => match rows.visible(row, group, |stamp| S::sees(snapshot, stamp)) {
+                            Ok(found) => found,
+                            Err(_) => {
+                                too_old = true;
+                                return ControlFlow::Break(());
+                            }
+                        },
+                        None => rows.newest(row, group).zip(head).map(|(value, head)| (head, value)),
+                    };
+                    if let Some(head) = head {
+                        S::observe(&mut fetched.observed, head);
+                    }
+                    match found {
+                        Some((stamp, value)) => {
+                            let value = Some(fetched.store(value));
+                            scanned.rows.push((rows.key(row), Got { value, version: Some(stamp), read }));
+                        }
+                        None => scanned.reads.push(read),
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        if too_old { Err(SnapshotTooOld) } else { Ok(scanned) }
+    }
+}
+
+/// What a read of this record has to be validated against: it was, and must stay, the newest version.
+fn read_ref<S: Scheme>(snapshot: Option<&S::Snapshot>, at: At, head: Option<Timestamp>) -> ReadRef {
+    match head {
+        // An insert is under way, or was undone.
+        None => ReadRef::Stale,
+        Some(stamp) if snapshot.is_some_and(|snapshot| !S::sees(snapshot, stamp)) => ReadRef::Stale,
+        Some(_) => ReadRef::Row { at, head },
+    }
+}

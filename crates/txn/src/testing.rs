@@ -1,0 +1,16 @@
+//! What several unit tests need.
+
+use plimsoll_types::ShardId;
+
+use crate::timestamp::{OracleOptions, SchemeConfig};
+
+pub fn scheme_config(shard: u16, data_shards: usize) -> SchemeConfig {
+    SchemeConfig {
+        shard: ShardId(shard),
+        data_shards,
+        max_staleness_ns: 0,
+        oracle: OracleOptions::default(),
+        single_version: false,
+        process_counter: Default::default(),
+    }
+}

@@ -1,0 +1,215 @@
+//! The seam between protocols and time: what a protocol asks of a timestamp scheme, and where.
+//!
+//! A protocol orders conflicting transactions; a scheme writes that order down in the stamps of versions,
+//! and says which versions a read-only transaction sees. The places are the same for every protocol:
+//!
+//! | when | the protocol calls |
+//! |---|---|
+//! | a version was read, or will be overwritten | [`Scheme::observe`] with its stamp |
+//! | something will be overwritten, its lock held | [`Scheme::observe`] with its bound (mark and floor) |
+//! | all write locks are held | [`Scheme::stamp`]: the commit stamp, final from here on |
+//! | a read is validated, or its lock dropped | the mark rises to the stamp ([`plimsoll_store::Mark::raise`]) |
+//! | a version is installed | it carries the stamp; the mark rises with it |
+//! | the outcome is known | [`Scheme::finished`] |
+//! | a read-only transaction begins | [`Scheme::snapshot`] |
+//! | it reads a record | the mark rises to [`Scheme::read_mark`]; versions that it [`Scheme::sees`] |
+//!
+//! Schemes that ask an oracle do it in batches, from within the pass of a shard: a transaction parks a
+//! request at its own shard ([`Scheme::want_stamp`], [`Scheme::want_snapshot`]), [`Scheme::outgoing`]
+//! sends one message for all that have gathered, and the answer releases them.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use plimsoll_runtime::Ticket;
+use plimsoll_store::Mark;
+use plimsoll_types::{ShardId, Timestamp};
+
+/// How a scheme runs read-only transactions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReadOnly {
+    /// At a snapshot: no validation, no abort, one round per shard and stage.
+    Snapshot,
+    /// Newest versions, without waiting or validation: not serializable.
+    Newest,
+    /// The way the protocol runs everybody else: validated (OCC) or locked (2PL).
+    Validated,
+}
+
+/// How fresh a snapshot has to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Freshness {
+    /// Read so many nanoseconds in the past; 0 is as fresh as can be. Schemes without a scalar clock
+    /// ignore it.
+    pub staleness_ns: u64,
+    /// See everything up to this stamp: what the session has written or seen.
+    pub at_least: Timestamp,
+}
+
+/// How an oracle is asked; each is a published optimization that can be switched off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OracleOptions {
+    /// One message carries all transactions of a shard that wait when it is sent.
+    pub batch: bool,
+    /// VTS: one slot for the whole process instead of one per shard.
+    pub compress: bool,
+    /// Snapshots are fetched continuously in the background and read from a local, staler copy.
+    pub prefetch: bool,
+}
+
+impl Default for OracleOptions {
+    fn default() -> Self {
+        OracleOptions { batch: true, compress: true, prefetch: false }
+    }
+}
+
+/// What a scheme knows when it is made, one per shard.
+#[derive(Clone, Debug)]
+pub struct SchemeConfig {
+    /// The shard.
+    pub shard: ShardId,
+    /// How many shards hold data. If the scheme has an oracle, it is the shard after them.
+    pub data_shards: usize,
+    /// The largest staleness a snapshot may ask for, in nanoseconds: versions are kept so much longer.
+    pub max_staleness_ns: u64,
+    /// How the oracle is asked.
+    pub oracle: OracleOptions,
+    /// RC only: keep no older versions.
+    pub single_version: bool,
+    /// The counter from which all shards of the process draw under compressed VTS.
+    pub process_counter: Arc<AtomicU64>,
+}
+
+impl SchemeConfig {
+    /// The shard the oracle lives on.
+    pub fn oracle_shard(&self) -> ShardId {
+        ShardId(self.data_shards as u16)
+    }
+
+    /// Whether this shard is the oracle.
+    pub fn is_oracle(&self) -> bool {
+        self.shard == self.oracle_shard()
+    }
+}
+
+/// A timestamp scheme, and its state on one shard.
+pub trait Scheme: Sized + 'static {
+    /// Its name on the command line.
+    const NAME: &'static str;
+    /// Whether all transactions are serializable.
+    const SERIALIZABLE: bool = true;
+    /// How read-only transactions run.
+    const READ_ONLY: ReadOnly;
+    /// Whether [`Scheme::stamp`] knows a commit stamp at once. Otherwise it is asked for.
+    const AT_ONCE: bool = true;
+    /// Whether stamps are numbers that increase along every dependency.
+    const SCALAR: bool;
+    /// Whether a read-only transaction must wait for a writer that may still commit within its snapshot.
+    const WAITS: bool = false;
+    /// Whether an oracle must learn of every commit, after it was installed everywhere.
+    const REPORTS: bool = false;
+    /// Whether the scheme lives with an oracle on a shard of its own.
+    const ORACLE: bool = false;
+
+    /// Kept beside each record, leaf and absent cell.
+    type Mark: Mark;
+    /// What a read-only transaction reads at.
+    type Snapshot: Clone + Debug + Send + 'static;
+    /// What a coordinator gathers on its way.
+    type Observed: Clone + Debug + Default + Send + 'static;
+    /// What travels between a shard and the oracle.
+    type Message: Debug + Send + 'static;
+
+    /// The scheme's state on a shard.
+    fn new(config: &SchemeConfig) -> Self;
+
+    /// Values per watermark: 1, or one per slot of a vector.
+    fn slots(config: &SchemeConfig) -> usize {
+        let _ = config;
+        1
+    }
+
+    /// Whether hidden versions are kept for snapshots.
+    fn keeps_history(config: &SchemeConfig) -> bool {
+        let _ = config;
+        true
+    }
+
+    /// A new clock sample.
+    fn tick(&mut self, clock: Timestamp);
+
+    /// The transaction is ordered after this stamp.
+    fn observe(observed: &mut Self::Observed, stamp: Timestamp);
+
+    /// The transaction is ordered after all that another observed.
+    fn join(observed: &mut Self::Observed, other: &Self::Observed);
+
+    /// A lower bound of the commit stamp of a transaction that has observed this much (`lb`).
+    fn lower_bound(observed: &Self::Observed) -> Timestamp {
+        let _ = observed;
+        Timestamp::ZERO
+    }
+
+    /// The commit stamp: every write lock is held, no read is validated yet. Only if [`Scheme::AT_ONCE`].
+    fn stamp(&mut self, observed: &Self::Observed) -> Timestamp;
+
+    /// A transaction that holds all its locks wants a commit stamp; releases the ticket when it is there.
+    fn want_stamp(&mut self, ticket: Ticket) {
+        unreachable!("{} has every stamp at once, no need to wait for {ticket}", Self::NAME)
+    }
+
+    /// The commit stamp that was asked for under this ticket, if it is there.
+    fn take_stamp(&mut self, ticket: Ticket) -> Option<Timestamp> {
+        unreachable!("{} has every stamp at once, no need to wait for {ticket}", Self::NAME)
+    }
+
+    /// The outcome of a transaction that has a stamp: what it had observed if it committed and is installed
+    /// everywhere, `None` if it aborted. Only if [`Scheme::REPORTS`].
+    fn finished(&mut self, stamp: Timestamp, committed: Option<&Self::Observed>) {
+        let _ = (stamp, committed);
+    }
+
+    /// A snapshot, or `None` if it has to be asked for.
+    fn snapshot(&mut self, freshness: Freshness) -> Option<Self::Snapshot>;
+
+    /// A read-only transaction waits for a newer snapshot; releases the ticket when there is one.
+    fn want_snapshot(&mut self, ticket: Ticket) {
+        unreachable!("{} has every snapshot at once, no need to wait for {ticket}", Self::NAME)
+    }
+
+    /// Whether a snapshot contains the version with this stamp.
+    fn sees(at: &Self::Snapshot, stamp: Timestamp) -> bool;
+
+    /// What the marks of everything read at this snapshot rise to.
+    fn read_mark(at: &Self::Snapshot) -> Timestamp {
+        let _ = at;
+        Timestamp::ZERO
+    }
+
+    /// The snapshot as a place in the order of timestamps, if there is such an order.
+    fn place(at: &Self::Snapshot) -> Option<Timestamp>;
+
+    /// A message from a shard, if this is the oracle, or from the oracle.
+    fn receive(&mut self, from: ShardId, message: &mut Self::Message, released: &mut Vec<Ticket>) {
+        let _ = (from, released);
+        unreachable!("{} sends no messages, {message:?} is not one", Self::NAME)
+    }
+
+    /// At the end of a pass: messages to send.
+    fn outgoing(&mut self, send: &mut Vec<(ShardId, Self::Message)>) {
+        let _ = send;
+    }
+
+    /// The oldest snapshot that may still begin on this shard, one value per slot.
+    fn low(&self, low: &mut [u64]);
+
+    /// Lowers `low` to an active snapshot.
+    fn lower(at: &Self::Snapshot, low: &mut [u64]);
+
+    /// No snapshot below this begins on this shard any more.
+    fn raise(&mut self, low: &[u64]);
+
+    /// Whether every snapshot at or above the watermark contains the version with this stamp.
+    fn passed(watermark: &[u64], stamp: Timestamp) -> bool;
+}

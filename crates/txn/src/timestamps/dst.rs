@@ -1,0 +1,140 @@
+//! DST: decentralized scalar timestamps.
+//!
+//! Every record carries a mark, an upper bound of the timestamps of all that have read or written it. A
+//! read-write transaction commits at `TS = max(clock, observed + 1)`, where it has observed the stamp of
+//! every version it read and, once the lock was held, the bound of everything it overwrites; its TS becomes
+//! the mark of what it read and wrote. A read-only transaction takes its shard's clock as its snapshot s,
+//! raises the marks of what it reads to s, waits for a writer whose TS may still come out at or below s, and
+//! reads the newest versions at or below s. Nobody is asked for the time; clocks only decide how fresh a
+//! snapshot is.
+//!
+//! Worked example: the mark of `x` is 5 and W holds its lock with `lb = 6`. R comes with s = 10: it raises
+//! the mark to 10 and waits, because 6 <= 10 and W may commit at 6. W aborts, R reads the old version. The
+//! next writer of `x` finds the mark 10 and commits at 11 or later: what R has read stays as R read it.
+//!
+//! The paper joins a physical clock of 48 bits and a counter of 16; here a timestamp is Unix nanoseconds,
+//! whose low bits are the counter.
+
+use std::convert::Infallible;
+
+use plimsoll_types::Timestamp;
+
+use crate::timestamp::{Freshness, ReadOnly, Scheme, SchemeConfig};
+
+/// DST on one shard.
+#[derive(Debug)]
+pub struct Dst {
+    /// The largest timestamp this shard knows: of its clock, its commits, its snapshots. Needed for
+    /// freshness and for the watermark, not for serializability.
+    latest: Timestamp,
+    max_staleness_ns: u64,
+}
+
+impl Scheme for Dst {
+    const NAME: &'static str = "dst";
+    const READ_ONLY: ReadOnly = ReadOnly::Snapshot;
+    const SCALAR: bool = true;
+    const WAITS: bool = true;
+
+    type Mark = Timestamp;
+    type Snapshot = Timestamp;
+    type Observed = Timestamp;
+    type Message = Infallible;
+
+    fn new(config: &SchemeConfig) -> Dst {
+        Dst { latest: Timestamp::ZERO, max_staleness_ns: config.max_staleness_ns }
+    }
+
+    fn tick(&mut self, clock: Timestamp) {
+        self.latest.raise(clock);
+    }
+
+    #[inline]
+    fn observe(observed: &mut Timestamp, stamp: Timestamp) {
+        observed.raise(stamp);
+    }
+
+    fn join(observed: &mut Timestamp, other: &Timestamp) {
+        observed.raise(*other);
+    }
+
+    fn lower_bound(observed: &Timestamp) -> Timestamp {
+        observed.next()
+    }
+
+    #[inline]
+    fn stamp(&mut self, observed: &Timestamp) -> Timestamp {
+        self.latest.raise(observed.next());
+        observed.next().join(self.latest)
+    }
+
+    #[inline]
+    fn snapshot(&mut self, freshness: Freshness) -> Option<Timestamp> {
+        self.latest.raise(freshness.at_least);
+        let staleness = freshness.staleness_ns.min(self.max_staleness_ns);
+        Some(Timestamp(self.latest.0.saturating_sub(staleness)).join(freshness.at_least))
+    }
+
+    #[inline]
+    fn sees(at: &Timestamp, stamp: Timestamp) -> bool {
+        stamp <= *at
+    }
+
+    #[inline]
+    fn read_mark(at: &Timestamp) -> Timestamp {
+        *at
+    }
+
+    fn place(at: &Timestamp) -> Option<Timestamp> {
+        Some(*at)
+    }
+
+    fn low(&self, low: &mut [u64]) {
+        low[0] = self.latest.0.saturating_sub(self.max_staleness_ns);
+    }
+
+    fn lower(at: &Timestamp, low: &mut [u64]) {
+        low[0] = low[0].min(at.0);
+    }
+
+    fn raise(&mut self, low: &[u64]) {
+        self.latest.raise(Timestamp(low[0].saturating_add(self.max_staleness_ns)));
+    }
+
+    #[inline]
+    fn passed(watermark: &[u64], stamp: Timestamp) -> bool {
+        stamp.0 <= watermark[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::scheme_config;
+
+    #[test]
+    fn a_commit_is_above_the_clock_and_everything_observed() {
+        let mut dst = Dst::new(&scheme_config(0, 1));
+        dst.tick(Timestamp(100));
+        assert_eq!(dst.stamp(&Timestamp(5)), Timestamp(100));
+        assert_eq!(dst.stamp(&Timestamp(200)), Timestamp(201));
+        assert_eq!(dst.snapshot(Freshness::default()), Some(Timestamp(201)), "a shard reads its own commits");
+        dst.tick(Timestamp(50));
+        assert_eq!(dst.snapshot(Freshness::default()), Some(Timestamp(201)), "time never falls");
+    }
+
+    #[test]
+    fn a_stale_snapshot_still_sees_what_its_session_has_seen() {
+        let mut dst = Dst::new(&SchemeConfig { max_staleness_ns: 1000, ..scheme_config(0, 1) });
+        dst.tick(Timestamp(10_000));
+        let at = |dst: &mut Dst, staleness_ns, at_least| {
+            dst.snapshot(Freshness { staleness_ns, at_least: Timestamp(at_least) }).unwrap()
+        };
+        assert_eq!(at(&mut dst, 400, 0), Timestamp(9_600));
+        assert_eq!(at(&mut dst, 400, 9_900), Timestamp(9_900));
+        assert_eq!(at(&mut dst, 5_000, 0), Timestamp(9_000), "no older than versions are kept");
+        let mut low = [0];
+        dst.low(&mut low);
+        assert_eq!(low, [9_000]);
+    }
+}

@@ -1,0 +1,219 @@
+//! GTS: a global counter, the timestamp oracle.
+//!
+//! A read-write transaction that holds all its locks fetches the next number and stamps its versions with
+//! it; fetched under locks, numbers agree with the order of conflicts. When everything is installed it
+//! reports the number, and the oracle advances *stable* over the gap-free prefix of reported numbers: numbers
+//! commit out of order, and a snapshot at 9 must not miss 7. Read-only transactions read at stable and never
+//! wait, but are as stale as the slowest transaction. A number whose transaction aborted is reported as well:
+//! it stands for nothing, but stable must pass it.
+//!
+//! Worked example: A fetches 7, B fetches 8, B reports 8; stable stays 6. A aborts and reports 7; stable is 8.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use plimsoll_runtime::Ticket;
+use plimsoll_types::{ShardId, Timestamp};
+
+use super::oracle::Waiting;
+use crate::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
+
+/// How stale a shard's copy of stable may get while nobody asks for it, in nanoseconds; the watermark
+/// depends on it.
+const REFRESH_NS: u64 = 1_000_000;
+
+/// GTS on one shard, or the oracle.
+#[derive(Debug)]
+pub struct Gts {
+    oracle: ShardId,
+    options: OracleOptions,
+    clock: Timestamp,
+    stable: Timestamp,
+    refreshed: Timestamp,
+    stamps: Waiting,
+    snapshots: Waiting,
+    arrived: BTreeMap<Ticket, Timestamp>,
+    reports: Vec<Timestamp>,
+    counter: Counter,
+    answers: Vec<(ShardId, Message)>,
+}
+
+/// The oracle's own state.
+#[derive(Debug, Default)]
+struct Counter {
+    issued: u64,
+    stable: u64,
+    /// Reported numbers above the gap-free prefix.
+    reported: BinaryHeap<Reverse<u64>>,
+}
+
+/// What travels between a shard and the oracle.
+#[derive(Debug)]
+pub enum Message {
+    /// So many transactions hold all their locks and want a number.
+    Fetch(u64),
+    /// The first of the numbers fetched; the others follow it.
+    Fetched(u64),
+    /// These numbers are installed everywhere, or stand for nothing.
+    Report(Vec<Timestamp>),
+    /// What is stable?
+    AskStable,
+    /// The answer.
+    Stable(u64),
+}
+
+impl Counter {
+    fn report(&mut self, number: u64) {
+        self.reported.push(Reverse(number));
+        while self.reported.peek() == Some(&Reverse(self.stable + 1)) {
+            self.reported.pop();
+            self.stable += 1;
+        }
+        assert!(self.stable <= self.issued, "only numbers that were issued are reported");
+    }
+}
+
+impl Scheme for Gts {
+    const NAME: &'static str = "gts";
+    const READ_ONLY: ReadOnly = ReadOnly::Snapshot;
+    const AT_ONCE: bool = false;
+    const SCALAR: bool = true;
+    const REPORTS: bool = true;
+    const ORACLE: bool = true;
+
+    type Mark = ();
+    type Snapshot = Timestamp;
+    type Observed = ();
+    type Message = Message;
+
+    fn new(config: &SchemeConfig) -> Gts {
+        Gts {
+            oracle: config.oracle_shard(),
+            options: config.oracle,
+            clock: Timestamp::ZERO,
+            stable: Timestamp::ZERO,
+            refreshed: Timestamp::ZERO,
+            stamps: Waiting::default(),
+            snapshots: Waiting::default(),
+            arrived: BTreeMap::new(),
+            reports: Vec::new(),
+            counter: Counter::default(),
+            answers: Vec::new(),
+        }
+    }
+
+    fn tick(&mut self, clock: Timestamp) {
+        self.clock = clock;
+    }
+
+    fn observe(_: &mut (), _: Timestamp) {}
+
+    fn join(_: &mut (), _: &()) {}
+
+    fn stamp(&mut self, _: &()) -> Timestamp {
+        unreachable!("a GTS number is fetched")
+    }
+
+    fn want_stamp(&mut self, ticket: Ticket) {
+        self.stamps.gather(ticket);
+    }
+
+    fn take_stamp(&mut self, ticket: Ticket) -> Option<Timestamp> {
+        self.arrived.remove(&ticket)
+    }
+
+    fn finished(&mut self, stamp: Timestamp, _: Option<&()>) {
+        self.reports.push(stamp);
+    }
+
+    fn snapshot(&mut self, freshness: Freshness) -> Option<Timestamp> {
+        // Without prefetching the copy serves only the transaction that was just released with it.
+        let fresh = self.options.prefetch || self.refreshed == self.clock;
+        (fresh && self.refreshed > Timestamp::ZERO && freshness.at_least <= self.stable).then_some(self.stable)
+    }
+
+    fn want_snapshot(&mut self, ticket: Ticket) {
+        self.snapshots.gather(ticket);
+    }
+
+    fn sees(at: &Timestamp, stamp: Timestamp) -> bool {
+        stamp <= *at
+    }
+
+    fn place(at: &Timestamp) -> Option<Timestamp> {
+        Some(*at)
+    }
+
+    fn receive(&mut self, from: ShardId, message: &mut Message, released: &mut Vec<Ticket>) {
+        match message {
+            // The oracle.
+            Message::Fetch(count) => {
+                self.answers.push((from, Message::Fetched(self.counter.issued + 1)));
+                self.counter.issued += *count;
+            }
+            Message::Report(numbers) => numbers.iter().for_each(|number| self.counter.report(number.0)),
+            Message::AskStable => self.answers.push((from, Message::Stable(self.counter.stable))),
+            // The shard that asked.
+            Message::Fetched(first) => {
+                let tickets = self.stamps.answered();
+                self.arrived.extend(tickets.iter().zip(*first..).map(|(&ticket, n)| (ticket, Timestamp(n))));
+                released.extend(tickets);
+            }
+            Message::Stable(stable) => {
+                self.stable.raise(Timestamp(*stable));
+                self.refreshed = self.clock;
+                released.extend(self.snapshots.answered());
+            }
+        }
+    }
+
+    fn outgoing(&mut self, send: &mut Vec<(ShardId, Message)>) {
+        send.append(&mut self.answers);
+        // Reports first: a snapshot that is asked for in the same pass may then include them.
+        if self.options.batch {
+            if !self.reports.is_empty() {
+                send.push((self.oracle, Message::Report(std::mem::take(&mut self.reports))));
+            }
+        } else {
+            send.extend(self.reports.drain(..).map(|n| (self.oracle, Message::Report(vec![n]))));
+        }
+        send.extend(self.stamps.send(self.options.batch).map(|n| (self.oracle, Message::Fetch(n as u64))));
+        send.extend(self.snapshots.send(self.options.batch).map(|_| (self.oracle, Message::AskStable)));
+        let due = self.options.prefetch || self.clock.0.saturating_sub(self.refreshed.0) > REFRESH_NS;
+        if due && self.snapshots.outstanding() == 0 && self.clock > Timestamp::ZERO {
+            self.snapshots.ask_ahead();
+            send.push((self.oracle, Message::AskStable));
+        }
+    }
+
+    fn low(&self, low: &mut [u64]) {
+        low[0] = self.stable.0;
+    }
+
+    fn lower(at: &Timestamp, low: &mut [u64]) {
+        low[0] = low[0].min(at.0);
+    }
+
+    fn raise(&mut self, low: &[u64]) {
+        self.stable.raise(Timestamp(low[0]));
+    }
+
+    fn passed(watermark: &[u64], stamp: Timestamp) -> bool {
+        stamp.0 <= watermark[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stable_waits_for_the_gap_to_close() {
+        let mut counter = Counter { issued: 9, ..Counter::default() };
+        (1..=6).for_each(|n| counter.report(n));
+        counter.report(8);
+        assert_eq!(counter.stable, 6);
+        counter.report(7);
+        assert_eq!(counter.stable, 8);
+    }
+}

@@ -1,0 +1,275 @@
+//! VTS: a vector of counters, published by an oracle.
+//!
+//! Each shard is a *slot* with a counter of its own. A read-write transaction stamps its versions ⟨slot, c⟩
+//! with the next number of its slot and, once they are installed, reports it together with its
+//! dependencies: the stamps of all versions it read or overwrote. The oracle advances V\[slot\] to c when c − 1
+//! and all dependencies are in; a snapshot is a copy of V and contains ⟨slot, c⟩ iff c <= V\[slot\]. So a
+//! snapshot never contains a transaction without what it depends on, and nobody waits under locks; but the
+//! vector travels to every shard that a read-only transaction reads at.
+//!
+//! Stamps of different slots have no order: a record's versions follow one another by installation.
+//! *Compression* gives the whole process one slot: its shards draw from one counter, and the oracle
+//! publishes the gap-free prefix.
+//!
+//! A stamp is packed into 64 bits: the slot in the top 16, the counter below. ⟨0, 0⟩ is the initial load.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use plimsoll_runtime::Ticket;
+use plimsoll_types::{ShardId, Timestamp};
+
+use super::oracle::Waiting;
+use crate::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
+
+/// How stale a shard's copy of the vector may get while nobody asks for it, in nanoseconds.
+const REFRESH_NS: u64 = 1_000_000;
+const COUNTER_BITS: u32 = 48;
+
+fn pack(slot: usize, counter: u64) -> Timestamp {
+    assert!(counter < 1 << COUNTER_BITS, "a slot's counter stays below 2^48");
+    Timestamp((slot as u64) << COUNTER_BITS | counter)
+}
+
+#[inline]
+fn unpack(stamp: Timestamp) -> (usize, u64) {
+    ((stamp.0 >> COUNTER_BITS) as usize, stamp.0 & ((1 << COUNTER_BITS) - 1))
+}
+
+/// The largest counter of each slot; slots beyond the end are 0.
+type Vector = Vec<u64>;
+
+fn join(vector: &mut Vector, slot: usize, counter: u64) {
+    if vector.len() <= slot {
+        vector.resize(slot + 1, 0);
+    }
+    vector[slot] = vector[slot].max(counter);
+}
+
+/// VTS on one shard, or the oracle.
+#[derive(Debug)]
+pub struct Vts {
+    oracle: ShardId,
+    slot: usize,
+    options: OracleOptions,
+    clock: Timestamp,
+    /// The counter that this shard draws from: its own, or the one of the process.
+    counter: Arc<AtomicU64>,
+    known: Arc<Vector>,
+    refreshed: Timestamp,
+    snapshots: Waiting,
+    reports: Vec<Report>,
+    published: Published,
+    answers: Vec<(ShardId, Message)>,
+}
+
+/// A stamp that is installed everywhere, with what it depends on; or one that stands for nothing.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Report {
+    counter: u64,
+    slot: usize,
+    dependencies: Vector,
+}
+
+/// What travels between a shard and the oracle.
+#[derive(Debug)]
+pub enum Message {
+    /// Commits to publish.
+    Report(Vec<Report>),
+    /// What is published?
+    AskVector,
+    /// The answer.
+    Published(Arc<Vector>),
+}
+
+/// The oracle's own state.
+#[derive(Debug)]
+struct Published {
+    vector: Vector,
+    /// Per slot, reports that wait for a predecessor or a dependency, the smallest counter first.
+    waiting: Vec<BinaryHeap<Reverse<Report>>>,
+}
+
+impl Published {
+    fn report(&mut self, report: Report) {
+        self.waiting[report.slot].push(Reverse(report));
+        // A slot that advances may let another advance.
+        while (0..self.vector.len()).any(|slot| self.advance(slot)) {}
+    }
+
+    fn advance(&mut self, slot: usize) -> bool {
+        let ready = self.waiting[slot].peek().is_some_and(|Reverse(report)| {
+            report.counter == self.vector[slot] + 1
+                && report.dependencies.iter().enumerate().all(|(other, &counter)| {
+                    // Its own slot is settled by the order of the counters.
+                    other == slot || counter <= self.vector[other]
+                })
+        });
+        if ready {
+            self.waiting[slot].pop();
+            self.vector[slot] += 1;
+        }
+        ready
+    }
+}
+
+impl Scheme for Vts {
+    const NAME: &'static str = "vts";
+    const READ_ONLY: ReadOnly = ReadOnly::Snapshot;
+    const SCALAR: bool = false;
+    const REPORTS: bool = true;
+    const ORACLE: bool = true;
+
+    type Mark = ();
+    type Snapshot = Arc<Vector>;
+    type Observed = Vector;
+    type Message = Message;
+
+    fn new(config: &SchemeConfig) -> Vts {
+        let slots = Self::slots(config);
+        let compressed = config.oracle.compress;
+        Vts {
+            oracle: config.oracle_shard(),
+            slot: if compressed { 0 } else { config.shard.index() },
+            options: config.oracle,
+            clock: Timestamp::ZERO,
+            counter: if compressed { config.process_counter.clone() } else { Arc::default() },
+            known: Arc::new(vec![0; slots]),
+            refreshed: Timestamp::ZERO,
+            snapshots: Waiting::default(),
+            reports: Vec::new(),
+            published: Published {
+                vector: vec![0; slots],
+                waiting: (0..slots).map(|_| BinaryHeap::new()).collect(),
+            },
+            answers: Vec::new(),
+        }
+    }
+
+    fn slots(config: &SchemeConfig) -> usize {
+        if config.oracle.compress { 1 } else { config.data_shards }
+    }
+
+    fn tick(&mut self, clock: Timestamp) {
+        self.clock = clock;
+    }
+
+    fn observe(observed: &mut Vector, stamp: Timestamp) {
+        let (slot, counter) = unpack(stamp);
+        if counter > 0 {
+            join(observed, slot, counter);
+        }
+    }
+
+    fn join(observed: &mut Vector, other: &Vector) {
+        other.iter().enumerate().for_each(|(slot, &counter)| join(observed, slot, counter));
+    }
+
+    fn stamp(&mut self, _: &Vector) -> Timestamp {
+        // Relaxed: the counter orders nothing but itself; versions travel by message.
+        pack(self.slot, self.counter.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    fn finished(&mut self, stamp: Timestamp, committed: Option<&Vector>) {
+        let (slot, counter) = unpack(stamp);
+        self.reports.push(Report { counter, slot, dependencies: committed.cloned().unwrap_or_default() });
+    }
+
+    fn snapshot(&mut self, freshness: Freshness) -> Option<Arc<Vector>> {
+        let fresh = self.options.prefetch || self.refreshed == self.clock;
+        (fresh && self.refreshed > Timestamp::ZERO && Self::sees(&self.known, freshness.at_least))
+            .then(|| self.known.clone())
+    }
+
+    fn want_snapshot(&mut self, ticket: Ticket) {
+        self.snapshots.gather(ticket);
+    }
+
+    #[inline]
+    fn sees(at: &Arc<Vector>, stamp: Timestamp) -> bool {
+        let (slot, counter) = unpack(stamp);
+        counter <= at[slot]
+    }
+
+    fn place(_: &Arc<Vector>) -> Option<Timestamp> {
+        None
+    }
+
+    fn receive(&mut self, from: ShardId, message: &mut Message, released: &mut Vec<Ticket>) {
+        match message {
+            Message::Report(reports) => reports.drain(..).for_each(|report| self.published.report(report)),
+            Message::AskVector => {
+                self.answers.push((from, Message::Published(Arc::new(self.published.vector.clone()))));
+            }
+            Message::Published(vector) => {
+                self.known = vector.clone();
+                self.refreshed = self.clock;
+                released.extend(self.snapshots.answered());
+            }
+        }
+    }
+
+    fn outgoing(&mut self, send: &mut Vec<(ShardId, Message)>) {
+        send.append(&mut self.answers);
+        if self.options.batch {
+            if !self.reports.is_empty() {
+                send.push((self.oracle, Message::Report(std::mem::take(&mut self.reports))));
+            }
+        } else {
+            send.extend(self.reports.drain(..).map(|report| (self.oracle, Message::Report(vec![report]))));
+        }
+        send.extend(self.snapshots.send(self.options.batch).map(|_| (self.oracle, Message::AskVector)));
+        let due = self.options.prefetch || self.clock.0.saturating_sub(self.refreshed.0) > REFRESH_NS;
+        if due && self.snapshots.outstanding() == 0 && self.clock > Timestamp::ZERO {
+            self.snapshots.ask_ahead();
+            send.push((self.oracle, Message::AskVector));
+        }
+    }
+
+    fn low(&self, low: &mut [u64]) {
+        low.copy_from_slice(&self.known);
+    }
+
+    fn lower(at: &Arc<Vector>, low: &mut [u64]) {
+        low.iter_mut().zip(at.iter()).for_each(|(low, &at)| *low = (*low).min(at));
+    }
+
+    fn raise(&mut self, low: &[u64]) {
+        if low.iter().zip(self.known.iter()).any(|(low, known)| low > known) {
+            self.known = Arc::new(low.iter().zip(self.known.iter()).map(|(&a, &b)| a.max(b)).collect());
+        }
+    }
+
+    #[inline]
+    fn passed(watermark: &[u64], stamp: Timestamp) -> bool {
+        let (slot, counter) = unpack(stamp);
+        counter <= watermark[slot]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_published_after_its_predecessor_and_its_dependencies() {
+        let mut published = Published { vector: vec![0; 2], waiting: vec![BinaryHeap::new(), BinaryHeap::new()] };
+        let report = |slot, counter, dependencies: &[u64]| Report { slot, counter, dependencies: dependencies.to_vec() };
+        published.report(report(1, 1, &[1]));
+        assert_eq!(published.vector, [0, 0], "it read what slot 0 has not published");
+        published.report(report(0, 2, &[]));
+        assert_eq!(published.vector, [0, 0], "its predecessor is missing");
+        published.report(report(0, 1, &[]));
+        assert_eq!(published.vector, [2, 1]);
+    }
+
+    #[test]
+    fn a_stamp_packs_slot_and_counter() {
+        assert_eq!(unpack(pack(3, 77)), (3, 77));
+        assert!(Vts::sees(&Arc::new(vec![0, 5]), pack(1, 5)));
+        assert!(!Vts::sees(&Arc::new(vec![0, 5]), pack(1, 6)));
+        assert!(Vts::sees(&Arc::new(vec![0]), Timestamp::ZERO));
+    }
+}

@@ -1,0 +1,233 @@
+//! The simplest database that can run a procedure, for this crate's tests: one ordered map, one
+//! transaction at a time, an overlay that an abort throws away.
+//!
+//! It is strict where the real protocols rely on procedures being honest: a piece may read only what it
+//! has declared, must stay within its slot, and must not write if it is declared read-only.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
+use plimsoll_types::{Abort, ColumnGroup, Key, Slot, TableId, TableSpec};
+
+use crate::Workload;
+
+type Records = BTreeMap<(ColumnGroup, Key), Option<Vec<u8>>>;
+
+/// All records of a workload.
+#[derive(Clone)]
+pub struct Database {
+    tables: Vec<TableSpec>,
+    records: Records,
+    /// What the last transaction did to rows: a row counts once whatever its column groups.
+    pub counts: Counts,
+}
+
+/// Rows by what was done to them.
+#[derive(Clone, Default, Debug)]
+pub struct Counts {
+    /// Rows read.
+    pub read: BTreeSet<(TableId, Key)>,
+    /// Rows put.
+    pub updated: BTreeSet<(TableId, Key)>,
+    /// Rows inserted.
+    pub inserted: BTreeSet<(TableId, Key)>,
+    /// Rows deleted.
+    pub deleted: BTreeSet<(TableId, Key)>,
+}
+
+impl Database {
+    /// A database with the workload's initial rows.
+    pub fn load<W: Workload>(workload: &W) -> Database {
+        let tables = workload.tables();
+        let mut records = BTreeMap::new();
+        for unit in 0..workload.units() {
+            workload.load(unit, &mut |table, key, values| {
+                let spec = &tables[table.index()];
+                assert_eq!(values.len(), spec.groups.len(), "a row of {} has all its groups", spec.name);
+                assert_eq!(spec.partitioning.slot(&key), workload.unit_slot(unit), "{} {key:?}", spec.name);
+                for (group, value) in values.iter().enumerate() {
+                    let old = records.insert((table.group(group as u8), key.clone()), Some(value.to_vec()));
+                    assert!(old.is_none(), "{} {key:?} is loaded once", spec.name);
+                }
+            });
+        }
+        Database { tables, records, counts: Counts::default() }
+    }
+
+    /// Runs all stages of a transaction and commits what it wrote, or nothing.
+    pub fn run<P: Procedure>(&mut self, procedure: &mut P) -> Result<(), Abort> {
+        let mut overlay = Records::new();
+        self.counts = Counts::default();
+        let mut reads = Reads::default();
+        let mut stage = 0;
+        while procedure.stage(stage) > 0 {
+            for number in 0..procedure.stage(stage) {
+                let piece = Piece { stage, number };
+                reads.gets.clear();
+                reads.scans.clear();
+                procedure.reads(piece, &mut reads);
+                let mut access = Serial {
+                    tables: &self.tables,
+                    records: &self.records,
+                    overlay: &mut overlay,
+                    counts: &mut self.counts,
+                    declared: &reads,
+                    home: procedure.home(piece),
+                    read_only: procedure.read_only(),
+                };
+                for (column, key, _) in &reads.gets {
+                    access.check_home(column.table, key);
+                }
+                for (scan, _) in &reads.scans {
+                    access.check_home(scan.column.table, &scan.low);
+                }
+                procedure.execute(piece, &mut access)?;
+            }
+            stage += 1;
+        }
+        for (name, value) in overlay {
+            match value {
+                Some(_) => self.records.insert(name, value),
+                None => self.records.remove(&name),
+            };
+        }
+        Ok(())
+    }
+
+    /// Overwrites a record behind all transactions' backs.
+    pub fn write(&mut self, column: ColumnGroup, key: Key, value: &[u8]) {
+        self.records.insert((column, key), Some(value.to_vec()));
+    }
+
+    /// Drops a record behind all transactions' backs.
+    pub fn remove(&mut self, column: ColumnGroup, key: &Key) {
+        let old = self.records.remove(&(column, key.clone()));
+        assert!(old.is_some(), "{column:?} {key:?} was there");
+    }
+
+    /// A record's value.
+    pub fn read(&self, column: ColumnGroup, key: &Key) -> Option<&[u8]> {
+        self.records.get(&(column, key.clone()))?.as_deref()
+    }
+
+    /// How many records a column group has.
+    pub fn count(&self, column: ColumnGroup) -> usize {
+        self.rows(column).count()
+    }
+
+    /// All records of a column group, in key order.
+    pub fn rows(&self, column: ColumnGroup) -> impl Iterator<Item = (&Key, &[u8])> {
+        self.records
+            .range((column, Key::MIN)..)
+            .take_while(move |((c, _), _)| *c == column)
+            .filter_map(|((_, key), value)| Some((key, value.as_deref()?)))
+    }
+}
+
+/// Runs an audit, which cannot abort.
+pub fn run_audit<A: Procedure + Clone>(database: &mut Database, audit: &mut A) -> A {
+    assert!(audit.read_only());
+    assert_eq!(database.run(audit), Ok(()));
+    audit.clone()
+}
+
+/// Runs a transaction on the database itself.
+struct Serial<'a> {
+    tables: &'a [TableSpec],
+    records: &'a Records,
+    overlay: &'a mut Records,
+    counts: &'a mut Counts,
+    declared: &'a Reads,
+    home: Slot,
+    read_only: bool,
+}
+
+impl Serial<'_> {
+    fn check_home(&self, table: TableId, key: &Key) {
+        let spec = &self.tables[table.index()];
+        if let Some(slot) = spec.partitioning.slot(key) {
+            assert_eq!(slot, self.home, "a piece stays within its slot: {} {key:?}", spec.name);
+        }
+    }
+
+    fn find(&self, name: &(ColumnGroup, Key)) -> Option<&[u8]> {
+        self.overlay.get(name).or_else(|| self.records.get(name))?.as_deref()
+    }
+
+    fn check_write(&self, table: TableId, key: &Key) {
+        assert!(!self.read_only, "a read-only transaction does not write");
+        assert!(!self.tables[table.index()].immutable(), "immutable tables are not written");
+        self.check_home(table, key);
+    }
+}
+
+impl Access for Serial<'_> {
+    fn get(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
+        self.check_home(column.table, key);
+        let spec = &self.tables[column.table.index()];
+        let declared = self.declared.gets.iter().any(|(c, k, _)| *c == column && k == key);
+        assert!(declared || spec.immutable(), "{} {key:?} is read without being declared", spec.name);
+        self.counts.read.insert((column.table, key.clone()));
+        Ok(self.find(&(column, key.clone())))
+    }
+
+    fn put(&mut self, column: ColumnGroup, key: &Key, value: &[u8]) -> Result<(), Abort> {
+        self.check_write(column.table, key);
+        self.counts.updated.insert((column.table, key.clone()));
+        self.overlay.insert((column, key.clone()), Some(value.to_vec()));
+        Ok(())
+    }
+
+    fn insert(&mut self, table: TableId, key: &Key, values: &[&[u8]]) -> Result<(), Abort> {
+        self.check_write(table, key);
+        assert_eq!(values.len(), self.tables[table.index()].groups.len(), "a row has all its groups");
+        if self.find(&(table.row(), key.clone())).is_some() {
+            return Err(Abort::User);
+        }
+        self.counts.inserted.insert((table, key.clone()));
+        for (group, value) in values.iter().enumerate() {
+            self.overlay.insert((table.group(group as u8), key.clone()), Some(value.to_vec()));
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, table: TableId, key: &Key) -> Result<(), Abort> {
+        self.check_write(table, key);
+        self.counts.deleted.insert((table, key.clone()));
+        for group in 0..self.tables[table.index()].groups.len() {
+            self.overlay.insert((table.group(group as u8), key.clone()), None);
+        }
+        Ok(())
+    }
+
+    fn scan(
+        &mut self,
+        scan: &Scan,
+        mut visit: impl FnMut(&Key, &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), Abort> {
+        let declared = self.declared.scans.iter().any(|(declared, _)| declared == scan);
+        assert!(declared, "{scan:?} is read without being declared");
+        let low = (scan.column, scan.low.clone());
+        let within = |name: &(ColumnGroup, Key)| {
+            name.0 == scan.column && scan.high.as_ref().is_none_or(|high| name.1 < *high)
+        };
+        let mut names: BTreeSet<_> =
+            self.records.range(low.clone()..).map(|(name, _)| name).take_while(|name| within(name)).collect();
+        names.extend(self.overlay.range(low..).map(|(name, _)| name).take_while(|name| within(name)));
+        let mut visited = 0;
+        for name in names {
+            let value = self.overlay.get(name).or_else(|| self.records.get(name));
+            let Some(value) = value.and_then(|value| value.as_deref()) else { continue };
+            if visited == scan.limit {
+                break;
+            }
+            visited += 1;
+            self.counts.read.insert((scan.column.table, name.1.clone()));
+            if visit(&name.1, value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

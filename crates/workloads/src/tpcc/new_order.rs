@@ -1,0 +1,311 @@
+//! New-Order (clause 2.4): a customer orders 5 to 15 items.
+//!
+//! Stages: one piece for every other warehouse that supplies lines, all in the first stage; then the home
+//! warehouse, which takes the order's number, processes its own lines and inserts the order. Inside a piece
+//! lines are processed in the order of their items, which is the order locks are taken in; the same item
+//! may occur twice in an order and is then taken twice. OL_NUMBER keeps the order of the inputs.
+//!
+//! One order in a hundred asks in its last line for an item that does not exist, and is undone when that
+//! line is processed. A line at home is processed after all others: unused numbers are the highest.
+
+use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
+use plimsoll_types::{Abort, Key, Partitioning, Slot};
+use zerocopy::IntoBytes;
+
+use super::schema::*;
+use super::{Client, DISTRICTS, Tpcc};
+
+/// Most lines of an order.
+pub const LINES_MAX: usize = 15;
+
+/// A New-Order transaction.
+#[derive(Clone, Debug)]
+pub struct NewOrder {
+    layout: Layout,
+    district: u8,
+    /// Whether the last line's item does not exist.
+    rollback: bool,
+    line_count: u8,
+    /// How many of the lines, the first ones, other warehouses supply.
+    remote_lines: u8,
+    /// How many other warehouses supply lines.
+    remote_suppliers: u8,
+    warehouse: u32,
+    customer: u32,
+    /// O_ENTRY_D.
+    date: u32,
+    /// By supplier and item, lines from home last.
+    lines: [Line; LINES_MAX],
+    /// Output: what is known of the lines once they are processed, in the same order.
+    processed: [Processed; LINES_MAX],
+    /// Output: the order's number.
+    order: u32,
+    /// Output: the price of all lines with discount and taxes, in cents.
+    total: i64,
+}
+
+/// A line as it is ordered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Line {
+    item: u32,
+    supplier: u32,
+    /// OL_NUMBER.
+    number: u8,
+    quantity: u8,
+}
+
+/// What the stock and the item say about a line.
+#[derive(Clone, Copy, Debug, Default)]
+struct Processed {
+    /// OL_DIST_INFO.
+    dist_info: [u8; 24],
+    /// OL_AMOUNT in cents.
+    amount: i32,
+    /// Brand-generic: whether both the item and the stock are original ("B").
+    brand: bool,
+}
+
+impl NewOrder {
+    /// Draws the inputs (clause 2.4.1).
+    pub(super) fn draw(tpcc: &Tpcc, client: &mut Client) -> NewOrder {
+        let warehouse = client.home();
+        let date = client.tick();
+        let parameters = &tpcc.parameters;
+        let rng = &mut client.rng;
+        let line_count = rng.uniform(5..=LINES_MAX as u64) as u8;
+        let mut order = NewOrder {
+            layout: tpcc.layout(),
+            district: rng.uniform(1..=u64::from(DISTRICTS)) as u8,
+            rollback: rng.pct(parameters.rollback_pct),
+            line_count,
+            remote_lines: 0,
+            remote_suppliers: 0,
+            warehouse,
+            customer: tpcc.customer_numbers.draw(rng),
+            date,
+            lines: [Line::default(); LINES_MAX],
+            processed: [Processed::default(); LINES_MAX],
+            order: 0,
+            total: 0,
+        };
+        for (line, number) in order.lines.iter_mut().zip(1..=line_count) {
+            let unused = order.rollback && number == line_count;
+            let remote = parameters.warehouses > 1 && rng.pct(parameters.remote_item_pct);
+            order.remote_lines += u8::from(remote);
+            *line = Line {
+                item: if unused { parameters.items + 1 } else { tpcc.item_numbers.draw(rng) },
+                supplier: if remote { tpcc.other_warehouse(rng, warehouse) } else { warehouse },
+                number,
+                quantity: rng.uniform(1..=10) as u8,
+            };
+        }
+        order.lines[..usize::from(line_count)].sort_unstable_by_key(|line| {
+            let home = u64::from(line.supplier == warehouse);
+            home << 63 | u64::from(line.supplier) << 32 | u64::from(line.item)
+        });
+        if order.remote_lines > 0 {
+            let remote = &order.lines[..usize::from(order.remote_lines)];
+            order.remote_suppliers = remote.chunk_by(|a, b| a.supplier == b.supplier).count() as u8;
+        }
+        order
+    }
+
+    /// The positions of a piece's lines.
+    #[inline]
+    fn lines(&self, piece: Piece) -> std::ops::Range<usize> {
+        let remote = usize::from(self.remote_lines);
+        if self.at_home(piece) {
+            return remote..usize::from(self.line_count);
+        }
+        let same_supplier = |a: &Line, b: &Line| a.supplier == b.supplier;
+        let mut start = 0;
+        for (number, lines) in self.lines[..remote].chunk_by(same_supplier).enumerate() {
+            if number == piece.number {
+                return start..start + lines.len();
+            }
+            start += lines.len();
+        }
+        unreachable!("a piece is one of the suppliers or the home warehouse")
+    }
+
+    #[inline]
+    fn at_home(&self, piece: Piece) -> bool {
+        piece.stage == usize::from(self.remote_suppliers > 0)
+    }
+
+    /// Steps 5 to 7 of clause 2.4.2.2 for the line at position `at`.
+    #[inline]
+    fn process<A: Access>(&mut self, at: usize, access: &mut A) -> Result<(), Abort> {
+        let line = self.lines[at];
+        let found = access.get(self.layout.column::<Item>(), &keys::item(line.item))?;
+        let (item, item_data) = self.layout.view::<Item>(found.ok_or(Abort::User)?);
+        let price = item.price.get();
+        let original = is_original(item_data);
+
+        let stock = keys::stock(line.supplier, line.item);
+        let district = usize::from(self.district - 1);
+        let (dist_info, brand) = self.layout.read(access, &stock, |stock: &Stock, data| {
+            (stock.districts[district], original && is_original(data))
+        })?;
+        let quantity = i32::from(line.quantity);
+        let remote = line.supplier != self.warehouse;
+        self.layout.update(access, &stock, |stock: &mut StockQuantity| {
+            let left = stock.quantity.get() - quantity;
+            stock.quantity = if left >= 10 { left } else { left + 91 }.into();
+            stock.ytd += u32::from(line.quantity);
+            stock.orders += 1;
+            stock.remote_orders += u32::from(remote);
+        })?;
+        self.processed[at] = Processed { dist_info, amount: quantity * price, brand };
+        Ok(())
+    }
+
+    /// Reads warehouse, district and customer, and takes the order's number. Returns the rate that the sum
+    /// of the lines is multiplied by, in 1/10^8.
+    #[inline]
+    fn take_number<A: Access>(&mut self, access: &mut A) -> Result<i64, Abort> {
+        let layout = self.layout;
+        let (w, d) = (self.warehouse, self.district);
+        let warehouse = layout.read(access, &keys::warehouse(w), |row: &Warehouse, _| row.tax.get())?;
+        let district_key = keys::district(w, d);
+        let district = layout.read(access, &district_key, |row: &District, _| row.tax.get())?;
+        self.order = layout.update(access, &district_key, |row: &mut DistrictNext| {
+            let number = row.next_o_id.get();
+            row.next_o_id = (number + 1).into();
+            number
+        })?;
+        let customer = keys::customer(w, d, self.customer);
+        let discount = layout.read(access, &customer, |row: &Customer, _| row.discount.get())?;
+        Ok((10_000 - i64::from(discount)) * (10_000 + i64::from(warehouse) + i64::from(district)))
+    }
+
+    /// Inserts the order's rows except for its lines.
+    #[inline]
+    fn insert_order<A: Access>(&self, access: &mut A) -> Result<(), Abort> {
+        let (w, d, o) = (self.warehouse, self.district, self.order);
+        let row = Order {
+            c: self.customer.into(),
+            entered: self.date.into(),
+            carrier: 0,
+            lines: self.line_count,
+            all_local: u8::from(self.remote_lines == 0),
+        };
+        let key = keys::order(w, d, o);
+        access.insert(ORDER, &key, &[row.as_bytes()])?;
+        access.insert(NEW_ORDER, &key, &[&[]])?;
+        access.insert(CUSTOMER_ORDER, &keys::customer_order(w, d, self.customer, o), &[&[]])
+    }
+
+    /// Inserts the lines in the order of their numbers.
+    #[inline]
+    fn insert_lines<A: Access>(&self, access: &mut A) -> Result<(), Abort> {
+        let count = usize::from(self.line_count);
+        let mut position = [0; LINES_MAX];
+        for (at, line) in self.lines[..count].iter().enumerate() {
+            position[usize::from(line.number - 1)] = at;
+        }
+        for &at in &position[..count] {
+            let (line, processed) = (&self.lines[at], &self.processed[at]);
+            let row = OrderLine {
+                item: line.item.into(),
+                supply_w: line.supplier.into(),
+                delivered: 0.into(),
+                amount: processed.amount.into(),
+                quantity: line.quantity,
+                dist_info: processed.dist_info,
+            };
+            let key = keys::order_line(self.warehouse, self.district, self.order, line.number);
+            access.insert(ORDER_LINE, &key, &[row.as_bytes()])?;
+        }
+        Ok(())
+    }
+
+    /// How many lines it has, how many of them other warehouses supply, and the sum of their quantities.
+    pub(super) fn line_sums(&self) -> (i64, i64, i64) {
+        let lines = &self.lines[..usize::from(self.line_count)];
+        let quantity = lines.iter().map(|line| i64::from(line.quantity)).sum();
+        (lines.len() as i64, self.remote_lines.into(), quantity)
+    }
+
+    /// Whether its inputs make it roll back.
+    pub fn rolls_back(&self) -> bool {
+        self.rollback
+    }
+
+    /// Output of a committed transaction: the order's number in its district.
+    pub fn order(&self) -> u32 {
+        self.order
+    }
+
+    /// Output of a committed transaction: the price with discount and taxes, in cents.
+    pub fn total(&self) -> i64 {
+        self.total
+    }
+
+    /// Output of a committed transaction: how many lines are "B", not "G".
+    pub fn brand_lines(&self) -> usize {
+        self.processed[..usize::from(self.line_count)].iter().filter(|line| line.brand).count()
+    }
+}
+
+impl Procedure for NewOrder {
+    fn read_only(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn stage(&self, stage: usize) -> usize {
+        match (stage, usize::from(self.remote_suppliers)) {
+            (0, 0) | (1, 1..) => 1,
+            (0, suppliers) => suppliers,
+            _ => 0,
+        }
+    }
+
+    #[inline]
+    fn home(&self, piece: Piece) -> Slot {
+        let warehouse =
+            if self.at_home(piece) { self.warehouse } else { self.lines[self.lines(piece).start].supplier };
+        Partitioning::modulo(warehouse.into())
+    }
+
+    #[inline]
+    fn reads(&self, piece: Piece, reads: &mut Reads) {
+        let layout = self.layout;
+        if self.at_home(piece) {
+            let (w, d) = (self.warehouse, self.district);
+            reads.get(layout.column::<Warehouse>(), keys::warehouse(w));
+            layout.declare::<District, DistrictNext>(reads, || keys::district(w, d));
+            reads.get(layout.column::<Customer>(), keys::customer(w, d, self.customer));
+        }
+        let mut previous = 0;
+        for line in &self.lines[self.lines(piece)] {
+            let unused = self.rollback && line.number == self.line_count;
+            if line.item != previous && !unused {
+                let stock = || -> Key { keys::stock(line.supplier, line.item) };
+                layout.declare::<Stock, StockQuantity>(reads, stock);
+            }
+            previous = line.item;
+        }
+    }
+
+    #[inline]
+    fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
+        if !self.at_home(piece) {
+            for at in self.lines(piece) {
+                self.process(at, access)?;
+            }
+            return Ok(());
+        }
+        let rate = self.take_number(access)?;
+        self.insert_order(access)?;
+        for at in self.lines(piece) {
+            self.process(at, access)?;
+        }
+        self.insert_lines(access)?;
+        let lines = &self.processed[..usize::from(self.line_count)];
+        let sum: i64 = lines.iter().map(|line| i64::from(line.amount)).sum();
+        self.total = sum * rate / 100_000_000;
+        Ok(())
+    }
+}

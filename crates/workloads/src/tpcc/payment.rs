@@ -1,0 +1,386 @@
+//! Payment (clause 2.5): a customer pays to a district of a warehouse, mostly its own.
+//!
+//! Stages: find the customer if only the last name is known; the customer, if it belongs to another
+//! warehouse; its C_DATA, if its credit turns out to be bad; and last the warehouse that is paid, whose
+//! total is the hottest record there is. A customer at home is part of that last piece, and then it is
+//! C_DATA that comes after.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+
+use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
+use plimsoll_types::{Abort, Partitioning, Slot};
+use zerocopy::IntoBytes;
+
+use super::schema::*;
+use super::{Client, DISTRICTS, Tpcc};
+
+/// How a customer is chosen (clauses 2.5.1.2, 2.6.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// By number.
+    Number(u32),
+    /// By last name: of all with the name of this number, the one in the middle.
+    LastName(u16),
+}
+
+impl Chosen {
+    /// By last name with 60 %.
+    pub(super) fn draw(tpcc: &Tpcc, client: &mut Client) -> Chosen {
+        let rng = &mut client.rng;
+        if rng.pct(60.0) {
+            Chosen::LastName(tpcc.name_numbers.draw(rng) as u16)
+        } else {
+            Chosen::Number(tpcc.customer_numbers.draw(rng))
+        }
+    }
+
+    /// Whether a stage has to find the number first.
+    #[inline]
+    pub(super) fn by_name(self) -> bool {
+        matches!(self, Chosen::LastName(_))
+    }
+
+    /// The number, if it is an input.
+    #[inline]
+    pub(super) fn number(self) -> Option<u32> {
+        match self {
+            Chosen::Number(number) => Some(number),
+            Chosen::LastName(_) => None,
+        }
+    }
+
+    /// The customers with the last name, ordered by first name.
+    #[inline]
+    pub(super) fn scan(self, w: u32, d: u8) -> Scan {
+        let Chosen::LastName(name) = self else { unreachable!("only a last name is looked for") };
+        Scan::range(CUSTOMER_NAME.row(), keys::last_name(w, d, name), keys::last_name(w, d, name + 1))
+    }
+
+    /// Of the n customers with the name, number n/2 rounded up.
+    #[inline]
+    pub(super) fn find<A: Access>(self, w: u32, d: u8, access: &mut A) -> Result<u32, Abort> {
+        let scan = self.scan(w, d);
+        let mut found = [0; 64];
+        let mut count = 0;
+        access.scan(&scan, |key, _| {
+            if let Some(found) = found.get_mut(count) {
+                *found = keys::customer_of_name(key);
+            }
+            count += 1;
+            ControlFlow::Continue(())
+        })?;
+        assert!(count > 0, "every last name that is asked for was loaded");
+        let middle = count.div_ceil(2) - 1;
+        if middle < found.len() {
+            return Ok(found[middle]);
+        }
+        // A very common name: walk there again.
+        let (mut customer, mut at) = (0, 0);
+        access.scan(&scan, |key, _| {
+            customer = keys::customer_of_name(key);
+            at += 1;
+            if at > middle { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(customer)
+    }
+}
+
+/// A Payment transaction.
+#[derive(Clone, Debug)]
+pub struct Payment {
+    layout: Layout,
+    district: u8,
+    customer_district: u8,
+    warehouse: u32,
+    customer_warehouse: u32,
+    chosen: Chosen,
+    /// The payer's part of the history's key.
+    payer: u16,
+    /// The number in the history's key.
+    number: u64,
+    /// H_AMOUNT in cents.
+    amount: i32,
+    /// H_DATE.
+    date: u32,
+    /// Output: the customer's number.
+    customer: u32,
+    /// Output: whether C_CREDIT is BC.
+    bad_credit: bool,
+    /// Output: C_BALANCE in cents.
+    balance: i64,
+}
+
+/// What a piece does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Finds the customer by name.
+    Find,
+    /// Changes the customer.
+    Customer,
+    /// Changes the customer's C_DATA.
+    CustomerData,
+    /// Changes warehouse and district, and the customer if it is at home.
+    Home,
+}
+
+impl Payment {
+    /// Draws the inputs (clause 2.5.1).
+    pub(super) fn draw(tpcc: &Tpcc, client: &mut Client) -> Payment {
+        let warehouse = client.home();
+        let date = client.tick();
+        let (payer, number) = client.next_payment();
+        let rng = &mut client.rng;
+        let district = rng.uniform(1..=u64::from(DISTRICTS)) as u8;
+        let away = tpcc.parameters.warehouses > 1 && rng.pct(tpcc.parameters.remote_payment_pct);
+        let (customer_warehouse, customer_district) = if away {
+            (tpcc.other_warehouse(rng, warehouse), rng.uniform(1..=u64::from(DISTRICTS)) as u8)
+        } else {
+            (warehouse, district)
+        };
+        let amount = rng.uniform(100..=500_000) as i32;
+        Payment {
+            layout: tpcc.layout(),
+            district,
+            customer_district,
+            warehouse,
+            customer_warehouse,
+            chosen: Chosen::draw(tpcc, client),
+            payer,
+            number,
+            amount,
+            date,
+            customer: 0,
+            bad_credit: false,
+            balance: 0,
+        }
+    }
+
+    #[inline]
+    fn away(&self) -> bool {
+        self.warehouse != self.customer_warehouse
+    }
+
+    /// What a stage does; `bad_credit` counts only from the stage that reads it on.
+    #[inline]
+    fn step(&self, stage: usize) -> Option<Step> {
+        let stage = match (stage, self.chosen.by_name()) {
+            (0, true) => return Some(Step::Find),
+            (stage, by_name) => stage - usize::from(by_name),
+        };
+        let text = self.bad_credit && self.layout.split;
+        match (stage, self.away()) {
+            (0, true) => Some(Step::Customer),
+            (0, false) => Some(Step::Home),
+            (1, _) if text => Some(Step::CustomerData),
+            (stage, true) if stage == 1 + usize::from(text) => Some(Step::Home),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn declare_customer(&self, reads: &mut Reads) {
+        let customer = self.chosen.number().unwrap_or(self.customer);
+        let key = || keys::customer(self.customer_warehouse, self.customer_district, customer);
+        self.layout.declare::<Customer, CustomerBalance>(reads, key);
+    }
+
+    /// Takes the amount off the customer's balance.
+    #[inline]
+    fn charge<A: Access>(&mut self, access: &mut A) -> Result<(), Abort> {
+        if let Some(customer) = self.chosen.number() {
+            self.customer = customer;
+        }
+        let key = keys::customer(self.customer_warehouse, self.customer_district, self.customer);
+        self.bad_credit = self.layout.read(access, &key, |row: &Customer, _| row.credit == *b"BC")?;
+        let amount = i64::from(self.amount);
+        self.balance = self.layout.update(access, &key, |row: &mut CustomerBalance| {
+            row.balance -= amount;
+            row.ytd_payment += amount;
+            row.payments += 1;
+            row.balance.get()
+        })?;
+        if self.bad_credit && !self.layout.split { self.note(access) } else { Ok(()) }
+    }
+
+    /// Puts a note of the payment in front of C_DATA (clause 2.5.2.2).
+    fn note<A: Access>(&self, access: &mut A) -> Result<(), Abort> {
+        let key = keys::customer(self.customer_warehouse, self.customer_district, self.customer);
+        self.layout.update_customer_data(access, &key, |old, new| {
+            let mut rest = &mut new[..];
+            let Payment { customer, customer_district, customer_warehouse, district, warehouse, .. } = self;
+            let (whole, cents) = (self.amount / 100, self.amount % 100);
+            write!(
+                rest,
+                "{customer} {customer_district} {customer_warehouse} {district} {warehouse} {whole}.{cents:02}|"
+            )
+            .expect("six numbers fit into 500 characters");
+            let kept = old.len().min(rest.len());
+            rest[..kept].copy_from_slice(&old[..kept]);
+            let unused = rest.len() - kept;
+            CUSTOMER_DATA_MAX - unused
+        })
+    }
+
+    /// Adds the amount to the warehouse and the district, and records the payment.
+    #[inline]
+    fn collect<A: Access>(&self, access: &mut A) -> Result<(), Abort> {
+        let layout = self.layout;
+        let amount = i64::from(self.amount);
+        let history = History {
+            c_w: self.customer_warehouse.into(),
+            c_d: self.customer_district,
+            d: self.district,
+            c: self.customer.into(),
+            date: self.date.into(),
+            amount: self.amount.into(),
+        };
+        let mut row = [b' '; size_of::<History>() + 24];
+        row[..size_of::<History>()].copy_from_slice(history.as_bytes());
+        let mut end = size_of::<History>();
+        let mut append = |name: &[u8]| {
+            row[end..end + name.len()].copy_from_slice(name);
+            end += name.len();
+        };
+
+        let warehouse = keys::warehouse(self.warehouse);
+        layout.read(access, &warehouse, |row: &Warehouse, _| append(unpadded(&row.name)))?;
+        layout.update(access, &warehouse, |row: &mut WarehouseYtd| row.ytd += amount)?;
+        append(b"    ");
+        let district = keys::district(self.warehouse, self.district);
+        layout.read(access, &district, |row: &District, _| append(unpadded(&row.name)))?;
+        layout.update(access, &district, |row: &mut DistrictYtd| row.ytd += amount)?;
+        access.insert(HISTORY, &keys::history(self.warehouse, self.payer, self.number), &[&row[..end]])
+    }
+
+    /// H_AMOUNT in cents.
+    pub fn amount(&self) -> i64 {
+        self.amount.into()
+    }
+
+    /// Whether the customer belongs to another warehouse.
+    pub fn remote(&self) -> bool {
+        self.away()
+    }
+
+    /// Output of a committed transaction: C_BALANCE in cents.
+    pub fn balance(&self) -> i64 {
+        self.balance
+    }
+}
+
+impl Procedure for Payment {
+    fn read_only(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn stage(&self, stage: usize) -> usize {
+        usize::from(self.step(stage).is_some())
+    }
+
+    #[inline]
+    fn home(&self, piece: Piece) -> Slot {
+        let warehouse = match self.step(piece.stage) {
+            Some(Step::Home) => self.warehouse,
+            _ => self.customer_warehouse,
+        };
+        Partitioning::modulo(warehouse.into())
+    }
+
+    #[inline]
+    fn reads(&self, piece: Piece, reads: &mut Reads) {
+        let layout = self.layout;
+        match self.step(piece.stage) {
+            Some(Step::Find) => {
+                reads.scan(self.chosen.scan(self.customer_warehouse, self.customer_district));
+            }
+            Some(Step::Customer) => self.declare_customer(reads),
+            Some(Step::CustomerData) => {
+                let key = keys::customer(self.customer_warehouse, self.customer_district, self.customer);
+                reads.update(layout.column::<CustomerData>(), key);
+            }
+            Some(Step::Home) => {
+                let (w, d) = (self.warehouse, self.district);
+                layout.declare::<Warehouse, WarehouseYtd>(reads, || keys::warehouse(w));
+                layout.declare::<District, DistrictYtd>(reads, || keys::district(w, d));
+                if !self.away() {
+                    self.declare_customer(reads);
+                }
+            }
+            None => {}
+        }
+    }
+
+    #[inline]
+    fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
+        match self.step(piece.stage) {
+            Some(Step::Find) => {
+                let (w, d) = (self.customer_warehouse, self.customer_district);
+                self.customer = self.chosen.find(w, d, access)?;
+            }
+            Some(Step::Customer) => self.charge(access)?,
+            Some(Step::CustomerData) => self.note(access)?,
+            Some(Step::Home) => {
+                if !self.away() {
+                    self.charge(access)?;
+                }
+                self.collect(access)?;
+            }
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_types::{ColumnGroup, Key, TableId};
+
+    use super::*;
+
+    /// An index where customers 1 to n of a district have one last name.
+    struct Namesakes(u16);
+
+    impl Access for Namesakes {
+        fn get(&mut self, _: ColumnGroup, _: &Key) -> Result<Option<&[u8]>, Abort> {
+            unreachable!("only scanned")
+        }
+
+        fn put(&mut self, _: ColumnGroup, _: &Key, _: &[u8]) -> Result<(), Abort> {
+            unreachable!("only scanned")
+        }
+
+        fn insert(&mut self, _: TableId, _: &Key, _: &[&[u8]]) -> Result<(), Abort> {
+            unreachable!("only scanned")
+        }
+
+        fn delete(&mut self, _: TableId, _: &Key) -> Result<(), Abort> {
+            unreachable!("only scanned")
+        }
+
+        fn scan(
+            &mut self,
+            scan: &Scan,
+            mut visit: impl FnMut(&Key, &[u8]) -> ControlFlow<()>,
+        ) -> Result<(), Abort> {
+            for c in 1..=self.0 {
+                let key =
+                    keys::customer_name(3, 4, 5, &(1_000_000 + u32::from(c)).to_string().into_bytes(), c);
+                assert!(scan.low <= key && scan.high.as_ref().is_some_and(|high| key < *high));
+                if visit(&key, &[]).is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn of_any_number_of_namesakes_the_middle_one_is_found() {
+        for n in 1..=300 {
+            let found = Chosen::LastName(5).find(3, 4, &mut Namesakes(n));
+            assert_eq!(found, Ok(u32::from(n.div_ceil(2))), "of {n}");
+        }
+    }
+}

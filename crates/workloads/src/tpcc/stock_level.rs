@@ -1,0 +1,193 @@
+//! Stock-Level (clause 2.8), read-only: how many of the items in a district's last 20 orders run low.
+//!
+//! The DST paper varies it: one transaction looks at k districts, drawn from all warehouses if k > 1. Each
+//! district is a piece of three stages: the district's next order number; the lines of its last orders;
+//! the stocks of the distinct items in them. The counts are added up.
+
+use std::ops::{ControlFlow, Range};
+
+use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
+use plimsoll_types::{Abort, Partitioning, Slot};
+
+use super::new_order::LINES_MAX;
+use super::schema::*;
+use super::{Client, DISTRICTS, Tpcc};
+
+/// Most districts that one transaction looks at.
+pub const DISTRICTS_MAX: usize = 20;
+
+/// A Stock-Level transaction.
+#[derive(Clone, Debug)]
+pub struct StockLevel {
+    layout: Layout,
+    /// A stock below this is low.
+    threshold: i32,
+    /// How many orders to look at in each district.
+    orders: u32,
+    district_count: u8,
+    /// Warehouse and district.
+    districts: [(u32, u8); DISTRICTS_MAX],
+    /// What is known of each district.
+    seen: [Seen; DISTRICTS_MAX],
+    /// The distinct items of all districts, one after the other. The one allocation on a transaction's
+    /// path: there may be 6,000.
+    items: Vec<u32>,
+}
+
+/// What is known of a district.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    next_o_id: u32,
+    /// Its distinct items, positions in `items`.
+    first_item: u32,
+    end_item: u32,
+    /// How many of them run low.
+    low: u32,
+}
+
+impl StockLevel {
+    /// Draws the inputs (clause 2.8.1, and the DST paper for more than one district).
+    pub(super) fn draw(tpcc: &Tpcc, client: &mut Client) -> StockLevel {
+        let home = client.home();
+        let parameters = &tpcc.parameters;
+        let rng = &mut client.rng;
+        let count = parameters.stock_level_districts;
+        let mut districts = [(home, 1); DISTRICTS_MAX];
+        for (warehouse, district) in &mut districts[..count as usize] {
+            if count > 1 {
+                *warehouse = rng.uniform(1..=u64::from(parameters.warehouses)) as u32;
+            }
+            *district = rng.uniform(1..=u64::from(DISTRICTS)) as u8;
+        }
+        StockLevel {
+            layout: tpcc.layout(),
+            threshold: rng.uniform(10..=20) as i32,
+            orders: parameters.stock_level_orders,
+            district_count: count as u8,
+            districts,
+            seen: [Seen::default(); DISTRICTS_MAX],
+            items: Vec::new(),
+        }
+    }
+
+    /// The lines of a district's last orders.
+    #[inline]
+    fn last_lines(&self, number: usize) -> Scan {
+        let (w, d) = self.districts[number];
+        let next = self.seen[number].next_o_id;
+        let first = next.saturating_sub(self.orders);
+        Scan::range(ORDER_LINE.row(), keys::order(w, d, first), keys::order(w, d, next))
+    }
+
+    #[inline]
+    fn items(&self, number: usize) -> Range<usize> {
+        self.seen[number].first_item as usize..self.seen[number].end_item as usize
+    }
+
+    /// Output: how many stocks run low.
+    pub fn low_stocks(&self) -> u32 {
+        self.seen[..usize::from(self.district_count)].iter().map(|seen| seen.low).sum()
+    }
+}
+
+impl Procedure for StockLevel {
+    fn read_only(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn stage(&self, stage: usize) -> usize {
+        if stage < 3 { usize::from(self.district_count) } else { 0 }
+    }
+
+    #[inline]
+    fn home(&self, piece: Piece) -> Slot {
+        Partitioning::modulo(self.districts[piece.number].0.into())
+    }
+
+    #[inline]
+    fn reads(&self, piece: Piece, reads: &mut Reads) {
+        let (w, d) = self.districts[piece.number];
+        match piece.stage {
+            0 => reads.get(self.layout.column::<DistrictNext>(), keys::district(w, d)),
+            1 => reads.scan(self.last_lines(piece.number)),
+            _ => {
+                let column = self.layout.column::<StockQuantity>();
+                for &item in &self.items[self.items(piece.number)] {
+                    reads.get(column, keys::stock(w, item));
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
+        let layout = self.layout;
+        let (w, d) = self.districts[piece.number];
+        match piece.stage {
+            0 => {
+                self.items.clear();
+                let key = keys::district(w, d);
+                let next_o_id = layout.read(access, &key, |row: &DistrictNext, _| row.next_o_id.get())?;
+                self.seen[piece.number] = Seen { next_o_id, ..Seen::default() };
+            }
+            1 => {
+                let scan = self.last_lines(piece.number);
+                let items = &mut self.items;
+                if items.capacity() == 0 {
+                    let orders = self.orders as usize * usize::from(self.district_count);
+                    items.reserve_exact(orders * LINES_MAX);
+                }
+                let first = items.len();
+                access.scan(&scan, |_, record| {
+                    items.push(layout.view::<OrderLine>(record).0.item.get());
+                    ControlFlow::Continue(())
+                })?;
+                let distinct = sort_and_deduplicate(&mut items[first..]);
+                items.truncate(first + distinct);
+                let seen = &mut self.seen[piece.number];
+                (seen.first_item, seen.end_item) = (first as u32, (first + distinct) as u32);
+            }
+            _ => {
+                let mut low = 0;
+                for &item in &self.items[self.items(piece.number)] {
+                    let key = keys::stock(w, item);
+                    let quantity = layout.read(access, &key, |row: &StockQuantity, _| row.quantity.get())?;
+                    low += u32::from(quantity < self.threshold);
+                }
+                self.seen[piece.number].low = low;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sorts and moves the distinct numbers to the front; returns how many there are.
+fn sort_and_deduplicate(numbers: &mut [u32]) -> usize {
+    numbers.sort_unstable();
+    let mut distinct = 0;
+    for at in 0..numbers.len() {
+        if at == 0 || numbers[at] != numbers[at - 1] {
+            numbers[distinct] = numbers[at];
+            distinct += 1;
+        }
+    }
+    distinct
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_that_occur_twice_count_once() {
+        let distinct = |mut numbers: Vec<u32>| {
+            let count = sort_and_deduplicate(&mut numbers);
+            numbers.truncate(count);
+            numbers
+        };
+        assert_eq!(distinct(vec![3, 1, 3, 2, 1, 1]), [1, 2, 3]);
+        assert_eq!(distinct(vec![]), []);
+        assert_eq!(distinct(vec![5, 5]), [5]);
+    }
+}
