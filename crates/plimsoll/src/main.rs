@@ -1,2 +1,85 @@
-//! (under construction)
-fn main() {}
+//! The command line.
+
+mod bench;
+mod cli;
+mod dispatch;
+mod machine;
+mod report;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use clap::Parser;
+
+use cli::plan::{BenchPlan, JsonOutput};
+use cli::{Cli, Command};
+use report::model::{self, Document};
+use report::progress::Progress;
+use report::{file, html, table};
+
+/// Exit status of a command line, or an environment, that nothing can be done with.
+const REFUSED: u8 = 2;
+
+fn main() -> ExitCode {
+    let Cli { command: Command::Bench(args) } = Cli::parse();
+    match bench(*args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(refusal) => {
+            eprintln!("plimsoll: {refusal}");
+            ExitCode::from(REFUSED)
+        }
+    }
+}
+
+/// Runs a benchmark. Returns whether every check held.
+fn bench(args: cli::BenchArgs) -> Result<bool, Box<dyn std::error::Error>> {
+    let plan = args.validate(machine::cores(), machine::available_memory_bytes())?;
+    let workload = dispatch::workload(&plan)?;
+    let progress = Progress::stderr(plan.quiet);
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = interrupted.clone();
+    ctrlc::set_handler(move || {
+        if flag.swap(true, SeqCst) {
+            std::process::exit(130);
+        }
+        eprintln!("\nplimsoll: ending with the results so far; once more to quit at once");
+    })?;
+
+    let mut document = Document {
+        plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: machine::COMMIT.to_owned(),
+        machine: machine::describe(),
+        command: machine::command_line(),
+        ..Document::default()
+    };
+    'runs: for repetition in 1..=plan.runs {
+        for &pair in &plan.pairs {
+            if interrupted.load(SeqCst) && !document.runs.is_empty() {
+                break 'runs;
+            }
+            document.runs.push(dispatch::run(&workload, &plan, pair, repetition, progress, &interrupted)?);
+        }
+    }
+    document.interrupted = interrupted.load(SeqCst);
+    document.date = machine::utc_now();
+    document.ratios = model::ratios(&document.runs);
+    write(&plan, &document)?;
+    Ok(document.all_checks_hold())
+}
+
+fn write(plan: &BenchPlan, document: &Document) -> Result<(), file::Unwritable> {
+    match &plan.json {
+        JsonOutput::Stdout => print!("{}", document.to_json()),
+        JsonOutput::File(path) => file::write_whole(path, &document.to_json())?,
+        JsonOutput::None => {}
+    }
+    if plan.json != JsonOutput::Stdout {
+        print!("{}", table::render(document, table::Terminal::stdout()));
+    }
+    if let Some(path) = &plan.report {
+        file::write_whole(path, &html::render(document))?;
+    }
+    Ok(())
+}

@@ -408,6 +408,8 @@ mod tests {
             for check in judged(&bank, &mut database, &tally) {
                 assert!(check.ok, "{check:?}");
             }
+            database.interrupt_after = Some(77);
+            assert!(judged(&bank, &mut database, &tally).iter().all(|check| check.ok));
             let mut cheated = tally.clone();
             cheated.sums[0] += 1;
             assert!(!judged(&bank, &mut database, &cheated)[1].ok);

@@ -19,6 +19,8 @@ type Records = BTreeMap<(ColumnGroup, Key), Option<Vec<u8>>>;
 pub struct Database {
     tables: Vec<TableSpec>,
     records: Records,
+    /// Breaks off each piece of a read-only transaction once, after so many reads, and runs it again.
+    pub interrupt_after: Option<usize>,
     /// What the last transaction did to rows: a row counts once whatever its column groups.
     pub counts: Counts,
 }
@@ -52,7 +54,7 @@ impl Database {
                 }
             });
         }
-        Database { tables, records, counts: Counts::default() }
+        Database { tables, records, interrupt_after: None, counts: Counts::default() }
     }
 
     /// Runs all stages of a transaction and commits what it wrote, or nothing.
@@ -75,6 +77,7 @@ impl Database {
                     declared: &reads,
                     home: procedure.home(piece),
                     read_only: procedure.read_only(),
+                    budget: self.interrupt_after.filter(|_| procedure.read_only()),
                 };
                 for (column, key, _) in &reads.gets {
                     access.check_home(column.table, key);
@@ -82,6 +85,10 @@ impl Database {
                 for (scan, _) in &reads.scans {
                     access.check_home(scan.column.table, &scan.low);
                 }
+                if access.budget.is_some() && procedure.execute(piece, &mut access).is_ok() {
+                    continue;
+                }
+                access.budget = None;
                 procedure.execute(piece, &mut access)?;
             }
             stage += 1;
@@ -141,6 +148,8 @@ struct Serial<'a> {
     declared: &'a Reads,
     home: Slot,
     read_only: bool,
+    /// How many reads are left until the piece is broken off.
+    budget: Option<usize>,
 }
 
 impl Serial<'_> {
@@ -155,6 +164,17 @@ impl Serial<'_> {
         self.overlay.get(name).or_else(|| self.records.get(name))?.as_deref()
     }
 
+    fn spend(&mut self) -> Result<(), Abort> {
+        match &mut self.budget {
+            None => Ok(()),
+            Some(0) => Err(Abort::Validation),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+        }
+    }
+
     fn check_write(&self, table: TableId, key: &Key) {
         assert!(!self.read_only, "a read-only transaction does not write");
         assert!(!self.tables[table.index()].immutable(), "immutable tables are not written");
@@ -164,6 +184,7 @@ impl Serial<'_> {
 
 impl Access for Serial<'_> {
     fn get(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
+        self.spend()?;
         self.check_home(column.table, key);
         let spec = &self.tables[column.table.index()];
         let declared = self.declared.gets.iter().any(|(c, k, _)| *c == column && k == key);
@@ -208,6 +229,7 @@ impl Access for Serial<'_> {
     ) -> Result<(), Abort> {
         let declared = self.declared.scans.iter().any(|(declared, _)| declared == scan);
         assert!(declared, "{scan:?} is read without being declared");
+        self.spend()?;
         let low = (scan.column, scan.low.clone());
         let within = |name: &(ColumnGroup, Key)| {
             name.0 == scan.column && scan.high.as_ref().is_none_or(|high| name.1 < *high)
@@ -223,6 +245,11 @@ impl Access for Serial<'_> {
                 break;
             }
             visited += 1;
+            match &mut self.budget {
+                None => {}
+                Some(0) => return Err(Abort::Validation),
+                Some(left) => *left -= 1,
+            }
             self.counts.read.insert((scan.column.table, name.1.clone()));
             if visit(&name.1, value).is_break() {
                 break;

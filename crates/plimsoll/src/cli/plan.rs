@@ -165,6 +165,12 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+impl From<String> for Refusal {
+    fn from(sentence: String) -> Refusal {
+        Refusal(sentence)
+    }
+}
+
 impl From<Unwritable> for Refusal {
     fn from(unwritable: Unwritable) -> Refusal {
         Refusal(unwritable.to_string())

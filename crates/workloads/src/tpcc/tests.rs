@@ -136,6 +136,11 @@ fn the_conditions_hold_after_any_run() {
         assert!(run.tally.committed.iter().all(|&count| count > 500), "{:?}", run.tally);
         assert!(run.rolled_back > 40);
         assert_all_hold(&judged(&tpcc, &mut database, &run.tally));
+        for reads in [0, 7, 100, 1000] {
+            database.interrupt_after = Some(reads);
+            assert_all_hold(&judged(&tpcc, &mut database, &run.tally));
+        }
+        database.interrupt_after = None;
 
         for sum in 0..SKIPPED_DELIVERIES {
             let mut cheated = run.tally.clone();

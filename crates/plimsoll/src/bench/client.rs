@@ -1,0 +1,205 @@
+//! Clients: closed loops of transactions on a shard.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::Sender;
+
+use hdrhistogram::Histogram;
+use plimsoll::engine::Engine;
+use plimsoll_checker::Transaction;
+use plimsoll_runtime::Env;
+use plimsoll_txn::protocol::{Attempt, Committed, Protocol, execute};
+use plimsoll_txn::timestamp::{Freshness, Scheme};
+use plimsoll_txn::work::Work;
+use plimsoll_types::{Abort, ShardId, Timestamp};
+use plimsoll_workloads::{Tally, Workload};
+
+use super::{Control, Phase};
+use crate::cli::plan::BenchPlan;
+
+/// The longest back-off after repeated aborts, in nanoseconds.
+const BACK_OFF_MAX_NS: u64 = 64_000;
+
+/// What is counted per transaction type, while it counts.
+#[derive(Clone, Debug)]
+pub struct Counts {
+    /// Committed transactions.
+    pub committed: u64,
+    /// Those that took more than one shard.
+    pub distributed: u64,
+    /// Records written by committed transactions.
+    pub written: u64,
+    /// Aborted attempts by reason.
+    pub aborts: [u64; Abort::ALL.len()],
+    /// Nanoseconds from the first attempt to the answer.
+    pub latency: Histogram<u64>,
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        let latency = Histogram::new(3).expect("three digits are possible");
+        Counts { committed: 0, distributed: 0, written: 0, aborts: Default::default(), latency }
+    }
+}
+
+impl Counts {
+    /// Adds another shard's counts.
+    pub fn add(&mut self, other: &Counts) {
+        self.committed += other.committed;
+        self.distributed += other.distributed;
+        self.written += other.written;
+        self.aborts.iter_mut().zip(other.aborts).for_each(|(mine, other)| *mine += other);
+        self.latency.add(&other.latency).expect("histograms that grow can be added");
+    }
+}
+
+/// What a shard's clients leave behind.
+pub struct Finished {
+    /// By transaction type, the measured interval only.
+    pub counts: Vec<Counts>,
+    /// Everything since the load.
+    pub tally: Tally,
+    /// Every committed transaction, if the run is recorded.
+    pub recorded: Vec<Transaction>,
+}
+
+struct Shared {
+    finished: RefCell<Finished>,
+    clients: Cell<usize>,
+    done: Cell<Option<Sender<Finished>>>,
+}
+
+/// Starts a shard's clients. When all have ended, what they have counted is sent.
+pub fn start<P: Protocol, W: Workload>(
+    engine: &Engine<P>,
+    shard: ShardId,
+    workload: &W,
+    plan: &BenchPlan,
+    control: &Arc<Control>,
+    done: Sender<Finished>,
+) {
+    let (workload, control, placement) = (workload.clone(), control.clone(), engine.layout().placement.clone());
+    let clients = plan.concurrency;
+    let staleness_ns = plan.staleness.as_nanos() as u64;
+    engine.runtime().spawn_on(shard, move |env| async move {
+        let shared = Rc::new(Shared {
+            finished: RefCell::new(Finished {
+                counts: vec![Counts::default(); W::KINDS.len()],
+                tally: Tally { committed: vec![0; W::KINDS.len()], sums: vec![0; W::SUMS.len()] },
+                recorded: Vec::new(),
+            }),
+            clients: Cell::new(clients),
+            done: Cell::new(Some(done)),
+        });
+        for number in 0..clients {
+            let number = shard.index() * clients + number;
+            let client = workload.client(number, shard, &|slot| placement.shard(slot));
+            let (workload, control, shared) = (workload.clone(), control.clone(), shared.clone());
+            let inner = env.clone();
+            env.spawn(async move {
+                run::<P, W, _>(&inner, &workload, client, number as u32, staleness_ns, &control, &shared).await;
+                shared.clients.set(shared.clients.get() - 1);
+                if shared.clients.get() == 0
+                    && let Some(done) = shared.done.take()
+                {
+                    let nothing = Finished { counts: vec![], tally: Tally::default(), recorded: vec![] };
+                    let _ = done.send(shared.finished.replace(nothing));
+                }
+            });
+        }
+    });
+}
+
+/// One client, until the run stops.
+async fn run<P: Protocol, W: Workload, E: Env<P>>(
+    env: &E,
+    workload: &W,
+    mut client: W::Client,
+    session: u32,
+    staleness_ns: u64,
+    control: &Control,
+    shared: &Shared,
+) {
+    let mut work = Work::default();
+    let live = &control.live[env.shard().index()];
+    let freshness = Freshness { staleness_ns, at_least: Timestamp::ZERO };
+    loop {
+        let phase = control.phase();
+        if phase == Phase::Stop {
+            return;
+        }
+        let mut procedure = workload.next(&mut client);
+        let kind = W::kind(&procedure);
+        let begin = control.clock.raw();
+        let attempt = Attempt { age: env.clock().0, freshness };
+        let mut aborts = 0u32;
+        let committed = loop {
+            match execute::<P, E, _>(env, attempt, &mut procedure, &mut work).await {
+                Ok(committed) => break Some(committed),
+                Err(abort) => {
+                    if phase == Phase::Measure {
+                        shared.finished.borrow_mut().counts[kind].aborts[abort.index()] += 1;
+                    }
+                    if abort == Abort::User {
+                        break None;
+                    }
+                    live.1.store(live.1.load(Relaxed) + 1, Relaxed);
+                    aborts += 1;
+                }
+            }
+            env.pause().await;
+            if aborts > 2 {
+                let limit = (1000 << aborts.min(16)).min(BACK_OFF_MAX_NS);
+                env.sleep(env.random() % limit).await;
+            }
+        };
+        if let Some(committed) = committed {
+            let latency = control.clock.delta_as_nanos(begin, control.clock.raw());
+            live.0.store(live.0.load(Relaxed) + 1, Relaxed);
+            let mut finished = shared.finished.borrow_mut();
+            finished.tally.committed[kind] += 1;
+            W::tally(&procedure, &mut finished.tally.sums);
+            if phase == Phase::Measure && control.phase() == Phase::Measure {
+                let counts = &mut finished.counts[kind];
+                counts.committed += 1;
+                counts.distributed += u64::from(committed.shards > 1);
+                counts.written += committed.writes as u64;
+                counts.latency.saturating_record(latency);
+            }
+            if committed.recorded.is_some() {
+                let end = begin_and_end(control, begin);
+                finished.recorded.push(transaction::<P, W>(committed, kind, session, end));
+            }
+        }
+        env.pause().await;
+    }
+}
+
+fn begin_and_end(control: &Control, begin: u64) -> (u64, u64) {
+    let at = |raw| control.clock.delta_as_nanos(0, raw);
+    (at(begin), at(control.clock.raw()))
+}
+
+fn transaction<P: Protocol, W: Workload>(
+    committed: Committed,
+    kind: usize,
+    session: u32,
+    (begin, end): (u64, u64),
+) -> Transaction {
+    let recorded = committed.recorded.map(|recorded| *recorded).unwrap_or_default();
+    let declared = W::KINDS[kind];
+    Transaction {
+        id: committed.id,
+        label: declared.name,
+        read_only: declared.read_only,
+        timestamp: committed.stamp.filter(|_| P::Scheme::SCALAR),
+        session,
+        begin,
+        end,
+        writes: Some(committed.writes as u32),
+        reads: recorded.reads,
+        scans: recorded.scans,
+    }
+}

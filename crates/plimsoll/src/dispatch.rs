@@ -1,0 +1,95 @@
+//! From names to types: the closed list of protocols × timestamp schemes × workloads.
+
+use std::sync::atomic::AtomicBool;
+
+use plimsoll_txn::protocols::{Occ, TwoPl};
+use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc, Vts};
+use plimsoll_workloads::Workload;
+use plimsoll_workloads::smallbank::{self, SmallBank};
+use plimsoll_workloads::tpcc::{self, Tpcc};
+
+use crate::bench;
+use crate::cli::plan::{BenchPlan, Pair, Refusal, WorkloadPlan, refuse_more_than_memory};
+use crate::cli::{Protocol, Scheme};
+use crate::machine;
+use crate::report::model::Run;
+use crate::report::progress::Progress;
+
+/// The workload of a plan.
+pub enum AnyWorkload {
+    /// TPC-C.
+    Tpcc(Tpcc),
+    /// SmallBank.
+    SmallBank(SmallBank),
+}
+
+/// Makes the workload, or says why that is impossible.
+pub fn workload(plan: &BenchPlan) -> Result<AnyWorkload, Refusal> {
+    let (workload, bytes) = match &plan.workload {
+        WorkloadPlan::Tpcc(scale) => {
+            let parameters = tpcc::Parameters {
+                items: scale.items,
+                customers_per_district: scale.customers_per_district,
+                stock_level_districts: scale.stock_level_districts,
+                remote_item_pct: scale.remote_items_percent,
+                remote_payment_pct: scale.remote_payments_percent,
+                split_columns: scale.split_columns,
+                seed: plan.seed,
+                ..tpcc::Parameters::new(scale.warehouses)
+            };
+            let tpcc = Tpcc::new(parameters).map_err(Refusal::from)?;
+            let bytes = tpcc.bytes_estimate();
+            (AnyWorkload::Tpcc(tpcc), bytes)
+        }
+        WorkloadPlan::SmallBank(scale) => {
+            let parameters = smallbank::Parameters {
+                distributed_pct: scale.distributed_percent,
+                seed: plan.seed,
+                ..smallbank::Parameters::new(plan.shards as u64, scale.accounts_per_shard)
+            };
+            let bank = SmallBank::new(parameters).map_err(Refusal::from)?;
+            let bytes = bank.bytes_estimate();
+            (AnyWorkload::SmallBank(bank), bytes)
+        }
+    };
+    refuse_more_than_memory(bytes, machine::available_memory_bytes())?;
+    Ok(workload)
+}
+
+/// Runs a workload under a pair.
+pub fn run(
+    workload: &AnyWorkload,
+    plan: &BenchPlan,
+    pair: Pair,
+    repetition: u32,
+    progress: Progress,
+    interrupted: &AtomicBool,
+) -> std::io::Result<Run> {
+    match workload {
+        AnyWorkload::Tpcc(tpcc) => run_pair(tpcc, plan, pair, repetition, progress, interrupted),
+        AnyWorkload::SmallBank(bank) => run_pair(bank, plan, pair, repetition, progress, interrupted),
+    }
+}
+
+fn run_pair<W: Workload>(
+    workload: &W,
+    plan: &BenchPlan,
+    pair: Pair,
+    repetition: u32,
+    progress: Progress,
+    interrupted: &AtomicBool,
+) -> std::io::Result<Run> {
+    let run = match (pair.protocol, pair.scheme) {
+        (Protocol::Occ, Scheme::Dst) => bench::run::<Occ<Dst>, W>,
+        (Protocol::Occ, Scheme::Gts) => bench::run::<Occ<Gts>, W>,
+        (Protocol::Occ, Scheme::Vts) => bench::run::<Occ<Vts>, W>,
+        (Protocol::Occ, Scheme::Rc) => bench::run::<Occ<Rc>, W>,
+        (Protocol::Occ, Scheme::None) => bench::run::<Occ<NoTimestamps>, W>,
+        (Protocol::TwoPl, Scheme::Dst) => bench::run::<TwoPl<Dst>, W>,
+        (Protocol::TwoPl, Scheme::Gts) => bench::run::<TwoPl<Gts>, W>,
+        (Protocol::TwoPl, Scheme::Vts) => bench::run::<TwoPl<Vts>, W>,
+        (Protocol::TwoPl, Scheme::Rc) => bench::run::<TwoPl<Rc>, W>,
+        (Protocol::TwoPl, Scheme::None) => bench::run::<TwoPl<NoTimestamps>, W>,
+    };
+    run(workload, plan, pair, repetition, progress, interrupted)
+}

@@ -1,0 +1,139 @@
+//! A running database of one process: shards with a protocol, tables, perhaps an oracle.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use plimsoll_checker::Install;
+use plimsoll_runtime::real::{RealEnv, Runtime};
+use plimsoll_runtime::{Env, LowWater};
+use plimsoll_store::TableMemory;
+use plimsoll_txn::base::{Base, Counters, Layout};
+use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
+use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
+use plimsoll_types::{Placement, ShardId, TableId, TableSpec};
+
+/// How an engine is set up.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineOptions {
+    /// Shards that hold data: threads.
+    pub shards: usize,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Whether shard i is bound to core i.
+    pub pin: bool,
+    /// What the protocol leaves open.
+    pub protocol: ProtocolOptions,
+    /// How an oracle is asked.
+    pub oracle: OracleOptions,
+    /// RC only: no older versions.
+    pub single_version: bool,
+    /// The largest staleness a snapshot may ask for, in nanoseconds.
+    pub max_staleness_ns: u64,
+    /// Whether every read and every installed version is recorded, for the checker.
+    pub record: bool,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        EngineOptions {
+            shards: 1,
+            seed: 1,
+            pin: true,
+            protocol: ProtocolOptions::default(),
+            oracle: OracleOptions::default(),
+            single_version: false,
+            max_staleness_ns: 0,
+            record: false,
+        }
+    }
+}
+
+/// The shards of a database.
+pub struct Engine<P: Protocol> {
+    runtime: Runtime<P>,
+    layout: Layout,
+    shards: usize,
+}
+
+impl<P: Protocol> Engine<P> {
+    /// Starts the shards with empty tables.
+    pub fn start(tables: Vec<TableSpec>, options: EngineOptions) -> std::io::Result<Engine<P>> {
+        let layout =
+            Layout { tables: tables.into(), placement: Arc::new(Placement::even(options.shards)) };
+        let process_counter = Arc::new(AtomicU64::new(0));
+        let config = |shard| SchemeConfig {
+            shard: ShardId(shard as u16),
+            data_shards: options.shards,
+            max_staleness_ns: options.max_staleness_ns,
+            oracle: options.oracle,
+            single_version: options.single_version,
+            process_counter: process_counter.clone(),
+        };
+        let low_water = LowWater::new(options.shards, P::Scheme::slots(&config(0)));
+        let nodes = options.shards + usize::from(P::Scheme::ORACLE);
+        let makers = (0..nodes).map(|shard| {
+            let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
+            let make = move || {
+                let mut base = Base::new(&layout, &config, low_water);
+                base.installs = options.record.then(Vec::new);
+                P::new(base, options.protocol)
+            };
+            Box::new(make) as Box<dyn FnOnce() -> P + Send>
+        });
+        let runtime = Runtime::start(makers.collect(), options.seed, options.pin)?;
+        Ok(Engine { runtime, layout, shards: options.shards })
+    }
+
+    /// Shards that hold data.
+    pub fn shards(&self) -> impl Iterator<Item = ShardId> + use<P> {
+        (0..self.shards as u16).map(ShardId)
+    }
+
+    /// Tables and placement.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The threads.
+    pub fn runtime(&self) -> &Runtime<P> {
+        &self.runtime
+    }
+
+    /// Looks at a shard's share of the database, between two of its steps.
+    pub fn on_shard<R: Send + 'static>(
+        &self,
+        shard: ShardId,
+        look: impl FnOnce(&RealEnv<P>, &mut Base<P::Scheme>) -> R + Send + 'static,
+    ) -> R {
+        self.runtime.run_on(shard, move |env| async move {
+            let inner = env.clone();
+            env.local(move |node| look(&inner, node.base()))
+        })
+    }
+
+    /// Rows and bytes of every table over all shards.
+    pub fn memory(&self) -> Vec<TableMemory> {
+        let mut total = vec![TableMemory::default(); self.layout.tables.len()];
+        for shard in self.shards() {
+            let tables = total.len();
+            let here = self.on_shard(shard, move |_, base| {
+                (0..tables).map(|table| base.store.memory(TableId(table as u16))).collect::<Vec<_>>()
+            });
+            for (sum, table) in total.iter_mut().zip(here) {
+                sum.rows += table.rows;
+                sum.bytes += table.bytes;
+            }
+        }
+        total
+    }
+
+    /// What a shard has counted, and how many messages it has sent to others.
+    pub fn counters(&self, shard: ShardId) -> (Counters, u64) {
+        self.on_shard(shard, |env, base| (base.counters, env.messages()))
+    }
+
+    /// Takes what a shard has recorded: the versions it installed, in order.
+    pub fn take_installs(&self, shard: ShardId) -> Vec<Install> {
+        self.on_shard(shard, |_, base| base.installs.as_mut().map(std::mem::take).unwrap_or_default())
+    }
+}

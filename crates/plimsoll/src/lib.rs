@@ -1,0 +1,3 @@
+//! Plimsoll: a serializable in-memory transactional database.
+
+pub mod engine;
