@@ -135,7 +135,7 @@ impl<S: Scheme> Base<S> {
     /// Whether a table is loaded once and never written.
     #[inline]
     pub fn immutable(&self, table: TableId) -> bool {
-        self.layout.tables[table.index()].immutable()
+        self.layout.tables[table.index()].immutable
     }
 
     /// How a table's rows are placed.
@@ -340,6 +340,21 @@ impl<S: Scheme> Base<S> {
         lock.owner = Some(holder);
         lock.lb = S::lower_bound(observed);
         (at, linked)
+    }
+
+    /// Locks a record that was only read, on a shard where the transaction writes as well: saves it the
+    /// validation there. Nobody may overwrite the record until the lock is dropped; snapshots do not wait
+    /// for it, for it has no version to come.
+    pub(crate) fn lock_read(&mut self, holder: Holder, at: At, head: Option<Timestamp>) -> bool {
+        if self.head(at) != head || self.locked_by_other(at, Some(holder.txn)) {
+            return false;
+        }
+        let lock = self.store.lock_mut(at);
+        if lock.owner.is_none() {
+            lock.owner = Some(holder);
+            lock.lb = Timestamp::MAX;
+        }
+        true
     }
 
     /// Links the row of a write, unless an earlier write of the transaction has done it.

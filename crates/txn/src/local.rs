@@ -5,7 +5,6 @@
 //! record that another transaction holds ends the attempt ([`Local::conflict`] tells it from an abort of
 //! the procedure's own). [`AtSnapshot`] runs a read-only piece at a snapshot, [`Newest`] one under RC.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use plimsoll_checker::ScanRead;
@@ -16,7 +15,7 @@ use crate::base::Base;
 use crate::fetched::ReadRef;
 use crate::procedure::{Access, Scan};
 use crate::timestamp::Scheme;
-use crate::work::{Change, Recorded, Work, Write};
+use crate::work::{Change, Recorded, Work, Write, Writes};
 
 /// Where a scan that visited `rows` stopped: it says nothing about keys beyond.
 pub(crate) fn scanned_to(scan: &Scan, rows: &[(Key, Timestamp)], stopped: bool) -> Option<Key> {
@@ -147,23 +146,22 @@ impl<S: Scheme> Access for Local<'_, S> {
     fn scan(
         &mut self,
         scan: &Scan,
-        mut visit: impl FnMut(&Key, &[u8]) -> ControlFlow<()>,
+        visit: impl FnMut(&Key, &[u8]) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
         if scan.limit == 0 {
             return Ok(());
         }
         let ColumnGroup { table, group } = scan.column;
-        let merge = self.work.writes.touch(table);
-        // With own writes in the table the rows are collected and overlaid; that is rare.
-        let mut collected: BTreeMap<Key, Vec<u8>> = BTreeMap::new();
-        let (txn, remember) = (self.txn, self.track || size_of::<S::Mark>() > 0);
-        let track = self.track;
-        let Work { observed, local_reads, local_ranges, recorded, .. } = &mut *self.work;
+        let immutable = self.base.immutable(table);
+        let track = self.track && !immutable;
+        let (txn, remember) = (self.txn, !immutable && (track || size_of::<S::Mark>() > 0));
+        let Work { observed, local_reads, local_ranges, recorded, writes, .. } = &mut *self.work;
         S::observe(observed, self.base.store.floor());
         let mut blocked = false;
-        let mut left = if merge { usize::MAX } else { scan.limit };
         let mut rows_seen = Vec::new();
         let mut stopped = false;
+        let own = writes.in_range(scan.column, &scan.low, scan.high.as_ref());
+        let mut merged = Merged { own: own.iter().copied().peekable(), writes, left: scan.limit, visit };
         if track {
             local_ranges.push((table, scan.low.clone(), scan.high.clone()));
         }
@@ -195,12 +193,7 @@ impl<S: Scheme> Access for Local<'_, S> {
                     if recorded.is_some() {
                         rows_seen.push((key.clone(), head.unwrap_or_default()));
                     }
-                    if merge {
-                        collected.insert(key, value.to_vec());
-                        return ControlFlow::Continue(());
-                    }
-                    left -= 1;
-                    if visit(&key, value).is_break() || left == 0 {
+                    if merged.stored(&key, value).is_break() {
                         stopped = true;
                         return ControlFlow::Break(());
                     }
@@ -208,27 +201,58 @@ impl<S: Scheme> Access for Local<'_, S> {
             }
             ControlFlow::Continue(())
         });
+        if !blocked && !stopped {
+            merged.finish();
+        }
         if let Some(recorded) = recorded {
+            // What the transaction has itself written there depends on nobody.
+            rows_seen.retain(|(key, _)| own.iter().all(|write| write.key != *key));
             let high = scanned_to(scan, &rows_seen, stopped);
             recorded.scans.push(ScanRead { column: scan.column, low: scan.low.clone(), high, rows: rows_seen });
         }
-        if blocked {
-            return self.blocked();
-        }
-        if merge {
-            for own in self.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref()) {
-                match self.work.writes.value(own) {
-                    Some(value) => collected.insert(own.key.clone(), value.to_vec()),
-                    None => collected.remove(&own.key),
-                };
+        if blocked { self.blocked() } else { Ok(()) }
+    }
+}
+
+/// Stored rows in key order with the transaction's own writes on top.
+struct Merged<'a, I: Iterator<Item = &'a Write>, V> {
+    own: std::iter::Peekable<I>,
+    writes: &'a Writes,
+    left: usize,
+    visit: V,
+}
+
+impl<'a, I: Iterator<Item = &'a Write>, V: FnMut(&Key, &[u8]) -> ControlFlow<()>> Merged<'a, I, V> {
+    #[inline]
+    fn show(&mut self, key: &Key, value: &[u8]) -> ControlFlow<()> {
+        self.left -= 1;
+        (self.visit)(key, value)?;
+        if self.left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// The next stored row. Own rows before it come first; an own write of it replaces it.
+    #[inline]
+    fn stored(&mut self, key: &Key, value: &[u8]) -> ControlFlow<()> {
+        while let Some(own) = self.own.next_if(|own| own.key <= *key) {
+            if let Some(value) = self.writes.value(own) {
+                self.show(&own.key, value)?;
             }
-            for (key, value) in collected.iter().take(scan.limit) {
-                if visit(key, value).is_break() {
-                    break;
-                }
+            if own.key == *key {
+                return ControlFlow::Continue(());
             }
         }
-        Ok(())
+        self.show(key, value)
+    }
+
+    /// Own rows behind the last stored one.
+    fn finish(&mut self) {
+        while let Some(own) = self.own.next() {
+            if let Some(value) = self.writes.value(own)
+                && self.show(&own.key, value).is_break()
+            {
+                return;
+            }
+        }
     }
 }
 

@@ -217,36 +217,38 @@ fn at_once<S: Scheme, T: Procedure>(
     Ok(Committed { id, stamp, shards: 1, writes, recorded })
 }
 
-/// Executes all stages from `stage` on directly on the store.
+/// Executes directly on the store: the pieces of `stage` that belong here (others are done already, if they
+/// may be: `txn` is then known), and all later stages, which must be here entirely.
 pub(crate) fn run_here<S: Scheme, T: Procedure>(
     base: &mut Base<S>,
     procedure: &mut T,
     work: &mut Work<S>,
-    mut stage: usize,
+    first: usize,
     txn: Option<TxnId>,
     track: bool,
 ) -> Result<(), Stop> {
-    loop {
+    for stage in first.. {
         let pieces = procedure.stage(stage);
         if pieces == 0 {
-            return Ok(());
+            break;
         }
-        if !all_here(base, procedure, stage) {
+        let here = |number| base.owner(procedure.home(Piece { stage, number })) == base.shard;
+        let done_elsewhere = stage == first && txn.is_some();
+        if !done_elsewhere && !(0..pieces).all(here) {
             return Err(Stop::Elsewhere);
         }
         for number in 0..pieces {
+            let piece = Piece { stage, number };
+            if done_elsewhere && base.owner(procedure.home(piece)) != base.shard {
+                continue;
+            }
             let mut local = Local { base, work, txn, track, conflict: false };
-            if let Err(abort) = procedure.execute(Piece { stage, number }, &mut local) {
+            if let Err(abort) = procedure.execute(piece, &mut local) {
                 return Err(if local.conflict { Stop::Conflict } else { Stop::Abort(abort) });
             }
         }
-        stage += 1;
     }
-}
-
-/// Whether all pieces of a stage belong to this shard; so it is at the end.
-pub(crate) fn all_here<S: Scheme, T: Procedure>(base: &Base<S>, procedure: &T, stage: usize) -> bool {
-    (0..procedure.stage(stage)).all(|number| base.owner(procedure.home(Piece { stage, number })) == base.shard)
+    Ok(())
 }
 
 /// A transaction over several shards, or one that has to wait.
@@ -274,12 +276,19 @@ async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
     let mut stage = 0;
     // Whether what is left may run directly on the store, in one step with the commit.
     let mut direct = true;
+    // Which pieces of `stage` are done: those that belong to other shards, or none.
+    let mut left = Pieces::All;
     loop {
         while procedure.stage(stage) > 0 {
-            let Some(batches) = env.local(|node| plan(node.base(), procedure, stage, direct)) else { break };
-            P::read(env, open, batches).await?;
+            // The pieces of a stage do not depend on each other: those here can wait until the others are
+            // read, executed and locked, so that nobody gets in between them and the commit.
+            let now = if direct { Pieces::Elsewhere } else { left };
+            let (numbers, batches) = env.local(|node| plan(node.base(), procedure, stage, now));
+            if !batches.is_empty() {
+                P::read(env, open, batches).await?;
+            }
             let executed = env.local(|node| {
-                (0..procedure.stage(stage)).try_for_each(|number| {
+                numbers.iter().try_for_each(|&number| {
                     let mut access = Remote::new(node.base(), &open.parts, &mut open.work);
                     procedure.execute(Piece { stage, number }, &mut access)
                 })
@@ -287,6 +296,11 @@ async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
             if let Err(abort) = executed {
                 return Err(P::abort(env, open, abort).await);
             }
+            if direct && numbers.len() < procedure.stage(stage) {
+                left = Pieces::Here;
+                break;
+            }
+            left = Pieces::All;
             stage += 1;
         }
         let rest = |base: &mut Base<P::Scheme>, work: &mut Work<P::Scheme>, txn, track| {
@@ -303,21 +317,35 @@ async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
     }
 }
 
-/// The reads of a stage, one batch per shard; `None` if its pieces can be executed directly later.
+/// Some pieces of a stage.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pieces {
+    All,
+    Here,
+    Elsewhere,
+}
+
+/// Some pieces of a stage, and their reads, one batch per shard.
 fn plan<S: Scheme, T: Procedure>(
     base: &Base<S>,
     procedure: &T,
     stage: usize,
-    direct: bool,
-) -> Option<Vec<(ShardId, Reads)>> {
-    if direct && all_here(base, procedure, stage) {
-        return None;
-    }
+    pieces: Pieces,
+) -> (Vec<usize>, Vec<(ShardId, Reads)>) {
+    let mut numbers = Vec::new();
     let mut batches = Vec::new();
     for number in 0..procedure.stage(stage) {
         let piece = Piece { stage, number };
         let shard = base.owner(procedure.home(piece));
-        procedure.reads(piece, read_only::batch(&mut batches, shard));
+        let wanted = match pieces {
+            Pieces::All => true,
+            Pieces::Here => shard == base.shard,
+            Pieces::Elsewhere => shard != base.shard,
+        };
+        if wanted {
+            numbers.push(number);
+            procedure.reads(piece, read_only::batch(&mut batches, shard));
+        }
     }
-    Some(batches)
+    (numbers, batches)
 }

@@ -63,6 +63,9 @@ impl<S: Scheme> Base<S> {
             }
         }
         for (scan, _) in &reads.scans {
+            if self.immutable(scan.column.table) {
+                continue;
+            }
             wait_for = self.raise_range(scan, mark).or(wait_for);
         }
         wait_for
@@ -160,6 +163,7 @@ impl<S: Scheme> Base<S> {
         fetched: &mut Fetched<S>,
     ) -> Result<Scanned, SnapshotTooOld> {
         let ColumnGroup { table, group } = scan.column;
+        let immutable = self.immutable(table);
         let mut scanned = Scanned::default();
         let mut too_old = false;
         S::observe(&mut fetched.observed, self.store.floor());
@@ -168,6 +172,7 @@ impl<S: Scheme> Base<S> {
                 return ControlFlow::Break(());
             }
             match visited {
+                Visited::Leaf(..) if immutable => {}
                 Visited::Leaf(leaf, _, version) => {
                     scanned.reads.push(ReadRef::Cover { table, cover: Cover::Leaf(leaf), version });
                 }
@@ -175,7 +180,7 @@ impl<S: Scheme> Base<S> {
                     let record = rows.record(row, group);
                     let head = (!record.is_empty()).then(|| record.stamp());
                     let at = At { row, column: scan.column };
-                    let read = read_ref::<S>(snapshot, at, head);
+                    let read = if immutable { ReadRef::Immutable } else { read_ref::<S>(snapshot, at, head) };
                     let found = match snapshot {
                         Some(snapshot) => match rows.visible(row, group, |stamp| S::sees(snapshot, stamp)) {
                             Ok(found) => found,

@@ -159,14 +159,10 @@ pub(crate) fn record_scan(recorded: &mut Recorded, scan: &Scan, rows: &[(Key, Go
     recorded.scans.push(ScanRead { column: scan.column, low: scan.low.clone(), high, rows });
 }
 
-/// The reads of a part that have to be validated on its shard: all that are not writes as well, which are
-/// checked when they are locked.
-pub(crate) fn to_validate<S: Scheme>(part: &Part<S>, work: &Work<S>) -> Vec<ReadRef> {
+/// The reads of a part that are not writes as well, which are checked when they are locked.
+pub(crate) fn only_read<S: Scheme>(part: &Part<S>, work: &Work<S>) -> Vec<ReadRef> {
+    let is_row = |read: &ReadRef| matches!(read, ReadRef::Row { .. });
     let written: Vec<ReadRef> =
         work.writes.of(part.shard).filter_map(|write| write.expected).filter(is_row).collect();
     part.fetched.read_refs().filter(|read| !written.contains(read)).collect()
-}
-
-fn is_row(read: &ReadRef) -> bool {
-    matches!(read, ReadRef::Row { .. })
 }

@@ -24,12 +24,14 @@ pub struct TableSpec {
     pub groups: Vec<String>,
     /// How rows are placed.
     pub partitioning: Partitioning,
+    /// Loaded before serving and never written: reads of it need neither marks nor validation.
+    pub immutable: bool,
 }
 
 impl TableSpec {
-    /// A table with one column group.
+    /// A table with one column group. It is immutable iff it is placed everywhere.
     pub fn new(name: &str, index: IndexKind, partitioning: Partitioning) -> TableSpec {
-        TableSpec { name: name.to_owned(), index, groups: vec!["row".to_owned()], partitioning }
+        TableSpec { name: name.to_owned(), index, groups: vec!["row".to_owned()], partitioning, immutable: partitioning == Partitioning::Everywhere }
     }
 
     /// The same table with these column groups.
@@ -39,9 +41,11 @@ impl TableSpec {
         self
     }
 
-    /// Whether the table is loaded once, copied to every shard and never written again.
-    pub fn immutable(&self) -> bool {
-        self.partitioning == Partitioning::Everywhere
+    /// The same table, loaded before serving and never written. One that is placed
+    /// [`Partitioning::Everywhere`] always is.
+    pub fn immutable(mut self) -> TableSpec {
+        self.immutable = true;
+        self
     }
 }
 

@@ -177,7 +177,7 @@ impl Serial<'_> {
 
     fn check_write(&self, table: TableId, key: &Key) {
         assert!(!self.read_only, "a read-only transaction does not write");
-        assert!(!self.tables[table.index()].immutable(), "immutable tables are not written");
+        assert!(!self.tables[table.index()].immutable, "immutable tables are not written");
         self.check_home(table, key);
     }
 }
@@ -188,7 +188,7 @@ impl Access for Serial<'_> {
         self.check_home(column.table, key);
         let spec = &self.tables[column.table.index()];
         let declared = self.declared.gets.iter().any(|(c, k, _)| *c == column && k == key);
-        assert!(declared || spec.immutable(), "{} {key:?} is read without being declared", spec.name);
+        assert!(declared || spec.immutable, "{} {key:?} is read without being declared", spec.name);
         self.counts.read.insert((column.table, key.clone()));
         Ok(self.find(&(column, key.clone())))
     }

@@ -22,6 +22,9 @@ use crate::cli::plan::BenchPlan;
 /// The longest back-off after repeated aborts, in nanoseconds.
 const BACK_OFF_MAX_NS: u64 = 64_000;
 
+/// Longer latencies count as this long, in nanoseconds.
+const LATENCY_MAX_NS: u64 = 100_000_000_000;
+
 /// What is counted per transaction type, while it counts.
 #[derive(Clone, Debug)]
 pub struct Counts {
@@ -39,7 +42,7 @@ pub struct Counts {
 
 impl Default for Counts {
     fn default() -> Counts {
-        let latency = Histogram::new(3).expect("three digits are possible");
+        let latency = Histogram::new_with_max(LATENCY_MAX_NS, 3).expect("three digits are possible");
         Counts { committed: 0, distributed: 0, written: 0, aborts: Default::default(), latency }
     }
 }
@@ -51,7 +54,7 @@ impl Counts {
         self.distributed += other.distributed;
         self.written += other.written;
         self.aborts.iter_mut().zip(other.aborts).for_each(|(mine, other)| *mine += other);
-        self.latency.add(&other.latency).expect("histograms that grow can be added");
+        self.latency.add(&other.latency).expect("histograms of the same size can be added");
     }
 }
 

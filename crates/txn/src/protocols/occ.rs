@@ -25,14 +25,14 @@
 use std::collections::BTreeMap;
 
 use plimsoll_runtime::{Env, Handled, Node, Ticket};
-use plimsoll_store::{At, Holder};
+use plimsoll_store::{At, Holder, Mark};
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply, Linked};
 use crate::fetched::{Fetched, ReadRef};
 use crate::procedure::Reads;
 use crate::protocol::{Committed, Open, Protocol, ProtocolOptions, Stop};
-use crate::remote::{Part, to_validate};
+use crate::remote::{Part, only_read};
 use crate::timestamp::Scheme;
 use crate::work::{Packed, Work, Write};
 
@@ -57,6 +57,9 @@ pub enum Request<S: Scheme> {
         observed: S::Observed,
         /// What to lock.
         writes: Vec<Write>,
+        /// Records that were read on this shard and are not written. They are locked as well, which is as
+        /// good as validating them later, and pinned when they are unlocked.
+        reads: Vec<ReadRef>,
     },
     /// Pins the read set on this shard to the stamp, and looks whether it is still current.
     Validate {
@@ -117,7 +120,7 @@ impl<S: Scheme> Node for Occ<S> {
             Request::Read(reads) => {
                 Reply::Read(self.base.fetch(None, reads).expect("the newest version is never gone"))
             }
-            Request::Lock { holder, observed, writes } => match self.lock(*holder, observed, writes) {
+            Request::Lock { holder, observed, writes, reads } => match self.lock(*holder, observed, writes, reads) {
                 Ok(linked) => Reply::Locked { observed: observed.clone(), linked },
                 Err(abort) => Reply::Refused(abort),
             },
@@ -162,12 +165,23 @@ impl<S: Scheme> Occ<S> {
         holder: Holder,
         observed: &mut S::Observed,
         writes: &mut [Write],
+        reads: &[ReadRef],
     ) -> Result<Vec<Linked>, Abort> {
         for write in writes.iter_mut() {
             self.base.check_write(Some(holder.txn), write, observed)?;
         }
+        let mut locked = Vec::with_capacity(reads.len());
+        for read in reads {
+            let ReadRef::Row { at, head } = *read else { continue };
+            if !self.base.lock_read(holder, at, head) {
+                locked.into_iter().for_each(|at| self.base.unlock(at, holder.txn));
+                return Err(Abort::Validation);
+            }
+            locked.push(at);
+        }
         // All are free. The bounds were read in this very step: whoever raises a mark from now on sees the owner.
         let held = self.held.entry(holder.txn).or_default();
+        held.append(&mut locked);
         let mut linked = Vec::new();
         for write in writes.iter() {
             let (at, link) = self.base.grant(holder, write, observed);
@@ -183,6 +197,9 @@ impl<S: Scheme> Occ<S> {
             let at = At { row, column };
             assert!(!self.base.locked_by_other(at, Some(txn)), "only the owner of a record installs");
             self.base.install(txn, at, stamp, value);
+        }
+        for &at in self.held.get(&txn).into_iter().flatten() {
+            self.base.store.record_mut(at).mark.raise(stamp);
         }
         self.unlock(txn);
     }
@@ -270,7 +287,7 @@ impl<S: Scheme> Protocol for Occ<S> {
             return Err(Stop::Abort(fail(env, open, abort)));
         }
         // The own shard last, together with all that can be done in the same step.
-        let elsewhere = open.parts.iter().any(|part| part.shard != me && part.fetched.read_refs().next().is_some());
+        let elsewhere = open.parts.iter().any(|part| part.shard != me && !unlocked_reads(open, part).is_empty());
         let at_once = S::AT_ONCE && !elsewhere;
         let stamp = match env.local(|node| node.last(open, at_once, rest)) {
             Last::Committed(stamp) => stamp,
@@ -329,7 +346,9 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
         if !writes.is_empty() {
             open.touch(shard);
             let (holder, observed) = (open.holder, open.work.observed.clone());
-            calls.push((shard, env.call(shard, Request::Lock { holder, observed, writes })));
+            let parts = open.parts.iter().filter(|part| part.shard == shard);
+            let reads = parts.flat_map(|part| only_read(part, &open.work)).filter(is_record).collect();
+            calls.push((shard, env.call(shard, Request::Lock { holder, observed, writes, reads })));
         }
     }
     let mut refused = None;
@@ -354,6 +373,20 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
         write.locked = true;
     }
     refused.map_or(Ok(()), Err)
+}
+
+fn is_record(read: &ReadRef) -> bool {
+    matches!(read, ReadRef::Row { .. })
+}
+
+/// The reads of a part that have to be validated on its shard once the stamp is final: all that are not locked
+/// there. Absent keys and ranges cannot be locked.
+fn unlocked_reads<S: Scheme>(open: &Open<S>, part: &Part<S>) -> Vec<ReadRef> {
+    let mut reads = only_read(part, &open.work);
+    if open.work.writes.of(part.shard).any(|write| write.locked) {
+        reads.retain(|read| !is_record(read));
+    }
+    reads
 }
 
 /// The transaction's own inserts have changed the versions of what it had read: goes on with the new versions
@@ -463,7 +496,7 @@ async fn validate<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: Tim
     for part in &open.parts {
         let reads = match part.shard == me {
             true => part.fetched.read_refs().collect(),
-            false => to_validate(part, &open.work),
+            false => unlocked_reads(open, part),
         };
         if part.shard == me {
             valid &= env.local(|node| node.base.validate(txn, stamp, &reads));

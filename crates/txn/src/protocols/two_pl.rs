@@ -216,6 +216,9 @@ impl<S: Scheme> TwoPl<S> {
             }
         }
         for (scan, intent) in &reads.scans {
+            if self.base.immutable(scan.column.table) {
+                continue;
+            }
             match self.lock_range(scan, holder, *intent == Intent::Update, ticket) {
                 Grant::Granted => {}
                 Grant::Wait => return Ok(None),

@@ -61,7 +61,7 @@ pub fn tables(layout: Layout) -> Vec<TableSpec> {
         split(hash("warehouse"), &["static", "ytd"]),
         split(hash("district"), &["static", "next_o_id", "ytd"]),
         split(hash("customer"), &["static", "balance", "data"]),
-        ordered("customer_name"),
+        ordered("customer_name").immutable(),
         ordered("history"),
         ordered("new_order"),
         ordered("order"),
