@@ -51,7 +51,8 @@ pub struct Base<S: Scheme> {
     layout: Layout,
     attempts: u64,
     active: Slab<S::Snapshot>,
-    watermark: Watermark,
+    /// None on an oracle's shard, which has no versions and begins no snapshots.
+    watermark: Option<Watermark>,
     low: Vec<u64>,
     scheme_messages: Vec<(ShardId, S::Message)>,
 }
@@ -105,7 +106,7 @@ impl<S: Scheme> Base<S> {
             layout: layout.clone(),
             attempts: 0,
             active: Slab::default(),
-            watermark: Watermark::new(low_water, config.shard),
+            watermark: (config.shard < config.oracle_shard()).then(|| Watermark::new(low_water, config.shard)),
             low: vec![0; S::slots(config)],
             scheme_messages: Vec::new(),
         }
@@ -157,26 +158,24 @@ impl<S: Scheme> Base<S> {
     /// Begins a pass: the clock, the watermark, some garbage.
     pub(crate) fn pass(&mut self, clock: Timestamp) {
         self.scheme.tick(clock);
-        self.update_watermark();
-        let watermark = self.watermark.current();
-        self.store.collect(|stamp| S::passed(watermark, stamp));
-    }
-
-    fn update_watermark(&mut self) {
+        let Some(watermark) = &mut self.watermark else { return };
         self.scheme.low(&mut self.low);
         for (_, snapshot) in self.active.iter_mut() {
             S::lower(snapshot, &mut self.low);
         }
-        self.watermark.update(&mut self.low);
+        watermark.update(&mut self.low);
         if self.active.is_empty() {
             self.scheme.raise(&self.low);
         }
+        self.store.collect(|stamp| S::passed(watermark.current(), stamp));
     }
 
     /// The shard is about to sleep. It holds nobody's garbage back unless it has active snapshots.
     pub(crate) fn park(&mut self) {
-        if self.active.is_empty() {
-            self.watermark.sleep();
+        if self.active.is_empty()
+            && let Some(watermark) = &mut self.watermark
+        {
+            watermark.sleep();
         }
     }
 

@@ -111,15 +111,14 @@ impl<N: Node> Runtime<N> {
             let peers = peers.clone();
             let thread = thread::Builder::new().name(format!("shard-{index}")).spawn(move || {
                 let _end_process = EndProcessOnPanic(me);
+                // Before it can sleep: other shards may already be sending.
+                peers.peers[index].thread.set(thread::current()).expect("a shard's thread is set once");
                 if pin && index < cores {
                     pin_to(index);
                 }
                 shard::run(me, make(), peers, seed);
             })?;
             threads.push(thread);
-        }
-        for (peer, thread) in peers.peers.iter().zip(&threads) {
-            peer.thread.set(thread.thread().clone()).expect("a shard's thread is set once");
         }
         Ok(Runtime { peers, threads })
     }

@@ -1,0 +1,278 @@
+//! An open database: its shards, the session of a handle, and who may still use them.
+//!
+//! A client's thread never touches data. Every operation is a task on the shard that owns what is asked for,
+//! and the thread waits for its answer ([`transaction`], [`snapshot`]). So an operation costs a hop between two
+//! threads, some microseconds, and any number of clients may work at once without sharing anything but the
+//! inboxes of the shards and two counters:
+//!
+//! * The database remembers the largest timestamp that anybody was told of. Transactions and
+//!   [`Freshness::Newest`] snapshots begin there at the earliest, so what one thread has been told of is seen by
+//!   all others, even should the clock be set back.
+//! * A *session* remembers the same for one client. [`Freshness::Stale`] snapshots begin there at the earliest:
+//!   however far one asks to look back, nobody's own writes, or what he has read, are undone before his eyes.
+//!
+//! Whoever works on the shards holds a read lock on the engine for one operation, never while a client's own
+//! code runs; closing takes the write lock. So an operation that has begun ends, one that begins later is told
+//! that the database is closed, and closing waits for no client.
+//!
+//! Bad input must not reach a shard, where a panic ends the process: tables, groups, lengths and ranges are
+//! checked here, on the client's thread.
+
+mod keys;
+mod schema;
+mod snapshot;
+mod transaction;
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_txn::base::Layout;
+use plimsoll_txn::protocols::Occ;
+use plimsoll_txn::timestamps::Dst;
+use plimsoll_types::{ColumnGroup, IndexKind, Key, Partitioning, ShardId, TableId, TableSpec, Timestamp};
+
+use crate::engine::{Engine, EngineOptions};
+use crate::error::{Error, OpenError};
+
+pub use keys::{Column, KeyRange};
+pub use schema::{Schema, TABLES_MAX};
+pub use snapshot::{Freshness, Rows, Snapshot};
+pub use transaction::Txn;
+
+/// The largest number of shards of a database.
+pub const SHARDS_MAX: usize = 1024;
+/// The longest key, in bytes.
+pub const KEY_MAX: usize = 4096;
+/// The longest value, in bytes.
+pub const VALUE_MAX: usize = 8 << 20;
+/// The most that one transaction may write, in bytes.
+pub const WRITTEN_MAX: usize = 1 << 30;
+/// The longest time for which old versions can be kept.
+pub const STALENESS_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// Rows fetched from a shard in one step: a scan holds others up for about 20 µs, and so many of the longest
+/// values fit into one answer.
+const CHUNK_ROWS: usize = 256;
+
+/// What a shard runs.
+type Node = Occ<Dst>;
+
+/// A row as a scan returns it.
+pub type Row = (Key, Vec<u8>);
+
+/// How a database is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Threads that own the data. One per core by default; fewer leave cores to the clients.
+    pub shards: usize,
+    /// Whether shard i is bound to core i. Not by default: others may live in the process.
+    pub pin: bool,
+    /// How far in the past a snapshot may begin. Every version is kept for so long after it was overwritten;
+    /// zero, the default, keeps only what open snapshots can see.
+    pub max_staleness: Duration,
+    /// How long a transaction that meets others is attempted again. 10 s by default.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            shards: thread::available_parallelism().map_or(1, |cores| cores.get()),
+            pin: false,
+            max_staleness: Duration::ZERO,
+            patience: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Rows and bytes of a table, all shards together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TableMemory {
+    /// The table's name.
+    pub name: Arc<str>,
+    /// Rows, deleted ones that are not yet collected included.
+    pub rows: usize,
+    /// Bytes of keys, values, old versions and indexes.
+    pub bytes: usize,
+}
+
+/// A handle of an open database. Clones are cheap, may be used by any number of threads at once, and are one
+/// session: a snapshot taken through one sees what was written through another. [`Database::session`] begins
+/// a session of its own.
+///
+/// The database closes with its last handle, or by [`Database::close`].
+#[derive(Clone)]
+pub struct Database {
+    inner: Arc<Inner>,
+    /// The largest timestamp that this session was told of.
+    seen: Arc<AtomicU64>,
+}
+
+struct Inner {
+    /// `None` after the database was closed.
+    engine: RwLock<Option<Engine<Node>>>,
+    layout: Layout,
+    /// By table, for errors.
+    names: Vec<Arc<str>>,
+    options: Options,
+    /// The largest timestamp that any client was told of.
+    told: AtomicU64,
+    /// Where the next thing begins that has no better place.
+    next: AtomicUsize,
+}
+
+impl Database {
+    /// Opens an empty database with these tables, and starts its shards.
+    pub fn open(schema: Schema, options: Options) -> Result<Database, OpenError> {
+        if options.shards == 0 {
+            return Err(OpenError::NoShards);
+        }
+        if options.shards > SHARDS_MAX {
+            return Err(OpenError::TooManyShards { shards: options.shards });
+        }
+        if options.max_staleness > STALENESS_MAX {
+            return Err(OpenError::MaxStaleness { asked: options.max_staleness });
+        }
+        let names = schema.tables.iter().map(|spec| Arc::from(&*spec.name)).collect();
+        let how = EngineOptions {
+            shards: options.shards,
+            pin: options.pin,
+            max_staleness_ns: options.max_staleness.as_nanos() as u64,
+            ..EngineOptions::default()
+        };
+        let engine = Engine::start(schema.tables, how).map_err(OpenError::Threads)?;
+        let inner = Inner {
+            layout: engine.layout().clone(),
+            engine: RwLock::new(Some(engine)),
+            names,
+            options,
+            told: AtomicU64::new(0),
+            next: AtomicUsize::new(0),
+        };
+        Ok(Database { inner: Arc::new(inner), seen: Arc::default() })
+    }
+
+    /// A handle with a session of its own, which has seen nothing yet: its stale snapshots may be older than
+    /// what others have written meanwhile.
+    pub fn session(&self) -> Database {
+        Database { inner: self.inner.clone(), seen: Arc::default() }
+    }
+
+    /// The id of a table.
+    pub fn table(&self, name: &str) -> Option<TableId> {
+        let position = self.inner.names.iter().position(|table| **table == *name);
+        position.map(|position| TableId(position as u16))
+    }
+
+    /// How much every table takes, in the order of their ids.
+    pub fn memory(&self) -> Result<Vec<TableMemory>, Error> {
+        let memory = self.inner.running()?.memory();
+        let named = self.inner.names.iter().zip(memory);
+        Ok(named.map(|(name, table)| TableMemory { name: name.clone(), rows: table.rows, bytes: table.bytes }).collect())
+    }
+
+    /// Stops the shards and forgets all data. Operations that have begun are finished; all others, through any
+    /// handle, transaction or snapshot, end with [`Error::Closed`]. Closing twice is no mistake.
+    pub fn close(&self) {
+        let engine = self.inner.engine.write().unwrap_or_else(PoisonError::into_inner).take();
+        drop(engine);
+    }
+
+    /// Notes what this session is told of.
+    fn saw(&self, stamp: Timestamp) {
+        self.inner.told.fetch_max(stamp.0, SeqCst);
+        self.seen.fetch_max(stamp.0, SeqCst);
+    }
+}
+
+/// The engine, for one operation.
+struct Running<'a>(RwLockReadGuard<'a, Option<Engine<Node>>>);
+
+impl Deref for Running<'_> {
+    type Target = Engine<Node>;
+
+    fn deref(&self) -> &Engine<Node> {
+        self.0.as_ref().expect("an engine that runs is looked at")
+    }
+}
+
+impl Inner {
+    /// The engine, unless the database was closed. Not to be nested.
+    fn running(&self) -> Result<Running<'_>, Error> {
+        let guard = self.engine.read().unwrap_or_else(PoisonError::into_inner);
+        if guard.is_some() { Ok(Running(guard)) } else { Err(Error::Closed) }
+    }
+
+    fn spec(&self, table: TableId) -> Result<(&TableSpec, &Arc<str>), Error> {
+        let tables = self.names.len();
+        let index = table.index();
+        let spec = self.layout.tables.get(index).ok_or(Error::NoSuchTable { table, tables })?;
+        Ok((spec, &self.names[index]))
+    }
+
+    fn column(&self, column: impl Column) -> Result<ColumnGroup, Error> {
+        let column = column.column();
+        let (spec, table) = self.spec(column.table)?;
+        if usize::from(column.group) < spec.groups.len() {
+            Ok(column)
+        } else {
+            Err(Error::NoSuchGroup { table: table.clone(), group: column.group })
+        }
+    }
+
+    fn scanned(&self, column: impl Column, range: &KeyRange) -> Result<ColumnGroup, Error> {
+        let column = self.column(column)?;
+        let (spec, table) = self.spec(column.table)?;
+        if spec.index != IndexKind::Ordered {
+            return Err(Error::NotOrdered { table: table.clone() });
+        }
+        check_key(&range.low)?;
+        range.high.as_ref().map_or(Ok(()), check_key)?;
+        Ok(column)
+    }
+
+    /// The shard that owns a key of an existing table.
+    fn home(&self, table: TableId, key: &Key) -> ShardId {
+        let slot = self.layout.tables[table.index()].partitioning.slot(key);
+        slot.map_or_else(|| self.any_shard(), |slot| self.layout.placement.shard(slot))
+    }
+
+    /// Takes the shards in turn.
+    fn any_shard(&self) -> ShardId {
+        ShardId((self.next.fetch_add(1, Relaxed) % self.options.shards) as u16)
+    }
+
+    /// The shards that may hold rows of a range: one, if the range lies within one partition key.
+    fn shards_of(&self, table: TableId, range: &KeyRange) -> Vec<ShardId> {
+        let bytes = match self.layout.tables[table.index()].partitioning {
+            Partitioning::Hash { bytes } | Partitioning::Modulo { bytes } | Partitioning::Range { bytes, .. } => {
+                usize::from(bytes)
+            }
+            Partitioning::Everywhere => return vec![self.any_shard()],
+        };
+        let low = range.low.to_bytes();
+        if bytes > 0 && low.len() >= bytes {
+            let end = Key::new(&low[..bytes]).prefix_end();
+            let within = match (&range.high, &end) {
+                (Some(high), Some(end)) => high <= end,
+                (_, None) => true,
+                (None, Some(_)) => false,
+            };
+            if within {
+                return vec![self.home(table, &range.low)];
+            }
+        }
+        self.layout.placement.shards()
+    }
+}
+
+fn check_key(key: &Key) -> Result<(), Error> {
+    if key.len() > KEY_MAX { Err(Error::KeyTooLong { bytes: key.len() }) } else { Ok(()) }
+}
+
+fn check_value(value: &[u8]) -> Result<(), Error> {
+    if value.len() > VALUE_MAX { Err(Error::ValueTooLong { bytes: value.len() }) } else { Ok(()) }
+}

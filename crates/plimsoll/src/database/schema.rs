@@ -1,0 +1,85 @@
+//! The tables of a database, declared before it is opened.
+//!
+//! Everything that the layers below take for granted about a table is checked here, once.
+
+use std::sync::Arc;
+
+use plimsoll_types::{IndexKind, Partitioning, TableId, TableSpec};
+
+use crate::error::SchemaError;
+
+/// The largest number of tables of a database.
+pub const TABLES_MAX: usize = 1024;
+
+/// Declares tables; their ids are what transactions name them by.
+///
+/// ```
+/// use plimsoll::{IndexKind, Partitioning, Schema, SchemaError, TableSpec};
+///
+/// let mut schema = Schema::new();
+/// let users = schema.table("users", IndexKind::Hash)?;
+/// // Orders of one user, named by the first 8 bytes of the key, live on one shard.
+/// let by_user = Partitioning::Hash { bytes: 8 };
+/// let orders = schema.add(TableSpec::new("orders", IndexKind::Ordered, by_user))?;
+/// assert_ne!(users, orders);
+/// assert_eq!(schema.table("users", IndexKind::Hash), Err(SchemaError::DuplicateTable("users".into())));
+/// # Ok::<(), SchemaError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Schema {
+    pub(super) tables: Vec<TableSpec>,
+}
+
+impl Schema {
+    /// No tables yet.
+    pub fn new() -> Schema {
+        Schema::default()
+    }
+
+    /// A table with one column group whose rows are spread over the shards by a hash of their keys.
+    pub fn table(&mut self, name: &str, index: IndexKind) -> Result<TableId, SchemaError> {
+        self.add(TableSpec::new(name, index, Partitioning::Hash { bytes: 0 }))
+    }
+
+    /// A table with column groups and a placement of the caller's choice.
+    pub fn add(&mut self, spec: TableSpec) -> Result<TableId, SchemaError> {
+        check(&spec)?;
+        let name = || Arc::from(&*spec.name);
+        if self.tables.iter().any(|other| other.name == spec.name) {
+            return Err(SchemaError::DuplicateTable(name()));
+        }
+        if self.tables.len() == TABLES_MAX {
+            return Err(SchemaError::TooManyTables);
+        }
+        let table = TableId(self.tables.len() as u16);
+        self.tables.push(spec);
+        Ok(table)
+    }
+}
+
+/// Whether a table can be made.
+fn check(spec: &TableSpec) -> Result<(), SchemaError> {
+    let table = || Arc::from(&*spec.name);
+    if spec.name.is_empty() {
+        return Err(SchemaError::NoName);
+    }
+    if spec.groups.is_empty() || spec.groups.len() > usize::from(u8::MAX) {
+        return Err(SchemaError::GroupCount { table: table(), groups: spec.groups.len() });
+    }
+    for (position, group) in spec.groups.iter().enumerate() {
+        if group.is_empty() || spec.groups[..position].contains(group) {
+            return Err(SchemaError::GroupName { table: table(), group: Arc::from(&**group) });
+        }
+    }
+    match spec.partitioning {
+        Partitioning::Modulo { bytes } | Partitioning::Range { bytes, .. } if !(1..=8).contains(&bytes) => {
+            return Err(SchemaError::PartitionKey { table: table(), bytes });
+        }
+        Partitioning::Range { span: 0, .. } => return Err(SchemaError::EmptySpan(table())),
+        _ => {}
+    }
+    if spec.immutable || spec.partitioning == Partitioning::Everywhere {
+        return Err(SchemaError::Immutable(table()));
+    }
+    Ok(())
+}

@@ -1,0 +1,237 @@
+//! What can go wrong: at opening, [`SchemaError`] and [`OpenError`]; afterwards, [`Error`].
+//!
+//! All three are small and closed, so that a caller can decide by matching; the texts say what to do. A
+//! conflict between transactions is not among the things a caller has to handle: [`Error::Conflict`] only
+//! carries an attempt's end out of the closure of [`transact`](crate::Database::transact), which tries again.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_types::{Abort, TableId};
+
+use crate::database::{KEY_MAX, SHARDS_MAX, STALENESS_MAX, TABLES_MAX, VALUE_MAX, WRITTEN_MAX};
+
+/// Why a table cannot be declared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SchemaError {
+    /// A table has no name.
+    NoName,
+    /// There is a table of this name already.
+    DuplicateTable(Arc<str>),
+    /// More than [`TABLES_MAX`] tables.
+    TooManyTables,
+    /// A table has no column group, or more than 255.
+    GroupCount {
+        /// The table.
+        table: Arc<str>,
+        /// How many it has.
+        groups: usize,
+    },
+    /// A column group has no name, or the name of another.
+    GroupName {
+        /// The table.
+        table: Arc<str>,
+        /// The name.
+        group: Arc<str>,
+    },
+    /// The partition key of `Modulo` and `Range` has 1 to 8 bytes.
+    PartitionKey {
+        /// The table.
+        table: Arc<str>,
+        /// The length asked for, in bytes.
+        bytes: u8,
+    },
+    /// A `Range` whose slots are zero keys wide.
+    EmptySpan(Arc<str>),
+    /// Tables that are loaded once and never written cannot be filled through this interface.
+    Immutable(Arc<str>),
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SchemaError::NoName => write!(f, "a table needs a name"),
+            SchemaError::DuplicateTable(table) => write!(f, "there is a table {table:?} already"),
+            SchemaError::TooManyTables => write!(f, "a database has at most {TABLES_MAX} tables"),
+            SchemaError::GroupCount { table, groups } => {
+                write!(f, "table {table:?} has {groups} column groups; 1 to 255 are possible")
+            }
+            SchemaError::GroupName { table, group } if group.is_empty() => {
+                write!(f, "a column group of table {table:?} needs a name")
+            }
+            SchemaError::GroupName { table, group } => {
+                write!(f, "table {table:?} has two column groups {group:?}")
+            }
+            SchemaError::PartitionKey { table, bytes } => {
+                write!(f, "the partition key of table {table:?} has {bytes} bytes; 1 to 8 are possible")
+            }
+            SchemaError::EmptySpan(table) => {
+                write!(f, "the ranges by which table {table:?} is placed are empty; choose a span of at least 1")
+            }
+            SchemaError::Immutable(table) => {
+                write!(f, "table {table:?} could never be filled: nothing is loaded before the database serves")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
+/// Why a database cannot be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// A database without shards.
+    NoShards,
+    /// More than [`SHARDS_MAX`] shards.
+    TooManyShards {
+        /// How many were asked for.
+        shards: usize,
+    },
+    /// Versions cannot be kept for longer than [`STALENESS_MAX`].
+    MaxStaleness {
+        /// How long was asked for.
+        asked: Duration,
+    },
+    /// The operating system refused a thread.
+    Threads(io::Error),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::NoShards => write!(f, "a database needs at least one shard"),
+            OpenError::TooManyShards { shards } => {
+                write!(f, "{shards} shards are too many: at most {SHARDS_MAX}, better one per core")
+            }
+            OpenError::MaxStaleness { asked } => {
+                write!(f, "old versions can be kept for {STALENESS_MAX:?}, not for {asked:?}")
+            }
+            OpenError::Threads(error) => write!(f, "the shards' threads cannot be started: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OpenError::Threads(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Why an operation on an open database failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Error {
+    /// The database was closed.
+    Closed,
+    /// Another transaction was faster and this attempt is over. Pass it on with `?`: the transaction is
+    /// attempted again, whatever the closure returns.
+    Conflict(Abort),
+    /// All attempts of a transaction ended in conflicts until its patience was over.
+    Contended {
+        /// How many attempts there were.
+        attempts: u32,
+        /// How long they took altogether.
+        waited: Duration,
+        /// What ended the last one.
+        last: Abort,
+    },
+    /// No table has this id: it comes from another schema.
+    NoSuchTable {
+        /// The id.
+        table: TableId,
+        /// How many tables there are.
+        tables: usize,
+    },
+    /// The table has fewer column groups.
+    NoSuchGroup {
+        /// The table.
+        table: Arc<str>,
+        /// The group, from 0.
+        group: u8,
+    },
+    /// A hash table has no order to scan it in.
+    NotOrdered {
+        /// The table.
+        table: Arc<str>,
+    },
+    /// The record, or the row, to be inserted is there already. The transaction goes on.
+    Exists {
+        /// The table.
+        table: Arc<str>,
+    },
+    /// A row has one value per column group.
+    ValueCount {
+        /// The table.
+        table: Arc<str>,
+        /// How many values were given.
+        values: usize,
+        /// How many column groups there are.
+        groups: usize,
+    },
+    /// A key of more than [`KEY_MAX`] bytes.
+    KeyTooLong {
+        /// Its length in bytes.
+        bytes: usize,
+    },
+    /// A value of more than [`VALUE_MAX`] bytes.
+    ValueTooLong {
+        /// Its length in bytes.
+        bytes: usize,
+    },
+    /// One transaction writes more than [`WRITTEN_MAX`] bytes.
+    TooMuchWritten,
+    /// A snapshot further in the past than versions are kept.
+    TooStale {
+        /// The staleness asked for.
+        asked: Duration,
+        /// The largest possible one, chosen when the database was opened.
+        max: Duration,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Closed => write!(f, "the database was closed"),
+            Error::Conflict(abort) => {
+                write!(f, "this attempt met another transaction ({abort}); leave the closure to try again")
+            }
+            Error::Contended { attempts, waited, last } => write!(
+                f,
+                "gave up after {attempts} attempts in {waited:.1?}, the last ended by a {last} conflict; make the \
+                 transaction shorter, spread what everybody writes over several keys, or raise `patience`"
+            ),
+            Error::NoSuchTable { table, tables } => {
+                write!(f, "there is no table number {}; the database has {tables}", table.0)
+            }
+            Error::NoSuchGroup { table, group } => {
+                write!(f, "table {table:?} has no column group number {group}")
+            }
+            Error::NotOrdered { table } => {
+                write!(f, "table {table:?} is a hash table and cannot be scanned; declare it ordered")
+            }
+            Error::Exists { table } => write!(f, "the key is in table {table:?} already"),
+            Error::ValueCount { table, values, groups } => {
+                write!(f, "a row of table {table:?} has {groups} values, one per column group, not {values}")
+            }
+            Error::KeyTooLong { bytes } => {
+                write!(f, "the key has {bytes} bytes; at most {KEY_MAX} are possible")
+            }
+            Error::ValueTooLong { bytes } => {
+                write!(f, "the value has {bytes} bytes; at most {VALUE_MAX} are possible")
+            }
+            Error::TooMuchWritten => {
+                write!(f, "one transaction writes more than {WRITTEN_MAX} bytes; split it up")
+            }
+            Error::TooStale { asked, max } => {
+                write!(f, "versions are kept for {max:?}, not for {asked:?}; raise `max_staleness`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}

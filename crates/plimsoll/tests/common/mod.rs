@@ -1,0 +1,113 @@
+//! What the integration tests share: every protocol under every timestamp scheme, and the way from a running
+//! database to the checker.
+//!
+//! A *setup* is a protocol with its lock policy, a scheme, and a number of shards. Types cannot be looped over,
+//! so the closed list stands in [`everywhere`], and a test is a value with a generic method ([`Experiment`]).
+
+use plimsoll::engine::{Engine, EngineOptions};
+use plimsoll_checker::{History, Options, Report, Transaction};
+use plimsoll_runtime::Env;
+use plimsoll_txn::protocol::{LockPolicy, Protocol, ProtocolOptions};
+use plimsoll_txn::protocols::{Occ, TwoPl};
+use plimsoll_txn::timestamp::{ReadOnly, Scheme};
+use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc, Vts};
+use plimsoll_types::{ColumnGroup, ShardId, TableSpec};
+
+/// What the database under test is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Setup {
+    /// `occ`, or 2PL by the name of its lock policy.
+    pub protocol: &'static str,
+    /// The scheme's name.
+    pub scheme: &'static str,
+    /// Only of interest to 2PL.
+    pub lock_policy: LockPolicy,
+    /// How many shards hold data.
+    pub shards: usize,
+}
+
+/// OCC, and 2PL with each lock policy, in the order of reports.
+pub const PROTOCOLS: [&str; 4] = ["occ", "wait_die", "wound_wait", "no_wait"];
+/// The schemes, in the order of reports.
+#[allow(dead_code)]
+pub const SCHEMES: [&str; 5] = ["dst", "gts", "vts", "none", "rc"];
+
+/// A test that is run in every setup.
+pub trait Experiment {
+    /// Runs it in one.
+    fn run<P: Protocol>(&mut self, setup: Setup);
+}
+
+/// Runs an experiment under every protocol, lock policy and scheme.
+pub fn everywhere(shards: usize, experiment: &mut impl Experiment) {
+    for protocol in PROTOCOLS {
+        with_protocol(protocol, shards, experiment);
+    }
+}
+
+/// Runs an experiment under one protocol and every scheme.
+pub fn with_protocol(protocol: &'static str, shards: usize, experiment: &mut impl Experiment) {
+    let lock_policy = match protocol {
+        "wound_wait" => LockPolicy::WoundWait,
+        "no_wait" => LockPolicy::NoWait,
+        _ => LockPolicy::WaitDie,
+    };
+    if protocol == "occ" {
+        one::<Occ<Dst>>(protocol, lock_policy, shards, experiment);
+        one::<Occ<Gts>>(protocol, lock_policy, shards, experiment);
+        one::<Occ<Vts>>(protocol, lock_policy, shards, experiment);
+        one::<Occ<NoTimestamps>>(protocol, lock_policy, shards, experiment);
+        one::<Occ<Rc>>(protocol, lock_policy, shards, experiment);
+    } else {
+        one::<TwoPl<Dst>>(protocol, lock_policy, shards, experiment);
+        one::<TwoPl<Gts>>(protocol, lock_policy, shards, experiment);
+        one::<TwoPl<Vts>>(protocol, lock_policy, shards, experiment);
+        one::<TwoPl<NoTimestamps>>(protocol, lock_policy, shards, experiment);
+        one::<TwoPl<Rc>>(protocol, lock_policy, shards, experiment);
+    }
+}
+
+fn one<P: Protocol>(
+    protocol: &'static str,
+    lock_policy: LockPolicy,
+    shards: usize,
+    experiment: &mut impl Experiment,
+) {
+    experiment.run::<P>(Setup { protocol, scheme: P::Scheme::NAME, lock_policy, shards });
+}
+
+/// Starts a database that records everything. Its threads float: tests run side by side.
+pub fn start<P: Protocol>(setup: Setup, tables: Vec<TableSpec>, max_staleness_ns: u64) -> Engine<P> {
+    let options = EngineOptions {
+        shards: setup.shards,
+        pin: false,
+        protocol: ProtocolOptions { lock_policy: setup.lock_policy },
+        max_staleness_ns,
+        record: true,
+        ..EngineOptions::default()
+    };
+    Engine::start(tables, options).expect("a test may start a few threads")
+}
+
+/// Makes every shard, the oracle's included, take a pass, one after the other: what a shard had sent before is
+/// on its way, and what had arrived is handled. Returns how many messages shards have sent each other so far.
+pub fn round<P: Protocol>(engine: &Engine<P>) -> u64 {
+    let shards = (0..engine.runtime().shards() as u16).map(ShardId);
+    shards.map(|shard| engine.runtime().run_on(shard, |env| async move { env.messages() })).sum()
+}
+
+/// What the recorded history of a database promises, and whether it keeps it.
+pub fn check<P: Protocol>(engine: &Engine<P>, transactions: Vec<Transaction>, sessions: bool) -> Report {
+    let installs = engine.shards().map(|shard| engine.take_installs(shard)).collect();
+    let snapshots = P::Scheme::READ_ONLY == ReadOnly::Snapshot;
+    let options = Options {
+        scalar: P::Scheme::SCALAR && snapshots,
+        // In one process the clock has no error, so DST is strict; the other schemes promise less.
+        realtime: P::Scheme::WAITS,
+        sessions: sessions && snapshots,
+        complete: true,
+    };
+    let tables = engine.layout().tables.clone();
+    let names = |column: ColumnGroup| tables[column.table.index()].name.clone();
+    plimsoll_checker::check(&History { transactions, installs }, options, &names)
+}
