@@ -68,10 +68,16 @@ impl fmt::Display for SchemaError {
                 write!(f, "the partition key of table {table:?} has {bytes} bytes; 1 to 8 are possible")
             }
             SchemaError::EmptySpan(table) => {
-                write!(f, "the ranges by which table {table:?} is placed are empty; choose a span of at least 1")
+                write!(
+                    f,
+                    "the ranges by which table {table:?} is placed are empty; choose a span of at least 1"
+                )
             }
             SchemaError::Immutable(table) => {
-                write!(f, "table {table:?} could never be filled: nothing is loaded before the database serves")
+                write!(
+                    f,
+                    "table {table:?} could never be filled: nothing is loaded before the database serves"
+                )
             }
         }
     }

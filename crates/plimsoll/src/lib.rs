@@ -1,3 +1,63 @@
-//! Plimsoll: a serializable in-memory transactional database.
+//! Plimsoll: a serializable in-memory transactional database, embedded.
+//!
+//! Tables are declared in a [`Schema`]; [`Database::open`] spreads their rows over *shards*, threads that own
+//! their data outright. Keys and values are bytes, keys ordered as such: [`Key::build`] makes composite ones.
+//!
+//! ```
+//! use plimsoll::{Database, Error, Freshness, IndexKind, Key, Options, Schema};
+//!
+//! let mut schema = Schema::new();
+//! let stock = schema.table("stock", IndexKind::Ordered)?;
+//! let db = Database::open(schema, Options { shards: 2, ..Options::default() })?;
+//!
+//! // All or nothing, as if nobody else were there.
+//! let (nuts, bolts) = (Key::build().text("nuts").finish(), Key::build().text("bolts").finish());
+//! db.transact(|txn| -> Result<(), Error> {
+//!     txn.insert(stock, &nuts, b"20")?;
+//!     txn.insert(stock, &bolts, b"30")
+//! })?;
+//! let before = db.snapshot(Freshness::Newest)?;
+//! db.transact(|txn| -> Result<(), Error> {
+//!     let some = txn.get(stock, &nuts)?;
+//!     assert_eq!(some.as_deref(), Some(b"20".as_slice()));
+//!     txn.delete(stock, &nuts)
+//! })?;
+//!
+//! // A snapshot does not change, and never fails because of others.
+//! assert_eq!(before.get(stock, &nuts)?, Some(b"20".to_vec()));
+//! let rows: Vec<_> = before.scan(stock, ..)?.collect::<Result<_, Error>>()?;
+//! assert_eq!(rows, [(bolts, b"30".to_vec()), (nuts, b"20".to_vec())]);
+//! db.close();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! * **[`Database::transact`]** runs a closure until it commits. Transactions are strictly serializable: OCC under
+//!   decentralized scalar timestamps (`docs/protocols/occ.md`, `docs/protocols/dst.md`). One that lost against
+//!   another is repeated after a random pause; an error of the closure's own rolls it back.
+//! * **[`Database::snapshot`]** reads a consistent state that does not change, as fresh or as stale as asked for.
+//!   It never aborts, whatever is written meanwhile, and its scans need little memory.
+//! * **Sessions.** All clones of a handle see what was written through any of them; so do fresh snapshots through
+//!   other handles. Only for stale snapshots it matters who asks: see [`Database::session`].
+//! * **Errors** are values: [`SchemaError`], [`OpenError`], [`Error`]. A panic in a shard is a bug and ends the
+//!   process: half a database is of no use to anyone.
+//!
+//! A secondary index is an ordinary table whose key holds the indexed columns and the primary key, written by
+//! the same transactions; `examples/bank.rs` has one.
+//!
+//! What this face leaves out: an operation is a hop between two threads, so one client makes some tens of thousands
+//! of operations a second. Procedures that run on the shards themselves (`plimsoll_txn::procedure`, as the
+//! benchmark uses them) are two orders of magnitude faster. Tables are declared before the database is opened;
+//! nothing is kept on disk.
 
+mod database;
 pub mod engine;
+mod error;
+
+pub use database::{
+    Column, Database, Freshness, KEY_MAX, KeyRange, Options, Row, Rows, SHARDS_MAX, STALENESS_MAX, Schema,
+    Snapshot, TABLES_MAX, TableMemory, Txn, VALUE_MAX, WRITTEN_MAX,
+};
+pub use error::{Error, OpenError, SchemaError};
+pub use plimsoll_types::{
+    Abort, ColumnGroup, IndexKind, Key, KeyBuilder, Partitioning, TableId, TableSpec, Timestamp,
+};

@@ -18,6 +18,7 @@ use plimsoll_workloads::{Tally, Workload};
 
 use super::{Control, Phase};
 use crate::cli::plan::BenchPlan;
+use crate::machine;
 
 /// The longest back-off after repeated aborts, in nanoseconds.
 const BACK_OFF_MAX_NS: u64 = 64_000;
@@ -136,6 +137,7 @@ async fn run<P: Protocol, W: Workload, E: Env<P>>(
         let mut procedure = workload.next(&mut client);
         let kind = W::kind(&procedure);
         let begin = control.clock.raw();
+        // The request of a client on another machine would have been in the inbox when this pass began.
         let attempt = Attempt { age: env.clock().0, freshness };
         let mut aborts = 0u32;
         let committed = loop {
@@ -172,17 +174,15 @@ async fn run<P: Protocol, W: Workload, E: Env<P>>(
                 counts.latency.saturating_record(latency);
             }
             if committed.recorded.is_some() {
-                let end = begin_and_end(control, begin);
-                finished.recorded.push(transaction::<P, W>(committed, kind, session, end));
+                let times = (attempt.age, machine::unix_nanoseconds());
+                finished.recorded.push(transaction::<P, W>(committed, kind, session, times));
             }
         }
-        env.pause().await;
+        // Everybody gets a turn before the next transaction, unless this one has already waited.
+        if env.clock().0 == attempt.age {
+            env.pause().await;
+        }
     }
-}
-
-fn begin_and_end(control: &Control, begin: u64) -> (u64, u64) {
-    let at = |raw| control.clock.delta_as_nanos(0, raw);
-    (at(begin), at(control.clock.raw()))
 }
 
 fn transaction<P: Protocol, W: Workload>(

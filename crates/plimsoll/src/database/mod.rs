@@ -171,7 +171,9 @@ impl Database {
     pub fn memory(&self) -> Result<Vec<TableMemory>, Error> {
         let memory = self.inner.running()?.memory();
         let named = self.inner.names.iter().zip(memory);
-        Ok(named.map(|(name, table)| TableMemory { name: name.clone(), rows: table.rows, bytes: table.bytes }).collect())
+        Ok(named
+            .map(|(name, table)| TableMemory { name: name.clone(), rows: table.rows, bytes: table.bytes })
+            .collect())
     }
 
     /// Stops the shards and forgets all data. Operations that have begun are finished; all others, through any
@@ -248,9 +250,9 @@ impl Inner {
     /// The shards that may hold rows of a range: one, if the range lies within one partition key.
     fn shards_of(&self, table: TableId, range: &KeyRange) -> Vec<ShardId> {
         let bytes = match self.layout.tables[table.index()].partitioning {
-            Partitioning::Hash { bytes } | Partitioning::Modulo { bytes } | Partitioning::Range { bytes, .. } => {
-                usize::from(bytes)
-            }
+            Partitioning::Hash { bytes }
+            | Partitioning::Modulo { bytes }
+            | Partitioning::Range { bytes, .. } => usize::from(bytes),
             Partitioning::Everywhere => return vec![self.any_shard()],
         };
         let low = range.low.to_bytes();

@@ -10,7 +10,7 @@
 //! A scan fetches [`CHUNK_ROWS`] rows at a time from every shard, all at s, and merges them by key: its memory
 //! does not grow with the table. Left out: fetching ahead while the caller works on a chunk.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::{self, Receiver};
@@ -56,10 +56,9 @@ impl Database {
     pub fn snapshot(&self, freshness: Freshness) -> Result<Snapshot, Error> {
         let max = self.inner.options.max_staleness;
         let asked = match freshness {
-            Freshness::Newest => timestamp::Freshness {
-                staleness_ns: 0,
-                at_least: Timestamp(self.inner.told.load(SeqCst)),
-            },
+            Freshness::Newest => {
+                timestamp::Freshness { staleness_ns: 0, at_least: Timestamp(self.inner.told.load(SeqCst)) }
+            }
             Freshness::Stale(asked) if asked > max => return Err(Error::TooStale { asked, max }),
             Freshness::Stale(asked) => timestamp::Freshness {
                 staleness_ns: asked.as_nanos() as u64,
@@ -108,33 +107,42 @@ impl Snapshot {
         Ok(fetched.value(&fetched.gets[0]).map(<[u8]>::to_vec))
     }
 
-    /// Reads many records at once, in one round: all shards work at the same time. The values are in the order
-    /// of the keys.
+    /// Reads many records, all shards at the same time, a few hundred per round. The values are in the order of
+    /// the keys.
     pub fn get_many(&self, column: impl Column, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         let column = self.inner.column(column)?;
-        let mut batches = vec![(Vec::new(), Reads::default()); self.inner.options.shards];
-        for (position, key) in keys.iter().enumerate() {
-            check_key(key)?;
-            let (positions, reads) = &mut batches[self.inner.home(column.table, key).index()];
+        keys.iter().try_for_each(check_key)?;
+        let mut values = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(CHUNK_ROWS) {
+            self.get_chunk(column, keys, &mut values)?;
+        }
+        Ok(values)
+    }
+
+    fn get_chunk(
+        &self,
+        column: ColumnGroup,
+        keys: &[Key],
+        values: &mut Vec<Option<Vec<u8>>>,
+    ) -> Result<(), Error> {
+        let mut batches: BTreeMap<ShardId, (Vec<usize>, Reads)> = BTreeMap::new();
+        for (position, key) in (values.len()..).zip(keys) {
+            let (positions, reads) = batches.entry(self.inner.home(column.table, key)).or_default();
             positions.push(position);
             reads.get(column, key.clone());
         }
-        let mut values = vec![None; keys.len()];
+        values.resize(values.len() + keys.len(), None);
         let running = self.inner.running()?;
-        // A batch after the other, so that no answer and no shard's step gets long; all shards at once.
-        let asked = batches.into_iter().enumerate().filter(|(_, (positions, _))| !positions.is_empty());
-        let asked: Vec<_> = asked
-            .map(|(shard, (positions, reads))| {
-                (positions, self.ask(&running, ShardId(shard as u16), reads))
-            })
-            .collect();
-        for (positions, answers) in asked {
+        let asked = batches
+            .into_iter()
+            .map(|(shard, (positions, reads))| (positions, self.ask(&running, shard, reads)));
+        for (positions, answers) in asked.collect::<Vec<_>>() {
             let fetched = collect(&answers);
             for (position, got) in positions.into_iter().zip(&fetched.gets) {
                 values[position] = fetched.value(got).map(<[u8]>::to_vec);
             }
         }
-        Ok(values)
+        Ok(())
     }
 
     /// The rows of a range in key order. They are fetched little by little while the iterator is used, all as
@@ -227,7 +235,8 @@ impl Rows<'_> {
             if scanned.rows.len() == limit {
                 cursor.next = scanned.rows.last().map(|(key, _)| just_after(key));
             }
-            let rows = scanned.rows.into_iter().filter_map(|(key, got)| Some((key, fetched.value(&got)?.to_vec())));
+            let rows =
+                scanned.rows.into_iter().filter_map(|(key, got)| Some((key, fetched.value(&got)?.to_vec())));
             cursor.rows.extend(rows);
         }
         Ok(())

@@ -64,8 +64,8 @@ impl Scheme for Dst {
 
     #[inline]
     fn stamp(&mut self, observed: &Timestamp) -> Timestamp {
-        self.latest.raise(observed.next());
-        observed.next().join(self.latest)
+        self.latest = self.latest.join(*observed).next();
+        self.latest
     }
 
     #[inline]
@@ -116,7 +116,8 @@ mod tests {
     fn a_commit_is_above_the_clock_and_everything_observed() {
         let mut dst = Dst::new(&scheme_config(0, 1));
         dst.tick(Timestamp(100));
-        assert_eq!(dst.stamp(&Timestamp(5)), Timestamp(100));
+        assert_eq!(dst.stamp(&Timestamp(5)), Timestamp(101));
+        assert_eq!(dst.stamp(&Timestamp(5)), Timestamp(102));
         assert_eq!(dst.stamp(&Timestamp(200)), Timestamp(201));
         assert_eq!(dst.snapshot(Freshness::default()), Some(Timestamp(201)), "a shard reads its own commits");
         dst.tick(Timestamp(50));

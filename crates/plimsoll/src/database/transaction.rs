@@ -1,0 +1,333 @@
+//! Read-write transactions: a closure that is run until it commits.
+//!
+//! The closure runs on its caller's thread, its operations on the shards. It reads at the snapshot at which
+//! the attempt began, with its own writes on top, so whatever it sees is consistent, even in an attempt that
+//! will fail; at commit, what it read must still be the newest (`plimsoll_txn::interactive`). An attempt holds
+//! no lock before that, so a slow or crashed client is in nobody's way.
+//!
+//! Hops between threads are what costs, so there are few. An attempt begins together with its first
+//! operation, on the shard that owns the key. Writes cannot fail before the commit and wait on this side for the
+//! next read, or for the commit, which takes them along: a transaction of r reads and any number of writes
+//! makes r + 1 hops. One that wrote nothing has nothing to commit and makes r.
+//!
+//! **Retry.** A conflict ends the attempt: the operation that met it returns [`Error::Conflict`], as do all
+//! after it, and whatever the closure then returns is dropped. After a pause the closure runs again, from the
+//! start, at a new snapshot. The pause is random, from zero up to a bound that doubles with every attempt, so that
+//! those who have met once do not meet again.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::mem;
+use std::sync::atomic::Ordering::SeqCst;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use plimsoll_runtime::Env;
+use plimsoll_runtime::real::RealEnv;
+use plimsoll_txn::interactive::Transaction;
+use plimsoll_txn::procedure::Scan;
+use plimsoll_txn::protocol::Attempt;
+use plimsoll_txn::timestamp;
+use plimsoll_txn::timestamps::Dst;
+use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp};
+
+use super::keys::just_after;
+use super::{CHUNK_ROWS, Column, Database, KeyRange, Node, Row, WRITTEN_MAX, check_key, check_value};
+use crate::error::Error;
+
+/// The bound of the pause after the first conflict, in nanoseconds.
+const PAUSE_MIN_NS: u64 = 10_000;
+/// The pause's bound doubles so often at most: up to 5 ms.
+const DOUBLINGS: u32 = 9;
+
+impl Database {
+    /// Runs a transaction: calls `body` and commits what it has written, all or nothing, as if nobody else were
+    /// there. If another transaction gets in the way, `body` is called again; it should do nothing that
+    /// cannot be done twice. If `body` returns an error of its own, nothing is written and the error is returned.
+    ///
+    /// The error type is the caller's; all it needs is a conversion from [`Error`]. Besides what the operations
+    /// return, there is [`Error::Contended`], when [`Options::patience`](crate::Options::patience) is over.
+    ///
+    /// When this returns, every snapshot and transaction that anybody begins contains what was written.
+    pub fn transact<T, E: From<Error>>(
+        &self,
+        mut body: impl FnMut(&mut Txn<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut retry = Retry::begin();
+        loop {
+            let mut txn = Txn { database: self, state: State::New, waiting: Vec::new(), written_bytes: 0 };
+            let result = body(&mut txn);
+            let abort = match (&txn.state, result) {
+                (State::Over(abort), _) => *abort,
+                (_, Err(error)) => return Err(error),
+                (_, Ok(value)) => match txn.commit() {
+                    Ok(()) => return Ok(value),
+                    Err(Error::Conflict(abort)) => abort,
+                    Err(error) => return Err(error.into()),
+                },
+            };
+            retry.pause(abort, self.inner.options.patience)?;
+        }
+    }
+}
+
+/// One attempt of a transaction, inside the closure of [`Database::transact`].
+///
+/// Every operation may end with [`Error::Closed`], with an error about its own input, or with
+/// [`Error::Conflict`], after which the attempt is over.
+pub struct Txn<'a> {
+    database: &'a Database,
+    state: State,
+    /// Writes that no shard knows of yet, in order.
+    waiting: Vec<Write>,
+    /// Bytes of all keys and values written so far.
+    written_bytes: usize,
+}
+
+enum State {
+    /// No shard knows of it yet.
+    New,
+    /// This shard coordinates it.
+    Begun(Transaction<Dst>, ShardId),
+    /// It was aborted.
+    Over(Abort),
+}
+
+enum Write {
+    Put(ColumnGroup, Key, Vec<u8>),
+    Delete(TableId, Key),
+}
+
+impl Txn<'_> {
+    /// Reads a record.
+    pub fn get(&mut self, column: impl Column, key: &Key) -> Result<Option<Vec<u8>>, Error> {
+        let column = self.database.inner.column(column)?;
+        check_key(key)?;
+        let home = self.database.inner.home(column.table, key);
+        let key = key.clone();
+        self.step(home, async move |env, txn| txn.get(env, column, &key).await)
+    }
+
+    /// Writes a record, whether or not it exists.
+    pub fn put(&mut self, column: impl Column, key: &Key, value: &[u8]) -> Result<(), Error> {
+        let column = self.database.inner.column(column)?;
+        check_key(key)?;
+        check_value(value)?;
+        self.write(key.len() + value.len(), Write::Put(column, key.clone(), value.to_vec()))
+    }
+
+    /// Writes a record that does not exist yet. [`Error::Exists`] otherwise; the transaction may go on.
+    pub fn insert(&mut self, column: impl Column, key: &Key, value: &[u8]) -> Result<(), Error> {
+        let column = self.database.inner.column(column)?;
+        check_value(value)?;
+        self.absent(column.table, key, &[column])?;
+        self.put(column, key, value)
+    }
+
+    /// Writes a row that does not exist yet, one value per column group. [`Error::Exists`] if there is any
+    /// record of it; the transaction may go on.
+    pub fn insert_row(&mut self, table: TableId, key: &Key, values: &[&[u8]]) -> Result<(), Error> {
+        let (spec, name) = self.database.inner.spec(table)?;
+        let groups = spec.groups.len();
+        if values.len() != groups {
+            return Err(Error::ValueCount { table: name.clone(), values: values.len(), groups });
+        }
+        values.iter().try_for_each(|value| check_value(value))?;
+        let columns: Vec<_> = (0..groups as u8).map(|group| table.group(group)).collect();
+        self.absent(table, key, &columns)?;
+        columns.into_iter().zip(values).try_for_each(|(column, value)| self.put(column, key, value))
+    }
+
+    /// Deletes a row with all its column groups, whether or not it exists.
+    pub fn delete(&mut self, table: TableId, key: &Key) -> Result<(), Error> {
+        self.database.inner.spec(table)?;
+        check_key(key)?;
+        self.write(key.len(), Write::Delete(table, key.clone()))
+    }
+
+    /// Reads a range of an ordered table, in key order, own writes included. Nobody else can commit a row into
+    /// the range before this transaction. [`Error::NotOrdered`] for a hash table.
+    ///
+    /// All the rows are in memory at once; for a large part of a table take a [`Snapshot`](crate::Snapshot).
+    pub fn scan(&mut self, column: impl Column, range: impl Into<KeyRange>) -> Result<Vec<Row>, Error> {
+        let inner = &self.database.inner;
+        let range = range.into();
+        let column = inner.scanned(column, &range)?;
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
+        let first = inner.shards_of(column.table, &range);
+        let first = if let [only] = first[..] { only } else { inner.any_shard() };
+        self.step(first, async move |env, txn| {
+            let mut rows: Vec<Row> = Vec::new();
+            let mut low = range.low;
+            loop {
+                let limit = (range.limit - rows.len()).min(CHUNK_ROWS);
+                let chunk = Scan { column, low, high: range.high.clone(), limit };
+                let found = txn.scan(env, &chunk).await?;
+                let all = found.len() < limit;
+                rows.extend(found);
+                match rows.last() {
+                    Some((last, _)) if !all && rows.len() < range.limit => low = just_after(last),
+                    _ => return Ok(rows),
+                }
+                env.pause().await;
+            }
+        })
+    }
+
+    /// Whether none of these records of a row exists; what was found will still be so at commit.
+    fn absent(&mut self, table: TableId, key: &Key, columns: &[ColumnGroup]) -> Result<(), Error> {
+        check_key(key)?;
+        let home = self.database.inner.home(table, key);
+        let (key, columns) = (key.clone(), columns.to_vec());
+        let exists = self.step(home, async move |env, txn| {
+            for column in columns {
+                if txn.get(env, column, &key).await?.is_some() {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })?;
+        match exists {
+            true => Err(Error::Exists { table: self.database.inner.names[table.index()].clone() }),
+            false => Ok(()),
+        }
+    }
+
+    fn write(&mut self, bytes: usize, write: Write) -> Result<(), Error> {
+        if let State::Over(abort) = self.state {
+            return Err(Error::Conflict(abort));
+        }
+        if self.written_bytes + bytes > WRITTEN_MAX {
+            return Err(Error::TooMuchWritten);
+        }
+        self.written_bytes += bytes;
+        self.waiting.push(write);
+        Ok(())
+    }
+
+    /// Works on the coordinating shard, which is `first` if the attempt begins with this step. The writes that
+    /// wait go first.
+    fn step<R: Send + 'static>(
+        &mut self,
+        first: ShardId,
+        work: impl AsyncFnOnce(&RealEnv<Node>, &mut Transaction<Dst>) -> Result<R, Abort> + Send + 'static,
+    ) -> Result<R, Error> {
+        let running = self.database.inner.running()?;
+        let (open, shard) = self.take(first)?;
+        let (attempt, waiting) = (self.attempt(), mem::take(&mut self.waiting));
+        let result = running.runtime().run_on(shard, move |env| async move {
+            let mut txn = resume(&env, open, attempt, waiting).await?;
+            let result = work(&env, &mut txn).await?;
+            Ok((txn, result))
+        });
+        match result {
+            Ok((txn, result)) => {
+                self.database.saw(txn.snapshot().unwrap_or_default());
+                self.state = State::Begun(txn, shard);
+                Ok(result)
+            }
+            Err(abort) => {
+                self.state = State::Over(abort);
+                Err(Error::Conflict(abort))
+            }
+        }
+    }
+
+    fn commit(&mut self) -> Result<(), Error> {
+        if self.written_bytes == 0 && self.waiting.is_empty() {
+            return Ok(()); // All that it read was so at its snapshot.
+        }
+        let first = match self.waiting.first() {
+            Some(Write::Put(ColumnGroup { table, .. }, key, _) | Write::Delete(table, key)) => {
+                self.database.inner.home(*table, key)
+            }
+            None => self.database.inner.any_shard(),
+        };
+        let running = self.database.inner.running()?;
+        let (open, shard) = self.take(first)?;
+        let (attempt, waiting) = (self.attempt(), mem::take(&mut self.waiting));
+        let result = running.runtime().run_on(shard, move |env| async move {
+            let txn = resume(&env, open, attempt, waiting).await?;
+            txn.commit(&env).await.map(|committed| committed.stamp)
+        });
+        let stamp = result.map_err(Error::Conflict)?;
+        self.database.saw(stamp.unwrap_or_default());
+        Ok(())
+    }
+
+    /// The transaction, if it has begun, and its shard.
+    fn take(&mut self, first: ShardId) -> Result<(Option<Transaction<Dst>>, ShardId), Error> {
+        match mem::replace(&mut self.state, State::New) {
+            State::New => Ok((None, first)),
+            State::Begun(txn, shard) => Ok((Some(txn), shard)),
+            State::Over(abort) => {
+                self.state = State::Over(abort);
+                Err(Error::Conflict(abort))
+            }
+        }
+    }
+
+    fn attempt(&self) -> Attempt {
+        let at_least = Timestamp(self.database.inner.told.load(SeqCst));
+        Attempt { freshness: timestamp::Freshness { staleness_ns: 0, at_least }, ..Attempt::default() }
+    }
+}
+
+impl Drop for Txn<'_> {
+    /// The closure returned an error, or panicked, or only read: its snapshot is given up.
+    fn drop(&mut self) {
+        if let State::Begun(txn, shard) = mem::replace(&mut self.state, State::New)
+            && let Ok(running) = self.database.inner.running()
+        {
+            running.runtime().spawn_on(shard, move |env| async move { txn.rollback(&env).await });
+        }
+    }
+}
+
+/// Begins a transaction unless it has begun, and tells it of the writes that have waited. (An error has
+/// ended it and given everything back.)
+async fn resume(
+    env: &RealEnv<Node>,
+    open: Option<Transaction<Dst>>,
+    attempt: Attempt,
+    waiting: Vec<Write>,
+) -> Result<Transaction<Dst>, Abort> {
+    let mut txn = match open {
+        Some(txn) => txn,
+        None => Transaction::begin(env, attempt, false).await?,
+    };
+    for write in waiting {
+        match write {
+            Write::Put(column, key, value) => txn.put(env, column, &key, &value).await?,
+            Write::Delete(table, key) => txn.delete(env, table, &key).await?,
+        }
+    }
+    Ok(txn)
+}
+
+/// Conflicts so far.
+struct Retry {
+    began: Instant,
+    attempts: u32,
+    random: RandomState,
+}
+
+impl Retry {
+    fn begin() -> Retry {
+        Retry { began: Instant::now(), attempts: 0, random: RandomState::new() }
+    }
+
+    /// Waits before the next attempt, if there is to be one.
+    fn pause(&mut self, last: Abort, patience: Duration) -> Result<(), Error> {
+        let waited = self.began.elapsed();
+        let bound_ns = PAUSE_MIN_NS << self.attempts.min(DOUBLINGS);
+        self.attempts += 1;
+        if waited >= patience {
+            return Err(Error::Contended { attempts: self.attempts, waited, last });
+        }
+        thread::sleep(Duration::from_nanos(self.random.hash_one(self.attempts) % bound_ns));
+        Ok(())
+    }
+}
