@@ -499,3 +499,177 @@ fn visible<'a, M: Mark>(
     }
     if record.is_trimmed() { Err(SnapshotTooOld) } else { Ok(None) }
 }
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_types::{IndexKind, Partitioning, TxnId};
+
+    use super::*;
+    use crate::lock::Holder;
+
+    const T: TableId = TableId(0);
+
+    fn store(index: IndexKind, groups: &[&str]) -> Store<Timestamp> {
+        let mut store = Store::new(true);
+        store.create_table(TableSpec::new("t", index, Partitioning::Hash { bytes: 0 }).with_groups(groups));
+        store
+    }
+
+    fn at(store: &mut Store<Timestamp>, key: u64, group: u8) -> At {
+        let key = Key::of_u64(key);
+        let row = store.find(T, &key).row.or_else(|| store.link(T, &key).row);
+        At { row: row.expect("a linked row exists"), column: T.group(group) }
+    }
+
+    fn put(store: &mut Store<Timestamp>, key: u64, stamp: u64, value: Option<&[u8]>) -> At {
+        let at = at(store, key, 0);
+        store.install(at, Timestamp(stamp), value);
+        at
+    }
+
+    fn seen(store: &Store<Timestamp>, at: At, s: u64) -> Result<Option<Vec<u8>>, SnapshotTooOld> {
+        Ok(store.visible(at, |stamp| stamp.0 <= s)?.map(|(_, value)| value.to_vec()))
+    }
+
+    #[test]
+    fn a_snapshot_sees_the_newest_version_at_or_below_it() {
+        let mut store = store(IndexKind::Hash, &["row"]);
+        let x = put(&mut store, 1, 5, Some(b"five"));
+        put(&mut store, 1, 9, Some(b"nine"));
+        put(&mut store, 1, 12, None);
+        assert_eq!(seen(&store, x, 4), Ok(None), "before the first version");
+        assert_eq!(seen(&store, x, 5), Ok(Some(b"five".to_vec())));
+        assert_eq!(seen(&store, x, 11), Ok(Some(b"nine".to_vec())));
+        assert_eq!(seen(&store, x, 12), Ok(None), "deleted");
+        assert_eq!(store.record(x).mark, Timestamp(12), "I1: the mark is at least the newest stamp");
+    }
+
+    #[test]
+    fn what_the_watermark_has_passed_is_freed_and_noticed_when_asked_for() {
+        let mut store = store(IndexKind::Hash, &["row"]);
+        let empty = store.memory(T).bytes;
+        let x = put(&mut store, 1, 5, Some(&[5; 100]));
+        let one_version = store.memory(T).bytes;
+        for stamp in 6..=50 {
+            put(&mut store, 1, stamp, Some(&[stamp as u8; 100]));
+        }
+        assert_eq!(store.garbage(), 1, "a record has one entry however often it is written");
+        store.collect(|stamp| stamp.0 <= 30);
+        assert_eq!(seen(&store, x, 30), Ok(Some(vec![30; 100])));
+        assert_eq!(seen(&store, x, 29), Err(SnapshotTooOld), "never absent, never another version");
+        store.collect(|stamp| stamp.0 <= 50);
+        assert_eq!(store.memory(T).bytes, one_version);
+        assert!(one_version > empty);
+        assert_eq!(store.garbage(), 0);
+    }
+
+    #[test]
+    fn a_deleted_row_is_unlinked_once_passed_and_lives_on_in_floor_and_cover() {
+        for index in [IndexKind::Hash, IndexKind::Ordered] {
+            let mut store = store(index, &["row"]);
+            let x = put(&mut store, 1, 5, Some(b"x"));
+            put(&mut store, 1, 9, None);
+            // A reader of the absence.
+            store.record_mut(x).mark.raise(Timestamp(20));
+            store.collect(|stamp| stamp.0 <= 8);
+            assert!(store.find(T, &Key::of_u64(1)).row.is_some(), "a snapshot @8 may still want it");
+            store.collect(|stamp| stamp.0 <= 9);
+            let place = store.find(T, &Key::of_u64(1));
+            assert_eq!(place.row, None);
+            assert_eq!(store.floor(), Timestamp(9), "absent reads take the deletion from the floor");
+            assert_eq!(store.bound(None, T, place.cover), Timestamp(20), "I5: the mark is not forgotten");
+            assert_eq!(store.record(x).stamp(), Timestamp::MAX, "nobody mistakes the row's next use");
+            assert_eq!(store.memory(T).rows, 0);
+        }
+    }
+
+    #[test]
+    fn a_locked_row_is_left_alone_and_collected_when_its_lock_goes() {
+        let mut store = store(IndexKind::Ordered, &["row"]);
+        let holder = Holder { age: 1, txn: TxnId { coordinator: plimsoll_types::ShardId(0), number: 1 } };
+        let x = put(&mut store, 1, 5, None);
+        store.lock_mut(x).owner = Some(holder);
+        let empty = at(&mut store, 2, 0);
+        store.lock_mut(empty).owner = Some(holder);
+        store.collect(|_| true);
+        assert_eq!(store.memory(T).rows, 2);
+        for at in [x, empty] {
+            store.lock_mut(at).owner = None;
+            store.tidy_lock(at);
+        }
+        store.collect(|_| true);
+        assert_eq!(store.memory(T).rows, 0, "a tombstone, and an insert that was undone");
+        assert!(store.lock(x).is_none());
+    }
+
+    #[test]
+    fn a_row_goes_when_all_its_column_groups_are_gone() {
+        let mut store = store(IndexKind::Hash, &["a", "b"]);
+        put(&mut store, 1, 5, Some(b"a"));
+        let b = at(&mut store, 1, 1);
+        store.install(b, Timestamp(5), Some(b"b"));
+        put(&mut store, 1, 6, None);
+        store.collect(|_| true);
+        assert_eq!(store.newest(b), Some(&b"b"[..]));
+        store.install(b, Timestamp(7), None);
+        store.collect(|_| true);
+        assert_eq!(store.memory(T).rows, 0);
+    }
+
+    #[test]
+    fn linking_a_key_changes_the_version_of_its_cover_and_unlinking_does_not() {
+        for index in [IndexKind::Hash, IndexKind::Ordered] {
+            let mut store = store(index, &["row"]);
+            put(&mut store, 7, 1, Some(b"x"));
+            let cover = store.find(T, &Key::of_u64(1)).cover;
+            let before = store.cover_version(T, cover);
+            put(&mut store, 1, 5, None);
+            let linked = store.cover_version(T, cover);
+            assert_ne!(linked, before);
+            store.collect(|_| true);
+            assert_eq!(store.find(T, &Key::of_u64(1)).row, None);
+            assert_eq!(store.cover_version(T, cover), linked);
+        }
+    }
+
+    #[test]
+    fn without_history_only_the_newest_version_is_kept() {
+        let mut store: Store<()> = Store::new(false);
+        store.create_table(TableSpec::new("t", IndexKind::Hash, Partitioning::Hash { bytes: 0 }));
+        store.load(T, &Key::of_u64(1), &[b"loaded"]);
+        let bytes = store.memory(T).bytes;
+        let row = store.find(T, &Key::of_u64(1)).row.expect("a loaded row exists");
+        for stamp in 1..100 {
+            store.install(At { row, column: T.row() }, Timestamp(stamp), Some(b"newer!"));
+        }
+        assert_eq!(store.memory(T).bytes, bytes);
+        assert_eq!(store.garbage(), 0);
+    }
+
+    #[test]
+    fn a_scan_meets_every_leaf_of_its_range_and_its_rows_in_order() {
+        let mut store = store(IndexKind::Ordered, &["row"]);
+        for key in (0..1000).rev() {
+            put(&mut store, key, 1, Some(&key.to_be_bytes()));
+        }
+        let (mut keys, mut leaves) = (Vec::new(), 0);
+        store.scan(T, &Key::of_u64(100), Some(&Key::of_u64(400)), |rows, visited| {
+            match visited {
+                Visited::Leaf(_, mark, _) => {
+                    leaves += 1;
+                    mark.raise(Timestamp(77));
+                }
+                Visited::Row(row) => keys.push(rows.key(row).leading_int(8)),
+            }
+            ControlFlow::Continue(())
+        });
+        assert_eq!(keys, (100..400).collect::<Vec<_>>());
+        assert!(leaves > 1);
+        // The marks of the leaves stand in for those of their records and of the keys between them.
+        for key in 100..400 {
+            let place = store.find(T, &Key::of_u64(key));
+            let at = place.row.map(|row| At { row, column: T.row() });
+            assert_eq!(store.bound(at, T, place.cover), Timestamp(77));
+        }
+    }
+}

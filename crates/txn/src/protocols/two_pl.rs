@@ -714,6 +714,18 @@ async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
 
 /// Locks the writes that are not locked yet.
 async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>) -> Result<(), Abort> {
+    // What was read to be written is locked exclusively since then.
+    let Open { work, parts, .. } = &mut *open;
+    for write in work.writes.iter_mut().filter(|write| !write.locked) {
+        let (column, key) = (write.column, &write.key);
+        write.locked = parts.iter().filter(|part| part.shard == write.shard).any(|part| {
+            let update = |intent: &Intent| *intent == Intent::Update;
+            let got = part.reads.gets.iter().any(|(c, k, intent)| *c == column && k == key && update(intent));
+            got || (part.reads.scans.iter().zip(&part.fetched.scans)).any(|((scan, intent), found)| {
+                scan.column == column && update(intent) && found.rows.iter().any(|(k, _)| k == key)
+            })
+        });
+    }
     let mut batches = Vec::new();
     for shard in open.work.writes.shards() {
         let writes: Vec<Write> = open.work.writes.of(shard).filter(|write| !write.locked).cloned().collect();
