@@ -75,11 +75,12 @@ impl Bank {
         db.transact(|txn| {
             let balance = |value: Option<Vec<u8>>| value.as_deref().and_then(money).ok_or(Refusal::Unknown);
             let left = balance(txn.get(self.accounts, &account(from))?)? - amount;
-            let sum = balance(txn.get(self.accounts, &account(to))?)? + amount;
             if left < 0 {
                 return Err(Refusal::Poor);
             }
             txn.put(self.accounts, &account(from), &left.to_be_bytes())?;
+            // Sees the line above, should both be the same account.
+            let sum = balance(txn.get(self.accounts, &account(to))?)? + amount;
             txn.put(self.accounts, &account(to), &sum.to_be_bytes())?;
             Ok(())
         })
@@ -170,7 +171,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn audit(db: &Database, bank: Bank) -> Result<(), Error> {
     // A session of its own: it has not seen what the clerks are doing, so it may look back.
     let auditor = db.session();
-    for second in 1..=3 {
+    for number in 1..=3 {
         thread::sleep(Duration::from_millis(400));
         let then = auditor.snapshot(Freshness::Stale(Duration::from_millis(300)))?;
         let now = auditor.snapshot(Freshness::Newest)?;
@@ -178,7 +179,8 @@ fn audit(db: &Database, bank: Bank) -> Result<(), Error> {
             let (total, again) = (bank.total(&snapshot)?, bank.total(&snapshot)?);
             assert_eq!(total, ACCOUNTS as i64 * OPENING_BALANCE, "money is neither made nor lost");
             assert_eq!(total, again, "a snapshot does not change");
-            println!("audit {second}, {name:>4} ({:>9.3?} old): {total} in all", snapshot.staleness());
+            let age_ms = snapshot.staleness().as_millis();
+            println!("audit {number}, {name:<4} ({age_ms:>3} ms old): {total} in all");
         }
     }
     Ok(())

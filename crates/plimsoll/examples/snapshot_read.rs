@@ -14,7 +14,7 @@
 //!
 //! A transaction makes so many reads that its beginning and its end do not count; `1 read` shows them. The
 //! variants alternate from one thousand of keys to the next, and swap them in the next round, so that a noisy
-//! neighbour meets both; every second round has another order of keys. Medians over the rounds are printed.
+//! neighbour meets both; every round has another order of keys. Printed is the median over all thousands.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -34,6 +34,7 @@ use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Partitioning, ShardId, 
 
 type Node = Occ<Dst>;
 
+/// A multiple of [`PART`].
 const RECORDS: u64 = 100_000;
 const VALUE_BYTES: usize = 100;
 /// After so many keys the variants change places.
@@ -153,36 +154,37 @@ async fn measure(env: RealEnv<Node>, tables: [(&'static str, TableId); 2]) {
             [("1,000 reads each", PART, 1), ("1,000 reads, marks high enough", PART, 10), ("1 read", 1, 1)]
         {
             let case = Case { column: table.row(), reads, times };
-            let (mut plains, mut snapshots, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut plains, mut snapshots) = (Vec::new(), Vec::new());
             for _ in 0..ROUNDS {
                 shuffle(&mut keys, || env.random());
-                let (plain, snapshot) = round(&env, case, &keys.clone().into()).await;
-                plains.push(plain);
-                snapshots.push(snapshot);
-                ratios.push(snapshot / plain);
+                round(&env, case, &keys.clone().into(), &mut plains, &mut snapshots).await;
             }
-            let [plain, snapshot, ratio] = [plains, snapshots, ratios].map(median);
+            let [plain, snapshot] = [plains, snapshots].map(|ns| median(ns) / (PART * times) as f64);
+            let ratio = snapshot / plain;
             println!("{:<34} {plain:>9.1} {snapshot:>12.1} {ratio:>8.2}", format!("{name}, {what}"));
         }
     }
 }
 
-/// Reads every key twice, once either way. Returns nanoseconds per read, plain and in transactions.
-async fn round(env: &RealEnv<Node>, case: Case, keys: &Rc<[Key]>) -> (f64, f64) {
-    let (mut plain_ns, mut snapshot_ns) = (0, 0);
+/// Reads every key twice, once either way. Appends the nanoseconds of every part.
+async fn round(
+    env: &RealEnv<Node>,
+    case: Case,
+    keys: &Rc<[Key]>,
+    plains: &mut Vec<f64>,
+    snapshots: &mut Vec<f64>,
+) {
     for turn in 0..2 {
         for (number, start) in (0..keys.len()).step_by(PART).enumerate() {
             // The clock moves on: the next snapshot is newer than all marks.
             env.pause().await;
-            let part = start..(start + PART).min(keys.len());
+            let part = start..start + PART;
             match (number + turn) % 2 {
-                0 => plain_ns += plain(env, case, &keys[part]),
-                _ => snapshot_ns += snapshot(env, case, keys, part).await,
+                0 => plains.push(plain(env, case, &keys[part]) as f64),
+                _ => snapshots.push(snapshot(env, case, keys, part).await as f64),
             }
         }
     }
-    let reads = (keys.len() * case.times) as f64;
-    (plain_ns as f64 / reads, snapshot_ns as f64 / reads)
 }
 
 fn main() -> std::io::Result<()> {

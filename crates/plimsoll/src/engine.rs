@@ -58,8 +58,7 @@ pub struct Engine<P: Protocol> {
 impl<P: Protocol> Engine<P> {
     /// Starts the shards with empty tables.
     pub fn start(tables: Vec<TableSpec>, options: EngineOptions) -> std::io::Result<Engine<P>> {
-        let layout =
-            Layout { tables: tables.into(), placement: Arc::new(Placement::even(options.shards)) };
+        let layout = Layout { tables: tables.into(), placement: Arc::new(Placement::even(options.shards)) };
         let process_counter = Arc::new(AtomicU64::new(0));
         let config = |shard| SchemeConfig {
             shard: ShardId(shard as u16),

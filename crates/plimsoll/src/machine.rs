@@ -69,18 +69,10 @@ pub fn process_cpu_seconds() -> f64 {
 
 /// The time of day, UTC, as ISO 8601; empty if the clock is set before 1970.
 pub fn utc_now() -> String {
-    match unix_nanoseconds() {
-        0 => String::new(),
-        now => iso_8601(now / 1_000_000_000),
-    }
-}
-
-/// Nanoseconds since 1970, the clock that shards sample; 0 if it is set before.
-pub fn unix_nanoseconds() -> u64 {
-    // Reports carry dates and recorded histories the moments of answers; nothing in the database depends on it.
+    // A report carries a date; nothing in the database depends on it.
     #[allow(clippy::disallowed_methods)]
     let now = SystemTime::now();
-    now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+    now.duration_since(UNIX_EPOCH).map(|since| iso_8601(since.as_secs())).unwrap_or_default()
 }
 
 /// The command line as reports show it: the program by its name, wherever it is installed.

@@ -137,7 +137,8 @@ fn a_read_only_transaction_takes_one_round_where_the_plain_protocol_takes_two() 
 #[test]
 fn the_future_of_a_transaction_stays_below_two_kilobytes() {
     let table = TableSpec::new("t", IndexKind::Hash, Partitioning::Modulo { bytes: 8 });
-    let engine = Engine::<Occ<Dst>>::start(vec![table], EngineOptions::default()).expect("threads can be started");
+    let engine =
+        Engine::<Occ<Dst>>::start(vec![table], EngineOptions::default()).expect("threads can be started");
     let bytes = engine.runtime().run_on(ShardId(0), |env| async move {
         let mut work = Work::default();
         let mut touch = Touch { here: READ, there: None };

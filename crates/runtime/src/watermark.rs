@@ -8,15 +8,15 @@
 //! snapshot below a watermark that was computed while it slept. So the sleeper first publishes its old L,
 //! then takes over the largest watermark ever used and publishes again; and whoever computes a watermark
 //! publishes it first and reads all marks a second time before using it. In any order of these four
-//! sequentially consistent steps, either the sleeper sees the new watermark, or the other sees the sleeper.
+//! sequentially consistent steps (the fences say it once more, for the model checker), either the sleeper sees the new watermark, or the other sees the sleeper.
 //!
 //! A scheme whose snapshots are vectors (VTS) has one value per slot; every slot is handled alike.
 
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU64, Ordering::SeqCst};
-#[cfg(not(loom))]
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use loom::sync::atomic::{AtomicU64, Ordering::SeqCst, fence};
 use std::sync::Arc;
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst, fence};
 
 use plimsoll_types::ShardId;
 
@@ -87,6 +87,7 @@ impl Watermark {
             for (slot, published) in mine.slots.iter().zip(&self.published) {
                 slot.store(*published, SeqCst);
             }
+            fence(SeqCst);
             for (low, used) in low.iter_mut().zip(&self.all.used.slots) {
                 *low = (*low).max(used.load(SeqCst));
             }
@@ -100,6 +101,7 @@ impl Watermark {
             let proposed = self.all.min(slot);
             if proposed > self.current[slot] {
                 self.all.used.slots[slot].fetch_max(proposed, SeqCst);
+                fence(SeqCst);
                 self.current[slot] = self.current[slot].max(proposed.min(self.all.min(slot)));
             }
         }

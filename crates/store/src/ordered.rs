@@ -1,7 +1,7 @@
 //! The ordered index: a B+tree of our own, from keys to row numbers.
 //!
 //! A serializable database needs more of an index than order. A scan must leave its mark on the *gaps* it
-//! has seen, and a transaction must be able to ask later whether a gap still is one (`protocols.md` §5.2).
+//! has seen, and a transaction must be able to ask later whether a gap still is one (`docs/protocols/dst.md`).
 //! Here the leaves answer for their gaps: every leaf owns an interval of the key space and carries a
 //! *mark* (an upper bound of the timestamps of its scanners) and a *version* (which every newly linked key
 //! changes). The leaves' intervals follow each other without a gap from [`Key::MIN`] to infinity, so a

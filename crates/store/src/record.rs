@@ -41,7 +41,7 @@ pub struct Record<M> {
     pub(crate) older: u32,
     pub(crate) value: u32,
     /// State, flags and length of the newest value.
-    meta: u32,
+    pub(crate) meta: u32,
 }
 
 /// An older version.

@@ -31,7 +31,7 @@ use crate::values::Values;
 use crate::{LeafId, Mark, Record, RowId, Tails};
 
 /// Garbage entries worked off per pass at most, so that a pass stays short.
-const COLLECT_PER_PASS: usize = 256;
+const COLLECT_PER_PASS: usize = 2048;
 
 /// Names a record: a row of a table and one of its column groups.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -443,7 +443,11 @@ impl<M: Mark> Rows<'_, M> {
     #[inline]
     pub fn key(&self, row: RowId) -> Key {
         let head = self.heads[row as usize];
-        if Key::head_is_long(head) { Key::from_parts(head, self.tails.get(row)) } else { Key::from_parts(head, None) }
+        if Key::head_is_long(head) {
+            Key::from_parts(head, self.tails.get(row))
+        } else {
+            Key::from_parts(head, None)
+        }
     }
 
     /// The newest value of a record; `None` if it is absent.

@@ -138,8 +138,14 @@ impl<M: Mark> Table<M> {
         });
         self.heads[row as usize] = key.head();
         self.tail_bytes += self.tails.insert(row, key);
+        // In a hash table the mark that stood for the absent key is the new records' first mark; in an ordered
+        // one the leaf's goes on counting.
+        let mark = match &self.index {
+            Index::Hash(_) => self.cells[cell_of(HashIndex::hash(key.head(), key.tail())) as usize].mark,
+            Index::Ordered(_) => M::default(),
+        };
         for group in 0..self.groups {
-            self.records[row as usize * self.groups + group] = Record::default();
+            self.records[row as usize * self.groups + group] = Record { mark, ..Record::default() };
         }
         let cover = match &mut self.index {
             Index::Hash(index) => {
@@ -187,7 +193,11 @@ impl<M: Mark> Table<M> {
 
     pub fn key(&self, row: RowId) -> Key {
         let head = self.heads[row as usize];
-        if Key::head_is_long(head) { Key::from_parts(head, self.tails.get(row)) } else { Key::from_parts(head, None) }
+        if Key::head_is_long(head) {
+            Key::from_parts(head, self.tails.get(row))
+        } else {
+            Key::from_parts(head, None)
+        }
     }
 
     #[inline]
@@ -223,7 +233,8 @@ impl<M: Mark> Table<M> {
             Index::Ordered(index) => (index.len(), index.bytes()),
         };
         let cells = self.cells.len() * size_of::<Cell<M>>();
-        let bytes = self.heads.bytes() + self.records.bytes() + self.tail_bytes + self.value_bytes + index + cells;
+        let bytes =
+            self.heads.bytes() + self.records.bytes() + self.tail_bytes + self.value_bytes + index + cells;
         TableMemory { rows, bytes }
     }
 }

@@ -83,8 +83,8 @@ pub enum Common<S: Scheme> {
 pub enum CommonReply<S: Scheme> {
     /// What was read, or `None` if the snapshot is older than the watermark.
     Fetched(Option<Fetched<S>>),
-    /// The snapshot asked for.
-    Snapshot(S::Snapshot),
+    /// The snapshot asked for. It is already held, under this number: see [`Base::hold`].
+    Snapshot(S::Snapshot, u32),
     /// The stamp asked for.
     Stamp(Timestamp),
 }
@@ -106,7 +106,8 @@ impl<S: Scheme> Base<S> {
             layout: layout.clone(),
             attempts: 0,
             active: Slab::default(),
-            watermark: (config.shard < config.oracle_shard()).then(|| Watermark::new(low_water, config.shard)),
+            watermark: (config.shard < config.oracle_shard())
+                .then(|| Watermark::new(low_water, config.shard)),
             low: vec![0; S::slots(config)],
             scheme_messages: Vec::new(),
         }
@@ -131,6 +132,12 @@ impl<S: Scheme> Base<S> {
             Some(slot) => self.owner(slot),
             None => self.shard,
         }
+    }
+
+    /// Whether every shard has a copy of a table.
+    #[inline]
+    pub fn everywhere(&self, table: TableId) -> bool {
+        self.layout.tables[table.index()].partitioning == plimsoll_types::Partitioning::Everywhere
     }
 
     /// Whether a table is loaded once and never written.
@@ -216,7 +223,7 @@ impl<S: Scheme> Base<S> {
             }
             Common::ReadNewest(reads) => CommonReply::Fetched(self.fetch(None, reads).ok()),
             Common::Snapshot(freshness) => match self.scheme.snapshot(*freshness) {
-                Some(snapshot) => CommonReply::Snapshot(snapshot),
+                Some(snapshot) => CommonReply::Snapshot(snapshot.clone(), self.hold(snapshot)),
                 None => {
                     self.scheme.want_snapshot(ticket);
                     return Handled::Wait;
@@ -227,7 +234,10 @@ impl<S: Scheme> Base<S> {
                     self.scheme.want_stamp(ticket);
                     return Handled::Wait;
                 }
-                CommonReply::Stamp(self.scheme.take_stamp(ticket).expect("a released ticket has its stamp"))
+                match self.scheme.take_stamp(ticket) {
+                    Some(stamp) => CommonReply::Stamp(stamp),
+                    None => return Handled::Wait,
+                }
             }
             Common::Scheme(message) => {
                 self.scheme.receive(from, message, &mut self.released);
@@ -241,6 +251,7 @@ impl<S: Scheme> Base<S> {
     pub(crate) fn observe_overwritten(&self, observed: &mut S::Observed, column: ColumnGroup, place: Place) {
         let at = place.row.map(|row| At { row, column });
         S::observe(observed, self.store.bound(at, column.table, place.cover));
+        self.scheme.observe_pinned(observed);
         if let Some(at) = at {
             let record = self.store.record(at);
             if !record.is_empty() {
@@ -253,14 +264,14 @@ impl<S: Scheme> Base<S> {
     #[inline]
     pub(crate) fn head(&self, at: At) -> Option<Timestamp> {
         let record = self.store.record(at);
-        (!record.is_empty()).then(|| record.stamp())
+        // A row that was unlinked has a stamp that nobody has read.
+        (!record.is_empty() || record.stamp() == Timestamp::MAX).then(|| record.stamp())
     }
 
     /// Whether somebody else holds the exclusive lock of a record.
     #[inline]
     pub(crate) fn locked_by_other(&self, at: At, txn: Option<TxnId>) -> bool {
-        self.store.record(at).is_locked()
-            && self.store.lock(at).is_some_and(|lock| lock.owned_by_other(txn))
+        self.store.record(at).is_locked() && self.store.lock(at).is_some_and(|lock| lock.owned_by_other(txn))
     }
 
     /// Checks, without locking, that `txn` could lock a write now: nobody else holds a lock in its way, and
@@ -282,7 +293,7 @@ impl<S: Scheme> Base<S> {
             return Err(Abort::WriteConflict);
         }
         let live = at.is_some_and(|at| self.store.record(at).is_present());
-        if !live && write.change != Change::Delete && self.range_locked_by_other(txn, column.table, &write.key) {
+        if !live && self.range_locked_by_other(txn, column.table, &write.key) {
             return Err(Abort::WriteConflict);
         }
         match write.expected {
@@ -344,16 +355,18 @@ impl<S: Scheme> Base<S> {
     /// Locks a record that was only read, on a shard where the transaction writes as well: saves it the
     /// validation there. Nobody may overwrite the record until the lock is dropped; snapshots do not wait
     /// for it, for it has no version to come.
-    pub(crate) fn lock_read(&mut self, holder: Holder, at: At, head: Option<Timestamp>) -> bool {
+    /// Tells whether the lock is new; `None` if the record cannot be locked.
+    pub(crate) fn lock_read(&mut self, holder: Holder, at: At, head: Option<Timestamp>) -> Option<bool> {
         if self.head(at) != head || self.locked_by_other(at, Some(holder.txn)) {
-            return false;
+            return None;
         }
         let lock = self.store.lock_mut(at);
-        if lock.owner.is_none() {
+        let new = lock.owner.is_none();
+        if new {
             lock.owner = Some(holder);
             lock.lb = Timestamp::MAX;
         }
-        true
+        Some(new)
     }
 
     /// Links the row of a write, unless an earlier write of the transaction has done it.
@@ -408,6 +421,7 @@ impl<S: Scheme> Base<S> {
     /// Pins what was read to `stamp` and then looks whether it still is what was read. One step.
     pub(crate) fn validate(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool {
         reads.iter().for_each(|read| self.pin(read, stamp));
+        self.scheme.pinned(stamp);
         reads.iter().all(|read| self.still_valid(txn, read))
     }
 
@@ -436,6 +450,7 @@ impl<S: Scheme> Base<S> {
         for read in &work.local_reads {
             self.pin(read, stamp);
         }
+        self.scheme.pinned(stamp);
         self.install_checked(txn, stamp, work, self.shard);
         if S::REPORTS {
             self.scheme.finished(stamp, Some(&work.observed));

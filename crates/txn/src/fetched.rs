@@ -61,13 +61,21 @@ pub struct Fetched<S: Scheme> {
     pub gets: Vec<Got>,
     /// One per scan.
     pub scans: Vec<Scanned>,
+    /// Further things to validate for the gets.
+    pub also: Vec<ReadRef>,
     /// What a transaction that relies on these reads is ordered after.
     pub observed: S::Observed,
 }
 
 impl<S: Scheme> Default for Fetched<S> {
     fn default() -> Self {
-        Fetched { bytes: Vec::new(), gets: Vec::new(), scans: Vec::new(), observed: S::Observed::default() }
+        Fetched {
+            bytes: Vec::new(),
+            gets: Vec::new(),
+            scans: Vec::new(),
+            also: Vec::new(),
+            observed: S::Observed::default(),
+        }
     }
 }
 
@@ -86,9 +94,11 @@ impl<S: Scheme> Fetched<S> {
 
     /// Everything that has to be validated.
     pub fn read_refs(&self) -> impl Iterator<Item = ReadRef> + '_ {
-        let scanned = self.scans.iter().flat_map(|scan| {
-            scan.rows.iter().map(|(_, got)| got.read).chain(scan.reads.iter().copied())
-        });
-        self.gets.iter().map(|got| got.read).chain(scanned).filter(|read| *read != ReadRef::Immutable)
+        let scanned = self
+            .scans
+            .iter()
+            .flat_map(|scan| scan.rows.iter().map(|(_, got)| got.read).chain(scan.reads.iter().copied()));
+        let gets = self.gets.iter().map(|got| got.read).chain(self.also.iter().copied());
+        gets.chain(scanned).filter(|read| *read != ReadRef::Immutable)
     }
 }

@@ -45,8 +45,8 @@ impl<S: Scheme> Transaction<S> {
         });
         let mut held = None;
         if S::READ_ONLY == ReadOnly::Snapshot && (read_only || !P::LOCKS) {
-            let snapshot = read_only::snapshot(env, attempt.freshness).await?;
-            held = Some(env.local(|node| node.base().hold(snapshot.clone())));
+            let (snapshot, already) = read_only::snapshot(env, attempt.freshness).await?;
+            held = already.or_else(|| Some(env.local(|node| node.base().hold(snapshot.clone()))));
             open.snapshot = Some(snapshot);
         }
         Ok(Transaction { open, held, read_only, over: None })
@@ -110,9 +110,10 @@ impl<S: Scheme> Transaction<S> {
         key: &Key,
     ) -> Result<Option<Vec<u8>>, Abort> {
         let known = self.open.work.writes.find(column, key).is_some()
-            || (self.open.parts.iter()).any(|part| part.reads.gets.iter().any(|(c, k, _)| *c == column && k == key));
-        let immutable = env.local(|node| node.base().immutable(column.table));
-        if !known && !immutable {
+            || (self.open.parts.iter())
+                .any(|part| part.reads.gets.iter().any(|(c, k, _)| *c == column && k == key));
+        let at_hand = env.local(|node| node.base().everywhere(column.table));
+        if !known && !at_hand {
             let shard = env.local(|node| node.base().home(column.table, key));
             let reads = Reads { gets: vec![(column, key.clone(), Intent::Read)], scans: Vec::new() };
             self.read(env, vec![(shard, reads)]).await?;
@@ -221,10 +222,7 @@ impl<S: Scheme> Transaction<S> {
     }
 
     /// Commits.
-    pub async fn commit<P: Protocol<Scheme = S>, E: Env<P>>(
-        mut self,
-        env: &E,
-    ) -> Result<Committed, Abort> {
+    pub async fn commit<P: Protocol<Scheme = S>, E: Env<P>>(mut self, env: &E) -> Result<Committed, Abort> {
         if let Some(abort) = self.over {
             return Err(abort);
         }

@@ -60,8 +60,16 @@ impl<S: Scheme> Local<'_, S> {
     fn write(&mut self, column: ColumnGroup, key: &Key, change: Change, value: &[u8]) -> Result<(), Abort> {
         assert!(!self.base.immutable(column.table), "immutable tables are not written");
         let shard = self.base.shard;
-        let mut write =
-            Write { column, key: key.clone(), change, shard, expected: None, place: None, locked: false, value: (0, 0) };
+        let mut write = Write {
+            column,
+            key: key.clone(),
+            change,
+            shard,
+            expected: None,
+            place: None,
+            locked: false,
+            value: (0, 0),
+        };
         if self.work.writes.find(column, key).is_none() {
             match self.base.check_write(self.txn, &mut write, &mut self.work.observed) {
                 Ok(()) => {}
@@ -72,7 +80,8 @@ impl<S: Scheme> Local<'_, S> {
                     return Err(abort);
                 }
             }
-        } else if change == Change::Insert && self.work.writes.find(column, key).is_some_and(|own| own.change != Change::Delete)
+        } else if change == Change::Insert
+            && self.work.writes.find(column, key).is_some_and(|own| own.change != Change::Delete)
         {
             return Err(Abort::User);
         }
@@ -121,6 +130,11 @@ impl<S: Scheme> Access for Local<'_, S> {
         let version = record.is_present().then(|| record.stamp());
         S::observe(&mut self.work.observed, head.unwrap_or(self.base.store.floor()));
         self.remember(ReadRef::Row { at, head });
+        if head.is_none() {
+            // The empty row may be collected, and the key linked again in another.
+            let version = self.base.store.cover_version(column.table, place.cover);
+            self.remember(ReadRef::Cover { table: column.table, cover: place.cover, version });
+        }
         self.work.record_read(column, key, version);
         Ok(self.base.store.newest(at))
     }
@@ -143,11 +157,7 @@ impl<S: Scheme> Access for Local<'_, S> {
         Ok(())
     }
 
-    fn scan(
-        &mut self,
-        scan: &Scan,
-        visit: impl FnMut(&Key, &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), Abort> {
+    fn scan(&mut self, scan: &Scan, visit: impl FnMut(&Key, &[u8]) -> ControlFlow<()>) -> Result<(), Abort> {
         if scan.limit == 0 {
             return Ok(());
         }
@@ -205,10 +215,13 @@ impl<S: Scheme> Access for Local<'_, S> {
             merged.finish();
         }
         if let Some(recorded) = recorded {
-            // What the transaction has itself written there depends on nobody.
-            rows_seen.retain(|(key, _)| own.iter().all(|write| write.key != *key));
             let high = scanned_to(scan, &rows_seen, stopped);
-            recorded.scans.push(ScanRead { column: scan.column, low: scan.low.clone(), high, rows: rows_seen });
+            recorded.scans.push(ScanRead {
+                column: scan.column,
+                low: scan.low.clone(),
+                high,
+                rows: rows_seen,
+            });
         }
         if blocked { self.blocked() } else { Ok(()) }
     }
@@ -285,6 +298,10 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         let mark = S::read_mark(self.snapshot);
         let Some(row) = place.row else {
             self.base.raise_cover_for_read(column.table, place.cover, mark);
+            if S::place(self.snapshot).is_some_and(|at| at < self.base.store.floor()) {
+                self.too_old = true;
+                return Err(AGAIN);
+            }
             if let Some(recorded) = &mut self.recorded {
                 let version = plimsoll_checker::Version::Absent;
                 recorded.reads.push(plimsoll_checker::Read { column, key: key.clone(), version });
@@ -385,7 +402,12 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         }
         if let Some(recorded) = &mut self.recorded {
             let high = scanned_to(scan, &rows_seen, stopped);
-            recorded.scans.push(ScanRead { column: scan.column, low: scan.low.clone(), high, rows: rows_seen });
+            recorded.scans.push(ScanRead {
+                column: scan.column,
+                low: scan.low.clone(),
+                high,
+                rows: rows_seen,
+            });
         }
         Ok(())
     }
@@ -451,7 +473,12 @@ impl<S: Scheme> Access for Newest<'_, S> {
         });
         if let Some(recorded) = &mut self.work.recorded {
             let high = scanned_to(scan, &rows_seen, stopped);
-            recorded.scans.push(ScanRead { column: scan.column, low: scan.low.clone(), high, rows: rows_seen });
+            recorded.scans.push(ScanRead {
+                column: scan.column,
+                low: scan.low.clone(),
+                high,
+                rows: rows_seen,
+            });
         }
         Ok(())
     }

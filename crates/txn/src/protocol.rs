@@ -67,10 +67,8 @@ pub trait Protocol: Node + Sized {
     ) -> impl Future<Output = Result<(), Abort>>;
 
     /// An interactive transaction has buffered a write: locks it if the protocol locks early.
-    fn wrote<E: Env<Self>>(
-        env: &E,
-        open: &mut Open<Self::Scheme>,
-    ) -> impl Future<Output = Result<(), Abort>>;
+    fn wrote<E: Env<Self>>(env: &E, open: &mut Open<Self::Scheme>)
+    -> impl Future<Output = Result<(), Abort>>;
 
     /// Commits. `rest` executes what is left of the transaction directly on the coordinator's shard, once
     /// everything else is locked. On [`Stop::Conflict`] and [`Stop::Elsewhere`] that was not possible, nothing
@@ -83,11 +81,8 @@ pub trait Protocol: Node + Sized {
 
     /// Aborts, and tells the reason to report: an abort of the procedure's own counts only if what it has
     /// read was consistent.
-    fn abort<E: Env<Self>>(
-        env: &E,
-        open: &mut Open<Self::Scheme>,
-        why: Abort,
-    ) -> impl Future<Output = Abort>;
+    fn abort<E: Env<Self>>(env: &E, open: &mut Open<Self::Scheme>, why: Abort)
+    -> impl Future<Output = Abort>;
 }
 
 /// A transaction that is being coordinated.
@@ -283,7 +278,12 @@ async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
             // The pieces of a stage do not depend on each other: those here can wait until the others are
             // read, executed and locked, so that nobody gets in between them and the commit.
             let now = if direct { Pieces::Elsewhere } else { left };
-            let (numbers, batches) = env.local(|node| plan(node.base(), procedure, stage, now));
+            let (numbers, mut batches) = env.local(|node| plan(node.base(), procedure, stage, now));
+            for (scan, _) in batches.iter_mut().flat_map(|(_, reads)| &mut reads.scans) {
+                // Rows that the transaction has deleted do not count.
+                let own = open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref()).len();
+                scan.limit = scan.limit.saturating_add(own);
+            }
             if !batches.is_empty() {
                 P::read(env, open, batches).await?;
             }

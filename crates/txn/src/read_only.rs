@@ -33,12 +33,13 @@ pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>, T: Procedure>(
     work: &mut Work<P::Scheme>,
 ) -> Result<Committed, Abort> {
     loop {
-        let snapshot = snapshot::<P, E>(env, attempt.freshness).await?;
+        let (snapshot, held) = snapshot::<P, E>(env, attempt.freshness).await?;
         // A transaction that is done before anything else happens needs no protection from the collector.
         if let Some(result) = env.local(|node| here(node, &snapshot, procedure, work)) {
+            held.inspect(|&held| env.local(|node| node.base().release(held)));
             return result;
         }
-        let held = env.local(|node| node.base().hold(snapshot.clone()));
+        let held = held.unwrap_or_else(|| env.local(|node| node.base().hold(snapshot.clone())));
         let result = everywhere(env, &snapshot, procedure, work).await;
         env.local(|node| node.base().release(held));
         match result {
@@ -49,16 +50,17 @@ pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>, T: Procedure>(
     }
 }
 
-/// A snapshot as fresh as asked for.
+/// A snapshot as fresh as asked for. One that had to be waited for is already held, from the moment it was
+/// known; another has to be, if it outlives this step.
 pub(crate) async fn snapshot<P: Protocol, E: Env<P>>(
     env: &E,
     freshness: Freshness,
-) -> Result<<P::Scheme as Scheme>::Snapshot, Abort> {
+) -> Result<(<P::Scheme as Scheme>::Snapshot, Option<u32>), Abort> {
     if let Some(snapshot) = env.local(|node| node.base().scheme.snapshot(freshness)) {
-        return Ok(snapshot);
+        return Ok((snapshot, None));
     }
     match env.call(env.shard(), P::common(Common::Snapshot(freshness))).await.map(P::common_reply) {
-        Ok(CommonReply::Snapshot(snapshot)) => Ok(snapshot),
+        Ok(CommonReply::Snapshot(snapshot, held)) => Ok((snapshot, Some(held))),
         Ok(_) => unreachable!("a request for a snapshot is answered with one"),
         Err(_) => Err(Abort::Unknown),
     }
@@ -231,7 +233,9 @@ pub(crate) async fn read_newest_parts<P: Protocol, E: Env<P>>(
     env: &E,
     batches: Vec<(ShardId, Reads)>,
 ) -> Result<Vec<Part<P::Scheme>>, Abort> {
-    fetch_batches(env, batches, &|reads| P::common(Common::ReadNewest(reads))).await.map_err(TooOld::into_abort)
+    fetch_batches(env, batches, &|reads| P::common(Common::ReadNewest(reads)))
+        .await
+        .map_err(TooOld::into_abort)
 }
 
 async fn fetch_piece<P: Protocol, E: Env<P>, T: Procedure>(
@@ -253,7 +257,7 @@ async fn collect<P: Protocol>(
     call: impl Future<Output = Result<P::Reply, plimsoll_runtime::Unknown>>,
 ) -> Result<Part<P::Scheme>, TooOld> {
     match call.await.map(P::common_reply) {
-        Ok(CommonReply::Fetched(Some(fetched))) => Ok(Part { shard, reads, fetched }),
+        Ok(CommonReply::Fetched(Some(fetched))) => Ok(Part { shard, reads, fetched, locked: false }),
         Ok(CommonReply::Fetched(None)) => Err(TooOld::Restart),
         Ok(_) => unreachable!("a read is answered with what was read"),
         Err(_) => Err(TooOld::Abort(Abort::Unknown)),

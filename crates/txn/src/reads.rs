@@ -132,6 +132,9 @@ impl<S: Scheme> Base<S> {
     ) -> Result<Got, SnapshotTooOld> {
         let immutable = self.immutable(column.table);
         let Some(row) = place.row else {
+            if snapshot.and_then(S::place).is_some_and(|at| at < self.store.floor()) {
+                return Err(SnapshotTooOld);
+            }
             S::observe(&mut fetched.observed, self.store.floor());
             let version = self.store.cover_version(column.table, place.cover);
             let read = match immutable {
@@ -146,7 +149,16 @@ impl<S: Scheme> Base<S> {
             None => self.store.newest(at).map(|value| (self.store.record(at).stamp(), value)),
         };
         let head = self.head(at);
-        let read = if immutable { ReadRef::Immutable } else { read_ref::<S>(snapshot, at, head) };
+        let read = match (immutable, head) {
+            (true, _) => ReadRef::Immutable,
+            (false, None) if !self.store.record(at).is_locked() => {
+                // Left behind by an insert that was undone. It may be collected, and the key linked again.
+                let version = self.store.cover_version(column.table, place.cover);
+                fetched.also.push(ReadRef::Cover { table: column.table, cover: place.cover, version });
+                ReadRef::Row { at, head }
+            }
+            (false, _) => read_ref::<S>(snapshot, at, head),
+        };
         match head {
             Some(head) => S::observe(&mut fetched.observed, head),
             None => S::observe(&mut fetched.observed, self.store.floor()),
@@ -180,7 +192,12 @@ impl<S: Scheme> Base<S> {
                     let record = rows.record(row, group);
                     let head = (!record.is_empty()).then(|| record.stamp());
                     let at = At { row, column: scan.column };
-                    let read = if immutable { ReadRef::Immutable } else { read_ref::<S>(snapshot, at, head) };
+                    let read = match (immutable, head) {
+                        (true, _) => ReadRef::Immutable,
+                        // The leaf, which is validated as well, tells if the key is linked again.
+                        (false, None) if !record.is_locked() => ReadRef::Row { at, head },
+                        (false, _) => read_ref::<S>(snapshot, at, head),
+                    };
                     let found = match snapshot {
                         Some(snapshot) => match rows.visible(row, group, |stamp| S::sees(snapshot, stamp)) {
                             Ok(found) => found,

@@ -21,6 +21,8 @@ pub(crate) struct Part<S: Scheme> {
     pub shard: ShardId,
     pub reads: Reads,
     pub fetched: Fetched<S>,
+    /// Whether the records that were read have been locked since.
+    pub locked: bool,
 }
 
 /// Executes pieces over fetched values.
@@ -45,9 +47,10 @@ impl<'a, S: Scheme> Remote<'a, S> {
         let (part, index) = self.cursor;
         let position = match parts.get(part).is_some_and(|part| is(part, index)) {
             true => Some((part, index)),
-            false => parts.iter().enumerate().find_map(|(p, part)| {
-                (0..part.reads.gets.len()).find(|&i| is(part, i)).map(|i| (p, i))
-            }),
+            false => parts
+                .iter()
+                .enumerate()
+                .find_map(|(p, part)| (0..part.reads.gets.len()).find(|&i| is(part, i)).map(|i| (p, i))),
         };
         position.map(|(part, index)| {
             self.cursor = (part, index + 1);
@@ -71,7 +74,16 @@ impl<'a, S: Scheme> Remote<'a, S> {
                 .find_map(|(_, rows)| rows.rows.iter().find(scanned).map(|(_, got)| got.read))
         });
         let shard = self.base.home(column.table, key);
-        let write = Write { column, key: key.clone(), change, shard, expected, place: None, locked: false, value: (0, 0) };
+        let write = Write {
+            column,
+            key: key.clone(),
+            change,
+            shard,
+            expected,
+            place: None,
+            locked: false,
+            value: (0, 0),
+        };
         self.work.writes.push(write, value);
         Ok(())
     }
@@ -79,7 +91,7 @@ impl<'a, S: Scheme> Remote<'a, S> {
 
 impl<S: Scheme> Access for Remote<'_, S> {
     fn get(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
-        if self.base.immutable(column.table) {
+        if self.base.everywhere(column.table) {
             let row = self.base.store.find(column.table, key).row;
             return Ok(row.and_then(|row| self.base.store.newest(At { row, column })));
         }
@@ -120,7 +132,13 @@ impl<S: Scheme> Access for Remote<'_, S> {
         let mut parts = self.parts.iter().flat_map(|part| {
             part.reads.scans.iter().zip(&part.fetched.scans).map(move |(asked, rows)| (part, asked, rows))
         });
-        let Some((part, _, scanned)) = parts.find(|(_, (asked, _), _)| asked == scan) else {
+        let same = |asked: &Scan| {
+            asked.column == scan.column
+                && asked.low == scan.low
+                && asked.high == scan.high
+                && asked.limit >= scan.limit
+        };
+        let Some((part, (asked, _), scanned)) = parts.find(|(_, (asked, _), _)| same(asked)) else {
             panic!("a piece scans what it declares; a scan of table {} was not declared", scan.column.table.0)
         };
         if let Some(recorded) = &mut self.work.recorded {
@@ -128,7 +146,7 @@ impl<S: Scheme> Access for Remote<'_, S> {
         }
         let rows = scanned.rows.iter().filter_map(|(key, got)| Some((key, part.fetched.value(got)?)));
         if !self.work.writes.touch(scan.column.table) {
-            for (key, value) in rows {
+            for (key, value) in rows.take(scan.limit) {
                 if visit(key, value).is_break() {
                     break;
                 }
@@ -136,7 +154,13 @@ impl<S: Scheme> Access for Remote<'_, S> {
             return Ok(());
         }
         let mut merged: BTreeMap<&Key, &[u8]> = rows.collect();
+        // Of what lies behind the last row that was fetched nothing is known.
+        let full = scanned.rows.len() >= asked.limit;
+        let end = scanned.rows.last().filter(|_| full).map(|(key, _)| key.clone());
         for own in self.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref()) {
+            if end.as_ref().is_some_and(|end| own.key > *end) {
+                break;
+            }
             match self.work.writes.value(own) {
                 Some(value) => merged.insert(&own.key, value),
                 None => merged.remove(&own.key),
@@ -153,8 +177,7 @@ impl<S: Scheme> Access for Remote<'_, S> {
 
 /// Notes a scan whose rows were all fetched.
 pub(crate) fn record_scan(recorded: &mut Recorded, scan: &Scan, rows: &[(Key, Got)]) {
-    let rows: Vec<_> =
-        rows.iter().filter_map(|(key, got)| Some((key.clone(), got.version?))).collect();
+    let rows: Vec<_> = rows.iter().filter_map(|(key, got)| Some((key.clone(), got.version?))).collect();
     let high = scanned_to(scan, &rows, rows.len() >= scan.limit);
     recorded.scans.push(ScanRead { column: scan.column, low: scan.low.clone(), high, rows });
 }

@@ -145,6 +145,20 @@ pub trait Scheme: Sized + 'static {
     /// The transaction is ordered after all that another observed.
     fn join(observed: &mut Self::Observed, other: &Self::Observed);
 
+    /// A transaction with this stamp has validated reads on this shard, or dropped its locks on them. For
+    /// schemes that keep no marks beside records and yet must order whoever overwrites them later.
+    #[inline]
+    fn pinned(&mut self, stamp: Timestamp) {
+        let _ = stamp;
+    }
+
+    /// The transaction overwrites something on this shard: it is ordered after those that have
+    /// [`Scheme::pinned`] here.
+    #[inline]
+    fn observe_pinned(&self, observed: &mut Self::Observed) {
+        let _ = observed;
+    }
+
     /// A lower bound of the commit stamp of a transaction that has observed this much (`lb`).
     fn lower_bound(observed: &Self::Observed) -> Timestamp {
         let _ = observed;

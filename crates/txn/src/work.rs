@@ -144,15 +144,9 @@ impl Writes {
         }
     }
 
-    /// How much is buffered; see [`Writes::undo_to`].
+    /// How many records are written.
     pub fn mark(&self) -> usize {
         self.entries.len()
-    }
-
-    /// Forgets the records first written after the mark was taken. (What was already written and then
-    /// overwritten stays overwritten.)
-    pub fn undo_to(&mut self, mark: usize) {
-        self.entries.truncate(mark);
     }
 
     /// The locked writes on one shard, packed for a message.
@@ -207,6 +201,14 @@ pub struct Recorded {
     pub scans: Vec<ScanRead>,
 }
 
+/// A point that a transaction's work can go back to.
+pub(crate) struct Saved {
+    writes: usize,
+    reads: usize,
+    ranges: usize,
+    recorded: Option<Box<Recorded>>,
+}
+
 /// A transaction's working state.
 #[derive(Debug)]
 pub struct Work<S: Scheme> {
@@ -242,6 +244,25 @@ impl<S: Scheme> Work<S> {
         self.local_ranges.clear();
         self.writes.clear();
         self.recorded = record.then(Box::default);
+    }
+
+    /// What has been done so far.
+    pub(crate) fn save(&self) -> Saved {
+        Saved {
+            writes: self.writes.mark(),
+            reads: self.local_reads.len(),
+            ranges: self.local_ranges.len(),
+            recorded: self.recorded.clone(),
+        }
+    }
+
+    /// Forgets what was done since. What was already written and has been overwritten stays overwritten: it
+    /// will be overwritten again. What was observed stays observed: it only raises the stamp.
+    pub(crate) fn restore(&mut self, saved: Saved) {
+        self.writes.entries.truncate(saved.writes);
+        self.local_reads.truncate(saved.reads);
+        self.local_ranges.truncate(saved.ranges);
+        self.recorded = saved.recorded;
     }
 
     /// Notes a read.

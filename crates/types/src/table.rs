@@ -31,7 +31,13 @@ pub struct TableSpec {
 impl TableSpec {
     /// A table with one column group. It is immutable iff it is placed everywhere.
     pub fn new(name: &str, index: IndexKind, partitioning: Partitioning) -> TableSpec {
-        TableSpec { name: name.to_owned(), index, groups: vec!["row".to_owned()], partitioning, immutable: partitioning == Partitioning::Everywhere }
+        TableSpec {
+            name: name.to_owned(),
+            index,
+            groups: vec!["row".to_owned()],
+            partitioning,
+            immutable: partitioning == Partitioning::Everywhere,
+        }
     }
 
     /// The same table with these column groups.

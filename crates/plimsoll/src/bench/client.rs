@@ -18,7 +18,6 @@ use plimsoll_workloads::{Tally, Workload};
 
 use super::{Control, Phase};
 use crate::cli::plan::BenchPlan;
-use crate::machine;
 
 /// The longest back-off after repeated aborts, in nanoseconds.
 const BACK_OFF_MAX_NS: u64 = 64_000;
@@ -84,7 +83,8 @@ pub fn start<P: Protocol, W: Workload>(
     control: &Arc<Control>,
     done: Sender<Finished>,
 ) {
-    let (workload, control, placement) = (workload.clone(), control.clone(), engine.layout().placement.clone());
+    let (workload, control, placement) =
+        (workload.clone(), control.clone(), engine.layout().placement.clone());
     let clients = plan.concurrency;
     let staleness_ns = plan.staleness.as_nanos() as u64;
     engine.runtime().spawn_on(shard, move |env| async move {
@@ -103,7 +103,8 @@ pub fn start<P: Protocol, W: Workload>(
             let (workload, control, shared) = (workload.clone(), control.clone(), shared.clone());
             let inner = env.clone();
             env.spawn(async move {
-                run::<P, W, _>(&inner, &workload, client, number as u32, staleness_ns, &control, &shared).await;
+                run::<P, W, _>(&inner, &workload, client, number as u32, staleness_ns, &control, &shared)
+                    .await;
                 shared.clients.set(shared.clients.get() - 1);
                 if shared.clients.get() == 0
                     && let Some(done) = shared.done.take()
@@ -174,7 +175,7 @@ async fn run<P: Protocol, W: Workload, E: Env<P>>(
                 counts.latency.saturating_record(latency);
             }
             if committed.recorded.is_some() {
-                let times = (attempt.age, machine::unix_nanoseconds());
+                let times = (attempt.age, control.shards_clock.now().0);
                 finished.recorded.push(transaction::<P, W>(committed, kind, session, times));
             }
         }

@@ -44,6 +44,8 @@ pub struct Control {
     /// Per shard: committed, aborted attempts.
     live: Vec<(AtomicU64, AtomicU64)>,
     clock: Clock,
+    /// What transactions are ordered by; the moments of recorded answers are read off it.
+    shards_clock: plimsoll_runtime::real::Clock,
 }
 
 /// A run's phases, in order.
@@ -123,6 +125,7 @@ pub fn run<P: Protocol, W: Workload>(
         phase: AtomicU8::new(Phase::WarmUp as u8),
         live: (0..plan.shards).map(|_| Default::default()).collect(),
         clock: clock.clone(),
+        shards_clock: engine.runtime().clock(),
     });
 
     // Clients.

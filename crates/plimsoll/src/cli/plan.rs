@@ -412,16 +412,6 @@ impl Pair {
         let pairs: Vec<String> = legal.iter().map(Pair::to_string).collect();
         refuse!("{self} is not a legal pair: choose one of {}", pairs.join(", "));
     }
-
-    /// Whether the pair promises serializability.
-    pub fn serializable(self) -> bool {
-        self.scheme != Scheme::Rc
-    }
-
-    /// Whether the pair needs a timestamp oracle.
-    pub fn needs_oracle(self) -> bool {
-        matches!(self.scheme, Scheme::Gts | Scheme::Vts)
-    }
 }
 
 impl fmt::Display for Pair {
@@ -431,14 +421,6 @@ impl fmt::Display for Pair {
 }
 
 impl WorkloadPlan {
-    /// Its name.
-    pub fn name(&self) -> WorkloadName {
-        match self {
-            WorkloadPlan::Tpcc(_) => WorkloadName::Tpcc,
-            WorkloadPlan::SmallBank(_) => WorkloadName::SmallBank,
-        }
-    }
-
     /// Roughly how much memory the loaded data takes. A bound for what cannot possibly fit; the workload
     /// knows it better.
     pub fn bytes_estimate(&self, shards: usize) -> u64 {

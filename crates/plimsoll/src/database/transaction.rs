@@ -84,11 +84,14 @@ pub struct Txn<'a> {
     written_bytes: usize,
 }
 
+/// A transaction that a shard coordinates, between two of its operations.
+type Begun = Box<Transaction<Dst>>;
+
 enum State {
     /// No shard knows of it yet.
     New,
     /// This shard coordinates it.
-    Begun(Transaction<Dst>, ShardId),
+    Begun(Begun, ShardId),
     /// It was aborted.
     Over(Abort),
 }
@@ -258,7 +261,7 @@ impl Txn<'_> {
     }
 
     /// The transaction, if it has begun, and its shard.
-    fn take(&mut self, first: ShardId) -> Result<(Option<Transaction<Dst>>, ShardId), Error> {
+    fn take(&mut self, first: ShardId) -> Result<(Option<Begun>, ShardId), Error> {
         match mem::replace(&mut self.state, State::New) {
             State::New => Ok((None, first)),
             State::Begun(txn, shard) => Ok((Some(txn), shard)),
@@ -290,13 +293,13 @@ impl Drop for Txn<'_> {
 /// ended it and given everything back.)
 async fn resume(
     env: &RealEnv<Node>,
-    open: Option<Transaction<Dst>>,
+    open: Option<Begun>,
     attempt: Attempt,
     waiting: Vec<Write>,
-) -> Result<Transaction<Dst>, Abort> {
+) -> Result<Begun, Abort> {
     let mut txn = match open {
         Some(txn) => txn,
-        None => Transaction::begin(env, attempt, false).await?,
+        None => Box::new(Transaction::begin(env, attempt, false).await?),
     };
     for write in waiting {
         match write {

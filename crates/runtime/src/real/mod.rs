@@ -22,7 +22,8 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle, Thread};
 
 use crossbeam_queue::SegQueue;
-use plimsoll_types::ShardId;
+use plimsoll_types::{ShardId, Timestamp};
+use rustix::time::ClockId;
 
 use crate::{Node, Slab};
 pub use shard::RealEnv;
@@ -81,6 +82,26 @@ impl<N: Node> Peer<N> {
 struct Peers<N: Node> {
     peers: Vec<Peer<N>>,
     stop: AtomicBool,
+    clock: Clock,
+}
+
+/// The clock that the shards of a runtime sample: Unix nanoseconds. It is the monotonic clock plus an offset
+/// fixed at the start, so that no time stands still or jumps when the operating system's is set.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    unix_offset: u64,
+}
+
+impl Clock {
+    fn new() -> Clock {
+        let unix = nanoseconds(ClockId::Realtime);
+        Clock { unix_offset: unix.saturating_sub(nanoseconds(ClockId::Monotonic)) }
+    }
+
+    /// What the clock says now.
+    pub fn now(self) -> Timestamp {
+        Timestamp(self.unix_offset + nanoseconds(ClockId::Monotonic))
+    }
 }
 
 /// Running shards. Dropping it stops them.
@@ -104,6 +125,7 @@ impl<N: Node> Runtime<N> {
                 })
                 .collect(),
             stop: AtomicBool::new(false),
+            clock: Clock::new(),
         });
         let mut threads = Vec::new();
         for (index, make) in makers.into_iter().enumerate() {
@@ -126,6 +148,11 @@ impl<N: Node> Runtime<N> {
     /// How many shards run.
     pub fn shards(&self) -> usize {
         self.peers.peers.len()
+    }
+
+    /// The clock that the shards sample.
+    pub fn clock(&self) -> Clock {
+        self.peers.clock
     }
 
     /// Starts a task on a shard. The task is made there, so it need not be `Send`.
@@ -177,6 +204,12 @@ impl Drop for EndProcessOnPanic {
             std::process::abort();
         }
     }
+}
+
+/// What a clock says, in nanoseconds.
+fn nanoseconds(clock: ClockId) -> u64 {
+    let now = rustix::time::clock_gettime(clock);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Best effort: on a machine that forbids it, the thread floats.

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -20,7 +21,8 @@ type TaskId = u32;
 
 /// A call this shard has made and not yet collected.
 struct Call<R> {
-    task: TaskId,
+    /// Who waits for the reply; `None` if it was given up.
+    task: Option<TaskId>,
     reply: Option<R>,
 }
 
@@ -85,7 +87,7 @@ pub(super) fn run<N: Node>(me: ShardId, node: N, peers: Arc<Peers<N>>, seed: u64
         sent: Cell::new(0),
         outgoing: RefCell::default(),
         timers: RefCell::default(),
-        clock: Cell::new(unix_clock()),
+        clock: Cell::new(peers.clock.now()),
         random: Cell::new(seed ^ (u64::from(me.0) + 1).wrapping_mul(0x9e3779b97f4a7c15)),
     });
     let env = RealEnv { core };
@@ -109,12 +111,6 @@ pub(super) fn run<N: Node>(me: ShardId, node: N, peers: Arc<Peers<N>>, seed: u64
     drop(tasks);
 }
 
-/// Unix time in nanoseconds.
-fn unix_clock() -> Timestamp {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    Timestamp(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
-}
-
 impl<N: Node> RealEnv<N> {
     /// One pass. Returns whether there was anything to do.
     fn pass(&self) -> bool {
@@ -128,8 +124,8 @@ impl<N: Node> RealEnv<N> {
             }
             self.redo_released();
         }
-        // Sample the clock; it never falls, whatever the operating system's does.
-        core.clock.set(core.clock.get().join(unix_clock()));
+        // Sample the clock.
+        core.clock.set(core.clock.get().join(core.peers.clock.now()));
         core.node.borrow_mut().pass(core.clock.get());
         self.fire_timers();
         // Run ready tasks.
@@ -205,10 +201,14 @@ impl<N: Node> RealEnv<N> {
     fn complete(&self, call: u32, reply: N::Reply) {
         let mut calls = self.core.calls.borrow_mut();
         let pending = calls.get_mut(call).expect("a reply answers a pending call");
-        pending.reply = Some(reply);
-        let task = pending.task;
-        drop(calls);
-        self.wake(task);
+        match pending.task {
+            Some(task) => {
+                pending.reply = Some(reply);
+                drop(calls);
+                self.wake(task);
+            }
+            None => drop(calls.remove(call)),
+        }
     }
 
     fn post(&self, to: ShardId, message: Message<N>) {
@@ -296,22 +296,44 @@ impl<N: Node> RealEnv<N> {
         }
         peer.asleep.store(false, SeqCst);
     }
+}
 
-    /// Waits for the reply to a pending call; gives the call up when dropped.
-    fn collect(&self, call: u32) -> impl Future<Output = Result<N::Reply, Unknown>> + use<N> {
-        let env = self.clone();
-        poll_fn(move |_| {
-            let mut calls = env.core.calls.borrow_mut();
-            let pending = calls.get_mut(call).expect("a call is collected once");
-            pending.task = env.core.current.get();
-            match pending.reply.take() {
-                Some(reply) => {
-                    calls.remove(call);
-                    Poll::Ready(Ok(reply))
-                }
-                None => Poll::Pending,
+/// Waits for the reply to a pending call; gives the call up when dropped.
+struct Collect<N: Node> {
+    env: RealEnv<N>,
+    call: u32,
+    collected: bool,
+}
+
+impl<N: Node> Future for Collect<N> {
+    type Output = Result<N::Reply, Unknown>;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        let env = self.env.clone();
+        let mut calls = env.core.calls.borrow_mut();
+        let pending = calls.get_mut(self.call).expect("a call is collected once");
+        pending.task = Some(env.core.current.get());
+        match pending.reply.take() {
+            Some(reply) => {
+                calls.remove(self.call);
+                self.collected = true;
+                Poll::Ready(Ok(reply))
             }
-        })
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<N: Node> Drop for Collect<N> {
+    fn drop(&mut self) {
+        if self.collected {
+            return;
+        }
+        let mut calls = self.env.core.calls.borrow_mut();
+        match calls.get_mut(self.call) {
+            Some(pending) if pending.reply.is_none() => pending.task = None,
+            _ => drop(calls.remove(self.call)),
+        }
     }
 }
 
@@ -353,14 +375,14 @@ impl<N: Node> Env<N> for RealEnv<N> {
         to: ShardId,
         request: N::Request,
     ) -> impl Future<Output = Result<N::Reply, Unknown>> + 'static {
-        let task = self.core.current.get();
+        let task = Some(self.core.current.get());
         let call = self.core.calls.borrow_mut().insert(Call { task, reply: None });
         if to == self.core.me {
             self.handle(to, Some(call), request);
         } else {
             self.post(to, Message::Call { call, request });
         }
-        self.collect(call)
+        Collect { env: self.clone(), call, collected: false }
     }
 
     fn send(&self, to: ShardId, request: N::Request) {

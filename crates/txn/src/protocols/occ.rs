@@ -120,10 +120,12 @@ impl<S: Scheme> Node for Occ<S> {
             Request::Read(reads) => {
                 Reply::Read(self.base.fetch(None, reads).expect("the newest version is never gone"))
             }
-            Request::Lock { holder, observed, writes, reads } => match self.lock(*holder, observed, writes, reads) {
-                Ok(linked) => Reply::Locked { observed: observed.clone(), linked },
-                Err(abort) => Reply::Refused(abort),
-            },
+            Request::Lock { holder, observed, writes, reads } => {
+                match self.lock(*holder, observed, writes, reads) {
+                    Ok(linked) => Reply::Locked { observed: observed.clone(), linked },
+                    Err(abort) => Reply::Refused(abort),
+                }
+            }
             Request::Validate { txn, stamp, reads } => {
                 Reply::Validated(self.base.validate(*txn, *stamp, reads))
             }
@@ -173,11 +175,14 @@ impl<S: Scheme> Occ<S> {
         let mut locked = Vec::with_capacity(reads.len());
         for read in reads {
             let ReadRef::Row { at, head } = *read else { continue };
-            if !self.base.lock_read(holder, at, head) {
-                locked.into_iter().for_each(|at| self.base.unlock(at, holder.txn));
-                return Err(Abort::Validation);
+            match self.base.lock_read(holder, at, head) {
+                Some(true) => locked.push(at),
+                Some(false) => {}
+                None => {
+                    locked.into_iter().for_each(|at| self.base.unlock(at, holder.txn));
+                    return Err(Abort::Validation);
+                }
             }
-            locked.push(at);
         }
         // All are free. The bounds were read in this very step: whoever raises a mark from now on sees the owner.
         let held = self.held.entry(holder.txn).or_default();
@@ -198,6 +203,7 @@ impl<S: Scheme> Occ<S> {
             assert!(!self.base.locked_by_other(at, Some(txn)), "only the owner of a record installs");
             self.base.install(txn, at, stamp, value);
         }
+        self.base.scheme.pinned(stamp);
         for &at in self.held.get(&txn).into_iter().flatten() {
             self.base.store.record_mut(at).mark.raise(stamp);
         }
@@ -267,7 +273,7 @@ impl<S: Scheme> Protocol for Occ<S> {
                 Err(_) => return Err(Abort::Unknown),
             };
             S::join(&mut open.work.observed, &fetched.observed);
-            open.parts.push(Part { shard, reads, fetched });
+            open.parts.push(Part { shard, reads, fetched, locked: false });
         }
         Ok(())
     }
@@ -284,10 +290,11 @@ impl<S: Scheme> Protocol for Occ<S> {
         let (me, txn) = (env.shard(), open.holder.txn);
         // Lock the write set, remote shards first.
         if let Err(abort) = lock_elsewhere(env, open).await {
-            return Err(Stop::Abort(fail(env, open, abort)));
+            return Err(Stop::Abort(Self::abort(env, open, abort).await));
         }
         // The own shard last, together with all that can be done in the same step.
-        let elsewhere = open.parts.iter().any(|part| part.shard != me && !unlocked_reads(open, part).is_empty());
+        let elsewhere =
+            open.parts.iter().any(|part| part.shard != me && !unlocked_reads(open, part).is_empty());
         let at_once = S::AT_ONCE && !elsewhere;
         let stamp = match env.local(|node| node.last(open, at_once, rest)) {
             Last::Committed(stamp) => stamp,
@@ -318,7 +325,7 @@ impl<S: Scheme> Protocol for Occ<S> {
         };
         install_elsewhere(env, open, stamp);
         let shards = open.shards();
-        let stamp = (!open.work.writes.is_empty() || size_of::<S::Mark>() > 0).then_some(stamp);
+        let stamp = needs_stamp(open).then_some(stamp);
         let writes = open.work.writes.mark();
         Ok(Committed { id: txn, stamp, shards, writes, recorded: open.work.recorded.take() })
     }
@@ -346,8 +353,12 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
         if !writes.is_empty() {
             open.touch(shard);
             let (holder, observed) = (open.holder, open.work.observed.clone());
-            let parts = open.parts.iter().filter(|part| part.shard == shard);
-            let reads = parts.flat_map(|part| only_read(part, &open.work)).filter(is_record).collect();
+            let parts = open.parts.iter_mut().filter(|part| part.shard == shard && !part.locked);
+            let reads = parts.flat_map(|part| {
+                part.locked = true;
+                only_read(part, &open.work)
+            });
+            let reads = reads.filter(is_record).collect();
             calls.push((shard, env.call(shard, Request::Lock { holder, observed, writes, reads })));
         }
     }
@@ -361,10 +372,9 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
                     refused = Some(Abort::Validation);
                 }
             }
-            Ok(Reply::Refused(abort)) => {
-                open.touched.retain(|&touched| touched != shard);
-                refused = Some(abort);
-            }
+            // "It exists" is an answer only if nothing else has changed.
+            Ok(Reply::Refused(Abort::User)) => refused = refused.or(Some(Abort::User)),
+            Ok(Reply::Refused(abort)) => refused = Some(abort),
             Ok(_) => unreachable!("a lock request is granted or refused"),
             Err(_) => refused = Some(Abort::Unknown),
         }
@@ -383,7 +393,7 @@ fn is_record(read: &ReadRef) -> bool {
 /// there. Absent keys and ranges cannot be locked.
 fn unlocked_reads<S: Scheme>(open: &Open<S>, part: &Part<S>) -> Vec<ReadRef> {
     let mut reads = only_read(part, &open.work);
-    if open.work.writes.of(part.shard).any(|write| write.locked) {
+    if part.locked {
         reads.retain(|read| !is_record(read));
     }
     reads
@@ -392,12 +402,11 @@ fn unlocked_reads<S: Scheme>(open: &Open<S>, part: &Part<S>) -> Vec<ReadRef> {
 /// The transaction's own inserts have changed the versions of what it had read: goes on with the new versions
 /// if nobody else was there in between. A split ends the attempt: part of the range has moved.
 fn own_links<S: Scheme>(fetched: &mut Fetched<S>, linked: &[Linked]) -> bool {
-    let covers = fetched.gets.iter_mut().map(|got| &mut got.read).chain(
-        fetched
-            .scans
-            .iter_mut()
-            .flat_map(|scan| scan.reads.iter_mut().chain(scan.rows.iter_mut().map(|(_, got)| &mut got.read))),
-    );
+    let gets = fetched.gets.iter_mut().map(|got| &mut got.read).chain(fetched.also.iter_mut());
+    let covers =
+        gets.chain(fetched.scans.iter_mut().flat_map(|scan| {
+            scan.reads.iter_mut().chain(scan.rows.iter_mut().map(|(_, got)| &mut got.read))
+        }));
     own_links_of(covers, linked)
 }
 
@@ -425,11 +434,10 @@ impl<S: Scheme> Occ<S> {
         rest: impl FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>,
     ) -> Last {
         let (holder, me) = (open.holder, self.base.shard);
-        let (mark, reads) = (open.work.writes.mark(), open.work.local_reads.len());
+        let before = open.work.save();
         if let Err(stop) = rest(&mut self.base, &mut open.work, holder.txn, !at_once) {
             if let Stop::Elsewhere = stop {
-                open.work.writes.undo_to(mark);
-                open.work.local_reads.truncate(reads);
+                open.work.restore(before);
             }
             return Last::Failed(stop);
         }
@@ -441,14 +449,18 @@ impl<S: Scheme> Occ<S> {
         }
         let here = open.parts.iter().filter(|part| part.shard == me);
         if at_once {
-            let stamp = self.base.scheme.stamp(&open.work.observed);
+            let stamp = match needs_stamp(open) {
+                true => self.base.scheme.stamp(&open.work.observed),
+                false => Timestamp::ZERO,
+            };
             let mut fetched = here.flat_map(|part| part.fetched.read_refs());
             let valid = fetched.all(|read| self.base.validate(holder.txn, stamp, &[read]));
             for read in &open.work.local_reads {
                 self.base.pin(read, stamp);
             }
+            self.base.scheme.pinned(stamp);
             if !valid {
-                if S::REPORTS {
+                if S::REPORTS && !open.work.writes.is_empty() {
                     self.base.scheme.finished(stamp, None);
                 }
                 return Last::Failed(Stop::Abort(Abort::Validation));
@@ -473,9 +485,14 @@ impl<S: Scheme> Occ<S> {
     }
 }
 
-/// The commit stamp. Every write lock is held. A transaction that writes nothing needs one only to pin.
+/// A transaction that writes nothing needs a stamp only to pin.
+fn needs_stamp<S: Scheme>(open: &Open<S>) -> bool {
+    !open.work.writes.is_empty() || size_of::<S::Mark>() > 0
+}
+
+/// The commit stamp. Every write lock is held.
 async fn stamp<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>) -> Option<Timestamp> {
-    if open.work.writes.is_empty() && size_of::<S::Mark>() == 0 {
+    if !needs_stamp(open) {
         return Some(Timestamp::ZERO);
     }
     if S::AT_ONCE {

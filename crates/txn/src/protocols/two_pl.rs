@@ -57,13 +57,15 @@ struct Held {
     exclusive: Vec<At>,
     shared: Vec<At>,
     ranges: Vec<(TableId, LockId)>,
-    /// The lock that its parked request waits for.
-    waits_for: Option<(WaitsFor, Ticket)>,
+    /// Its parked request.
+    ticket: Option<Ticket>,
+    /// The queues it stands in. Handled again, a request may come to wait elsewhere, or not at all.
+    queued: Vec<WaitsFor>,
     /// Its coordinator has given it up: waiting ends.
     cancelled: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum WaitsFor {
     Record(At),
     Range(LockId),
@@ -143,7 +145,11 @@ impl<S: Scheme> Node for TwoPl<S> {
                 Handled::Wait => Handled::Wait,
             },
             Request::Acquire { holder, reads, writes, observed } => {
-                match self.acquire(*holder, reads, writes, observed, ticket) {
+                let acquired = self.acquire(*holder, reads, writes, observed, ticket);
+                if !matches!(acquired, Ok(None)) {
+                    self.stop_waiting(holder.txn);
+                }
+                match acquired {
                     Ok(Some(fetched)) => Handled::Reply(Reply::Acquired(fetched)),
                     Ok(None) => Handled::Wait,
                     Err(abort) => Handled::Reply(Reply::Refused(abort)),
@@ -164,7 +170,7 @@ impl<S: Scheme> Node for TwoPl<S> {
             Request::Cancel(txn) => {
                 if let Some(held) = self.held.get_mut(txn) {
                     held.cancelled = true;
-                    self.base.released.extend(held.waits_for.map(|(_, ticket)| ticket));
+                    self.base.released.extend(held.ticket);
                 }
                 Handled::Done
             }
@@ -200,7 +206,6 @@ impl<S: Scheme> TwoPl<S> {
         so_far: &S::Observed,
         ticket: Ticket,
     ) -> Result<Option<Fetched<S>>, Abort> {
-        self.stop_waiting(holder.txn);
         if self.held.entry(holder.txn).or_default().cancelled {
             return Err(Abort::Wounded);
         }
@@ -298,9 +303,15 @@ impl<S: Scheme> TwoPl<S> {
             if exclusive {
                 lock.sharers.retain(|sharer| !mine(sharer));
                 lock.owner = Some(holder);
-                lock.lb = Timestamp::ZERO;
                 held.shared.retain(|&shared| shared != at);
                 held.exclusive.push(at);
+                // Every grant publishes a lower bound above the bound of the record, so that a reader that has
+                // raised the mark never waits for two owners.
+                let mut observed = S::Observed::default();
+                let key = self.base.store.key(at.column.table, at.row);
+                let place = self.base.store.find(at.column.table, &key);
+                self.base.observe_overwritten(&mut observed, at.column, place);
+                self.base.store.lock_mut(at).lb = S::lower_bound(&observed);
             } else {
                 lock.sharers.push(holder);
                 held.shared.push(at);
@@ -353,19 +364,21 @@ impl<S: Scheme> TwoPl<S> {
                 lock.waiting.insert(position, Waiter { holder, exclusive, ticket });
             }
         }
-        self.held.entry(holder.txn).or_default().waits_for = Some((place, ticket));
+        let held = self.held.entry(holder.txn).or_default();
+        held.ticket = Some(ticket);
+        if !held.queued.contains(&place) {
+            held.queued.push(place);
+        }
         Grant::Wait
     }
 
-    /// The request is being handled again. Its place in the queue stays until it is granted or gone, unless
-    /// it was cancelled.
+    /// The request is answered: it leaves all queues it still stands in.
     fn stop_waiting(&mut self, txn: TxnId) {
         let Some(held) = self.held.get_mut(&txn) else { return };
-        let Some((place, _)) = held.waits_for.take() else { return };
-        if !held.cancelled {
-            return;
+        held.ticket = None;
+        for place in std::mem::take(&mut held.queued) {
+            self.leave_queue(place, txn);
         }
-        self.leave_queue(place, txn);
     }
 
     fn leave_queue(&mut self, place: WaitsFor, txn: TxnId) {
@@ -374,9 +387,12 @@ impl<S: Scheme> TwoPl<S> {
             WaitsFor::Range(lock) => self.base.store.lock_by_id(lock),
         };
         if let Some(lock) = lock {
+            let before = lock.waiting.len();
             lock.waiting.retain(|waiter| waiter.holder.txn != txn);
-            // Those behind it may go on.
-            self.base.released.extend(lock.waiting.iter().map(|waiter| waiter.ticket));
+            if lock.waiting.len() < before {
+                // Those behind it may go on.
+                self.base.released.extend(lock.waiting.iter().map(|waiter| waiter.ticket));
+            }
         }
         if let WaitsFor::Record(at) = place {
             self.base.store.tidy_lock(at);
@@ -406,6 +422,12 @@ impl<S: Scheme> TwoPl<S> {
             Some(&last) if live >= scan.limit => Some(just_after(&self.base.store.key(table, last))),
             _ => scan.high.clone(),
         };
+        let held = self.held.entry(holder.txn).or_default();
+        let same = |range: &&plimsoll_store::RangeLock| range.low == scan.low && range.high == high;
+        let mut known = self.base.store.ranges(table).iter().filter(same);
+        if known.any(|range| held.ranges.contains(&(table, range.lock))) {
+            return Grant::Granted;
+        }
         let lock = self.base.store.lock_range(table, scan.low.clone(), high);
         let range = self.base.store.lock_by_id(lock).expect("a range was just locked");
         range.sharers.push(holder);
@@ -449,9 +471,10 @@ impl<S: Scheme> TwoPl<S> {
 
     /// Releases all locks of a transaction; if it committed, what it read is pinned first.
     fn release(&mut self, txn: TxnId, committed: Option<Timestamp>) {
+        self.stop_waiting(txn);
         let Some(held) = self.held.remove(&txn) else { return };
-        if let Some((place, _)) = held.waits_for {
-            self.leave_queue(place, txn);
+        if committed.is_some() {
+            self.base.scheme.pinned(committed.unwrap_or_default());
         }
         for &(table, lock) in &held.ranges {
             if let Some(stamp) = committed {
@@ -482,7 +505,9 @@ impl<S: Scheme> TwoPl<S> {
         if size_of::<S::Mark>() == 0 {
             return;
         }
-        let Some(range) = self.base.store.ranges(table).iter().find(|range| range.lock == lock) else { return };
+        let Some(range) = self.base.store.ranges(table).iter().find(|range| range.lock == lock) else {
+            return;
+        };
         let (low, high) = (range.low.clone(), range.high.clone());
         self.base.store.scan(table, &low, high.as_ref(), |_, visited| {
             if let Visited::Leaf(_, mark, _) = visited {
@@ -580,13 +605,11 @@ impl<S: Scheme> Protocol for TwoPl<S> {
         let stamp = match (needs_stamp, S::AT_ONCE) {
             (false, _) => Timestamp::ZERO,
             (true, true) => env.local(|node| node.base.scheme.stamp(&open.work.observed)),
-            (true, false) => {
-                match env.call(me, Request::Common(Common::Stamp { asked: false })).await {
-                    Ok(Reply::Common(CommonReply::Stamp(stamp))) => stamp,
-                    Ok(_) => unreachable!("a request for a stamp is answered with one"),
-                    Err(_) => return Err(Stop::Abort(Self::abort(env, open, Abort::Unknown).await)),
-                }
-            }
+            (true, false) => match env.call(me, Request::Common(Common::Stamp { asked: false })).await {
+                Ok(Reply::Common(CommonReply::Stamp(stamp))) => stamp,
+                Ok(_) => unreachable!("a request for a stamp is answered with one"),
+                Err(_) => return Err(Stop::Abort(Self::abort(env, open, Abort::Unknown).await)),
+            },
         };
         // Shrinking phase.
         env.local(|node| node.finish_here(open, stamp));
@@ -621,12 +644,9 @@ impl<S: Scheme> TwoPl<S> {
         if self.running.get(&holder.txn).is_some_and(|running| running.wounded) {
             return Err(Stop::Abort(Abort::Wounded));
         }
-        let (mark, reads) = (open.work.writes.mark(), open.work.local_reads.len());
-        let recorded = open.work.recorded.clone();
+        let before = open.work.save();
         if let Err(stop) = rest(&mut self.base, &mut open.work, holder.txn, !S::AT_ONCE) {
-            open.work.writes.undo_to(mark);
-            open.work.local_reads.truncate(reads);
-            open.work.recorded = recorded;
+            open.work.restore(before);
             return Err(stop);
         }
         if S::AT_ONCE {
@@ -665,6 +685,7 @@ impl<S: Scheme> TwoPl<S> {
         for read in &open.work.local_reads {
             self.base.pin(read, stamp);
         }
+        self.base.scheme.pinned(stamp);
         self.base.install_checked(txn, stamp, &open.work, me);
         self.finish(txn, stamp, &open.work.writes.pack(me));
         self.running.remove(&txn);
@@ -678,6 +699,11 @@ async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
     batches: Vec<(ShardId, Reads, Vec<Write>)>,
 ) -> Result<(), Abort> {
     let holder = open.holder;
+    let wounded = |node: &mut TwoPl<S>| node.running.get(&holder.txn).is_some_and(|running| running.wounded);
+    if env.local(wounded) {
+        // Where it would wait from now on nobody would tell it to stop.
+        return Err(TwoPl::abort(env, open, Abort::Wounded).await);
+    }
     let mut calls = Vec::with_capacity(batches.len());
     for (shard, reads, writes) in batches {
         open.touch(shard);
@@ -696,14 +722,14 @@ async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
         match call.await {
             Ok(Reply::Acquired(fetched)) => {
                 S::join(&mut open.work.observed, &fetched.observed);
-                open.parts.push(Part { shard, reads, fetched });
+                open.parts.push(Part { shard, reads, fetched, locked: true });
             }
             Ok(Reply::Refused(abort)) => refused = Some(abort),
             Ok(_) => unreachable!("a lock request is granted or refused"),
             Err(_) => refused = Some(Abort::Unknown),
         }
     }
-    if env.local(|node| node.running.get(&holder.txn).is_some_and(|running| running.wounded)) {
+    if env.local(wounded) {
         refused = Some(Abort::Wounded);
     }
     match refused {
@@ -716,11 +742,14 @@ async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
 async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>) -> Result<(), Abort> {
     // What was read to be written is locked exclusively since then.
     let Open { work, parts, .. } = &mut *open;
-    for write in work.writes.iter_mut().filter(|write| !write.locked) {
+    for write in work.writes.iter_mut().filter(|write| !write.locked && write.change != Change::Insert) {
         let (column, key) = (write.column, &write.key);
         write.locked = parts.iter().filter(|part| part.shard == write.shard).any(|part| {
             let update = |intent: &Intent| *intent == Intent::Update;
-            let got = part.reads.gets.iter().any(|(c, k, intent)| *c == column && k == key && update(intent));
+            // Present: that nobody has locked a range around an absent key is still to be seen.
+            let got = (part.reads.gets.iter().zip(&part.fetched.gets)).any(|((c, k, intent), got)| {
+                *c == column && k == key && update(intent) && got.value.is_some()
+            });
             got || (part.reads.scans.iter().zip(&part.fetched.scans)).any(|((scan, intent), found)| {
                 scan.column == column && update(intent) && found.rows.iter().any(|(k, _)| k == key)
             })

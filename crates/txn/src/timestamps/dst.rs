@@ -1,7 +1,7 @@
 //! DST: decentralized scalar timestamps.
 //!
 //! Every record carries a mark, an upper bound of the timestamps of all that have read or written it. A
-//! read-write transaction commits at `TS = max(clock, observed + 1)`, where it has observed the stamp of
+//! read-write transaction commits at `TS = max(clock, observed) + 1`, where it has observed the stamp of
 //! every version it read and, once the lock was held, the bound of everything it overwrites; its TS becomes
 //! the mark of what it read and wrote. A read-only transaction takes its shard's clock as its snapshot s,
 //! raises the marks of what it reads to s, waits for a writer whose TS may still come out at or below s, and
@@ -20,6 +20,9 @@ use std::convert::Infallible;
 use plimsoll_types::Timestamp;
 
 use crate::timestamp::{Freshness, ReadOnly, Scheme, SchemeConfig};
+
+/// How far ahead of a shard's time a session's token is believed, in nanoseconds.
+const MAX_OFFSET_NS: u64 = 500_000_000;
 
 /// DST on one shard.
 #[derive(Debug)]
@@ -70,9 +73,11 @@ impl Scheme for Dst {
 
     #[inline]
     fn snapshot(&mut self, freshness: Freshness) -> Option<Timestamp> {
-        self.latest.raise(freshness.at_least);
+        // A token from the far future would drag the shard's time along.
+        let at_least = freshness.at_least.min(Timestamp(self.latest.0.saturating_add(MAX_OFFSET_NS)));
+        self.latest.raise(at_least);
         let staleness = freshness.staleness_ns.min(self.max_staleness_ns);
-        Some(Timestamp(self.latest.0.saturating_sub(staleness)).join(freshness.at_least))
+        Some(Timestamp(self.latest.0.saturating_sub(staleness)).join(at_least))
     }
 
     #[inline]

@@ -129,7 +129,8 @@ impl Scheme for Gts {
     fn snapshot(&mut self, freshness: Freshness) -> Option<Timestamp> {
         // Without prefetching the copy serves only the transaction that was just released with it.
         let fresh = self.options.prefetch || self.refreshed == self.clock;
-        (fresh && self.refreshed > Timestamp::ZERO && freshness.at_least <= self.stable).then_some(self.stable)
+        (fresh && self.refreshed > Timestamp::ZERO && freshness.at_least <= self.stable)
+            .then_some(self.stable)
     }
 
     fn want_snapshot(&mut self, ticket: Ticket) {

@@ -2,7 +2,9 @@
 //!
 //! Each shard is a *slot* with a counter of its own. A read-write transaction stamps its versions ⟨slot, c⟩
 //! with the next number of its slot and, once they are installed, reports it together with its
-//! dependencies: the stamps of all versions it read or overwrote. The oracle advances V\[slot\] to c when c − 1
+//! dependencies: the stamps of all versions it read or overwrote, and of the validated readers on the shards
+//! where it overwrites (without them a snapshot could contain a transaction but not one that read what it has
+//! overwritten; the published description leaves them out). The oracle advances V\[slot\] to c when c − 1
 //! and all dependencies are in; a snapshot is a copy of V and contains ⟨slot, c⟩ iff c <= V\[slot\]. So a
 //! snapshot never contains a transaction without what it depends on, and nobody waits under locks; but the
 //! vector travels to every shard that a read-only transaction reads at.
@@ -58,6 +60,8 @@ pub struct Vts {
     /// The counter that this shard draws from: its own, or the one of the process.
     counter: Arc<AtomicU64>,
     known: Arc<Vector>,
+    /// The latest stamps of each slot that have validated reads on this shard.
+    readers: Vector,
     refreshed: Timestamp,
     snapshots: Waiting,
     reports: Vec<Report>,
@@ -137,6 +141,7 @@ impl Scheme for Vts {
             clock: Timestamp::ZERO,
             counter: if compressed { config.process_counter.clone() } else { Arc::default() },
             known: Arc::new(vec![0; slots]),
+            readers: Vec::new(),
             refreshed: Timestamp::ZERO,
             snapshots: Waiting::default(),
             reports: Vec::new(),
@@ -165,6 +170,14 @@ impl Scheme for Vts {
 
     fn join(observed: &mut Vector, other: &Vector) {
         other.iter().enumerate().for_each(|(slot, &counter)| join(observed, slot, counter));
+    }
+
+    fn pinned(&mut self, stamp: Timestamp) {
+        Self::observe(&mut self.readers, stamp);
+    }
+
+    fn observe_pinned(&self, observed: &mut Vector) {
+        Self::join(observed, &self.readers);
     }
 
     fn stamp(&mut self, _: &Vector) -> Timestamp {
@@ -255,8 +268,13 @@ mod tests {
 
     #[test]
     fn a_commit_is_published_after_its_predecessor_and_its_dependencies() {
-        let mut published = Published { vector: vec![0; 2], waiting: vec![BinaryHeap::new(), BinaryHeap::new()] };
-        let report = |slot, counter, dependencies: &[u64]| Report { slot, counter, dependencies: dependencies.to_vec() };
+        let mut published =
+            Published { vector: vec![0; 2], waiting: vec![BinaryHeap::new(), BinaryHeap::new()] };
+        let report = |slot, counter, dependencies: &[u64]| Report {
+            slot,
+            counter,
+            dependencies: dependencies.to_vec(),
+        };
         published.report(report(1, 1, &[1]));
         assert_eq!(published.vector, [0, 0], "it read what slot 0 has not published");
         published.report(report(0, 2, &[]));
