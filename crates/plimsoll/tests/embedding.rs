@@ -576,3 +576,19 @@ fn tables_are_found_by_name_and_their_memory_is_told() {
     assert_eq!(rows, [("a", 0), ("b", 10)]);
     assert!(memory[1].bytes > 10 * (8 + 8));
 }
+
+#[test]
+fn a_transaction_whose_own_inserts_split_what_it_has_read_commits() {
+    let (db, table) = open(IndexKind::Ordered, 2);
+    let attempts = AtomicU32::new(0);
+    let inserted: Result<(), Error> = db.transact(|txn| {
+        attempts.fetch_add(1, SeqCst);
+        for key in 0..300 {
+            txn.insert(table, &Key::of_u64(key), b"x")?;
+        }
+        Ok(())
+    });
+    inserted.unwrap();
+    assert_eq!(attempts.load(SeqCst), 1);
+    assert_eq!(db.snapshot(Freshness::Newest).unwrap().scan(table, ..).unwrap().count(), 300);
+}

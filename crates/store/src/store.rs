@@ -155,11 +155,12 @@ impl<M: Mark> Store<M> {
         self.tables[table.index()].link(key)
     }
 
-    /// Whether the last link split a leaf of the table, so that another leaf covers part of its range.
-    pub fn last_link_split(&self, table: TableId) -> bool {
+    /// The new leaf that covers the upper part of the range since the last link in the table, if that has
+    /// split one.
+    pub fn last_link_split(&self, table: TableId) -> Option<Cover> {
         match &self.tables[table.index()].index {
-            Index::Ordered(index) => index.last_split().is_some(),
-            Index::Hash(_) => false,
+            Index::Ordered(index) => index.last_split().map(|(_, upper)| Cover::Leaf(upper)),
+            Index::Hash(_) => None,
         }
     }
 
@@ -227,6 +228,30 @@ impl<M: Mark> Store<M> {
         sees: impl Fn(Timestamp) -> bool,
     ) -> Result<Option<(Timestamp, &[u8])>, SnapshotTooOld> {
         visible(self.record(at), &self.versions, &self.values, sees)
+    }
+
+    /// The snapshot read of a record as one step: raises its mark to `mark`, unless what writers of it must exceed
+    /// is that high anyway, and only then looks at its lock. `wait` decides whether the lock is in the way.
+    /// Returns whether the mark was raised, with the version that the snapshot sees; `None` to wait.
+    #[inline]
+    #[allow(clippy::type_complexity)]
+    pub fn read_at(
+        &mut self,
+        at: At,
+        mark: Timestamp,
+        wait: impl Fn(&Lock) -> bool,
+        sees: impl Fn(Timestamp) -> bool,
+    ) -> (bool, Option<Result<Option<(Timestamp, &[u8])>, SnapshotTooOld>>) {
+        let floor = self.floor;
+        let record = self.record_mut(at);
+        let raise = size_of::<M>() > 0 && record.mark.get() < mark && floor < mark;
+        if raise {
+            record.mark.raise(mark);
+        }
+        if record.is_locked() && self.lock(at).is_some_and(wait) {
+            return (raise, None);
+        }
+        (raise, Some(visible(self.record(at), &self.versions, &self.values, sees)))
     }
 
     /// Installs a version (`None`: a tombstone). The mark rises with it, never falls.

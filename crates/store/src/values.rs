@@ -28,7 +28,8 @@ struct Class {
 
 impl Class {
     fn new(slot: usize) -> Class {
-        let shift = if slot == 0 { 0 } else { (CHUNK_BYTES / slot).ilog2() };
+        // The class of empty values has no slots.
+        let shift = CHUNK_BYTES.checked_div(slot).map_or(0, usize::ilog2);
         Class { slot, shift, chunks: Vec::new(), free: Vec::new(), used: 0 }
     }
 

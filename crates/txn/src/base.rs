@@ -385,7 +385,8 @@ impl<S: Scheme> Base<S> {
             cover: before.cover,
             before: version,
             after: self.store.cover_version(table, before.cover),
-            split: self.store.last_link_split(table),
+            split: (self.store.last_link_split(table))
+                .map(|upper| (upper, self.store.cover_version(table, upper))),
         };
         (At { row, column: write.column }, Some(linked))
     }
@@ -486,6 +487,6 @@ pub struct Linked {
     pub before: u64,
     /// And after.
     pub after: u64,
-    /// The cover was split: part of its range is covered by another now.
-    pub split: bool,
+    /// The cover was split: the upper part of its range is covered by this one now, which has this version.
+    pub split: Option<(Cover, u64)>,
 }

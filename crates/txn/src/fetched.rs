@@ -82,7 +82,7 @@ impl<S: Scheme> Default for Fetched<S> {
 impl<S: Scheme> Fetched<S> {
     /// Appends a value and tells where it is.
     pub(crate) fn store(&mut self, value: &[u8]) -> (u32, u32) {
-        let start = self.bytes.len() as u32;
+        let start = u32::try_from(self.bytes.len()).expect("one batch of reads is smaller than 4 GiB");
         self.bytes.extend_from_slice(value);
         (start, value.len() as u32)
     }

@@ -7,11 +7,13 @@
 //!
 //! The state moves freely between threads; every operation runs as a task on the coordinating shard.
 
+use plimsoll_checker::ScanRead;
 use plimsoll_runtime::Env;
 use plimsoll_store::Holder;
 use plimsoll_types::{Abort, ColumnGroup, Key, Partitioning, ShardId, TableId, Timestamp};
 
 use crate::base::Base;
+use crate::local::just_after;
 use crate::procedure::{Access, Intent, Reads, Scan};
 use crate::protocol::{Attempt, Committed, Open, Protocol, Stop, answerable};
 use crate::read_only;
@@ -141,23 +143,24 @@ impl<S: Scheme> Transaction<S> {
         let reads = Reads { gets: Vec::new(), scans: vec![(asked.clone(), Intent::Read)] };
         self.read(env, shards.into_iter().map(|shard| (shard, reads.clone())).collect()).await?;
         let mut rows: Vec<(Key, Vec<u8>)> = Vec::new();
-        env.local(|node| {
-            for part in first..self.open.parts.len() {
-                // Each shard's part alone, so that the own writes are merged in once, at the end.
-                let parts = &self.open.parts[part..=part];
-                let mut none = Work::default();
-                none.recorded = self.open.work.recorded.take();
-                let mut access = Remote::new(node.base(), parts, &mut none);
-                let result = access.scan(&asked, |key, value| {
-                    rows.push((key.clone(), value.to_vec()));
-                    std::ops::ControlFlow::Continue(())
-                });
-                self.open.work.recorded = none.recorded.take();
-                result?;
+        let mut seen: Vec<(Key, Timestamp)> = Vec::new();
+        // Behind the last row of a shard that had more nothing is known.
+        let mut high = asked.high.clone();
+        for part in &self.open.parts[first..] {
+            let found = &part.fetched.scans[0].rows;
+            let values = found.iter().filter_map(|(key, got)| Some((key, part.fetched.value(got)?)));
+            rows.extend(values.map(|(key, value)| (key.clone(), value.to_vec())));
+            seen.extend(found.iter().filter_map(|(key, got)| Some((key.clone(), got.version?))));
+            if let Some((last, _)) = found.last().filter(|_| found.len() >= asked.limit) {
+                let end = just_after(last);
+                high = Some(high.map_or(end.clone(), |high| high.min(end)));
             }
-            Ok::<(), Abort>(())
-        })?;
-        for write in self.open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref()) {
+        }
+        let known = |key: &Key| high.as_ref().is_none_or(|high| key < high);
+        rows.retain(|(key, _)| known(key));
+        seen.retain(|(key, _)| known(key));
+        let own = self.open.work.writes.in_range(scan.column, &scan.low, high.as_ref());
+        for write in own {
             rows.retain(|(key, _)| *key != write.key);
             if let Some(value) = self.open.work.writes.value(write) {
                 rows.push((write.key.clone(), value.to_vec()));
@@ -165,6 +168,9 @@ impl<S: Scheme> Transaction<S> {
         }
         rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         rows.truncate(scan.limit);
+        if let Some(recorded) = &mut self.open.work.recorded {
+            recorded.scans.push(ScanRead { column: scan.column, low: scan.low.clone(), high, rows: seen });
+        }
         Ok(rows)
     }
 

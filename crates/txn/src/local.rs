@@ -7,8 +7,8 @@
 
 use std::ops::ControlFlow;
 
-use plimsoll_checker::ScanRead;
-use plimsoll_store::{At, Cover, Mark, Visited};
+use plimsoll_checker::{Read, ScanRead, Version};
+use plimsoll_store::{At, Cover, Lock, Mark, Visited};
 use plimsoll_types::{Abort, ColumnGroup, Key, TableId, Timestamp, TxnId};
 
 use crate::base::Base;
@@ -303,29 +303,28 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
                 return Err(AGAIN);
             }
             if let Some(recorded) = &mut self.recorded {
-                let version = plimsoll_checker::Version::Absent;
-                recorded.reads.push(plimsoll_checker::Read { column, key: key.clone(), version });
+                recorded.reads.push(Read { column, key: key.clone(), version: Version::Absent });
             }
             return Ok(None);
         };
         let at = At { row, column };
-        self.base.raise_for_read(at, place.cover, mark);
-        if self.base.must_wait(at, mark) {
-            self.blocked = true;
-            return Err(AGAIN);
-        }
-        match self.base.store.visible(at, |stamp| S::sees(self.snapshot, stamp)) {
-            Ok(found) => {
+        let wait = |lock: &Lock| S::WAITS && lock.owner.is_some() && lock.lb <= mark;
+        let (raised, found) = self.base.store.read_at(at, mark, wait, |stamp| S::sees(self.snapshot, stamp));
+        self.base.counters.mark_raises += u64::from(raised);
+        match found {
+            Some(Ok(found)) => {
                 if let Some(recorded) = &mut self.recorded {
-                    let version = found.map_or(plimsoll_checker::Version::Absent, |(stamp, _)| {
-                        plimsoll_checker::Version::At(stamp)
-                    });
-                    recorded.reads.push(plimsoll_checker::Read { column, key: key.clone(), version });
+                    let version = found.map_or(Version::Absent, |(stamp, _)| Version::At(stamp));
+                    recorded.reads.push(Read { column, key: key.clone(), version });
                 }
                 Ok(found.map(|(_, value)| value))
             }
-            Err(_) => {
+            Some(Err(_)) => {
                 self.too_old = true;
+                Err(AGAIN)
+            }
+            None => {
+                self.blocked = true;
                 Err(AGAIN)
             }
         }

@@ -146,9 +146,9 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
         let ask = |reads| P::common(Common::ReadAt { snapshot: snapshot.clone(), reads });
         let (mut parts, remote) = fetch_stage(env, procedure, stage, me, &ask).await?;
         shards.extend(parts.iter().map(|part: &Part<P::Scheme>| part.shard));
-        for number in 0..pieces {
+        for (number, remote) in remote.into_iter().enumerate() {
             let piece = Piece { stage, number };
-            if !remote[number] {
+            if !remote {
                 if rows > ROWS_PER_STEP {
                     env.pause().await;
                     rows = 0;
@@ -291,9 +291,9 @@ pub(crate) async fn newest<P: Protocol, E: Env<P>, T: Procedure>(
         let fetched = fetch_stage(env, procedure, stage, me, &ask).await;
         let (parts, remote) = fetched.map_err(|_| Abort::Unknown)?;
         shards.extend(parts.iter().map(|part: &Part<P::Scheme>| part.shard));
-        for number in 0..pieces {
+        for (number, remote) in remote.into_iter().enumerate() {
             let piece = Piece { stage, number };
-            env.local(|node| match remote[number] {
+            env.local(|node| match remote {
                 true => procedure.execute(piece, &mut Remote::new(node.base(), &parts, work)),
                 false => procedure.execute(piece, &mut Newest { base: node.base(), work }),
             })?;

@@ -138,7 +138,7 @@ pub fn run<P: Protocol, W: Workload>(
         .then(|| checks::start_online(&engine, workload, &control, plan.check_online_per_second));
 
     // Warm-up and measurement.
-    let line = progress.run(&format!("{} {pair}", W::NAME), plan.warmup + plan.duration);
+    let line = progress.run(format!("{} {pair}", W::NAME), plan.warmup + plan.duration);
     let started = clock.raw();
     let elapsed = || clock.delta(started, clock.raw());
     let mut line = line;
@@ -256,7 +256,7 @@ fn load<P: Protocol, W: Workload>(
         });
     }
     drop(done);
-    let mut line = progress.load(&format!("loading {} for {title}", W::NAME), total);
+    let mut line = progress.load(format!("loading {} for {title}", W::NAME), total);
     while let Err(mpsc::RecvTimeoutError::Timeout) = finished.recv_timeout(SAMPLE) {
         line.loading(LoadSample {
             elapsed: clock.delta(begun, clock.raw()),

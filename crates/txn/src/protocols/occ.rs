@@ -400,25 +400,44 @@ fn unlocked_reads<S: Scheme>(open: &Open<S>, part: &Part<S>) -> Vec<ReadRef> {
 }
 
 /// The transaction's own inserts have changed the versions of what it had read: goes on with the new versions
-/// if nobody else was there in between. A split ends the attempt: part of the range has moved.
+/// if nobody else was there in between. Where they have split a leaf, both halves count from now on.
 fn own_links<S: Scheme>(fetched: &mut Fetched<S>, linked: &[Linked]) -> bool {
-    let gets = fetched.gets.iter_mut().map(|got| &mut got.read).chain(fetched.also.iter_mut());
-    let covers =
-        gets.chain(fetched.scans.iter_mut().flat_map(|scan| {
-            scan.reads.iter_mut().chain(scan.rows.iter_mut().map(|(_, got)| &mut got.read))
-        }));
-    own_links_of(covers, linked)
+    let mut added = Vec::new();
+    let known = linked.iter().all(|link| {
+        let gets = fetched.gets.iter_mut().map(|got| &mut got.read).chain(fetched.also.iter_mut());
+        let scans = fetched.scans.iter_mut().flat_map(|scan| scan.reads.iter_mut());
+        own_link(gets.chain(scans), &mut added, link)
+    });
+    fetched.also.append(&mut added);
+    known
 }
 
-fn own_links_of<'a>(reads: impl Iterator<Item = &'a mut ReadRef>, linked: &[Linked]) -> bool {
-    for read in reads {
-        let ReadRef::Cover { table, cover, version } = read else { continue };
-        for link in linked.iter().filter(|link| link.table == *table && link.cover == *cover) {
-            if link.split || link.before != *version {
-                return false;
-            }
-            *version = link.after;
+/// The same for what was read directly from the store.
+fn own_links_here<S: Scheme>(work: &mut Work<S>, linked: &[Linked]) -> bool {
+    let mut added = Vec::new();
+    let known = linked.iter().all(|link| own_link(work.local_reads.iter_mut(), &mut added, link));
+    work.local_reads.append(&mut added);
+    known
+}
+
+fn own_link<'a>(
+    mut reads: impl Iterator<Item = &'a mut ReadRef>,
+    added: &mut Vec<ReadRef>,
+    link: &Linked,
+) -> bool {
+    let mut met = false;
+    let mut known = |read: &mut ReadRef| match read {
+        ReadRef::Cover { table, cover, version } if *table == link.table && *cover == link.cover => {
+            met = true;
+            std::mem::replace(version, link.after) == link.before
         }
+        _ => true,
+    };
+    if !(reads.all(&mut known) && added.iter_mut().all(&mut known)) {
+        return false;
+    }
+    if met && let Some((cover, version)) = link.split {
+        added.push(ReadRef::Cover { table: link.table, cover, version });
     }
     true
 }
@@ -480,7 +499,7 @@ impl<S: Scheme> Occ<S> {
         open.touch(me);
         let mut parts = open.parts.iter_mut().filter(|part| part.shard == me);
         let own = parts.all(|part| own_links(&mut part.fetched, &linked))
-            && own_links_of(open.work.local_reads.iter_mut(), &linked);
+            && own_links_here(&mut open.work, &linked);
         if own { Last::Locked } else { Last::Failed(Stop::Abort(Abort::Validation)) }
     }
 }

@@ -24,6 +24,9 @@ use crate::timestamp::{Freshness, ReadOnly, Scheme, SchemeConfig};
 /// How far ahead of a shard's time a session's token is believed, in nanoseconds.
 const MAX_OFFSET_NS: u64 = 500_000_000;
 
+/// The largest staleness that can be configured: a day, in nanoseconds.
+const MAX_STALENESS_NS: u64 = 24 * 3600 * 1_000_000_000;
+
 /// DST on one shard.
 #[derive(Debug)]
 pub struct Dst {
@@ -45,7 +48,7 @@ impl Scheme for Dst {
     type Message = Infallible;
 
     fn new(config: &SchemeConfig) -> Dst {
-        Dst { latest: Timestamp::ZERO, max_staleness_ns: config.max_staleness_ns }
+        Dst { latest: Timestamp::ZERO, max_staleness_ns: config.max_staleness_ns.min(MAX_STALENESS_NS) }
     }
 
     fn tick(&mut self, clock: Timestamp) {
