@@ -368,6 +368,9 @@ enum Answer {
 /// What comes back from a shard: the transaction, unless it is over, and the answer.
 type Back<S> = (Option<Transaction<S>>, Result<Answer, Abort>);
 
+/// A step and what came back.
+type Answered<S> = (Step, Back<S>);
+
 struct Session<S: Scheme> {
     transaction: Option<Transaction<S>>,
     /// The step that is under way.
@@ -484,7 +487,7 @@ impl<'a, P: Protocol> Stage<'a, P> {
     /// spoken to first.
     fn settle(&mut self, spoken_to: Option<usize>) {
         loop {
-            let mut answers: BTreeMap<(bool, usize), (Step, Back<P::Scheme>)> = BTreeMap::new();
+            let mut answers: BTreeMap<(bool, usize), Answered<P::Scheme>> = BTreeMap::new();
             let (mut quiet, mut messages) = (0, 0);
             for _ in 0..ROUNDS_MAX {
                 let now = common::round(&self.engine);

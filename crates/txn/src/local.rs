@@ -72,7 +72,17 @@ impl<S: Scheme> Local<'_, S> {
         };
         if self.work.writes.find(column, key).is_none() {
             match self.base.check_write(self.txn, &mut write, &mut self.work.observed) {
-                Ok(()) => {}
+                Ok(()) => {
+                    // What was just read and is now overwritten gets its mark with the new version.
+                    let row = write.place.and_then(|place| place.row);
+                    if let Some(ReadRef::Row { at, .. }) = self.work.local_reads.last()
+                        && !self.track
+                        && at.column == column
+                        && Some(at.row) == row
+                    {
+                        self.work.local_reads.pop();
+                    }
+                }
                 Err(Abort::WriteConflict) => return self.blocked(),
                 Err(abort) => {
                     // "It exists" is something this transaction has read.

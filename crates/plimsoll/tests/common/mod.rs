@@ -4,6 +4,9 @@
 //! A *setup* is a protocol with its lock policy, a scheme, and a number of shards. Types cannot be looped over,
 //! so the closed list stands in [`everywhere`], and a test is a value with a generic method ([`Experiment`]).
 
+// Each test file uses its part.
+#![allow(dead_code)]
+
 use plimsoll::engine::{Engine, EngineOptions};
 use plimsoll_checker::{History, Options, Report, Transaction};
 use plimsoll_runtime::Env;
@@ -29,7 +32,6 @@ pub struct Setup {
 /// OCC, and 2PL with each lock policy, in the order of reports.
 pub const PROTOCOLS: [&str; 4] = ["occ", "wait_die", "wound_wait", "no_wait"];
 /// The schemes, in the order of reports.
-#[allow(dead_code)]
 pub const SCHEMES: [&str; 5] = ["dst", "gts", "vts", "none", "rc"];
 
 /// A test that is run in every setup.
