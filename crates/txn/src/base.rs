@@ -180,6 +180,7 @@ impl<S: Scheme> Base<S> {
     /// The shard is about to sleep. It holds nobody's garbage back unless it has active snapshots.
     pub(crate) fn park(&mut self) {
         if self.active.is_empty()
+            && !self.scheme.awaits_snapshot()
             && let Some(watermark) = &mut self.watermark
         {
             watermark.sleep();
@@ -426,6 +427,18 @@ impl<S: Scheme> Base<S> {
         reads.iter().all(|read| self.still_valid(txn, read))
     }
 
+    /// Pins everything that was read directly from this store.
+    #[inline]
+    pub(crate) fn pin_local(&mut self, work: &Work<S>, stamp: Timestamp) {
+        for &at in &work.pins {
+            self.store.record_mut(at).mark.raise(stamp);
+        }
+        for read in &work.local_reads {
+            self.pin(read, stamp);
+        }
+        self.scheme.pinned(stamp);
+    }
+
     #[inline]
     pub(crate) fn pin(&mut self, read: &ReadRef, stamp: Timestamp) {
         match *read {
@@ -448,10 +461,7 @@ impl<S: Scheme> Base<S> {
     /// step: nobody can have come in between, so its locks were never needed.
     pub(crate) fn commit_in_one_step(&mut self, txn: TxnId, work: &Work<S>) -> Timestamp {
         let stamp = self.scheme.stamp(&work.observed);
-        for read in &work.local_reads {
-            self.pin(read, stamp);
-        }
-        self.scheme.pinned(stamp);
+        self.pin_local(work, stamp);
         self.install_checked(txn, stamp, work, self.shard);
         if S::REPORTS {
             self.scheme.finished(stamp, Some(&work.observed));

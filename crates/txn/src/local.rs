@@ -51,6 +51,15 @@ impl<S: Scheme> Local<'_, S> {
     }
 
     #[inline]
+    fn remember_record(&mut self, at: At, head: Option<Timestamp>) {
+        if self.track {
+            self.work.local_reads.push(ReadRef::Row { at, head });
+        } else if size_of::<S::Mark>() > 0 {
+            self.work.pins.push(at);
+        }
+    }
+
+    #[inline]
     fn remember(&mut self, read: ReadRef) {
         if self.track || size_of::<S::Mark>() > 0 {
             self.work.local_reads.push(read);
@@ -74,13 +83,11 @@ impl<S: Scheme> Local<'_, S> {
             match self.base.check_write(self.txn, &mut write, &mut self.work.observed) {
                 Ok(()) => {
                     // What was just read and is now overwritten gets its mark with the new version.
-                    let row = write.place.and_then(|place| place.row);
-                    if let Some(ReadRef::Row { at, .. }) = self.work.local_reads.last()
-                        && !self.track
-                        && at.column == column
-                        && Some(at.row) == row
+                    if let (Some(place), Some(at)) = (write.place, self.work.pins.last())
+                        && place.row == Some(at.row)
+                        && column == at.column
                     {
-                        self.work.local_reads.pop();
+                        self.work.pins.pop();
                     }
                 }
                 Err(Abort::WriteConflict) => return self.blocked(),
@@ -104,7 +111,7 @@ impl<S: Scheme> Local<'_, S> {
         if let Some(row) = place.row {
             let at = At { row, column };
             let head = self.base.head(at);
-            self.remember(ReadRef::Row { at, head });
+            self.remember_record(at, head);
         }
     }
 }
@@ -139,7 +146,7 @@ impl<S: Scheme> Access for Local<'_, S> {
         let head = (!record.is_empty()).then(|| record.stamp());
         let version = record.is_present().then(|| record.stamp());
         S::observe(&mut self.work.observed, head.unwrap_or(self.base.store.floor()));
-        self.remember(ReadRef::Row { at, head });
+        self.remember_record(at, head);
         if head.is_none() {
             // The empty row may be collected, and the key linked again in another.
             let version = self.base.store.cover_version(column.table, place.cover);

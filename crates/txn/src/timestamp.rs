@@ -192,6 +192,11 @@ pub trait Scheme: Sized + 'static {
         unreachable!("{} has every snapshot at once, no need to wait for {ticket}", Self::NAME)
     }
 
+    /// Whether a snapshot is being asked for: it may turn out as old as this shard's oldest.
+    fn awaits_snapshot(&self) -> bool {
+        false
+    }
+
     /// Whether a snapshot contains the version with this stamp.
     fn sees(at: &Self::Snapshot, stamp: Timestamp) -> bool;
 

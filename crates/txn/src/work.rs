@@ -1,7 +1,7 @@
 //! What a running transaction has read and will write.
 
 use plimsoll_checker::{Read, ScanRead, Version};
-use plimsoll_store::Place;
+use plimsoll_store::{At, Place};
 use plimsoll_types::{ColumnGroup, Key, ShardId, TableId, Timestamp};
 
 use crate::fetched::ReadRef;
@@ -204,6 +204,7 @@ pub struct Recorded {
 /// A point that a transaction's work can go back to.
 pub(crate) struct Saved {
     writes: usize,
+    pins: usize,
     reads: usize,
     ranges: usize,
     recorded: Option<Box<Recorded>>,
@@ -214,7 +215,10 @@ pub(crate) struct Saved {
 pub struct Work<S: Scheme> {
     /// What it is ordered after.
     pub observed: S::Observed,
-    /// What it read on its own shard, directly from the store.
+    /// Records it read on its own shard, directly from the store, in a step that ends with its commit: they only
+    /// have to be pinned.
+    pub pins: Vec<At>,
+    /// Whatever else it read there.
     pub local_reads: Vec<ReadRef>,
     /// Ranges it read there, and absent keys as ranges, if they have to be locked later.
     pub local_ranges: Vec<(TableId, Key, Option<Key>)>,
@@ -228,6 +232,7 @@ impl<S: Scheme> Default for Work<S> {
     fn default() -> Self {
         Work {
             observed: S::Observed::default(),
+            pins: Vec::new(),
             local_reads: Vec::new(),
             local_ranges: Vec::new(),
             writes: Writes::default(),
@@ -240,6 +245,7 @@ impl<S: Scheme> Work<S> {
     /// Forgets everything, keeps the memory.
     pub fn reset(&mut self, record: bool) {
         self.observed = S::Observed::default();
+        self.pins.clear();
         self.local_reads.clear();
         self.local_ranges.clear();
         self.writes.clear();
@@ -250,6 +256,7 @@ impl<S: Scheme> Work<S> {
     pub(crate) fn save(&self) -> Saved {
         Saved {
             writes: self.writes.mark(),
+            pins: self.pins.len(),
             reads: self.local_reads.len(),
             ranges: self.local_ranges.len(),
             recorded: self.recorded.clone(),
@@ -260,6 +267,7 @@ impl<S: Scheme> Work<S> {
     /// will be overwritten again. What was observed stays observed: it only raises the stamp.
     pub(crate) fn restore(&mut self, saved: Saved) {
         self.writes.entries.truncate(saved.writes);
+        self.pins.truncate(saved.pins);
         self.local_reads.truncate(saved.reads);
         self.local_ranges.truncate(saved.ranges);
         self.recorded = saved.recorded;

@@ -474,10 +474,7 @@ impl<S: Scheme> Occ<S> {
             };
             let mut fetched = here.flat_map(|part| part.fetched.read_refs());
             let valid = fetched.all(|read| self.base.validate(holder.txn, stamp, &[read]));
-            for read in &open.work.local_reads {
-                self.base.pin(read, stamp);
-            }
-            self.base.scheme.pinned(stamp);
+            self.base.pin_local(&open.work, stamp);
             if !valid {
                 if S::REPORTS && !open.work.writes.is_empty() {
                     self.base.scheme.finished(stamp, None);

@@ -682,10 +682,7 @@ impl<S: Scheme> TwoPl<S> {
     /// Installs, pins and releases on the coordinator's own shard.
     fn finish_here(&mut self, open: &Open<S>, stamp: Timestamp) {
         let (me, txn) = (self.base.shard, open.holder.txn);
-        for read in &open.work.local_reads {
-            self.base.pin(read, stamp);
-        }
-        self.base.scheme.pinned(stamp);
+        self.base.pin_local(&open.work, stamp);
         self.base.install_checked(txn, stamp, &open.work, me);
         self.finish(txn, stamp, &open.work.writes.pack(me));
         self.running.remove(&txn);

@@ -137,6 +137,10 @@ impl Scheme for Gts {
         self.snapshots.gather(ticket);
     }
 
+    fn awaits_snapshot(&self) -> bool {
+        self.snapshots.outstanding() > 0
+    }
+
     fn sees(at: &Timestamp, stamp: Timestamp) -> bool {
         stamp <= *at
     }

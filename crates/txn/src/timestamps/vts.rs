@@ -200,6 +200,10 @@ impl Scheme for Vts {
         self.snapshots.gather(ticket);
     }
 
+    fn awaits_snapshot(&self) -> bool {
+        self.snapshots.outstanding() > 0
+    }
+
     #[inline]
     fn sees(at: &Arc<Vector>, stamp: Timestamp) -> bool {
         let (slot, counter) = unpack(stamp);
@@ -217,7 +221,8 @@ impl Scheme for Vts {
                 self.answers.push((from, Message::Published(Arc::new(self.published.vector.clone()))));
             }
             Message::Published(vector) => {
-                self.known = vector.clone();
+                // Joined: the shard may have woken up above what the oracle had published when it answered.
+                self.raise(vector);
                 self.refreshed = self.clock;
                 released.extend(self.snapshots.answered());
             }
