@@ -112,6 +112,12 @@ impl<S: Scheme> Open<S> {
         }
     }
 
+    /// A transaction that writes nothing needs a stamp only to pin with it, or to have its place in a scalar
+    /// order that an oracle gives.
+    pub(crate) fn needs_stamp(&self) -> bool {
+        !self.work.writes.is_empty() || size_of::<S::Mark>() > 0 || S::SCALAR && S::ORACLE
+    }
+
     /// How many shards take part.
     pub(crate) fn shards(&self) -> usize {
         let mut shards = self.work.writes.shards();

@@ -312,7 +312,7 @@ impl<S: Scheme> Protocol for Occ<S> {
                 };
                 // Validate the read set.
                 if !validate(env, open, stamp).await {
-                    if S::REPORTS && !open.work.writes.is_empty() {
+                    if S::REPORTS && open.needs_stamp() {
                         env.local(|node| node.base.scheme.finished(stamp, None));
                     }
                     return Err(Stop::Abort(fail(env, open, Abort::Validation)));
@@ -325,7 +325,7 @@ impl<S: Scheme> Protocol for Occ<S> {
         };
         install_elsewhere(env, open, stamp);
         let shards = open.shards();
-        let stamp = needs_stamp(open).then_some(stamp);
+        let stamp = open.needs_stamp().then_some(stamp);
         let writes = open.work.writes.mark();
         Ok(Committed { id: txn, stamp, shards, writes, recorded: open.work.recorded.take() })
     }
@@ -468,7 +468,7 @@ impl<S: Scheme> Occ<S> {
         }
         let here = open.parts.iter().filter(|part| part.shard == me);
         if at_once {
-            let stamp = match needs_stamp(open) {
+            let stamp = match open.needs_stamp() {
                 true => self.base.scheme.stamp(&open.work.observed),
                 false => Timestamp::ZERO,
             };
@@ -476,7 +476,7 @@ impl<S: Scheme> Occ<S> {
             let valid = fetched.all(|read| self.base.validate(holder.txn, stamp, &[read]));
             self.base.pin_local(&open.work, stamp);
             if !valid {
-                if S::REPORTS && !open.work.writes.is_empty() {
+                if S::REPORTS && open.needs_stamp() {
                     self.base.scheme.finished(stamp, None);
                 }
                 return Last::Failed(Stop::Abort(Abort::Validation));
@@ -501,14 +501,9 @@ impl<S: Scheme> Occ<S> {
     }
 }
 
-/// A transaction that writes nothing needs a stamp only to pin.
-fn needs_stamp<S: Scheme>(open: &Open<S>) -> bool {
-    !open.work.writes.is_empty() || size_of::<S::Mark>() > 0
-}
-
 /// The commit stamp. Every write lock is held.
 async fn stamp<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>) -> Option<Timestamp> {
-    if !needs_stamp(open) {
+    if !open.needs_stamp() {
         return Some(Timestamp::ZERO);
     }
     if S::AT_ONCE {
@@ -548,7 +543,7 @@ async fn validate<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: Tim
 /// that must not hear of the commit before it is installed everywhere.
 fn install_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: Timestamp) {
     let (me, txn) = (env.shard(), open.holder.txn);
-    if open.work.writes.is_empty() {
+    if !open.needs_stamp() {
         return;
     }
     let mut calls = Vec::new();
