@@ -655,7 +655,8 @@ async fn perform<P: Protocol, E: Env<P>>(
             rows.map(|rows| Answer::Rows(rows.into_iter().map(named).collect()))
         }
         Action::Commit => {
-            let snapshots = P::Scheme::READ_ONLY == ReadOnly::Snapshot && !P::LOCKS;
+            let snapshots =
+                P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE && !P::LOCKS;
             let committed = transaction.commit(env).await;
             let answer = committed.map(|committed| {
                 let snapshot = snapshots && committed.writes == 0;

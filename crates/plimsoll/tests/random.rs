@@ -210,7 +210,8 @@ impl<P: Protocol, E: Env<P>> Client<P, E> {
             let (number, mut seen) = (self.next_number(), Seen::new());
             match self.interact(age, number, &mut seen).await {
                 Ok(Some(committed)) => {
-                    let snapshot = P::Scheme::READ_ONLY == ReadOnly::Snapshot && !P::LOCKS;
+                    let snapshot =
+                        P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE && !P::LOCKS;
                     let read_only = snapshot && committed.writes == 0;
                     self.record(Ended { label: "interactive", read_only, begin, number, seen, committed });
                     return;

@@ -66,8 +66,6 @@ pub enum Common<S: Scheme> {
         /// What to read.
         reads: Reads,
     },
-    /// Reads the newest committed versions, whoever holds locks.
-    ReadNewest(Reads),
     /// Own shard only: a snapshot from the oracle.
     Snapshot(Freshness),
     /// Own shard only: a commit stamp from the oracle; every write lock is held.
@@ -222,7 +220,6 @@ impl<S: Scheme> Base<S> {
                 }
                 CommonReply::Fetched(self.fetch(Some(snapshot), reads).ok())
             }
-            Common::ReadNewest(reads) => CommonReply::Fetched(self.fetch(None, reads).ok()),
             Common::Snapshot(freshness) => match self.scheme.snapshot(*freshness) {
                 Some(snapshot) => CommonReply::Snapshot(snapshot.clone(), self.hold(snapshot)),
                 None => {

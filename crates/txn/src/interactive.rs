@@ -46,7 +46,7 @@ impl<S: Scheme> Transaction<S> {
             Open::new(Holder { age: attempt.age, txn: base.next_id() }, work)
         });
         let mut held = None;
-        if S::READ_ONLY == ReadOnly::Snapshot && (read_only || !P::LOCKS) {
+        if S::READ_ONLY == ReadOnly::Snapshot && (read_only || S::SERIALIZABLE && !P::LOCKS) {
             let (snapshot, already) = read_only::snapshot(env, attempt.freshness).await?;
             held = already.or_else(|| Some(env.local(|node| node.base().hold(snapshot.clone()))));
             open.snapshot = Some(snapshot);
@@ -96,9 +96,6 @@ impl<S: Scheme> Transaction<S> {
                     self.open.parts.push(part);
                 }
             }),
-            None if self.read_only && S::READ_ONLY == ReadOnly::Newest => {
-                read_only::read_newest_parts(env, batches).await.map(|parts| self.open.parts.extend(parts))
-            }
             None => P::read(env, &mut self.open, batches).await,
         };
         self.done(env, result).await
@@ -232,8 +229,7 @@ impl<S: Scheme> Transaction<S> {
         if let Some(abort) = self.over {
             return Err(abort);
         }
-        let newest = self.read_only && S::READ_ONLY == ReadOnly::Newest;
-        let result = if newest || (self.open.snapshot.is_some() && self.open.work.writes.is_empty()) {
+        let result = if self.open.snapshot.is_some() && self.open.work.writes.is_empty() {
             Ok(Committed {
                 id: self.open.holder.txn,
                 stamp: self.snapshot(),

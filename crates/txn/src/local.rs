@@ -3,7 +3,7 @@
 //! [`Local`] runs a read-write piece: nothing else runs on the shard meanwhile, so a record that is free now
 //! is free until the end of the step, and the checks that a lock would have made are made on the way. A
 //! record that another transaction holds ends the attempt ([`Local::conflict`] tells it from an abort of
-//! the procedure's own). [`AtSnapshot`] runs a read-only piece at a snapshot, [`Newest`] one under RC.
+//! the procedure's own). [`AtSnapshot`] runs a read-only piece at a snapshot.
 
 use std::ops::ControlFlow;
 
@@ -417,77 +417,6 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
             return Err(AGAIN);
         }
         if let Some(recorded) = &mut self.recorded {
-            let high = scanned_to(scan, &rows_seen, stopped);
-            recorded.scans.push(ScanRead {
-                column: scan.column,
-                low: scan.low.clone(),
-                high,
-                rows: rows_seen,
-            });
-        }
-        Ok(())
-    }
-}
-
-/// Executes read-only pieces over the newest committed versions on the store of their shard (RC).
-pub(crate) struct Newest<'a, S: Scheme> {
-    pub base: &'a mut Base<S>,
-    pub work: &'a mut Work<S>,
-}
-
-impl<S: Scheme> Access for Newest<'_, S> {
-    #[inline]
-    fn get(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
-        let row = self.base.store.find(column.table, key).row;
-        let at = row.map(|row| At { row, column });
-        if self.work.recorded.is_some() && !self.base.immutable(column.table) {
-            let version = at.and_then(|at| self.base.store.newest(at).and(self.base.head(at)));
-            self.work.record_read(column, key, version);
-        }
-        Ok(at.and_then(|at| self.base.store.newest(at)))
-    }
-
-    fn put(&mut self, _: ColumnGroup, _: &Key, _: &[u8]) -> Result<(), Abort> {
-        panic!("{READ_ONLY}")
-    }
-
-    fn insert(&mut self, _: TableId, _: &Key, _: &[&[u8]]) -> Result<(), Abort> {
-        panic!("{READ_ONLY}")
-    }
-
-    fn delete(&mut self, _: TableId, _: &Key) -> Result<(), Abort> {
-        panic!("{READ_ONLY}")
-    }
-
-    fn scan(
-        &mut self,
-        scan: &Scan,
-        mut visit: impl FnMut(&Key, &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), Abort> {
-        if scan.limit == 0 {
-            return Ok(());
-        }
-        let group = scan.column.group;
-        let mut left = scan.limit;
-        let mut rows_seen = Vec::new();
-        let mut stopped = false;
-        let recording = self.work.recorded.is_some();
-        self.base.store.scan(scan.column.table, &scan.low, scan.high.as_ref(), |rows, visited| {
-            let Visited::Row(row) = visited else { return ControlFlow::Continue(()) };
-            let stamp = rows.record(row, group).stamp();
-            let Some(value) = rows.newest(row, group) else { return ControlFlow::Continue(()) };
-            let key = rows.key(row);
-            if recording {
-                rows_seen.push((key.clone(), stamp));
-            }
-            left -= 1;
-            if visit(&key, value).is_break() || left == 0 {
-                stopped = true;
-                return ControlFlow::Break(());
-            }
-            ControlFlow::Continue(())
-        });
-        if let Some(recorded) = &mut self.work.recorded {
             let high = scanned_to(scan, &rows_seen, stopped);
             recorded.scans.push(ScanRead {
                 column: scan.column,

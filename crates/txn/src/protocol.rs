@@ -165,7 +165,6 @@ pub async fn execute<P: Protocol, E: Env<P>, T: Procedure>(
 ) -> Result<Committed, Abort> {
     let committed = match (procedure.read_only(), <P::Scheme as Scheme>::READ_ONLY) {
         (true, ReadOnly::Snapshot) => return read_only::at_snapshot(env, attempt, procedure, work).await,
-        (true, ReadOnly::Newest) => return read_only::newest(env, procedure, work).await,
         _ => match env.local(|node| at_once(node.base(), procedure, work)) {
             Ok(committed) => committed,
             Err(Stop::Abort(abort)) => return Err(abort),

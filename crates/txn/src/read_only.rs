@@ -7,7 +7,8 @@
 //! on at the same snapshot. A snapshot older than the watermark, which only a clock fault can produce, begins
 //! again silently.
 //!
-//! Newest (RC): the same walk over the newest committed versions, without marks and without waiting.
+//! RC goes the same way: its "snapshot" contains every version, so each read finds the newest committed one, and
+//! there are no marks to raise and nobody to wait for.
 
 use std::future::Future;
 
@@ -15,7 +16,7 @@ use plimsoll_runtime::Env;
 use plimsoll_types::{Abort, ShardId};
 
 use crate::base::{Common, CommonReply};
-use crate::local::{AtSnapshot, Newest};
+use crate::local::AtSnapshot;
 use crate::procedure::{Piece, Procedure, Reads};
 use crate::protocol::{Attempt, Committed, Protocol};
 use crate::remote::{Part, Remote};
@@ -228,16 +229,6 @@ pub(crate) async fn read_parts<P: Protocol, E: Env<P>>(
     fetch_batches(env, batches, &ask).await.map_err(TooOld::into_abort)
 }
 
-/// Reads the newest committed versions, on whichever shards.
-pub(crate) async fn read_newest_parts<P: Protocol, E: Env<P>>(
-    env: &E,
-    batches: Vec<(ShardId, Reads)>,
-) -> Result<Vec<Part<P::Scheme>>, Abort> {
-    fetch_batches(env, batches, &|reads| P::common(Common::ReadNewest(reads)))
-        .await
-        .map_err(TooOld::into_abort)
-}
-
 async fn fetch_piece<P: Protocol, E: Env<P>, T: Procedure>(
     env: &E,
     procedure: &T,
@@ -271,67 +262,4 @@ pub(crate) fn batch(batches: &mut Vec<(ShardId, Reads)>, shard: ShardId) -> &mut
         batches.len() - 1
     });
     &mut batches[position].1
-}
-
-/// Runs a procedure over the newest committed versions.
-pub(crate) async fn newest<P: Protocol, E: Env<P>, T: Procedure>(
-    env: &E,
-    procedure: &mut T,
-    work: &mut Work<P::Scheme>,
-) -> Result<Committed, Abort> {
-    if let Some(result) = env.local(|node| newest_here(node, procedure, work)) {
-        return result;
-    }
-    env.local(|node| work.reset(node.base().installs.is_some()));
-    let me = env.shard();
-    let mut shards = vec![me];
-    let ask = |reads| P::common(Common::ReadNewest(reads));
-    for stage in 0.. {
-        let pieces = procedure.stage(stage);
-        if pieces == 0 {
-            break;
-        }
-        let fetched = fetch_stage(env, procedure, stage, me, &ask).await;
-        let (parts, remote) = fetched.map_err(|_| Abort::Unknown)?;
-        shards.extend(parts.iter().map(|part: &Part<P::Scheme>| part.shard));
-        for (number, remote) in remote.into_iter().enumerate() {
-            let piece = Piece { stage, number };
-            env.local(|node| match remote {
-                true => procedure.execute(piece, &mut Remote::new(node.base(), &parts, work)),
-                false => procedure.execute(piece, &mut Newest { base: node.base(), work }),
-            })?;
-        }
-    }
-    shards.sort_unstable();
-    shards.dedup();
-    let shards = shards.len();
-    let id = env.local(|node| node.base().next_id());
-    Ok(Committed { id, stamp: None, shards, writes: 0, recorded: work.recorded.take() })
-}
-
-/// The whole transaction in one step, if its data is here.
-fn newest_here<P: Protocol, T: Procedure>(
-    node: &mut P,
-    procedure: &mut T,
-    work: &mut Work<P::Scheme>,
-) -> Option<Result<Committed, Abort>> {
-    let base = node.base();
-    work.reset(base.installs.is_some());
-    for stage in 0.. {
-        let pieces = procedure.stage(stage);
-        if pieces == 0 {
-            break;
-        }
-        for number in 0..pieces {
-            let piece = Piece { stage, number };
-            if base.owner(procedure.home(piece)) != base.shard {
-                return None;
-            }
-            if let Err(abort) = procedure.execute(piece, &mut Newest { base, work }) {
-                return Some(Err(abort));
-            }
-        }
-    }
-    let id = base.next_id();
-    Some(Ok(Committed { id, stamp: None, shards: 1, writes: 0, recorded: work.recorded.take() }))
 }

@@ -29,10 +29,9 @@ use plimsoll_types::{ShardId, Timestamp};
 /// How a scheme runs read-only transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadOnly {
-    /// At a snapshot: no validation, no abort, one round per shard and stage.
+    /// At a snapshot: no validation, no abort, one round per shard and stage. RC's contains every version, so
+    /// that each read finds the newest.
     Snapshot,
-    /// Newest versions, without waiting or validation: not serializable.
-    Newest,
     /// The way the protocol runs everybody else: validated (OCC) or locked (2PL).
     Validated,
 }
@@ -85,11 +84,6 @@ impl SchemeConfig {
     /// The shard the oracle lives on.
     pub fn oracle_shard(&self) -> ShardId {
         ShardId(self.data_shards as u16)
-    }
-
-    /// Whether this shard is the oracle.
-    pub fn is_oracle(&self) -> bool {
-        self.shard == self.oracle_shard()
     }
 }
 

@@ -124,7 +124,7 @@ pub fn history<P: Protocol>(engine: &Engine<P>, finished: Vec<Finished>) -> (Che
     };
     // In one process the clock has no error, so DST is strict; the other schemes promise less.
     let strict = P::Scheme::WAITS;
-    let snapshots = P::Scheme::READ_ONLY == ReadOnly::Snapshot;
+    let snapshots = P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE;
     let options = Options {
         scalar: P::Scheme::SCALAR && snapshots,
         realtime: strict,

@@ -101,7 +101,7 @@ pub fn round<P: Protocol>(engine: &Engine<P>) -> u64 {
 /// What the recorded history of a database promises, and whether it keeps it.
 pub fn check<P: Protocol>(engine: &Engine<P>, transactions: Vec<Transaction>, sessions: bool) -> Report {
     let installs = engine.shards().map(|shard| engine.take_installs(shard)).collect();
-    let snapshots = P::Scheme::READ_ONLY == ReadOnly::Snapshot;
+    let snapshots = P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE;
     let options = Options {
         scalar: P::Scheme::SCALAR && snapshots,
         // In one process the clock has no error, so DST is strict; the other schemes promise less.

@@ -21,7 +21,7 @@ pub struct Rc {
 impl Scheme for Rc {
     const NAME: &'static str = "rc";
     const SERIALIZABLE: bool = false;
-    const READ_ONLY: ReadOnly = ReadOnly::Newest;
+    const READ_ONLY: ReadOnly = ReadOnly::Snapshot;
     const SCALAR: bool = false;
 
     type Mark = ();
