@@ -103,7 +103,7 @@ fn plain(env: &RealEnv<Node>, case: Case, keys: &[Key]) -> u128 {
             for _ in 0..times {
                 for key in keys {
                     let place = store.find(column.table, key);
-                    let value = place.row.and_then(|row| store.newest(At { row, column }));
+                    let value = place.row().and_then(|row| store.newest(At { row, column }));
                     sum += first(value);
                 }
             }

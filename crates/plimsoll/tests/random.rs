@@ -304,7 +304,7 @@ impl<P: Protocol, E: Env<P>> Client<P, E> {
         for _ in 0..200 {
             let env = self.env.clone();
             match execute::<P, E, T>(&env, attempt, procedure, &mut self.work).await {
-                Ok(committed) => return Ok(Some(committed)),
+                Ok(()) => return Ok(Some(std::mem::take(&mut self.work.committed))),
                 Err(Abort::User) => return Err(Abort::User),
                 Err(_) => self.left.read_only_aborts += u64::from(procedure.read_only()),
             }

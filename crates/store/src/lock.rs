@@ -49,7 +49,7 @@ impl Lock {
     }
 
     /// Whether somebody other than `txn` holds the exclusive lock.
-    pub fn owned_by_other(&self, txn: Option<TxnId>) -> bool {
-        self.owner.is_some_and(|owner| Some(owner.txn) != txn)
+    pub fn owned_by_other(&self, txn: Option<&TxnId>) -> bool {
+        self.owner.as_ref().is_some_and(|owner| Some(&owner.txn) != txn)
     }
 }

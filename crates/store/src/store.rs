@@ -28,7 +28,7 @@ use crate::lock::{Lock, LockId};
 use crate::record::Version;
 use crate::table::{Cover, Index, Place, RangeLock, Table, TableMemory};
 use crate::values::Values;
-use crate::{LeafId, Mark, Record, RowId, Tails};
+use crate::{Mark, Record, RowId, Tails};
 
 /// Garbage entries worked off per pass at most, so that a pass stays short.
 const COLLECT_PER_PASS: usize = 2048;
@@ -98,7 +98,7 @@ pub struct Rows<'a, M> {
 /// What a walk over a range meets: a leaf, then its rows, then the next leaf.
 pub enum Visited<'a, M> {
     /// A leaf that overlaps the range, its mark and its version.
-    Leaf(LeafId, &'a mut M, u64),
+    Leaf(Cover, &'a mut M, u64),
     /// A row in the range.
     Row(RowId),
 }
@@ -159,7 +159,7 @@ impl<M: Mark> Store<M> {
     /// split one.
     pub fn last_link_split(&self, table: TableId) -> Option<Cover> {
         match &self.tables[table.index()].index {
-            Index::Ordered(index) => index.last_split().map(|(_, upper)| Cover::Leaf(upper)),
+            Index::Ordered(index) => index.last_split().map(|(_, upper)| upper.into()),
             Index::Hash(_) => None,
         }
     }
@@ -172,15 +172,13 @@ impl<M: Mark> Store<M> {
     /// A record.
     #[inline]
     pub fn record(&self, at: At) -> &Record<M> {
-        let table = &self.tables[at.column.table.index()];
-        &table.records[at.row as usize * table.groups + usize::from(at.column.group)]
+        self.tables[at.column.table.index()].record(at)
     }
 
     /// A record.
     #[inline]
     pub fn record_mut(&mut self, at: At) -> &mut Record<M> {
-        let table = &mut self.tables[at.column.table.index()];
-        &mut table.records[at.row as usize * table.groups + usize::from(at.column.group)]
+        self.tables[at.column.table.index()].record_mut(at)
     }
 
     /// The version of what covers a key: it changes whenever a key is linked there.
@@ -204,20 +202,35 @@ impl<M: Mark> Store<M> {
     /// What a writer of a key must exceed: the record's mark if there is one, the mark of the leaf that
     /// covers it (scans pin leaves only) or, for a key without a row, of its cell; and the floor.
     #[inline]
-    pub fn bound(&self, at: Option<At>, table: TableId, cover: Cover) -> Timestamp {
-        let record = at.map_or(Timestamp::ZERO, |at| self.record(at).mark.get());
-        let cover = match (cover, at) {
-            (Cover::Cell(_), Some(_)) => Timestamp::ZERO,
-            _ => self.cover_mark(table, cover).get(),
+    pub fn bound(&self, record: Option<&Record<M>>, table: TableId, cover: Cover) -> Timestamp {
+        let table = &self.tables[table.index()];
+        let mark = record.map_or(Timestamp::ZERO, |record| record.mark.get());
+        let cover = match (&table.index, record) {
+            (Index::Hash(_), Some(_)) => Timestamp::ZERO,
+            _ => table.cover_mark(cover).get(),
         };
-        record.join(cover).join(self.floor)
+        mark.join(cover).join(self.floor)
     }
 
     /// The newest value of a record; `None` if it is absent.
     #[inline]
     pub fn newest(&self, at: At) -> Option<&[u8]> {
-        let record = self.record(at);
+        self.value(self.record(at))
+    }
+
+    /// The newest value of a record at hand.
+    #[inline]
+    pub fn value(&self, record: &Record<M>) -> Option<&[u8]> {
         record.is_present().then(|| self.values.get(record.value, record.len()))
+    }
+
+    /// The lock of a record at hand.
+    #[inline]
+    pub fn lock_of(&self, record: &Record<M>) -> Option<&Lock> {
+        match record.lock {
+            0 => None,
+            word => self.locks.get(word - 1),
+        }
     }
 
     /// The version of a record that a snapshot sees, with its stamp.
@@ -242,24 +255,25 @@ impl<M: Mark> Store<M> {
         wait: impl Fn(&Lock) -> bool,
         sees: impl Fn(Timestamp) -> bool,
     ) -> (bool, Option<Result<Option<(Timestamp, &[u8])>, SnapshotTooOld>>) {
-        let floor = self.floor;
-        let record = self.record_mut(at);
-        let raise = size_of::<M>() > 0 && record.mark.get() < mark && floor < mark;
+        let record = self.tables[at.column.table.index()].record_mut(at);
+        let raise = size_of::<M>() > 0 && record.mark.get() < mark && self.floor < mark;
         if raise {
             record.mark.raise(mark);
         }
-        if record.is_locked() && self.lock(at).is_some_and(wait) {
+        if record.lock != 0 && self.locks.get(record.lock - 1).is_some_and(wait) {
             return (raise, None);
         }
-        (raise, Some(visible(self.record(at), &self.versions, &self.values, sees)))
+        (raise, Some(visible(record, &self.versions, &self.values, sees)))
     }
 
-    /// Installs a version (`None`: a tombstone). The mark rises with it, never falls.
-    pub fn install(&mut self, at: At, stamp: Timestamp, value: Option<&[u8]>) {
+    /// Installs a version (`None`: a tombstone). The mark rises with it, never falls. Returns the stamp of the
+    /// version it hides, if there is one.
+    pub fn install(&mut self, at: At, stamp: Timestamp, value: Option<&[u8]>) -> Option<Timestamp> {
         let table = &mut self.tables[at.column.table.index()];
         let record = &mut table.records[at.row as usize * table.groups + usize::from(at.column.group)];
         let mut hides = value.is_none();
-        if !record.is_empty() {
+        let hidden = (!record.is_empty()).then_some(record.stamp);
+        if hidden.is_some() {
             if self.history {
                 record.older = self.versions.insert(record.as_version());
                 table.value_bytes += size_of::<Version>();
@@ -278,12 +292,13 @@ impl<M: Mark> Store<M> {
             record.set_queued(true);
             self.garbage.push_back(Garbage { stamp, at });
         }
+        hidden
     }
 
     /// Puts a row into the store before it serves, with stamp [`Timestamp::ZERO`].
     pub fn load(&mut self, table: TableId, key: &Key, values: &[&[u8]]) {
-        assert!(self.find(table, key).row.is_none(), "a key is loaded once");
-        let row = self.link(table, key).row.expect("a linked row exists");
+        assert!(self.find(table, key).row().is_none(), "a key is loaded once");
+        let row = self.link(table, key).row().expect("a linked row exists");
         for (group, value) in values.iter().enumerate() {
             self.install(At { row, column: table.group(group as u8) }, Timestamp::ZERO, Some(value));
         }
@@ -312,7 +327,7 @@ impl<M: Mark> Store<M> {
             groups: table.groups,
         };
         index.scan_leaves(low, high, &table.tails, |leaf, mark, version, _, in_range| {
-            visit(&mut rows, Visited::Leaf(leaf, mark, version))?;
+            visit(&mut rows, Visited::Leaf(leaf.into(), mark, version))?;
             in_range.iter().try_for_each(|&row| visit(&mut rows, Visited::Row(row)))
         });
     }
@@ -320,10 +335,7 @@ impl<M: Mark> Store<M> {
     /// The lock of a record, if anybody holds it or waits for it.
     #[inline]
     pub fn lock(&self, at: At) -> Option<&Lock> {
-        match self.record(at).lock {
-            0 => None,
-            word => self.locks.get(word - 1),
-        }
+        self.lock_of(self.record(at))
     }
 
     /// The lock of a record, made if there is none yet.
@@ -358,7 +370,12 @@ impl<M: Mark> Store<M> {
     }
 
     /// The lock with this id.
-    pub fn lock_by_id(&mut self, lock: LockId) -> Option<&mut Lock> {
+    pub fn lock_by_id(&self, lock: LockId) -> Option<&Lock> {
+        self.locks.get(lock)
+    }
+
+    /// The lock with this id.
+    pub fn lock_by_id_mut(&mut self, lock: LockId) -> Option<&mut Lock> {
         self.locks.get_mut(lock)
     }
 
@@ -405,7 +422,7 @@ impl<M: Mark> Store<M> {
     fn trim(&mut self, at: At, passed: &impl Fn(Timestamp) -> bool) {
         let table = &mut self.tables[at.column.table.index()];
         let groups = table.groups;
-        let record = &mut table.records[at.row as usize * groups + usize::from(at.column.group)];
+        let record = table.record_mut(at);
         if record.stamp == Timestamp::MAX {
             return; // Unlinked when another group of the row was worked off.
         }
@@ -435,7 +452,7 @@ impl<M: Mark> Store<M> {
             self.versions.free.push(next - 1);
             next = node.older;
         }
-        let record = &mut table.records[at.row as usize * groups + usize::from(at.column.group)];
+        let record = table.record_mut(at);
         if record.older != 0 || (record.is_tombstone() && !passed(record.stamp)) {
             record.set_queued(true);
             let garbage = Garbage { stamp: record.stamp, at };
@@ -546,7 +563,7 @@ mod tests {
 
     fn at(store: &mut Store<Timestamp>, key: u64, group: u8) -> At {
         let key = Key::of_u64(key);
-        let row = store.find(T, &key).row.or_else(|| store.link(T, &key).row);
+        let row = store.find(T, &key).row().or_else(|| store.link(T, &key).row());
         At { row: row.expect("a linked row exists"), column: T.group(group) }
     }
 
@@ -601,12 +618,12 @@ mod tests {
             // A reader of the absence.
             store.record_mut(x).mark.raise(Timestamp(20));
             store.collect(|stamp| stamp.0 <= 8);
-            assert!(store.find(T, &Key::of_u64(1)).row.is_some(), "a snapshot @8 may still want it");
+            assert!(store.find(T, &Key::of_u64(1)).row().is_some(), "a snapshot @8 may still want it");
             store.collect(|stamp| stamp.0 <= 9);
             let place = store.find(T, &Key::of_u64(1));
-            assert_eq!(place.row, None);
+            assert_eq!(place.row(), None);
             assert_eq!(store.floor(), Timestamp(9), "absent reads take the deletion from the floor");
-            assert_eq!(store.bound(None, T, place.cover), Timestamp(20), "I5: the mark is not forgotten");
+            assert_eq!(store.bound(None, T, place.cover()), Timestamp(20), "I5: the mark is not forgotten");
             assert_eq!(store.record(x).stamp(), Timestamp::MAX, "nobody mistakes the row's next use");
             assert_eq!(store.memory(T).rows, 0);
         }
@@ -650,13 +667,13 @@ mod tests {
         for index in [IndexKind::Hash, IndexKind::Ordered] {
             let mut store = store(index, &["row"]);
             put(&mut store, 7, 1, Some(b"x"));
-            let cover = store.find(T, &Key::of_u64(1)).cover;
+            let cover = store.find(T, &Key::of_u64(1)).cover();
             let before = store.cover_version(T, cover);
             put(&mut store, 1, 5, None);
             let linked = store.cover_version(T, cover);
             assert_ne!(linked, before);
             store.collect(|_| true);
-            assert_eq!(store.find(T, &Key::of_u64(1)).row, None);
+            assert_eq!(store.find(T, &Key::of_u64(1)).row(), None);
             assert_eq!(store.cover_version(T, cover), linked);
         }
     }
@@ -667,7 +684,7 @@ mod tests {
         store.create_table(TableSpec::new("t", IndexKind::Hash, Partitioning::Hash { bytes: 0 }));
         store.load(T, &Key::of_u64(1), &[b"loaded"]);
         let bytes = store.memory(T).bytes;
-        let row = store.find(T, &Key::of_u64(1)).row.expect("a loaded row exists");
+        let row = store.find(T, &Key::of_u64(1)).row().expect("a loaded row exists");
         for stamp in 1..100 {
             store.install(At { row, column: T.row() }, Timestamp(stamp), Some(b"newer!"));
         }
@@ -697,8 +714,9 @@ mod tests {
         // The marks of the leaves stand in for those of their records and of the keys between them.
         for key in 100..400 {
             let place = store.find(T, &Key::of_u64(key));
-            let at = place.row.map(|row| At { row, column: T.row() });
-            assert_eq!(store.bound(at, T, place.cover), Timestamp(77));
+            let at = place.row().map(|row| At { row, column: T.row() });
+            let record = at.map(|at| store.record(at));
+            assert_eq!(store.bound(record, T, place.cover()), Timestamp(77));
         }
     }
 }

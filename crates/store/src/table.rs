@@ -9,31 +9,63 @@
 //! has a fixed array of *absent cells* {mark, insertions}, found by hashing the key: sharing a cell only
 //! raises somebody's timestamp or fails a validation that could have passed; memory does not grow with reads.
 
+use std::fmt;
+use std::num::NonZeroU64;
+
 use plimsoll_types::{IndexKind, Key, TableSpec, Timestamp};
 
 use crate::chunks::Chunks;
 use crate::lock::LockId;
+use crate::store::At;
 use crate::{HashIndex, LeafId, Mark, OrderedIndex, Record, RowId, Tails};
 
 /// Absent cells per hash table and shard.
 const CELLS: usize = 1024;
 
-/// What stands for an absent key: it has a mark and a version that changes when a key is linked there.
+/// What stands for an absent key: a leaf of an ordered table, a cell of a hash table. It has a mark and a version
+/// that changes when a key is linked there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cover {
-    /// The leaf of an ordered table.
-    Leaf(LeafId),
-    /// The cell of a hash table.
-    Cell(u32),
+pub struct Cover(u32);
+
+impl From<LeafId> for Cover {
+    fn from(leaf: LeafId) -> Cover {
+        Cover(leaf.0)
+    }
 }
 
-/// Where a key is, or would be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+/// Where a key is, or would be. One word, because a processor cannot forward several small stores to one
+/// larger load: copied in memory right after it was found, a struct of two options cost more than the search.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Place(NonZeroU64);
+
+impl Place {
+    const NO_ROW: RowId = RowId::MAX;
+
+    #[inline]
+    fn new(row: Option<RowId>, cover: Cover) -> Place {
+        debug_assert!(cover.0 < 1 << 31 && row != Some(Place::NO_ROW));
+        let word = u64::from(row.unwrap_or(Place::NO_ROW)) << 32 | u64::from(cover.0) << 1 | 1;
+        Place(NonZeroU64::new(word).expect("its lowest bit is set"))
+    }
+
     /// The row linked under the key. Its records may all be empty or tombstones.
-    pub row: Option<RowId>,
+    #[inline]
+    pub fn row(self) -> Option<RowId> {
+        let row = (self.0.get() >> 32) as RowId;
+        (row != Place::NO_ROW).then_some(row)
+    }
+
     /// What covers the key.
-    pub cover: Cover,
+    #[inline]
+    pub fn cover(self) -> Cover {
+        Cover(self.0.get() as u32 >> 1)
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("row", &self.row()).field("cover", &self.cover()).finish()
+    }
 }
 
 /// A locked range of keys (2PL): inserts into it conflict with the lock's sharers.
@@ -121,11 +153,11 @@ impl<M: Mark> Table<M> {
                 let (heads, tails) = (&self.heads, &self.tails);
                 let row =
                     index.find(hash, |row| heads[row as usize] == key.head() && tails.matches(row, key));
-                Place { row, cover: Cover::Cell(cell_of(hash)) }
+                Place::new(row, cell_of(hash))
             }
             Index::Ordered(index) => {
                 let place = index.find(key, &self.tails);
-                Place { row: place.row, cover: Cover::Leaf(place.leaf) }
+                Place::new(place.row, place.leaf.into())
             }
         }
     }
@@ -134,14 +166,15 @@ impl<M: Mark> Table<M> {
     pub fn link(&mut self, key: &Key) -> Place {
         let row = self.free.pop().unwrap_or_else(|| {
             self.records.extend(self.groups);
-            u32::try_from(self.heads.extend(1)).expect("a table has fewer than 2^32 rows on a shard")
+            let row = u32::try_from(self.heads.extend(1)).ok().filter(|&row| row != Place::NO_ROW);
+            row.expect("a table has fewer than 2^32 - 1 rows on a shard")
         });
         self.heads[row as usize] = key.head();
         self.tail_bytes += self.tails.insert(row, key);
         // In a hash table the mark that stood for the absent key is the new records' first mark; in an ordered
         // one the leaf's goes on counting.
         let mark = match &self.index {
-            Index::Hash(_) => self.cells[cell_of(HashIndex::hash(key.head(), key.tail())) as usize].mark,
+            Index::Hash(_) => self.cells[cell_of(HashIndex::hash(key.head(), key.tail())).0 as usize].mark,
             Index::Ordered(_) => M::default(),
         };
         for group in 0..self.groups {
@@ -153,12 +186,12 @@ impl<M: Mark> Table<M> {
                 let (heads, tails) = (&self.heads, &self.tails);
                 index.insert(hash, row, |row| HashIndex::hash(heads[row as usize], tails.get(row)));
                 let cell = cell_of(hash);
-                self.cells[cell as usize].insertions += 1;
-                Cover::Cell(cell)
+                self.cells[cell.0 as usize].insertions += 1;
+                cell
             }
-            Index::Ordered(index) => Cover::Leaf(index.insert(key, row, &self.tails)),
+            Index::Ordered(index) => index.insert(key, row, &self.tails).into(),
         };
-        Place { row: Some(row), cover }
+        Place::new(Some(row), cover)
     }
 
     /// Unlinks a row and folds its records' marks into what covers its key now.
@@ -173,12 +206,12 @@ impl<M: Mark> Table<M> {
                 let hash = HashIndex::hash(key.head(), key.tail());
                 let removed = index.remove(hash, |candidate| candidate == row);
                 assert_eq!(removed, Some(row), "a linked row is in the index");
-                Cover::Cell(cell_of(hash))
+                cell_of(hash)
             }
             Index::Ordered(index) => {
                 let (removed, leaf) = index.remove(&key, &self.tails);
                 assert_eq!(removed, Some(row), "a linked row is in the index");
-                Cover::Leaf(leaf)
+                leaf.into()
             }
         };
         self.cover_mark_mut(cover).raise(mark);
@@ -202,29 +235,36 @@ impl<M: Mark> Table<M> {
 
     #[inline]
     pub fn cover_version(&self, cover: Cover) -> u64 {
-        match (cover, &self.index) {
-            (Cover::Leaf(leaf), Index::Ordered(index)) => index.version(leaf),
-            (Cover::Cell(cell), _) => self.cells[cell as usize].insertions,
-            _ => unreachable!("leaves cover the keys of ordered tables only"),
+        match &self.index {
+            Index::Ordered(index) => index.version(LeafId(cover.0)),
+            Index::Hash(_) => self.cells[cover.0 as usize].insertions,
         }
     }
 
     #[inline]
     pub fn cover_mark(&self, cover: Cover) -> M {
-        match (cover, &self.index) {
-            (Cover::Leaf(leaf), Index::Ordered(index)) => index.mark(leaf),
-            (Cover::Cell(cell), _) => self.cells[cell as usize].mark,
-            _ => unreachable!("leaves cover the keys of ordered tables only"),
+        match &self.index {
+            Index::Ordered(index) => index.mark(LeafId(cover.0)),
+            Index::Hash(_) => self.cells[cover.0 as usize].mark,
         }
     }
 
     #[inline]
     pub fn cover_mark_mut(&mut self, cover: Cover) -> &mut M {
-        match (cover, &mut self.index) {
-            (Cover::Leaf(leaf), Index::Ordered(index)) => index.mark_mut(leaf),
-            (Cover::Cell(cell), _) => &mut self.cells[cell as usize].mark,
-            _ => unreachable!("leaves cover the keys of ordered tables only"),
+        match &mut self.index {
+            Index::Ordered(index) => index.mark_mut(LeafId(cover.0)),
+            Index::Hash(_) => &mut self.cells[cover.0 as usize].mark,
         }
+    }
+
+    #[inline]
+    pub fn record(&self, at: At) -> &Record<M> {
+        &self.records[at.row as usize * self.groups + usize::from(at.column.group)]
+    }
+
+    #[inline]
+    pub fn record_mut(&mut self, at: At) -> &mut Record<M> {
+        &mut self.records[at.row as usize * self.groups + usize::from(at.column.group)]
     }
 
     pub fn memory(&self) -> TableMemory {
@@ -240,7 +280,7 @@ impl<M: Mark> Table<M> {
 }
 
 #[inline]
-fn cell_of(hash: u64) -> u32 {
+fn cell_of(hash: u64) -> Cover {
     // The low bits choose the bucket; take others.
-    (hash >> 40) as u32 % CELLS as u32
+    Cover((hash >> 40) as u32 % CELLS as u32)
 }

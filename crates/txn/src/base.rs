@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_checker::Install;
 use plimsoll_runtime::{Handled, LowWater, Slab, Ticket, Watermark};
-use plimsoll_store::{At, Cover, Holder, Mark, Place, Store};
+use plimsoll_store::{At, Cover, Holder, Mark, Place, Record, Store};
 use plimsoll_types::{Abort, ColumnGroup, Key, Placement, ShardId, TableId, TableSpec, Timestamp, TxnId};
 
 use crate::fetched::{Fetched, ReadRef};
@@ -247,62 +247,59 @@ impl<S: Scheme> Base<S> {
     /// What a writer of this place must be ordered after.
     #[inline]
     pub(crate) fn observe_overwritten(&self, observed: &mut S::Observed, column: ColumnGroup, place: Place) {
-        let at = place.row.map(|row| At { row, column });
-        S::observe(observed, self.store.bound(at, column.table, place.cover));
+        let record = place.row().map(|row| self.store.record(At { row, column }));
+        S::observe(observed, self.store.bound(record, column.table, place.cover()));
         self.scheme.observe_pinned(observed);
-        if let Some(at) = at {
-            let record = self.store.record(at);
-            if !record.is_empty() {
-                S::observe(observed, record.stamp());
-            }
+        if let Some(record) = record
+            && !record.is_empty()
+        {
+            S::observe(observed, record.stamp());
         }
     }
 
     /// The stamp of a record's newest version; `None` if it has none.
     #[inline]
     pub(crate) fn head(&self, at: At) -> Option<Timestamp> {
-        let record = self.store.record(at);
-        // A row that was unlinked has a stamp that nobody has read.
-        (!record.is_empty() || record.stamp() == Timestamp::MAX).then(|| record.stamp())
+        head(self.store.record(at))
     }
 
     /// Whether somebody else holds the exclusive lock of a record.
     #[inline]
-    pub(crate) fn locked_by_other(&self, at: At, txn: Option<TxnId>) -> bool {
-        self.store.record(at).is_locked() && self.store.lock(at).is_some_and(|lock| lock.owned_by_other(txn))
+    pub(crate) fn locked_by_other(&self, at: At, txn: Option<&TxnId>) -> bool {
+        self.store.lock(at).is_some_and(|lock| lock.owned_by_other(txn))
     }
 
     /// Checks, without locking, that `txn` could lock a write now: nobody else holds a lock in its way, and
-    /// what it expects is still so. On success the write's place is known and its bound observed.
+    /// what it expects is still so. On success returns the write's place and observes its bound.
+    #[inline]
     pub(crate) fn check_write(
         &mut self,
-        txn: Option<TxnId>,
-        write: &mut Write,
+        txn: Option<&TxnId>,
+        (column, key, change): (ColumnGroup, &Key, Change),
+        expected: Option<ReadRef>,
         observed: &mut S::Observed,
-    ) -> Result<(), Abort> {
-        let column = write.column;
-        let place = self.store.find(column.table, &write.key);
-        let at = place.row.map(|row| At { row, column });
-        if let Some(at) = at
-            && self.store.record(at).is_locked()
-            && let Some(lock) = self.store.lock(at)
-            && (lock.owned_by_other(txn) || lock.sharers.iter().any(|sharer| Some(sharer.txn) != txn))
+    ) -> Result<Place, Abort> {
+        let place = self.store.find(column.table, key);
+        let at = place.row().map(|row| At { row, column });
+        let record = at.map(|at| self.store.record(at));
+        if let Some(lock) = record.and_then(|record| self.store.lock_of(record))
+            && (lock.owned_by_other(txn) || lock.sharers.iter().any(|sharer| Some(&sharer.txn) != txn))
         {
             return Err(Abort::WriteConflict);
         }
-        let live = at.is_some_and(|at| self.store.record(at).is_present());
-        if !live && self.range_locked_by_other(txn, column.table, &write.key) {
+        let live = record.is_some_and(|record| record.is_present());
+        if !live && self.range_locked_by_other(txn, column.table, key) {
             return Err(Abort::WriteConflict);
         }
-        match write.expected {
+        match expected {
             Some(ReadRef::Row { at: read, head }) => {
                 if Some(read) != at || self.head(read) != head {
                     return Err(Abort::WriteConflict);
                 }
             }
             Some(ReadRef::Cover { version, .. }) => {
-                if at.is_some_and(|at| self.head(at).is_some())
-                    || self.store.cover_version(column.table, place.cover) != version
+                if record.is_some_and(|record| head(record).is_some())
+                    || self.store.cover_version(column.table, place.cover()) != version
                 {
                     return Err(Abort::WriteConflict);
                 }
@@ -310,23 +307,17 @@ impl<S: Scheme> Base<S> {
             Some(ReadRef::Stale) => return Err(Abort::Validation),
             Some(ReadRef::Immutable) | None => {}
         }
-        if write.change == Change::Insert && live {
+        if change == Change::Insert && live {
             return Err(Abort::User);
         }
         self.observe_overwritten(observed, column, place);
-        write.place = Some(place);
-        Ok(())
+        Ok(place)
     }
 
-    fn range_locked_by_other(&mut self, txn: Option<TxnId>, table: TableId, key: &Key) -> bool {
-        let locks: Vec<_> = match self.store.ranges(table) {
-            [] => return false,
-            ranges => ranges.iter().filter(|range| range.contains(key)).map(|range| range.lock).collect(),
-        };
-        locks.into_iter().any(|lock| {
-            self.store
-                .lock_by_id(lock)
-                .is_some_and(|lock| lock.sharers.iter().any(|sharer| Some(sharer.txn) != txn))
+    fn range_locked_by_other(&self, txn: Option<&TxnId>, table: TableId, key: &Key) -> bool {
+        self.store.ranges(table).iter().filter(|range| range.contains(key)).any(|range| {
+            let lock = self.store.lock_by_id(range.lock);
+            lock.is_some_and(|lock| lock.sharers.iter().any(|sharer| Some(&sharer.txn) != txn))
         })
     }
 
@@ -339,12 +330,12 @@ impl<S: Scheme> Base<S> {
         observed: &S::Observed,
     ) -> (At, Option<Linked>) {
         let place = write.place.expect("a write is checked before it is granted");
-        let (at, linked) = match place.row {
+        let (at, linked) = match place.row() {
             Some(row) => (At { row, column: write.column }, None),
             None => self.link(write),
         };
         let lock = self.store.lock_mut(at);
-        assert!(!lock.owned_by_other(Some(holder.txn)), "one transaction at a time owns a record");
+        assert!(!lock.owned_by_other(Some(&holder.txn)), "one transaction at a time owns a record");
         lock.owner = Some(holder);
         lock.lb = S::lower_bound(observed);
         (at, linked)
@@ -355,7 +346,7 @@ impl<S: Scheme> Base<S> {
     /// for it, for it has no version to come.
     /// Tells whether the lock is new; `None` if the record cannot be locked.
     pub(crate) fn lock_read(&mut self, holder: Holder, at: At, head: Option<Timestamp>) -> Option<bool> {
-        if self.head(at) != head || self.locked_by_other(at, Some(holder.txn)) {
+        if self.head(at) != head || self.locked_by_other(at, Some(&holder.txn)) {
             return None;
         }
         let lock = self.store.lock_mut(at);
@@ -372,17 +363,17 @@ impl<S: Scheme> Base<S> {
         let table = write.column.table;
         // Earlier links of the same transaction may have linked this row or split its leaf.
         let before = self.store.find(table, &write.key);
-        if let Some(row) = before.row {
+        if let Some(row) = before.row() {
             return (At { row, column: write.column }, None);
         }
-        let version = self.store.cover_version(table, before.cover);
+        let version = self.store.cover_version(table, before.cover());
         let after = self.store.link(table, &write.key);
-        let row = after.row.expect("a linked row exists");
+        let row = after.row().expect("a linked row exists");
         let linked = Linked {
             table,
-            cover: before.cover,
+            cover: before.cover(),
             before: version,
-            after: self.store.cover_version(table, before.cover),
+            after: self.store.cover_version(table, before.cover()),
             split: (self.store.last_link_split(table))
                 .map(|upper| (upper, self.store.cover_version(table, upper))),
         };
@@ -404,17 +395,15 @@ impl<S: Scheme> Base<S> {
     /// Installs a version.
     #[inline]
     pub(crate) fn install(&mut self, txn: TxnId, at: At, stamp: Timestamp, value: Option<&[u8]>) {
-        if S::SCALAR {
-            assert!(
-                self.head(at).is_none_or(|head| head < stamp),
-                "I1: the versions of a record have increasing stamps"
-            );
-        }
         if let Some(installs) = &mut self.installs {
             let key = self.store.key(at.column.table, at.row);
             installs.push(Install { txn, column: at.column, key, stamp, delete: value.is_none() });
         }
-        self.store.install(at, stamp, value);
+        let hidden = self.store.install(at, stamp, value);
+        assert!(
+            !S::SCALAR || hidden.is_none_or(|hidden| hidden < stamp),
+            "I1: the versions of a record have increasing stamps"
+        );
     }
 
     /// Pins what was read to `stamp` and then looks whether it still is what was read. One step.
@@ -447,7 +436,7 @@ impl<S: Scheme> Base<S> {
 
     fn still_valid(&self, txn: TxnId, read: &ReadRef) -> bool {
         match *read {
-            ReadRef::Row { at, head } => self.head(at) == head && !self.locked_by_other(at, Some(txn)),
+            ReadRef::Row { at, head } => self.head(at) == head && !self.locked_by_other(at, Some(&txn)),
             ReadRef::Cover { table, cover, version } => self.store.cover_version(table, cover) == version,
             ReadRef::Stale => false,
             ReadRef::Immutable => true,
@@ -470,17 +459,24 @@ impl<S: Scheme> Base<S> {
     pub(crate) fn install_checked(&mut self, txn: TxnId, stamp: Timestamp, work: &Work<S>, shard: ShardId) {
         for write in work.writes.of(shard).filter(|write| !write.locked) {
             let place = write.place.expect("a write is checked before it is installed");
-            let at = match place.row {
+            let at = match place.row() {
                 Some(row) => At { row, column: write.column },
                 None if self.groups(write.column.table) == 1 => {
                     let linked = self.store.link(write.column.table, &write.key);
-                    At { row: linked.row.expect("a linked row exists"), column: write.column }
+                    At { row: linked.row().expect("a linked row exists"), column: write.column }
                 }
                 None => self.link(write).0,
             };
             self.install(txn, at, stamp, work.writes.value(write));
         }
     }
+}
+
+/// The stamp of a record's newest version; `None` if it has none.
+#[inline]
+fn head<M: Mark>(record: &Record<M>) -> Option<Timestamp> {
+    // A row that was unlinked has a stamp that nobody has read.
+    (!record.is_empty() || record.stamp() == Timestamp::MAX).then(|| record.stamp())
 }
 
 /// A key that a lock request had to link.

@@ -230,24 +230,20 @@ impl<S: Scheme> Transaction<S> {
             return Err(abort);
         }
         let result = if self.open.snapshot.is_some() && self.open.work.writes.is_empty() {
-            Ok(Committed {
-                id: self.open.holder.txn,
-                stamp: self.snapshot(),
-                shards: self.open.shards(),
-                writes: 0,
-                recorded: self.open.work.recorded.take(),
-            })
+            let (stamp, shards) = (self.snapshot(), self.open.shards());
+            self.open.work.commit(self.open.holder.txn, stamp, shards);
+            Ok(())
         } else {
             match P::commit(env, &mut self.open, |_, _, _, _| Ok(())).await {
-                Ok(committed) => Ok(committed),
+                Ok(()) => Ok(()),
                 Err(Stop::Abort(abort)) => Err(abort),
                 Err(Stop::Elsewhere | Stop::Conflict) => unreachable!("nothing was left to execute"),
             }
         };
         self.close(env, Abort::User);
-        let committed = result?;
-        answerable(env, committed.stamp).await;
-        Ok(committed)
+        result?;
+        answerable(env, self.open.work.committed.stamp.unwrap_or_default()).await;
+        Ok(self.open.work.committed)
     }
 
     /// Gives the transaction up.

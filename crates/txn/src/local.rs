@@ -8,7 +8,7 @@
 use std::ops::ControlFlow;
 
 use plimsoll_checker::{Read, ScanRead, Version};
-use plimsoll_store::{At, Cover, Lock, Mark, Visited};
+use plimsoll_store::{At, Lock, Mark, Visited};
 use plimsoll_types::{Abort, ColumnGroup, Key, TableId, Timestamp, TxnId};
 
 use crate::base::Base;
@@ -37,7 +37,7 @@ pub(crate) struct Local<'a, S: Scheme> {
     pub base: &'a mut Base<S>,
     pub work: &'a mut Work<S>,
     /// The transaction, if it may hold locks here already.
-    pub txn: Option<TxnId>,
+    pub txn: Option<&'a TxnId>,
     /// Whether reads will be validated later; otherwise they only have to be pinned.
     pub track: bool,
     /// The attempt ended because somebody else holds a lock.
@@ -68,47 +68,31 @@ impl<S: Scheme> Local<'_, S> {
 
     fn write(&mut self, column: ColumnGroup, key: &Key, change: Change, value: &[u8]) -> Result<(), Abort> {
         assert!(!self.base.immutable(column.table), "immutable tables are not written");
-        let shard = self.base.shard;
-        let mut write = Write {
-            column,
-            key: key.clone(),
-            change,
-            shard,
-            expected: None,
-            place: None,
-            locked: false,
-            value: (0, 0),
-        };
-        if self.work.writes.find(column, key).is_none() {
-            match self.base.check_write(self.txn, &mut write, &mut self.work.observed) {
-                Ok(()) => {
-                    // What was just read and is now overwritten gets its mark with the new version.
-                    if let (Some(place), Some(at)) = (write.place, self.work.pins.last())
-                        && place.row == Some(at.row)
-                        && column == at.column
-                    {
-                        self.work.pins.pop();
-                    }
-                }
-                Err(Abort::WriteConflict) => return self.blocked(),
-                Err(abort) => {
-                    // "It exists" is something this transaction has read.
-                    self.read_for_error(column, key);
-                    return Err(abort);
-                }
-            }
-        } else if change == Change::Insert
-            && self.work.writes.find(column, key).is_some_and(|own| own.change != Change::Delete)
-        {
-            return Err(Abort::User);
+        let Work { writes, observed, pins, .. } = &mut *self.work;
+        if let Some(again) = writes.again(column, key, change, value) {
+            return again;
         }
-        self.work.writes.push(write, value);
-        Ok(())
+        match self.base.check_write(self.txn, (column, key, change), None, observed) {
+            Ok(place) => {
+                // What was just read and is now overwritten gets its mark with the new version.
+                if pins.last().is_some_and(|at| column == at.column && place.row() == Some(at.row)) {
+                    pins.pop();
+                }
+                writes.push(column, key, change, self.base.shard, value).place = Some(place);
+                Ok(())
+            }
+            Err(Abort::WriteConflict) => self.blocked(),
+            Err(abort) => {
+                // "It exists" is something this transaction has read.
+                self.read_for_error(column, key);
+                Err(abort)
+            }
+        }
     }
 
     fn read_for_error(&mut self, column: ColumnGroup, key: &Key) {
         let place = self.base.store.find(column.table, key);
-        if let Some(row) = place.row {
+        if let Some(row) = place.row() {
             let at = At { row, column };
             let head = self.base.head(at);
             self.remember_record(at, head);
@@ -120,7 +104,7 @@ impl<S: Scheme> Access for Local<'_, S> {
     #[inline]
     fn get(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
         if self.base.immutable(column.table) {
-            let row = self.base.store.find(column.table, key).row;
+            let row = self.base.store.find(column.table, key).row();
             return Ok(row.and_then(|row| self.base.store.newest(At { row, column })));
         }
         if self.work.writes.find(column, key).is_some() {
@@ -128,10 +112,10 @@ impl<S: Scheme> Access for Local<'_, S> {
             return Ok(own.and_then(|own| self.work.writes.value(own)));
         }
         let place = self.base.store.find(column.table, key);
-        let Some(row) = place.row else {
+        let Some(row) = place.row() else {
             S::observe(&mut self.work.observed, self.base.store.floor());
-            let version = self.base.store.cover_version(column.table, place.cover);
-            self.remember(ReadRef::Cover { table: column.table, cover: place.cover, version });
+            let version = self.base.store.cover_version(column.table, place.cover());
+            self.remember(ReadRef::Cover { table: column.table, cover: place.cover(), version });
             if self.track {
                 self.work.local_ranges.push((column.table, key.clone(), Some(just_after(key))));
             }
@@ -139,18 +123,18 @@ impl<S: Scheme> Access for Local<'_, S> {
             return Ok(None);
         };
         let at = At { row, column };
-        if self.base.locked_by_other(at, self.txn) {
+        let record = self.base.store.record(at);
+        if self.base.store.lock_of(record).is_some_and(|lock| lock.owned_by_other(self.txn)) {
             return self.blocked();
         }
-        let record = self.base.store.record(at);
         let head = (!record.is_empty()).then(|| record.stamp());
         let version = record.is_present().then(|| record.stamp());
         S::observe(&mut self.work.observed, head.unwrap_or(self.base.store.floor()));
         self.remember_record(at, head);
         if head.is_none() {
             // The empty row may be collected, and the key linked again in another.
-            let version = self.base.store.cover_version(column.table, place.cover);
-            self.remember(ReadRef::Cover { table: column.table, cover: place.cover, version });
+            let version = self.base.store.cover_version(column.table, place.cover());
+            self.remember(ReadRef::Cover { table: column.table, cover: place.cover(), version });
         }
         self.work.record_read(column, key, version);
         Ok(self.base.store.newest(at))
@@ -196,7 +180,7 @@ impl<S: Scheme> Access for Local<'_, S> {
             match visited {
                 Visited::Leaf(leaf, _, version) => {
                     if remember {
-                        local_reads.push(ReadRef::Cover { table, cover: Cover::Leaf(leaf), version });
+                        local_reads.push(ReadRef::Cover { table, cover: leaf, version });
                     }
                 }
                 Visited::Row(row) => {
@@ -310,11 +294,11 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         let place = self.base.store.find(column.table, key);
         self.rows += 1;
         if self.base.immutable(column.table) {
-            return Ok(place.row.and_then(|row| self.base.store.newest(At { row, column })));
+            return Ok(place.row().and_then(|row| self.base.store.newest(At { row, column })));
         }
         let mark = S::read_mark(self.snapshot);
-        let Some(row) = place.row else {
-            self.base.raise_cover_for_read(column.table, place.cover, mark);
+        let Some(row) = place.row() else {
+            self.base.raise_cover_for_read(column.table, place.cover(), mark);
             if S::place(self.snapshot).is_some_and(|at| at < self.base.store.floor()) {
                 self.too_old = true;
                 return Err(AGAIN);

@@ -18,7 +18,7 @@ use plimsoll_types::{Abort, ShardId};
 use crate::base::{Common, CommonReply};
 use crate::local::AtSnapshot;
 use crate::procedure::{Piece, Procedure, Reads};
-use crate::protocol::{Attempt, Committed, Protocol};
+use crate::protocol::{Attempt, Protocol};
 use crate::remote::{Part, Remote};
 use crate::timestamp::{Freshness, Scheme};
 use crate::work::Work;
@@ -32,7 +32,7 @@ pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>, T: Procedure>(
     attempt: Attempt,
     procedure: &mut T,
     work: &mut Work<P::Scheme>,
-) -> Result<Committed, Abort> {
+) -> Result<(), Abort> {
     loop {
         let (snapshot, held) = snapshot::<P, E>(env, attempt.freshness).await?;
         // A transaction that is done before anything else happens needs no protection from the collector.
@@ -46,7 +46,7 @@ pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>, T: Procedure>(
         match result {
             Err(TooOld::Restart) => env.local(|node| node.base().counters.read_only_restarts += 1),
             Err(TooOld::Abort(abort)) => return Err(abort),
-            Ok(committed) => return Ok(committed),
+            Ok(()) => return Ok(()),
         }
     }
 }
@@ -88,7 +88,7 @@ fn here<P: Protocol, T: Procedure>(
     snapshot: &<P::Scheme as Scheme>::Snapshot,
     procedure: &mut T,
     work: &mut Work<P::Scheme>,
-) -> Option<Result<Committed, Abort>> {
+) -> Option<Result<(), Abort>> {
     let base = node.base();
     work.reset(base.installs.is_some());
     let mut rows = 0;
@@ -110,22 +110,8 @@ fn here<P: Protocol, T: Procedure>(
             rows += access.rows;
         }
     }
-    Some(Ok(committed(node, snapshot, work, 1)))
-}
-
-fn committed<P: Protocol>(
-    node: &mut P,
-    snapshot: &<P::Scheme as Scheme>::Snapshot,
-    work: &mut Work<P::Scheme>,
-    shards: usize,
-) -> Committed {
-    Committed {
-        id: node.base().next_id(),
-        stamp: P::Scheme::place(snapshot),
-        shards,
-        writes: 0,
-        recorded: work.recorded.take(),
-    }
+    work.commit(base.next_id(), P::Scheme::place(snapshot), 1);
+    Some(Ok(()))
 }
 
 /// The general case: remote reads in one batch per shard and stage, and pauses.
@@ -134,7 +120,7 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
     snapshot: &<P::Scheme as Scheme>::Snapshot,
     procedure: &mut T,
     work: &mut Work<P::Scheme>,
-) -> Result<Committed, TooOld> {
+) -> Result<(), TooOld> {
     env.local(|node| work.reset(node.base().installs.is_some()));
     let me = env.shard();
     let mut shards = vec![me];
@@ -176,7 +162,9 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
     }
     shards.sort_unstable();
     shards.dedup();
-    Ok(env.local(|node| committed(node, snapshot, work, shards.len())))
+    let id = env.local(|node| node.base().next_id());
+    work.commit(id, P::Scheme::place(snapshot), shards.len());
+    Ok(())
 }
 
 /// Sends the reads of all pieces of a stage that belong to other shards than `me`, one batch per shard, and

@@ -16,7 +16,9 @@ impl<S: Scheme> Base<S> {
     /// the mark (`docs/protocols/dst.md`, C4 and C5).
     #[inline]
     pub(crate) fn raise_for_read(&mut self, at: At, cover: Cover, mark: Timestamp) {
-        if size_of::<S::Mark>() > 0 && self.store.bound(Some(at), at.column.table, cover) < mark {
+        if size_of::<S::Mark>() > 0
+            && self.store.bound(Some(self.store.record(at)), at.column.table, cover) < mark
+        {
             self.store.record_mut(at).mark.raise(mark);
             self.counters.mark_raises += 1;
         }
@@ -51,15 +53,15 @@ impl<S: Scheme> Base<S> {
                 continue;
             }
             let place = self.store.find(column.table, key);
-            match place.row {
+            match place.row() {
                 Some(row) => {
                     let at = At { row, column: *column };
-                    self.raise_for_read(at, place.cover, mark);
+                    self.raise_for_read(at, place.cover(), mark);
                     if self.must_wait(at, mark) {
                         wait_for = Some(at);
                     }
                 }
-                None => self.raise_cover_for_read(column.table, place.cover, mark),
+                None => self.raise_cover_for_read(column.table, place.cover(), mark),
             }
         }
         for (scan, _) in &reads.scans {
@@ -131,15 +133,15 @@ impl<S: Scheme> Base<S> {
         fetched: &mut Fetched<S>,
     ) -> Result<Got, SnapshotTooOld> {
         let immutable = self.immutable(column.table);
-        let Some(row) = place.row else {
+        let Some(row) = place.row() else {
             if snapshot.and_then(S::place).is_some_and(|at| at < self.store.floor()) {
                 return Err(SnapshotTooOld);
             }
             S::observe(&mut fetched.observed, self.store.floor());
-            let version = self.store.cover_version(column.table, place.cover);
+            let version = self.store.cover_version(column.table, place.cover());
             let read = match immutable {
                 true => ReadRef::Immutable,
-                false => ReadRef::Cover { table: column.table, cover: place.cover, version },
+                false => ReadRef::Cover { table: column.table, cover: place.cover(), version },
             };
             return Ok(Got { value: None, version: None, read });
         };
@@ -153,8 +155,8 @@ impl<S: Scheme> Base<S> {
             (true, _) => ReadRef::Immutable,
             (false, None) if !self.store.record(at).is_locked() => {
                 // Left behind by an insert that was undone. It may be collected, and the key linked again.
-                let version = self.store.cover_version(column.table, place.cover);
-                fetched.also.push(ReadRef::Cover { table: column.table, cover: place.cover, version });
+                let version = self.store.cover_version(column.table, place.cover());
+                fetched.also.push(ReadRef::Cover { table: column.table, cover: place.cover(), version });
                 ReadRef::Row { at, head }
             }
             (false, _) => read_ref::<S>(snapshot, at, head),
@@ -186,7 +188,7 @@ impl<S: Scheme> Base<S> {
             match visited {
                 Visited::Leaf(..) if immutable => {}
                 Visited::Leaf(leaf, _, version) => {
-                    scanned.reads.push(ReadRef::Cover { table, cover: Cover::Leaf(leaf), version });
+                    scanned.reads.push(ReadRef::Cover { table, cover: leaf, version });
                 }
                 Visited::Row(row) => {
                     let record = rows.record(row, group);

@@ -13,7 +13,7 @@ use crate::fetched::{Fetched, Got, ReadRef};
 use crate::local::scanned_to;
 use crate::procedure::{Access, Reads, Scan};
 use crate::timestamp::Scheme;
-use crate::work::{Change, Recorded, Work, Write};
+use crate::work::{Change, Recorded, Work};
 
 /// A batch of reads that was sent to a shard, and its answer.
 #[derive(Debug)]
@@ -60,10 +60,8 @@ impl<'a, S: Scheme> Remote<'a, S> {
 
     fn write(&mut self, column: ColumnGroup, key: &Key, change: Change, value: &[u8]) -> Result<(), Abort> {
         assert!(!self.base.immutable(column.table), "immutable tables are not written");
-        if change == Change::Insert
-            && self.work.writes.find(column, key).is_some_and(|own| own.change != Change::Delete)
-        {
-            return Err(Abort::User);
+        if let Some(again) = self.work.writes.again(column, key, change, value) {
+            return again;
         }
         let scanned = |scan: &&(Key, Got)| scan.0 == *key;
         let expected = self.find(column, key).map(|(_, got)| got.read).or_else(|| {
@@ -74,17 +72,7 @@ impl<'a, S: Scheme> Remote<'a, S> {
                 .find_map(|(_, rows)| rows.rows.iter().find(scanned).map(|(_, got)| got.read))
         });
         let shard = self.base.home(column.table, key);
-        let write = Write {
-            column,
-            key: key.clone(),
-            change,
-            shard,
-            expected,
-            place: None,
-            locked: false,
-            value: (0, 0),
-        };
-        self.work.writes.push(write, value);
+        self.work.writes.push(column, key, change, shard, value).expected = expected;
         Ok(())
     }
 }
@@ -92,7 +80,7 @@ impl<'a, S: Scheme> Remote<'a, S> {
 impl<S: Scheme> Access for Remote<'_, S> {
     fn get(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
         if self.base.everywhere(column.table) {
-            let row = self.base.store.find(column.table, key).row;
+            let row = self.base.store.find(column.table, key).row();
             return Ok(row.and_then(|row| self.base.store.newest(At { row, column })));
         }
         if self.work.writes.find(column, key).is_some() {

@@ -2,9 +2,10 @@
 
 use plimsoll_checker::{Read, ScanRead, Version};
 use plimsoll_store::{At, Place};
-use plimsoll_types::{ColumnGroup, Key, ShardId, TableId, Timestamp};
+use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
 
 use crate::fetched::ReadRef;
+use crate::protocol::Committed;
 use crate::timestamp::Scheme;
 
 /// What a buffered write does to its record.
@@ -121,27 +122,50 @@ impl Writes {
         writes
     }
 
-    /// Buffers a write. A later write of the same record replaces the earlier one, but keeps what that one
-    /// expected; deleting and inserting again is a put.
-    pub fn push(&mut self, mut write: Write, value: &[u8]) {
+    /// Buffers the first write of a record.
+    #[inline]
+    pub fn push(
+        &mut self,
+        column: ColumnGroup,
+        key: &Key,
+        change: Change,
+        shard: ShardId,
+        value: &[u8],
+    ) -> &mut Write {
+        let value = self.store(value);
+        self.filter |= filter_bit(column, key);
+        let (key, expected, place) = (key.clone(), None, None);
+        self.entries.push_mut(Write { column, key, change, shard, expected, place, locked: false, value })
+    }
+
+    /// A further write of a record: replaces the earlier one, but keeps what that one expected. `None` if there is
+    /// no earlier one; [`Abort::User`] if it inserts what is there.
+    #[inline]
+    pub fn again(
+        &mut self,
+        column: ColumnGroup,
+        key: &Key,
+        change: Change,
+        value: &[u8],
+    ) -> Option<Result<(), Abort>> {
+        let position = self.position(column, key)?;
+        let value = self.store(value);
+        let earlier = &mut self.entries[position];
+        earlier.change = match (earlier.change, change) {
+            (Change::Put | Change::Insert, Change::Insert) => return Some(Err(Abort::User)),
+            (Change::Insert, Change::Put) => Change::Insert,
+            (_, Change::Delete) => Change::Delete,
+            // Deleting and inserting again is a put.
+            _ => Change::Put,
+        };
+        earlier.value = value;
+        Some(Ok(()))
+    }
+
+    fn store(&mut self, value: &[u8]) -> (u32, u32) {
         let start = u32::try_from(self.bytes.len()).expect("a transaction writes less than 4 GiB");
         self.bytes.extend_from_slice(value);
-        write.value = (start, value.len() as u32);
-        match self.position(write.column, &write.key) {
-            Some(position) => {
-                let earlier = &mut self.entries[position];
-                earlier.change = match (earlier.change, write.change) {
-                    (Change::Insert, Change::Put) => Change::Insert,
-                    (_, Change::Delete) => Change::Delete,
-                    _ => Change::Put,
-                };
-                earlier.value = write.value;
-            }
-            None => {
-                self.filter |= filter_bit(write.column, &write.key);
-                self.entries.push(write);
-            }
-        }
+        (start, value.len() as u32)
     }
 
     /// How many records are written.
@@ -224,6 +248,8 @@ pub struct Work<S: Scheme> {
     pub local_ranges: Vec<(TableId, Key, Option<Key>)>,
     /// What it will write, anywhere.
     pub writes: Writes,
+    /// What came of the last transaction that has committed.
+    pub committed: Committed,
     /// What it read, if the run is recorded.
     pub recorded: Option<Box<Recorded>>,
 }
@@ -236,6 +262,7 @@ impl<S: Scheme> Default for Work<S> {
             local_reads: Vec::new(),
             local_ranges: Vec::new(),
             writes: Writes::default(),
+            committed: Committed::default(),
             recorded: None,
         }
     }
@@ -250,6 +277,13 @@ impl<S: Scheme> Work<S> {
         self.local_ranges.clear();
         self.writes.clear();
         self.recorded = record.then(Box::default);
+    }
+
+    /// Notes that the transaction has committed.
+    #[inline]
+    pub(crate) fn commit(&mut self, id: TxnId, stamp: Option<Timestamp>, shards: usize) {
+        let (writes, recorded) = (self.writes.mark(), self.recorded.take());
+        self.committed = Committed { id, stamp, shards, writes, recorded };
     }
 
     /// What has been done so far.

@@ -143,13 +143,13 @@ async fn run<P: Protocol, W: Workload, E: Env<P>>(
         let mut aborts = 0u32;
         let committed = loop {
             match execute::<P, E, _>(env, attempt, &mut procedure, &mut work).await {
-                Ok(committed) => break Some(committed),
+                Ok(()) => break true,
                 Err(abort) => {
                     if phase == Phase::Measure {
                         shared.finished.borrow_mut().counts[kind].aborts[abort.index()] += 1;
                     }
                     if abort == Abort::User {
-                        break None;
+                        break false;
                     }
                     live.1.store(live.1.load(Relaxed) + 1, Relaxed);
                     aborts += 1;
@@ -161,7 +161,8 @@ async fn run<P: Protocol, W: Workload, E: Env<P>>(
                 env.sleep(env.random() % limit).await;
             }
         };
-        if let Some(committed) = committed {
+        if committed {
+            let committed = &mut work.committed;
             let latency = control.clock.delta_as_nanos(begin, control.clock.raw());
             live.0.store(live.0.load(Relaxed) + 1, Relaxed);
             let mut finished = shared.finished.borrow_mut();
@@ -176,7 +177,7 @@ async fn run<P: Protocol, W: Workload, E: Env<P>>(
             }
             if committed.recorded.is_some() {
                 let times = (attempt.age, control.shards_clock.now().0);
-                finished.recorded.push(transaction::<P, W>(committed, kind, session, times));
+                finished.recorded.push(transaction::<P, W>(std::mem::take(committed), kind, session, times));
             }
         }
         // Everybody gets a turn before the next transaction, unless this one has already waited.

@@ -31,7 +31,7 @@ use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 use crate::base::{Base, Common, CommonReply, Linked};
 use crate::fetched::{Fetched, ReadRef};
 use crate::procedure::Reads;
-use crate::protocol::{Committed, Open, Protocol, ProtocolOptions, Stop};
+use crate::protocol::{Open, Protocol, ProtocolOptions, Stop};
 use crate::remote::{Part, only_read};
 use crate::timestamp::Scheme;
 use crate::work::{Packed, Work, Write};
@@ -170,7 +170,7 @@ impl<S: Scheme> Occ<S> {
         reads: &[ReadRef],
     ) -> Result<Vec<Linked>, Abort> {
         for write in writes.iter_mut() {
-            self.base.check_write(Some(holder.txn), write, observed)?;
+            self.check_write(&holder.txn, write, observed)?;
         }
         let mut locked = Vec::with_capacity(reads.len());
         for read in reads {
@@ -196,11 +196,22 @@ impl<S: Scheme> Occ<S> {
         Ok(linked)
     }
 
+    fn check_write(
+        &mut self,
+        txn: &TxnId,
+        write: &mut Write,
+        observed: &mut S::Observed,
+    ) -> Result<(), Abort> {
+        let what = (write.column, &write.key, write.change);
+        write.place = Some(self.base.check_write(Some(txn), what, write.expected, observed)?);
+        Ok(())
+    }
+
     fn install(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {
         for (column, key, value) in writes.iter() {
-            let row = self.base.store.find(column.table, key).row.expect("a locked record is linked");
+            let row = self.base.store.find(column.table, key).row().expect("a locked record is linked");
             let at = At { row, column };
-            assert!(!self.base.locked_by_other(at, Some(txn)), "only the owner of a record installs");
+            assert!(!self.base.locked_by_other(at, Some(&txn)), "only the owner of a record installs");
             self.base.install(txn, at, stamp, value);
         }
         self.base.scheme.pinned(stamp);
@@ -286,7 +297,7 @@ impl<S: Scheme> Protocol for Occ<S> {
         env: &E,
         open: &mut Open<S>,
         rest: impl FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>,
-    ) -> Result<Committed, Stop> {
+    ) -> Result<(), Stop> {
         let (me, txn) = (env.shard(), open.holder.txn);
         // Lock the write set, remote shards first.
         if let Err(abort) = lock_elsewhere(env, open).await {
@@ -326,8 +337,8 @@ impl<S: Scheme> Protocol for Occ<S> {
         install_elsewhere(env, open, stamp);
         let shards = open.shards();
         let stamp = open.needs_stamp().then_some(stamp);
-        let writes = open.work.writes.mark();
-        Ok(Committed { id: txn, stamp, shards, writes, recorded: open.work.recorded.take() })
+        open.work.commit(txn, stamp, shards);
+        Ok(())
     }
 
     async fn abort<E: Env<Self>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
@@ -462,7 +473,7 @@ impl<S: Scheme> Occ<S> {
         }
         let Work { observed, writes, .. } = &mut open.work;
         for write in writes.iter_mut().filter(|write| write.shard == me && write.place.is_none()) {
-            if let Err(abort) = self.base.check_write(Some(holder.txn), write, observed) {
+            if let Err(abort) = self.check_write(&holder.txn, write, observed) {
                 return Last::Failed(Stop::Abort(abort));
             }
         }

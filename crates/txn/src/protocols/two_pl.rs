@@ -36,7 +36,7 @@ use crate::base::{Base, Common, CommonReply};
 use crate::fetched::{Fetched, ReadRef};
 use crate::local::just_after;
 use crate::procedure::{Intent, Reads, Scan};
-use crate::protocol::{Committed, LockPolicy, Open, Protocol, ProtocolOptions, Stop};
+use crate::protocol::{LockPolicy, Open, Protocol, ProtocolOptions, Stop};
 use crate::remote::Part;
 use crate::timestamp::Scheme;
 use crate::work::{Change, Packed, Work, Write};
@@ -249,7 +249,7 @@ impl<S: Scheme> TwoPl<S> {
         }
         for write in writes.iter() {
             let place = self.base.store.find(write.column.table, &write.key);
-            let at = At { row: place.row.expect("a locked record is linked"), column: write.column };
+            let at = At { row: place.row().expect("a locked record is linked"), column: write.column };
             if write.change == Change::Insert && self.base.store.record(at).is_present() {
                 return Err(Abort::User);
             }
@@ -263,9 +263,9 @@ impl<S: Scheme> TwoPl<S> {
 
     /// The record of a key; an absent key is linked as an empty row, so that its lock has a place.
     fn row_to_lock(&mut self, column: ColumnGroup, key: &Key) -> At {
-        let row = match self.base.store.find(column.table, key).row {
+        let row = match self.base.store.find(column.table, key).row() {
             Some(row) => row,
-            None => self.base.store.link(column.table, key).row.expect("a linked row exists"),
+            None => self.base.store.link(column.table, key).row().expect("a linked row exists"),
         };
         At { row, column }
     }
@@ -350,7 +350,7 @@ impl<S: Scheme> TwoPl<S> {
         }
         let lock = match place {
             WaitsFor::Record(at) => self.base.store.lock_mut(at),
-            WaitsFor::Range(lock) => self.base.store.lock_by_id(lock).expect("a locked range has a lock"),
+            WaitsFor::Range(lock) => self.base.store.lock_by_id_mut(lock).expect("a locked range has a lock"),
         };
         match lock.waiting.iter_mut().find(|waiter| waiter.holder == holder) {
             Some(waiter) => waiter.ticket = ticket,
@@ -384,7 +384,7 @@ impl<S: Scheme> TwoPl<S> {
     fn leave_queue(&mut self, place: WaitsFor, txn: TxnId) {
         let lock = match place {
             WaitsFor::Record(at) => Some(self.base.store.lock_mut(at)),
-            WaitsFor::Range(lock) => self.base.store.lock_by_id(lock),
+            WaitsFor::Range(lock) => self.base.store.lock_by_id_mut(lock),
         };
         if let Some(lock) = lock {
             let before = lock.waiting.len();
@@ -429,7 +429,7 @@ impl<S: Scheme> TwoPl<S> {
             return Grant::Granted;
         }
         let lock = self.base.store.lock_range(table, scan.low.clone(), high);
-        let range = self.base.store.lock_by_id(lock).expect("a range was just locked");
+        let range = self.base.store.lock_by_id_mut(lock).expect("a range was just locked");
         range.sharers.push(holder);
         self.held.entry(holder.txn).or_default().ranges.push((table, lock));
         Grant::Granted
@@ -443,7 +443,7 @@ impl<S: Scheme> TwoPl<S> {
         let ranges: Vec<LockId> = ranges.map(|range| range.lock).collect();
         let place = self.base.store.find(table, &write.key);
         let live = place
-            .row
+            .row()
             .is_some_and(|row| self.base.store.record(At { row, column: write.column }).is_present());
         if !live {
             for range in ranges {
@@ -461,9 +461,9 @@ impl<S: Scheme> TwoPl<S> {
 
     fn finish(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {
         for (column, key, value) in writes.iter() {
-            let row = self.base.store.find(column.table, key).row.expect("a locked record is linked");
+            let row = self.base.store.find(column.table, key).row().expect("a locked record is linked");
             let at = At { row, column };
-            assert!(!self.base.locked_by_other(at, Some(txn)), "only the owner of a record installs");
+            assert!(!self.base.locked_by_other(at, Some(&txn)), "only the owner of a record installs");
             self.base.install(txn, at, stamp, value);
         }
         self.release(txn, Some(stamp));
@@ -582,7 +582,7 @@ impl<S: Scheme> Protocol for TwoPl<S> {
         env: &E,
         open: &mut Open<S>,
         rest: impl FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>,
-    ) -> Result<Committed, Stop> {
+    ) -> Result<(), Stop> {
         let (me, txn) = (env.shard(), open.holder.txn);
         // The last locks for what has been written so far.
         lock_writes(env, open).await.map_err(Stop::Abort)?;
@@ -614,9 +614,9 @@ impl<S: Scheme> Protocol for TwoPl<S> {
         // Shrinking phase.
         env.local(|node| node.finish_here(open, stamp));
         finish_elsewhere(env, open, stamp);
-        let (shards, writes) = (open.shards(), open.work.writes.mark());
-        let stamp = needs_stamp.then_some(stamp);
-        Ok(Committed { id: txn, stamp, shards, writes, recorded: open.work.recorded.take() })
+        let shards = open.shards();
+        open.work.commit(txn, needs_stamp.then_some(stamp), shards);
+        Ok(())
     }
 
     async fn abort<E: Env<Self>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
@@ -663,7 +663,7 @@ impl<S: Scheme> TwoPl<S> {
         }
         for (table, low, high) in open.work.local_ranges.drain(..) {
             let lock = self.base.store.lock_range(table, low, high);
-            self.base.store.lock_by_id(lock).expect("a range was just locked").sharers.push(holder);
+            self.base.store.lock_by_id_mut(lock).expect("a range was just locked").sharers.push(holder);
             held.ranges.push((table, lock));
         }
         let Work { observed, writes, .. } = &mut open.work;
