@@ -106,6 +106,12 @@ pub struct BenchArgs {
     /// Transactions in flight per shard [default: 8].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     pub concurrency: Option<u64>,
+    /// Transactions per second over all shards, instead of as many as possible.
+    ///
+    /// Each client starts its transactions at fixed times. Latency counts from the time a transaction was due, so
+    /// that a stall shows in all transactions that it delays.
+    #[arg(long, value_parser = number, value_name = "PER_SECOND", help_heading = "Scale")]
+    pub rate: Option<u64>,
     /// Warehouses in all (tpcc).
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale", conflicts_with = "warehouses_per_shard")]
     pub warehouses: Option<u64>,

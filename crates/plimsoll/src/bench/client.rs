@@ -86,6 +86,8 @@ pub fn start<P: Protocol, W: Workload>(
     let (workload, control, placement) =
         (workload.clone(), control.clone(), engine.layout().placement.clone());
     let clients = plan.concurrency;
+    let all_clients = (clients * plan.shards) as u64;
+    let interval_ns = plan.rate.map(|rate| all_clients * 1_000_000_000 / rate);
     let staleness_ns = plan.staleness.as_nanos() as u64;
     engine.runtime().spawn_on(shard, move |env| async move {
         let shared = Rc::new(Shared {
@@ -102,9 +104,14 @@ pub fn start<P: Protocol, W: Workload>(
             let client = workload.client(number, shard, &|slot| placement.shard(slot));
             let (workload, control, shared) = (workload.clone(), control.clone(), shared.clone());
             let inner = env.clone();
+            let pace = interval_ns.map(|interval_ns| {
+                // The clients take turns.
+                let first = env.clock().0 + interval_ns * number as u64 / all_clients;
+                Pace { interval_ns, due: first }
+            });
             env.spawn(async move {
-                run::<P, W, _>(&inner, &workload, client, number as u32, staleness_ns, &control, &shared)
-                    .await;
+                let client = (client, number as u32, pace);
+                run::<P, W, _>(&inner, &workload, client, staleness_ns, &control, &shared).await;
                 shared.clients.set(shared.clients.get() - 1);
                 if shared.clients.get() == 0
                     && let Some(done) = shared.done.take()
@@ -117,12 +124,21 @@ pub fn start<P: Protocol, W: Workload>(
     });
 }
 
+/// When a client's transactions are due.
+struct Pace {
+    interval_ns: u64,
+    /// The next one.
+    due: u64,
+}
+
+/// The longest sleep between two looks whether the run goes on, in nanoseconds.
+const DOZE_MAX_NS: u64 = 50_000_000;
+
 /// One client, until the run stops.
 async fn run<P: Protocol, W: Workload, E: Env<P>>(
     env: &E,
     workload: &W,
-    mut client: W::Client,
-    session: u32,
+    (mut client, session, mut pace): (W::Client, u32, Option<Pace>),
     staleness_ns: u64,
     control: &Control,
     shared: &Shared,
@@ -134,6 +150,16 @@ async fn run<P: Protocol, W: Workload, E: Env<P>>(
         let phase = control.phase();
         if phase == Phase::Stop {
             return;
+        }
+        let mut late_ns = 0;
+        if let Some(pace) = &mut pace {
+            let now = env.clock().0;
+            if now < pace.due {
+                env.sleep((pace.due - now).min(DOZE_MAX_NS)).await;
+                continue;
+            }
+            late_ns = now - pace.due;
+            pace.due += pace.interval_ns;
         }
         let mut procedure = workload.next(&mut client);
         let kind = W::kind(&procedure);
@@ -163,7 +189,7 @@ async fn run<P: Protocol, W: Workload, E: Env<P>>(
         };
         if committed {
             let committed = &mut work.committed;
-            let latency = control.clock.delta_as_nanos(begin, control.clock.raw());
+            let latency = late_ns + control.clock.delta_as_nanos(begin, control.clock.raw());
             live.0.store(live.0.load(Relaxed) + 1, Relaxed);
             let mut finished = shared.finished.borrow_mut();
             finished.tally.committed[kind] += 1;

@@ -39,6 +39,8 @@ pub const LEGAL_PAIRS: [Pair; 10] = {
 const SHARDS_MAX: usize = 1024;
 /// Transactions in flight per shard: each holds a few kilobytes.
 const CONCURRENCY_MAX: usize = 65_536;
+/// More transactions per second than any machine runs.
+const RATE_MAX: u64 = 1_000_000_000;
 /// TPC-C's own number of items.
 const ITEMS_DEFAULT: u32 = 100_000;
 /// TPC-C's own number of customers per district.
@@ -74,6 +76,8 @@ pub struct BenchPlan {
     pub shards: usize,
     /// Transactions in flight per shard.
     pub concurrency: usize,
+    /// Transactions per second to start over all shards; none: one after the other, as fast as they come.
+    pub rate: Option<u64>,
     /// Time before measuring.
     pub warmup: Duration,
     /// Time of measuring, not zero.
@@ -219,6 +223,7 @@ impl BenchArgs {
             rc_single_version: self.rc_single_version,
             shards,
             concurrency: concurrency as usize,
+            rate: self.rate.map(|rate| within(rate, "rate", 1, RATE_MAX)).transpose()?,
             warmup: self.warmup.unwrap_or(Duration::from_secs(2)),
             duration,
             runs: runs as u32,
@@ -460,6 +465,9 @@ impl BenchPlan {
         }
         set("shards", self.shards.into());
         set("concurrency", self.concurrency.into());
+        if let Some(rate) = self.rate {
+            set("rate", rate.into());
+        }
         if pair.protocol == Protocol::TwoPl {
             set("lock_policy", display(&self.lock_policy).into());
         }

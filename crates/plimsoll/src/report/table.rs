@@ -144,6 +144,9 @@ fn heading(run: &Run, what: &str, times: &str, terminal: Terminal) -> String {
         let noun = if shards == "1" { "shard" } else { "shards" };
         parts.push(format!("{shards} {noun} × {concurrency} in flight"));
     }
+    if let Some(rate) = run.config.get("rate").and_then(serde_json::Value::as_u64) {
+        parts.push(format!("{}/s asked for", units::thousands(rate)));
+    }
     for (name, one, many) in
         [("warehouses", "warehouse", "warehouses"), ("accounts", "account per shard", "accounts per shard")]
     {
