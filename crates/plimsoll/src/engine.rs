@@ -1,7 +1,7 @@
 //! A running database of one process: shards with a protocol, tables, perhaps an oracle.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use plimsoll_checker::Install;
 use plimsoll_runtime::real::{RealEnv, Runtime};
@@ -10,7 +10,10 @@ use plimsoll_store::TableMemory;
 use plimsoll_txn::base::{Base, Counters, Layout};
 use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
-use plimsoll_types::{Placement, ShardId, TableId, TableSpec};
+use plimsoll_types::{Key, Placement, ShardId, TableId, TableSpec};
+
+/// Rows loaded in one step of a shard, about 200 µs.
+const ROWS_PER_STEP: usize = 1000;
 
 /// How an engine is set up.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +54,7 @@ impl Default for EngineOptions {
 /// The shards of a database.
 pub struct Engine<P: Protocol> {
     runtime: Runtime<P>,
-    layout: Layout,
+    layout: RwLock<Layout>,
     shards: usize,
 }
 
@@ -80,7 +83,7 @@ impl<P: Protocol> Engine<P> {
             Box::new(make) as Box<dyn FnOnce() -> P + Send>
         });
         let runtime = Runtime::start(makers.collect(), options.seed, options.pin)?;
-        Ok(Engine { runtime, layout, shards: options.shards })
+        Ok(Engine { runtime, layout: RwLock::new(layout), shards: options.shards })
     }
 
     /// Shards that hold data.
@@ -89,8 +92,44 @@ impl<P: Protocol> Engine<P> {
     }
 
     /// Tables and placement.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
+    pub fn layout(&self) -> Layout {
+        self.layout.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Adds an empty table. Transactions may use it once this has returned.
+    pub fn create_table(&self, spec: TableSpec) -> TableId {
+        let mut layout = self.layout.write().unwrap_or_else(PoisonError::into_inner);
+        for shard in 0..self.runtime.shards() as u16 {
+            let spec = spec.clone();
+            self.on_shard(ShardId(shard), move |_, base| base.create_table(spec));
+        }
+        layout.tables = layout.tables.iter().cloned().chain([spec]).collect();
+        TableId((layout.tables.len() - 1) as u16)
+    }
+
+    /// Puts rows, one value per column group, into a table that nobody uses yet. Each key is loaded once.
+    pub fn load(&self, table: TableId, rows: Vec<(Key, Vec<Vec<u8>>)>) {
+        let layout = self.layout();
+        let partitioning = layout.tables[table.index()].partitioning;
+        let mut by_shard = vec![Vec::new(); self.shards];
+        for row in rows {
+            match partitioning.slot(&row.0) {
+                Some(slot) => by_shard[layout.placement.shard(slot).index()].push(row),
+                None => by_shard.iter_mut().for_each(|rows| rows.push(row.clone())),
+            }
+        }
+        for (shard, mut rows) in self.shards().zip(by_shard) {
+            while !rows.is_empty() {
+                let rest = rows.split_off(rows.len().min(ROWS_PER_STEP));
+                let step = std::mem::replace(&mut rows, rest);
+                self.on_shard(shard, move |_, base| {
+                    for (key, values) in step {
+                        let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+                        base.store.load(table, &key, &values);
+                    }
+                });
+            }
+        }
     }
 
     /// The threads.
@@ -112,7 +151,7 @@ impl<P: Protocol> Engine<P> {
 
     /// Rows and bytes of every table over all shards.
     pub fn memory(&self) -> Vec<TableMemory> {
-        let mut total = vec![TableMemory::default(); self.layout.tables.len()];
+        let mut total = vec![TableMemory::default(); self.layout().tables.len()];
         for shard in self.shards() {
             let tables = total.len();
             let here = self.on_shard(shard, move |_, base| {

@@ -45,8 +45,10 @@ pub enum SchemaError {
     },
     /// A `Range` whose slots are zero keys wide.
     EmptySpan(Arc<str>),
-    /// Tables that are loaded once and never written cannot be filled through this interface.
+    /// An immutable table is made together with its rows.
     Immutable(Arc<str>),
+    /// A table with a copy on every shard is immutable.
+    WrittenEverywhere(Arc<str>),
 }
 
 impl fmt::Display for SchemaError {
@@ -74,9 +76,12 @@ impl fmt::Display for SchemaError {
                 )
             }
             SchemaError::Immutable(table) => {
+                write!(f, "table {table:?} is immutable and would stay empty: make it by `create_loaded`")
+            }
+            SchemaError::WrittenEverywhere(table) => {
                 write!(
                     f,
-                    "table {table:?} could never be filled: nothing is loaded before the database serves"
+                    "table {table:?} has a copy on every shard, so it cannot be written: make it immutable"
                 )
             }
         }
@@ -90,6 +95,8 @@ impl std::error::Error for SchemaError {}
 pub enum OpenError {
     /// A database without shards.
     NoShards,
+    /// A database that admits no transaction.
+    NoTransactions,
     /// More than [`SHARDS_MAX`] shards.
     TooManyShards {
         /// How many were asked for.
@@ -108,6 +115,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::NoShards => write!(f, "a database needs at least one shard"),
+            OpenError::NoTransactions => write!(f, "a database needs room for at least one transaction"),
             OpenError::TooManyShards { shards } => {
                 write!(f, "{shards} shards are too many: at most {SHARDS_MAX}, better one per core")
             }
@@ -144,6 +152,21 @@ pub enum Error {
         waited: Duration,
         /// What ended the last one.
         last: Abort,
+    },
+    /// More transactions than [`Options::transactions_per_shard`](crate::Options::transactions_per_shard) run, and none
+    /// of them ended in time.
+    Overloaded {
+        /// How many run.
+        transactions: usize,
+        /// How long this one has waited.
+        waited: Duration,
+    },
+    /// A table cannot be made.
+    Schema(SchemaError),
+    /// An immutable table was written.
+    Immutable {
+        /// The table.
+        table: Arc<str>,
     },
     /// No table has this id: it comes from another schema.
     NoSuchTable {
@@ -211,6 +234,13 @@ impl fmt::Display for Error {
                 "gave up after {attempts} attempts in {waited:.1?}, the last ended by a {last} conflict; make the \
                  transaction shorter, spread what everybody writes over several keys, or raise `patience`"
             ),
+            Error::Overloaded { transactions, waited } => write!(
+                f,
+                "{transactions} transactions run and none of them ended in {waited:.1?}; run fewer at a time, or raise \
+                 `transactions_per_shard`"
+            ),
+            Error::Schema(error) => error.fmt(f),
+            Error::Immutable { table } => write!(f, "table {table:?} is immutable"),
             Error::NoSuchTable { table, tables } => {
                 write!(f, "there is no table number {}; the database has {tables}", table.0)
             }
@@ -241,3 +271,9 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<SchemaError> for Error {
+    fn from(error: SchemaError) -> Error {
+        Error::Schema(error)
+    }
+}

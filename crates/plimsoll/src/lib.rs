@@ -1,6 +1,6 @@
 //! Plimsoll: a serializable in-memory transactional database, embedded.
 //!
-//! Tables are declared in a [`Schema`]; [`Database::open`] spreads their rows over *shards*, threads that own
+//! Tables are declared in a [`Schema`], or made later by [`Database::create_table`]; [`Database::open`] spreads their rows over *shards*, threads that own
 //! their data outright. Keys and values are bytes, keys ordered as such: [`Key::build`] makes composite ones.
 //!
 //! ```
@@ -46,7 +46,7 @@
 //!
 //! What this face leaves out: an operation is a hop between two threads, which takes from 2 to 20 µs. Procedures
 //! that run on the shards themselves (`plimsoll_txn::procedure`, as the benchmark uses them) are one to two
-//! orders of magnitude faster. Tables are declared before the database is opened; nothing is kept on disk.
+//! orders of magnitude faster. Tables are not dropped or changed; nothing is kept on disk.
 
 mod database;
 pub mod engine;

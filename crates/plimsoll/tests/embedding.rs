@@ -592,3 +592,113 @@ fn a_transaction_whose_own_inserts_split_what_it_has_read_commits() {
     assert_eq!(attempts.load(SeqCst), 1);
     assert_eq!(db.snapshot(Freshness::Newest).unwrap().scan(table, ..).unwrap().count(), 300);
 }
+
+/// Rows `0..rows` with one value each.
+fn rows(rows: u64) -> impl Iterator<Item = (Key, Vec<Vec<u8>>)> {
+    (0..rows).map(|key| (Key::of_u64(key), vec![key.to_be_bytes().to_vec()]))
+}
+
+#[test]
+fn a_table_can_be_made_while_others_are_written() {
+    let (db, table) = open(IndexKind::Hash, 2);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            (0..).take_while(|_| !stop.load(SeqCst)).for_each(|value| put(&db, table, value % 7, value));
+        });
+        for number in 0..20 {
+            let spec = |name: &str| TableSpec::new(name, IndexKind::Ordered, Partitioning::Hash { bytes: 8 });
+            let made = db.create_table(spec(&format!("made {number}"))).unwrap();
+            put(&db, made, 1, number);
+            assert_eq!(now(&db, made, 1), number);
+            let again = db.create_table(spec(&format!("made {number}")));
+            assert!(matches!(again, Err(Error::Schema(SchemaError::DuplicateTable(_)))));
+        }
+        stop.store(true, SeqCst);
+    });
+    assert_eq!(db.memory().unwrap().len(), 21);
+    db.close();
+    let late = TableSpec::new("late", IndexKind::Hash, Partitioning::Hash { bytes: 0 });
+    assert_eq!(db.create_table(late), Err(Error::Closed));
+}
+
+#[test]
+fn a_table_with_a_copy_everywhere_is_loaded_read_and_never_written() {
+    let (db, table) = open(IndexKind::Hash, 3);
+    let spec = TableSpec::new("prices", IndexKind::Ordered, Partitioning::Everywhere);
+    let empty = db.create_table(spec.clone());
+    assert_eq!(empty, Err(Error::Schema(SchemaError::Immutable("prices".into()))));
+    let prices = db.create_loaded(spec, rows(3000)).unwrap();
+    assert_eq!(db.memory().unwrap()[1].rows, 3 * 3000);
+    for key in 0..12 {
+        let bought: Result<u64, Error> = db.transact(|txn| {
+            let price = number(txn.get(prices, &Key::of_u64(key))?);
+            txn.put(table, &Key::of_u64(key), &price.to_be_bytes())?;
+            Ok(price)
+        });
+        assert_eq!((bought.unwrap(), now(&db, table, key)), (key, key));
+    }
+    let written = db.transact(|txn| txn.put(prices, &Key::of_u64(1), b"less"));
+    assert_eq!(written, Err(Error::Immutable { table: "prices".into() }));
+    let deleted = db.transact(|txn| txn.delete(prices, &Key::of_u64(1)));
+    assert_eq!(deleted, Err(Error::Immutable { table: "prices".into() }));
+    let all = db.snapshot(Freshness::Newest).unwrap().scan(prices, ..).unwrap().count();
+    assert_eq!(all, 3000);
+}
+
+#[test]
+fn a_load_with_a_bad_row_makes_nothing() {
+    let (db, _) = open(IndexKind::Hash, 2);
+    let spec = || TableSpec::new("loaded", IndexKind::Ordered, Partitioning::Hash { bytes: 0 });
+    let twice = db.create_loaded(spec(), rows(10).chain(rows(1)));
+    assert_eq!(twice, Err(Error::Exists { table: "loaded".into() }));
+    let two_values = db.create_loaded(spec(), [(Key::of_u64(1), vec![vec![1], vec![2]])]);
+    assert_eq!(two_values, Err(Error::ValueCount { table: "loaded".into(), values: 2, groups: 1 }));
+    let written_everywhere =
+        TableSpec { immutable: false, ..TableSpec::new("all", IndexKind::Hash, Partitioning::Everywhere) };
+    let refused = db.create_table(written_everywhere);
+    assert_eq!(refused, Err(Error::Schema(SchemaError::WrittenEverywhere("all".into()))));
+    assert_eq!(db.table("loaded"), None);
+    let loaded = db.create_loaded(spec(), rows(10)).unwrap();
+    put(&db, loaded, 3, 33);
+    let sum: u64 = (0..10).map(|key| now(&db, loaded, key)).sum();
+    assert_eq!(sum, 45 - 3 + 33);
+}
+
+#[test]
+fn so_many_transactions_run_and_the_others_wait_for_their_turn() {
+    let options = Options {
+        shards: 1,
+        transactions_per_shard: 2,
+        patience: Duration::from_millis(50),
+        ..Options::default()
+    };
+    let (db, table) = open_with(IndexKind::Hash, options);
+    let (running, most) = (AtomicU32::new(0), AtomicU32::new(0));
+    thread::scope(|scope| {
+        for thread in 0..8 {
+            let (db, running, most) = (&db, &running, &most);
+            scope.spawn(move || {
+                for round in 0..50 {
+                    let done: Result<(), Error> = db.transact(|txn| {
+                        most.fetch_max(running.fetch_add(1, SeqCst) + 1, SeqCst);
+                        let key = Key::of_u64(thread * 50 + round);
+                        let put = txn.put(table, &key, b"x");
+                        running.fetch_sub(1, SeqCst);
+                        put
+                    });
+                    done.unwrap();
+                }
+            });
+        }
+    });
+    assert!((1..=2).contains(&most.load(SeqCst)));
+    // Nobody waits for ever for those who do not end.
+    let nested: Result<Result<(), Error>, Error> = db.transact(|_| {
+        let inner: Result<Result<(), Error>, Error> = db.transact(|_| Ok(db.transact(|_| Ok(()))));
+        inner
+    });
+    assert!(matches!(nested, Ok(Err(Error::Overloaded { transactions: 2, .. }))));
+    let none = Options { transactions_per_shard: 0, ..Options::default() };
+    assert!(matches!(Database::open(Schema::new(), none), Err(OpenError::NoTransactions)));
+}

@@ -111,6 +111,13 @@ impl<S: Scheme> Base<S> {
         }
     }
 
+    /// Adds an empty table; its id is its position, the same on all shards if all add the same tables in the same
+    /// order.
+    pub fn create_table(&mut self, spec: TableSpec) -> TableId {
+        self.layout.tables = self.layout.tables.iter().cloned().chain([spec.clone()]).collect();
+        self.store.create_table(spec)
+    }
+
     /// A transaction id that was never used before.
     pub fn next_id(&mut self) -> TxnId {
         self.attempts += 1;

@@ -18,6 +18,7 @@
 //! Bad input must not reach a shard, where a panic ends the process: tables, groups, lengths and ranges are
 //! checked here, on the client's thread.
 
+mod admission;
 mod keys;
 mod schema;
 mod snapshot;
@@ -25,17 +26,19 @@ mod transaction;
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_txn::base::Layout;
 use plimsoll_txn::protocols::Occ;
 use plimsoll_txn::timestamps::Dst;
-use plimsoll_types::{ColumnGroup, IndexKind, Key, Partitioning, ShardId, TableId, TableSpec, Timestamp};
+use plimsoll_types::{
+    ColumnGroup, IndexKind, Key, Partitioning, Placement, ShardId, TableId, TableSpec, Timestamp,
+};
 
 use crate::engine::{Engine, EngineOptions};
-use crate::error::{Error, OpenError};
+use crate::error::{Error, OpenError, SchemaError};
+use admission::Admission;
 
 pub use keys::{Column, KeyRange};
 pub use schema::{Schema, TABLES_MAX};
@@ -73,8 +76,11 @@ pub struct Options {
     /// How far in the past a snapshot may begin. Every version is kept for so long after it was overwritten;
     /// zero, the default, keeps only what open snapshots can see.
     pub max_staleness: Duration,
-    /// How long a transaction that meets others is attempted again. 10 s by default.
+    /// How long a transaction waits for its turn, or is attempted again if it meets others. 10 s by default.
     pub patience: Duration,
+    /// Read-write transactions that run at the same time, per shard; further ones wait for their turn. Bounds the
+    /// memory that clients in a hurry can take. 1000 by default.
+    pub transactions_per_shard: usize,
 }
 
 impl Default for Options {
@@ -84,6 +90,7 @@ impl Default for Options {
             pin: false,
             max_staleness: Duration::ZERO,
             patience: Duration::from_secs(10),
+            transactions_per_shard: 1000,
         }
     }
 }
@@ -111,12 +118,27 @@ pub struct Database {
     seen: Arc<AtomicU64>,
 }
 
+/// A table, for checks and errors.
+struct Table {
+    spec: TableSpec,
+    name: Arc<str>,
+}
+
+impl Table {
+    fn new(spec: TableSpec) -> Arc<Table> {
+        Arc::new(Table { name: Arc::from(&*spec.name), spec })
+    }
+}
+
 struct Inner {
     /// `None` after the database was closed.
     engine: RwLock<Option<Engine<Node>>>,
-    layout: Layout,
-    /// By table, for errors.
-    names: Vec<Arc<str>>,
+    /// By id. Locked for a moment at a time.
+    tables: RwLock<Vec<Arc<Table>>>,
+    /// Held while a table is made: one at a time.
+    making: Mutex<()>,
+    placement: Arc<Placement>,
+    admission: Admission,
     options: Options,
     /// The largest timestamp that any client was told of.
     told: AtomicU64,
@@ -136,7 +158,10 @@ impl Database {
         if options.max_staleness > STALENESS_MAX {
             return Err(OpenError::MaxStaleness { asked: options.max_staleness });
         }
-        let names = schema.tables.iter().map(|spec| Arc::from(&*spec.name)).collect();
+        if options.transactions_per_shard == 0 {
+            return Err(OpenError::NoTransactions);
+        }
+        let tables = schema.tables.iter().cloned().map(Table::new).collect();
         let how = EngineOptions {
             shards: options.shards,
             pin: options.pin,
@@ -145,9 +170,11 @@ impl Database {
         };
         let engine = Engine::start(schema.tables, how).map_err(OpenError::Threads)?;
         let inner = Inner {
-            layout: engine.layout().clone(),
+            placement: engine.layout().placement,
             engine: RwLock::new(Some(engine)),
-            names,
+            tables: RwLock::new(tables),
+            making: Mutex::new(()),
+            admission: Admission::new(options.transactions_per_shard.saturating_mul(options.shards)),
             options,
             told: AtomicU64::new(0),
             next: AtomicUsize::new(0),
@@ -163,16 +190,63 @@ impl Database {
 
     /// The id of a table.
     pub fn table(&self, name: &str) -> Option<TableId> {
-        let position = self.inner.names.iter().position(|table| **table == *name);
+        let position = self.inner.tables().iter().position(|table| *table.name == *name);
         position.map(|position| TableId(position as u16))
+    }
+
+    /// Makes an empty table; everybody may use it at once. An immutable one is made by
+    /// [`Database::create_loaded`].
+    pub fn create_table(&self, spec: TableSpec) -> Result<TableId, Error> {
+        if spec.immutable {
+            return Err(SchemaError::Immutable(Arc::from(&*spec.name)).into());
+        }
+        self.create_loaded(spec, [])
+    }
+
+    /// Makes a table with rows in it, one value per column group: the fastest way to load data, and the only way to
+    /// fill an immutable table. Others see the table with all its rows, or not at all; snapshots that were taken
+    /// before see the rows, too. Nothing is made if a key comes twice ([`Error::Exists`]) or a row is not one of
+    /// this table.
+    pub fn create_loaded(
+        &self,
+        spec: TableSpec,
+        rows: impl IntoIterator<Item = (Key, Vec<Vec<u8>>)>,
+    ) -> Result<TableId, Error> {
+        schema::check(&spec)?;
+        let mut rows: Vec<_> = rows.into_iter().collect();
+        rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let (name, groups) = (|| Arc::from(&*spec.name), spec.groups.len());
+        if rows.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return Err(Error::Exists { table: name() });
+        }
+        for (key, values) in &rows {
+            check_key(key)?;
+            values.iter().try_for_each(|value| check_value(value))?;
+            if values.len() != groups {
+                return Err(Error::ValueCount { table: name(), values: values.len(), groups });
+            }
+        }
+        let _one_at_a_time = self.inner.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.table(&spec.name).is_some() {
+            return Err(SchemaError::DuplicateTable(name()).into());
+        }
+        if self.inner.tables().len() == TABLES_MAX {
+            return Err(SchemaError::TooManyTables.into());
+        }
+        let running = self.inner.running()?;
+        let id = running.create_table(spec.clone());
+        running.load(id, rows);
+        self.inner.tables.write().unwrap_or_else(PoisonError::into_inner).push(Table::new(spec));
+        Ok(id)
     }
 
     /// How much every table takes, in the order of their ids.
     pub fn memory(&self) -> Result<Vec<TableMemory>, Error> {
         let memory = self.inner.running()?.memory();
-        let named = self.inner.names.iter().zip(memory);
+        let tables = self.inner.tables();
+        let named = tables.iter().zip(memory);
         Ok(named
-            .map(|(name, table)| TableMemory { name: name.clone(), rows: table.rows, bytes: table.bytes })
+            .map(|(of, table)| TableMemory { name: of.name.clone(), rows: table.rows, bytes: table.bytes })
             .collect())
     }
 
@@ -208,28 +282,37 @@ impl Inner {
         if guard.is_some() { Ok(Running(guard)) } else { Err(Error::Closed) }
     }
 
-    fn spec(&self, table: TableId) -> Result<(&TableSpec, &Arc<str>), Error> {
-        let tables = self.names.len();
-        let index = table.index();
-        let spec = self.layout.tables.get(index).ok_or(Error::NoSuchTable { table, tables })?;
-        Ok((spec, &self.names[index]))
+    fn tables(&self) -> RwLockReadGuard<'_, Vec<Arc<Table>>> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn table(&self, table: TableId) -> Result<Arc<Table>, Error> {
+        let tables = self.tables();
+        let found = tables.get(table.index()).cloned();
+        found.ok_or(Error::NoSuchTable { table, tables: tables.len() })
+    }
+
+    /// A table that is going to be written.
+    fn writable(&self, table: TableId) -> Result<Arc<Table>, Error> {
+        let found = self.table(table)?;
+        if found.spec.immutable { Err(Error::Immutable { table: found.name.clone() }) } else { Ok(found) }
     }
 
     fn column(&self, column: impl Column) -> Result<ColumnGroup, Error> {
         let column = column.column();
-        let (spec, table) = self.spec(column.table)?;
-        if usize::from(column.group) < spec.groups.len() {
+        let table = self.table(column.table)?;
+        if usize::from(column.group) < table.spec.groups.len() {
             Ok(column)
         } else {
-            Err(Error::NoSuchGroup { table: table.clone(), group: column.group })
+            Err(Error::NoSuchGroup { table: table.name.clone(), group: column.group })
         }
     }
 
     fn scanned(&self, column: impl Column, range: &KeyRange) -> Result<ColumnGroup, Error> {
         let column = self.column(column)?;
-        let (spec, table) = self.spec(column.table)?;
-        if spec.index != IndexKind::Ordered {
-            return Err(Error::NotOrdered { table: table.clone() });
+        let table = self.table(column.table)?;
+        if table.spec.index != IndexKind::Ordered {
+            return Err(Error::NotOrdered { table: table.name.clone() });
         }
         check_key(&range.low)?;
         range.high.as_ref().map_or(Ok(()), check_key)?;
@@ -238,8 +321,8 @@ impl Inner {
 
     /// The shard that owns a key of an existing table.
     fn home(&self, table: TableId, key: &Key) -> ShardId {
-        let slot = self.layout.tables[table.index()].partitioning.slot(key);
-        slot.map_or_else(|| self.any_shard(), |slot| self.layout.placement.shard(slot))
+        let slot = self.tables()[table.index()].spec.partitioning.slot(key);
+        slot.map_or_else(|| self.any_shard(), |slot| self.placement.shard(slot))
     }
 
     /// Takes the shards in turn.
@@ -249,7 +332,7 @@ impl Inner {
 
     /// The shards that may hold rows of a range: one, if the range lies within one partition key.
     fn shards_of(&self, table: TableId, range: &KeyRange) -> Vec<ShardId> {
-        let bytes = match self.layout.tables[table.index()].partitioning {
+        let bytes = match self.tables()[table.index()].spec.partitioning {
             Partitioning::Hash { bytes }
             | Partitioning::Modulo { bytes }
             | Partitioning::Range { bytes, .. } => usize::from(bytes),
@@ -267,7 +350,7 @@ impl Inner {
                 return vec![self.home(table, &range.low)];
             }
         }
-        self.layout.placement.shards()
+        self.placement.shards()
     }
 }
 

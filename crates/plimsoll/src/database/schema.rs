@@ -1,4 +1,4 @@
-//! The tables of a database, declared before it is opened.
+//! The tables of a database: those it is opened with, and what a table must be like.
 //!
 //! Everything that the layers below take for granted about a table is checked here, once.
 
@@ -11,7 +11,8 @@ use crate::error::SchemaError;
 /// The largest number of tables of a database.
 pub const TABLES_MAX: usize = 1024;
 
-/// Declares tables; their ids are what transactions name them by.
+/// Declares the tables that a database begins with; their ids are what transactions name them by. More can be made
+/// later: [`Database::create_table`](crate::Database::create_table).
 ///
 /// ```
 /// use plimsoll::{IndexKind, Partitioning, Schema, SchemaError, TableSpec};
@@ -44,6 +45,9 @@ impl Schema {
     /// A table with column groups and a placement of the caller's choice.
     pub fn add(&mut self, spec: TableSpec) -> Result<TableId, SchemaError> {
         check(&spec)?;
+        if spec.immutable {
+            return Err(SchemaError::Immutable(Arc::from(&*spec.name)));
+        }
         let name = || Arc::from(&*spec.name);
         if self.tables.iter().any(|other| other.name == spec.name) {
             return Err(SchemaError::DuplicateTable(name()));
@@ -58,7 +62,7 @@ impl Schema {
 }
 
 /// Whether a table can be made.
-fn check(spec: &TableSpec) -> Result<(), SchemaError> {
+pub(super) fn check(spec: &TableSpec) -> Result<(), SchemaError> {
     let table = || Arc::from(&*spec.name);
     if spec.name.is_empty() {
         return Err(SchemaError::NoName);
@@ -78,8 +82,8 @@ fn check(spec: &TableSpec) -> Result<(), SchemaError> {
         Partitioning::Range { span: 0, .. } => return Err(SchemaError::EmptySpan(table())),
         _ => {}
     }
-    if spec.immutable || spec.partitioning == Partitioning::Everywhere {
-        return Err(SchemaError::Immutable(table()));
+    if spec.partitioning == Partitioning::Everywhere && !spec.immutable {
+        return Err(SchemaError::WrittenEverywhere(table()));
     }
     Ok(())
 }

@@ -46,7 +46,8 @@ impl Database {
     /// cannot be done twice. If `body` returns an error of its own, nothing is written and the error is returned.
     ///
     /// The error type is the caller's; all it needs is a conversion from [`Error`]. Besides what the operations
-    /// return, there is [`Error::Contended`], when [`Options::patience`](crate::Options::patience) is over.
+    /// return, there are [`Error::Overloaded`] and [`Error::Contended`], when
+    /// [`Options::patience`](crate::Options::patience) is over.
     ///
     /// When this returns, every snapshot and transaction that anybody begins contains what was written.
     pub fn transact<T, E: From<Error>>(
@@ -54,6 +55,7 @@ impl Database {
         mut body: impl FnMut(&mut Txn<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut retry = Retry::begin();
+        let _admitted = self.inner.admission.admit(self.inner.options.patience)?;
         loop {
             let mut txn = Txn { database: self, state: State::New, waiting: Vec::new(), written_bytes: 0 };
             let result = body(&mut txn);
@@ -114,6 +116,7 @@ impl Txn<'_> {
     /// Writes a record, whether or not it exists.
     pub fn put(&mut self, column: impl Column, key: &Key, value: &[u8]) -> Result<(), Error> {
         let column = self.database.inner.column(column)?;
+        self.database.inner.writable(column.table)?;
         check_key(key)?;
         check_value(value)?;
         self.write(key.len() + value.len(), Write::Put(column, key.clone(), value.to_vec()))
@@ -130,10 +133,10 @@ impl Txn<'_> {
     /// Writes a row that does not exist yet, one value per column group. [`Error::Exists`] if there is any
     /// record of it; the transaction may go on.
     pub fn insert_row(&mut self, table: TableId, key: &Key, values: &[&[u8]]) -> Result<(), Error> {
-        let (spec, name) = self.database.inner.spec(table)?;
-        let groups = spec.groups.len();
+        let found = self.database.inner.writable(table)?;
+        let groups = found.spec.groups.len();
         if values.len() != groups {
-            return Err(Error::ValueCount { table: name.clone(), values: values.len(), groups });
+            return Err(Error::ValueCount { table: found.name.clone(), values: values.len(), groups });
         }
         values.iter().try_for_each(|value| check_value(value))?;
         let columns: Vec<_> = (0..groups as u8).map(|group| table.group(group)).collect();
@@ -143,7 +146,7 @@ impl Txn<'_> {
 
     /// Deletes a row with all its column groups, whether or not it exists.
     pub fn delete(&mut self, table: TableId, key: &Key) -> Result<(), Error> {
-        self.database.inner.spec(table)?;
+        self.database.inner.writable(table)?;
         check_key(key)?;
         self.write(key.len(), Write::Delete(table, key.clone()))
     }
@@ -193,7 +196,7 @@ impl Txn<'_> {
             Ok(false)
         })?;
         match exists {
-            true => Err(Error::Exists { table: self.database.inner.names[table.index()].clone() }),
+            true => Err(Error::Exists { table: self.database.inner.table(table)?.name.clone() }),
             false => Ok(()),
         }
     }
