@@ -50,6 +50,7 @@ use std::fmt;
 use std::ops::{ControlFlow, Index, IndexMut};
 
 use plimsoll_types::Key;
+use plimsoll_types::mutants::{Mutant, planted};
 
 use crate::{Mark, RowId, Tails};
 
@@ -408,7 +409,9 @@ impl<M: Mark> OrderedIndex<M> {
         let version = self.next_version();
         let leaf = &mut self.leaves[id];
         leaf.page.insert(at, key.head(), row);
-        leaf.version = version;
+        if !planted(Mutant::LinkUnnoticed) {
+            leaf.version = version;
+        }
         leaf.run = if adjacent(at, leaf.last) { (leaf.run + 1).min(RUN_MIN) } else { 0 };
         leaf.last = at as u8;
         self.len += 1;

@@ -21,6 +21,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use plimsoll_runtime::{Slab, Ticket};
+use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{ColumnGroup, Key, TableId, TableSpec, Timestamp};
 
 use crate::chunks::Chunks;
@@ -257,7 +258,8 @@ impl<M: Mark> Store<M> {
     ) -> (bool, Option<Result<Option<(Timestamp, &[u8])>, SnapshotTooOld>>) {
         let record = self.tables[at.column.table.index()].record_mut(at);
         let raise = size_of::<M>() > 0 && record.mark.get() < mark && self.floor < mark;
-        if raise {
+        let mutant = planted(Mutant::NoRaise) || planted(Mutant::SkipWithoutRaise) && record.lock != 0;
+        if raise && !mutant {
             record.mark.raise(mark);
         }
         if record.lock != 0 && self.locks.get(record.lock - 1).is_some_and(wait) {

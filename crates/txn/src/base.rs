@@ -6,7 +6,11 @@ use std::sync::Arc;
 use plimsoll_checker::Install;
 use plimsoll_runtime::{Handled, LowWater, Slab, Ticket, Watermark};
 use plimsoll_store::{At, Cover, Holder, Mark, Place, Record, Store};
-use plimsoll_types::{Abort, ColumnGroup, Key, Placement, ShardId, TableId, TableSpec, Timestamp, TxnId};
+use plimsoll_types::{
+    Abort, ColumnGroup, IndexKind, Key, Placement, ShardId, TableId, TableSpec, Timestamp, TxnId,
+};
+
+use plimsoll_types::mutants::{Mutant, planted};
 
 use crate::fetched::{Fetched, ReadRef};
 use crate::procedure::Reads;
@@ -55,6 +59,8 @@ pub struct Base<S: Scheme> {
     watermark: Option<Watermark>,
     low: Vec<u64>,
     scheme_messages: Vec<(ShardId, S::Message)>,
+    /// What a mutant has not pinned yet.
+    unpinned: Vec<(ReadRef, Timestamp)>,
 }
 
 /// Requests that are the same under every protocol.
@@ -108,6 +114,7 @@ impl<S: Scheme> Base<S> {
                 .then(|| Watermark::new(low_water, config.shard)),
             low: vec![0; S::slots(config)],
             scheme_messages: Vec::new(),
+            unpinned: Vec::new(),
         }
     }
 
@@ -170,10 +177,15 @@ impl<S: Scheme> Base<S> {
     /// Begins a pass: the clock, the watermark, some garbage.
     pub(crate) fn pass(&mut self, clock: Timestamp) {
         self.scheme.tick(clock);
+        for (read, stamp) in std::mem::take(&mut self.unpinned) {
+            self.pin(&read, stamp);
+        }
         let Some(watermark) = &mut self.watermark else { return };
         self.scheme.low(&mut self.low);
         for (_, snapshot) in self.active.iter_mut() {
-            S::lower(snapshot, &mut self.low);
+            if !planted(Mutant::HeldSnapshotForgotten) {
+                S::lower(snapshot, &mut self.low);
+            }
         }
         watermark.update(&mut self.low);
         if self.active.is_empty() {
@@ -345,6 +357,9 @@ impl<S: Scheme> Base<S> {
         assert!(!lock.owned_by_other(Some(&holder.txn)), "one transaction at a time owns a record");
         lock.owner = Some(holder);
         lock.lb = S::lower_bound(observed);
+        if planted(Mutant::HighLowerBound) {
+            lock.lb = Timestamp(lock.lb.0.saturating_add(1_000_000));
+        }
         (at, linked)
     }
 
@@ -392,6 +407,9 @@ impl<S: Scheme> Base<S> {
         let lock = self.store.lock_mut(at);
         if lock.owner.is_some_and(|owner| owner.txn == txn) {
             lock.owner = None;
+            if planted(Mutant::LostWakeUp) {
+                lock.readers.clear();
+            }
             self.released.append(&mut lock.readers);
             let waiting = lock.waiting.iter().map(|waiter| waiter.ticket);
             self.released.extend(waiting);
@@ -415,7 +433,10 @@ impl<S: Scheme> Base<S> {
 
     /// Pins what was read to `stamp` and then looks whether it still is what was read. One step.
     pub(crate) fn validate(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool {
-        reads.iter().for_each(|read| self.pin(read, stamp));
+        match planted(Mutant::ValidateThenPin) {
+            true => self.unpinned.extend(reads.iter().map(|&read| (read, stamp))),
+            false => reads.iter().for_each(|read| self.pin(read, stamp)),
+        }
         self.scheme.pinned(stamp);
         reads.iter().all(|read| self.still_valid(txn, read))
     }
@@ -423,6 +444,9 @@ impl<S: Scheme> Base<S> {
     /// Pins everything that was read directly from this store.
     #[inline]
     pub(crate) fn pin_local(&mut self, work: &Work<S>, stamp: Timestamp) {
+        if planted(Mutant::NoPin) {
+            return;
+        }
         for &at in &work.pins {
             self.store.record_mut(at).mark.raise(stamp);
         }
@@ -435,6 +459,9 @@ impl<S: Scheme> Base<S> {
     #[inline]
     pub(crate) fn pin(&mut self, read: &ReadRef, stamp: Timestamp) {
         match *read {
+            _ if planted(Mutant::NoPin) => {}
+            ReadRef::Cover { table, .. }
+                if planted(Mutant::LeafNotMarked) && self.store.spec(table).index == IndexKind::Ordered => {}
             ReadRef::Row { at, .. } => self.store.record_mut(at).mark.raise(stamp),
             ReadRef::Cover { table, cover, .. } => self.store.cover_mark_mut(table, cover).raise(stamp),
             ReadRef::Stale | ReadRef::Immutable => {}
@@ -443,7 +470,10 @@ impl<S: Scheme> Base<S> {
 
     fn still_valid(&self, txn: TxnId, read: &ReadRef) -> bool {
         match *read {
-            ReadRef::Row { at, head } => self.head(at) == head && !self.locked_by_other(at, Some(&txn)),
+            ReadRef::Row { at, head } => {
+                (self.head(at) == head || planted(Mutant::NewVersionIgnored))
+                    && (!self.locked_by_other(at, Some(&txn)) || planted(Mutant::ForeignLockIgnored))
+            }
             ReadRef::Cover { table, cover, version } => self.store.cover_version(table, cover) == version,
             ReadRef::Stale => false,
             ReadRef::Immutable => true,

@@ -11,6 +11,8 @@ use plimsoll_checker::{Read, ScanRead, Version};
 use plimsoll_store::{At, Lock, Mark, Visited};
 use plimsoll_types::{Abort, ColumnGroup, Key, TableId, Timestamp, TxnId};
 
+use plimsoll_types::mutants::{Mutant, planted};
+
 use crate::base::Base;
 use crate::fetched::ReadRef;
 use crate::procedure::{Access, Scan};
@@ -113,7 +115,9 @@ impl<S: Scheme> Access for Local<'_, S> {
         }
         let place = self.base.store.find(column.table, key);
         let Some(row) = place.row() else {
-            S::observe(&mut self.work.observed, self.base.store.floor());
+            if !planted(Mutant::FloorIgnored) {
+                S::observe(&mut self.work.observed, self.base.store.floor());
+            }
             let version = self.base.store.cover_version(column.table, place.cover());
             self.remember(ReadRef::Cover { table: column.table, cover: place.cover(), version });
             if self.track {
@@ -309,7 +313,8 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
             return Ok(None);
         };
         let at = At { row, column };
-        let wait = |lock: &Lock| S::WAITS && lock.owner.is_some() && lock.lb <= mark;
+        let wait =
+            |lock: &Lock| S::WAITS && !planted(Mutant::NoWait) && lock.owner.is_some() && lock.lb <= mark;
         let (raised, found) = self.base.store.read_at(at, mark, wait, |stamp| S::sees(self.snapshot, stamp));
         self.base.counters.mark_raises += u64::from(raised);
         match found {
@@ -361,11 +366,14 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
             match visited {
                 Visited::Leaf(_, leaf_mark, _) => {
                     raised += u64::from(size_of::<S::Mark>() > 0 && leaf_mark.get() < mark);
-                    leaf_mark.raise(mark);
+                    if !planted(Mutant::LeafNotMarked) && !planted(Mutant::NoRaise) {
+                        leaf_mark.raise(mark);
+                    }
                 }
                 Visited::Row(row) => {
                     seen += 1;
                     if S::WAITS
+                        && !planted(Mutant::NoWait)
                         && rows.record(row, group).is_locked()
                         && rows.lock(row, group).is_some_and(|lock| lock.owner.is_some() && lock.lb <= mark)
                     {

@@ -5,6 +5,8 @@ use std::ops::ControlFlow;
 use plimsoll_store::{At, Cover, Mark, Place, SnapshotTooOld, Visited};
 use plimsoll_types::{ColumnGroup, TableId, Timestamp};
 
+use plimsoll_types::mutants::{Mutant, planted};
+
 use crate::base::Base;
 use crate::fetched::{Fetched, Got, ReadRef, Scanned};
 use crate::procedure::{Reads, Scan};
@@ -16,6 +18,10 @@ impl<S: Scheme> Base<S> {
     /// the mark (`docs/protocols/dst.md`, C4 and C5).
     #[inline]
     pub(crate) fn raise_for_read(&mut self, at: At, cover: Cover, mark: Timestamp) {
+        let locked = || self.store.lock(at).is_some_and(|lock| lock.owner.is_some());
+        if planted(Mutant::NoRaise) || planted(Mutant::SkipWithoutRaise) && locked() {
+            return;
+        }
         if size_of::<S::Mark>() > 0
             && self.store.bound(Some(self.store.record(at)), at.column.table, cover) < mark
         {
@@ -38,6 +44,7 @@ impl<S: Scheme> Base<S> {
     #[inline]
     pub(crate) fn must_wait(&self, at: At, mark: Timestamp) -> bool {
         S::WAITS
+            && !planted(Mutant::NoWait)
             && self.store.record(at).is_locked()
             && self.store.lock(at).is_some_and(|lock| lock.owner.is_some() && lock.lb <= mark)
     }
@@ -84,10 +91,14 @@ impl<S: Scheme> Base<S> {
             match visited {
                 Visited::Leaf(_, leaf_mark, _) => {
                     raised += u64::from(size_of::<S::Mark>() > 0 && leaf_mark.get() < mark);
-                    leaf_mark.raise(mark);
+                    if !planted(Mutant::LeafNotMarked) && !planted(Mutant::NoRaise) {
+                        leaf_mark.raise(mark);
+                    }
                 }
                 Visited::Row(row) => {
-                    if rows.lock(row, group).is_some_and(|lock| lock.owner.is_some() && lock.lb <= mark) {
+                    if !planted(Mutant::NoWait)
+                        && rows.lock(row, group).is_some_and(|lock| lock.owner.is_some() && lock.lb <= mark)
+                    {
                         wait_for = Some(At { row, column: scan.column });
                         // What lies behind it is looked at again after the wait.
                         return ControlFlow::Break(());
@@ -137,7 +148,9 @@ impl<S: Scheme> Base<S> {
             if snapshot.and_then(S::place).is_some_and(|at| at < self.store.floor()) {
                 return Err(SnapshotTooOld);
             }
-            S::observe(&mut fetched.observed, self.store.floor());
+            if !planted(Mutant::FloorIgnored) {
+                S::observe(&mut fetched.observed, self.store.floor());
+            }
             let version = self.store.cover_version(column.table, place.cover());
             let read = match immutable {
                 true => ReadRef::Immutable,

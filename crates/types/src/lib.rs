@@ -5,6 +5,7 @@
 mod abort;
 mod ids;
 mod key;
+pub mod mutants;
 mod placement;
 mod table;
 mod timestamp;

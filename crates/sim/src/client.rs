@@ -1,0 +1,188 @@
+//! What clients of all workloads have in common: an environment, random numbers, a session, and a record of what
+//! came of their transactions.
+
+use plimsoll_checker::Transaction as Recorded;
+use plimsoll_runtime::Env;
+use plimsoll_txn::procedure::Procedure;
+use plimsoll_txn::protocol::{Attempt, Committed, Protocol, execute};
+use plimsoll_txn::timestamp::{Freshness, Scheme};
+use plimsoll_txn::work::Work;
+use plimsoll_types::{Abort, ColumnGroup, Key, Timestamp, TxnId};
+use plimsoll_workloads::Tally;
+use plimsoll_workloads::random::Rng;
+
+use crate::workload::append::Operation;
+
+/// A procedure is attempted so often before its client turns to something else.
+const ATTEMPTS: usize = 200;
+
+/// Everything that one transaction saw, as its client saw it: row and number.
+pub type Seen = Vec<(ColumnGroup, Key, u64)>;
+
+/// The time at which an outside observer sees transactions begin and end, in nanoseconds.
+pub trait Observer: Clone + 'static {
+    /// Now, for a client whose shard sampled its clock as `sample` at the beginning of the present pass.
+    fn began(&self, sample: Timestamp) -> u64;
+    /// Now, for a client that has just been answered.
+    fn ended(&self) -> u64;
+}
+
+/// What clients leave behind.
+#[derive(Default)]
+pub struct Left {
+    /// Committed transactions, each client's in its order.
+    pub transactions: Vec<Recorded>,
+    /// By committed transaction: the number it wrote, and what it saw that was not its own.
+    pub values: Vec<(TxnId, u64, Seen)>,
+    /// Attempts of read-only transactions that aborted.
+    pub read_only_aborts: u64,
+    /// Attempts of read-write transactions that aborted.
+    pub aborts: u64,
+    /// What must not happen: in a snapshot, which `rc` does not have.
+    pub torn: Vec<String>,
+    /// What must not happen under any scheme.
+    pub broken: Vec<String>,
+    /// What committed transactions of a benchmark's workload add up to.
+    pub tally: Tally,
+    /// What committed transactions of list-append did.
+    pub appended: Vec<(TxnId, Vec<Operation>)>,
+}
+
+impl Left {
+    /// Takes what another client has left.
+    pub fn join(&mut self, mut other: Left) {
+        self.transactions.append(&mut other.transactions);
+        self.values.append(&mut other.values);
+        self.read_only_aborts += other.read_only_aborts;
+        self.aborts += other.aborts;
+        self.torn.append(&mut other.torn);
+        self.broken.append(&mut other.broken);
+        self.appended.append(&mut other.appended);
+        add(&mut self.tally.committed, &other.tally.committed);
+        add(&mut self.tally.sums, &other.tally.sums);
+    }
+}
+
+fn add<T: Copy + Default + std::ops::AddAssign>(sum: &mut Vec<T>, more: &[T]) {
+    sum.resize(sum.len().max(more.len()), T::default());
+    sum.iter_mut().zip(more).for_each(|(sum, &more)| *sum += more);
+}
+
+/// One client.
+pub struct Client<P: Protocol, E, O> {
+    /// Where it runs.
+    pub env: E,
+    /// What the record of its transactions is timed by.
+    pub observer: O,
+    /// Its random numbers.
+    pub rng: Rng,
+    /// Its session's number.
+    pub session: u32,
+    /// The largest timestamp its session was told of.
+    pub token: Timestamp,
+    /// What it leaves behind.
+    pub left: Left,
+    numbers: u64,
+    work: Work<P::Scheme>,
+}
+
+/// One transaction that has committed, and what it is to be recorded with.
+pub struct Ended {
+    /// Its type.
+    pub label: &'static str,
+    /// Whether it was declared read-only, or turned out to have been a snapshot.
+    pub read_only: bool,
+    /// When it began.
+    pub begin: u64,
+    /// The number it wrote everywhere, 0 if it writes others.
+    pub number: u64,
+    /// What it saw.
+    pub seen: Seen,
+    /// What its coordinator says.
+    pub committed: Committed,
+}
+
+impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
+    /// A client whose random numbers are the stream `session` of `seed`.
+    pub fn new(env: E, observer: O, seed: u64, session: u32) -> Self {
+        Client {
+            env,
+            observer,
+            rng: Rng::new(seed, session.into()),
+            session,
+            token: Timestamp::ZERO,
+            left: Left::default(),
+            numbers: 0,
+            work: Work::default(),
+        }
+    }
+
+    /// Now, for a transaction that begins.
+    pub fn begin(&self) -> u64 {
+        self.observer.began(self.env.clock())
+    }
+
+    /// A first attempt that begins now.
+    pub fn attempt(&self, staleness_ns: u64) -> Attempt {
+        Attempt { age: self.env.clock().0, freshness: Freshness { staleness_ns, at_least: self.token } }
+    }
+
+    /// A number that no other attempt writes.
+    pub fn next_number(&mut self) -> u64 {
+        self.numbers += 1;
+        u64::from(self.session + 1) << 32 | self.numbers
+    }
+
+    /// True once in `n` times.
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.rng.below(n) == 0
+    }
+
+    /// Lets others run, for a while or not at all.
+    pub async fn dawdle(&mut self) {
+        match self.rng.below(4) {
+            0 => self.env.pause().await,
+            1 => self.env.sleep(self.rng.below(100_000)).await,
+            _ => {}
+        }
+    }
+
+    /// Records a transaction.
+    pub fn record(&mut self, ended: Ended) {
+        let Ended { label, read_only, begin, number, seen, committed } = ended;
+        self.token.raise(committed.stamp.unwrap_or_default());
+        let recorded = committed.recorded.map(|recorded| *recorded).unwrap_or_default();
+        self.left.values.push((committed.id, number, seen));
+        self.left.transactions.push(Recorded {
+            id: committed.id,
+            label,
+            read_only,
+            timestamp: committed.stamp.filter(|_| P::Scheme::SCALAR),
+            session: self.session,
+            begin,
+            end: self.observer.ended(),
+            writes: Some(committed.writes as u32),
+            reads: recorded.reads,
+            scans: recorded.scans,
+        });
+    }
+
+    /// Runs a procedure until it commits, says no, or has had enough.
+    pub async fn procedure<T: Procedure>(
+        &mut self,
+        attempt: Attempt,
+        procedure: &mut T,
+    ) -> Result<Option<Committed>, Abort> {
+        for _ in 0..ATTEMPTS {
+            let env = self.env.clone();
+            match execute::<P, E, T>(&env, attempt, procedure, &mut self.work).await {
+                Ok(()) => return Ok(Some(std::mem::take(&mut self.work.committed))),
+                Err(Abort::User) => return Err(Abort::User),
+                Err(_) if procedure.read_only() => self.left.read_only_aborts += 1,
+                Err(_) => self.left.aborts += 1,
+            }
+            self.env.sleep(self.rng.below(20_000)).await;
+        }
+        Ok(None)
+    }
+}

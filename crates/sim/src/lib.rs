@@ -1,0 +1,4 @@
+//! Simulated worlds.
+
+pub mod client;
+pub mod workload;

@@ -1,0 +1,93 @@
+//! List-append: every value is a list, every write appends the transaction's own number to one.
+//!
+//! A list that is read tells the whole history of its key, in order, so a checker that knows nothing of versions
+//! or timestamps can find the dependencies (Kingsbury and Alvaro, *Elle*, VLDB 2020). This is the workload whose
+//! histories are exported for such checkers ([`crate::export`]).
+
+use plimsoll_runtime::Env;
+use plimsoll_txn::interactive::Transaction;
+use plimsoll_txn::protocol::{Attempt, Committed, Protocol};
+use plimsoll_txn::timestamp::{ReadOnly, Scheme};
+use plimsoll_types::{Abort, IndexKind, Key, Partitioning, TableId, TableSpec};
+
+use crate::client::{Client, Ended, Observer, Seen};
+
+/// How many lists there are.
+pub const KEYS: u64 = 6;
+
+const LISTS: TableId = TableId(0);
+
+/// The tables.
+pub fn tables() -> Vec<TableSpec> {
+    vec![TableSpec::new("list", IndexKind::Hash, Partitioning::Modulo { bytes: 8 })]
+}
+
+/// One operation of a committed transaction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// This number was appended to the list of this key.
+    Append(u64, u64),
+    /// The list of this key was read and held these numbers.
+    Read(u64, Vec<u64>),
+}
+
+fn numbers(value: Option<Vec<u8>>) -> Vec<u64> {
+    let value = value.unwrap_or_default();
+    value.chunks_exact(8).map(|bytes| u64::from_be_bytes(bytes.try_into().expect("eight bytes"))).collect()
+}
+
+impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
+    /// One transaction of a few reads and appends.
+    pub async fn append(&mut self) {
+        let look = self.one_in(3);
+        let attempt = self.attempt(0);
+        for _ in 0..20 {
+            let begin = self.begin();
+            match self.read_and_append(attempt, look).await {
+                Ok((operations, committed)) => {
+                    self.left.appended.push((committed.id, operations));
+                    let label = if look { "read" } else { "append" };
+                    self.record(Ended {
+                        label,
+                        read_only: look,
+                        begin,
+                        number: 0,
+                        seen: Seen::new(),
+                        committed,
+                    });
+                    return;
+                }
+                Err(_) if look && P::Scheme::READ_ONLY == ReadOnly::Snapshot => {
+                    self.left.read_only_aborts += 1
+                }
+                Err(_) => self.left.aborts += 1,
+            }
+            self.env.sleep(self.rng.below(50_000)).await;
+        }
+    }
+
+    async fn read_and_append(
+        &mut self,
+        attempt: Attempt,
+        look: bool,
+    ) -> Result<(Vec<Operation>, Committed), Abort> {
+        let env = self.env.clone();
+        let mut txn = Transaction::begin::<P, E>(&env, attempt, look).await?;
+        let mut operations = Vec::new();
+        for _ in 0..1 + self.rng.below(4) {
+            let list = self.rng.below(KEYS);
+            let key = Key::of_u64(list);
+            let mut value = txn.get(&env, LISTS.row(), &key).await?;
+            if look || self.one_in(2) {
+                operations.push(Operation::Read(list, numbers(value)));
+            } else {
+                let number = self.next_number();
+                value.get_or_insert_default().extend(number.to_be_bytes());
+                txn.put(&env, LISTS.row(), &key, &value.unwrap_or_default()).await?;
+                operations.push(Operation::Append(list, number));
+            }
+            self.dawdle().await;
+        }
+        Ok((operations, txn.commit(&env).await?))
+    }
+}

@@ -1,0 +1,100 @@
+//! Cycle: a ring of keys, each naming the next.
+//!
+//! A transaction takes three neighbours a → b → c → d and turns them into a → c → b → d. However many do so at once,
+//! the ring stays one ring with all its keys, if they are serializable; any lost update, write skew or torn read
+//! breaks it sooner or later, and the smallest breach is seen by the next who walks it. (The workload is that of
+//! FoundationDB's simulator.) Walkers go round in a snapshot and must come back after exactly [`KEYS`] steps.
+
+use plimsoll_runtime::Env;
+use plimsoll_txn::interactive::Transaction;
+use plimsoll_txn::protocol::{Attempt, Committed, Protocol};
+use plimsoll_txn::timestamp::{ReadOnly, Scheme};
+use plimsoll_types::{Abort, IndexKind, Key, Partitioning, TableId, TableSpec};
+
+use super::random::number;
+use crate::client::{Client, Ended, Observer, Seen};
+
+/// Keys of the ring; key k is in partition `k % KEYS`, so neighbours are on different shards.
+pub const KEYS: u64 = 8;
+
+const RING: TableId = TableId(0);
+
+/// The tables.
+pub fn tables() -> Vec<TableSpec> {
+    vec![TableSpec::new("ring", IndexKind::Hash, Partitioning::Modulo { bytes: 8 })]
+}
+
+/// The rows at the beginning: key and next.
+pub fn rows() -> Vec<(u64, TableId, Key, u64)> {
+    (0..KEYS).map(|key| (key, RING, Key::of_u64(key), (key + 1) % KEYS)).collect()
+}
+
+impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
+    /// One turn or one walk.
+    pub async fn cycle(&mut self) {
+        let walk = self.one_in(4);
+        let attempt = self.attempt(0);
+        for _ in 0..20 {
+            let (begin, start) = (self.begin(), self.rng.below(KEYS));
+            let ended = match walk {
+                true => self.walk(attempt, start).await,
+                false => self.turn(attempt, start).await,
+            };
+            match ended {
+                Ok(committed) => {
+                    let label = if walk { "walk" } else { "turn" };
+                    self.record(Ended {
+                        label,
+                        read_only: walk,
+                        begin,
+                        number: 0,
+                        seen: Seen::new(),
+                        committed,
+                    });
+                    return;
+                }
+                Err(_) if walk && P::Scheme::READ_ONLY == ReadOnly::Snapshot => {
+                    self.left.read_only_aborts += 1
+                }
+                Err(_) => self.left.aborts += 1,
+            }
+            self.env.sleep(self.rng.below(50_000)).await;
+        }
+    }
+
+    async fn next(&self, txn: &mut Transaction<P::Scheme>, key: u64) -> Result<u64, Abort> {
+        let next = txn.get(&self.env, RING.row(), &Key::of_u64(key)).await?;
+        Ok(number(&next.expect("no key of the ring is ever deleted")))
+    }
+
+    async fn turn(&mut self, attempt: Attempt, a: u64) -> Result<Committed, Abort> {
+        let env = self.env.clone();
+        let mut txn = Transaction::begin::<P, E>(&env, attempt, false).await?;
+        let b = self.next(&mut txn, a).await?;
+        let c = self.next(&mut txn, b).await?;
+        self.dawdle().await;
+        let d = self.next(&mut txn, c).await?;
+        for (key, next) in [(a, c), (c, b), (b, d)] {
+            txn.put(&env, RING.row(), &Key::of_u64(key), &next.to_be_bytes()).await?;
+        }
+        txn.commit(&env).await
+    }
+
+    async fn walk(&mut self, attempt: Attempt, start: u64) -> Result<Committed, Abort> {
+        let env = self.env.clone();
+        let mut txn = Transaction::begin::<P, E>(&env, attempt, true).await?;
+        let (mut at, mut way) = (start, Vec::new());
+        loop {
+            way.push(at);
+            at = self.next(&mut txn, at).await?;
+            if at == start || way.len() as u64 > KEYS {
+                break;
+            }
+        }
+        let committed = txn.commit(&env).await?;
+        if way.len() as u64 != KEYS {
+            self.left.torn.push(format!("{:?} walked {way:?} and back to {at}", committed.id));
+        }
+        Ok(committed)
+    }
+}

@@ -1,0 +1,6 @@
+//! What runs in a simulated world.
+
+pub mod append;
+pub mod benchmark;
+pub mod cycle;
+pub mod random;

@@ -1,0 +1,544 @@
+//! Random transactions on very little data, and what must hold of the values they saw.
+//!
+//! Some are *interactive* and read, write, insert, delete and scan at random and dawdle in between; some are
+//! *procedures* with pieces on several shards; some only read, at several stalenesses. All but the transfers write
+//! their own number everywhere, so what was read tells who wrote it: the checker is blind to values, this is not.
+//! Transfers move money about, so its sum is the same in every scan of the accounts; a number that is drawn from a
+//! counter is drawn once.
+//!
+//! A stale read-only transaction is recorded as having begun so much earlier: then its promise is the usual one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use plimsoll_checker::{Install, Version};
+use plimsoll_runtime::Env;
+use plimsoll_txn::interactive::Transaction;
+use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
+use plimsoll_txn::protocol::{Attempt, Committed, Protocol};
+use plimsoll_txn::timestamp::{Freshness, ReadOnly, Scheme};
+use plimsoll_types::{
+    Abort, ColumnGroup, IndexKind, Key, Partitioning, Slot, TableId, TableSpec, Timestamp, TxnId,
+};
+
+use crate::client::{Client, Ended, Left, Observer, Seen};
+
+/// Partition keys; each has a slot of its own.
+pub const PARTITIONS: u64 = 3;
+/// Rows that a partition has of each table, present or absent.
+pub const ROWS: u64 = 5;
+const BALANCE: u64 = 1000;
+/// The largest staleness of a snapshot, in nanoseconds.
+pub const MAX_STALENESS_NS: u64 = 2_000_000;
+
+/// Point reads and writes.
+const POINT: TableId = TableId(0);
+/// Scans as well.
+const LIST: TableId = TableId(1);
+/// Never inserted into: money that transfers move about.
+const ACCOUNT: TableId = TableId(2);
+/// One row per partition: the next number to be drawn.
+const COUNTER: TableId = TableId(3);
+/// Rows inserted under the numbers drawn.
+const NUMBERED: TableId = TableId(4);
+
+/// The tables.
+pub fn tables() -> Vec<TableSpec> {
+    let placed = Partitioning::Modulo { bytes: 1 };
+    vec![
+        TableSpec::new("point", IndexKind::Hash, placed),
+        TableSpec::new("list", IndexKind::Ordered, placed),
+        TableSpec::new("account", IndexKind::Ordered, placed),
+        TableSpec::new("counter", IndexKind::Hash, placed),
+        TableSpec::new("numbered", IndexKind::Ordered, placed),
+    ]
+}
+
+fn key(partition: u64, row: u64) -> Key {
+    Key::build().u8(partition as u8).u64(row).finish()
+}
+
+/// A partition's slot.
+pub fn slot(partition: u64) -> Slot {
+    Partitioning::modulo(partition)
+}
+
+pub(super) fn number(value: &[u8]) -> u64 {
+    u64::from_be_bytes(value.try_into().expect("all values are numbers"))
+}
+
+/// The rows that are there at the beginning: partition, table, key, number.
+pub fn rows() -> Vec<(u64, TableId, Key, u64)> {
+    let mut rows = Vec::new();
+    for partition in 0..PARTITIONS {
+        for row in 0..ROWS {
+            let key = key(partition, row);
+            if row % 2 == 0 {
+                rows.push((partition, POINT, key.clone(), 0));
+                rows.push((partition, LIST, key.clone(), 0));
+            }
+            rows.push((partition, ACCOUNT, key, BALANCE));
+        }
+        rows.push((partition, COUNTER, key(partition, 0), 0));
+    }
+    rows
+}
+
+impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
+    /// One transaction of any kind.
+    pub async fn random(&mut self) {
+        match self.rng.below(10) {
+            0..=3 => self.interactive().await,
+            4 => self.look().await,
+            5 | 6 => self.transfer().await,
+            7 => self.audit().await,
+            8 => self.draw().await,
+            _ => self.mix().await,
+        }
+    }
+
+    fn random_key(&mut self) -> Key {
+        key(self.rng.below(PARTITIONS), self.rng.below(ROWS))
+    }
+
+    fn random_scan(&mut self) -> Scan {
+        let partition = self.rng.below(PARTITIONS);
+        let scan = match self.rng.below(4) {
+            0 => Scan::prefix(LIST.row(), Key::MIN),
+            1 => Scan::prefix(LIST.row(), Key::new(&[partition as u8])),
+            _ => {
+                let low = self.rng.below(ROWS);
+                Scan::range(LIST.row(), key(partition, low), key(partition, low + 1 + self.rng.below(3)))
+            }
+        };
+        if self.rng.below(4) == 0 { scan.limit(1 + self.rng.below(3) as usize) } else { scan }
+    }
+
+    fn staleness(&mut self) -> u64 {
+        [0, 0, 200_000, MAX_STALENESS_NS][self.rng.below(4) as usize]
+    }
+
+    /// Interactive, read-write, until it commits or has had enough.
+    async fn interactive(&mut self) {
+        let attempt = self.attempt(0);
+        for _ in 0..20 {
+            let begin = self.begin();
+            let (number, mut seen) = (self.next_number(), Seen::new());
+            match self.interact(attempt, number, &mut seen).await {
+                Ok(Some(committed)) => {
+                    let snapshot =
+                        P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE && !P::LOCKS;
+                    let read_only = snapshot && committed.writes == 0;
+                    self.record(Ended { label: "interactive", read_only, begin, number, seen, committed });
+                    return;
+                }
+                Ok(None) | Err(Abort::User) => return,
+                Err(_) => {
+                    self.left.aborts += 1;
+                    self.env.sleep(self.rng.below(50_000)).await;
+                }
+            }
+        }
+    }
+
+    async fn interact(
+        &mut self,
+        attempt: Attempt,
+        own: u64,
+        seen: &mut Seen,
+    ) -> Result<Option<Committed>, Abort> {
+        let (env, value) = (self.env.clone(), own.to_be_bytes());
+        let mut transaction = Transaction::begin::<P, E>(&env, attempt, false).await?;
+        let mut see = |column, key: Key, value: &[u8]| {
+            if number(value) != own {
+                seen.push((column, key, number(value)));
+            }
+        };
+        for _ in 0..1 + self.rng.below(5) {
+            let table = if self.rng.below(2) == 0 { POINT } else { LIST };
+            let key = self.random_key();
+            match self.rng.below(10) {
+                0..=3 => {
+                    if let Some(value) = transaction.get(&env, table.row(), &key).await? {
+                        see(table.row(), key, &value);
+                    }
+                }
+                4 | 5 => transaction.put(&env, table.row(), &key, &value).await?,
+                6 => {
+                    if transaction.get(&env, table.row(), &key).await?.is_none() {
+                        transaction.insert(&env, table, &key, &[&value]).await?;
+                    }
+                }
+                7 => transaction.delete(&env, table, &key).await?,
+                _ => {
+                    let scan = self.random_scan();
+                    let rows = transaction.scan(&env, &scan).await?;
+                    assert!(rows.is_sorted(), "a scan is in key order");
+                    assert!(rows.len() <= scan.limit, "a scan keeps its limit");
+                    rows.into_iter().for_each(|(key, value)| see(scan.column, key, &value));
+                }
+            }
+            self.dawdle().await;
+        }
+        if self.rng.below(10) == 0 {
+            transaction.rollback(&env).await;
+            return Ok(None);
+        }
+        transaction.commit(&env).await.map(Some)
+    }
+
+    /// Interactive and read-only.
+    async fn look(&mut self) {
+        let staleness_ns = self.staleness();
+        let (begin, mut seen) = (self.begin() - staleness_ns, Seen::new());
+        match self.looked(staleness_ns, &mut seen).await {
+            Ok(committed) => {
+                self.record(Ended { label: "look", read_only: true, begin, number: 0, seen, committed });
+            }
+            Err(_) => self.left.read_only_aborts += 1,
+        }
+    }
+
+    async fn looked(&mut self, staleness_ns: u64, seen: &mut Seen) -> Result<Committed, Abort> {
+        let (env, attempt) = (self.env.clone(), self.attempt(staleness_ns));
+        let mut transaction = Transaction::begin::<P, E>(&env, attempt, true).await?;
+        for _ in 0..1 + self.rng.below(6) {
+            if self.rng.below(3) == 0 {
+                let scan = self.random_scan();
+                for (key, value) in transaction.scan(&env, &scan).await? {
+                    seen.push((scan.column, key, number(&value)));
+                }
+            } else {
+                let (table, key) = (if self.rng.below(2) == 0 { POINT } else { LIST }, self.random_key());
+                if let Some(value) = transaction.get(&env, table.row(), &key).await? {
+                    seen.push((table.row(), key, number(&value)));
+                }
+            }
+            self.dawdle().await;
+        }
+        transaction.commit(&env).await
+    }
+
+    async fn transfer(&mut self) {
+        let mut procedure = Transfer {
+            from: (self.rng.below(PARTITIONS), self.rng.below(ROWS)),
+            to: (self.rng.below(PARTITIONS), self.rng.below(ROWS)),
+            amount: 1 + self.rng.below(10),
+            balance: 0,
+        };
+        if procedure.from == procedure.to {
+            return;
+        }
+        let (begin, attempt) = (self.begin(), self.attempt(0));
+        if let Ok(Some(committed)) = self.procedure(attempt, &mut procedure).await {
+            let seen = Seen::new();
+            self.record(Ended { label: "transfer", read_only: false, begin, number: 0, seen, committed });
+        }
+    }
+
+    async fn audit(&mut self) {
+        let staleness_ns = self.staleness();
+        let (begin, attempt) = (self.begin() - staleness_ns, self.attempt(staleness_ns));
+        let mut procedure = Audit { sums: [0; PARTITIONS as usize] };
+        if let Ok(Some(committed)) = self.procedure(attempt, &mut procedure).await {
+            let (sum, expected) = (procedure.sums.iter().sum::<u64>(), PARTITIONS * ROWS * BALANCE);
+            if sum != expected {
+                self.left.torn.push(format!("{:?} saw {sum} in all accounts, not {expected}", committed.id));
+            }
+            let seen = Seen::new();
+            self.record(Ended { label: "audit", read_only: true, begin, number: 0, seen, committed });
+        }
+    }
+
+    async fn draw(&mut self) {
+        let counter = self.rng.below(PARTITIONS);
+        let mut procedure = Draw { counter, rows: self.rng.below(PARTITIONS), drawn: 0 };
+        let (begin, attempt) = (self.begin(), self.attempt(0));
+        match self.procedure(attempt, &mut procedure).await {
+            Ok(Some(committed)) => {
+                let seen = Seen::new();
+                self.record(Ended { label: "draw", read_only: false, begin, number: 0, seen, committed });
+            }
+            Ok(None) => {}
+            Err(_) => {
+                self.left.broken.push(format!("number {} of counter {counter} was taken", procedure.drawn))
+            }
+        }
+    }
+
+    async fn mix(&mut self) {
+        let own = self.next_number();
+        let stages = (0..1 + self.rng.below(2))
+            .map(|_| {
+                (0..1 + self.rng.below(3))
+                    .map(|_| {
+                        let partition = self.rng.below(PARTITIONS);
+                        let operations = (0..1 + self.rng.below(3)).map(|_| {
+                            let table = if self.rng.below(2) == 0 { POINT } else { LIST };
+                            let row = key(partition, self.rng.below(ROWS));
+                            match self.rng.below(6) {
+                                0 => Operation::Get(table, row),
+                                1 => Operation::Update(table, row),
+                                2 => Operation::Put(table, row),
+                                3 => Operation::Insert(table, row),
+                                4 => Operation::Delete(table, row),
+                                _ => {
+                                    let low = self.rng.below(ROWS);
+                                    let high = key(partition, low + 1 + self.rng.below(3));
+                                    Operation::Scan(Scan::range(LIST.row(), key(partition, low), high))
+                                }
+                            }
+                        });
+                        (partition, operations.collect::<Vec<_>>())
+                    })
+                    .collect::<Vec<_>>()
+            })
+            .collect::<Vec<_>>();
+        let mut procedure = Mix { stages, own, seen: BTreeMap::new() };
+        let (begin, attempt) = (self.begin(), self.attempt(0));
+        if let Ok(Some(committed)) = self.procedure(attempt, &mut procedure).await {
+            let seen = procedure.seen.into_values().flatten().collect();
+            self.record(Ended { label: "mix", read_only: false, begin, number: own, seen, committed });
+        }
+    }
+}
+
+/// Moves money from one account to another, in two pieces of one stage.
+struct Transfer {
+    from: (u64, u64),
+    to: (u64, u64),
+    amount: u64,
+    balance: u64,
+}
+
+impl Procedure for Transfer {
+    fn read_only(&self) -> bool {
+        false
+    }
+
+    fn stage(&self, stage: usize) -> usize {
+        if stage == 0 { 2 } else { 0 }
+    }
+
+    fn home(&self, piece: Piece) -> Slot {
+        slot(if piece.number == 0 { self.from.0 } else { self.to.0 })
+    }
+
+    fn reads(&self, piece: Piece, reads: &mut Reads) {
+        let (partition, row) = if piece.number == 0 { self.from } else { self.to };
+        reads.update(ACCOUNT.row(), key(partition, row));
+    }
+
+    fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
+        let (partition, row) = if piece.number == 0 { self.from } else { self.to };
+        let key = key(partition, row);
+        let balance = number(access.get(ACCOUNT.row(), &key)?.expect("accounts stay"));
+        let balance = match piece.number {
+            0 => balance.checked_sub(self.amount).ok_or(Abort::User)?,
+            _ => balance + self.amount,
+        };
+        self.balance = balance;
+        access.put(ACCOUNT.row(), &key, &balance.to_be_bytes())
+    }
+}
+
+/// Sums all accounts.
+struct Audit {
+    sums: [u64; PARTITIONS as usize],
+}
+
+impl Procedure for Audit {
+    fn read_only(&self) -> bool {
+        true
+    }
+
+    fn stage(&self, stage: usize) -> usize {
+        if stage == 0 { PARTITIONS as usize } else { 0 }
+    }
+
+    fn home(&self, piece: Piece) -> Slot {
+        slot(piece.number as u64)
+    }
+
+    fn reads(&self, piece: Piece, reads: &mut Reads) {
+        reads.scan(Scan::prefix(ACCOUNT.row(), Key::new(&[piece.number as u8])));
+    }
+
+    fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
+        let sum = &mut self.sums[piece.number];
+        *sum = 0;
+        access.scan(&Scan::prefix(ACCOUNT.row(), Key::new(&[piece.number as u8])), |_, value| {
+            *sum += number(value);
+            ControlFlow::Continue(())
+        })
+    }
+}
+
+/// Draws a number from a counter and inserts a row under it, perhaps on another shard. The number is never taken.
+struct Draw {
+    counter: u64,
+    rows: u64,
+    drawn: u64,
+}
+
+impl Procedure for Draw {
+    fn read_only(&self) -> bool {
+        false
+    }
+
+    fn stage(&self, stage: usize) -> usize {
+        if stage < 2 { 1 } else { 0 }
+    }
+
+    fn home(&self, piece: Piece) -> Slot {
+        slot(if piece.stage == 0 { self.counter } else { self.rows })
+    }
+
+    fn reads(&self, piece: Piece, reads: &mut Reads) {
+        if piece.stage == 0 {
+            reads.update(COUNTER.row(), key(self.counter, 0));
+        }
+    }
+
+    fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
+        let counter = key(self.counter, 0);
+        if piece.stage == 0 {
+            self.drawn = number(access.get(COUNTER.row(), &counter)?.expect("counters stay"));
+            return access.put(COUNTER.row(), &counter, &(self.drawn + 1).to_be_bytes());
+        }
+        // The same number of another counter is another row.
+        let key = Key::build().u8(self.rows as u8).u8(self.counter as u8).u64(self.drawn).finish();
+        access.insert(NUMBERED, &key, &[&self.drawn.to_be_bytes()])
+    }
+}
+
+enum Operation {
+    Get(TableId, Key),
+    Update(TableId, Key),
+    Put(TableId, Key),
+    Insert(TableId, Key),
+    Delete(TableId, Key),
+    Scan(Scan),
+}
+
+/// Anything, in one or two stages of a few pieces.
+struct Mix {
+    stages: Vec<Vec<(u64, Vec<Operation>)>>,
+    own: u64,
+    /// What each piece saw when it last ran.
+    seen: BTreeMap<(usize, usize), Seen>,
+}
+
+impl Procedure for Mix {
+    fn read_only(&self) -> bool {
+        false
+    }
+
+    fn stage(&self, stage: usize) -> usize {
+        self.stages.get(stage).map_or(0, Vec::len)
+    }
+
+    fn home(&self, piece: Piece) -> Slot {
+        slot(self.stages[piece.stage][piece.number].0)
+    }
+
+    fn reads(&self, piece: Piece, reads: &mut Reads) {
+        for operation in &self.stages[piece.stage][piece.number].1 {
+            match operation {
+                Operation::Get(table, key) => reads.get(table.row(), key.clone()),
+                Operation::Update(table, key) => reads.update(table.row(), key.clone()),
+                Operation::Scan(scan) => reads.scan(scan.clone()),
+                _ => {}
+            }
+        }
+    }
+
+    fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
+        let (own, mut seen) = (self.own, Seen::new());
+        let value = own.to_be_bytes();
+        for operation in &self.stages[piece.stage][piece.number].1 {
+            match operation {
+                Operation::Get(table, key) | Operation::Update(table, key) => {
+                    if let Some(value) = access.get(table.row(), key)? {
+                        seen.push((table.row(), key.clone(), number(value)));
+                    }
+                    if let Operation::Update(..) = operation {
+                        access.put(table.row(), key, &value)?;
+                    }
+                }
+                Operation::Put(table, key) => access.put(table.row(), key, &value)?,
+                Operation::Insert(table, key) => access.insert(*table, key, &[&value])?,
+                Operation::Delete(table, key) => access.delete(*table, key)?,
+                Operation::Scan(scan) => access.scan(scan, |key, value| {
+                    seen.push((scan.column, key.clone(), number(value)));
+                    ControlFlow::Continue(())
+                })?,
+            }
+        }
+        seen.retain(|(_, _, number)| *number != own);
+        self.seen.insert((piece.stage, piece.number), seen);
+        Ok(())
+    }
+}
+
+/// Reads and writes all rows there may be, and all accounts and counters. Nobody else is about.
+pub async fn rewrite_all<P: Protocol, E: Env<P>>(env: &E) -> Result<Committed, Abort> {
+    // Fresh enough for an oracle to have heard of everything, if it has been asked by now.
+    env.sleep(5_000_000).await;
+    let attempt = Attempt { age: env.clock().0, freshness: Freshness::default() };
+    let mut transaction = Transaction::begin::<P, E>(env, attempt, false).await?;
+    for partition in 0..PARTITIONS {
+        for table in [LIST, ACCOUNT, NUMBERED] {
+            let scan = Scan::prefix(table.row(), Key::new(&[partition as u8]));
+            for (key, value) in transaction.scan(env, &scan).await? {
+                transaction.put(env, table.row(), &key, &value).await?;
+            }
+        }
+        for (table, rows) in [(POINT, ROWS), (COUNTER, 1)] {
+            for row in 0..rows {
+                let key = key(partition, row);
+                let value = transaction.get(env, table.row(), &key).await?;
+                let value = value.unwrap_or_else(|| 0u64.to_be_bytes().to_vec());
+                transaction.put(env, table.row(), &key, &value).await?;
+            }
+        }
+    }
+    transaction.commit(env).await
+}
+
+/// Values that are not what the recorded writer of the version wrote.
+pub fn wrong_values(left: &Left, installs: &[Vec<Install>]) -> Vec<String> {
+    let writers: BTreeMap<(ColumnGroup, &Key, Timestamp), TxnId> = (installs.iter().flatten())
+        .map(|install| ((install.column, &install.key, install.stamp), install.txn))
+        .collect();
+    let numbers: BTreeMap<TxnId, u64> = left.values.iter().map(|(txn, number, _)| (*txn, *number)).collect();
+    let mut wrong = Vec::new();
+    for ((txn, _, seen), recorded) in left.values.iter().zip(&left.transactions) {
+        assert_eq!(*txn, recorded.id, "values are noted along with transactions");
+        if !["interactive", "look", "mix"].contains(&recorded.label) {
+            continue;
+        }
+        let reads = recorded.reads.iter().filter_map(|read| match read.version {
+            Version::At(stamp) => Some((read.column, &read.key, stamp)),
+            Version::Absent => None,
+        });
+        let scans = recorded.scans.iter();
+        let scanned = scans.flat_map(|scan| scan.rows.iter().map(|(key, stamp)| (scan.column, key, *stamp)));
+        let told: BTreeSet<(ColumnGroup, &Key, u64)> = reads
+            .chain(scanned)
+            .map(|(column, key, stamp)| {
+                let number = writers.get(&(column, key, stamp)).and_then(|writer| numbers.get(writer));
+                (column, key, number.copied().unwrap_or_default())
+            })
+            .collect();
+        for (column, key, number) in seen {
+            if !told.contains(&(*column, key, *number)) {
+                wrong.push(format!(
+                    "{} {txn:?} saw {number:x} in table {} {key:?}",
+                    recorded.label, column.table.0
+                ));
+            }
+        }
+    }
+    wrong
+}

@@ -1,0 +1,110 @@
+//! Planted bugs, to show that the checkers bite.
+//!
+//! Each [`Mutant`] undoes one rule that makes a protocol correct. The rule's place in the code asks [`planted`]
+//! whether it is to be broken in this thread; without the feature `mutants` the answer is a constant `false` and the
+//! question compiles to nothing. The simulator sweeps seeds with one mutant planted until a checker notices;
+//! `docs/simulator.md` has the table.
+
+macro_rules! mutants {
+    ($($(#[doc = $doc:literal])+ $name:ident = $text:literal,)+) => {
+        /// A planted bug, named after the rule it breaks.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Mutant {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl Mutant {
+            /// All of them.
+            pub const ALL: &'static [Mutant] = &[$(Mutant::$name,)+];
+
+            /// Its name on the command line.
+            pub fn name(self) -> &'static str {
+                match self { $(Mutant::$name => $text,)+ }
+            }
+
+            /// What it breaks, in words.
+            pub fn description(self) -> String {
+                let lines: &[&str] = match self { $(Mutant::$name => &[$($doc),+],)+ };
+                lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+            }
+        }
+    };
+}
+
+mutants! {
+    /// OCC and 2PL: the stamp ignores the bounds of what is overwritten on other shards.
+    BoundIgnored = "bound-ignored",
+    /// OCC: validation looks whether a read is current, and pins it only in a later pass.
+    ValidateThenPin = "validate-then-pin",
+    /// What a transaction has read does not get its timestamp as mark.
+    NoPin = "no-pin",
+    /// OCC: validation does not mind that somebody else has locked what was read.
+    ForeignLockIgnored = "foreign-lock-ignored",
+    /// OCC: validation does not look whether there is a newer version.
+    NewVersionIgnored = "new-version-ignored",
+    /// Installing a version sets the mark to its stamp, even if it was higher.
+    InstallLowersMark = "install-lowers-mark",
+    /// Snapshot reads do not raise marks.
+    NoRaise = "no-raise",
+    /// A snapshot read that need not wait for the owner of a lock does not raise the mark either.
+    SkipWithoutRaise = "skip-without-raise",
+    /// Snapshot reads do not wait for writers.
+    NoWait = "no-wait",
+    /// A lock promises a lower bound that its owner's timestamp may come out below.
+    HighLowerBound = "high-lower-bound",
+    /// 2PL: a lock taken for a read that will be written keeps the bound it had at the read.
+    UpgradeKeepsBound = "upgrade-keeps-bound",
+    /// 2PL: shared locks are released without pinning what they protected.
+    ReleaseWithoutPin = "release-without-pin",
+    /// OCC: reads on other shards are pinned to a stamp that was taken before the last lock.
+    EarlyStamp = "early-stamp",
+    /// A read-write transaction that wrote nothing does not pin what it has read.
+    ReadersWithoutPin = "readers-without-pin",
+    /// A read of an absent key does not count the floor.
+    FloorIgnored = "floor-ignored",
+    /// A scan does not raise, or pin, the marks of the leaves it went over.
+    LeafNotMarked = "leaf-not-marked",
+    /// Linking a key does not change the version of what covered it.
+    LinkUnnoticed = "link-unnoticed",
+    /// An answer leaves before the clock has reached the transaction's timestamp.
+    EarlyAnswer = "early-answer",
+    /// Old versions are collected although a snapshot that is held may want them.
+    HeldSnapshotForgotten = "held-snapshot-forgotten",
+    /// Who waits for a lock is not woken when it is dropped.
+    LostWakeUp = "lost-wake-up",
+    /// GTS: numbers are fetched before the locks are held.
+    PrefetchedNumbers = "prefetched-numbers",
+    /// GTS: a number counts as stable although a smaller one has not been reported.
+    GapIgnored = "gap-ignored",
+}
+
+#[cfg(feature = "mutants")]
+mod switch {
+    use std::cell::Cell;
+
+    use super::Mutant;
+
+    thread_local! {
+        static PLANTED: Cell<Option<Mutant>> = const { Cell::new(None) };
+    }
+
+    /// Plants a bug in this thread, or removes it.
+    pub fn plant(mutant: Option<Mutant>) {
+        PLANTED.set(mutant);
+    }
+
+    /// Whether this bug is planted in this thread.
+    pub fn planted(mutant: Mutant) -> bool {
+        PLANTED.get() == Some(mutant)
+    }
+}
+
+#[cfg(feature = "mutants")]
+pub use switch::{plant, planted};
+
+/// Whether this bug is planted: never, without the feature `mutants`.
+#[cfg(not(feature = "mutants"))]
+#[inline(always)]
+pub const fn planted(_: Mutant) -> bool {
+    false
+}
