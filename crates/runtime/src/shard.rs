@@ -1,13 +1,17 @@
 //! What one shard does, whatever carries its messages and tells it the time.
 //!
 //! A shard is a slab executor around a node: tasks, calls it has made, requests that wait at the node, timers,
-//! and one outbox per peer. [`ShardEnv`] is all of it, and what tasks hold as their [`Env`]. Whoever runs
-//! shards differs only in the [`Outside`] that they hand to [`ShardEnv::pass`]:
-//! where batches come from, what the clock says, where batches go. So every runtime executes the same code,
-//! and protocols, which are generic over `Env`, are compiled once.
+//! and one outbox per peer. [`ShardEnv`] is all of it, and what tasks hold as their [`Env`]. Threads and the
+//! simulation drive the same object and differ only in the [`Outside`] that they hand to [`ShardEnv::pass`]:
+//! where batches come from, what the clock says, where batches go. So a simulated execution runs exactly the
+//! code that production runs, and protocols, which are generic over `Env`, are compiled once.
 //!
 //! Tasks are plain futures polled with a waker that does nothing: whoever completes something knows the number
 //! of the task that waits for it and puts that number back into the ready queue. Nothing here is atomic.
+//!
+//! A channel that is reset ([`ShardEnv::reset`]) fails the calls made over it, and what the other side's calls
+//! are answered with is thrown away. Call numbers are used again, so whoever carries messages must deliver
+//! nothing from before a reset after it; then every reply that comes finds its call.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -80,15 +84,16 @@ type TaskId = u32;
 
 /// A call this shard has made and not yet collected.
 struct Call<R> {
+    to: ShardId,
     /// Who waits for the reply; `None` if it was given up.
     task: Option<TaskId>,
-    reply: Option<R>,
+    reply: Option<Result<R, Unknown>>,
 }
 
 /// A request that waits at this shard's node.
 struct Parked<N: Node> {
     from: ShardId,
-    /// The caller's pending call; `None` for a one-way request.
+    /// The caller's pending call; `None` for a one-way request, and if the channel was reset since.
     call: Option<u32>,
     request: N::Request,
 }
@@ -181,6 +186,11 @@ impl<N: Node> ShardEnv<N> {
         worked
     }
 
+    /// Whether tasks are ready to run.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.core.ready.borrow().is_empty()
+    }
+
     /// When the next timer is due, by the shard's clock.
     pub(crate) fn due(&self) -> Option<u64> {
         self.core.timers.borrow().peek().map(|&Reverse((due, _))| due)
@@ -189,6 +199,31 @@ impl<N: Node> ShardEnv<N> {
     /// Tells the node that the shard is about to sleep.
     pub(crate) fn park(&self) {
         self.core.node.borrow_mut().park();
+    }
+
+    /// The channel to a peer was reset: what became of the calls made over it is not known, and nobody waits
+    /// for answers to the peer's calls any more. What had arrived but was not handled is for the driver to
+    /// drop, and so is what was taken from the outboxes.
+    pub(crate) fn reset(&self, peer: ShardId) {
+        let mut failed = Vec::new();
+        let mut calls = self.core.calls.borrow_mut();
+        for (number, call) in calls.iter_mut().filter(|(_, call)| call.to == peer && call.reply.is_none()) {
+            failed.push((number, call.task));
+        }
+        for (number, task) in failed {
+            match task {
+                Some(task) => {
+                    calls.get_mut(number).expect("a failed call is pending").reply = Some(Err(Unknown));
+                    self.wake(task);
+                }
+                None => drop(calls.remove(number)),
+            }
+        }
+        for (_, parked) in self.core.parked.borrow_mut().iter_mut() {
+            if let Some(parked) = parked.as_mut().filter(|parked| parked.from == peer) {
+                parked.call = None;
+            }
+        }
     }
 
     /// Drops all tasks. They hold the environment, and the environment them: the ring has to be broken.
@@ -262,7 +297,7 @@ impl<N: Node> ShardEnv<N> {
         let pending = calls.get_mut(call).expect("a reply answers a pending call");
         match pending.task {
             Some(task) => {
-                pending.reply = Some(reply);
+                pending.reply = Some(Ok(reply));
                 drop(calls);
                 self.wake(task);
             }
@@ -359,7 +394,7 @@ impl<N: Node> Future for Collect<N> {
             Some(reply) => {
                 calls.remove(self.call);
                 self.collected = true;
-                Poll::Ready(Ok(reply))
+                Poll::Ready(reply)
             }
             None => Poll::Pending,
         }
@@ -418,7 +453,7 @@ impl<N: Node> Env<N> for ShardEnv<N> {
         request: N::Request,
     ) -> impl Future<Output = Result<N::Reply, Unknown>> + 'static {
         let task = Some(self.core.current.get());
-        let call = self.core.calls.borrow_mut().insert(Call { task, reply: None });
+        let call = self.core.calls.borrow_mut().insert(Call { to, task, reply: None });
         if to == self.core.me {
             self.handle(to, Some(call), request);
         } else {
