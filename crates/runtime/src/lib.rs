@@ -3,13 +3,17 @@
 //! A *node* of this crate is what one shard owns, a protocol's participant with its store: it answers
 //! requests synchronously ([`Node`]). Coordinators are futures that reach the node of their own shard by a
 //! function call and all others by message, and take time and chance from the same place ([`Env`]).
-//! [`real`] runs shards as pinned threads.
+//! What a shard does in between is [`ShardEnv`]; [`real`] runs shards as pinned threads,
+//! [`sim`] runs them in a simulated world.
 
 mod env;
 pub mod real;
+mod shard;
+pub mod sim;
 mod slab;
 mod watermark;
 
 pub use env::{Env, Handled, Node, Ticket, Unknown};
+pub use shard::{ShardEnv, TASKS_PER_PASS};
 pub use slab::Slab;
 pub use watermark::{LowWater, Watermark};

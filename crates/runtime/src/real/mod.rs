@@ -1,10 +1,8 @@
-//! Shards as threads: one pinned thread per shard, each with a slab executor and an inbox.
+//! Shards as threads: one pinned thread per shard, each with an inbox.
 //!
 //! A shard's thread loops over passes. Within a pass it handles what other shards sent, samples the clock,
-//! runs the tasks that are ready, and sends what was produced, one batch per peer. Tasks are plain futures
-//! polled with a waker that does nothing: whoever completes something knows the number of the task that
-//! waits for it and puts that number back into the ready queue. Nothing on this path is atomic but the
-//! inbox, a lock-free queue of batches, and the flag that says a shard sleeps.
+//! runs the tasks that are ready, and sends what was produced, one batch per peer. Nothing on this path is
+//! atomic but the inbox, a lock-free queue of batches, and the flag that says a shard sleeps.
 //!
 //! An idle shard spins for [`SPIN_NS`], then sleeps until somebody sends or a timer is due. Sleeping and
 //! sending race as usual: the sleeper raises its flag and looks into the inbox once more; a sender fills the
@@ -15,7 +13,6 @@
 mod shard;
 
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
 use std::sync::mpsc;
@@ -25,35 +22,13 @@ use crossbeam_queue::SegQueue;
 use plimsoll_types::{ShardId, Timestamp};
 use rustix::time::ClockId;
 
-use crate::{Node, Slab};
-pub use shard::RealEnv;
+use crate::Node;
+pub use crate::ShardEnv as RealEnv;
+use crate::shard::{Batch, Message, Start};
 
 /// How long an idle shard spins before it sleeps, in nanoseconds. On small machines spinning starves
 /// everybody else.
 pub const SPIN_NS: u64 = 20_000;
-
-/// How many ready tasks run between two looks into the inbox.
-pub const TASKS_PER_PASS: usize = 8;
-
-type Task = Pin<Box<dyn Future<Output = ()>>>;
-type Start<N> = Box<dyn FnOnce(&RealEnv<N>) -> Task + Send>;
-
-/// What travels between shards.
-enum Message<N: Node> {
-    /// A request; the reply goes to the caller's pending call of this number.
-    Call { call: u32, request: N::Request },
-    /// A request without reply.
-    Tell { request: N::Request },
-    /// The answer to the receiver's pending call.
-    Reply { call: u32, reply: N::Reply },
-    /// A task to start, from outside the runtime.
-    Start(Start<N>),
-}
-
-struct Batch<N: Node> {
-    from: ShardId,
-    messages: Vec<Message<N>>,
-}
 
 /// What others can see of a shard.
 struct Peer<N: Node> {

@@ -1,0 +1,500 @@
+//! What one shard does, whatever carries its messages and tells it the time.
+//!
+//! A shard is a slab executor around a node: tasks, calls it has made, requests that wait at the node, timers,
+//! and one outbox per peer. [`ShardEnv`] is all of it, and what tasks hold as their [`Env`]. Threads and the
+//! simulation drive the same object and differ only in the [`Outside`] that they hand to [`ShardEnv::pass`]:
+//! where batches come from, what the clock says, where batches go. So a simulated execution runs exactly the
+//! code that production runs, and protocols, which are generic over `Env`, are compiled once.
+//!
+//! Tasks are plain futures polled with a waker that does nothing: whoever completes something knows the number
+//! of the task that waits for it and puts that number back into the ready queue. Nothing here is atomic.
+//!
+//! A channel that is reset ([`ShardEnv::reset`]) fails the calls made over it, and what the other side's calls
+//! are answered with is thrown away. Call numbers are used again, so whoever carries messages must deliver
+//! nothing from before a reset after it; then every reply that comes finds its call.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use plimsoll_types::{ShardId, Timestamp};
+
+use crate::{Env, Handled, Node, Slab, Ticket, Unknown};
+
+/// How many ready tasks run between two looks into the inbox.
+pub const TASKS_PER_PASS: usize = 8;
+
+type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Makes a task on the shard that will run it.
+pub(crate) type Start<N> = Box<dyn FnOnce(&ShardEnv<N>) -> Task + Send>;
+
+/// What travels between shards.
+pub(crate) enum Message<N: Node> {
+    /// A request; the reply goes to the caller's pending call of this number.
+    Call { call: u32, request: N::Request },
+    /// A request without reply.
+    Tell { request: N::Request },
+    /// The answer to the receiver's pending call.
+    Reply { call: u32, reply: N::Reply },
+    /// A task to start, from outside the runtime.
+    Start(Start<N>),
+}
+
+/// What one pass of a shard sends to one other, in order.
+pub(crate) struct Batch<N: Node> {
+    pub(crate) from: ShardId,
+    pub(crate) messages: Vec<Message<N>>,
+}
+
+/// What a shard asks of whoever drives it, during a pass.
+pub(crate) trait Outside<N: Node> {
+    /// The next batch of the inbox.
+    fn arrived(&mut self) -> Option<Batch<N>>;
+
+    /// The physical clock in Unix nanoseconds. It may fall; the shard's own does not.
+    fn clock(&mut self) -> Timestamp;
+
+    /// Takes a batch for another shard.
+    fn send(&mut self, to: ShardId, batch: Batch<N>);
+}
+
+/// What a pass has done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Worked {
+    /// Messages taken out of the inbox.
+    pub(crate) messages: usize,
+    /// Tasks polled.
+    pub(crate) polls: usize,
+}
+
+impl Worked {
+    /// Whether there was nothing to do.
+    #[inline]
+    pub(crate) fn idle(self) -> bool {
+        self.messages == 0 && self.polls == 0
+    }
+}
+
+type TaskId = u32;
+
+/// A call this shard has made and not yet collected.
+struct Call<R> {
+    to: ShardId,
+    /// Who waits for the reply; `None` if it was given up.
+    task: Option<TaskId>,
+    reply: Option<Result<R, Unknown>>,
+}
+
+/// A request that waits at this shard's node.
+struct Parked<N: Node> {
+    from: ShardId,
+    /// The caller's pending call; `None` for a one-way request, and if the channel was reset since.
+    call: Option<u32>,
+    request: N::Request,
+}
+
+struct Slot {
+    /// `None` while the task is being polled.
+    task: Option<Task>,
+    /// Whether it already stands in the ready queue.
+    ready: bool,
+}
+
+struct Core<N: Node> {
+    me: ShardId,
+    shards: usize,
+    node: RefCell<N>,
+    tasks: RefCell<Slab<Slot>>,
+    ready: RefCell<VecDeque<TaskId>>,
+    current: Cell<TaskId>,
+    calls: RefCell<Slab<Call<N::Reply>>>,
+    parked: RefCell<Slab<Option<Parked<N>>>>,
+    outboxes: RefCell<Vec<Vec<Message<N>>>>,
+    unsent: Cell<u64>,
+    sent: Cell<u64>,
+    outgoing: RefCell<Vec<(ShardId, N::Request)>>,
+    timers: RefCell<BinaryHeap<Reverse<(u64, TaskId)>>>,
+    clock: Cell<Timestamp>,
+    random: Cell<u64>,
+}
+
+/// A shard, and the environment of the tasks that run on it.
+pub struct ShardEnv<N: Node> {
+    core: Rc<Core<N>>,
+}
+
+impl<N: Node> Clone for ShardEnv<N> {
+    fn clone(&self) -> Self {
+        ShardEnv { core: self.core.clone() }
+    }
+}
+
+/// Whoever drives a shard.
+impl<N: Node> ShardEnv<N> {
+    /// Shard `me` of so many, with nothing to do yet. `random` is the state of its random numbers.
+    pub(crate) fn new(me: ShardId, shards: usize, node: N, clock: Timestamp, random: u64) -> ShardEnv<N> {
+        let core = Rc::new(Core {
+            me,
+            shards,
+            node: RefCell::new(node),
+            tasks: RefCell::default(),
+            ready: RefCell::default(),
+            current: Cell::new(0),
+            calls: RefCell::default(),
+            parked: RefCell::default(),
+            outboxes: RefCell::new((0..shards).map(|_| Vec::new()).collect()),
+            unsent: Cell::new(0),
+            sent: Cell::new(0),
+            outgoing: RefCell::default(),
+            timers: RefCell::default(),
+            clock: Cell::new(clock),
+            random: Cell::new(random),
+        });
+        ShardEnv { core }
+    }
+
+    /// One pass.
+    pub(crate) fn pass(&self, outside: &mut impl Outside<N>) -> Worked {
+        let core = &*self.core;
+        let mut worked = Worked { messages: 0, polls: 0 };
+        // Drain the inbox.
+        while let Some(batch) = outside.arrived() {
+            worked.messages += batch.messages.len();
+            for message in batch.messages {
+                self.receive(batch.from, message);
+            }
+            self.redo_released();
+        }
+        // Sample the clock.
+        core.clock.set(core.clock.get().join(outside.clock()));
+        core.node.borrow_mut().pass(core.clock.get());
+        self.fire_timers();
+        // Run ready tasks.
+        for _ in 0..TASKS_PER_PASS {
+            let Some(id) = core.ready.borrow_mut().pop_front() else { break };
+            worked.polls += 1;
+            self.poll(id);
+            self.redo_released();
+        }
+        self.send_outgoing();
+        self.flush(outside);
+        worked
+    }
+
+    /// Whether tasks are ready to run.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.core.ready.borrow().is_empty()
+    }
+
+    /// When the next timer is due, by the shard's clock.
+    pub(crate) fn due(&self) -> Option<u64> {
+        self.core.timers.borrow().peek().map(|&Reverse((due, _))| due)
+    }
+
+    /// Tells the node that the shard is about to sleep.
+    pub(crate) fn park(&self) {
+        self.core.node.borrow_mut().park();
+    }
+
+    /// The channel to a peer was reset: what became of the calls made over it is not known, and nobody waits
+    /// for answers to the peer's calls any more. What had arrived but was not handled is for the driver to
+    /// drop, and so is what was taken from the outboxes.
+    pub(crate) fn reset(&self, peer: ShardId) {
+        let mut failed = Vec::new();
+        let mut calls = self.core.calls.borrow_mut();
+        for (number, call) in calls.iter_mut().filter(|(_, call)| call.to == peer && call.reply.is_none()) {
+            failed.push((number, call.task));
+        }
+        for (number, task) in failed {
+            match task {
+                Some(task) => {
+                    calls.get_mut(number).expect("a failed call is pending").reply = Some(Err(Unknown));
+                    self.wake(task);
+                }
+                None => drop(calls.remove(number)),
+            }
+        }
+        for (_, parked) in self.core.parked.borrow_mut().iter_mut() {
+            if let Some(parked) = parked.as_mut().filter(|parked| parked.from == peer) {
+                parked.call = None;
+            }
+        }
+    }
+
+    /// Drops all tasks. They hold the environment, and the environment them: the ring has to be broken.
+    pub(crate) fn end(&self) {
+        let tasks = std::mem::take(&mut *self.core.tasks.borrow_mut());
+        drop(tasks);
+    }
+}
+
+impl<N: Node> ShardEnv<N> {
+    fn send_outgoing(&self) {
+        let mut outgoing = self.core.outgoing.take();
+        self.core.node.borrow_mut().outgoing(&mut outgoing);
+        for (to, request) in outgoing.drain(..) {
+            self.send(to, request);
+        }
+        self.core.outgoing.replace(outgoing);
+        self.redo_released();
+    }
+
+    fn receive(&self, from: ShardId, message: Message<N>) {
+        match message {
+            Message::Call { call, request } => self.handle(from, Some(call), request),
+            Message::Tell { request } => self.handle(from, None, request),
+            Message::Reply { call, reply } => self.complete(call, reply),
+            Message::Start(start) => self.start(start(self)),
+        }
+    }
+
+    /// Gives a request to the node, and parks it if the node says so.
+    fn handle(&self, from: ShardId, call: Option<u32>, request: N::Request) {
+        let ticket = self.core.parked.borrow_mut().insert(None);
+        self.attempt(ticket, Parked { from, call, request });
+    }
+
+    fn attempt(&self, ticket: Ticket, mut parked: Parked<N>) {
+        let handled = self.core.node.borrow_mut().handle(parked.from, &mut parked.request, ticket);
+        if let Handled::Wait = handled {
+            let mut slots = self.core.parked.borrow_mut();
+            *slots.get_mut(ticket).expect("a handled request has a ticket") = Some(parked);
+            return;
+        }
+        self.core.parked.borrow_mut().remove(ticket);
+        match (handled, parked.call) {
+            (Handled::Reply(reply), Some(call)) if parked.from == self.core.me => self.complete(call, reply),
+            (Handled::Reply(reply), Some(call)) => self.post(parked.from, Message::Reply { call, reply }),
+            (Handled::Done, Some(_)) => panic!("a node answers every call"),
+            _ => {}
+        }
+    }
+
+    /// Handles again what the node has released.
+    fn redo_released(&self) {
+        loop {
+            let released = std::mem::take(self.core.node.borrow_mut().released());
+            if released.is_empty() {
+                return;
+            }
+            for ticket in released {
+                let parked = self.core.parked.borrow_mut().get_mut(ticket).and_then(Option::take);
+                // A ticket that was released twice was handled at the first release.
+                if let Some(parked) = parked {
+                    self.attempt(ticket, parked);
+                }
+            }
+        }
+    }
+
+    fn complete(&self, call: u32, reply: N::Reply) {
+        let mut calls = self.core.calls.borrow_mut();
+        let pending = calls.get_mut(call).expect("a reply answers a pending call");
+        match pending.task {
+            Some(task) => {
+                pending.reply = Some(Ok(reply));
+                drop(calls);
+                self.wake(task);
+            }
+            None => drop(calls.remove(call)),
+        }
+    }
+
+    fn post(&self, to: ShardId, message: Message<N>) {
+        self.core.outboxes.borrow_mut()[to.index()].push(message);
+        self.core.unsent.set(self.core.unsent.get() + 1);
+    }
+
+    fn flush(&self, outside: &mut impl Outside<N>) {
+        let unsent = self.core.unsent.replace(0);
+        if unsent == 0 {
+            return;
+        }
+        self.core.sent.set(self.core.sent.get() + unsent);
+        let mut outboxes = self.core.outboxes.borrow_mut();
+        for (to, outbox) in outboxes.iter_mut().enumerate() {
+            if !outbox.is_empty() {
+                let capacity = outbox.len();
+                let messages = std::mem::replace(outbox, Vec::with_capacity(capacity));
+                outside.send(ShardId(to as u16), Batch { from: self.core.me, messages });
+            }
+        }
+    }
+
+    fn start(&self, task: Task) {
+        let id = self.core.tasks.borrow_mut().insert(Slot { task: Some(task), ready: true });
+        self.core.ready.borrow_mut().push_back(id);
+    }
+
+    fn wake(&self, id: TaskId) {
+        if let Some(slot) = self.core.tasks.borrow_mut().get_mut(id)
+            && !slot.ready
+        {
+            slot.ready = true;
+            self.core.ready.borrow_mut().push_back(id);
+        }
+    }
+
+    fn poll(&self, id: TaskId) {
+        let Some(mut task) = self.core.tasks.borrow_mut().get_mut(id).and_then(|slot| {
+            slot.ready = false;
+            slot.task.take()
+        }) else {
+            return;
+        };
+        self.core.current.set(id);
+        let done = task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        let mut tasks = self.core.tasks.borrow_mut();
+        if done {
+            tasks.remove(id);
+            drop(tasks);
+            drop(task);
+        } else if let Some(slot) = tasks.get_mut(id) {
+            slot.task = Some(task);
+        }
+    }
+
+    fn fire_timers(&self) {
+        let now = self.core.clock.get().0;
+        loop {
+            let mut timers = self.core.timers.borrow_mut();
+            match timers.peek() {
+                Some(&Reverse((due, task))) if due <= now => {
+                    timers.pop();
+                    drop(timers);
+                    self.wake(task);
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+/// Waits for the reply to a pending call; gives the call up when dropped.
+struct Collect<N: Node> {
+    env: ShardEnv<N>,
+    call: u32,
+    collected: bool,
+}
+
+impl<N: Node> Future for Collect<N> {
+    type Output = Result<N::Reply, Unknown>;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        let env = self.env.clone();
+        let mut calls = env.core.calls.borrow_mut();
+        let pending = calls.get_mut(self.call).expect("a call is collected once");
+        pending.task = Some(env.core.current.get());
+        match pending.reply.take() {
+            Some(reply) => {
+                calls.remove(self.call);
+                self.collected = true;
+                Poll::Ready(reply)
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<N: Node> Drop for Collect<N> {
+    fn drop(&mut self) {
+        if self.collected {
+            return;
+        }
+        let mut calls = self.env.core.calls.borrow_mut();
+        match calls.get_mut(self.call) {
+            Some(pending) if pending.reply.is_none() => pending.task = None,
+            _ => drop(calls.remove(self.call)),
+        }
+    }
+}
+
+impl<N: Node> Env<N> for ShardEnv<N> {
+    fn shard(&self) -> ShardId {
+        self.core.me
+    }
+
+    fn shards(&self) -> usize {
+        self.core.shards
+    }
+
+    #[inline]
+    fn clock(&self) -> Timestamp {
+        self.core.clock.get()
+    }
+
+    /// SplitMix64.
+    fn random(&self) -> u64 {
+        let state = self.core.random.get().wrapping_add(0x9e3779b97f4a7c15);
+        self.core.random.set(state);
+        let mut x = state;
+        x = (x ^ x >> 30).wrapping_mul(0xbf58476d1ce4e5b9);
+        x = (x ^ x >> 27).wrapping_mul(0x94d049bb133111eb);
+        x ^ x >> 31
+    }
+
+    fn messages(&self) -> u64 {
+        self.core.sent.get() + self.core.unsent.get()
+    }
+
+    #[inline]
+    fn local<R>(&self, work: impl FnOnce(&mut N) -> R) -> R {
+        work(&mut self.core.node.borrow_mut())
+    }
+
+    fn call(
+        &self,
+        to: ShardId,
+        request: N::Request,
+    ) -> impl Future<Output = Result<N::Reply, Unknown>> + 'static {
+        let task = Some(self.core.current.get());
+        let call = self.core.calls.borrow_mut().insert(Call { to, task, reply: None });
+        if to == self.core.me {
+            self.handle(to, Some(call), request);
+        } else {
+            self.post(to, Message::Call { call, request });
+        }
+        Collect { env: self.clone(), call, collected: false }
+    }
+
+    fn send(&self, to: ShardId, request: N::Request) {
+        if to == self.core.me {
+            self.handle(to, None, request);
+        } else {
+            self.post(to, Message::Tell { request });
+        }
+    }
+
+    fn sleep(&self, nanoseconds: u64) -> impl Future<Output = ()> + 'static {
+        let env = self.clone();
+        let due = self.core.clock.get().0 + nanoseconds;
+        poll_fn(move |_| {
+            if env.core.clock.get().0 >= due {
+                return Poll::Ready(());
+            }
+            env.core.timers.borrow_mut().push(Reverse((due, env.core.current.get())));
+            Poll::Pending
+        })
+    }
+
+    fn pause(&self) -> impl Future<Output = ()> + 'static {
+        let env = self.clone();
+        let mut paused = false;
+        poll_fn(move |_| {
+            if std::mem::replace(&mut paused, true) {
+                return Poll::Ready(());
+            }
+            env.wake(env.core.current.get());
+            Poll::Pending
+        })
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        self.start(Box::pin(task));
+    }
+}

@@ -1,0 +1,273 @@
+//! A simulated shard: when it makes its passes, and how its lives begin and end.
+//!
+//! A pass happens at one instant, the one at which it begins: it sees the inbox and the clock of that moment.
+//! It costs time in proportion to the work it did, and what it sends leaves when that time is over; what
+//! arrives meanwhile waits for the next pass. A shard whose pass leaves nothing to do makes one more a little
+//! later, as a thread that spins would, and if that has nothing to do either, the shard sleeps until something
+//! arrives or a timer is due, and wakes up a little late.
+//!
+//! A machine that stands still begins and ends no pass. A crash takes tasks, calls, waiting requests and the
+//! node; what the node keeps beyond it is between the node and its maker.
+
+use std::collections::VecDeque;
+
+use plimsoll_types::{ShardId, Timestamp};
+
+use super::clock::Clock;
+use super::draw::Draw;
+use super::trace::Event;
+use super::{Maker, What, World};
+use crate::Node;
+use crate::real::SPIN_NS;
+use crate::shard::{Batch, Outside, ShardEnv};
+
+/// What a shard is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// The end of its pass is in the queue.
+    Busy,
+    /// Nothing, but it is about to look whether there is something to do.
+    Spinning,
+    /// Nothing, until something arrives.
+    Asleep,
+    /// Something has arrived, and the next pass is in the queue.
+    Waking,
+}
+
+/// One shard, over all of its lives.
+pub(super) struct Shard<N: Node> {
+    make: Maker<N>,
+    /// `None` while its machine is down.
+    pub(super) env: Option<ShardEnv<N>>,
+    /// How many lives have begun or ended: odd while it is up.
+    pub(super) life: u32,
+    state: State,
+    /// When the next pass begins unless it is poked before, and which event of the queue is the one that says so.
+    next_pass_ns: u64,
+    next_pass: u32,
+    /// It could not go on because its machine stood still.
+    stalled: bool,
+    /// Delivered, not yet handled.
+    pub(super) inbox: VecDeque<Batch<N>>,
+    /// To be sent at the end of the present pass.
+    pub(super) outbox: Vec<(ShardId, Batch<N>)>,
+    /// What passes cost, and how late the shard wakes.
+    cpu: Draw,
+}
+
+impl<N: Node> Shard<N> {
+    pub(super) fn new(make: Maker<N>, seed: u64, number: usize) -> Shard<N> {
+        Shard {
+            make,
+            env: None,
+            life: 0,
+            state: State::Asleep,
+            next_pass_ns: u64::MAX,
+            next_pass: 0,
+            stalled: false,
+            inbox: VecDeque::new(),
+            outbox: Vec::new(),
+            cpu: Draw::new(seed, "cpu", number as u64),
+        }
+    }
+}
+
+/// What a pass sees of the world.
+struct Surroundings<'a, N: Node> {
+    inbox: &'a mut VecDeque<Batch<N>>,
+    outbox: &'a mut Vec<(ShardId, Batch<N>)>,
+    clock: &'a Clock,
+    now_ns: u64,
+}
+
+impl<N: Node> Outside<N> for Surroundings<'_, N> {
+    fn arrived(&mut self) -> Option<Batch<N>> {
+        self.inbox.pop_front()
+    }
+
+    fn clock(&mut self) -> Timestamp {
+        self.clock.at(self.now_ns)
+    }
+
+    fn send(&mut self, to: ShardId, batch: Batch<N>) {
+        self.outbox.push((to, batch));
+    }
+}
+
+impl<N: Node> World<N> {
+    /// There is something for this shard to do.
+    pub(super) fn poke(&mut self, id: ShardId) {
+        let shard = &mut self.shards[id.index()];
+        match shard.state {
+            State::Busy | State::Waking => {}
+            State::Spinning => self.begin_pass(id),
+            State::Asleep => {
+                shard.state = State::Waking;
+                let late_ns = shard.cpu.below(self.hardware.wake_ns);
+                self.plan_pass(id, self.queue.now_ns + late_ns);
+            }
+        }
+    }
+
+    /// The next pass begins at this time, if not earlier.
+    fn plan_pass(&mut self, id: ShardId, at_ns: u64) {
+        let shard = &mut self.shards[id.index()];
+        if at_ns < shard.next_pass_ns {
+            shard.next_pass_ns = at_ns;
+            shard.next_pass = shard.next_pass.wrapping_add(1);
+            self.queue.push(at_ns, What::Pass { shard: id, number: shard.next_pass });
+        }
+    }
+
+    /// A pass that was planned begins, unless another has begun or was planned since.
+    pub(super) fn planned_pass(&mut self, id: ShardId, number: u32) {
+        if self.shards[id.index()].next_pass == number {
+            self.begin_pass(id);
+        }
+    }
+
+    fn begin_pass(&mut self, id: ShardId) {
+        let now_ns = self.queue.now_ns;
+        let machine = self.machine(id);
+        let shard = &mut self.shards[id.index()];
+        shard.next_pass_ns = u64::MAX;
+        shard.next_pass = shard.next_pass.wrapping_add(1);
+        let Some(env) = &shard.env else { return };
+        if self.machines[machine].paused > 0 {
+            shard.state = State::Waking;
+            shard.stalled = true;
+            return;
+        }
+        let clock = &self.machines[machine].clock;
+        let (inbox, outbox) = (&mut shard.inbox, &mut shard.outbox);
+        let worked = env.pass(&mut Surroundings { inbox, outbox, clock, now_ns });
+        let (messages, polls) = (worked.messages, worked.polls);
+        let hardware = &self.hardware;
+        let cost_ns = hardware.pass_ns
+            + hardware.message_ns.saturating_mul(messages as u64)
+            + hardware.poll_ns.saturating_mul(polls as u64);
+        let jitter_ns = shard.cpu.around((cost_ns as f64 * hardware.cpu_jitter.min(1.0)) as u64);
+        // At least a nanosecond, so that time goes on.
+        let end_ns = now_ns + cost_ns.saturating_add_signed(jitter_ns).max(1);
+        shard.state = State::Busy;
+        self.trace.record(now_ns, Event::Pass { shard: id, messages, polls, end_ns });
+        let (life, idle) = (shard.life, worked.idle());
+        self.queue.push(end_ns, What::PassEnd { shard: id, life, idle });
+    }
+
+    pub(super) fn end_pass(&mut self, id: ShardId, life: u32, idle: bool) {
+        let machine = self.machine(id);
+        let shard = &mut self.shards[id.index()];
+        if shard.life != life {
+            return;
+        }
+        if self.machines[machine].paused > 0 {
+            shard.stalled = true;
+            return;
+        }
+        let mut outbox = std::mem::take(&mut shard.outbox);
+        for (to, batch) in outbox.drain(..) {
+            self.dispatch(id, to, batch);
+        }
+        let shard = &mut self.shards[id.index()];
+        shard.outbox = outbox;
+        shard.state = State::Spinning;
+        let env = shard.env.as_ref().expect("a shard that makes a pass is up");
+        if !shard.inbox.is_empty() || env.is_ready() {
+            self.begin_pass(id);
+            return;
+        }
+        if idle {
+            env.park();
+            shard.state = State::Asleep;
+        } else {
+            let look_ns = self.queue.now_ns + 1 + shard.cpu.below(SPIN_NS);
+            self.plan_pass(id, look_ns);
+        }
+        self.plan_timer(id);
+    }
+
+    /// Plans the pass that the next timer needs. The wait is measured by true time: a clock that is slow will
+    /// have to be waited for once more, as with a thread that sleeps.
+    fn plan_timer(&mut self, id: ShardId) {
+        let now_ns = self.queue.now_ns;
+        let reads = self.machines[self.machine(id)].clock.at(now_ns).0;
+        if let Some(due) = self.shards[id.index()].env.as_ref().and_then(ShardEnv::due) {
+            self.plan_pass(id, now_ns.saturating_add(due.saturating_sub(reads)));
+        }
+    }
+
+    /// The shards of a machine.
+    pub(super) fn residents(&self, machine: usize) -> std::ops::Range<usize> {
+        let per_machine = self.hardware.shards_per_machine as usize;
+        machine * per_machine..((machine + 1) * per_machine).min(self.shards.len())
+    }
+
+    /// A machine goes on after it stood still.
+    pub(super) fn resume(&mut self, machine: usize) {
+        for index in self.residents(machine) {
+            let shard = &mut self.shards[index];
+            if !std::mem::take(&mut shard.stalled) {
+                continue;
+            }
+            let (id, life) = (ShardId(index as u16), shard.life);
+            match shard.state {
+                State::Busy => self.end_pass(id, life, false),
+                _ => self.begin_pass(id),
+            }
+        }
+    }
+
+    /// The clock of a machine was set: timers may be due.
+    pub(super) fn look_at_timers(&mut self, machine: usize) {
+        for index in self.residents(machine) {
+            if self.shards[index].state != State::Busy {
+                self.plan_timer(ShardId(index as u16));
+            }
+        }
+    }
+
+    /// Shards of a machine that is down lose everything.
+    pub(super) fn crash(&mut self, machine: usize) {
+        for index in self.residents(machine) {
+            let shard = &mut self.shards[index];
+            shard.life += 1;
+            shard.state = State::Asleep;
+            shard.stalled = false;
+            shard.next_pass_ns = u64::MAX;
+            shard.next_pass = shard.next_pass.wrapping_add(1);
+            shard.inbox.clear();
+            shard.outbox.clear();
+            if let Some(env) = shard.env.take() {
+                env.end();
+            }
+        }
+    }
+
+    /// The shards of a machine start, for the first time or again.
+    pub(super) fn start(&mut self, machine: usize) {
+        let shards = self.shards.len();
+        let now_ns = self.queue.now_ns;
+        for index in self.residents(machine) {
+            let (id, clock) = (ShardId(index as u16), self.machines[machine].clock.at(now_ns));
+            let shard = &mut self.shards[index];
+            shard.life += 1;
+            let lives = shard.life.div_ceil(2);
+            let random = Draw::new(self.seed, "shard", (index as u64) << 32 | u64::from(lives)).next();
+            shard.env = Some(ShardEnv::new(id, shards, (shard.make)(), clock, random));
+            self.trace.record(now_ns, Event::Start { shard: id, life: lives });
+            if lives > 1 {
+                for peer in (0..shards).map(|peer| ShardId(peer as u16)) {
+                    if self.machine(peer) != machine {
+                        self.reset(id, peer);
+                    }
+                }
+            }
+        }
+        for index in self.residents(machine) {
+            let id = ShardId(index as u16);
+            self.begin_life(id);
+            self.poke(id);
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! Shards in a simulated world: one thread, virtual time, every misfortune drawn from one seed.
+//!
+//! A [`World`] runs the very executor that threads run ([`crate::ShardEnv`]) and supplies what is around it.
+//! Whatever happens is an event in one queue, ordered by virtual time and, at one time, by when it was put there. An
+//! event is handled at its instant and puts later ones into the queue: a pass its end ([`lives`]), what leaves a
+//! shard then its arrival ([`network`], [`channel`]), a fault its end ([`nemesis`]). Nothing looks at a real clock,
+//! nothing iterates in an order that differs from run to run. So a seed, a [`Hardware`], [`Faults`] and the
+//! code of the nodes together are one execution, and [`World::hash`] says cheaply whether two were the same.
+//!
+//! Shards live on machines. A clock, a pause, a crash and the links of the network belong to a machine; the
+//! shards of one talk through its memory.
+//!
+//! Example. Two machines, a partition between 1 ms and 4 ms. At 2 ms a task on shard 0 calls shard 1: the
+//! pass costs a microsecond, then the packet is sent and lost. It is sent again after 1 ms, in vain, and after
+//! another 2 ms, at 5 ms; 20 µs later shard 1 wakes, handles the request, and the reply travels back. The task
+//! saw a slow call and nothing else.
+//!
+//! Invariants: a channel delivers exactly once and in order within an incarnation; `Env::clock` never falls
+//! within a life of a shard; a shard makes at most one pass at a time, and none while its machine stands still or
+//! is down; skipping a fault changes nothing before it would have begun.
+//!
+//! Left out: disks. What a node keeps over a crash is between it and its maker, which can share an `Rc` with it;
+//! that this was durable at the right time is not checked. Also left out: memory and queues that run full,
+//! failure detection (a call to a machine that is down waits until it is back and the channel is reset), bytes
+//! (a batch is never encoded, and its size costs nothing), and nodes that learn of resets (only calls fail;
+//! one-way messages are lost silently).
+
+mod channel;
+mod clock;
+mod draw;
+mod faults;
+mod lives;
+mod nemesis;
+mod network;
+mod trace;
+
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::future::Future;
+use std::rc::Rc;
+
+use plimsoll_types::{ShardId, Timestamp};
+
+use crate::{Env, Node, ShardEnv};
+use clock::Clock;
+pub use clock::EPOCH_NS;
+use draw::Draw;
+pub use faults::{Faults, Hardware};
+use lives::Shard;
+use nemesis::Nemesis;
+pub use nemesis::{Fault, Link, Occurrence};
+use network::Network;
+pub use trace::Event;
+use trace::Trace;
+
+/// Makes a shard's node, at the beginning of each of its lives.
+pub type Maker<N> = Box<dyn FnMut() -> N>;
+
+/// What is to happen at some time. Its order means nothing: no two entries of the queue have one number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum What {
+    /// A packet reaches its machine.
+    Arrival { flight: u32 },
+    /// A batch reaches another shard of its machine.
+    Handover { handover: u32 },
+    /// A pass that was planned begins.
+    Pass { shard: ShardId, number: u32 },
+    /// The present pass is over.
+    PassEnd { shard: ShardId, life: u32, idle: bool },
+    /// A shard tells another what it has received.
+    Acknowledge { from: ShardId, to: ShardId },
+    /// A shard looks whether it has to send again.
+    Resend { from: ShardId, to: ShardId },
+    /// The next fault begins.
+    Nemesis,
+    /// A fault ends.
+    End { index: u32 },
+}
+
+/// What is to happen, by time and then by the order in which it was decided.
+struct Queue {
+    now_ns: u64,
+    pushed: u64,
+    heap: BinaryHeap<Reverse<(u64, u64, What)>>,
+}
+
+impl Queue {
+    fn push(&mut self, at_ns: u64, what: What) {
+        assert!(at_ns >= self.now_ns, "nothing happens in the past");
+        self.heap.push(Reverse((at_ns, self.pushed, what)));
+        self.pushed += 1;
+    }
+
+    fn next_ns(&self) -> Option<u64> {
+        self.heap.peek().map(|&Reverse((at_ns, ..))| at_ns)
+    }
+
+    fn pop(&mut self) -> Option<What> {
+        let Reverse((at_ns, _, what)) = self.heap.pop()?;
+        self.now_ns = at_ns;
+        Some(what)
+    }
+}
+
+/// What the shards of a machine share.
+struct Machine {
+    clock: Clock,
+    /// How many faults make it stand still, and how many keep it down.
+    paused: u32,
+    down: u32,
+}
+
+/// What is done at the beginning of a life.
+type Beginning<N> = Rc<dyn Fn(&ShardEnv<N>)>;
+
+/// Shards, machines, a network, and what goes wrong with them.
+pub struct World<N: Node> {
+    seed: u64,
+    hardware: Hardware,
+    faults: Faults,
+    queue: Queue,
+    shards: Vec<Shard<N>>,
+    machines: Vec<Machine>,
+    network: Network<N>,
+    nemesis: Option<Nemesis>,
+    /// Faults that have begun or were skipped.
+    occurrences: Vec<Occurrence>,
+    /// Those that last.
+    active: BTreeMap<u32, Fault>,
+    skipped: BTreeSet<u32>,
+    by_hand: u32,
+    beginnings: Vec<Beginning<N>>,
+    trace: Trace,
+}
+
+impl<N: Node> World<N> {
+    /// A world at virtual time 0, one shard per maker, all machines up.
+    pub fn new(hardware: &Hardware, faults: &Faults, seed: u64, makers: Vec<Maker<N>>) -> World<N> {
+        assert!(hardware.shards_per_machine > 0, "a machine has a shard");
+        let (shards, per_machine) = (makers.len(), hardware.shards_per_machine as usize);
+        assert!(shards <= usize::from(u16::MAX), "shards have numbers of 16 bits");
+        let count = shards.div_ceil(per_machine);
+        let machine = |number: usize| {
+            let mut draw = Draw::new(seed, "clock", number as u64);
+            let (offset_ns, drift_ppm) = (draw.around(faults.offset_ns), draw.around(faults.drift_ppm));
+            Machine { clock: Clock::new(offset_ns, drift_ppm), paused: 0, down: 0 }
+        };
+        let mut world = World {
+            seed,
+            hardware: hardware.clone(),
+            faults: faults.clone(),
+            queue: Queue { now_ns: 0, pushed: 0, heap: BinaryHeap::new() },
+            shards: makers.into_iter().enumerate().map(|(i, make)| Shard::new(make, seed, i)).collect(),
+            machines: (0..count).map(machine).collect(),
+            network: Network::new(seed, shards, count),
+            nemesis: None,
+            occurrences: Vec::new(),
+            active: BTreeMap::new(),
+            skipped: BTreeSet::new(),
+            by_hand: Occurrence::BY_HAND,
+            beginnings: Vec::new(),
+            trace: Trace::new(),
+        };
+        for machine in 0..count {
+            world.start(machine);
+        }
+        let nemesis = Nemesis::new(faults, seed, shards, per_machine);
+        if let Some(first_ns) = nemesis.next_ns() {
+            world.queue.push(first_ns, What::Nemesis);
+            world.nemesis = Some(nemesis);
+        }
+        world
+    }
+
+    /// How many shards there are.
+    pub fn shards(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// How many machines they live on.
+    pub fn machines(&self) -> usize {
+        self.machines.len()
+    }
+
+    /// The machine of a shard.
+    pub fn machine(&self, shard: ShardId) -> usize {
+        shard.index() / self.hardware.shards_per_machine as usize
+    }
+
+    /// Virtual time in nanoseconds.
+    pub fn now(&self) -> u64 {
+        self.queue.now_ns
+    }
+
+    /// What a perfect clock reads, in Unix nanoseconds.
+    pub fn true_time(&self) -> Timestamp {
+        Timestamp(EPOCH_NS + self.now())
+    }
+
+    /// What the clock of a shard's machine reads. Can fall, unlike what the shard makes of it.
+    pub fn clock(&self, shard: ShardId) -> Timestamp {
+        self.machines[self.machine(shard)].clock.at(self.now())
+    }
+
+    /// The environment of a shard's present life; `None` while it is down.
+    pub fn env(&self, shard: ShardId) -> Option<&ShardEnv<N>> {
+        self.shards[shard.index()].env.as_ref()
+    }
+
+    /// How many lives of a shard have begun.
+    pub fn lives(&self, shard: ShardId) -> u32 {
+        self.shards[shard.index()].life.div_ceil(2)
+    }
+
+    /// Looks at a shard's node between two of its steps; `None` while the shard is down.
+    pub fn node<R>(&self, shard: ShardId, look: impl FnOnce(&mut N) -> R) -> Option<R> {
+        self.env(shard).map(|env| env.local(look))
+    }
+
+    /// Starts a task on a shard; it is made in its first poll. It ends with the shard's life. Returns whether
+    /// the shard is up.
+    pub fn spawn_on<F>(&mut self, shard: ShardId, task: impl FnOnce(ShardEnv<N>) -> F + 'static) -> bool
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let Some(env) = self.env(shard).cloned() else { return false };
+        let inner = env.clone();
+        env.spawn(async move { task(inner).await });
+        self.poke(shard);
+        true
+    }
+
+    /// What shall be done at the beginning of each life of every shard, the present ones included: tasks that
+    /// always run are spawned there.
+    pub fn on_start(&mut self, beginning: impl Fn(&ShardEnv<N>) + 'static) {
+        let beginning: Beginning<N> = Rc::new(beginning);
+        self.beginnings.push(beginning.clone());
+        for shard in (0..self.shards.len()).map(|shard| ShardId(shard as u16)) {
+            if let Some(env) = self.env(shard).cloned() {
+                beginning(&env);
+                self.poke(shard);
+            }
+        }
+    }
+
+    fn begin_life(&self, shard: ShardId) {
+        if let Some(env) = self.env(shard) {
+            self.beginnings.iter().for_each(|beginning| beginning(env));
+        }
+    }
+
+    /// Handles the next event. Returns whether there was one.
+    pub fn step(&mut self) -> bool {
+        let Some(what) = self.queue.pop() else { return false };
+        match what {
+            What::Arrival { flight } => self.arrive(flight),
+            What::Handover { handover } => self.handed_over(handover),
+            What::Pass { shard, number } => self.planned_pass(shard, number),
+            What::PassEnd { shard, life, idle } => self.end_pass(shard, life, idle),
+            What::Acknowledge { from, to } => self.acknowledge(from, to),
+            What::Resend { from, to } => self.resend(from, to),
+            What::Nemesis => self.strike(),
+            What::End { index } => self.end(index),
+        }
+        true
+    }
+
+    /// Handles all events up to a virtual time, which it then is.
+    pub fn run_until(&mut self, time_ns: u64) {
+        while self.queue.next_ns().is_some_and(|next_ns| next_ns <= time_ns) {
+            self.step();
+        }
+        self.queue.now_ns = self.queue.now_ns.max(time_ns);
+    }
+
+    /// Handles events as long as the condition holds. Returns false if they ran out before: it holds for ever.
+    pub fn run_while(&mut self, mut condition: impl FnMut(&World<N>) -> bool) -> bool {
+        while condition(self) {
+            if !self.step() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A number that depends on every event so far, its time and its order.
+    pub fn hash(&self) -> u64 {
+        self.trace.hash
+    }
+
+    /// Gives every further event with its virtual time to a hook.
+    pub fn trace(&mut self, hook: impl FnMut(u64, &Event) + 'static) {
+        self.trace.hook = Some(Box::new(hook));
+    }
+
+    /// Leaves out faults of these numbers. All others are drawn as before.
+    pub fn skip(&mut self, indices: impl IntoIterator<Item = u32>) {
+        self.skipped.extend(indices);
+    }
+
+    /// The faults that have begun so far, those that were skipped included.
+    pub fn occurrences(&self) -> &[Occurrence] {
+        &self.occurrences
+    }
+
+    /// Lets a fault begin now. Returns the number by which it ends.
+    pub fn inflict(&mut self, fault: Fault) -> u32 {
+        let (index, begin_ns) = (self.by_hand, self.now());
+        self.by_hand += 1;
+        self.occurrences.push(Occurrence { index, begin_ns, end_ns: u64::MAX, fault: fault.clone() });
+        self.begin(index, fault);
+        index
+    }
+
+    /// Lets a fault end now; one that is over stays so.
+    pub fn end(&mut self, index: u32) {
+        let Some(fault) = self.active.remove(&index) else { return };
+        self.trace.record(self.queue.now_ns, Event::Ends { index });
+        match fault {
+            Fault::Partition(links) => {
+                links.iter().for_each(|link| self.network.link(link.from, link.to).cut -= 1);
+            }
+            Fault::Slowdown(Link { from, to }, factor) => {
+                let slow = &mut self.network.link(from, to).slow;
+                slow.swap_remove(slow.iter().position(|&other| other == factor).expect("a slow link"));
+            }
+            Fault::Clog(Link { from, to }) => {
+                let link = self.network.link(from, to);
+                link.clogged -= 1;
+                if link.clogged == 0 {
+                    self.unclog(from, to);
+                }
+            }
+            Fault::Pause(machine) => {
+                self.machines[machine].paused -= 1;
+                if self.machines[machine].paused == 0 {
+                    self.resume(machine);
+                }
+            }
+            Fault::Crash(machine) => {
+                self.machines[machine].down -= 1;
+                if self.machines[machine].down == 0 {
+                    self.start(machine);
+                }
+            }
+            Fault::Step(..) | Fault::Reset(..) => {}
+        }
+    }
+
+    /// Ends every fault, and no other will begin; packets are no longer lost, doubled or held back. Clocks stay
+    /// as they are. A run can finish then, and what does not is stuck.
+    pub fn heal_all(&mut self) {
+        self.nemesis = None;
+        self.network.calm = true;
+        while let Some((&index, _)) = self.active.first_key_value() {
+            self.end(index);
+        }
+    }
+
+    /// The nemesis lets the next fault begin.
+    fn strike(&mut self) {
+        let Some(nemesis) = &mut self.nemesis else { return };
+        let occurrence = nemesis.draw();
+        let next_ns = nemesis.next_ns().expect("a nemesis does not tire");
+        self.queue.push(next_ns.max(self.queue.now_ns), What::Nemesis);
+        let Occurrence { index, end_ns, fault, .. } = occurrence.clone();
+        self.occurrences.push(occurrence);
+        if !self.skipped.contains(&index) {
+            if !fault.is_instant() {
+                self.queue.push(end_ns, What::End { index });
+            }
+            self.begin(index, fault);
+        }
+    }
+
+    fn begin(&mut self, index: u32, fault: Fault) {
+        self.trace.record(self.queue.now_ns, Event::Begins { index });
+        if !fault.is_instant() {
+            self.active.insert(index, fault.clone());
+        }
+        match fault {
+            Fault::Partition(links) => {
+                links.iter().for_each(|link| self.network.link(link.from, link.to).cut += 1);
+            }
+            Fault::Slowdown(Link { from, to }, factor) => self.network.link(from, to).slow.push(factor),
+            Fault::Clog(Link { from, to }) => self.network.link(from, to).clogged += 1,
+            Fault::Step(machine, by_ns) => {
+                self.machines[machine].clock.step(self.queue.now_ns, by_ns);
+                self.look_at_timers(machine);
+            }
+            Fault::Reset(shard, peer) => {
+                assert_ne!(self.machine(shard), self.machine(peer), "memory is not reset");
+                if self.env(shard).is_some() {
+                    self.reset(shard, peer);
+                }
+            }
+            Fault::Pause(machine) => self.machines[machine].paused += 1,
+            Fault::Crash(machine) => {
+                self.machines[machine].down += 1;
+                if self.machines[machine].down == 1 {
+                    self.crash(machine);
+                }
+            }
+        }
+    }
+}
+
+impl<N: Node> Drop for World<N> {
+    /// Drops the tasks, which hold the shards that hold them.
+    fn drop(&mut self) {
+        for shard in &self.shards {
+            if let Some(env) = &shard.env {
+                env.end();
+            }
+        }
+    }
+}

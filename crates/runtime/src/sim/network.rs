@@ -1,0 +1,308 @@
+//! The network between machines, and what each shard's ends of channels make of it.
+//!
+//! A packet's fate is drawn when it is sent: lost or not, late or not, once or twice; each link between two
+//! machines draws from streams of its own. A link that is *cut* loses what is sent; one that is *clogged* keeps
+//! what arrives until it no longer is. What is on its way when a partition begins still arrives.
+//!
+//! Shards of one machine share its memory: their batches are neither lost nor numbered, only a little late, and
+//! in order. They are gone when the machine crashes.
+
+use plimsoll_types::ShardId;
+
+use super::channel::{Delivered, End, Packet};
+use super::draw::Draw;
+use super::faults::{Faults, Hardware};
+use super::trace::Event;
+use super::{What, World};
+use crate::shard::{Batch, Message};
+use crate::{Node, Slab};
+
+type Messages<N> = Vec<Message<N>>;
+
+/// A packet on its way.
+struct Flight<N: Node> {
+    from: ShardId,
+    to: ShardId,
+    packet: Packet<Messages<N>>,
+}
+
+/// A batch on its way from one shard to another of its machine.
+struct Handover<N: Node> {
+    to: ShardId,
+    sent_ns: u64,
+    /// The life of the receiver for which it is meant.
+    life: u32,
+    batch: Batch<N>,
+}
+
+/// What one link does to packets, at present.
+pub(super) struct LinkState {
+    /// How many partitions cut it, and how many times over it is clogged.
+    pub(super) cut: u32,
+    pub(super) clogged: u32,
+    /// By what each slowdown multiplies.
+    pub(super) slow: Vec<u64>,
+    /// Packets that arrived at the clog.
+    held: Vec<u32>,
+    /// Streams: what becomes of packets, and when they arrive.
+    fate: Draw,
+    delay: Draw,
+}
+
+/// Links, ends of channels, and what is on its way.
+pub(super) struct Network<N: Node> {
+    machines: usize,
+    shards: usize,
+    /// By sending and receiving machine.
+    links: Vec<LinkState>,
+    /// By owner and peer.
+    ends: Vec<End<Messages<N>>>,
+    flights: Slab<Flight<N>>,
+    handovers: Slab<Handover<N>>,
+    /// When the last batch from one shard to another of its machine arrives, by both.
+    last_handover_ns: Vec<u64>,
+    /// How long handovers take.
+    delay: Draw,
+    /// The incarnation that began last, of any channel.
+    incarnation: u64,
+    /// Packets are no longer lost, doubled or held back.
+    pub(super) calm: bool,
+    /// Kept for its memory.
+    delivered: Vec<Delivered<Messages<N>>>,
+}
+
+impl<N: Node> Network<N> {
+    pub(super) fn new(seed: u64, shards: usize, machines: usize) -> Network<N> {
+        let link = |number: usize| LinkState {
+            cut: 0,
+            clogged: 0,
+            slow: Vec::new(),
+            held: Vec::new(),
+            fate: Draw::new(seed, "fate", number as u64),
+            delay: Draw::new(seed, "delay", number as u64),
+        };
+        Network {
+            machines,
+            shards,
+            links: (0..machines * machines).map(link).collect(),
+            ends: (0..shards * shards).map(|_| End::default()).collect(),
+            flights: Slab::default(),
+            handovers: Slab::default(),
+            last_handover_ns: vec![0; shards * shards],
+            delay: Draw::new(seed, "handover", 0),
+            incarnation: 0,
+            calm: false,
+            delivered: Vec::new(),
+        }
+    }
+
+    pub(super) fn link(&mut self, from: usize, to: usize) -> &mut LinkState {
+        &mut self.links[from * self.machines + to]
+    }
+
+    fn end(&mut self, owner: ShardId, peer: ShardId) -> &mut End<Messages<N>> {
+        &mut self.ends[owner.index() * self.shards + peer.index()]
+    }
+}
+
+impl LinkState {
+    /// How long after being sent each copy of a packet arrives; `None` for a copy that does not exist.
+    fn draw(&mut self, hardware: &Hardware, faults: &Faults, calm: bool) -> [Option<u64>; 2] {
+        // All of these are drawn for every packet, so that what happens to one does not change the next.
+        let lost = self.fate.chance(faults.loss) && !calm;
+        let twice = self.fate.chance(faults.duplication) && !calm;
+        let overtaken = self.fate.chance(faults.reordering) && !calm;
+        let held_back = self.fate.below(faults.reordering_ns);
+        let slow = self.slow.iter().fold(1, |product: u64, &factor| product.saturating_mul(factor));
+        let mut delay_ns = || {
+            let tail = self.delay.chance(hardware.tail);
+            let tail_ns = self.delay.below(hardware.tail_ns);
+            let usual_ns = hardware.latency_ns + self.delay.below(hardware.jitter_ns);
+            (usual_ns + if tail { tail_ns } else { 0 }).saturating_mul(slow)
+        };
+        let (first_ns, second_ns) = (delay_ns(), delay_ns());
+        let first_ns = first_ns + if overtaken { held_back } else { 0 };
+        match self.cut > 0 || lost {
+            true => [None, None],
+            false => [Some(first_ns), twice.then_some(second_ns)],
+        }
+    }
+}
+
+impl<N: Node> World<N> {
+    /// A shard sends a batch, at the end of a pass.
+    pub(super) fn dispatch(&mut self, from: ShardId, to: ShardId, batch: Batch<N>) {
+        let messages = batch.messages.len();
+        let now_ns = self.queue.now_ns;
+        if self.machine(from) == self.machine(to) {
+            self.trace.record(now_ns, Event::Sent { from, to, sequence: 0, messages });
+            self.hand_over(to, batch);
+            return;
+        }
+        let packet = self.network.end(from, to).send(now_ns, batch.messages);
+        self.trace.record(now_ns, Event::Sent { from, to, sequence: packet.sequence, messages });
+        self.transmit(from, to, packet);
+        self.watch(from, to);
+    }
+
+    fn hand_over(&mut self, to: ShardId, batch: Batch<N>) {
+        let sent_ns = self.queue.now_ns;
+        let network = &mut self.network;
+        let late_ns = self.hardware.local_ns + network.delay.below(self.hardware.local_jitter_ns);
+        let last_ns = &mut network.last_handover_ns[batch.from.index() * network.shards + to.index()];
+        *last_ns = (sent_ns + late_ns).max(*last_ns);
+        let at_ns = *last_ns;
+        let life = self.shards[to.index()].life;
+        let handover = network.handovers.insert(Handover { to, sent_ns, life, batch });
+        self.queue.push(at_ns, What::Handover { handover });
+    }
+
+    pub(super) fn handed_over(&mut self, handover: u32) {
+        let Handover { to, sent_ns, life, batch } =
+            self.network.handovers.remove(handover).expect("a batch is handed over once");
+        if self.shards[to.index()].life == life {
+            let from = batch.from;
+            self.trace.record(self.queue.now_ns, Event::Delivered { from, to, sequence: 0, sent_ns });
+            self.shards[to.index()].inbox.push_back(batch);
+            self.poke(to);
+        }
+    }
+
+    fn transmit(&mut self, from: ShardId, to: ShardId, packet: Packet<Messages<N>>) {
+        let link = Self::link_of(&self.hardware, from, to);
+        let calm = self.network.calm;
+        let [first, second] = self.network.link(link.0, link.1).draw(&self.hardware, &self.faults, calm);
+        if let Some(delay_ns) = second {
+            let flight = self.network.flights.insert(Flight { from, to, packet: packet.clone() });
+            self.queue.push(self.queue.now_ns.saturating_add(delay_ns), What::Arrival { flight });
+        }
+        if let Some(delay_ns) = first {
+            let flight = self.network.flights.insert(Flight { from, to, packet });
+            self.queue.push(self.queue.now_ns.saturating_add(delay_ns), What::Arrival { flight });
+        }
+    }
+
+    /// Sees to it that what is outstanding from one shard to another is sent again in time.
+    fn watch(&mut self, from: ShardId, to: ShardId) {
+        let at_ns = self.queue.now_ns + self.hardware.resend_ns.max(1);
+        let end = self.network.end(from, to);
+        if at_ns < end.resend_ns {
+            end.resend_ns = at_ns;
+            self.queue.push(at_ns, What::Resend { from, to });
+        }
+    }
+
+    pub(super) fn resend(&mut self, from: ShardId, to: ShardId) {
+        let now_ns = self.queue.now_ns;
+        let patience = (self.hardware.resend_ns.max(1), self.hardware.resend_max_ns);
+        let is_up = self.shards[from.index()].env.is_some();
+        let end = self.network.end(from, to);
+        if end.resend_ns != now_ns {
+            // An earlier time was agreed upon since.
+            return;
+        }
+        let mut packets = Vec::new();
+        let next_ns = if is_up { end.resend(now_ns, patience, &mut packets) } else { None };
+        end.resend_ns = next_ns.unwrap_or(u64::MAX);
+        for packet in packets {
+            self.transmit(from, to, packet);
+        }
+        if let Some(next_ns) = next_ns {
+            self.queue.push(next_ns, What::Resend { from, to });
+        }
+    }
+
+    pub(super) fn acknowledge(&mut self, from: ShardId, to: ShardId) {
+        let end = self.network.end(from, to);
+        end.acknowledge_ns = u64::MAX;
+        if let Some(packet) = end.acknowledge()
+            && self.shards[from.index()].env.is_some()
+        {
+            self.transmit(from, to, packet);
+        }
+    }
+
+    pub(super) fn arrive(&mut self, flight: u32) {
+        let &Flight { from, to, ref packet } =
+            self.network.flights.get(flight).expect("a packet arrives once");
+        let incarnation = packet.incarnation;
+        let link = Self::link_of(&self.hardware, from, to);
+        let link = self.network.link(link.0, link.1);
+        if link.clogged > 0 {
+            link.held.push(flight);
+            return;
+        }
+        let Flight { packet, .. } = self.network.flights.remove(flight).expect("a packet arrives once");
+        if self.shards[to.index()].env.is_none() {
+            return;
+        }
+        let end = self.network.end(to, from);
+        if incarnation < end.incarnation {
+            let answer = end.say();
+            self.transmit(to, from, answer);
+            return;
+        }
+        if incarnation > end.incarnation {
+            self.begin_incarnation(to, from, incarnation);
+        }
+        self.accept(from, to, packet);
+    }
+
+    fn accept(&mut self, from: ShardId, to: ShardId, packet: Packet<Messages<N>>) {
+        let now_ns = self.queue.now_ns;
+        let mut delivered = std::mem::take(&mut self.network.delivered);
+        let end = self.network.end(to, from);
+        end.receive(packet, &mut delivered);
+        let at_ns = now_ns + self.hardware.acknowledge_ns;
+        if end.owes() && at_ns < end.acknowledge_ns {
+            end.acknowledge_ns = at_ns;
+            self.queue.push(at_ns, What::Acknowledge { from: to, to: from });
+        }
+        let arrived = !delivered.is_empty();
+        for Delivered { sequence, sent_ns, content } in delivered.drain(..) {
+            self.trace.record(now_ns, Event::Delivered { from, to, sequence, sent_ns });
+            self.shards[to.index()].inbox.push_back(Batch { from, messages: content });
+        }
+        self.network.delivered = delivered;
+        if arrived {
+            self.poke(to);
+        }
+    }
+
+    /// Lets go what a clogged link has held back.
+    pub(super) fn unclog(&mut self, from: usize, to: usize) {
+        let held = std::mem::take(&mut self.network.link(from, to).held);
+        for flight in held {
+            self.arrive(flight);
+        }
+    }
+
+    /// A shard that is up gives its channel to a peer up, and says so.
+    pub(super) fn reset(&mut self, shard: ShardId, peer: ShardId) {
+        self.network.incarnation += 1;
+        let incarnation = self.network.incarnation;
+        self.begin_incarnation(shard, peer, incarnation);
+        let packet = self.network.end(shard, peer).open(self.queue.now_ns);
+        self.transmit(shard, peer, packet);
+        self.watch(shard, peer);
+    }
+
+    /// Drops what is not delivered, also what is delivered but not handled or about to be sent.
+    fn begin_incarnation(&mut self, shard: ShardId, peer: ShardId, incarnation: u64) {
+        self.trace.record(self.queue.now_ns, Event::Reset { shard, peer, incarnation });
+        self.network.end(shard, peer).reset(incarnation);
+        let state = &mut self.shards[shard.index()];
+        state.inbox.retain(|batch| batch.from != peer);
+        state.outbox.retain(|(to, _)| *to != peer);
+        let env = state.env.as_ref().expect("a shard that is down has no channels");
+        env.reset(peer);
+        if env.is_ready() {
+            self.poke(shard);
+        }
+    }
+
+    fn link_of(hardware: &Hardware, from: ShardId, to: ShardId) -> (usize, usize) {
+        let per_machine = hardware.shards_per_machine as usize;
+        (from.index() / per_machine, to.index() / per_machine)
+    }
+}

@@ -1,0 +1,114 @@
+//! What happened, for whoever wants to know, and a number that is different if anything else happened.
+//!
+//! Every event goes into a running hash (FNV-1a over words of 64 bits instead of bytes). Two executions with
+//! the same hash took the same steps at the same times: passes with as much work, packets delivered in the
+//! same order. A hook gets the events as well; without one, that costs a branch.
+
+use plimsoll_types::ShardId;
+
+/// Something that happened in a world. Times are virtual nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A shard makes a pass; what it sends leaves at the end of it.
+    Pass {
+        /// Who.
+        shard: ShardId,
+        /// Messages that were waiting for it.
+        messages: usize,
+        /// Tasks polled.
+        polls: usize,
+        /// When the pass ends.
+        end_ns: u64,
+    },
+    /// A batch of messages leaves a shard.
+    Sent {
+        /// Where from.
+        from: ShardId,
+        /// Where to.
+        to: ShardId,
+        /// Its number in the channel; between shards of one machine there are none: 0.
+        sequence: u64,
+        /// How many messages it has.
+        messages: usize,
+    },
+    /// A batch of messages is in the inbox of a shard.
+    Delivered {
+        /// Where from.
+        from: ShardId,
+        /// Where to.
+        to: ShardId,
+        /// Its number in the channel; between shards of one machine there are none: 0.
+        sequence: u64,
+        /// When it was first sent.
+        sent_ns: u64,
+    },
+    /// A shard's end of a channel begins a new incarnation; calls made over it have failed.
+    Reset {
+        /// Whose end.
+        shard: ShardId,
+        /// To whom.
+        peer: ShardId,
+        /// Which incarnation.
+        incarnation: u64,
+    },
+    /// A shard begins a life.
+    Start {
+        /// Who.
+        shard: ShardId,
+        /// Counts from 1.
+        life: u32,
+    },
+    /// A fault begins, or happens if it has no duration.
+    Begins {
+        /// Its number: see [`super::Occurrence::index`].
+        index: u32,
+    },
+    /// A fault ends.
+    Ends {
+        /// Its number.
+        index: u32,
+    },
+}
+
+impl Event {
+    fn words(&self) -> [u64; 3] {
+        let ends = |kind: u64, a: ShardId, b: ShardId| kind << 32 | u64::from(a.0) << 16 | u64::from(b.0);
+        match *self {
+            Event::Pass { shard, messages, polls, end_ns } => {
+                [ends(1, shard, shard), (messages as u64) << 32 | polls as u64, end_ns]
+            }
+            Event::Sent { from, to, sequence, messages } => [ends(2, from, to), sequence, messages as u64],
+            Event::Delivered { from, to, sequence, sent_ns } => [ends(3, from, to), sequence, sent_ns],
+            Event::Reset { shard, peer, incarnation } => [ends(4, shard, peer), incarnation, 0],
+            Event::Start { shard, life } => [ends(5, shard, shard), u64::from(life), 0],
+            Event::Begins { index } => [6 << 32, u64::from(index), 0],
+            Event::Ends { index } => [7 << 32, u64::from(index), 0],
+        }
+    }
+}
+
+/// Gets every event with its time.
+pub(super) type Hook = Box<dyn FnMut(u64, &Event)>;
+
+/// The hash so far, and the hook.
+pub(super) struct Trace {
+    pub(super) hash: u64,
+    pub(super) hook: Option<Hook>,
+}
+
+impl Trace {
+    pub(super) fn new() -> Trace {
+        Trace { hash: 0xcbf2_9ce4_8422_2325, hook: None }
+    }
+
+    #[inline]
+    pub(super) fn record(&mut self, now_ns: u64, event: Event) {
+        let [a, b, c] = event.words();
+        for word in [now_ns, a, b, c] {
+            self.hash = (self.hash ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(29);
+        }
+        if let Some(hook) = &mut self.hook {
+            hook(now_ns, &event);
+        }
+    }
+}
