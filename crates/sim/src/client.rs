@@ -28,7 +28,7 @@ pub trait Observer: Clone + 'static {
 }
 
 /// What clients leave behind.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Left {
     /// Committed transactions, each client's in its order.
     pub transactions: Vec<Recorded>,

@@ -381,6 +381,11 @@ impl<M: Mark> Store<M> {
         self.locks.get_mut(lock)
     }
 
+    /// How many locks are held or waited for.
+    pub fn locks(&self) -> usize {
+        self.locks.len()
+    }
+
     /// The locked ranges of a table.
     #[inline]
     pub fn ranges(&self, table: TableId) -> &[RangeLock] {

@@ -37,6 +37,7 @@ mod trace;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::future::Future;
@@ -55,6 +56,17 @@ pub use nemesis::{Fault, Link, Occurrence};
 use network::Network;
 pub use trace::Event;
 use trace::Trace;
+
+/// Tells the true time.
+#[derive(Clone, Debug)]
+pub struct Watch(Rc<Cell<u64>>);
+
+impl Watch {
+    /// What a perfect clock reads, in Unix nanoseconds.
+    pub fn true_time(&self) -> Timestamp {
+        Timestamp(EPOCH_NS + self.0.get())
+    }
+}
 
 /// Makes a shard's node, at the beginning of each of its lives.
 pub type Maker<N> = Box<dyn FnMut() -> N>;
@@ -83,6 +95,8 @@ enum What {
 /// What is to happen, by time and then by the order in which it was decided.
 struct Queue {
     now_ns: u64,
+    /// The same, for those who hold a [`Watch`].
+    shown_ns: Rc<Cell<u64>>,
     pushed: u64,
     heap: BinaryHeap<Reverse<(u64, u64, What)>>,
 }
@@ -100,8 +114,13 @@ impl Queue {
 
     fn pop(&mut self) -> Option<What> {
         let Reverse((at_ns, _, what)) = self.heap.pop()?;
-        self.now_ns = at_ns;
+        self.pass_to(at_ns);
         Some(what)
+    }
+
+    fn pass_to(&mut self, time_ns: u64) {
+        self.now_ns = time_ns;
+        self.shown_ns.set(time_ns);
     }
 }
 
@@ -152,7 +171,7 @@ impl<N: Node> World<N> {
             seed,
             hardware: hardware.clone(),
             faults: faults.clone(),
-            queue: Queue { now_ns: 0, pushed: 0, heap: BinaryHeap::new() },
+            queue: Queue { now_ns: 0, shown_ns: Rc::default(), pushed: 0, heap: BinaryHeap::new() },
             shards: makers.into_iter().enumerate().map(|(i, make)| Shard::new(make, seed, i)).collect(),
             machines: (0..count).map(machine).collect(),
             network: Network::new(seed, shards, count),
@@ -193,6 +212,12 @@ impl<N: Node> World<N> {
     /// Virtual time in nanoseconds.
     pub fn now(&self) -> u64 {
         self.queue.now_ns
+    }
+
+    /// Virtual time for tasks, which cannot look at the world they are in. They are observers here, not part of what
+    /// is simulated: they record when they began and ended.
+    pub fn observer(&self) -> Watch {
+        Watch(self.queue.shown_ns.clone())
     }
 
     /// What a perfect clock reads, in Unix nanoseconds.
@@ -273,7 +298,7 @@ impl<N: Node> World<N> {
         while self.queue.next_ns().is_some_and(|next_ns| next_ns <= time_ns) {
             self.step();
         }
-        self.queue.now_ns = self.queue.now_ns.max(time_ns);
+        self.queue.pass_to(self.queue.now_ns.max(time_ns));
     }
 
     /// Handles events as long as the condition holds. Returns false if they ran out before: it holds for ever.

@@ -46,15 +46,12 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             match self.read_and_append(attempt, look).await {
                 Ok((operations, committed)) => {
                     self.left.appended.push((committed.id, operations));
+                    // Interactive, under OCC with snapshots: who wrote nothing has only looked at his own.
+                    let snapshot =
+                        P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE && !P::LOCKS;
+                    let read_only = look || snapshot && committed.writes == 0;
                     let label = if look { "read" } else { "append" };
-                    self.record(Ended {
-                        label,
-                        read_only: look,
-                        begin,
-                        number: 0,
-                        seen: Seen::new(),
-                        committed,
-                    });
+                    self.record(Ended { label, read_only, begin, number: 0, seen: Seen::new(), committed });
                     return;
                 }
                 Err(_) if look && P::Scheme::READ_ONLY == ReadOnly::Snapshot => {
@@ -90,4 +87,18 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         }
         Ok((operations, txn.commit(&env).await?))
     }
+}
+
+/// All lists, in one transaction that only reads.
+pub async fn read_all<P: Protocol, E: Env<P>>(
+    env: &E,
+    attempt: Attempt,
+) -> Result<Vec<(u64, Vec<u64>)>, Abort> {
+    let mut txn = Transaction::begin::<P, E>(env, attempt, true).await?;
+    let mut lists = Vec::new();
+    for list in 0..KEYS {
+        lists.push((list, numbers(txn.get(env, LISTS.row(), &Key::of_u64(list)).await?)));
+    }
+    txn.commit(env).await?;
+    Ok(lists)
 }

@@ -1,0 +1,244 @@
+//! What must hold when a world has come to rest.
+//!
+//! * Everybody is done, no lock is left, and under DST all garbage goes.
+//! * What clients saw for themselves was right: sums, rings, values, numbers drawn once; read-only transactions at
+//!   snapshots never aborted.
+//! * Everything can still be read and written; what was appended is there once, what was not is not.
+//! * The recorded history is serializable, with timestamps in the order of every dependency if the scheme has
+//!   scalar ones (I1, I2, I4), in sessions, and *read-write transactions are strict*: who begins after another was
+//!   answered comes after it, whatever the clocks say.
+//! * Under DST, *freshness*: a snapshot contains everything that was answered before it began, less its staleness, less
+//!   twice the largest clock error ε of the run. For it is at least what the reader's clock shows, a writer is answered
+//!   once its own shows the timestamp, and both are at most ε wrong. Checked by recording all beginnings 2ε earlier.
+
+use std::collections::BTreeMap;
+
+use plimsoll_checker::{History, Install, Options, Transaction};
+use plimsoll_runtime::{Env, ShardEnv};
+use plimsoll_txn::protocol::{Attempt, Protocol};
+use plimsoll_txn::timestamp::{ReadOnly, Scheme};
+use plimsoll_types::{ColumnGroup, ShardId};
+
+use crate::client::Left;
+use crate::plan::{Plan, WorkloadName};
+use crate::run::{Outcome, Setting, Violation};
+use crate::workload::{append, random};
+
+/// Violations of one kind that are spelled out.
+const TOLD: usize = 3;
+
+/// Judges a world. `more` are the workload's own invariants.
+pub(crate) fn judge<P: Protocol>(
+    plan: &Plan,
+    mut setting: Setting<P>,
+    mut left: Left,
+    stuck: Option<String>,
+    more: impl FnOnce(&mut Setting<P>, &Left) -> Vec<Violation>,
+) -> Outcome {
+    let mut found = Found::default();
+    found.add("stuck", stuck);
+    found.add("broken", left.broken.iter().cloned());
+    if P::Scheme::SERIALIZABLE || plan.scheme == "rc" {
+        found.add("torn snapshot", left.torn.iter().cloned());
+    }
+    if P::Scheme::READ_ONLY == ReadOnly::Snapshot && left.read_only_aborts > 0 {
+        found.add("read-only abort", [format!("{} attempts at snapshots aborted", left.read_only_aborts)]);
+    }
+    if found.violations.is_empty() {
+        found.add("lock left behind", locks(&mut setting));
+        if plan.scheme != "rc" {
+            found.violations.extend(more(&mut setting, &left));
+        }
+        match plan.workload {
+            WorkloadName::Random => match rewrite_all(&mut setting) {
+                Ok(transaction) => left.transactions.push(transaction),
+                Err(why) => found.add("stuck", [why]),
+            },
+            WorkloadName::Append => found.add("lost or resurrected write", lists(&mut setting, &left)),
+            _ => {}
+        }
+        if P::Scheme::WAITS {
+            found.add("garbage", drain(&mut setting));
+        }
+    }
+    let installs: Vec<Vec<Install>> = setting
+        .data_shards()
+        .map(|shard| {
+            let taken = setting.world.node(shard, |node| node.base().installs.take());
+            taken.flatten().unwrap_or_default()
+        })
+        .collect();
+    if plan.workload == WorkloadName::Random {
+        found.add("wrong value", random::wrong_values(&left, &installs));
+    }
+    let mut outcome = setting.outcome();
+    outcome.transactions = left.transactions.len() as u64;
+    outcome.aborts = left.aborts;
+    let complete = found.violations.is_empty();
+    let transactions = std::mem::take(&mut left.transactions);
+    let history = History { transactions, installs };
+    judge_history::<P>(&setting, history, outcome.clock_error_ns, complete, &mut found);
+    outcome.violations = found.violations;
+    outcome.left = Some(Box::new(left));
+    outcome
+}
+
+#[derive(Default)]
+struct Found {
+    violations: Vec<Violation>,
+}
+
+impl Found {
+    fn add(&mut self, kind: &str, details: impl IntoIterator<Item = String>) {
+        let told = details.into_iter().take(TOLD);
+        self.violations.extend(told.map(|detail| Violation { kind: kind.to_owned(), detail }));
+    }
+}
+
+fn judge_history<P: Protocol>(
+    setting: &Setting<P>,
+    mut history: History,
+    clock_error_ns: u64,
+    complete: bool,
+    found: &mut Found,
+) {
+    let names = |column: ColumnGroup| {
+        let spec = &setting.tables[column.table.index()];
+        match spec.groups.len() {
+            1 => spec.name.clone(),
+            _ => format!("{}.{}", spec.name, spec.groups[usize::from(column.group)]),
+        }
+    };
+    let snapshots = P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE;
+    let mut check = |history: &History, options| {
+        let report = plimsoll_checker::check(history, options, &names);
+        let told = report.violations.into_iter();
+        found
+            .violations
+            .extend(told.map(|told| Violation { kind: told.kind.to_owned(), detail: told.detail }));
+    };
+    if P::Scheme::WAITS {
+        for transaction in &mut history.transactions {
+            transaction.begin = transaction.begin.saturating_sub(2 * clock_error_ns);
+        }
+    }
+    let options = Options {
+        scalar: P::Scheme::SCALAR && snapshots,
+        realtime: P::Scheme::WAITS,
+        // Under 2PL an oracle's number tells nothing of what was only read.
+        sessions: snapshots && (P::Scheme::WAITS || !P::LOCKS),
+        complete,
+    };
+    check(&history, options);
+    if P::Scheme::WAITS {
+        for transaction in &mut history.transactions {
+            transaction.begin = transaction.begin.saturating_add(2 * clock_error_ns);
+        }
+    }
+    history.transactions.retain(|transaction| !transaction.read_only);
+    check(&history, Options { realtime: true, ..Options::default() });
+}
+
+fn locks<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
+    let mut left = Vec::new();
+    for shard in setting.data_shards() {
+        let locks = setting.world.node(shard, |node| node.base().store.locks()).unwrap_or_default();
+        if locks > 0 {
+            left.push(format!("{locks} locks on shard {} although nobody runs", shard.0));
+        }
+    }
+    left
+}
+
+/// Reads and writes everything in one transaction, which nobody is in the way of.
+fn rewrite_all<P: Protocol>(setting: &mut Setting<P>) -> Result<Transaction, String> {
+    let began = setting.world.true_time().0;
+    let done = setting.run_on(ShardId(0), |env: ShardEnv<P>| async move {
+        let mut result = random::rewrite_all::<P, _>(&env).await;
+        // An insert that was undone may be in the way under OCC, until it is collected. A lock would stay.
+        for _ in 0..20 {
+            if result.is_ok() {
+                break;
+            }
+            env.sleep(1_000_000).await;
+            result = random::rewrite_all::<P, _>(&env).await;
+        }
+        result
+    });
+    let committed = match done {
+        Some(Ok(committed)) => committed,
+        Some(Err(abort)) => return Err(format!("rewriting everything aborts although nobody runs: {abort}")),
+        None => return Err("rewriting everything waits although nobody runs".to_owned()),
+    };
+    let end = setting.world.true_time().0;
+    setting.rest();
+    let recorded = committed.recorded.map(|recorded| *recorded).unwrap_or_default();
+    Ok(Transaction {
+        id: committed.id,
+        label: "rewrite all",
+        read_only: false,
+        timestamp: committed.stamp.filter(|_| P::Scheme::SCALAR),
+        session: u32::MAX,
+        begin: began,
+        end,
+        writes: Some(committed.writes as u32),
+        reads: recorded.reads,
+        scans: recorded.scans,
+    })
+}
+
+/// Every list holds what committed transactions appended, each number once, and nothing else.
+fn lists<P: Protocol>(setting: &mut Setting<P>, left: &Left) -> Vec<String> {
+    let mut expected: BTreeMap<(u64, u64), i32> = BTreeMap::new();
+    for (_, operations) in &left.appended {
+        for operation in operations {
+            if let append::Operation::Append(list, number) = operation {
+                expected.insert((*list, *number), 1);
+            }
+        }
+    }
+    let read = setting.run_on(ShardId(0), |env: ShardEnv<P>| async move {
+        env.sleep(10_000_000).await;
+        loop {
+            let attempt = Attempt { age: env.clock().0, ..Attempt::default() };
+            if let Ok(lists) = append::read_all::<P, _>(&env, attempt).await {
+                return lists;
+            }
+            env.sleep(1_000_000).await;
+        }
+    });
+    let Some(lists) = read else { return vec!["the lists cannot be read although nobody runs".to_owned()] };
+    for (list, numbers) in lists {
+        for number in numbers {
+            *expected.entry((list, number)).or_default() -= 1;
+        }
+    }
+    let wrong = expected.into_iter().filter(|(_, missing)| *missing != 0);
+    wrong
+        .map(|((list, number), missing)| match missing {
+            1 => format!("{number:x} was appended to list {list} and acknowledged, and is not there"),
+            _ => format!("{number:x} stands {} times too often in list {list}", -missing),
+        })
+        .collect()
+}
+
+/// Garbage that is left although nothing runs any more.
+fn drain<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
+    let mut left = Vec::new();
+    for _ in 0..50 {
+        for shard in setting.data_shards() {
+            setting.run_on(shard, |env: ShardEnv<P>| async move { env.sleep(1_000_000).await });
+        }
+        left.clear();
+        for shard in setting.data_shards() {
+            let garbage = setting.world.node(shard, |node| node.base().store.garbage()).unwrap_or_default();
+            if garbage > 0 {
+                left.push(format!("{garbage} entries on shard {} are not collected", shard.0));
+            }
+        }
+        if left.is_empty() {
+            break;
+        }
+    }
+    left
+}

@@ -1,0 +1,179 @@
+//! What a world is made of, all drawn from a seed unless somebody says otherwise.
+
+use plimsoll_runtime::sim::{Faults, Hardware};
+use plimsoll_txn::protocol::LockPolicy;
+use plimsoll_types::mutants::Mutant;
+use plimsoll_workloads::random::Rng;
+
+/// The protocols, 2PL by the name of its lock policy too.
+pub const PROTOCOLS: [&str; 5] = ["occ", "two_pl", "wait_die", "wound_wait", "no_wait"];
+/// The timestamp schemes. The last is not serializable, and never drawn.
+pub const SCHEMES: [&str; 5] = ["dst", "gts", "vts", "none", "rc"];
+
+/// What runs in a world.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WorkloadName {
+    /// [`crate::workload::random`]
+    Random,
+    /// [`crate::workload::cycle`]
+    Cycle,
+    /// [`crate::workload::append`]
+    Append,
+    /// SmallBank.
+    SmallBank,
+    /// TPC-C, small.
+    Tpcc,
+}
+
+impl WorkloadName {
+    /// All of them.
+    pub const ALL: [WorkloadName; 5] = {
+        use WorkloadName::*;
+        [Random, Cycle, Append, SmallBank, Tpcc]
+    };
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            WorkloadName::Random => "random",
+            WorkloadName::Cycle => "cycle",
+            WorkloadName::Append => "append",
+            WorkloadName::SmallBank => "smallbank",
+            WorkloadName::Tpcc => "tpcc",
+        }
+    }
+}
+
+/// Which faults there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FaultsName {
+    /// None.
+    None,
+    /// Packets and links.
+    Network,
+    /// Everything that a cluster without durable state survives: no crashes, no resets.
+    All,
+    /// A mixture of those that differs from seed to seed.
+    Drawn,
+}
+
+/// What is not left to the seed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Selection {
+    /// One of [`PROTOCOLS`].
+    pub protocol: Option<&'static str>,
+    /// One of [`SCHEMES`].
+    pub scheme: Option<&'static str>,
+    /// The workload.
+    pub workload: Option<WorkloadName>,
+    /// Shards that hold data.
+    pub shards: Option<usize>,
+    /// Transactions that all clients together run.
+    pub transactions: Option<usize>,
+    /// Which faults.
+    pub faults: FaultsName,
+    /// Single faults, by name and value.
+    pub knobs: Vec<(String, String)>,
+    /// A planted bug.
+    pub mutant: Option<Mutant>,
+}
+
+impl Default for Selection {
+    fn default() -> Selection {
+        Selection {
+            protocol: None,
+            scheme: None,
+            workload: None,
+            shards: None,
+            transactions: None,
+            faults: FaultsName::Drawn,
+            knobs: Vec::new(),
+            mutant: None,
+        }
+    }
+}
+
+/// A world, complete.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// Where all randomness of the world comes from.
+    pub seed: u64,
+    /// `occ` or `two_pl`.
+    pub protocol: &'static str,
+    /// For 2PL.
+    pub lock_policy: LockPolicy,
+    /// One of [`SCHEMES`].
+    pub scheme: &'static str,
+    /// What runs.
+    pub workload: WorkloadName,
+    /// Shards that hold data.
+    pub shards: usize,
+    /// Clients on each of them.
+    pub clients: usize,
+    /// Transactions that each client runs.
+    pub transactions: usize,
+    /// What machines and the network are like.
+    pub hardware: Hardware,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// Faults that are left out, by their numbers.
+    pub skip: Vec<u32>,
+    /// A planted bug.
+    pub mutant: Option<Mutant>,
+}
+
+impl Plan {
+    /// The world of a seed. The error names what the selection has wrong.
+    pub fn drawn(seed: u64, selection: &Selection) -> Result<Plan, String> {
+        // A stream of its own for each decision: what is selected by hand changes nothing else.
+        let draw = |stream: u64, n: u64| Rng::new(seed, stream << 32).below(n) as usize;
+        let protocol = selection.protocol.unwrap_or(["occ", "wait_die", "wound_wait", "no_wait"][draw(1, 4)]);
+        let scheme = selection.scheme.unwrap_or(["dst", "dst", "dst", "gts", "vts", "none"][draw(2, 6)]);
+        let workload = selection.workload.unwrap_or({
+            use WorkloadName::*;
+            [Random, Random, Random, Random, Cycle, Append, SmallBank, Tpcc][draw(3, 8)]
+        });
+        let shards = selection.shards.unwrap_or(1 + draw(4, 4));
+        let clients = 1 + draw(5, 5);
+        let transactions = match selection.transactions {
+            Some(all) => all.div_ceil(shards * clients),
+            None => 5 + draw(6, 40),
+        };
+        let mut hardware = Hardware::drawn(seed);
+        let mut faults = match selection.faults {
+            FaultsName::None => Faults::none(),
+            FaultsName::Network => Faults::network(),
+            FaultsName::All => Faults::all_but_crashes(),
+            FaultsName::Drawn => Faults::drawn(seed),
+        };
+        if selection.faults == FaultsName::None {
+            hardware.tail = 0.0;
+        }
+        // A shard that forgets, or is told nothing, has no log yet to make up for it.
+        (faults.crashes_per_s, faults.resets_per_s) = (0.0, 0.0);
+        for (name, value) in &selection.knobs {
+            match Hardware::KNOBS.iter().any(|(knob, _)| knob == name) {
+                true => hardware.set(name, value)?,
+                false => faults.set(name, value)?,
+            }
+        }
+        Ok(Plan {
+            seed,
+            protocol: if protocol == "occ" { "occ" } else { "two_pl" },
+            lock_policy: match protocol {
+                "wound_wait" => LockPolicy::WoundWait,
+                "no_wait" => LockPolicy::NoWait,
+                _ => LockPolicy::WaitDie,
+            },
+            scheme,
+            workload,
+            shards,
+            clients,
+            transactions,
+            hardware,
+            faults,
+            skip: Vec::new(),
+            mutant: selection.mutant,
+        })
+    }
+}

@@ -1,0 +1,366 @@
+//! One world: from a plan to a verdict.
+//!
+//! 1. Shards with the protocol's nodes, and an oracle if the scheme has one, begin in a world with faults.
+//! 2. Clients run their transactions. Everything that shards install and clients see is recorded.
+//! 3. All faults end. Whoever is not done some virtual seconds later is stuck.
+//! 4. What was sent last arrives; then no lock may be left, garbage goes, everything can be read and written.
+//! 5. The history is judged ([`crate::judge`]).
+//!
+//! A panic, which is a violated assertion, ends the world and is a verdict as well.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use plimsoll_runtime::sim::{Event, Maker, Occurrence, Watch, World};
+use plimsoll_runtime::{Env, LowWater, ShardEnv};
+use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
+use plimsoll_txn::protocols::{Occ, TwoPl};
+use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
+use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
+use plimsoll_types::{Placement, ShardId, Slot, TableId, TableSpec, Timestamp};
+use plimsoll_workloads::smallbank::{self, SmallBank};
+use plimsoll_workloads::tpcc::{self, Tpcc};
+use plimsoll_workloads::{Tally, Workload};
+
+use crate::client::{Client, Left, Observer};
+use crate::judge;
+use crate::plan::{Plan, WorkloadName};
+use crate::workload::{append, cycle, random};
+
+/// Virtual time after which faults end, whether or not the clients are done.
+const TROUBLE_NS: u64 = 20_000_000_000;
+/// Virtual time that clients have to finish once all faults have ended.
+const PATIENCE_NS: u64 = 20_000_000_000;
+/// Virtual time in which everything arrives that was sent last.
+const QUIET_NS: u64 = 500_000_000;
+
+/// Something that must not have happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// What kind of thing.
+    pub kind: String,
+    /// What happened, in words.
+    pub detail: String,
+}
+
+/// What came of a world.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Depends on every event; equal for equal plans.
+    pub hash: u64,
+    /// Virtual time that it took, in nanoseconds.
+    pub virtual_ns: u64,
+    /// Transactions that committed.
+    pub transactions: u64,
+    /// Attempts that aborted.
+    pub aborts: u64,
+    /// Faults that began.
+    pub faults: Vec<Occurrence>,
+    /// The largest error of any clock, in nanoseconds.
+    pub clock_error_ns: u64,
+    /// What must not have happened, in the order in which it was found.
+    pub violations: Vec<Violation>,
+    /// What clients left behind.
+    pub left: Option<Box<Left>>,
+}
+
+/// Is told of every event and its virtual time in nanoseconds.
+pub type Hook = Box<dyn FnMut(u64, &Event)>;
+
+/// Runs the world of a plan.
+pub fn run(plan: &Plan, hook: Option<Hook>) -> Outcome {
+    #[cfg(feature = "mutants")]
+    plimsoll_types::mutants::plant(plan.mutant);
+    let outcome = match (plan.protocol, plan.scheme) {
+        ("occ", "dst") => caught::<Occ<Dst>>(plan, hook),
+        ("occ", "gts") => caught::<Occ<Gts>>(plan, hook),
+        ("occ", "vts") => caught::<Occ<Vts>>(plan, hook),
+        ("occ", "none") => caught::<Occ<NoTimestamps>>(plan, hook),
+        ("occ", "rc") => caught::<Occ<ReadCommitted>>(plan, hook),
+        ("two_pl", "dst") => caught::<TwoPl<Dst>>(plan, hook),
+        ("two_pl", "gts") => caught::<TwoPl<Gts>>(plan, hook),
+        ("two_pl", "vts") => caught::<TwoPl<Vts>>(plan, hook),
+        ("two_pl", "none") => caught::<TwoPl<NoTimestamps>>(plan, hook),
+        ("two_pl", "rc") => caught::<TwoPl<ReadCommitted>>(plan, hook),
+        (protocol, scheme) => unreachable!("{protocol}/{scheme} is not planned"),
+    };
+    #[cfg(feature = "mutants")]
+    plimsoll_types::mutants::plant(None);
+    outcome
+}
+
+/// A panic in the world becomes a violation.
+fn caught<P: Protocol>(plan: &Plan, hook: Option<Hook>) -> Outcome {
+    let outcome = catch_unwind(AssertUnwindSafe(|| match plan.workload {
+        WorkloadName::Random => small::<P>(plan, hook),
+        WorkloadName::Cycle => small::<P>(plan, hook),
+        WorkloadName::Append => small::<P>(plan, hook),
+        WorkloadName::SmallBank => {
+            let mut parameters = smallbank::Parameters::new(plan.shards as u64, 8);
+            (parameters.seed, parameters.closed, parameters.distributed_pct) = (plan.seed, true, 50.0);
+            benchmark::<P, _>(plan, hook, SmallBank::new(parameters).expect("the parameters are possible"))
+        }
+        WorkloadName::Tpcc => {
+            let mut parameters = tpcc::Parameters::small(plan.shards as u32);
+            parameters.seed = plan.seed;
+            benchmark::<P, _>(plan, hook, Tpcc::new(parameters).expect("the parameters are possible"))
+        }
+    }));
+    outcome.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()));
+        let detail = text.unwrap_or_else(|| "a panic without words".to_owned());
+        Outcome { violations: vec![Violation { kind: "assertion".to_owned(), detail }], ..Outcome::default() }
+    })
+}
+
+/// Sees the world from outside.
+#[derive(Clone)]
+struct Outsider(Watch);
+
+impl Observer for Outsider {
+    fn began(&self, _: Timestamp) -> u64 {
+        self.0.true_time().0
+    }
+
+    fn ended(&self) -> u64 {
+        self.0.true_time().0
+    }
+}
+
+type SimClient<P> = Client<P, ShardEnv<P>, Outsider>;
+
+/// A world with its database.
+pub(crate) struct Setting<P: Protocol> {
+    pub(crate) world: World<P>,
+    pub(crate) tables: Arc<[TableSpec]>,
+    pub(crate) placement: Arc<Placement>,
+    shards: usize,
+    /// The largest error of a clock so far.
+    clock_error_ns: u64,
+}
+
+impl<P: Protocol> Setting<P> {
+    fn new(plan: &Plan, tables: Vec<TableSpec>, hook: Option<Hook>) -> Setting<P> {
+        let layout = Layout { tables: tables.into(), placement: Arc::new(Placement::even(plan.shards)) };
+        let process_counter = Arc::new(AtomicU64::new(0));
+        let config = |shard: usize| SchemeConfig {
+            shard: ShardId(shard as u16),
+            data_shards: plan.shards,
+            max_staleness_ns: random::MAX_STALENESS_NS,
+            oracle: OracleOptions {
+                batch: !plan.seed.is_multiple_of(3),
+                compress: plan.seed.is_multiple_of(2),
+                prefetch: plan.seed.is_multiple_of(5),
+            },
+            single_version: false,
+            process_counter: process_counter.clone(),
+        };
+        let low_water = LowWater::new(plan.shards, P::Scheme::slots(&config(0)));
+        let options = ProtocolOptions { lock_policy: plan.lock_policy };
+        let makers = (0..plan.shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
+            let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
+            let make = move || {
+                let mut base = Base::new(&layout, &config, low_water.clone());
+                base.installs = Some(Vec::new());
+                P::new(base, options)
+            };
+            Box::new(make) as Maker<P>
+        });
+        let mut world = World::new(&plan.hardware, &plan.faults, plan.seed, makers.collect());
+        world.skip(plan.skip.iter().copied());
+        if let Some(hook) = hook {
+            world.trace(hook);
+        }
+        let Layout { tables, placement } = layout;
+        Setting { world, tables, placement, shards: plan.shards, clock_error_ns: 0 }
+    }
+
+    pub(crate) fn data_shards(&self) -> impl Iterator<Item = ShardId> + use<P> {
+        (0..self.shards as u16).map(ShardId)
+    }
+
+    fn load(&mut self, shard: ShardId, table: TableId, key: &plimsoll_types::Key, values: &[&[u8]]) {
+        let loaded = self.world.node(shard, |node| node.base().store.load(table, key, values));
+        loaded.expect("a world begins with all shards up");
+    }
+
+    fn load_numbers(&mut self, rows: Vec<(u64, TableId, plimsoll_types::Key, u64)>) {
+        for (_, table, key, number) in rows {
+            let slot = self.tables[table.index()].partitioning.slot(&key).expect("no table is everywhere");
+            let shard = self.placement.shard(slot);
+            self.load(shard, table, &key, &[&number.to_be_bytes()]);
+        }
+    }
+
+    /// Goes on until `done`, or until some virtual time. Watches the clocks.
+    fn go_on(&mut self, until_ns: u64, done: impl Fn() -> bool) {
+        while !done() && self.world.now() < until_ns {
+            for shard in self.data_shards() {
+                let error_ns = self.world.clock(shard).0.abs_diff(self.world.true_time().0);
+                self.clock_error_ns = self.clock_error_ns.max(error_ns);
+            }
+            if !self.world.step() {
+                return;
+            }
+        }
+    }
+
+    /// Runs a task on a shard to its end, in a world without faults; `None` if it does not end.
+    pub(crate) fn run_on<R: 'static, F: Future<Output = R>>(
+        &mut self,
+        shard: ShardId,
+        task: impl FnOnce(ShardEnv<P>) -> F + 'static,
+    ) -> Option<R>
+    where
+        F: 'static,
+    {
+        let result = Rc::new(RefCell::new(None));
+        let slot = result.clone();
+        self.world.spawn_on(shard, move |env| {
+            let task = task(env);
+            async move {
+                let done = task.await;
+                *slot.borrow_mut() = Some(done);
+            }
+        });
+        let until_ns = self.world.now() + PATIENCE_NS;
+        self.go_on(until_ns, || result.borrow().is_some());
+        result.take()
+    }
+
+    /// Lets the clients run: `body` is one transaction, given the client and its workload's own state.
+    fn clients<T: 'static>(
+        &mut self,
+        plan: &Plan,
+        state: impl Fn(usize, ShardId) -> T,
+        body: impl AsyncFn(&mut SimClient<P>, &mut T) + Clone + 'static,
+    ) -> (Left, Option<String>) {
+        let running = Rc::new(Cell::new(plan.shards * plan.clients));
+        let left = Rc::new(RefCell::new(Left::default()));
+        for number in 0..plan.shards * plan.clients {
+            let shard = ShardId((number / plan.clients) as u16);
+            let (running, left, body) = (running.clone(), left.clone(), body.clone());
+            let (observer, mut state) = (Outsider(self.world.observer()), state(number, shard));
+            let (seed, transactions) = (plan.seed, plan.transactions);
+            self.world.spawn_on(shard, move |env| async move {
+                let mut client = Client::new(env, observer, seed, number as u32);
+                for _ in 0..transactions {
+                    body(&mut client, &mut state).await;
+                    client.env.pause().await;
+                }
+                left.borrow_mut().join(client.left);
+                running.set(running.get() - 1);
+            });
+        }
+        self.go_on(TROUBLE_NS, || running.get() == 0);
+        self.world.heal_all();
+        let until_ns = self.world.now() + PATIENCE_NS;
+        self.go_on(until_ns, || running.get() == 0);
+        let stuck = (running.get() > 0).then(|| {
+            format!(
+                "{} clients are not done {} s after all faults ended",
+                running.get(),
+                PATIENCE_NS / 1_000_000_000
+            )
+        });
+        self.rest();
+        (left.take(), stuck)
+    }
+
+    /// Lets everything arrive that is on its way.
+    pub(crate) fn rest(&mut self) {
+        let until_ns = self.world.now() + QUIET_NS;
+        self.go_on(until_ns, || false);
+    }
+}
+
+/// The workloads that were made for this.
+fn small<P: Protocol>(plan: &Plan, hook: Option<Hook>) -> Outcome {
+    let (tables, rows) = match plan.workload {
+        WorkloadName::Cycle => (cycle::tables(), cycle::rows()),
+        WorkloadName::Append => (append::tables(), Vec::new()),
+        _ => (random::tables(), random::rows()),
+    };
+    let mut setting = Setting::<P>::new(plan, tables, hook);
+    setting.load_numbers(rows);
+    let workload = plan.workload;
+    let (left, stuck) = setting.clients(
+        plan,
+        |_, _| (),
+        async move |client: &mut SimClient<P>, _: &mut ()| match workload {
+            WorkloadName::Cycle => client.cycle().await,
+            WorkloadName::Append => client.append().await,
+            _ => client.random().await,
+        },
+    );
+    judge::judge(plan, setting, left, stuck, |_, _| Vec::new())
+}
+
+/// A benchmark's workload, small.
+fn benchmark<P: Protocol, W: Workload>(plan: &Plan, hook: Option<Hook>, workload: W) -> Outcome {
+    let mut setting = Setting::<P>::new(plan, workload.tables(), hook);
+    for unit in 0..workload.units() {
+        let shards = match workload.unit_slot(unit) {
+            Some(slot) => vec![setting.placement.shard(slot)],
+            None => setting.data_shards().collect(),
+        };
+        for shard in shards {
+            workload.load(unit, &mut |table, key, values| setting.load(shard, table, &key, values));
+        }
+    }
+    let placement = setting.placement.clone();
+    let owner = |slot: Slot| placement.shard(slot);
+    let runs = workload.clone();
+    let (left, stuck) = setting.clients(
+        plan,
+        |number, shard| workload.client(number, shard, &owner),
+        async move |client: &mut SimClient<P>, state: &mut W::Client| client.benchmark(&runs, state).await,
+    );
+    judge::judge(plan, setting, left, stuck, |setting, left| audits(setting, &workload, left))
+}
+
+/// The workload's own invariants, at the end. They need snapshots, and every scheme has one when all is quiet.
+fn audits<P: Protocol, W: Workload>(setting: &mut Setting<P>, workload: &W, left: &Left) -> Vec<Violation> {
+    let mut done = Vec::new();
+    for (number, mut audit) in workload.audits().into_iter().enumerate() {
+        let shard = ShardId((number % setting.shards) as u16);
+        let observer = Outsider(setting.world.observer());
+        let audited = setting.run_on(shard, move |env| async move {
+            let mut client: SimClient<P> = Client::new(env, observer, 0, 0);
+            // Fresh enough for an oracle to have heard of everything.
+            client.env.sleep(10_000_000).await;
+            let attempt = client.attempt(0);
+            let committed = client.procedure(attempt, &mut audit).await;
+            matches!(committed, Ok(Some(_))).then_some(audit)
+        });
+        match audited.flatten() {
+            Some(audit) => done.push(audit),
+            None => {
+                let detail = format!("audit {number} of {} found no end", W::NAME);
+                return vec![Violation { kind: "stuck".to_owned(), detail }];
+            }
+        }
+    }
+    let mut tally = Tally { committed: vec![0; W::KINDS.len()], sums: vec![0; W::SUMS.len()] };
+    tally.committed.iter_mut().zip(&left.tally.committed).for_each(|(sum, n)| *sum += n);
+    tally.sums.iter_mut().zip(&left.tally.sums).for_each(|(sum, n)| *sum += n);
+    let failed = workload.judge(&done, &tally).into_iter().filter(|check| !check.ok);
+    failed.map(|check| Violation { kind: check.name, detail: check.detail }).collect()
+}
+
+impl<P: Protocol> Setting<P> {
+    pub(crate) fn outcome(&self) -> Outcome {
+        Outcome {
+            hash: self.world.hash(),
+            virtual_ns: self.world.now(),
+            faults: self.world.occurrences().to_vec(),
+            clock_error_ns: self.clock_error_ns,
+            ..Outcome::default()
+        }
+    }
+}
