@@ -44,7 +44,7 @@ use std::rc::Rc;
 
 use plimsoll_types::{ShardId, Timestamp};
 
-use crate::{Env, Node, ShardEnv};
+use crate::{Env, Node, Pending, ShardEnv};
 use clock::Clock;
 pub use clock::EPOCH_NS;
 use draw::Draw;
@@ -218,6 +218,12 @@ impl<N: Node> World<N> {
     /// Looks at a shard's node between two of its steps; `None` while the shard is down.
     pub fn node<R>(&self, shard: ShardId, look: impl FnOnce(&mut N) -> R) -> Option<R> {
         self.env(shard).map(|env| env.local(look))
+    }
+
+    /// What has begun on a shard and has not come to its end; `None` while the shard is down. Who waits for
+    /// something that will not come stays here.
+    pub fn pending(&self, shard: ShardId) -> Option<Pending> {
+        self.env(shard).map(ShardEnv::pending)
     }
 
     /// Starts a task on a shard; it is made in its first poll. It ends with the shard's life. Returns whether
