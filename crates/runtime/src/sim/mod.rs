@@ -2,8 +2,8 @@
 //!
 //! A [`World`] runs the very executor that threads run ([`crate::ShardEnv`]) and supplies what is around it.
 //! Whatever happens is an event in one queue, ordered by virtual time and, at one time, by when it was put there. An
-//! event is handled at its instant and puts later ones into the queue: a pass its end ([`lives`]), what leaves a
-//! shard then its arrival ([`network`], [`channel`]), a fault its end ([`nemesis`]). Nothing looks at a real clock,
+//! event is handled at its instant and puts later ones into the queue: a pass its end (`lives`), what leaves a
+//! shard then its arrival (`network`, `channel`), a fault its end (`nemesis`). Nothing looks at a real clock,
 //! nothing iterates in an order that differs from run to run. So a seed, a [`Hardware`], [`Faults`] and the
 //! code of the nodes together are one execution, and [`World::hash`] says cheaply whether two were the same.
 //!
