@@ -14,6 +14,6 @@ mod slab;
 mod watermark;
 
 pub use env::{Env, Handled, Node, Ticket, Unknown};
-pub use shard::{ShardEnv, TASKS_PER_PASS};
+pub use shard::{Pending, ShardEnv, TASKS_PER_PASS};
 pub use slab::Slab;
 pub use watermark::{LowWater, Watermark};

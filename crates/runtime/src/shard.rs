@@ -13,13 +13,15 @@
 //! are answered with is thrown away. Call numbers are used again, so whoever carries messages must deliver
 //! nothing from before a reset after it; then every reply that comes finds its call.
 
+mod env;
+
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use plimsoll_types::{ShardId, Timestamp};
 
@@ -78,6 +80,17 @@ impl Worked {
     pub(crate) fn idle(self) -> bool {
         self.messages == 0 && self.polls == 0
     }
+}
+
+/// What has begun on a shard and has not come to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pending {
+    /// Tasks that are not done.
+    pub tasks: usize,
+    /// Calls whose answers have not come or are not collected.
+    pub calls: usize,
+    /// Requests that wait at the node.
+    pub requests: usize,
 }
 
 type TaskId = u32;
@@ -196,6 +209,16 @@ impl<N: Node> ShardEnv<N> {
         self.core.timers.borrow().peek().map(|&Reverse((due, _))| due)
     }
 
+    /// What has not come to its end.
+    pub(crate) fn pending(&self) -> Pending {
+        let core = &*self.core;
+        Pending {
+            tasks: core.tasks.borrow().len(),
+            calls: core.calls.borrow().len(),
+            requests: core.parked.borrow().len(),
+        }
+    }
+
     /// Tells the node that the shard is about to sleep.
     pub(crate) fn park(&self) {
         self.core.node.borrow_mut().park();
@@ -297,6 +320,7 @@ impl<N: Node> ShardEnv<N> {
         let pending = calls.get_mut(call).expect("a reply answers a pending call");
         match pending.task {
             Some(task) => {
+                assert!(pending.reply.is_none(), "a call is answered once");
                 pending.reply = Some(Ok(reply));
                 drop(calls);
                 self.wake(task);
@@ -372,129 +396,5 @@ impl<N: Node> ShardEnv<N> {
                 _ => return,
             }
         }
-    }
-}
-
-/// Waits for the reply to a pending call; gives the call up when dropped.
-struct Collect<N: Node> {
-    env: ShardEnv<N>,
-    call: u32,
-    collected: bool,
-}
-
-impl<N: Node> Future for Collect<N> {
-    type Output = Result<N::Reply, Unknown>;
-
-    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
-        let env = self.env.clone();
-        let mut calls = env.core.calls.borrow_mut();
-        let pending = calls.get_mut(self.call).expect("a call is collected once");
-        pending.task = Some(env.core.current.get());
-        match pending.reply.take() {
-            Some(reply) => {
-                calls.remove(self.call);
-                self.collected = true;
-                Poll::Ready(reply)
-            }
-            None => Poll::Pending,
-        }
-    }
-}
-
-impl<N: Node> Drop for Collect<N> {
-    fn drop(&mut self) {
-        if self.collected {
-            return;
-        }
-        let mut calls = self.env.core.calls.borrow_mut();
-        match calls.get_mut(self.call) {
-            Some(pending) if pending.reply.is_none() => pending.task = None,
-            _ => drop(calls.remove(self.call)),
-        }
-    }
-}
-
-impl<N: Node> Env<N> for ShardEnv<N> {
-    fn shard(&self) -> ShardId {
-        self.core.me
-    }
-
-    fn shards(&self) -> usize {
-        self.core.shards
-    }
-
-    #[inline]
-    fn clock(&self) -> Timestamp {
-        self.core.clock.get()
-    }
-
-    /// SplitMix64.
-    fn random(&self) -> u64 {
-        let state = self.core.random.get().wrapping_add(0x9e3779b97f4a7c15);
-        self.core.random.set(state);
-        let mut x = state;
-        x = (x ^ x >> 30).wrapping_mul(0xbf58476d1ce4e5b9);
-        x = (x ^ x >> 27).wrapping_mul(0x94d049bb133111eb);
-        x ^ x >> 31
-    }
-
-    fn messages(&self) -> u64 {
-        self.core.sent.get() + self.core.unsent.get()
-    }
-
-    #[inline]
-    fn local<R>(&self, work: impl FnOnce(&mut N) -> R) -> R {
-        work(&mut self.core.node.borrow_mut())
-    }
-
-    fn call(
-        &self,
-        to: ShardId,
-        request: N::Request,
-    ) -> impl Future<Output = Result<N::Reply, Unknown>> + 'static {
-        let task = Some(self.core.current.get());
-        let call = self.core.calls.borrow_mut().insert(Call { to, task, reply: None });
-        if to == self.core.me {
-            self.handle(to, Some(call), request);
-        } else {
-            self.post(to, Message::Call { call, request });
-        }
-        Collect { env: self.clone(), call, collected: false }
-    }
-
-    fn send(&self, to: ShardId, request: N::Request) {
-        if to == self.core.me {
-            self.handle(to, None, request);
-        } else {
-            self.post(to, Message::Tell { request });
-        }
-    }
-
-    fn sleep(&self, nanoseconds: u64) -> impl Future<Output = ()> + 'static {
-        let env = self.clone();
-        let due = self.core.clock.get().0 + nanoseconds;
-        poll_fn(move |_| {
-            if env.core.clock.get().0 >= due {
-                return Poll::Ready(());
-            }
-            env.core.timers.borrow_mut().push(Reverse((due, env.core.current.get())));
-            Poll::Pending
-        })
-    }
-
-    fn pause(&self) -> impl Future<Output = ()> + 'static {
-        let env = self.clone();
-        let mut paused = false;
-        poll_fn(move |_| {
-            if std::mem::replace(&mut paused, true) {
-                return Poll::Ready(());
-            }
-            env.wake(env.core.current.get());
-            Poll::Pending
-        })
-    }
-
-    fn spawn(&self, task: impl Future<Output = ()> + 'static) {
-        self.start(Box::pin(task));
     }
 }

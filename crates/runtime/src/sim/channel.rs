@@ -8,8 +8,8 @@
 //! A *reset* begins a new *incarnation*: what was not delivered is gone, and numbering starts again. An end that
 //! resets says so with an *open* packet, which is sent until it is acknowledged, so that the other end learns
 //! of it even if it has nothing to say. An end that gets a packet of a newer incarnation than its own resets
-//! as well and goes on in that one; a packet of an older incarnation is answered with the present one and
-//! otherwise ignored. Incarnations are unique over both ends and increase, also over crashes, so that nothing an
+//! as well and goes on in that one; a packet of an older incarnation is ignored. Whoever is behind learns it from
+//! the open packet, at the latest. Incarnations are unique over both ends and increase, also over crashes, so that nothing an
 //! end has sent in one can be taken for something sent in another.
 //!
 //! Example. A has sent packet 3 of incarnation 0 and crashes; it comes back with incarnation 8. Packet 3 may
@@ -171,13 +171,7 @@ impl<P> End<P> {
 
     /// The acknowledgement that is owed, if one is.
     pub(super) fn acknowledge(&mut self) -> Option<Packet<P>> {
-        self.owes.then(|| self.say())
-    }
-
-    /// A packet that only says which incarnation this is and what was received.
-    pub(super) fn say(&mut self) -> Packet<P> {
-        self.owes = false;
-        self.packet(0, Body::Nothing)
+        std::mem::take(&mut self.owes).then(|| self.packet(0, Body::Nothing))
     }
 
     /// Whether an acknowledgement is owed.
@@ -277,7 +271,7 @@ mod tests {
         assert_eq!(a.resend(30, PATIENCE, &mut again), Some(70));
         assert_eq!(receive(&mut b, again.remove(1)), [7]);
         assert!(receive(&mut b, again.remove(0)).is_empty());
-        receive(&mut a, b.say());
+        receive(&mut a, b.acknowledge().expect("an acknowledgement is owed"));
         a.send(100, 8);
         assert_eq!(a.resend(100, PATIENCE, &mut again), Some(110));
     }
@@ -291,7 +285,7 @@ mod tests {
         b.reset(5);
         assert!(receive(&mut b, a.open(1)).is_empty());
         assert_eq!(receive(&mut b, a.send(1, 3)), [3]);
-        receive(&mut a, b.say());
+        receive(&mut a, b.acknowledge().expect("an acknowledgement is owed"));
         assert_eq!(a.resend(1_000, PATIENCE, &mut Vec::new()), None);
     }
 

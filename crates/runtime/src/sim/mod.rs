@@ -2,8 +2,8 @@
 //!
 //! A [`World`] runs the very executor that threads run ([`crate::ShardEnv`]) and supplies what is around it.
 //! Whatever happens is an event in one queue, ordered by virtual time and, at one time, by when it was put there. An
-//! event is handled at its instant and puts later ones into the queue: a pass its end ([`lives`]), what leaves a
-//! shard then its arrival ([`network`], [`channel`]), a fault its end ([`nemesis`]). Nothing looks at a real clock,
+//! event is handled at its instant and puts later ones into the queue: a pass its end (`lives`), what leaves a
+//! shard then its arrival (`network`, `channel`), a fault its end (`nemesis`). Nothing looks at a real clock,
 //! nothing iterates in an order that differs from run to run. So a seed, a [`Hardware`], [`Faults`] and the
 //! code of the nodes together are one execution, and [`World::hash`] says cheaply whether two were the same.
 //!
@@ -45,7 +45,7 @@ use std::rc::Rc;
 
 use plimsoll_types::{ShardId, Timestamp};
 
-use crate::{Env, Node, ShardEnv};
+use crate::{Env, Node, Pending, ShardEnv};
 use clock::Clock;
 pub use clock::EPOCH_NS;
 use draw::Draw;
@@ -243,6 +243,12 @@ impl<N: Node> World<N> {
     /// Looks at a shard's node between two of its steps; `None` while the shard is down.
     pub fn node<R>(&self, shard: ShardId, look: impl FnOnce(&mut N) -> R) -> Option<R> {
         self.env(shard).map(|env| env.local(look))
+    }
+
+    /// What has begun on a shard and has not come to its end; `None` while the shard is down. Who waits for
+    /// something that will not come stays here.
+    pub fn pending(&self, shard: ShardId) -> Option<Pending> {
+        self.env(shard).map(ShardEnv::pending)
     }
 
     /// Starts a task on a shard; it is made in its first poll. It ends with the shard's life. Returns whether

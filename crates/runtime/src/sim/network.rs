@@ -238,8 +238,6 @@ impl<N: Node> World<N> {
         }
         let end = self.network.end(to, from);
         if incarnation < end.incarnation {
-            let answer = end.say();
-            self.transmit(to, from, answer);
             return;
         }
         if incarnation > end.incarnation {

@@ -71,9 +71,12 @@ const A: ShardId = ShardId(0);
 const B: ShardId = ShardId(1);
 
 fn world(shards: usize, per_machine: u64, faults: &Faults, seed: u64) -> World<Echo> {
-    let hardware = Hardware { shards_per_machine: per_machine, ..Hardware::default() };
+    world_of(shards, &Hardware { shards_per_machine: per_machine, ..Hardware::default() }, faults, seed)
+}
+
+fn world_of(shards: usize, hardware: &Hardware, faults: &Faults, seed: u64) -> World<Echo> {
     let makers = (0..shards).map(|_| Box::new(Echo::default) as Maker<Echo>);
-    World::new(&hardware, faults, seed, makers.collect())
+    World::new(hardware, faults, seed, makers.collect())
 }
 
 /// Two shards on two machines, and nothing goes wrong by itself.
@@ -184,7 +187,9 @@ fn channels_deliver_once_and_in_order_over_a_network_that_does_not() {
             crashes_per_s: 0.0,
             ..storm()
         };
-        let mut world = world(4, 1 + seed % 2, &faults, seed);
+        let hardware =
+            Hardware { shards_per_machine: 1 + seed % 2, local_jitter_ns: MS, ..Hardware::default() };
+        let mut world = world_of(4, &hardware, &faults, seed);
         world.on_start(|env| {
             let inner = env.clone();
             env.spawn(async move {
@@ -332,6 +337,39 @@ fn what_was_sent_before_a_reset_is_ignored_after_it() {
 }
 
 #[test]
+fn a_reset_forgets_calls_that_were_given_up() {
+    let mut world = pair();
+    world.spawn_on(A, |env| async move { drop(env.call(B, Request::AskWhenOpen(1))) });
+    world.run_until(MS);
+    assert_eq!(world.pending(A), Some(Pending { tasks: 0, calls: 1, requests: 0 }));
+    assert_eq!(world.pending(B), Some(Pending { tasks: 0, calls: 0, requests: 1 }));
+    world.inflict(Fault::Reset(A, B));
+    assert_eq!(world.pending(A), Some(Pending { tasks: 0, calls: 0, requests: 0 }));
+}
+
+#[test]
+fn a_reset_in_the_middle_of_a_pass_takes_what_the_pass_would_have_sent() {
+    for seed in 0..10 {
+        let hardware = Hardware { pass_ns: 100_000, ..Hardware::default() };
+        let mut world = world_of(3, &hardware, &Faults { resets_per_s: 2000.0, ..Faults::none() }, seed);
+        keep_busy(&mut world);
+        world.run_until(200 * MS);
+    }
+}
+
+#[test]
+fn a_crash_takes_what_is_on_its_way_within_the_machine() {
+    let hardware = Hardware { shards_per_machine: 2, local_ns: MS, ..Hardware::default() };
+    let mut world = world_of(2, &hardware, &Faults::none(), 1);
+    world.spawn_on(A, |env| async move { env.send(B, Request::Tell(1)) });
+    world.run_until(MS / 2);
+    let crash = world.inflict(Fault::Crash(0));
+    world.end(crash);
+    world.run_until(10 * MS);
+    assert_eq!(world.node(B, |node| node.told.len()), Some(0));
+}
+
+#[test]
 fn a_machine_that_stands_still_handles_what_came_when_it_goes_on() {
     let mut world = pair();
     let pause = world.inflict(Fault::Pause(1));
@@ -431,6 +469,10 @@ fn a_world_that_was_healed_answers_every_call() {
                 });
                 assert_eq!(answer, Some(Ok(1)), "seed {seed}");
             }
+        }
+        for shard in (0..6).map(ShardId) {
+            let nothing = Pending { tasks: 0, calls: 0, requests: 0 };
+            assert_eq!(world.pending(shard), Some(nothing), "seed {seed}");
         }
     }
 }

@@ -1,0 +1,138 @@
+//! What a shard is to its tasks: their [`Env`].
+//!
+//! A call is on its way when it is made, and the future only collects the answer; a call whose future is
+//! dropped is given up, and its answer thrown away when it comes. Timers and pauses name the task that runs.
+
+use std::cmp::Reverse;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use plimsoll_types::{ShardId, Timestamp};
+
+use super::{Call, Message, ShardEnv};
+use crate::{Env, Node, Unknown};
+
+/// Waits for the reply to a pending call; gives the call up when dropped.
+struct Collect<N: Node> {
+    env: ShardEnv<N>,
+    call: u32,
+    collected: bool,
+}
+
+impl<N: Node> Future for Collect<N> {
+    type Output = Result<N::Reply, Unknown>;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        let env = self.env.clone();
+        let mut calls = env.core.calls.borrow_mut();
+        let pending = calls.get_mut(self.call).expect("a call is collected once");
+        pending.task = Some(env.core.current.get());
+        match pending.reply.take() {
+            Some(reply) => {
+                calls.remove(self.call);
+                self.collected = true;
+                Poll::Ready(reply)
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<N: Node> Drop for Collect<N> {
+    fn drop(&mut self) {
+        if self.collected {
+            return;
+        }
+        let mut calls = self.env.core.calls.borrow_mut();
+        match calls.get_mut(self.call) {
+            Some(pending) if pending.reply.is_none() => pending.task = None,
+            _ => drop(calls.remove(self.call)),
+        }
+    }
+}
+
+impl<N: Node> Env<N> for ShardEnv<N> {
+    fn shard(&self) -> ShardId {
+        self.core.me
+    }
+
+    fn shards(&self) -> usize {
+        self.core.shards
+    }
+
+    #[inline]
+    fn clock(&self) -> Timestamp {
+        self.core.clock.get()
+    }
+
+    /// SplitMix64.
+    fn random(&self) -> u64 {
+        let state = self.core.random.get().wrapping_add(0x9e3779b97f4a7c15);
+        self.core.random.set(state);
+        let mut x = state;
+        x = (x ^ x >> 30).wrapping_mul(0xbf58476d1ce4e5b9);
+        x = (x ^ x >> 27).wrapping_mul(0x94d049bb133111eb);
+        x ^ x >> 31
+    }
+
+    fn messages(&self) -> u64 {
+        self.core.sent.get() + self.core.unsent.get()
+    }
+
+    #[inline]
+    fn local<R>(&self, work: impl FnOnce(&mut N) -> R) -> R {
+        work(&mut self.core.node.borrow_mut())
+    }
+
+    fn call(
+        &self,
+        to: ShardId,
+        request: N::Request,
+    ) -> impl Future<Output = Result<N::Reply, Unknown>> + 'static {
+        let task = Some(self.core.current.get());
+        let call = self.core.calls.borrow_mut().insert(Call { to, task, reply: None });
+        if to == self.core.me {
+            self.handle(to, Some(call), request);
+        } else {
+            self.post(to, Message::Call { call, request });
+        }
+        Collect { env: self.clone(), call, collected: false }
+    }
+
+    fn send(&self, to: ShardId, request: N::Request) {
+        if to == self.core.me {
+            self.handle(to, None, request);
+        } else {
+            self.post(to, Message::Tell { request });
+        }
+    }
+
+    fn sleep(&self, nanoseconds: u64) -> impl Future<Output = ()> + 'static {
+        let env = self.clone();
+        let due = self.core.clock.get().0 + nanoseconds;
+        poll_fn(move |_| {
+            if env.core.clock.get().0 >= due {
+                return Poll::Ready(());
+            }
+            env.core.timers.borrow_mut().push(Reverse((due, env.core.current.get())));
+            Poll::Pending
+        })
+    }
+
+    fn pause(&self) -> impl Future<Output = ()> + 'static {
+        let env = self.clone();
+        let mut paused = false;
+        poll_fn(move |_| {
+            if std::mem::replace(&mut paused, true) {
+                return Poll::Ready(());
+            }
+            env.wake(env.core.current.get());
+            Poll::Pending
+        })
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        self.start(Box::pin(task));
+    }
+}
