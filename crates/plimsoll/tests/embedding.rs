@@ -702,3 +702,40 @@ fn so_many_transactions_run_and_the_others_wait_for_their_turn() {
     let none = Options { transactions_per_shard: 0, ..Options::default() };
     assert!(matches!(Database::open(Schema::new(), none), Err(OpenError::NoTransactions)));
 }
+
+#[test]
+fn a_transaction_may_have_tens_of_thousands_of_operations() {
+    const ROWS: u64 = 20_000;
+    let value = |number: u64| number.to_be_bytes();
+    for shards in [1, 2] {
+        let (db, table) = open(IndexKind::Ordered, shards);
+        put(&db, table, ROWS, 1);
+        let done: Result<(), Error> = db.transact(|txn| {
+            // Scattered, so that the inserts split each other's leaves.
+            let numbers = || (0..ROWS).map(|i| i * 7919 % ROWS);
+            for number in numbers() {
+                txn.insert(table, &Key::of_u64(number), &value(number))?;
+            }
+            for number in numbers() {
+                let key = Key::of_u64(number);
+                assert_eq!(txn.get(table, &key)?.as_deref(), Some(&value(number)[..]));
+                match number % 3 {
+                    0 => txn.delete(table, &key)?,
+                    1 => txn.put(table, &key, &value(number + 1))?,
+                    _ => assert!(matches!(txn.insert(table, &key, b""), Err(Error::Exists { .. }))),
+                }
+            }
+            let rows = txn.scan(table, ..)?;
+            assert_eq!(rows.len() as u64, ROWS - ROWS.div_ceil(3) + 1);
+            Ok(())
+        });
+        done.unwrap();
+        let snapshot = db.snapshot(Freshness::Newest).unwrap();
+        let rows: Vec<Row> = snapshot.scan(table, ..).unwrap().map(Result::unwrap).collect();
+        let expected = (0..ROWS).filter(|number| number % 3 != 0);
+        let expected =
+            expected.map(|number| (Key::of_u64(number), value(number + u64::from(number % 3 == 1))));
+        let expected = expected.chain([(Key::of_u64(ROWS), value(1))]);
+        assert!(rows.into_iter().eq(expected.map(|(key, value)| (key, value.to_vec()))));
+    }
+}

@@ -25,7 +25,7 @@ const CELLS: usize = 1024;
 
 /// What stands for an absent key: a leaf of an ordered table, a cell of a hash table. It has a mark and a version
 /// that changes when a key is linked there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Cover(u32);
 
 impl From<LeafId> for Cover {

@@ -7,7 +7,7 @@ use crate::timestamp::Scheme;
 
 /// What must still be so when the read is validated. Row numbers are the participant's own; they are good for
 /// as long as it lives, because a row that was unlinked or reused never has the stamp it had before.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ReadRef {
     /// The newest version of this record has this stamp (a value, or the tombstone that was read as absent).
     Row {
@@ -30,6 +30,13 @@ pub enum ReadRef {
     Stale,
     /// Nothing can change.
     Immutable,
+}
+
+impl ReadRef {
+    /// Whether it is a record, which can be locked; absent keys and ranges cannot.
+    pub(crate) fn is_record(&self) -> bool {
+        matches!(self, ReadRef::Row { .. })
+    }
 }
 
 /// One record read.
@@ -100,5 +107,15 @@ impl<S: Scheme> Fetched<S> {
             .flat_map(|scan| scan.rows.iter().map(|(_, got)| got.read).chain(scan.reads.iter().copied()));
         let gets = self.gets.iter().map(|got| got.read).chain(self.also.iter().copied());
         gets.chain(scanned).filter(|read| *read != ReadRef::Immutable)
+    }
+
+    /// The same, to change what it is validated against.
+    pub(crate) fn read_refs_mut<'a>(&'a mut self) -> impl Iterator<Item = &'a mut ReadRef> {
+        let rows = |scan: &'a mut Scanned| {
+            let Scanned { rows, reads } = scan;
+            rows.iter_mut().map(|(_, got)| &mut got.read).chain(reads)
+        };
+        let gets = self.gets.iter_mut().map(|got| &mut got.read).chain(&mut self.also);
+        gets.chain(self.scans.iter_mut().flat_map(rows))
     }
 }

@@ -7,19 +7,26 @@
 //!
 //! The state moves freely between threads; every operation runs as a task on the coordinating shard.
 
+use std::ops::ControlFlow;
+
 use plimsoll_checker::ScanRead;
 use plimsoll_runtime::Env;
 use plimsoll_store::Holder;
 use plimsoll_types::{Abort, ColumnGroup, Key, Partitioning, ShardId, TableId, Timestamp};
 
 use crate::base::Base;
-use crate::local::just_after;
+use crate::local::{Merged, just_after};
+use crate::parts::Parts;
 use crate::procedure::{Access, Intent, Reads, Scan};
 use crate::protocol::{Attempt, Committed, Open, Protocol, Stop, answerable};
 use crate::read_only;
 use crate::remote::Remote;
 use crate::timestamp::{ReadOnly, Scheme};
 use crate::work::Work;
+
+/// Rows that a scan asks a shard for in one step: it holds others up for about 20 µs, and so many of the longest
+/// values fit into one answer.
+pub const CHUNK_ROWS: usize = 256;
 
 /// An interactive transaction.
 #[derive(Debug)]
@@ -108,9 +115,8 @@ impl<S: Scheme> Transaction<S> {
         column: ColumnGroup,
         key: &Key,
     ) -> Result<Option<Vec<u8>>, Abort> {
-        let known = self.open.work.writes.find(column, key).is_some()
-            || (self.open.parts.iter())
-                .any(|part| part.reads.gets.iter().any(|(c, k, _)| *c == column && k == key));
+        let known =
+            self.open.work.writes.find(column, key).is_some() || self.open.parts.find(column, key).is_some();
         let at_hand = env.local(|node| node.base().everywhere(column.table));
         if !known && !at_hand {
             let shard = env.local(|node| node.base().home(column.table, key));
@@ -121,7 +127,7 @@ impl<S: Scheme> Transaction<S> {
             return Err(abort);
         }
         env.local(|node| {
-            let mut access = Remote::new(node.base(), &self.open.parts, &mut self.open.work);
+            let mut access = Remote::new(node.base(), &mut self.open.parts, &mut self.open.work);
             Ok(access.get(column, key)?.map(<[u8]>::to_vec))
         })
     }
@@ -132,43 +138,59 @@ impl<S: Scheme> Transaction<S> {
         env: &E,
         scan: &Scan,
     ) -> Result<Vec<(Key, Vec<u8>)>, Abort> {
+        let mut rows = Vec::new();
+        let mut left = scan.clone();
+        while left.limit > 0 {
+            let end = self.scan_some(env, &left, &mut rows).await?;
+            left.limit = scan.limit - rows.len();
+            let Some(end) = end else { break };
+            left.low = end;
+            env.pause().await;
+        }
+        Ok(rows)
+    }
+
+    /// Reads the next rows of a range. Tells from where on nothing was read.
+    async fn scan_some<P: Protocol<Scheme = S>, E: Env<P>>(
+        &mut self,
+        env: &E,
+        scan: &Scan,
+        rows: &mut Vec<(Key, Vec<u8>)>,
+    ) -> Result<Option<Key>, Abort> {
         // Own deletes may hide rows within the limit.
-        let own = self.open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref()).len();
-        let asked = Scan { limit: scan.limit.saturating_add(own), ..scan.clone() };
+        let own = self.open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref());
+        let limit = scan.limit.saturating_add(own.take(CHUNK_ROWS).count()).min(CHUNK_ROWS);
+        let asked = Scan { limit, ..scan.clone() };
         let shards = env.local(|node| shards_of(node.base(), &asked));
         let first = self.open.parts.len();
         let reads = Reads { gets: Vec::new(), scans: vec![(asked.clone(), Intent::Read)] };
         self.read(env, shards.into_iter().map(|shard| (shard, reads.clone())).collect()).await?;
-        let mut rows: Vec<(Key, Vec<u8>)> = Vec::new();
-        let mut seen: Vec<(Key, Timestamp)> = Vec::new();
+        let parts = self.open.parts.since(first);
         // Behind the last row of a shard that had more nothing is known.
-        let mut high = asked.high.clone();
-        for part in &self.open.parts[first..] {
-            let found = &part.fetched.scans[0].rows;
-            let values = found.iter().filter_map(|(key, got)| Some((key, part.fetched.value(got)?)));
-            rows.extend(values.map(|(key, value)| (key.clone(), value.to_vec())));
-            seen.extend(found.iter().filter_map(|(key, got)| Some((key.clone(), got.version?))));
-            if let Some((last, _)) = found.last().filter(|_| found.len() >= asked.limit) {
-                let end = just_after(last);
-                high = Some(high.map_or(end.clone(), |high| high.min(end)));
-            }
-        }
-        let known = |key: &Key| high.as_ref().is_none_or(|high| key < high);
-        rows.retain(|(key, _)| known(key));
-        seen.retain(|(key, _)| known(key));
-        let own = self.open.work.writes.in_range(scan.column, &scan.low, high.as_ref());
-        for write in own {
-            rows.retain(|(key, _)| *key != write.key);
-            if let Some(value) = self.open.work.writes.value(write) {
-                rows.push((write.key.clone(), value.to_vec()));
-            }
-        }
-        rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        rows.truncate(scan.limit);
+        let full =
+            parts.iter().map(|part| &part.fetched.scans[0].rows).filter(|rows| rows.len() >= asked.limit);
+        let end = full.filter_map(|rows| rows.last()).map(|(key, _)| just_after(key)).min();
+        let high = end.as_ref().or(scan.high.as_ref());
+        let mut found: Vec<_> = (parts.iter())
+            .flat_map(|part| part.fetched.scans[0].rows.iter().map(move |(key, got)| (key, part, got)))
+            .filter(|(key, ..)| high.is_none_or(|high| *key < high))
+            .collect();
         if let Some(recorded) = &mut self.open.work.recorded {
-            recorded.scans.push(ScanRead { column: scan.column, low: scan.low.clone(), high, rows: seen });
+            let seen =
+                found.iter().filter_map(|(key, _, got)| Some(((*key).clone(), got.version?))).collect();
+            let (column, low) = (scan.column, scan.low.clone());
+            recorded.scans.push(ScanRead { column, low, high: high.cloned(), rows: seen });
         }
-        Ok(rows)
+        found.sort_unstable_by_key(|(key, ..)| *key);
+        let writes = &self.open.work.writes;
+        let own = writes.in_range(scan.column, &scan.low, high).peekable();
+        let visit = |key: &Key, value: &[u8]| {
+            rows.push((key.clone(), value.to_vec()));
+            ControlFlow::Continue(())
+        };
+        let stored = found.iter().filter_map(|(key, part, got)| Some((*key, part.fetched.value(got)?)));
+        Merged { own, writes, left: scan.limit, visit }.show_all(stored);
+        Ok(end)
     }
 
     /// Writes a record.
@@ -216,7 +238,7 @@ impl<S: Scheme> Transaction<S> {
         }
         assert!(!self.read_only, "a read-only transaction does not write");
         let result =
-            env.local(|node| write(&mut Remote::new(node.base(), &self.open.parts, &mut self.open.work)));
+            env.local(|node| write(&mut Remote::new(node.base(), &mut self.open.parts, &mut self.open.work)));
         let result = match result {
             Ok(()) => P::wrote(env, &mut self.open).await,
             Err(abort) => Err(abort),
@@ -249,7 +271,7 @@ impl<S: Scheme> Transaction<S> {
     /// Gives the transaction up.
     pub async fn rollback<P: Protocol<Scheme = S>, E: Env<P>>(mut self, env: &E) {
         if self.over.is_none() {
-            self.open.parts.clear();
+            self.open.parts = Parts::default();
             P::abort(env, &mut self.open, Abort::User).await;
             self.close(env, Abort::User);
         }

@@ -9,6 +9,7 @@ pub mod base;
 pub mod fetched;
 pub mod interactive;
 mod local;
+mod parts;
 pub mod procedure;
 pub mod protocol;
 pub mod protocols;

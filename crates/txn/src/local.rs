@@ -176,7 +176,7 @@ impl<S: Scheme> Access for Local<'_, S> {
         let mut rows_seen = Vec::new();
         let mut stopped = false;
         let own = writes.in_range(scan.column, &scan.low, scan.high.as_ref());
-        let mut merged = Merged { own: own.iter().copied().peekable(), writes, left: scan.limit, visit };
+        let mut merged = Merged { own: own.peekable(), writes, left: scan.limit, visit };
         if track {
             local_ranges.push((table, scan.low.clone(), scan.high.clone()));
         }
@@ -219,6 +219,7 @@ impl<S: Scheme> Access for Local<'_, S> {
         if !blocked && !stopped {
             merged.finish();
         }
+        drop(merged);
         if let Some(recorded) = recorded {
             let high = scanned_to(scan, &rows_seen, stopped);
             recorded.scans.push(ScanRead {
@@ -233,14 +234,23 @@ impl<S: Scheme> Access for Local<'_, S> {
 }
 
 /// Stored rows in key order with the transaction's own writes on top.
-struct Merged<'a, I: Iterator<Item = &'a Write>, V> {
-    own: std::iter::Peekable<I>,
-    writes: &'a Writes,
-    left: usize,
-    visit: V,
+pub(crate) struct Merged<'a, I: Iterator<Item = &'a Write>, V> {
+    /// The own writes in the range, in key order.
+    pub own: std::iter::Peekable<I>,
+    pub writes: &'a Writes,
+    /// How many rows are still to be shown, at least one.
+    pub left: usize,
+    pub visit: V,
 }
 
 impl<'a, I: Iterator<Item = &'a Write>, V: FnMut(&Key, &[u8]) -> ControlFlow<()>> Merged<'a, I, V> {
+    /// Shows these stored rows, and the own ones between and behind them.
+    pub fn show_all<'b>(mut self, rows: impl IntoIterator<Item = (&'b Key, &'b [u8])>) {
+        if !rows.into_iter().any(|(key, value)| self.stored(key, value).is_break()) {
+            self.finish();
+        }
+    }
+
     #[inline]
     fn show(&mut self, key: &Key, value: &[u8]) -> ControlFlow<()> {
         self.left -= 1;

@@ -12,9 +12,10 @@ use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply};
 use crate::local::Local;
+use crate::parts::Parts;
 use crate::procedure::{Piece, Procedure, Reads};
 use crate::read_only;
-use crate::remote::{Part, Remote};
+use crate::remote::Remote;
 use crate::timestamp::{Freshness, ReadOnly, Scheme};
 use crate::work::{Recorded, Work};
 
@@ -94,7 +95,7 @@ pub struct Open<S: Scheme> {
     /// What it read and will write.
     pub work: Work<S>,
     /// What other shards, or this one, have answered so far.
-    pub(crate) parts: Vec<Part<S>>,
+    pub(crate) parts: Parts<S>,
     /// Interactive transactions read here, until they commit.
     pub(crate) snapshot: Option<S::Snapshot>,
     /// Shards where it may hold locks.
@@ -104,7 +105,7 @@ pub struct Open<S: Scheme> {
 impl<S: Scheme> Open<S> {
     /// A new attempt.
     pub(crate) fn new(holder: Holder, work: Work<S>) -> Open<S> {
-        Open { holder, work, parts: Vec::new(), snapshot: None, touched: Vec::new() }
+        Open { holder, work, parts: Parts::default(), snapshot: None, touched: Vec::new() }
     }
 
     pub(crate) fn touch(&mut self, shard: ShardId) {
@@ -122,7 +123,7 @@ impl<S: Scheme> Open<S> {
     /// How many shards take part.
     pub(crate) fn shards(&self) -> usize {
         let mut shards = self.work.writes.shards();
-        shards.extend(self.parts.iter().map(|part| part.shard));
+        shards.extend(self.parts.shards());
         shards.push(self.holder.txn.coordinator);
         shards.sort_unstable();
         shards.dedup();
@@ -284,7 +285,7 @@ async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
             let (numbers, mut batches) = env.local(|node| plan(node.base(), procedure, stage, now));
             for (scan, _) in batches.iter_mut().flat_map(|(_, reads)| &mut reads.scans) {
                 // Rows that the transaction has deleted do not count.
-                let own = open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref()).len();
+                let own = open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref()).count();
                 scan.limit = scan.limit.saturating_add(own);
             }
             if !batches.is_empty() {
@@ -292,7 +293,7 @@ async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
             }
             let executed = env.local(|node| {
                 numbers.iter().try_for_each(|&number| {
-                    let mut access = Remote::new(node.base(), &open.parts, &mut open.work);
+                    let mut access = Remote::new(node.base(), &mut open.parts, &mut open.work);
                     procedure.execute(Piece { stage, number }, &mut access)
                 })
             });

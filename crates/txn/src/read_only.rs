@@ -17,9 +17,10 @@ use plimsoll_types::{Abort, ShardId};
 
 use crate::base::{Common, CommonReply};
 use crate::local::AtSnapshot;
+use crate::parts::{Part, Parts};
 use crate::procedure::{Piece, Procedure, Reads};
 use crate::protocol::{Attempt, Protocol};
-use crate::remote::{Part, Remote};
+use crate::remote::Remote;
 use crate::timestamp::{Freshness, Scheme};
 use crate::work::Work;
 
@@ -131,8 +132,9 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
             break;
         }
         let ask = |reads| P::common(Common::ReadAt { snapshot: snapshot.clone(), reads });
-        let (mut parts, remote) = fetch_stage(env, procedure, stage, me, &ask).await?;
+        let (parts, remote) = fetch_stage(env, procedure, stage, me, &ask).await?;
         shards.extend(parts.iter().map(|part: &Part<P::Scheme>| part.shard));
+        let mut parts: Parts<P::Scheme> = parts.into_iter().collect();
         for (number, remote) in remote.into_iter().enumerate() {
             let piece = Piece { stage, number };
             if !remote {
@@ -156,7 +158,7 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
                     Err(_) => parts.push(fetch_piece(env, procedure, piece, me, &ask).await?),
                 }
             }
-            env.local(|node| procedure.execute(piece, &mut Remote::new(node.base(), &parts, work)))
+            env.local(|node| procedure.execute(piece, &mut Remote::new(node.base(), &mut parts, work)))
                 .map_err(TooOld::Abort)?;
         }
     }

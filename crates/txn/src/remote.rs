@@ -1,61 +1,30 @@
 //! Pieces whose data was fetched: they execute where the transaction is coordinated, over what the shards
 //! have answered, and their writes are buffered.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use plimsoll_checker::ScanRead;
 use plimsoll_store::At;
-use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId};
+use plimsoll_types::{Abort, ColumnGroup, Key, TableId};
 
 use crate::base::Base;
-use crate::fetched::{Fetched, Got, ReadRef};
-use crate::local::scanned_to;
-use crate::procedure::{Access, Reads, Scan};
+use crate::fetched::Got;
+use crate::local::{Merged, scanned_to};
+use crate::parts::Parts;
+use crate::procedure::{Access, Scan};
 use crate::timestamp::Scheme;
 use crate::work::{Change, Recorded, Work};
-
-/// A batch of reads that was sent to a shard, and its answer.
-#[derive(Debug)]
-pub(crate) struct Part<S: Scheme> {
-    pub shard: ShardId,
-    pub reads: Reads,
-    pub fetched: Fetched<S>,
-    /// Whether the records that were read have been locked since.
-    pub locked: bool,
-}
 
 /// Executes pieces over fetched values.
 pub(crate) struct Remote<'a, S: Scheme> {
     pub base: &'a mut Base<S>,
-    pub parts: &'a [Part<S>],
+    pub parts: &'a mut Parts<S>,
     pub work: &'a mut Work<S>,
-    /// Where the last get was found: the next is usually behind it.
-    pub cursor: (usize, usize),
 }
 
 impl<'a, S: Scheme> Remote<'a, S> {
-    pub fn new(base: &'a mut Base<S>, parts: &'a [Part<S>], work: &'a mut Work<S>) -> Self {
-        Remote { base, parts, work, cursor: (0, 0) }
-    }
-
-    fn find(&mut self, column: ColumnGroup, key: &Key) -> Option<(&'a Part<S>, &'a Got)> {
-        let parts = self.parts;
-        let is = |part: &Part<S>, i: usize| {
-            part.reads.gets.get(i).is_some_and(|(c, k, _)| *c == column && k == key)
-        };
-        let (part, index) = self.cursor;
-        let position = match parts.get(part).is_some_and(|part| is(part, index)) {
-            true => Some((part, index)),
-            false => parts
-                .iter()
-                .enumerate()
-                .find_map(|(p, part)| (0..part.reads.gets.len()).find(|&i| is(part, i)).map(|i| (p, i))),
-        };
-        position.map(|(part, index)| {
-            self.cursor = (part, index + 1);
-            (&parts[part], &parts[part].fetched.gets[index])
-        })
+    pub fn new(base: &'a mut Base<S>, parts: &'a mut Parts<S>, work: &'a mut Work<S>) -> Self {
+        Remote { base, parts, work }
     }
 
     fn write(&mut self, column: ColumnGroup, key: &Key, change: Change, value: &[u8]) -> Result<(), Abort> {
@@ -63,14 +32,8 @@ impl<'a, S: Scheme> Remote<'a, S> {
         if let Some(again) = self.work.writes.again(column, key, change, value) {
             return again;
         }
-        let scanned = |scan: &&(Key, Got)| scan.0 == *key;
-        let expected = self.find(column, key).map(|(_, got)| got.read).or_else(|| {
-            // A row met by a scan is a row read.
-            let parts = self.parts.iter().flat_map(|part| part.reads.scans.iter().zip(&part.fetched.scans));
-            parts
-                .filter(|((scan, _), _)| scan.column == column)
-                .find_map(|(_, rows)| rows.rows.iter().find(scanned).map(|(_, got)| got.read))
-        });
+        // A row met by a scan is a row read.
+        let expected = self.parts.find(column, key).map(|(_, got)| got.read);
         let shard = self.base.home(column.table, key);
         self.work.writes.push(column, key, change, shard, value).expected = expected;
         Ok(())
@@ -87,9 +50,9 @@ impl<S: Scheme> Access for Remote<'_, S> {
             let own = self.work.writes.find(column, key);
             return Ok(own.and_then(|own| self.work.writes.value(own)));
         }
-        let (part, got) = self.find(column, key).unwrap_or_else(|| {
+        let Some((part, got)) = self.parts.find(column, key) else {
             panic!("a piece reads what it declares; {key:?} of table {} was not declared", column.table.0)
-        });
+        };
         self.work.record_read(column, key, got.version);
         Ok(part.fetched.value(got))
     }
@@ -112,12 +75,11 @@ impl<S: Scheme> Access for Remote<'_, S> {
         Ok(())
     }
 
-    fn scan(
-        &mut self,
-        scan: &Scan,
-        mut visit: impl FnMut(&Key, &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), Abort> {
-        let mut parts = self.parts.iter().flat_map(|part| {
+    fn scan(&mut self, scan: &Scan, visit: impl FnMut(&Key, &[u8]) -> ControlFlow<()>) -> Result<(), Abort> {
+        if scan.limit == 0 {
+            return Ok(());
+        }
+        let mut parts = self.parts.since(0).iter().flat_map(|part| {
             part.reads.scans.iter().zip(&part.fetched.scans).map(move |(asked, rows)| (part, asked, rows))
         });
         let same = |asked: &Scan| {
@@ -132,33 +94,13 @@ impl<S: Scheme> Access for Remote<'_, S> {
         if let Some(recorded) = &mut self.work.recorded {
             record_scan(recorded, scan, &scanned.rows);
         }
-        let rows = scanned.rows.iter().filter_map(|(key, got)| Some((key, part.fetched.value(got)?)));
-        if !self.work.writes.touch(scan.column.table) {
-            for (key, value) in rows.take(scan.limit) {
-                if visit(key, value).is_break() {
-                    break;
-                }
-            }
-            return Ok(());
-        }
-        let mut merged: BTreeMap<&Key, &[u8]> = rows.collect();
         // Of what lies behind the last row that was fetched nothing is known.
-        let full = scanned.rows.len() >= asked.limit;
-        let end = scanned.rows.last().filter(|_| full).map(|(key, _)| key.clone());
-        for own in self.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref()) {
-            if end.as_ref().is_some_and(|end| own.key > *end) {
-                break;
-            }
-            match self.work.writes.value(own) {
-                Some(value) => merged.insert(&own.key, value),
-                None => merged.remove(&own.key),
-            };
-        }
-        for (key, value) in merged.into_iter().take(scan.limit) {
-            if visit(key, value).is_break() {
-                break;
-            }
-        }
+        let end = scanned.rows.last().filter(|_| scanned.rows.len() >= asked.limit).map(|(key, _)| key);
+        let writes = &self.work.writes;
+        let own = writes.in_range(scan.column, &scan.low, scan.high.as_ref());
+        let own = own.take_while(|own| end.is_none_or(|end| own.key <= *end));
+        let rows = scanned.rows.iter().filter_map(|(key, got)| Some((key, part.fetched.value(got)?)));
+        Merged { own: own.peekable(), writes, left: scan.limit, visit }.show_all(rows);
         Ok(())
     }
 }
@@ -168,12 +110,4 @@ pub(crate) fn record_scan(recorded: &mut Recorded, scan: &Scan, rows: &[(Key, Go
     let rows: Vec<_> = rows.iter().filter_map(|(key, got)| Some((key.clone(), got.version?))).collect();
     let high = scanned_to(scan, &rows, rows.len() >= scan.limit);
     recorded.scans.push(ScanRead { column: scan.column, low: scan.low.clone(), high, rows });
-}
-
-/// The reads of a part that are not writes as well, which are checked when they are locked.
-pub(crate) fn only_read<S: Scheme>(part: &Part<S>, work: &Work<S>) -> Vec<ReadRef> {
-    let is_row = |read: &ReadRef| matches!(read, ReadRef::Row { .. });
-    let written: Vec<ReadRef> =
-        work.writes.of(part.shard).filter_map(|write| write.expected).filter(is_row).collect();
-    part.fetched.read_refs().filter(|read| !written.contains(read)).collect()
 }

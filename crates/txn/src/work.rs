@@ -1,5 +1,7 @@
 //! What a running transaction has read and will write.
 
+use std::collections::BTreeMap;
+
 use plimsoll_checker::{Read, ScanRead, Version};
 use plimsoll_store::{At, Place};
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
@@ -40,11 +42,16 @@ pub struct Write {
     pub(crate) value: (u32, u32),
 }
 
+/// Up to so many writes are searched one by one. An index costs more until about 200; TPC-C's Delivery has 130.
+const FEW: usize = 256;
+
 /// The buffered writes of a transaction, at most one per record.
 #[derive(Debug, Default)]
 pub struct Writes {
     entries: Vec<Write>,
     bytes: Vec<u8>,
+    /// Where the write of each record is; empty while there are few.
+    index: BTreeMap<(ColumnGroup, Key), usize>,
     /// One bit per hashed record: a read that finds its bit clear need not look for an own write.
     filter: u64,
 }
@@ -98,6 +105,9 @@ impl Writes {
         if self.filter & filter_bit(column, key) == 0 {
             return None;
         }
+        if !self.index.is_empty() {
+            return self.indexed(column, key);
+        }
         self.entries.iter().position(|write| write.column == column && write.key == *key)
     }
 
@@ -107,19 +117,44 @@ impl Writes {
         self.position(column, key).map(|position| &self.entries[position])
     }
 
-    /// Whether the transaction writes anything in a table.
-    pub fn touch(&self, table: TableId) -> bool {
-        self.entries.iter().any(|write| write.column.table == table)
+    /// The own writes in a range of a table's column group, in key order. Costs only what is taken of it.
+    pub fn in_range<'a>(
+        &'a self,
+        column: ColumnGroup,
+        low: &Key,
+        high: Option<&'a Key>,
+    ) -> impl Iterator<Item = &'a Write> + use<'a> {
+        let inside =
+            move |write: &&Write| write.column == column && high.is_none_or(|high| write.key < *high);
+        let mut few = Vec::new();
+        let mut many = None;
+        if self.index.is_empty() {
+            few.extend(self.entries.iter().filter(|write| inside(write) && write.key >= *low));
+            few.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        } else {
+            many = Some(self.index.range((column, low.clone())..));
+        }
+        let many = many.into_iter().flatten().map(|(_, &position)| &self.entries[position]);
+        few.into_iter().chain(many).take_while(inside)
     }
 
-    /// The own writes in a range of a table's column group, in key order.
-    pub fn in_range(&self, column: ColumnGroup, low: &Key, high: Option<&Key>) -> Vec<&Write> {
-        let inside = |write: &&Write| {
-            write.column == column && write.key >= *low && high.is_none_or(|high| write.key < *high)
-        };
-        let mut writes: Vec<&Write> = self.entries.iter().filter(inside).collect();
-        writes.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        writes
+    /// The records on one shard that were read before they were written, sorted: whoever locks the write checks
+    /// the read as well.
+    pub fn overwritten(&self, shard: ShardId) -> Vec<ReadRef> {
+        let read = self.of(shard).filter_map(|write| write.expected);
+        let mut read: Vec<ReadRef> = read.filter(ReadRef::is_record).collect();
+        read.sort_unstable();
+        read
+    }
+
+    /// How many writes are locked, if they are locked in order.
+    pub fn locked(&self) -> usize {
+        self.entries.partition_point(|write| write.locked)
+    }
+
+    /// The writes from a mark on.
+    pub fn since(&mut self, mark: usize) -> &mut [Write] {
+        &mut self.entries[mark..]
     }
 
     /// Buffers the first write of a record.
@@ -134,8 +169,31 @@ impl Writes {
     ) -> &mut Write {
         let value = self.store(value);
         self.filter |= filter_bit(column, key);
+        if self.entries.len() >= FEW {
+            self.index_next(column, key);
+        }
         let (key, expected, place) = (key.clone(), None, None);
         self.entries.push_mut(Write { column, key, change, shard, expected, place, locked: false, value })
+    }
+
+    #[cold]
+    fn indexed(&self, column: ColumnGroup, key: &Key) -> Option<usize> {
+        self.index.get(&(column, key.clone())).copied()
+    }
+
+    #[cold]
+    fn forget_index(&mut self) {
+        self.index.clear();
+    }
+
+    /// Indexes the write that is pushed next; before the first of them, all others.
+    #[cold]
+    fn index_next(&mut self, column: ColumnGroup, key: &Key) {
+        if self.index.is_empty() {
+            let earlier = self.entries.iter().enumerate();
+            self.index.extend(earlier.map(|(position, write)| ((write.column, write.key.clone()), position)));
+        }
+        self.index.insert((column, key.clone()), self.entries.len());
     }
 
     /// A further write of a record: replaces the earlier one, but keeps what that one expected. `None` if there is
@@ -186,9 +244,24 @@ impl Writes {
         packed
     }
 
+    /// Forgets the writes behind a mark.
+    fn truncate(&mut self, mark: usize) {
+        if mark <= FEW {
+            self.index.clear();
+        } else {
+            for write in &self.entries[mark..] {
+                self.index.remove(&(write.column, write.key.clone()));
+            }
+        }
+        self.entries.truncate(mark);
+    }
+
     fn clear(&mut self) {
         self.entries.clear();
         self.bytes.clear();
+        if !self.index.is_empty() {
+            self.forget_index();
+        }
         self.filter = 0;
     }
 }
@@ -300,7 +373,7 @@ impl<S: Scheme> Work<S> {
     /// Forgets what was done since. What was already written and has been overwritten stays overwritten: it
     /// will be overwritten again. What was observed stays observed: it only raises the stamp.
     pub(crate) fn restore(&mut self, saved: Saved) {
-        self.writes.entries.truncate(saved.writes);
+        self.writes.truncate(saved.writes);
         self.pins.truncate(saved.pins);
         self.local_reads.truncate(saved.reads);
         self.local_ranges.truncate(saved.ranges);
@@ -313,6 +386,81 @@ impl<S: Scheme> Work<S> {
         if let Some(recorded) = &mut self.recorded {
             let version = version.map_or(Version::Absent, Version::At);
             recorded.reads.push(Read { column, key: key.clone(), version });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timestamps::Dst;
+
+    const TABLE: TableId = TableId(3);
+
+    fn key(number: usize) -> Key {
+        Key::of_u64(number as u64)
+    }
+
+    fn push(work: &mut Work<Dst>, number: usize) {
+        work.writes.push(TABLE.row(), &key(number), Change::Put, ShardId(0), &number.to_be_bytes());
+    }
+
+    fn value(work: &Work<Dst>, number: usize) -> Option<Vec<u8>> {
+        let write = work.writes.find(TABLE.row(), &key(number))?;
+        assert_eq!((write.column, &write.key), (TABLE.row(), &key(number)));
+        work.writes.value(write).map(<[u8]>::to_vec)
+    }
+
+    fn check(work: &Work<Dst>, writes: usize) {
+        for number in 0..2 * FEW {
+            let expected = (number < writes).then(|| number.to_be_bytes().to_vec());
+            assert_eq!(value(work, number), expected, "{number} of {writes}");
+        }
+        let high = key(2 * FEW);
+        let range = work.writes.in_range(TABLE.row(), &key(3), Some(&high)).map(|write| write.key.clone());
+        assert!(range.eq((3..writes.min(2 * FEW)).map(key)), "{writes} writes");
+        assert_eq!(work.writes.in_range(TABLE.group(1), &Key::MIN, None).count(), 0);
+    }
+
+    #[test]
+    fn writes_are_found_however_many_there_are() {
+        let mut work: Work<Dst> = Work::default();
+        for writes in 0..FEW + 40 {
+            check(&work, writes);
+            push(&mut work, writes);
+        }
+        work.reset(false);
+        check(&work, 0);
+    }
+
+    #[test]
+    fn an_overwritten_write_is_found_with_its_last_value() {
+        for writes in [FEW, FEW + 1, 3 * FEW] {
+            let mut work: Work<Dst> = Work::default();
+            (0..writes).for_each(|number| push(&mut work, number));
+            for number in 0..writes {
+                let again = work.writes.again(TABLE.row(), &key(number), Change::Put, b"again");
+                assert_eq!(again, Some(Ok(())));
+                assert_eq!(value(&work, number), Some(b"again".to_vec()));
+            }
+            assert_eq!(work.writes.again(TABLE.row(), &key(writes), Change::Put, b"new"), None);
+            assert_eq!(work.writes.mark(), writes);
+        }
+    }
+
+    #[test]
+    fn what_was_restored_is_as_it_was_when_it_was_saved() {
+        for before in [0, FEW - 1, FEW, FEW + 1, FEW + 40] {
+            for after in [0, 1, 2, FEW] {
+                let mut work: Work<Dst> = Work::default();
+                (0..before).for_each(|number| push(&mut work, number));
+                let saved = work.save();
+                (before..before + after).for_each(|number| push(&mut work, number));
+                work.restore(saved);
+                check(&work, before);
+                (before..before + after).for_each(|number| push(&mut work, number));
+                check(&work, before + after);
+            }
         }
     }
 }

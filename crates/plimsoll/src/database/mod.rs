@@ -56,10 +56,6 @@ pub const WRITTEN_MAX: usize = 1 << 30;
 /// The longest time for which old versions can be kept.
 pub const STALENESS_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// Rows fetched from a shard in one step: a scan holds others up for about 20 µs, and so many of the longest
-/// values fit into one answer.
-const CHUNK_ROWS: usize = 256;
-
 /// What a shard runs.
 type Node = Occ<Dst>;
 

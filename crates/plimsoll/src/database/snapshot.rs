@@ -19,6 +19,7 @@ use std::time::Duration;
 use plimsoll_runtime::Env;
 use plimsoll_txn::base::{Common, CommonReply};
 use plimsoll_txn::fetched::Fetched;
+use plimsoll_txn::interactive::CHUNK_ROWS;
 use plimsoll_txn::procedure::{Intent, Reads, Scan};
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_txn::timestamp::{self, Scheme};
@@ -26,7 +27,7 @@ use plimsoll_txn::timestamps::Dst;
 use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp};
 
 use super::keys::just_after;
-use super::{CHUNK_ROWS, Column, Database, Inner, KeyRange, Node, Row, Running, check_key};
+use super::{Column, Database, Inner, KeyRange, Node, Row, Running, check_key};
 use crate::error::Error;
 
 /// When a snapshot is taken.

@@ -22,7 +22,6 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll_runtime::Env;
 use plimsoll_runtime::real::RealEnv;
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::procedure::Scan;
@@ -31,8 +30,7 @@ use plimsoll_txn::timestamp;
 use plimsoll_txn::timestamps::Dst;
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp};
 
-use super::keys::just_after;
-use super::{CHUNK_ROWS, Column, Database, KeyRange, Node, Row, WRITTEN_MAX, check_key, check_value};
+use super::{Column, Database, KeyRange, Node, Row, WRITTEN_MAX, check_key, check_value};
 use crate::error::Error;
 
 /// The bound of the pause after the first conflict, in nanoseconds.
@@ -164,22 +162,8 @@ impl Txn<'_> {
         }
         let first = inner.shards_of(column.table, &range);
         let first = if let [only] = first[..] { only } else { inner.any_shard() };
-        self.step(first, async move |env, txn| {
-            let mut rows: Vec<Row> = Vec::new();
-            let mut low = range.low;
-            loop {
-                let limit = (range.limit - rows.len()).min(CHUNK_ROWS);
-                let chunk = Scan { column, low, high: range.high.clone(), limit };
-                let found = txn.scan(env, &chunk).await?;
-                let all = found.len() < limit;
-                rows.extend(found);
-                match rows.last() {
-                    Some((last, _)) if !all && rows.len() < range.limit => low = just_after(last),
-                    _ => return Ok(rows),
-                }
-                env.pause().await;
-            }
-        })
+        let scan = Scan { column, low: range.low, high: range.high, limit: range.limit };
+        self.step(first, async move |env, txn| txn.scan(env, &scan).await)
     }
 
     /// Whether none of these records of a row exists; what was found will still be so at commit.

@@ -25,14 +25,14 @@
 use std::collections::BTreeMap;
 
 use plimsoll_runtime::{Env, Handled, Node, Ticket};
-use plimsoll_store::{At, Holder, Mark};
-use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
+use plimsoll_store::{At, Cover, Holder, Mark};
+use plimsoll_types::{Abort, ShardId, TableId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply, Linked};
 use crate::fetched::{Fetched, ReadRef};
+use crate::parts::Part;
 use crate::procedure::Reads;
 use crate::protocol::{Open, Protocol, ProtocolOptions, Stop};
-use crate::remote::{Part, only_read};
 use crate::timestamp::Scheme;
 use crate::work::{Packed, Work, Write};
 
@@ -304,8 +304,8 @@ impl<S: Scheme> Protocol for Occ<S> {
             return Err(Stop::Abort(Self::abort(env, open, abort).await));
         }
         // The own shard last, together with all that can be done in the same step.
-        let elsewhere =
-            open.parts.iter().any(|part| part.shard != me && !unlocked_reads(open, part).is_empty());
+        let elsewhere = |shard| shard != me && !unlocked_reads(open, shard).is_empty();
+        let elsewhere = open.parts.shards().into_iter().any(elsewhere);
         let at_once = S::AT_ONCE && !elsewhere;
         let stamp = match env.local(|node| node.last(open, at_once, rest)) {
             Last::Committed(stamp) => stamp,
@@ -364,12 +364,13 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
         if !writes.is_empty() {
             open.touch(shard);
             let (holder, observed) = (open.holder, open.work.observed.clone());
-            let parts = open.parts.iter_mut().filter(|part| part.shard == shard && !part.locked);
-            let reads = parts.flat_map(|part| {
+            let overwritten = open.work.writes.overwritten(shard);
+            let reads = open.parts.of_mut(shard).filter(|part| !part.locked).flat_map(|part| {
                 part.locked = true;
-                only_read(part, &open.work)
+                part.fetched.read_refs()
             });
-            let reads = reads.filter(is_record).collect();
+            let only_read = |read: &ReadRef| read.is_record() && overwritten.binary_search(read).is_err();
+            let reads = reads.filter(only_read).collect();
             calls.push((shard, env.call(shard, Request::Lock { holder, observed, writes, reads })));
         }
     }
@@ -378,8 +379,7 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
         match call.await {
             Ok(Reply::Locked { observed, linked }) => {
                 S::join(&mut open.work.observed, &observed);
-                let mut reads = open.parts.iter_mut().filter(|part| part.shard == shard);
-                if !reads.all(|part| own_links(&mut part.fetched, &linked)) {
+                if !own_links(open, shard, &linked) {
                     refused = Some(Abort::Validation);
                 }
             }
@@ -396,61 +396,68 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
     refused.map_or(Ok(()), Err)
 }
 
-fn is_record(read: &ReadRef) -> bool {
-    matches!(read, ReadRef::Row { .. })
+/// The reads that have to be validated on a shard once the stamp is final: all that are not locked there. Absent
+/// keys and ranges cannot be locked.
+fn unlocked_reads<S: Scheme>(open: &Open<S>, shard: ShardId) -> Vec<ReadRef> {
+    let overwritten = open.work.writes.overwritten(shard);
+    let reads = open
+        .parts
+        .of(shard)
+        .flat_map(|part| part.fetched.read_refs().filter(|read| !(part.locked && read.is_record())));
+    reads.filter(|read| overwritten.binary_search(read).is_err()).collect()
 }
 
-/// The reads of a part that have to be validated on its shard once the stamp is final: all that are not locked
-/// there. Absent keys and ranges cannot be locked.
-fn unlocked_reads<S: Scheme>(open: &Open<S>, part: &Part<S>) -> Vec<ReadRef> {
-    let mut reads = only_read(part, &open.work);
-    if part.locked {
-        reads.retain(|read| !is_record(read));
+/// The transaction's own inserts on a shard have changed the versions of what it had read there: goes on with
+/// the new versions if nobody else was there in between. Where they have split a leaf, both halves count from
+/// now on.
+fn own_links<S: Scheme>(open: &mut Open<S>, shard: ShardId, linked: &[Linked]) -> bool {
+    if linked.is_empty() {
+        return true;
     }
-    reads
-}
-
-/// The transaction's own inserts have changed the versions of what it had read: goes on with the new versions
-/// if nobody else was there in between. Where they have split a leaf, both halves count from now on.
-fn own_links<S: Scheme>(fetched: &mut Fetched<S>, linked: &[Linked]) -> bool {
-    let mut added = Vec::new();
-    let known = linked.iter().all(|link| {
-        let gets = fetched.gets.iter_mut().map(|got| &mut got.read).chain(fetched.also.iter_mut());
-        let scans = fetched.scans.iter_mut().flat_map(|scan| scan.reads.iter_mut());
-        own_link(gets.chain(scans), &mut added, link)
-    });
-    fetched.also.append(&mut added);
-    known
-}
-
-/// The same for what was read directly from the store.
-fn own_links_here<S: Scheme>(work: &mut Work<S>, linked: &[Linked]) -> bool {
-    let mut added = Vec::new();
-    let known = linked.iter().all(|link| own_link(work.local_reads.iter_mut(), &mut added, link));
-    work.local_reads.append(&mut added);
-    known
-}
-
-fn own_link<'a>(
-    mut reads: impl Iterator<Item = &'a mut ReadRef>,
-    added: &mut Vec<ReadRef>,
-    link: &Linked,
-) -> bool {
-    let mut met = false;
-    let mut known = |read: &mut ReadRef| match read {
-        ReadRef::Cover { table, cover, version } if *table == link.table && *cover == link.cover => {
-            met = true;
-            std::mem::replace(version, link.after) == link.before
+    let mut versions: BTreeMap<(TableId, Cover), u64> = BTreeMap::new();
+    for (cover, version) in covers(open, shard) {
+        if *versions.entry(cover).or_insert(*version) != *version {
+            return false; // One of the two is not the newest.
         }
-        _ => true,
-    };
-    if !(reads.all(&mut known) && added.iter_mut().all(&mut known)) {
-        return false;
     }
-    if met && let Some((cover, version)) = link.split {
-        added.push(ReadRef::Cover { table: link.table, cover, version });
+    let mut added = Vec::new();
+    for link in linked {
+        let Some(version) = versions.get_mut(&(link.table, link.cover)) else { continue };
+        if std::mem::replace(version, link.after) != link.before {
+            return false;
+        }
+        if let Some((cover, version)) = link.split {
+            versions.insert((link.table, cover), version);
+            added.push((link.table, cover));
+        }
+    }
+    for (cover, version) in covers(open, shard) {
+        *version = versions[&cover];
+    }
+    let added = added.into_iter().map(|(table, cover)| {
+        let version = versions[&(table, cover)];
+        ReadRef::Cover { table, cover, version }
+    });
+    match open.parts.of_mut(shard).next() {
+        Some(part) => part.fetched.also.extend(added),
+        // All that it has read on the shard it has read directly from the store.
+        None => open.work.local_reads.extend(added),
     }
     true
+}
+
+/// The absent keys and ranges that were read on a shard, with their versions.
+fn covers<S: Scheme>(
+    open: &mut Open<S>,
+    shard: ShardId,
+) -> impl Iterator<Item = ((TableId, Cover), &mut u64)> {
+    let here = shard == open.holder.txn.coordinator;
+    let local = open.work.local_reads.iter_mut().filter(move |_| here);
+    let fetched = open.parts.of_mut(shard).flat_map(|part| part.fetched.read_refs_mut());
+    fetched.chain(local).filter_map(|read| match read {
+        ReadRef::Cover { table, cover, version } => Some(((*table, *cover), version)),
+        _ => None,
+    })
 }
 
 impl<S: Scheme> Occ<S> {
@@ -477,13 +484,12 @@ impl<S: Scheme> Occ<S> {
                 return Last::Failed(Stop::Abort(abort));
             }
         }
-        let here = open.parts.iter().filter(|part| part.shard == me);
         if at_once {
             let stamp = match open.needs_stamp() {
                 true => self.base.scheme.stamp(&open.work.observed),
                 false => Timestamp::ZERO,
             };
-            let mut fetched = here.flat_map(|part| part.fetched.read_refs());
+            let mut fetched = open.parts.of(me).flat_map(|part| part.fetched.read_refs());
             let valid = fetched.all(|read| self.base.validate(holder.txn, stamp, &[read]));
             self.base.pin_local(&open.work, stamp);
             if !valid {
@@ -505,10 +511,10 @@ impl<S: Scheme> Occ<S> {
             write.locked = true;
         }
         open.touch(me);
-        let mut parts = open.parts.iter_mut().filter(|part| part.shard == me);
-        let own = parts.all(|part| own_links(&mut part.fetched, &linked))
-            && own_links_here(&mut open.work, &linked);
-        if own { Last::Locked } else { Last::Failed(Stop::Abort(Abort::Validation)) }
+        match own_links(open, me, &linked) {
+            true => Last::Locked,
+            false => Last::Failed(Stop::Abort(Abort::Validation)),
+        }
     }
 }
 
@@ -531,19 +537,16 @@ async fn stamp<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>) -> Option<Tim
 async fn validate<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: Timestamp) -> bool {
     let (me, txn) = (env.shard(), open.holder.txn);
     let mut calls = Vec::new();
-    let mut valid = true;
-    for part in &open.parts {
-        let reads = match part.shard == me {
-            true => part.fetched.read_refs().collect(),
-            false => unlocked_reads(open, part),
-        };
-        if part.shard == me {
-            valid &= env.local(|node| node.base.validate(txn, stamp, &reads));
-        } else if !reads.is_empty() {
-            calls.push(env.call(part.shard, Request::Validate { txn, stamp, reads }));
+    for shard in open.parts.shards().into_iter().filter(|&shard| shard != me) {
+        let reads = unlocked_reads(open, shard);
+        if !reads.is_empty() {
+            calls.push(env.call(shard, Request::Validate { txn, stamp, reads }));
         }
     }
-    valid &= env.local(|node| node.base.validate(txn, stamp, &open.work.local_reads));
+    let here: Vec<ReadRef> = open.parts.of(me).flat_map(|part| part.fetched.read_refs()).collect();
+    let mut valid = env.local(|node| {
+        node.base.validate(txn, stamp, &here) & node.base.validate(txn, stamp, &open.work.local_reads)
+    });
     for call in calls {
         valid &= matches!(call.await, Ok(Reply::Validated(true)));
     }

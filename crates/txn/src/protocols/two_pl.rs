@@ -35,9 +35,9 @@ use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId
 use crate::base::{Base, Common, CommonReply};
 use crate::fetched::{Fetched, ReadRef};
 use crate::local::just_after;
+use crate::parts::Part;
 use crate::procedure::{Intent, Reads, Scan};
 use crate::protocol::{LockPolicy, Open, Protocol, ProtocolOptions, Stop};
-use crate::remote::Part;
 use crate::timestamp::Scheme;
 use crate::work::{Change, Packed, Work, Write};
 
@@ -737,33 +737,28 @@ async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
 
 /// Locks the writes that are not locked yet.
 async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>) -> Result<(), Abort> {
-    // What was read to be written is locked exclusively since then.
     let Open { work, parts, .. } = &mut *open;
-    for write in work.writes.iter_mut().filter(|write| !write.locked && write.change != Change::Insert) {
-        let (column, key) = (write.column, &write.key);
-        write.locked = parts.iter().filter(|part| part.shard == write.shard).any(|part| {
-            let update = |intent: &Intent| *intent == Intent::Update;
-            // Present: that nobody has locked a range around an absent key is still to be seen.
-            let got = (part.reads.gets.iter().zip(&part.fetched.gets)).any(|((c, k, intent), got)| {
-                *c == column && k == key && update(intent) && got.value.is_some()
-            });
-            got || (part.reads.scans.iter().zip(&part.fetched.scans)).any(|((scan, intent), found)| {
-                scan.column == column && update(intent) && found.rows.iter().any(|(k, _)| k == key)
-            })
-        });
+    let first = work.writes.locked();
+    let new = work.writes.since(first);
+    // What was read to be written is locked exclusively since then. Present: that nobody has locked a range around
+    // an absent key is still to be seen.
+    for write in new.iter_mut().filter(|write| write.change != Change::Insert) {
+        write.locked = parts.read_for_update(write.column, &write.key);
     }
-    let mut batches = Vec::new();
-    for shard in open.work.writes.shards() {
-        let writes: Vec<Write> = open.work.writes.of(shard).filter(|write| !write.locked).cloned().collect();
-        if !writes.is_empty() {
-            batches.push((shard, Reads::default(), writes));
+    let mut batches: Vec<(ShardId, Reads, Vec<Write>)> = Vec::new();
+    let mut new: Vec<Write> = new.iter().filter(|write| !write.locked).cloned().collect();
+    new.sort_by_key(|write| write.shard);
+    for write in new {
+        match batches.last_mut() {
+            Some((shard, _, writes)) if *shard == write.shard => writes.push(write),
+            _ => batches.push((write.shard, Reads::default(), vec![write])),
         }
     }
     if batches.is_empty() {
         return Ok(());
     }
     acquire(env, open, batches).await?;
-    open.work.writes.iter_mut().for_each(|write| write.locked = true);
+    open.work.writes.since(first).iter_mut().for_each(|write| write.locked = true);
     Ok(())
 }
 
