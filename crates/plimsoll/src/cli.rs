@@ -22,6 +22,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub mod plan;
+pub mod sim;
 #[cfg(test)]
 mod tests;
 
@@ -50,6 +51,14 @@ pub enum Command {
     ///
     /// Exit status: 0 done and every check holds; 1 a check failed; 2 bad usage.
     Bench(Box<BenchArgs>),
+    /// Run the database in simulated worlds, with everything going wrong, and judge what comes of it.
+    ///
+    /// The code that runs is the real one; time, network, clocks and failures are drawn from a seed, and the same seed
+    /// gives the same world, event by event. A world ends with a verdict: the history is serializable, timestamps are
+    /// in its order, snapshots are fresh, no lock is left, nothing written is lost.
+    ///
+    /// Exit status: 0 nothing is violated; 1 something is; 2 bad usage.
+    Sim(Box<sim::SimArgs>),
 }
 
 /// The flags of `plimsoll bench`.
@@ -303,6 +312,7 @@ Examples:
   plimsoll bench tpcc                                what this machine does, in half a minute
   plimsoll bench tpcc --compare occ/dst,occ/rc,occ/none
                                                      what serializable snapshots cost
+  plimsoll sim                                       a thousand simulated worlds under faults, judged
   plimsoll bench --help                              every flag, with more examples
 
 Timestamp schemes:

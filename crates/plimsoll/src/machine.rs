@@ -67,12 +67,17 @@ pub fn process_cpu_seconds() -> f64 {
     stat_cpu_seconds(&read("/proc/self/stat")).unwrap_or(0.0)
 }
 
-/// The time of day, UTC, as ISO 8601; empty if the clock is set before 1970.
+/// The time of day, UTC, as ISO 8601.
 pub fn utc_now() -> String {
+    iso_8601(unix_seconds())
+}
+
+/// Seconds since 1970; 0 if the clock is set before.
+pub fn unix_seconds() -> u64 {
     // A report carries a date; nothing in the database depends on it.
     #[allow(clippy::disallowed_methods)]
     let now = SystemTime::now();
-    now.duration_since(UNIX_EPOCH).map(|since| iso_8601(since.as_secs())).unwrap_or_default()
+    now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// The command line as reports show it: the program by its name, wherever it is installed.

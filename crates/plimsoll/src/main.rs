@@ -5,6 +5,7 @@ mod cli;
 mod dispatch;
 mod machine;
 mod report;
+mod sim;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -22,8 +23,11 @@ use report::{file, html, table};
 const REFUSED: u8 = 2;
 
 fn main() -> ExitCode {
-    let Cli { command: Command::Bench(args) } = Cli::parse();
-    match bench(*args) {
+    let done = match Cli::parse().command {
+        Command::Bench(args) => bench(*args),
+        Command::Sim(args) => simulate(*args),
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(refusal) => {
@@ -33,11 +37,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a benchmark. Returns whether every check held.
-fn bench(args: cli::BenchArgs) -> Result<bool, Box<dyn std::error::Error>> {
-    let plan = args.validate(machine::cores(), machine::available_memory_bytes())?;
-    let workload = dispatch::workload(&plan)?;
-    let progress = Progress::stderr(plan.quiet);
+/// Runs simulated worlds. Returns whether nothing was violated.
+fn simulate(args: cli::sim::SimArgs) -> Result<bool, Box<dyn std::error::Error>> {
+    let plan = args.validate(machine::cores(), machine::unix_seconds() << 20)?;
+    sim::sim(&plan, &interruption()?)
+}
+
+/// Set by Ctrl-C; the second one ends the process.
+fn interruption() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();
     ctrlc::set_handler(move || {
@@ -46,6 +53,15 @@ fn bench(args: cli::BenchArgs) -> Result<bool, Box<dyn std::error::Error>> {
         }
         eprintln!("\nplimsoll: ending with the results so far; once more to quit at once");
     })?;
+    Ok(interrupted)
+}
+
+/// Runs a benchmark. Returns whether every check held.
+fn bench(args: cli::BenchArgs) -> Result<bool, Box<dyn std::error::Error>> {
+    let plan = args.validate(machine::cores(), machine::available_memory_bytes())?;
+    let workload = dispatch::workload(&plan)?;
+    let progress = Progress::stderr(plan.quiet);
+    let interrupted = interruption()?;
 
     let mut document = Document {
         plimsoll: env!("CARGO_PKG_VERSION").to_owned(),

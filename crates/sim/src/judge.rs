@@ -76,10 +76,11 @@ pub(crate) fn judge<P: Protocol>(
     outcome.aborts = left.aborts;
     let complete = found.violations.is_empty();
     let transactions = std::mem::take(&mut left.transactions);
-    let history = History { transactions, installs };
-    judge_history::<P>(&setting, history, outcome.clock_error_ns, complete, &mut found);
+    outcome.history = History { transactions, installs };
+    judge_history::<P>(&setting, outcome.history.clone(), outcome.clock_error_ns, complete, &mut found);
     outcome.violations = found.violations;
-    outcome.left = Some(Box::new(left));
+    outcome.tables = setting.tables;
+    outcome.appended = left.appended;
     outcome
 }
 

@@ -6,4 +6,6 @@ pub mod client;
 mod judge;
 pub mod plan;
 pub mod run;
+pub mod shrink;
+pub mod trace;
 pub mod workload;

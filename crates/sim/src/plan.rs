@@ -68,8 +68,12 @@ pub struct Selection {
     pub workload: Option<WorkloadName>,
     /// Shards that hold data.
     pub shards: Option<usize>,
-    /// Transactions that all clients together run.
+    /// Clients per shard.
+    pub clients: Option<usize>,
+    /// Transactions that each client runs.
     pub transactions: Option<usize>,
+    /// Faults that are left out, by their numbers.
+    pub skip: Vec<u32>,
     /// Which faults.
     pub faults: FaultsName,
     /// Single faults, by name and value.
@@ -85,7 +89,9 @@ impl Default for Selection {
             scheme: None,
             workload: None,
             shards: None,
+            clients: None,
             transactions: None,
+            skip: Vec::new(),
             faults: FaultsName::Drawn,
             knobs: Vec::new(),
             mutant: None,
@@ -122,7 +128,36 @@ pub struct Plan {
     pub mutant: Option<Mutant>,
 }
 
+/// A world of a sweep lasts for some hundred virtual milliseconds: what goes wrong has to do so quickly.
+fn condense(faults: &mut Faults) {
+    for rate in [
+        &mut faults.partitions_per_s,
+        &mut faults.slowdowns_per_s,
+        &mut faults.clogs_per_s,
+        &mut faults.steps_per_s,
+        &mut faults.pauses_per_s,
+    ] {
+        *rate *= 10.0;
+    }
+    for duration_ns in
+        [&mut faults.partition_ns, &mut faults.slowdown_ns, &mut faults.clog_ns, &mut faults.pause_ns]
+    {
+        *duration_ns /= 10;
+    }
+}
+
 impl Plan {
+    /// The pair as it is written everywhere, 2PL by its lock policy.
+    pub fn pair(&self) -> String {
+        let protocol = match (self.protocol, self.lock_policy) {
+            ("occ", _) => "occ",
+            (_, LockPolicy::WaitDie) => "wait_die",
+            (_, LockPolicy::WoundWait) => "wound_wait",
+            (_, LockPolicy::NoWait) => "no_wait",
+        };
+        format!("{protocol}/{}", self.scheme)
+    }
+
     /// The world of a seed. The error names what the selection has wrong.
     pub fn drawn(seed: u64, selection: &Selection) -> Result<Plan, String> {
         // A stream of its own for each decision: what is selected by hand changes nothing else.
@@ -134,11 +169,8 @@ impl Plan {
             [Random, Random, Random, Random, Cycle, Append, SmallBank, Tpcc][draw(3, 8)]
         });
         let shards = selection.shards.unwrap_or(1 + draw(4, 4));
-        let clients = 1 + draw(5, 5);
-        let transactions = match selection.transactions {
-            Some(all) => all.div_ceil(shards * clients),
-            None => 5 + draw(6, 40),
-        };
+        let clients = selection.clients.unwrap_or(1 + draw(5, 5));
+        let transactions = selection.transactions.unwrap_or(5 + draw(6, 40));
         let mut hardware = Hardware::drawn(seed);
         let mut faults = match selection.faults {
             FaultsName::None => Faults::none(),
@@ -148,6 +180,9 @@ impl Plan {
         };
         if selection.faults == FaultsName::None {
             hardware.tail = 0.0;
+        }
+        if selection.faults == FaultsName::Drawn {
+            condense(&mut faults);
         }
         // A shard that forgets, or is told nothing, has no log yet to make up for it.
         (faults.crashes_per_s, faults.resets_per_s) = (0.0, 0.0);
@@ -172,7 +207,7 @@ impl Plan {
             transactions,
             hardware,
             faults,
-            skip: Vec::new(),
+            skip: selection.skip.clone(),
             mutant: selection.mutant,
         })
     }

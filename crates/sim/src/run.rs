@@ -14,6 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use plimsoll_checker::History;
 use plimsoll_runtime::sim::{Event, Maker, Occurrence, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Layout};
@@ -21,7 +22,7 @@ use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
 use plimsoll_txn::protocols::{Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
-use plimsoll_types::{Placement, ShardId, Slot, TableId, TableSpec, Timestamp};
+use plimsoll_types::{Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId};
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
 use plimsoll_workloads::{Tally, Workload};
@@ -64,8 +65,12 @@ pub struct Outcome {
     pub clock_error_ns: u64,
     /// What must not have happened, in the order in which it was found.
     pub violations: Vec<Violation>,
-    /// What clients left behind.
-    pub left: Option<Box<Left>>,
+    /// What clients and shards have recorded.
+    pub history: History,
+    /// The tables that the history is about.
+    pub tables: Arc<[TableSpec]>,
+    /// What committed transactions of list-append did.
+    pub appended: Vec<(TxnId, Vec<append::Operation>)>,
 }
 
 /// Is told of every event and its virtual time in nanoseconds.

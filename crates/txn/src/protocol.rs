@@ -8,6 +8,7 @@
 
 use plimsoll_runtime::{Env, Node};
 use plimsoll_store::Holder;
+use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply};
@@ -117,6 +118,9 @@ impl<S: Scheme> Open<S> {
     /// A transaction that writes nothing needs a stamp only to pin with it, or to have its place in a scalar
     /// order that an oracle gives.
     pub(crate) fn needs_stamp(&self) -> bool {
+        if planted(Mutant::ReadersWithoutPin) && S::WAITS {
+            return !self.work.writes.is_empty();
+        }
         !self.work.writes.is_empty() || size_of::<S::Mark>() > 0 || S::SCALAR && S::ORACLE
     }
 
@@ -181,7 +185,7 @@ pub async fn execute<P: Protocol, E: Env<P>, T: Procedure>(
 /// The answer to a read-write transaction leaves once the clock has reached its timestamp: whoever hears of it
 /// and then begins a snapshot, on whichever shard, sees it.
 pub(crate) async fn answerable<P: Protocol, E: Env<P>>(env: &E, stamp: Timestamp) {
-    while <P::Scheme as Scheme>::WAITS && env.clock() < stamp {
+    while <P::Scheme as Scheme>::WAITS && env.clock() < stamp && !planted(Mutant::EarlyAnswer) {
         env.pause().await;
     }
 }

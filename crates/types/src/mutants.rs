@@ -72,8 +72,6 @@ mutants! {
     HeldSnapshotForgotten = "held-snapshot-forgotten",
     /// Who waits for a lock is not woken when it is dropped.
     LostWakeUp = "lost-wake-up",
-    /// GTS: numbers are fetched before the locks are held.
-    PrefetchedNumbers = "prefetched-numbers",
     /// GTS: a number counts as stable although a smaller one has not been reported.
     GapIgnored = "gap-ignored",
 }

@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_runtime::{Env, Handled, Node, Ticket};
 use plimsoll_store::{At, Cover, Holder, Mark};
+use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, TableId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply, Linked};
@@ -127,6 +128,9 @@ impl<S: Scheme> Node for Occ<S> {
                 }
             }
             Request::Validate { txn, stamp, reads } => {
+                if planted(Mutant::EarlyStamp) {
+                    stamp.0 = stamp.0.saturating_sub(1_000_000);
+                }
                 Reply::Validated(self.base.validate(*txn, *stamp, reads))
             }
             Request::Install { txn, stamp, writes, answer } => {
@@ -378,7 +382,9 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
     for (shard, call) in calls {
         match call.await {
             Ok(Reply::Locked { observed, linked }) => {
-                S::join(&mut open.work.observed, &observed);
+                if !planted(Mutant::BoundIgnored) {
+                    S::join(&mut open.work.observed, &observed);
+                }
                 if !own_links(open, shard, &linked) {
                     refused = Some(Abort::Validation);
                 }

@@ -30,6 +30,7 @@ use std::ops::ControlFlow;
 
 use plimsoll_runtime::{Env, Handled, Node, Ticket};
 use plimsoll_store::{At, Holder, LockId, Mark, Visited, Waiter};
+use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply};
@@ -242,7 +243,7 @@ impl<S: Scheme> TwoPl<S> {
         let mut fetched = self.base.fetch(None, reads).expect("the newest version is never gone");
         S::join(&mut fetched.observed, so_far);
         let exclusive = self.held.get(&holder.txn).map(|held| held.exclusive.clone()).unwrap_or_default();
-        for &at in &exclusive {
+        for &at in exclusive.iter().filter(|_| !planted(Mutant::UpgradeKeepsBound)) {
             let key = self.base.store.key(at.column.table, at.row);
             let place = self.base.store.find(at.column.table, &key);
             self.base.observe_overwritten(&mut fetched.observed, at.column, place);
@@ -484,7 +485,9 @@ impl<S: Scheme> TwoPl<S> {
             self.base.released.extend(waiting);
         }
         for &at in &held.shared {
-            if let Some(stamp) = committed {
+            if let Some(stamp) = committed
+                && !planted(Mutant::ReleaseWithoutPin)
+            {
                 self.base.store.record_mut(at).mark.raise(stamp);
             }
             let lock = self.base.store.lock_mut(at);
@@ -718,7 +721,9 @@ async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
     for (shard, reads, call) in calls {
         match call.await {
             Ok(Reply::Acquired(fetched)) => {
-                S::join(&mut open.work.observed, &fetched.observed);
+                if !planted(Mutant::BoundIgnored) {
+                    S::join(&mut open.work.observed, &fetched.observed);
+                }
                 open.parts.push(Part { shard, reads, fetched, locked: true });
             }
             Ok(Reply::Refused(abort)) => refused = Some(abort),

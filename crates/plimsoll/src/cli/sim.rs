@@ -1,0 +1,233 @@
+//! The flags of `plimsoll sim`, and what they come to.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use plimsoll_runtime::sim::{Faults, Hardware};
+use plimsoll_sim::plan::{FaultsName, PROTOCOLS, Plan, SCHEMES, Selection, WorkloadName};
+
+use super::plan::{JsonOutput, Refusal};
+use super::{duration, number};
+use crate::report::file::check_writable;
+
+/// Seeds that are run if none are named.
+const SEEDS_DEFAULT: Range<u64> = 0..1000;
+
+/// The flags of `plimsoll sim`.
+#[derive(Args, Clone, Debug, Default)]
+#[command(after_help = examples(), allow_negative_numbers = true)]
+pub struct SimArgs {
+    /// Replay the world of one seed, and say what happened.
+    #[arg(long, value_parser = number, value_name = "N", conflicts_with_all = ["seeds", "soak"], help_heading = "Worlds")]
+    pub seed: Option<u64>,
+    /// Run the worlds of these seeds, the last one excluded [default: 0..1000].
+    #[arg(long, value_parser = seeds, value_name = "A..B", conflicts_with = "soak", help_heading = "Worlds")]
+    pub seeds: Option<Range<u64>>,
+    /// Run worlds for that long, of seeds that go on from the present time.
+    #[arg(long, value_parser = duration, value_name = "DURATION", help_heading = "Worlds")]
+    pub soak: Option<Duration>,
+    /// Worlds that run at the same time [default: one per core].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Worlds")]
+    pub threads: Option<u64>,
+
+    /// occ, or two_pl by its lock policy: wait_die, wound_wait, no_wait [default: drawn from the seed].
+    #[arg(long, value_parser = PROTOCOLS, hide_possible_values = true, value_name = "PROTOCOL", help_heading = "What runs")]
+    pub protocol: Option<String>,
+    /// dst, gts, vts, none, or rc, which is not serializable [default: drawn, but never rc].
+    #[arg(long, value_parser = SCHEMES, hide_possible_values = true, value_name = "SCHEME", help_heading = "What runs")]
+    pub scheme: Option<String>,
+    /// random, cycle, append, smallbank or tpcc [default: drawn].
+    #[arg(long, value_parser = WorkloadName::ALL.map(WorkloadName::name), hide_possible_values = true, value_name = "WORKLOAD", help_heading = "What runs")]
+    pub workload: Option<String>,
+    /// Shards that hold data [default: drawn].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
+    pub shards: Option<u64>,
+    /// Clients per shard [default: drawn].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
+    pub clients: Option<u64>,
+    /// Transactions of each client [default: drawn].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
+    pub transactions: Option<u64>,
+
+    /// none, network, all, or drawn: a mixture that differs from seed to seed [default: drawn].
+    #[arg(long, value_parser = ["none", "network", "all", "drawn"], hide_possible_values = true, value_name = "WHICH", help_heading = "What goes wrong")]
+    pub faults: Option<String>,
+    /// Set one fault, or one property of the machines, by its name below; repeatable.
+    #[arg(long = "fault", value_name = "NAME=VALUE", help_heading = "What goes wrong")]
+    pub knobs: Vec<String>,
+    /// Leave out faults of these numbers; all others stay as they were.
+    #[arg(long, value_delimiter = ',', value_name = "N,N,...", help_heading = "What goes wrong")]
+    pub skip: Vec<u32>,
+    /// Plant a bug.
+    #[cfg(feature = "mutants")]
+    #[arg(long, value_name = "NAME", help_heading = "What goes wrong")]
+    pub mutant: Option<String>,
+
+    /// With --seed: print every event in the order of virtual time.
+    #[arg(long, requires = "seed", help_heading = "Output")]
+    pub trace: bool,
+    /// Show a world that fails as it is, instead of the smallest that fails the same way.
+    #[arg(long, help_heading = "Output")]
+    pub no_shrink: bool,
+    /// Write the result as JSON, to standard output if no file is given (then nothing else goes there).
+    #[arg(long, value_name = "FILE", num_args = 0..=1, help_heading = "Output")]
+    pub json: Option<Option<PathBuf>>,
+    /// No progress, only the result.
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+/// Which worlds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Worlds {
+    /// One.
+    Seed(u64),
+    /// Many.
+    Seeds(Range<u64>),
+    /// As many as there is time for, from this seed on.
+    Soak(u64, Duration),
+}
+
+/// A simulation to run, complete and without contradictions.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SimPlan {
+    /// Which worlds.
+    pub worlds: Worlds,
+    /// Worlds at the same time.
+    pub threads: usize,
+    /// What is not drawn from the seed.
+    pub selection: Selection,
+    /// Whether to print the events.
+    pub trace: bool,
+    /// Whether to look for a smaller failure.
+    pub shrink: bool,
+    /// Where the JSON document goes.
+    pub json: JsonOutput,
+    /// Whether to keep standard error silent.
+    pub quiet: bool,
+}
+
+macro_rules! refuse {
+    ($($sentence:tt)*) => { return Err(Refusal::from(format!($($sentence)*))) };
+}
+
+impl SimArgs {
+    /// Judges all flags together. `now` is a seed that no soak has had.
+    pub fn validate(self, cores: usize, now: u64) -> Result<SimPlan, Refusal> {
+        let worlds = match (self.seed, self.seeds, self.soak) {
+            (Some(seed), ..) => Worlds::Seed(seed),
+            (_, Some(seeds), _) if seeds.is_empty() => {
+                refuse!("--seeds {}..{} is empty: give the smaller number first", seeds.start, seeds.end)
+            }
+            (_, Some(seeds), _) => Worlds::Seeds(seeds),
+            (.., Some(time)) if time.is_zero() => refuse!("--soak 0s runs nothing: give a time such as 10m"),
+            (.., Some(time)) => Worlds::Soak(now, time),
+            _ => Worlds::Seeds(SEEDS_DEFAULT),
+        };
+        let within = |value: Option<u64>, flag: &str, max: u64| match value {
+            Some(0) => Err(Refusal::from(format!("--{flag} 0 is too small: give 1 or more"))),
+            Some(n) if n > max => {
+                Err(Refusal::from(format!("--{flag} {n} is too large: give {max} or less")))
+            }
+            other => Ok(other.map(|n| n as usize)),
+        };
+        let of = |list: &[&'static str], name: Option<String>| {
+            name.and_then(|name| list.iter().copied().find(|&known| known == name))
+        };
+        let selection = Selection {
+            protocol: of(&PROTOCOLS, self.protocol),
+            scheme: of(&SCHEMES, self.scheme),
+            workload: self.workload.and_then(|name| WorkloadName::ALL.into_iter().find(|w| w.name() == name)),
+            shards: within(self.shards, "shards", 64)?,
+            clients: within(self.clients, "clients", 1000)?,
+            transactions: within(self.transactions, "transactions", 1_000_000)?,
+            faults: match self.faults.as_deref() {
+                Some("none") => FaultsName::None,
+                Some("network") => FaultsName::Network,
+                Some("all") => FaultsName::All,
+                _ => FaultsName::Drawn,
+            },
+            knobs: self.knobs.iter().map(|text| knob(text)).collect::<Result<_, _>>()?,
+            skip: self.skip,
+            #[cfg(feature = "mutants")]
+            mutant: self.mutant.as_deref().map(mutant).transpose()?,
+            #[cfg(not(feature = "mutants"))]
+            mutant: None,
+        };
+        Plan::drawn(0, &selection).map_err(Refusal::from)?;
+        let json = match self.json {
+            None => JsonOutput::None,
+            Some(None) => JsonOutput::Stdout,
+            Some(Some(file)) => {
+                check_writable(&file)?;
+                JsonOutput::File(file)
+            }
+        };
+        Ok(SimPlan {
+            worlds,
+            threads: within(self.threads, "threads", 1024)?.unwrap_or(cores),
+            selection,
+            trace: self.trace,
+            shrink: !self.no_shrink,
+            json,
+            quiet: self.quiet,
+        })
+    }
+}
+
+#[cfg(feature = "mutants")]
+fn mutant(name: &str) -> Result<plimsoll_types::mutants::Mutant, Refusal> {
+    use plimsoll_types::mutants::Mutant;
+    let Some(&mutant) = Mutant::ALL.iter().find(|mutant| mutant.name() == name) else {
+        let names: Vec<&str> = Mutant::ALL.iter().map(|mutant| mutant.name()).collect();
+        refuse!("there is no mutant `{name}`: the mutants are {}", names.join(", "));
+    };
+    Ok(mutant)
+}
+
+fn knob(text: &str) -> Result<(String, String), Refusal> {
+    let Some((name, value)) = text.split_once('=') else {
+        refuse!("`--fault {text}` has no value: write a name and a value, such as loss=0.01");
+    };
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Reads `0..1000`.
+fn seeds(text: &str) -> Result<Range<u64>, String> {
+    let Some((start, end)) = text.split_once("..") else {
+        return Err(format!(
+            "`{text}` is not a range of seeds: write the first and the one after the last, as in 0..1000"
+        ));
+    };
+    Ok(number(start)?..number(end)?)
+}
+
+fn examples() -> String {
+    let knobs = |knobs: &[(&str, &str)]| {
+        let line = |(name, meaning): &(&str, &str)| format!("  {name:<20} {meaning}\n");
+        knobs.iter().map(line).collect::<String>()
+    };
+    format!(
+        "\
+Examples:
+  plimsoll sim
+      A thousand worlds: every protocol and scheme, drawn faults, random transactions; all judged.
+  plimsoll sim --seeds 0..100000 --protocol occ --scheme dst --workload random
+      One pair, many worlds.
+  plimsoll sim --seed 42 --trace
+      What happened in world 42, event by event.
+  plimsoll sim --scheme rc --seeds 0..20
+      Read committed is not serializable: see it caught.
+  plimsoll sim --seeds 0..1000 --faults none --fault loss=0.05 --fault offset_ns=2000000
+      Lost packets and wrong clocks, nothing else.
+
+Faults, all durations in nanoseconds:
+{}
+Machines and network:
+{}",
+        knobs(Faults::KNOBS),
+        knobs(Hardware::KNOBS)
+    )
+}

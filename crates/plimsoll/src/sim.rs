@@ -1,0 +1,295 @@
+//! `plimsoll sim`: worlds by the thousand, or one in detail.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_runtime::sim::EPOCH_NS;
+use plimsoll_sim::plan::{Plan, Selection};
+use plimsoll_sim::run::{Outcome, run};
+use plimsoll_sim::shrink::shrink;
+use plimsoll_sim::trace::{Recorder, render};
+use serde_json::json;
+
+use crate::cli::plan::JsonOutput;
+use crate::cli::sim::{SimPlan, Worlds};
+use crate::report::file;
+use crate::report::progress::Progress;
+use crate::report::units;
+
+/// Worlds that fail are described up to this number; all are counted.
+const TOLD: usize = 10;
+/// Time between two lines of progress.
+const PROGRESS_EVERY: Duration = Duration::from_secs(2);
+
+/// What came of many worlds.
+#[derive(Default)]
+struct Sum {
+    worlds: u64,
+    transactions: u64,
+    aborts: u64,
+    faults: u64,
+    virtual_ns: u64,
+    failed: Vec<(Plan, Outcome)>,
+}
+
+/// Runs a simulation. Returns whether nothing was violated.
+pub fn sim(plan: &SimPlan, interrupted: &Arc<AtomicBool>) -> Result<bool, Box<dyn std::error::Error>> {
+    // A violated assertion is a verdict, not a crash; it is told with the others.
+    std::panic::set_hook(Box::new(|_| {}));
+    match plan.worlds {
+        Worlds::Seed(seed) => one(plan, seed),
+        Worlds::Seeds(ref seeds) => many(plan, seeds.start, Some(seeds.end), None, interrupted),
+        Worlds::Soak(first, time) => many(plan, first, None, Some(time), interrupted),
+    }
+}
+
+fn one(plan: &SimPlan, seed: u64) -> Result<bool, Box<dyn std::error::Error>> {
+    let clock = quanta::Clock::new();
+    let begin = clock.now();
+    let world = Plan::drawn(seed, &plan.selection)?;
+    let recorder = plan.trace.then(Recorder::default);
+    let mut outcome = run(&world, recorder.as_ref().map(Recorder::hook));
+    let mut shown = world.clone();
+    if !outcome.violations.is_empty() && plan.shrink && !plan.trace {
+        (shown, outcome) = shrink(&world, outcome);
+    }
+    let passed = outcome.violations.is_empty();
+    let sum = Sum {
+        worlds: 1,
+        transactions: outcome.transactions,
+        failed: if passed { vec![] } else { vec![(shown.clone(), outcome.clone())] },
+        ..Sum::default()
+    };
+    write_json(plan, &sum, begin.elapsed())?;
+    if plan.json == JsonOutput::Stdout {
+        return Ok(passed);
+    }
+    if let Some(recorder) = recorder {
+        print!("{}", render(&recorder.events(), &outcome));
+    }
+    print!("{}", describe(&shown, &outcome));
+    if shown != world {
+        println!(
+            "\nThis is the smallest world found that fails like that of seed {seed}. Again: {}",
+            again(&shown, plan)
+        );
+    }
+    Ok(passed)
+}
+
+fn many(
+    plan: &SimPlan,
+    first: u64,
+    end: Option<u64>,
+    time: Option<Duration>,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<bool, Box<dyn std::error::Error>> {
+    let clock = quanta::Clock::new();
+    let begin = clock.now();
+    let progress = Progress::stderr(plan.quiet);
+    let (next, stop) = (AtomicU64::new(first), AtomicBool::new(false));
+    let mut sum = Sum::default();
+    thread::scope(|scope| -> Result<(), String> {
+        let (done, results) = mpsc::channel();
+        for number in 0..plan.threads {
+            let (done, next, stop, selection) = (done.clone(), &next, &stop, &plan.selection);
+            let spawned =
+                thread::Builder::new().name(format!("world-{number}")).spawn_scoped(scope, move || {
+                    while !stop.load(SeqCst) {
+                        let seed = next.fetch_add(1, SeqCst);
+                        if end.is_some_and(|end| seed >= end) || done.send(run_seed(seed, selection)).is_err()
+                        {
+                            return;
+                        }
+                    }
+                });
+            spawned.map_err(|error| format!("a thread cannot be started: {error}"))?;
+        }
+        drop(done);
+        let mut told = Duration::ZERO;
+        loop {
+            match results.recv_timeout(Duration::from_millis(100)) {
+                Ok((world, outcome)) => sum.add(world, outcome),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+            let elapsed = begin.elapsed();
+            if interrupted.load(SeqCst) || time.is_some_and(|time| elapsed >= time) {
+                stop.store(true, SeqCst);
+            }
+            if elapsed >= told + PROGRESS_EVERY {
+                told = elapsed;
+                progress.note(sum.line(end.map(|end| end - first), elapsed));
+            }
+        }
+    })?;
+    sum.failed.sort_by_key(|(world, _)| world.seed);
+    let passed = sum.failed.is_empty();
+    write_json(plan, &sum, begin.elapsed())?;
+    if plan.json == JsonOutput::Stdout {
+        return Ok(passed);
+    }
+    for (position, (world, outcome)) in sum.failed.iter().take(TOLD).enumerate() {
+        // Only the first is made smaller: the others are often the same.
+        if position == 0 && plan.shrink {
+            let (small, smaller) = shrink(world, outcome.clone());
+            println!("{}", describe(&small, &smaller));
+            println!("Shrunk from seed {}. Again: {}\n", world.seed, again(&small, plan));
+        } else {
+            println!("{}", describe(world, outcome));
+        }
+    }
+    if sum.failed.len() > TOLD {
+        println!("... and {} more.\n", units::thousands((sum.failed.len() - TOLD) as u64));
+    }
+    println!("{}", sum.line(None, begin.elapsed()));
+    Ok(passed)
+}
+
+fn run_seed(seed: u64, selection: &Selection) -> (Plan, Outcome) {
+    let world = Plan::drawn(seed, selection).expect("a selection was tried before");
+    let outcome = run(&world, None);
+    (world, outcome)
+}
+
+impl Sum {
+    fn add(&mut self, world: Plan, outcome: Outcome) {
+        self.worlds += 1;
+        self.transactions += outcome.transactions;
+        self.aborts += outcome.aborts;
+        self.faults += outcome.faults.len() as u64;
+        self.virtual_ns += outcome.virtual_ns;
+        if !outcome.violations.is_empty() {
+            self.failed.push((world, outcome));
+        }
+    }
+
+    fn line(&self, of: Option<u64>, elapsed: Duration) -> String {
+        let of = of.map_or_else(String::new, |of| format!("/{}", units::thousands(of)));
+        let verdict = match self.failed.len() {
+            0 => "no violation".to_owned(),
+            1 => "1 world with violations".to_owned(),
+            n => format!("{} worlds with violations", units::thousands(n as u64)),
+        };
+        format!(
+            "{}{of} worlds · {} transactions · {} aborts · {} faults · {:.0} virtual s in {:.1} s · {verdict}",
+            units::thousands(self.worlds),
+            units::thousands(self.transactions),
+            units::thousands(self.aborts),
+            units::thousands(self.faults),
+            self.virtual_ns as f64 / 1e9,
+            elapsed.as_secs_f64(),
+        )
+    }
+}
+
+/// A world and what came of it, for people.
+fn describe(world: &Plan, outcome: &Outcome) -> String {
+    let mut text = format!(
+        "seed {}: {}, {}, {} shards on machines of {}, {} clients each, {} transactions each\n",
+        world.seed,
+        world.pair(),
+        world.workload.name(),
+        world.shards,
+        world.hardware.shards_per_machine,
+        world.clients,
+        world.transactions,
+    );
+    if let Some(mutant) = world.mutant {
+        text.push_str(&format!("  planted   {}: {}\n", mutant.name(), mutant.description()));
+    }
+    text.push_str(&format!(
+        "  outcome   {} committed, {} aborts in {:.3} virtual s; clocks up to {:.3} ms wrong; hash {:016x}\n",
+        outcome.transactions,
+        outcome.aborts,
+        outcome.virtual_ns as f64 / 1e9,
+        outcome.clock_error_ns as f64 / 1e6,
+        outcome.hash,
+    ));
+    let faults = outcome.faults.iter().filter(|fault| !world.skip.contains(&fault.index));
+    for fault in faults.clone().take(TOLD) {
+        text.push_str(&format!(
+            "  fault {:<4}{:.3} ms: {:?}\n",
+            fault.index,
+            fault.begin_ns as f64 / 1e6,
+            fault.fault
+        ));
+    }
+    if faults.clone().count() > TOLD {
+        text.push_str(&format!("  ... and {} more faults\n", faults.count() - TOLD));
+    }
+    for violation in &outcome.violations {
+        // Stamps are times: the world's beginning says nothing.
+        let detail = violation.detail.replace(&format!("@{}", EPOCH_NS / 1_000_000_000), "@…");
+        text.push_str(&format!("  ✗ {}: {detail}\n", violation.kind));
+    }
+    if outcome.violations.is_empty() {
+        text.push_str("  ✓ nothing is violated\n");
+    }
+    text
+}
+
+/// The command line that runs a world again.
+fn again(world: &Plan, plan: &SimPlan) -> String {
+    let mut line = format!(
+        "plimsoll sim --seed {} --protocol {} --scheme {} --workload {} --shards {} --clients {} --transactions {}",
+        world.seed,
+        world.pair().split('/').next().unwrap_or_default(),
+        world.scheme,
+        world.workload.name(),
+        world.shards,
+        world.clients,
+        world.transactions,
+    );
+    let faults = match plan.selection.faults {
+        plimsoll_sim::plan::FaultsName::None => " --faults none",
+        plimsoll_sim::plan::FaultsName::Network => " --faults network",
+        plimsoll_sim::plan::FaultsName::All => " --faults all",
+        plimsoll_sim::plan::FaultsName::Drawn => "",
+    };
+    line.push_str(faults);
+    for (name, value) in &plan.selection.knobs {
+        line.push_str(&format!(" --fault {name}={value}"));
+    }
+    if !world.skip.is_empty() {
+        let skip: Vec<String> = world.skip.iter().map(u32::to_string).collect();
+        line.push_str(&format!(" --skip {}", skip.join(",")));
+    }
+    if let Some(mutant) = world.mutant {
+        line.push_str(&format!(" --mutant {}", mutant.name()));
+    }
+    line + " --no-shrink"
+}
+
+fn write_json(plan: &SimPlan, sum: &Sum, elapsed: Duration) -> Result<(), file::Unwritable> {
+    if plan.json == JsonOutput::None {
+        return Ok(());
+    }
+    let violations: Vec<_> = (sum.failed.iter())
+        .flat_map(|(world, outcome)| outcome.violations.iter().map(move |violation| (world, violation)))
+        .map(|(world, violation)| {
+            json!({
+                "seed": world.seed,
+                "protocol": world.pair().split('/').next().unwrap_or_default(),
+                "scheme": world.scheme,
+                "workload": world.workload.name(),
+                "kind": violation.kind,
+                "detail": violation.detail,
+            })
+        })
+        .collect();
+    let document = json!({
+        "seeds": sum.worlds,
+        "transactions": sum.transactions,
+        "violations": violations,
+        "seconds": elapsed.as_secs_f64(),
+    });
+    let text = serde_json::to_string_pretty(&document).expect("a document of plain values") + "\n";
+    match &plan.json {
+        JsonOutput::File(path) => file::write_whole(path, &text)?,
+        _ => print!("{text}"),
+    }
+    Ok(())
+}
