@@ -1,11 +1,13 @@
 //! `plimsoll sim`: worlds by the thousand, or one in detail.
 
+use std::cell::OnceCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_runtime::sim::EPOCH_NS;
+use plimsoll_runtime::sim::{EPOCH_NS, Event};
 use plimsoll_sim::plan::{Plan, Selection};
 use plimsoll_sim::run::{Outcome, run};
 use plimsoll_sim::shrink::shrink;
@@ -20,6 +22,8 @@ use crate::report::units;
 
 /// Worlds that fail are described up to this number; all are counted.
 const TOLD: usize = 10;
+/// A sweep ends after so many failures.
+const FAILURES_MAX: usize = 1000;
 /// Time between two lines of progress.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 
@@ -36,8 +40,7 @@ struct Sum {
 
 /// Runs a simulation. Returns whether nothing was violated.
 pub fn sim(plan: &SimPlan, interrupted: &Arc<AtomicBool>) -> Result<bool, Box<dyn std::error::Error>> {
-    // A violated assertion is a verdict, not a crash; it is told with the others.
-    std::panic::set_hook(Box::new(|_| {}));
+    stop_worlds_that_panic();
     match plan.worlds {
         Worlds::Seed(seed) => one(plan, seed),
         Worlds::Seeds(ref seeds) => many(plan, seeds.start, Some(seeds.end), None, interrupted),
@@ -49,11 +52,10 @@ fn one(plan: &SimPlan, seed: u64) -> Result<bool, Box<dyn std::error::Error>> {
     let clock = quanta::Clock::new();
     let begin = clock.now();
     let world = Plan::drawn(seed, &plan.selection)?;
-    let recorder = plan.trace.then(Recorder::default);
-    let mut outcome = run(&world, recorder.as_ref().map(Recorder::hook));
+    let (mut outcome, events) = guarded(&world, plan.trace);
     let mut shown = world.clone();
     if !outcome.violations.is_empty() && plan.shrink && !plan.trace {
-        (shown, outcome) = shrink(&world, outcome);
+        (shown, outcome) = shrink(&world, outcome, |world| guarded(world, false).0);
     }
     let passed = outcome.violations.is_empty();
     let sum = Sum {
@@ -66,8 +68,8 @@ fn one(plan: &SimPlan, seed: u64) -> Result<bool, Box<dyn std::error::Error>> {
     if plan.json == JsonOutput::Stdout {
         return Ok(passed);
     }
-    if let Some(recorder) = recorder {
-        print!("{}", render(&recorder.events(), &outcome));
+    if plan.trace {
+        print!("{}", render(&events, &outcome));
     }
     print!("{}", describe(&shown, &outcome));
     if shown != world {
@@ -116,7 +118,10 @@ fn many(
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
             }
             let elapsed = begin.elapsed();
-            if interrupted.load(SeqCst) || time.is_some_and(|time| elapsed >= time) {
+            if interrupted.load(SeqCst)
+                || sum.failed.len() >= FAILURES_MAX
+                || time.is_some_and(|time| elapsed >= time)
+            {
                 stop.store(true, SeqCst);
             }
             if elapsed >= told + PROGRESS_EVERY {
@@ -134,7 +139,7 @@ fn many(
     for (position, (world, outcome)) in sum.failed.iter().take(TOLD).enumerate() {
         // Only the first is made smaller: the others are often the same.
         if position == 0 && plan.shrink {
-            let (small, smaller) = shrink(world, outcome.clone());
+            let (small, smaller) = shrink(world, outcome.clone(), |world| guarded(world, false).0);
             println!("{}", describe(&small, &smaller));
             println!("Shrunk from seed {}. Again: {}\n", world.seed, again(&small, plan));
         } else {
@@ -150,8 +155,46 @@ fn many(
 
 fn run_seed(seed: u64, selection: &Selection) -> (Plan, Outcome) {
     let world = Plan::drawn(seed, selection).expect("a selection was tried before");
-    let outcome = run(&world, None);
+    let outcome = guarded(&world, false).0;
     (world, outcome)
+}
+
+type Verdict = (Outcome, Vec<(u64, Event)>);
+
+thread_local! {
+    /// Who waits for the verdict on the world that runs on this thread.
+    static WAITING: OnceCell<Sender<Verdict>> = const { OnceCell::new() };
+}
+
+/// Runs a world on a thread of its own. A violated assertion there is a verdict, not a crash.
+fn guarded(world: &Plan, trace: bool) -> Verdict {
+    let (done, verdict) = mpsc::channel();
+    let plan = world.clone();
+    let thread = thread::Builder::new().name(format!("world {}", world.seed)).spawn(move || {
+        WAITING.with(|waiting| waiting.set(done.clone())).expect("a thread runs one world");
+        let recorder = trace.then(Recorder::default);
+        let outcome = run(&plan, recorder.as_ref().map(Recorder::hook));
+        let _ = done.send((outcome, recorder.map(|recorder| recorder.events()).unwrap_or_default()));
+    });
+    thread.expect("a thread can be started");
+    verdict.recv().expect("a world ends with a verdict")
+}
+
+/// A panic aborts the process, for half a database is of no use. A world is of no use to others: its thread tells what
+/// happened and stops for ever.
+fn stop_worlds_that_panic() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        WAITING.with(|waiting| match waiting.get() {
+            None => usual(panic),
+            Some(waiting) => {
+                let _ = waiting.send((Outcome::panicked(panic.payload()), Vec::new()));
+                loop {
+                    thread::park();
+                }
+            }
+        });
+    }));
 }
 
 impl Sum {

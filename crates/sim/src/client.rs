@@ -150,6 +150,14 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     /// Records a transaction.
     pub fn record(&mut self, ended: Ended) {
         let Ended { label, read_only, begin, number, seen, committed } = ended;
+        let stamp = committed.stamp.unwrap_or_default();
+        if P::Scheme::WAITS && !read_only && stamp > self.env.clock() {
+            let clock = self.env.clock();
+            self.left.broken.push(format!(
+                "{:?} was answered at {clock:?}, before its timestamp {stamp:?}",
+                committed.id
+            ));
+        }
         self.token.raise(committed.stamp.unwrap_or_default());
         let recorded = committed.recorded.map(|recorded| *recorded).unwrap_or_default();
         self.left.values.push((committed.id, number, seen));

@@ -198,8 +198,9 @@ fn lists<P: Protocol>(setting: &mut Setting<P>, left: &Left) -> Vec<String> {
             }
         }
     }
-    let read = setting.run_on(ShardId(0), |env: ShardEnv<P>| async move {
-        env.sleep(10_000_000).await;
+    let settled_ns = setting.settled_ns();
+    let read = setting.run_on(ShardId(0), move |env: ShardEnv<P>| async move {
+        env.sleep(settled_ns).await;
         loop {
             let attempt = Attempt { age: env.clock().0, ..Attempt::default() };
             if let Ok(lists) = append::read_all::<P, _>(&env, attempt).await {

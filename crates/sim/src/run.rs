@@ -6,8 +6,10 @@
 //! 4. What was sent last arrives; then no lock may be left, garbage goes, everything can be read and written.
 //! 5. The history is judged ([`crate::judge`]).
 //!
-//! A panic, which is a violated assertion, ends the world and is a verdict as well.
+//! A panic, which is a violated assertion, ends the world and is a verdict as well; where panics abort the process,
+//! the caller has to see to it.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -115,12 +117,18 @@ fn caught<P: Protocol>(plan: &Plan, hook: Option<Hook>) -> Outcome {
             benchmark::<P, _>(plan, hook, Tpcc::new(parameters).expect("the parameters are possible"))
         }
     }));
-    outcome.unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()));
+    outcome.unwrap_or_else(|panic| Outcome::panicked(&*panic))
+}
+
+impl Outcome {
+    /// What comes of a world whose code panicked with this.
+    pub fn panicked(payload: &(dyn Any + Send)) -> Outcome {
+        let text = payload.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned()));
         let detail = text.unwrap_or_else(|| "a panic without words".to_owned());
-        Outcome { violations: vec![Violation { kind: "assertion".to_owned(), detail }], ..Outcome::default() }
-    })
+        let violations = vec![Violation { kind: "assertion".to_owned(), detail }];
+        Outcome { violations, ..Outcome::default() }
+    }
 }
 
 /// Sees the world from outside.
@@ -216,14 +224,11 @@ impl<P: Protocol> Setting<P> {
     }
 
     /// Runs a task on a shard to its end, in a world without faults; `None` if it does not end.
-    pub(crate) fn run_on<R: 'static, F: Future<Output = R>>(
+    pub(crate) fn run_on<R: 'static, F: Future<Output = R> + 'static>(
         &mut self,
         shard: ShardId,
         task: impl FnOnce(ShardEnv<P>) -> F + 'static,
-    ) -> Option<R>
-    where
-        F: 'static,
-    {
+    ) -> Option<R> {
         let result = Rc::new(RefCell::new(None));
         let slot = result.clone();
         self.world.spawn_on(shard, move |env| {
@@ -275,6 +280,12 @@ impl<P: Protocol> Setting<P> {
         });
         self.rest();
         (left.take(), stuck)
+    }
+
+    /// After so long a snapshot contains everything: an oracle has heard of it, and the slowest clock has passed what the
+    /// fastest has stamped.
+    pub(crate) fn settled_ns(&self) -> u64 {
+        10_000_000 + 2 * self.clock_error_ns
     }
 
     /// Lets everything arrive that is on its way.
@@ -335,10 +346,10 @@ fn audits<P: Protocol, W: Workload>(setting: &mut Setting<P>, workload: &W, left
     for (number, mut audit) in workload.audits().into_iter().enumerate() {
         let shard = ShardId((number % setting.shards) as u16);
         let observer = Outsider(setting.world.observer());
+        let settled_ns = setting.settled_ns();
         let audited = setting.run_on(shard, move |env| async move {
             let mut client: SimClient<P> = Client::new(env, observer, 0, 0);
-            // Fresh enough for an oracle to have heard of everything.
-            client.env.sleep(10_000_000).await;
+            client.env.sleep(settled_ns).await;
             let attempt = client.attempt(0);
             let committed = client.procedure(attempt, &mut audit).await;
             matches!(committed, Ok(Some(_))).then_some(audit)

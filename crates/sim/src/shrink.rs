@@ -5,13 +5,13 @@
 //! Faults are left out by halves and then one by one; all others stay what they were, for each is drawn by itself.
 
 use crate::plan::Plan;
-use crate::run::{Outcome, run};
+use crate::run::Outcome;
 
 /// Worlds that are tried at most.
 const TRIES: usize = 400;
 
-/// A smaller plan that fails the same way, and what came of it.
-pub fn shrink(plan: &Plan, outcome: Outcome) -> (Plan, Outcome) {
+/// A smaller plan that fails the same way, and what came of it. `run` runs a world.
+pub fn shrink(plan: &Plan, outcome: Outcome, run: impl Fn(&Plan) -> Outcome) -> (Plan, Outcome) {
     let Some(kind) = outcome.violations.first().map(|violation| violation.kind.clone()) else {
         return (plan.clone(), outcome);
     };
@@ -22,7 +22,7 @@ pub fn shrink(plan: &Plan, outcome: Outcome) -> (Plan, Outcome) {
         if tries > TRIES {
             return false;
         }
-        let outcome = run(&candidate, None);
+        let outcome = run(&candidate);
         let fails = outcome.violations.iter().any(|violation| violation.kind == kind);
         if fails {
             *best = (candidate, outcome);

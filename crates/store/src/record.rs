@@ -8,7 +8,6 @@
 //! inserter holds its lock; a deletion installs a *tombstone*, a version without a value.
 
 use plimsoll_types::Timestamp;
-use plimsoll_types::mutants::{Mutant, planted};
 
 use crate::Mark;
 
@@ -99,9 +98,6 @@ impl<M: Mark> Record<M> {
     #[inline]
     pub(crate) fn set(&mut self, stamp: Timestamp, value: Option<(u32, usize)>) {
         self.stamp = stamp;
-        if planted(Mutant::InstallLowersMark) {
-            self.mark = M::default();
-        }
         self.mark.raise(stamp);
         let flags = self.meta & (TRIMMED | QUEUED);
         match value {

@@ -115,9 +115,7 @@ impl<S: Scheme> Access for Local<'_, S> {
         }
         let place = self.base.store.find(column.table, key);
         let Some(row) = place.row() else {
-            if !planted(Mutant::FloorIgnored) {
-                S::observe(&mut self.work.observed, self.base.store.floor());
-            }
+            S::observe(&mut self.work.observed, self.base.store.floor());
             let version = self.base.store.cover_version(column.table, place.cover());
             self.remember(ReadRef::Cover { table: column.table, cover: place.cover(), version });
             if self.track {

@@ -115,13 +115,13 @@ impl<S: Scheme> Open<S> {
         }
     }
 
-    /// A transaction that writes nothing needs a stamp only to pin with it, or to have its place in a scalar
-    /// order that an oracle gives.
+    /// A transaction that writes nothing needs a stamp only to pin with it, or for its session: an oracle's next
+    /// snapshot must contain what it has read.
     pub(crate) fn needs_stamp(&self) -> bool {
         if planted(Mutant::ReadersWithoutPin) && S::WAITS {
             return !self.work.writes.is_empty();
         }
-        !self.work.writes.is_empty() || size_of::<S::Mark>() > 0 || S::SCALAR && S::ORACLE
+        !self.work.writes.is_empty() || size_of::<S::Mark>() > 0 || S::ORACLE
     }
 
     /// How many shards take part.
@@ -212,7 +212,7 @@ fn at_once<S: Scheme, T: Procedure>(
     work.reset(base.installs.is_some());
     run_here(base, procedure, work, 0, None, false)?;
     let id = base.next_id();
-    let stamp = match work.writes.is_empty() && size_of::<S::Mark>() == 0 {
+    let stamp = match work.writes.is_empty() && size_of::<S::Mark>() == 0 && !S::ORACLE {
         true => None,
         false => Some(base.commit_in_one_step(id, work)),
     };

@@ -148,9 +148,7 @@ impl<S: Scheme> Base<S> {
             if snapshot.and_then(S::place).is_some_and(|at| at < self.store.floor()) {
                 return Err(SnapshotTooOld);
             }
-            if !planted(Mutant::FloorIgnored) {
-                S::observe(&mut fetched.observed, self.store.floor());
-            }
+            S::observe(&mut fetched.observed, self.store.floor());
             let version = self.store.cover_version(column.table, place.cover());
             let read = match immutable {
                 true => ReadRef::Immutable,

@@ -42,8 +42,6 @@ mutants! {
     ForeignLockIgnored = "foreign-lock-ignored",
     /// OCC: validation does not look whether there is a newer version.
     NewVersionIgnored = "new-version-ignored",
-    /// Installing a version sets the mark to its stamp, even if it was higher.
-    InstallLowersMark = "install-lowers-mark",
     /// Snapshot reads do not raise marks.
     NoRaise = "no-raise",
     /// A snapshot read that need not wait for the owner of a lock does not raise the mark either.
@@ -60,8 +58,6 @@ mutants! {
     EarlyStamp = "early-stamp",
     /// A read-write transaction that wrote nothing does not pin what it has read.
     ReadersWithoutPin = "readers-without-pin",
-    /// A read of an absent key does not count the floor.
-    FloorIgnored = "floor-ignored",
     /// A scan does not raise, or pin, the marks of the leaves it went over.
     LeafNotMarked = "leaf-not-marked",
     /// Linking a key does not change the version of what covered it.

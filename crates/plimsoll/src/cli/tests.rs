@@ -7,7 +7,7 @@ use super::*;
 fn plan(line: &str) -> Result<BenchPlan, String> {
     let words = std::iter::once("plimsoll").chain(line.split_whitespace());
     let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
-    let Command::Bench(args) = cli.command;
+    let Command::Bench(args) = cli.command else { unreachable!("a line of bench is given") };
     args.validate(2, 16_000_000_000).map_err(|refusal| refusal.to_string())
 }
 
@@ -280,4 +280,38 @@ fn every_level_of_help_teaches() {
         assert!(text.contains("Examples:\n"), "{text}");
         assert!(text.contains("  rc      Read committed, NOT serializable"), "{text}");
     }
+}
+
+fn simulation(line: &str) -> Result<sim::SimPlan, String> {
+    let words = std::iter::once("plimsoll").chain(line.split_whitespace());
+    match Cli::try_parse_from(words).map_err(|error| error.to_string())?.command {
+        Command::Sim(args) => args.validate(2, 7).map_err(|refusal| refusal.to_string()),
+        Command::Bench(_) => unreachable!("a line of sim is given"),
+    }
+}
+
+#[test]
+fn a_simulation_without_flags_runs_a_thousand_worlds() {
+    let plan = simulation("sim").unwrap();
+    assert_eq!(plan.worlds, sim::Worlds::Seeds(0..1000));
+    assert_eq!((plan.threads, plan.trace, plan.shrink), (2, false, true));
+    assert_eq!(simulation("sim --soak 10m").unwrap().worlds, sim::Worlds::Soak(7, Duration::from_secs(600)));
+    assert_eq!(simulation("sim --seeds 1_000..2_000").unwrap().worlds, sim::Worlds::Seeds(1000..2000));
+}
+
+#[test]
+fn a_simulation_that_cannot_be_is_refused_in_one_sentence() {
+    let refused =
+        |line: &str, sentence: &str| assert_eq!(simulation(line).expect_err("must be refused"), sentence);
+    refused("sim --seeds 5..5", "--seeds 5..5 is empty: give the smaller number first");
+    refused("sim --soak 0s", "--soak 0s runs nothing: give a time such as 10m");
+    refused("sim --shards 0", "--shards 0 is too small: give 1 or more");
+    refused("sim --fault loss", "`--fault loss` has no value: write a name and a value, such as loss=0.01");
+    refused("sim --fault los=1", "there is no los among Faults");
+    refused("sim --fault loss=much", "loss is a f64 that is not negative, not much");
+    assert!(simulation("sim --seed 1 --seeds 0..2").unwrap_err().contains("cannot be used with"));
+    assert!(simulation("sim --seeds 7").unwrap_err().contains("`7` is not a range of seeds"));
+    assert!(simulation("sim --trace").unwrap_err().contains("--seed"));
+    assert!(simulation("sim --scheme tso").unwrap_err().contains("tso"));
+    assert!(simulation("sim --seed 1 --json /no/such/place/x.json").unwrap_err().contains("does not exist"));
 }

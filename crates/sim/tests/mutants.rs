@@ -1,0 +1,87 @@
+//! Every planted bug is caught by a sweep of seeds; the page about the simulator says by which one.
+//!
+//! `UPDATE_DOCS=1` writes the table anew.
+#![cfg(feature = "mutants")]
+
+use std::path::Path;
+
+use plimsoll_sim::plan::{FaultsName, Plan, Selection, WorkloadName};
+use plimsoll_sim::run::run;
+use plimsoll_types::mutants::Mutant;
+
+const SEEDS: u64 = 1000;
+
+/// Where a bug can show: the worlds that are swept for it.
+fn selection(mutant: Mutant) -> Selection {
+    use Mutant::*;
+    let (protocol, scheme) = match mutant {
+        BoundIgnored | ValidateThenPin | SkipWithoutRaise | EarlyStamp | LinkUnnoticed => ("occ", "dst"),
+        ForeignLockIgnored | NewVersionIgnored => ("occ", "none"),
+        UpgradeKeepsBound | ReleaseWithoutPin => ("wait_die", "dst"),
+        GapIgnored => ("occ", "gts"),
+        NoPin
+        | NoRaise
+        | NoWait
+        | HighLowerBound
+        | ReadersWithoutPin
+        | LeafNotMarked
+        | EarlyAnswer
+        | HeldSnapshotForgotten
+        | LostWakeUp => ("", "dst"),
+    };
+    let selected = Selection {
+        protocol: ["occ", "wait_die"].into_iter().find(|&name| name == protocol),
+        scheme: Some(scheme),
+        mutant: Some(mutant),
+        ..Selection::default()
+    };
+    // These two take a clock that is far behind, at the right moment.
+    let offset = |offset_ns: &str| Selection {
+        workload: Some(WorkloadName::Append),
+        faults: FaultsName::None,
+        knobs: vec![("offset_ns".to_owned(), offset_ns.to_owned())],
+        ..selected.clone()
+    };
+    match mutant {
+        ValidateThenPin => offset("2000000"),
+        SkipWithoutRaise => offset("20000000"),
+        _ => selected,
+    }
+}
+
+#[test]
+fn every_planted_bug_is_caught() {
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut table = String::from(
+        "| planted bug | what it does | worlds until caught | what the checker said |\n|---|---|---|---|\n",
+    );
+    let mut missed = Vec::new();
+    for &mutant in Mutant::ALL {
+        let selection = selection(mutant);
+        let healthy = Selection { mutant: None, ..selection.clone() };
+        let caught = (0..SEEDS).find_map(|seed| {
+            let outcome = run(&Plan::drawn(seed, &selection).unwrap(), None);
+            outcome.violations.into_iter().next().map(|violation| (seed, violation))
+        });
+        let Some((seed, violation)) = caught else {
+            missed.push(mutant.name());
+            continue;
+        };
+        let without = run(&Plan::drawn(seed, &healthy).unwrap(), None).violations;
+        assert!(without.is_empty(), "{}: the same world without the bug: {without:?}", mutant.name());
+        let (name, description) = (mutant.name(), mutant.description());
+        table.push_str(&format!("| `{name}` | {description} | {} | {} |\n", seed + 1, violation.kind));
+    }
+    assert!(missed.is_empty(), "not caught within {SEEDS} worlds: {missed:?}");
+
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulator.md");
+    let text = std::fs::read_to_string(&page).unwrap();
+    let (begin, end) = ("<!-- mutants: generated -->\n", "<!-- end -->");
+    let start = text.find(begin).unwrap() + begin.len();
+    let stop = start + text[start..].find(end).unwrap();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&page, format!("{}{table}{}", &text[..start], &text[stop..])).unwrap();
+    } else {
+        assert_eq!(&text[start..stop], table, "run this test with UPDATE_DOCS=1");
+    }
+}

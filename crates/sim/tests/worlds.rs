@@ -1,0 +1,111 @@
+//! Worlds of many seeds: the same twice, without a violation, and caught where there is one.
+
+use plimsoll_sim::plan::{FaultsName, Plan, SCHEMES, Selection, WorkloadName};
+use plimsoll_sim::run::{Outcome, run};
+use plimsoll_sim::shrink::shrink;
+use plimsoll_sim::trace::{Recorder, render};
+
+fn world(seed: u64, selection: &Selection) -> (Plan, Outcome) {
+    let plan = Plan::drawn(seed, selection).unwrap();
+    let outcome = run(&plan, None);
+    (plan, outcome)
+}
+
+fn passes(seed: u64, selection: &Selection) {
+    let (plan, outcome) = world(seed, selection);
+    let violations = &outcome.violations;
+    assert!(violations.is_empty(), "seed {seed}, {} {}: {violations:#?}", plan.pair(), plan.workload.name());
+    assert!(outcome.transactions > 0, "seed {seed}, {} {}", plan.pair(), plan.workload.name());
+}
+
+#[test]
+fn every_world_is_the_same_twice() {
+    let mut hashes = Vec::new();
+    for seed in 0..40 {
+        let (first, second) = (world(seed, &Selection::default()), world(seed, &Selection::default()));
+        assert_eq!(first.0, second.0);
+        assert_eq!(first.1.hash, second.1.hash, "seed {seed}");
+        let told = |outcome: &Outcome| format!("{:?}", outcome.history);
+        assert_eq!(told(&first.1), told(&second.1), "seed {seed}");
+        hashes.push(first.1.hash);
+    }
+    hashes.sort_unstable();
+    hashes.dedup();
+    assert_eq!(hashes.len(), 40, "worlds of different seeds differ");
+}
+
+#[test]
+fn worlds_with_drawn_faults_violate_nothing() {
+    (0..400).for_each(|seed| passes(seed, &Selection::default()));
+}
+
+#[test]
+fn every_protocol_under_every_scheme_and_workload_violates_nothing() {
+    for protocol in ["occ", "wait_die", "wound_wait", "no_wait"] {
+        for scheme in SCHEMES.into_iter().filter(|&scheme| scheme != "rc") {
+            for workload in WorkloadName::ALL {
+                for (seed, faults) in [(1, FaultsName::None), (2, FaultsName::All)] {
+                    passes(
+                        seed,
+                        &Selection {
+                            protocol: Some(protocol),
+                            scheme: Some(scheme),
+                            workload: Some(workload),
+                            faults,
+                            ..Selection::default()
+                        },
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn read_committed_is_caught_under_every_workload_and_shrinks() {
+    for workload in WorkloadName::ALL {
+        let selection = Selection { scheme: Some("rc"), workload: Some(workload), ..Selection::default() };
+        let caught =
+            (0..100).map(|seed| world(seed, &selection)).find(|(_, outcome)| !outcome.violations.is_empty());
+        let (plan, outcome) =
+            caught.unwrap_or_else(|| panic!("{} is serializable under rc", workload.name()));
+        let kind = outcome.violations[0].kind.clone();
+        let before = outcome.transactions;
+        let (small, smaller) = shrink(&plan, outcome, |plan| run(plan, None));
+        assert!(smaller.violations.iter().any(|violation| violation.kind == kind));
+        assert!(smaller.transactions <= before);
+        assert_eq!(run(&small, None).violations, smaller.violations, "what was shrunk can be run again");
+    }
+}
+
+#[test]
+fn a_trace_tells_of_every_transaction_in_the_order_of_time() {
+    let selection = Selection { workload: Some(WorkloadName::Random), ..Selection::default() };
+    let plan = Plan::drawn(5, &selection).unwrap();
+    let recorder = Recorder::default();
+    let outcome = run(&plan, Some(recorder.hook()));
+    assert_eq!(outcome.hash, run(&plan, None).hash, "looking changes nothing");
+    let text = render(&recorder.events(), &outcome);
+    for transaction in &outcome.history.transactions {
+        assert!(text.contains(&format!("{:?} {}", transaction.id, transaction.label)));
+    }
+    let times: Vec<f64> =
+        text.lines().map(|line| line.split_whitespace().next().unwrap().parse().unwrap()).collect();
+    assert!(times.is_sorted());
+}
+
+#[test]
+fn a_fault_that_is_left_out_leaves_the_others_as_they_were() {
+    let worlds = (0..100).map(|seed| Plan::drawn(seed, &Selection::default()).unwrap());
+    let (plan, all) =
+        worlds.map(|plan| (plan.clone(), run(&plan, None).faults)).find(|(_, all)| all.len() > 2).unwrap();
+    let skipped = run(&Plan { skip: vec![all[1].index], ..plan }, None).faults;
+    assert_eq!(all[0], skipped[0]);
+    assert_eq!(all[1].fault, skipped[1].fault, "it is drawn, and does not happen");
+}
+
+#[test]
+fn a_selection_that_names_no_fault_is_refused() {
+    let selection = Selection { knobs: vec![("los".to_owned(), "1".to_owned())], ..Selection::default() };
+    assert!(Plan::drawn(0, &selection).unwrap_err().contains("los"));
+}
