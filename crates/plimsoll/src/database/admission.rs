@@ -1,4 +1,7 @@
 //! Who may begin a transaction: so many at a time, the others wait.
+//!
+//! This is the clients' side, where threads may block; no shard ever comes here.
+#![allow(clippy::disallowed_types)]
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -26,7 +26,7 @@ mod transaction;
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -132,7 +132,7 @@ struct Inner {
     /// By id. Locked for a moment at a time.
     tables: RwLock<Vec<Arc<Table>>>,
     /// Held while a table is made: one at a time.
-    making: Mutex<()>,
+    making: RwLock<()>,
     placement: Arc<Placement>,
     admission: Admission,
     options: Options,
@@ -169,7 +169,7 @@ impl Database {
             placement: engine.layout().placement,
             engine: RwLock::new(Some(engine)),
             tables: RwLock::new(tables),
-            making: Mutex::new(()),
+            making: RwLock::new(()),
             admission: Admission::new(options.transactions_per_shard.saturating_mul(options.shards)),
             options,
             told: AtomicU64::new(0),
@@ -222,7 +222,7 @@ impl Database {
                 return Err(Error::ValueCount { table: name(), values: values.len(), groups });
             }
         }
-        let _one_at_a_time = self.inner.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.inner.making.write().unwrap_or_else(PoisonError::into_inner);
         if self.table(&spec.name).is_some() {
             return Err(SchemaError::DuplicateTable(name()).into());
         }
