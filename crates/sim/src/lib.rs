@@ -1,6 +1,16 @@
 //! Simulated worlds: every protocol under every scheme, under faults, judged; one seed, one world.
 //!
-//! [`plan::Plan::drawn`] makes a world of a seed, [`run::run`] lets it run and judges it.
+//! [`plan::Plan::drawn`] makes a plan of a seed: protocol, scheme, workload, machines, faults. [`run::run`] lets the world
+//! of the plan run, in virtual time ([`plimsoll_runtime::sim`]), and judges what came of it; `docs/simulator.md` lists
+//! what is judged. [`shrink::shrink`] makes a world that fails smaller, [`trace::render`] tells what happened in one.
+//!
+//! Clients are written over `Env`, so the same transactions run on real threads as well. All they need besides is an
+//! [`client::Observer`], who tells the time at which transactions begin and end for the record; it is no part of
+//! the world.
+//!
+//! Example: `run(&Plan::drawn(42, &Selection::default())?, None).violations` is empty, and is so every time.
+//!
+//! Left out: crashes and resets of channels, which the protocols do not survive yet.
 
 pub mod client;
 mod judge;
