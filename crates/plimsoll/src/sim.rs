@@ -1,6 +1,7 @@
 //! `plimsoll sim`: worlds by the thousand, or one in detail.
 
 use std::cell::OnceCell;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, mpsc};
@@ -69,14 +70,14 @@ fn one(plan: &SimPlan, seed: u64) -> Result<bool, Box<dyn std::error::Error>> {
         return Ok(passed);
     }
     if plan.trace {
-        print!("{}", render(&events, &outcome));
+        show(&render(&events, &outcome));
     }
-    print!("{}", describe(&shown, &outcome));
+    show(&describe(&shown, &outcome));
     if shown != world {
-        println!(
-            "\nThis is the smallest world found that fails like that of seed {seed}. Again: {}",
+        show(&format!(
+            "\nThis is the smallest world found that fails like that of seed {seed}. Again: {}\n",
             again(&shown, plan)
-        );
+        ));
     }
     Ok(passed)
 }
@@ -140,16 +141,16 @@ fn many(
         // Only the first is made smaller: the others are often the same.
         if position == 0 && plan.shrink {
             let (small, smaller) = shrink(world, outcome.clone(), |world| guarded(world, false).0);
-            println!("{}", describe(&small, &smaller));
-            println!("Shrunk from seed {}. Again: {}\n", world.seed, again(&small, plan));
+            show(&(describe(&small, &smaller) + "\n"));
+            show(&format!("Shrunk from seed {}. Again: {}\n\n", world.seed, again(&small, plan)));
         } else {
-            println!("{}", describe(world, outcome));
+            show(&(describe(world, outcome) + "\n"));
         }
     }
     if sum.failed.len() > TOLD {
-        println!("... and {} more.\n", units::thousands((sum.failed.len() - TOLD) as u64));
+        show(&format!("... and {} more.\n\n", units::thousands((sum.failed.len() - TOLD) as u64)));
     }
-    println!("{}", sum.line(None, begin.elapsed()));
+    show(&(sum.line(None, begin.elapsed()) + "\n"));
     Ok(passed)
 }
 
@@ -306,6 +307,11 @@ fn again(world: &Plan, plan: &SimPlan) -> String {
     line + " --no-shrink"
 }
 
+/// Prints; a reader who has seen enough and closed the pipe is no error.
+fn show(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
 fn write_json(plan: &SimPlan, sum: &Sum, elapsed: Duration) -> Result<(), file::Unwritable> {
     if plan.json == JsonOutput::None {
         return Ok(());
@@ -332,7 +338,7 @@ fn write_json(plan: &SimPlan, sum: &Sum, elapsed: Duration) -> Result<(), file::
     let text = serde_json::to_string_pretty(&document).expect("a document of plain values") + "\n";
     match &plan.json {
         JsonOutput::File(path) => file::write_whole(path, &text)?,
-        _ => print!("{text}"),
+        _ => show(&text),
     }
     Ok(())
 }
