@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_runtime::sim::{EPOCH_NS, Event};
+use plimsoll_sim::export::lines;
 use plimsoll_sim::plan::{Plan, Selection};
 use plimsoll_sim::run::{Outcome, run};
 use plimsoll_sim::shrink::shrink;
@@ -54,6 +55,9 @@ fn one(plan: &SimPlan, seed: u64) -> Result<bool, Box<dyn std::error::Error>> {
     let begin = clock.now();
     let world = Plan::drawn(seed, &plan.selection)?;
     let (mut outcome, events) = guarded(&world, plan.trace);
+    if let Some(path) = &plan.export {
+        file::write_whole(path, &lines(&outcome))?;
+    }
     let mut shown = world.clone();
     if !outcome.violations.is_empty() && plan.shrink && !plan.trace {
         (shown, outcome) = shrink(&world, outcome, |world| guarded(world, false).0);

@@ -13,6 +13,7 @@
 //! Left out: crashes and resets of channels, which the protocols do not survive yet.
 
 pub mod client;
+pub mod export;
 mod judge;
 pub mod plan;
 pub mod run;

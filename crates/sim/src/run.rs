@@ -4,7 +4,7 @@
 //! 2. Clients run their transactions. Everything that shards install and clients see is recorded.
 //! 3. All faults end. Whoever is not done some virtual seconds later is stuck.
 //! 4. What was sent last arrives; then no lock may be left, garbage goes, everything can be read and written.
-//! 5. The history is judged ([`crate::judge`]).
+//! 5. The history is judged (`judge.rs`).
 //!
 //! A panic, which is a violated assertion, ends the world and is a verdict as well; where panics abort the process,
 //! the caller has to see to it.

@@ -109,3 +109,17 @@ fn a_selection_that_names_no_fault_is_refused() {
     let selection = Selection { knobs: vec![("los".to_owned(), "1".to_owned())], ..Selection::default() };
     assert!(Plan::drawn(0, &selection).unwrap_err().contains("los"));
 }
+
+#[test]
+fn an_exported_history_has_a_line_for_every_transaction_and_every_number_once() {
+    let selection = Selection { workload: Some(WorkloadName::Append), ..Selection::default() };
+    let outcome = world(11, &selection).1;
+    let text = plimsoll_sim::export::lines(&outcome);
+    assert_eq!(text.lines().count() as u64, outcome.transactions);
+    let appends: Vec<&str> =
+        text.match_indices("[\"append\"").map(|(at, _)| text[at..].split(']').next().unwrap()).collect();
+    let mut unique = appends.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert!(!appends.is_empty() && unique.len() == appends.len());
+}

@@ -68,6 +68,9 @@ pub struct SimArgs {
     /// With --seed: print every event in the order of virtual time.
     #[arg(long, requires = "seed", help_heading = "Output")]
     pub trace: bool,
+    /// With --seed and --workload append: write the history for other checkers, as JSON lines in Elle's form.
+    #[arg(long, value_name = "FILE", requires = "seed", help_heading = "Output")]
+    pub export: Option<PathBuf>,
     /// Show a world that fails as it is, instead of the smallest that fails the same way.
     #[arg(long, help_heading = "Output")]
     pub no_shrink: bool,
@@ -101,6 +104,8 @@ pub struct SimPlan {
     pub selection: Selection,
     /// Whether to print the events.
     pub trace: bool,
+    /// Where the history goes.
+    pub export: Option<PathBuf>,
     /// Whether to look for a smaller failure.
     pub shrink: bool,
     /// Where the JSON document goes.
@@ -157,6 +162,12 @@ impl SimArgs {
             mutant: None,
         };
         Plan::drawn(0, &selection).map_err(Refusal::from)?;
+        if let Some(file) = &self.export {
+            if selection.workload != Some(WorkloadName::Append) {
+                refuse!("--export writes histories of lists: add --workload append");
+            }
+            check_writable(file)?;
+        }
         let json = match self.json {
             None => JsonOutput::None,
             Some(None) => JsonOutput::Stdout,
@@ -170,6 +181,7 @@ impl SimArgs {
             threads: within(self.threads, "threads", 1024)?.unwrap_or(cores),
             selection,
             trace: self.trace,
+            export: self.export,
             shrink: !self.no_shrink,
             json,
             quiet: self.quiet,

@@ -304,6 +304,7 @@ fn a_simulation_that_cannot_be_is_refused_in_one_sentence() {
     let refused =
         |line: &str, sentence: &str| assert_eq!(simulation(line).expect_err("must be refused"), sentence);
     refused("sim --seeds 5..5", "--seeds 5..5 is empty: give the smaller number first");
+    refused("sim --seed 1 --export x", "--export writes histories of lists: add --workload append");
     refused("sim --soak 0s", "--soak 0s runs nothing: give a time such as 10m");
     refused("sim --shards 0", "--shards 0 is too small: give 1 or more");
     refused("sim --fault loss", "`--fault loss` has no value: write a name and a value, such as loss=0.01");
