@@ -175,13 +175,16 @@ thread_local! {
 fn guarded(world: &Plan, trace: bool) -> Verdict {
     let (done, verdict) = mpsc::channel();
     let plan = world.clone();
-    let thread = thread::Builder::new().name(format!("world {}", world.seed)).spawn(move || {
+    let started = thread::Builder::new().name(format!("world {}", world.seed)).spawn(move || {
         WAITING.with(|waiting| waiting.set(done.clone())).expect("a thread runs one world");
         let recorder = trace.then(Recorder::default);
         let outcome = run(&plan, recorder.as_ref().map(Recorder::hook));
         let _ = done.send((outcome, recorder.map(|recorder| recorder.events()).unwrap_or_default()));
     });
-    thread.expect("a thread can be started");
+    if let Err(error) = started {
+        eprintln!("plimsoll: a world needs a thread, and none can be started: {error}; use fewer --threads");
+        std::process::exit(2);
+    }
     verdict.recv().expect("a world ends with a verdict")
 }
 

@@ -115,15 +115,6 @@ impl<S: Scheme> Open<S> {
         }
     }
 
-    /// A transaction that writes nothing needs a stamp only to pin with it, or for its session: an oracle's next
-    /// snapshot must contain what it has read.
-    pub(crate) fn needs_stamp(&self) -> bool {
-        if planted(Mutant::ReadersWithoutPin) && S::WAITS {
-            return !self.work.writes.is_empty();
-        }
-        !self.work.writes.is_empty() || size_of::<S::Mark>() > 0 || S::ORACLE
-    }
-
     /// How many shards take part.
     pub(crate) fn shards(&self) -> usize {
         let mut shards = self.work.writes.shards();
@@ -162,8 +153,8 @@ pub struct Committed {
     pub recorded: Option<Box<Recorded>>,
 }
 
-/// Runs one attempt of a procedure; what it came to is in `work.committed`. All aborts but [`Abort::User`] are worth another attempt, after the
-/// caller has paused: the lock it met may be one whose release lies in this shard's own inbox.
+/// Runs one attempt of a procedure; what it came to is in `work.committed`. All aborts but [`Abort::User`] are worth
+/// another attempt, after the caller has paused: the lock it met may be one whose release lies in this shard's own inbox.
 pub async fn execute<P: Protocol, E: Env<P>, T: Procedure>(
     env: &E,
     attempt: Attempt,
@@ -212,10 +203,7 @@ fn at_once<S: Scheme, T: Procedure>(
     work.reset(base.installs.is_some());
     run_here(base, procedure, work, 0, None, false)?;
     let id = base.next_id();
-    let stamp = match work.writes.is_empty() && size_of::<S::Mark>() == 0 && !S::ORACLE {
-        true => None,
-        false => Some(base.commit_in_one_step(id, work)),
-    };
+    let stamp = work.needs_stamp().then(|| base.commit_in_one_step(id, work));
     work.commit(id, stamp, 1);
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_checker::{Read, ScanRead, Version};
 use plimsoll_store::{At, Place};
+use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
 
 use crate::fetched::ReadRef;
@@ -350,6 +351,16 @@ impl<S: Scheme> Work<S> {
         self.local_ranges.clear();
         self.writes.clear();
         self.recorded = record.then(Box::default);
+    }
+
+    /// A transaction that writes nothing needs a stamp only to pin with it, or for its session: an oracle's next
+    /// snapshot must contain what it has read.
+    #[inline]
+    pub(crate) fn needs_stamp(&self) -> bool {
+        if planted(Mutant::ReadersWithoutPin) && S::WAITS {
+            return !self.writes.is_empty();
+        }
+        !self.writes.is_empty() || size_of::<S::Mark>() > 0 || S::ORACLE
     }
 
     /// Notes that the transaction has committed.

@@ -183,8 +183,9 @@ impl From<Unwritable> for Refusal {
 
 /// Ends a function with a [`Refusal`], like `format!`.
 macro_rules! refuse {
-    ($($sentence:tt)*) => { return Err(Refusal(format!($($sentence)*))) };
+    ($($sentence:tt)*) => { return Err(Refusal::from(format!($($sentence)*))) };
 }
+pub(super) use refuse;
 
 impl BenchArgs {
     /// Judges all flags together. `cores` are those the process may use, `memory_bytes` is what is free
@@ -230,7 +231,7 @@ impl BenchArgs {
             seed: self.seed.unwrap_or(1),
             check: self.check,
             check_online_per_second: online as u32,
-            json: self.json_output()?,
+            json: json_output(self.json.as_ref())?,
             report: self.report_output()?,
             quiet: self.quiet,
         })
@@ -369,18 +370,6 @@ impl BenchArgs {
         Ok(SmallBankPlan { accounts_per_shard, distributed_percent })
     }
 
-    fn json_output(&self) -> Result<JsonOutput, Refusal> {
-        match &self.json {
-            None => Ok(JsonOutput::None),
-            Some(None) => Ok(JsonOutput::Stdout),
-            Some(Some(file)) if file.as_os_str() == "-" => Ok(JsonOutput::Stdout),
-            Some(Some(file)) => {
-                check_writable(file)?;
-                Ok(JsonOutput::File(file.clone()))
-            }
-        }
-    }
-
     fn report_output(&self) -> Result<Option<PathBuf>, Refusal> {
         let Some(file) = &self.report else { return Ok(None) };
         if self.json == Some(Some(file.clone())) {
@@ -506,7 +495,21 @@ pub fn refuse_more_than_memory(needed_bytes: u64, memory_bytes: u64) -> Result<(
 }
 
 /// A number between two limits.
-fn within(number: u64, flag: &str, min: u64, max: u64) -> Result<u64, Refusal> {
+/// Where `--json`, `--json -` and `--json FILE` write. The file is tried.
+pub(super) fn json_output(flag: Option<&Option<PathBuf>>) -> Result<JsonOutput, Refusal> {
+    match flag {
+        None => Ok(JsonOutput::None),
+        Some(None) => Ok(JsonOutput::Stdout),
+        Some(Some(file)) if file.as_os_str() == "-" => Ok(JsonOutput::Stdout),
+        Some(Some(file)) => {
+            check_writable(file)?;
+            Ok(JsonOutput::File(file.clone()))
+        }
+    }
+}
+
+/// A number that lies in its range, or a refusal that names the flag.
+pub(super) fn within(number: u64, flag: &str, min: u64, max: u64) -> Result<u64, Refusal> {
     if number < min {
         refuse!("--{flag} {number} is too small: give {} or more", units::thousands(min));
     }

@@ -8,7 +8,7 @@ use clap::Args;
 use plimsoll_runtime::sim::{Faults, Hardware};
 use plimsoll_sim::plan::{FaultsName, PROTOCOLS, Plan, SCHEMES, Selection, WorkloadName};
 
-use super::plan::{JsonOutput, Refusal};
+use super::plan::{JsonOutput, Refusal, json_output, refuse, within};
 use super::{duration, number};
 use crate::report::file::check_writable;
 
@@ -114,10 +114,6 @@ pub struct SimPlan {
     pub quiet: bool,
 }
 
-macro_rules! refuse {
-    ($($sentence:tt)*) => { return Err(Refusal::from(format!($($sentence)*))) };
-}
-
 impl SimArgs {
     /// Judges all flags together. `now` is a seed that no soak has had.
     pub fn validate(self, cores: usize, now: u64) -> Result<SimPlan, Refusal> {
@@ -131,12 +127,8 @@ impl SimArgs {
             (.., Some(time)) => Worlds::Soak(now, time),
             _ => Worlds::Seeds(SEEDS_DEFAULT),
         };
-        let within = |value: Option<u64>, flag: &str, max: u64| match value {
-            Some(0) => Err(Refusal::from(format!("--{flag} 0 is too small: give 1 or more"))),
-            Some(n) if n > max => {
-                Err(Refusal::from(format!("--{flag} {n} is too large: give {max} or less")))
-            }
-            other => Ok(other.map(|n| n as usize)),
+        let within = |value: Option<u64>, flag: &str, max: u64| {
+            value.map(|n| within(n, flag, 1, max).map(|n| n as usize)).transpose()
         };
         let of = |list: &[&'static str], name: Option<String>| {
             name.and_then(|name| list.iter().copied().find(|&known| known == name))
@@ -168,14 +160,7 @@ impl SimArgs {
             }
             check_writable(file)?;
         }
-        let json = match self.json {
-            None => JsonOutput::None,
-            Some(None) => JsonOutput::Stdout,
-            Some(Some(file)) => {
-                check_writable(&file)?;
-                JsonOutput::File(file)
-            }
-        };
+        let json = json_output(self.json.as_ref())?;
         Ok(SimPlan {
             worlds,
             threads: within(self.threads, "threads", 1024)?.unwrap_or(cores),

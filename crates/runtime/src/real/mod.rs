@@ -102,7 +102,8 @@ impl<N: Node> Runtime<N> {
             stop: AtomicBool::new(false),
             clock: Clock::new(),
         });
-        let mut threads = Vec::new();
+        // Dropped on the way, it stops the shards that have started.
+        let mut runtime = Runtime { peers: peers.clone(), threads: Vec::new() };
         for (index, make) in makers.into_iter().enumerate() {
             let me = ShardId(u16::try_from(index).expect("a process has fewer than 65,536 shards"));
             let peers = peers.clone();
@@ -115,9 +116,9 @@ impl<N: Node> Runtime<N> {
                 }
                 shard::run(me, make(), peers, seed);
             })?;
-            threads.push(thread);
+            runtime.threads.push(thread);
         }
-        Ok(Runtime { peers, threads })
+        Ok(runtime)
     }
 
     /// How many shards run.

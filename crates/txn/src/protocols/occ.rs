@@ -327,7 +327,7 @@ impl<S: Scheme> Protocol for Occ<S> {
                 };
                 // Validate the read set.
                 if !validate(env, open, stamp).await {
-                    if S::REPORTS && open.needs_stamp() {
+                    if S::REPORTS && open.work.needs_stamp() {
                         env.local(|node| node.base.scheme.finished(stamp, None));
                     }
                     return Err(Stop::Abort(fail(env, open, Abort::Validation)));
@@ -340,7 +340,7 @@ impl<S: Scheme> Protocol for Occ<S> {
         };
         install_elsewhere(env, open, stamp);
         let shards = open.shards();
-        let stamp = open.needs_stamp().then_some(stamp);
+        let stamp = open.work.needs_stamp().then_some(stamp);
         open.work.commit(txn, stamp, shards);
         Ok(())
     }
@@ -491,7 +491,7 @@ impl<S: Scheme> Occ<S> {
             }
         }
         if at_once {
-            let stamp = match open.needs_stamp() {
+            let stamp = match open.work.needs_stamp() {
                 true => self.base.scheme.stamp(&open.work.observed),
                 false => Timestamp::ZERO,
             };
@@ -499,7 +499,7 @@ impl<S: Scheme> Occ<S> {
             let valid = fetched.all(|read| self.base.validate(holder.txn, stamp, &[read]));
             self.base.pin_local(&open.work, stamp);
             if !valid {
-                if S::REPORTS && open.needs_stamp() {
+                if S::REPORTS && open.work.needs_stamp() {
                     self.base.scheme.finished(stamp, None);
                 }
                 return Last::Failed(Stop::Abort(Abort::Validation));
@@ -526,7 +526,7 @@ impl<S: Scheme> Occ<S> {
 
 /// The commit stamp. Every write lock is held.
 async fn stamp<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>) -> Option<Timestamp> {
-    if !open.needs_stamp() {
+    if !open.work.needs_stamp() {
         return Some(Timestamp::ZERO);
     }
     if S::AT_ONCE {
@@ -563,7 +563,7 @@ async fn validate<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: Tim
 /// that must not hear of the commit before it is installed everywhere.
 fn install_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: Timestamp) {
     let (me, txn) = (env.shard(), open.holder.txn);
-    if !open.needs_stamp() {
+    if !open.work.needs_stamp() {
         return;
     }
     let mut calls = Vec::new();

@@ -604,7 +604,7 @@ impl<S: Scheme> Protocol for TwoPl<S> {
         if !env.local(|node| node.begin_commit(txn)) {
             return Err(Stop::Abort(Self::abort(env, open, Abort::Wounded).await));
         }
-        let needs_stamp = open.needs_stamp();
+        let needs_stamp = open.work.needs_stamp();
         let stamp = match (needs_stamp, S::AT_ONCE) {
             (false, _) => Timestamp::ZERO,
             (true, true) => env.local(|node| node.base.scheme.stamp(&open.work.observed)),
@@ -771,7 +771,7 @@ async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>) -
 /// hear of the commit before it is installed everywhere.
 fn finish_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>, stamp: Timestamp) {
     let (me, txn) = (env.shard(), open.holder.txn);
-    let report = S::REPORTS && open.needs_stamp();
+    let report = S::REPORTS && open.work.needs_stamp();
     let mut calls = Vec::new();
     for shard in std::mem::take(&mut open.touched).into_iter().filter(|&shard| shard != me) {
         let writes = open.work.writes.pack(shard);
