@@ -69,6 +69,8 @@ impl<P: Protocol> Engine<P> {
             max_staleness_ns: options.max_staleness_ns,
             oracle: options.oracle,
             single_version: options.single_version,
+            process: 0,
+            processes: 1,
             process_counter: process_counter.clone(),
         };
         let low_water = LowWater::new(options.shards, P::Scheme::slots(&config(0)));

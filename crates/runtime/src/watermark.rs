@@ -10,6 +10,9 @@
 //! publishes it first and reads all marks a second time before using it. In any order of these four
 //! sequentially consistent steps (the fences say it once more, for the model checker), either the sleeper sees the new watermark, or the other sees the sleeper.
 //!
+//! Looking at all shards in every pass would cost the more the more there are. So among many shards each looks only
+//! now and then, and the watermark is a few passes older.
+//!
 //! A scheme whose snapshots are vectors (VTS) has one value per slot; every slot is handled alike.
 
 #[cfg(loom)]
@@ -19,6 +22,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst, fence};
 
 use plimsoll_types::ShardId;
+
+/// With so many shards or fewer, each looks at all in every pass; with more, so many times as rarely as there are more.
+const FEW: usize = 16;
 
 /// One shard's published marks, on cache lines of their own.
 #[repr(align(128))]
@@ -61,6 +67,8 @@ pub struct Watermark {
     all: Arc<LowWater>,
     me: usize,
     asleep: bool,
+    /// Passes until it looks at all shards again.
+    rest: usize,
     /// What this shard published last, and the watermark it used last.
     published: Vec<u64>,
     current: Vec<u64>,
@@ -70,7 +78,14 @@ impl Watermark {
     /// The part of shard `me`, asleep until its first [`Watermark::update`].
     pub fn new(all: Arc<LowWater>, me: ShardId) -> Watermark {
         let slots = all.used.slots.len();
-        Watermark { all, me: me.index(), asleep: true, published: vec![0; slots], current: vec![0; slots] }
+        Watermark {
+            all,
+            me: me.index(),
+            asleep: true,
+            rest: 0,
+            published: vec![0; slots],
+            current: vec![0; slots],
+        }
     }
 
     /// The watermark as of the last update, one value per slot. Never falls.
@@ -98,6 +113,9 @@ impl Watermark {
                 self.published[slot] = *low;
             }
             mine.slots[slot].store(*low, SeqCst);
+            if self.rest > 0 {
+                continue;
+            }
             let proposed = self.all.min(slot);
             if proposed > self.current[slot] {
                 self.all.used.slots[slot].fetch_max(proposed, SeqCst);
@@ -105,6 +123,7 @@ impl Watermark {
                 self.current[slot] = self.current[slot].max(proposed.min(self.all.min(slot)));
             }
         }
+        self.rest = self.rest.checked_sub(1).unwrap_or(self.all.shards.len().div_ceil(FEW) - 1);
     }
 
     /// Publishes that this shard sleeps: it has no active snapshot and begins none before its next update.

@@ -17,6 +17,7 @@ pub mod export;
 mod judge;
 pub mod plan;
 pub mod run;
+pub mod scale;
 pub mod shrink;
 pub mod trace;
 pub mod workload;

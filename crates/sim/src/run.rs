@@ -171,6 +171,8 @@ impl<P: Protocol> Setting<P> {
                 prefetch: plan.seed.is_multiple_of(5),
             },
             single_version: false,
+            process: 0,
+            processes: 1,
             process_counter: process_counter.clone(),
         };
         let low_water = LowWater::new(plan.shards, P::Scheme::slots(&config(0)));

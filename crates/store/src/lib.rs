@@ -16,7 +16,7 @@ pub use lock::{Holder, Lock, LockId, Waiter};
 pub use mark::Mark;
 pub use ordered::{LeafId, OrderedIndex};
 pub use record::{Record, VALUE_MAX};
-pub use store::{At, Rows, SnapshotTooOld, Store, Visited};
+pub use store::{At, Operations, Rows, SnapshotTooOld, Store, Visited};
 pub use table::{Cover, Place, RangeLock, TableMemory};
 pub use tails::Tails;
 

@@ -71,6 +71,19 @@ struct Garbage {
     at: At,
 }
 
+/// What a store has done since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operations {
+    /// Keys looked for, and walks over ranges begun.
+    pub lookups: u64,
+    /// Rows that walks over ranges have met.
+    pub scanned: u64,
+    /// Keys linked into an index.
+    pub links: u64,
+    /// Versions installed.
+    pub installs: u64,
+}
+
 /// All tables of one shard.
 #[derive(Debug)]
 pub struct Store<M> {
@@ -83,6 +96,7 @@ pub struct Store<M> {
     floor: Timestamp,
     /// Whether hidden versions are kept until the watermark passes; otherwise they are dropped at once.
     history: bool,
+    operations: Operations,
 }
 
 /// The records of one table, while its index is being walked.
@@ -115,6 +129,7 @@ impl<M: Mark> Store<M> {
             garbage: VecDeque::new(),
             floor: Timestamp::ZERO,
             history,
+            operations: Operations::default(),
         }
     }
 
@@ -139,6 +154,11 @@ impl<M: Mark> Store<M> {
         self.tables[table.index()].memory()
     }
 
+    /// What it has done so far.
+    pub fn operations(&self) -> Operations {
+        self.operations
+    }
+
     /// The partition's floor.
     #[inline]
     pub fn floor(&self) -> Timestamp {
@@ -148,11 +168,13 @@ impl<M: Mark> Store<M> {
     /// Where a key is, or would be.
     #[inline]
     pub fn find(&mut self, table: TableId, key: &Key) -> Place {
+        self.operations.lookups += 1;
         self.tables[table.index()].find(key)
     }
 
     /// Links a row of empty records under a key that has none; changes the version of what covers it.
     pub fn link(&mut self, table: TableId, key: &Key) -> Place {
+        self.operations.links += 1;
         self.tables[table.index()].link(key)
     }
 
@@ -271,6 +293,7 @@ impl<M: Mark> Store<M> {
     /// Installs a version (`None`: a tombstone). The mark rises with it, never falls. Returns the stamp of the
     /// version it hides, if there is one.
     pub fn install(&mut self, at: At, stamp: Timestamp, value: Option<&[u8]>) -> Option<Timestamp> {
+        self.operations.installs += 1;
         let table = &mut self.tables[at.column.table.index()];
         let record = &mut table.records[at.row as usize * table.groups + usize::from(at.column.group)];
         let mut hides = value.is_none();
@@ -315,6 +338,8 @@ impl<M: Mark> Store<M> {
         high: Option<&Key>,
         mut visit: impl FnMut(&mut Rows<'_, M>, Visited<'_, M>) -> ControlFlow<()>,
     ) {
+        let operations = &mut self.operations;
+        operations.lookups += 1;
         let table = &mut self.tables[table.index()];
         let Index::Ordered(index) = &mut table.index else {
             panic!("only ordered tables are scanned; {} is a hash table", table.spec.name)
@@ -330,6 +355,7 @@ impl<M: Mark> Store<M> {
         };
         index.scan_leaves(low, high, &table.tails, |leaf, mark, version, _, in_range| {
             visit(&mut rows, Visited::Leaf(leaf.into(), mark, version))?;
+            operations.scanned += in_range.len() as u64;
             in_range.iter().try_for_each(|&row| visit(&mut rows, Visited::Row(row)))
         });
     }

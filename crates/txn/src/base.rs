@@ -37,6 +37,8 @@ pub struct Counters {
     pub read_only_restarts: u64,
     /// Marks raised by snapshot reads.
     pub mark_raises: u64,
+    /// What read-write transactions have read and pinned when they committed.
+    pub pins: u64,
 }
 
 /// One shard's share of a database.
@@ -433,6 +435,7 @@ impl<S: Scheme> Base<S> {
 
     /// Pins what was read to `stamp` and then looks whether it still is what was read. One step.
     pub(crate) fn validate(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool {
+        self.counters.pins += reads.len() as u64;
         match planted(Mutant::ValidateThenPin) {
             true => self.unpinned.extend(reads.iter().map(|&read| (read, stamp))),
             false => reads.iter().for_each(|read| self.pin(read, stamp)),
@@ -447,6 +450,7 @@ impl<S: Scheme> Base<S> {
         if planted(Mutant::NoPin) {
             return;
         }
+        self.counters.pins += (work.pins.len() + work.local_reads.len()) as u64;
         for &at in &work.pins {
             self.store.record_mut(at).mark.raise(stamp);
         }

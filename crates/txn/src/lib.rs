@@ -16,6 +16,7 @@ pub mod protocols;
 mod read_only;
 mod reads;
 mod remote;
+pub mod size;
 #[cfg(test)]
 mod testing;
 pub mod timestamp;

@@ -17,6 +17,7 @@ use crate::parts::Parts;
 use crate::procedure::{Piece, Procedure, Reads};
 use crate::read_only;
 use crate::remote::Remote;
+use crate::size::Size;
 use crate::timestamp::{Freshness, ReadOnly, Scheme};
 use crate::work::{Recorded, Work};
 
@@ -41,7 +42,7 @@ pub struct ProtocolOptions {
 
 /// A concurrency-control protocol with its timestamp scheme: the participant that lives on a shard
 /// ([`Node::handle`]), and the coordinator's steps against the participants.
-pub trait Protocol: Node + Sized {
+pub trait Protocol: Node<Request: Size, Reply: Size> + Sized {
     /// The timestamp scheme.
     type Scheme: Scheme;
     /// The protocol's name on the command line.

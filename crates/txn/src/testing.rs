@@ -11,6 +11,8 @@ pub fn scheme_config(shard: u16, data_shards: usize) -> SchemeConfig {
         max_staleness_ns: 0,
         oracle: OracleOptions::default(),
         single_version: false,
+        process: 0,
+        processes: 1,
         process_counter: Default::default(),
     }
 }

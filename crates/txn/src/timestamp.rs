@@ -26,6 +26,8 @@ use plimsoll_runtime::Ticket;
 use plimsoll_store::Mark;
 use plimsoll_types::{ShardId, Timestamp};
 
+use crate::size::Size;
+
 /// How a scheme runs read-only transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadOnly {
@@ -76,6 +78,10 @@ pub struct SchemeConfig {
     pub oracle: OracleOptions,
     /// RC only: keep no older versions.
     pub single_version: bool,
+    /// The number of the process that the shard is in.
+    pub process: usize,
+    /// How many processes there are, the oracle's not counted.
+    pub processes: usize,
     /// The counter from which all shards of the process draw under compressed VTS.
     pub process_counter: Arc<AtomicU64>,
 }
@@ -109,11 +115,11 @@ pub trait Scheme: Sized + 'static {
     /// Kept beside each record, leaf and absent cell.
     type Mark: Mark;
     /// What a read-only transaction reads at.
-    type Snapshot: Clone + Debug + Send + 'static;
+    type Snapshot: Clone + Debug + Send + Size + 'static;
     /// What a coordinator gathers on its way.
-    type Observed: Clone + Debug + Default + Send + 'static;
+    type Observed: Clone + Debug + Default + Send + Size + 'static;
     /// What travels between a shard and the oracle.
-    type Message: Debug + Send + 'static;
+    type Message: Debug + Send + Size + 'static;
 
     /// The scheme's state on a shard.
     fn new(config: &SchemeConfig) -> Self;

@@ -14,12 +14,13 @@ use std::collections::VecDeque;
 use plimsoll_types::{ShardId, Timestamp};
 
 use super::clock::Clock;
+use super::costs::Pass;
 use super::draw::Draw;
 use super::trace::Event;
 use super::{Maker, What, World};
-use crate::Node;
 use crate::real::SPIN_NS;
 use crate::shard::{Batch, Outside, ShardEnv};
+use crate::{Env, Node};
 
 /// What a shard is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,12 +141,23 @@ impl<N: Node> World<N> {
         }
         let clock = &self.machines[machine].clock;
         let (inbox, outbox) = (&mut shard.inbox, &mut shard.outbox);
+        let waiting = inbox.len();
         let worked = env.pass(&mut Surroundings { inbox, outbox, clock, now_ns });
         let (messages, polls) = (worked.messages, worked.polls);
         let hardware = &self.hardware;
-        let cost_ns = hardware.pass_ns
-            + hardware.message_ns.saturating_mul(messages as u64)
-            + hardware.poll_ns.saturating_mul(polls as u64);
+        let cost_ns = match &mut self.ledger {
+            None => {
+                hardware.pass_ns
+                    + hardware.message_ns.saturating_mul(messages as u64)
+                    + hardware.poll_ns.saturating_mul(polls as u64)
+            }
+            Some(ledger) => {
+                let sent = outbox.iter().map(|(_, batch)| batch.messages.len()).sum();
+                let (batches_received, batches_sent) = (waiting - inbox.len(), outbox.len());
+                let pass = Pass { received: messages, batches_received, sent, batches_sent, polls };
+                env.local(|node| ledger.pass(id, node, pass))
+            }
+        };
         let jitter_ns = shard.cpu.around((cost_ns as f64 * hardware.cpu_jitter.min(1.0)) as u64);
         // At least a nanosecond, so that time goes on.
         let end_ns = now_ns + cost_ns.saturating_add_signed(jitter_ns).max(1);

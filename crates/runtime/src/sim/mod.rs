@@ -27,6 +27,7 @@
 
 mod channel;
 mod clock;
+mod costs;
 mod draw;
 mod faults;
 mod lives;
@@ -48,6 +49,8 @@ use plimsoll_types::{ShardId, Timestamp};
 use crate::{Env, Node, Pending, ShardEnv};
 use clock::Clock;
 pub use clock::EPOCH_NS;
+use costs::Ledger;
+pub use costs::{Carried, Costs, Pass, PassCost, Usage, Weight};
 use draw::Draw;
 pub use faults::{Faults, Hardware};
 use lives::Shard;
@@ -152,12 +155,29 @@ pub struct World<N: Node> {
     skipped: BTreeSet<u32>,
     by_hand: u32,
     beginnings: Vec<Beginning<N>>,
+    /// Only in worlds that predict how fast something is.
+    ledger: Option<Ledger<N>>,
     trace: Trace,
 }
 
 impl<N: Node> World<N> {
     /// A world at virtual time 0, one shard per maker, all machines up.
     pub fn new(hardware: &Hardware, faults: &Faults, seed: u64, makers: Vec<Maker<N>>) -> World<N> {
+        World::build(hardware, faults, seed, makers, None)
+    }
+
+    /// A world without faults whose passes and batches cost what they are said to.
+    pub fn with_costs(hardware: &Hardware, costs: Costs<N>, seed: u64, makers: Vec<Maker<N>>) -> World<N> {
+        World::build(hardware, &Faults::none(), seed, makers, Some(costs))
+    }
+
+    fn build(
+        hardware: &Hardware,
+        faults: &Faults,
+        seed: u64,
+        makers: Vec<Maker<N>>,
+        costs: Option<Costs<N>>,
+    ) -> World<N> {
         assert!(hardware.shards_per_machine > 0, "a machine has a shard");
         let (shards, per_machine) = (makers.len(), hardware.shards_per_machine as usize);
         assert!(shards <= usize::from(u16::MAX), "shards have numbers of 16 bits");
@@ -174,13 +194,14 @@ impl<N: Node> World<N> {
             queue: Queue { now_ns: 0, shown_ns: Rc::default(), pushed: 0, heap: BinaryHeap::new() },
             shards: makers.into_iter().enumerate().map(|(i, make)| Shard::new(make, seed, i)).collect(),
             machines: (0..count).map(machine).collect(),
-            network: Network::new(seed, shards, count),
+            network: Network::new(seed, shards, count, costs.is_none()),
             nemesis: None,
             occurrences: Vec::new(),
             active: BTreeMap::new(),
             skipped: BTreeSet::new(),
             by_hand: Occurrence::BY_HAND,
             beginnings: Vec::new(),
+            ledger: costs.map(|costs| Ledger::new(costs, shards, count)),
             trace: Trace::new(),
         };
         for machine in 0..count {

@@ -72,7 +72,9 @@ pub(super) struct Network<N: Node> {
 }
 
 impl<N: Node> Network<N> {
-    pub(super) fn new(seed: u64, shards: usize, machines: usize) -> Network<N> {
+    /// Without `channels` nothing travels but by [`Network::take`].
+    pub(super) fn new(seed: u64, shards: usize, machines: usize, channels: bool) -> Network<N> {
+        let (links, ends) = if channels { (machines * machines, shards * shards) } else { (0, 0) };
         let link = |number: usize| LinkState {
             cut: 0,
             clogged: 0,
@@ -84,8 +86,8 @@ impl<N: Node> Network<N> {
         Network {
             machines,
             shards,
-            links: (0..machines * machines).map(link).collect(),
-            ends: (0..shards * shards).map(|_| End::default()).collect(),
+            links: (0..links).map(link).collect(),
+            ends: (0..ends).map(|_| End::default()).collect(),
             flights: Slab::default(),
             handovers: Slab::default(),
             last_handover_ns: vec![0; shards * shards],
@@ -98,6 +100,25 @@ impl<N: Node> Network<N> {
 
     pub(super) fn link(&mut self, from: usize, to: usize) -> &mut LinkState {
         &mut self.links[from * self.machines + to]
+    }
+
+    /// How much later something arrives.
+    pub(super) fn delay(&mut self, jitter_ns: u64) -> u64 {
+        self.delay.below(jitter_ns)
+    }
+
+    /// Takes a batch that arrives at some time, but not before those that were sent earlier. Says when, and as what.
+    pub(super) fn take(
+        &mut self,
+        to: ShardId,
+        sent_ns: u64,
+        at_ns: u64,
+        life: u32,
+        batch: Batch<N>,
+    ) -> (u64, u32) {
+        let last_ns = &mut self.last_handover_ns[batch.from.index() * self.shards + to.index()];
+        *last_ns = at_ns.max(*last_ns);
+        (*last_ns, self.handovers.insert(Handover { to, sent_ns, life, batch }))
     }
 
     fn end(&mut self, owner: ShardId, peer: ShardId) -> &mut End<Messages<N>> {
@@ -139,6 +160,11 @@ impl<N: Node> World<N> {
             self.hand_over(to, batch);
             return;
         }
+        if self.ledger.is_some() {
+            self.trace.record(now_ns, Event::Sent { from, to, sequence: 0, messages });
+            self.ship(to, batch);
+            return;
+        }
         let packet = self.network.end(from, to).send(now_ns, batch.messages);
         self.trace.record(now_ns, Event::Sent { from, to, sequence: packet.sequence, messages });
         self.transmit(from, to, packet);
@@ -146,14 +172,10 @@ impl<N: Node> World<N> {
     }
 
     fn hand_over(&mut self, to: ShardId, batch: Batch<N>) {
-        let sent_ns = self.queue.now_ns;
-        let network = &mut self.network;
-        let late_ns = self.hardware.local_ns + network.delay.below(self.hardware.local_jitter_ns);
-        let last_ns = &mut network.last_handover_ns[batch.from.index() * network.shards + to.index()];
-        *last_ns = (sent_ns + late_ns).max(*last_ns);
-        let at_ns = *last_ns;
+        let now_ns = self.queue.now_ns;
+        let late_ns = self.hardware.local_ns + self.network.delay(self.hardware.local_jitter_ns);
         let life = self.shards[to.index()].life;
-        let handover = network.handovers.insert(Handover { to, sent_ns, life, batch });
+        let (at_ns, handover) = self.network.take(to, now_ns, now_ns + late_ns, life, batch);
         self.queue.push(at_ns, What::Handover { handover });
     }
 

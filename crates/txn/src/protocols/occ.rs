@@ -34,6 +34,7 @@ use crate::fetched::{Fetched, ReadRef};
 use crate::parts::Part;
 use crate::procedure::Reads;
 use crate::protocol::{Open, Protocol, ProtocolOptions, Stop};
+use crate::size::Size;
 use crate::timestamp::Scheme;
 use crate::work::{Packed, Work, Write};
 
@@ -105,6 +106,35 @@ pub enum Reply<S: Scheme> {
     Validated(bool),
     /// All is installed.
     Installed,
+}
+
+impl<S: Scheme> Size for Request<S> {
+    fn bytes(&self) -> u64 {
+        1 + match self {
+            Request::Common(common) => common.bytes(),
+            Request::Read(reads) => reads.bytes(),
+            Request::Lock { holder, observed, writes, reads } => {
+                holder.bytes() + observed.bytes() + writes.bytes() + reads.bytes()
+            }
+            Request::Validate { txn, stamp, reads } => txn.bytes() + stamp.bytes() + reads.bytes(),
+            Request::Install { txn, stamp, writes, answer } => {
+                txn.bytes() + stamp.bytes() + writes.bytes() + answer.bytes()
+            }
+            Request::Abort(txn) => txn.bytes(),
+        }
+    }
+}
+
+impl<S: Scheme> Size for Reply<S> {
+    fn bytes(&self) -> u64 {
+        1 + match self {
+            Reply::Common(common) => common.bytes(),
+            Reply::Read(fetched) => fetched.bytes(),
+            Reply::Locked { observed, linked } => observed.bytes() + linked.bytes(),
+            Reply::Refused(_) | Reply::Validated(_) => 1,
+            Reply::Installed => 0,
+        }
+    }
 }
 
 impl<S: Scheme> Node for Occ<S> {

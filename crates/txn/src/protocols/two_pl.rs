@@ -39,6 +39,7 @@ use crate::local::just_after;
 use crate::parts::Part;
 use crate::procedure::{Intent, Reads, Scan};
 use crate::protocol::{LockPolicy, Open, Protocol, ProtocolOptions, Stop};
+use crate::size::Size;
 use crate::timestamp::Scheme;
 use crate::work::{Change, Packed, Work, Write};
 
@@ -125,6 +126,32 @@ pub enum Reply<S: Scheme> {
     Refused(Abort),
     /// All is installed.
     Finished,
+}
+
+impl<S: Scheme> Size for Request<S> {
+    fn bytes(&self) -> u64 {
+        1 + match self {
+            Request::Common(common) => common.bytes(),
+            Request::Acquire { holder, reads, writes, observed } => {
+                holder.bytes() + reads.bytes() + writes.bytes() + observed.bytes()
+            }
+            Request::Finish { txn, stamp, writes, answer } => {
+                txn.bytes() + stamp.bytes() + writes.bytes() + answer.bytes()
+            }
+            Request::Abort(txn) | Request::Wound(txn) | Request::Cancel(txn) => txn.bytes(),
+        }
+    }
+}
+
+impl<S: Scheme> Size for Reply<S> {
+    fn bytes(&self) -> u64 {
+        1 + match self {
+            Reply::Common(common) => common.bytes(),
+            Reply::Acquired(fetched) => fetched.bytes(),
+            Reply::Refused(_) => 1,
+            Reply::Finished => 0,
+        }
+    }
 }
 
 /// Whether a lock is to be had.

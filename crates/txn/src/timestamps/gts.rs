@@ -18,6 +18,7 @@ use plimsoll_types::{ShardId, Timestamp};
 use plimsoll_types::mutants::{Mutant, planted};
 
 use super::oracle::Waiting;
+use crate::size::Size;
 use crate::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 
 /// How stale a shard's copy of stable may get while nobody asks for it, in nanoseconds; the watermark
@@ -62,6 +63,15 @@ pub enum Message {
     AskStable,
     /// The answer.
     Stable(u64),
+}
+
+impl Size for Message {
+    fn bytes(&self) -> u64 {
+        match self {
+            Message::Report(numbers) => 1 + numbers.bytes(),
+            _ => 9,
+        }
+    }
 }
 
 impl Counter {

@@ -10,7 +10,7 @@
 //! vector travels to every shard that a read-only transaction reads at.
 //!
 //! Stamps of different slots have no order: a record's versions follow one another by installation.
-//! *Compression* gives the whole process one slot: its shards draw from one counter, and the oracle
+//! *Compression* gives each process one slot: its shards draw from one counter, and the oracle
 //! publishes the gap-free prefix.
 //!
 //! A stamp is packed into 64 bits: the slot in the top 16, the counter below. ⟨0, 0⟩ is the initial load.
@@ -24,6 +24,7 @@ use plimsoll_runtime::Ticket;
 use plimsoll_types::{ShardId, Timestamp};
 
 use super::oracle::Waiting;
+use crate::size::Size;
 use crate::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 
 /// How stale a shard's copy of the vector may get while nobody asks for it, in nanoseconds.
@@ -88,34 +89,80 @@ pub enum Message {
     Published(Arc<Vector>),
 }
 
+impl Size for Message {
+    fn bytes(&self) -> u64 {
+        1 + match self {
+            // A dependency that is not there takes no room.
+            Message::Report(reports) => reports.iter().map(|report| 10 + 10 * report.counters()).sum(),
+            Message::AskVector => 0,
+            Message::Published(vector) => vector.bytes(),
+        }
+    }
+}
+
+impl Report {
+    /// How many slots it depends on.
+    fn counters(&self) -> u64 {
+        self.dependencies.iter().filter(|&&counter| counter > 0).count() as u64
+    }
+}
+
 /// The oracle's own state.
 #[derive(Debug)]
 struct Published {
     vector: Vector,
     /// Per slot, reports that wait for a predecessor or a dependency, the smallest counter first.
     waiting: Vec<BinaryHeap<Reverse<Report>>>,
+    /// Per slot, the slot that its first report waits for.
+    waits_for: Vec<Option<usize>>,
+    /// The same the other way round: per slot, those to look at when it has advanced.
+    awaited_by: Vec<Vec<usize>>,
 }
 
 impl Published {
     fn report(&mut self, report: Report) {
+        let mut look = vec![report.slot];
         self.waiting[report.slot].push(Reverse(report));
-        // A slot that advances may let another advance.
-        while (0..self.vector.len()).any(|slot| self.advance(slot)) {}
+        while let Some(slot) = look.pop() {
+            while self.advance(slot) {
+                for other in self.awaited_by[slot].drain(..) {
+                    self.waits_for[other] = None;
+                    look.push(other);
+                }
+            }
+        }
     }
 
+    /// Publishes the next commit of a slot, if it may be.
     fn advance(&mut self, slot: usize) -> bool {
-        let ready = self.waiting[slot].peek().is_some_and(|Reverse(report)| {
-            report.counter == self.vector[slot] + 1
-                && report.dependencies.iter().enumerate().all(|(other, &counter)| {
-                    // Its own slot is settled by the order of the counters.
-                    other == slot || counter <= self.vector[other]
-                })
-        });
-        if ready {
-            self.waiting[slot].pop();
-            self.vector[slot] += 1;
+        if self.waits_for[slot].is_some() {
+            return false;
         }
-        ready
+        let Some(Reverse(report)) = self.waiting[slot].peek() else { return false };
+        if report.counter != self.vector[slot] + 1 {
+            return false;
+        }
+        let missing = report.dependencies.iter().enumerate().position(|(other, &counter)| {
+            // Its own slot is settled by the order of the counters.
+            other != slot && counter > self.vector[other]
+        });
+        if let Some(other) = missing {
+            self.waits_for[slot] = Some(other);
+            self.awaited_by[other].push(slot);
+            return false;
+        }
+        self.waiting[slot].pop();
+        self.vector[slot] += 1;
+        true
+    }
+
+    fn new(slots: usize) -> Published {
+        Published {
+            vector: vec![0; slots],
+            waiting: (0..slots).map(|_| BinaryHeap::new()).collect(),
+            waits_for: vec![None; slots],
+            awaited_by: vec![Vec::new(); slots],
+        }
     }
 }
 
@@ -136,7 +183,7 @@ impl Scheme for Vts {
         let compressed = config.oracle.compress;
         Vts {
             oracle: config.oracle_shard(),
-            slot: if compressed { 0 } else { config.shard.index() },
+            slot: if compressed { config.process } else { config.shard.index() },
             options: config.oracle,
             clock: Timestamp::ZERO,
             counter: if compressed { config.process_counter.clone() } else { Arc::default() },
@@ -145,16 +192,13 @@ impl Scheme for Vts {
             refreshed: Timestamp::ZERO,
             snapshots: Waiting::default(),
             reports: Vec::new(),
-            published: Published {
-                vector: vec![0; slots],
-                waiting: (0..slots).map(|_| BinaryHeap::new()).collect(),
-            },
+            published: Published::new(slots),
             answers: Vec::new(),
         }
     }
 
     fn slots(config: &SchemeConfig) -> usize {
-        if config.oracle.compress { 1 } else { config.data_shards }
+        if config.oracle.compress { config.processes } else { config.data_shards }
     }
 
     fn tick(&mut self, clock: Timestamp) {
@@ -273,8 +317,7 @@ mod tests {
 
     #[test]
     fn a_commit_is_published_after_its_predecessor_and_its_dependencies() {
-        let mut published =
-            Published { vector: vec![0; 2], waiting: vec![BinaryHeap::new(), BinaryHeap::new()] };
+        let mut published = Published::new(2);
         let report = |slot, counter, dependencies: &[u64]| Report {
             slot,
             counter,

@@ -1,0 +1,438 @@
+//! How fast a cluster would be: the protocols' own code in a world where everything has a price.
+//!
+//! [`predict`] loads a workload into as many shards as the cluster would have, lets clients run transactions on
+//! them, and measures in virtual time: throughput, latencies, aborts, what the cores, the network and the oracle were
+//! busy with. Protocols, schemes, workloads and the executor are those of production, so conflicts, retries, waits and
+//! messages are not modelled but happen; only time is, by a [`CostModel`]. A node is a machine with so many shards;
+//! the oracle, if the scheme has one, has a machine to itself, and so it has for the schemes that do not need it in the
+//! DST paper's comparison (§5).
+//!
+//! A transaction's latency counts what its shard does for it and what it waits for. Within a pass the clock of
+//! the world stands still, so both ends of it are set to where in the pass they are: the price of what the pass has done
+//! by then.
+//!
+//! Left out: faults, clocks that differ, disks, replication, and clients who are elsewhere. Watermarks are known
+//! everywhere at once.
+
+pub mod model;
+pub mod published;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use plimsoll_runtime::sim::{Carried, Costs, EPOCH_NS, Maker, Pass, Watch, World};
+use plimsoll_runtime::{Env, LowWater, ShardEnv};
+use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions, execute};
+use plimsoll_txn::protocols::{Occ, TwoPl};
+use plimsoll_txn::size::Size;
+use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
+use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
+use plimsoll_txn::work::Work;
+use plimsoll_types::{Abort, Placement, ShardId};
+use plimsoll_workloads::Workload;
+
+use model::{AccessCosts, CostModel, Done};
+
+/// The longest back-off after repeated aborts, in nanoseconds, as in benchmarks.
+const BACK_OFF_MAX_NS: u64 = 64_000;
+/// Virtual time after which a world ends, however little it has done, in nanoseconds.
+const LONG_NS: u64 = 2_000_000_000;
+/// A snapshot may be so old, in nanoseconds: it is on its way to another node.
+const STALENESS_NS: u64 = 10_000_000;
+/// Length of a message's header and of a batch's, in bytes.
+const MESSAGE_BYTES: u64 = 8;
+
+/// A cluster and what it is to run.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    /// Nodes that hold data.
+    pub nodes: usize,
+    /// Shards of each.
+    pub shards_per_node: usize,
+    /// Whether the oracle is a shard of the only node, instead of a machine of its own.
+    pub oracle_inside: bool,
+    /// Transactions in flight per shard.
+    pub concurrency: usize,
+    /// `occ` or `two_pl`.
+    pub protocol: &'static str,
+    /// `dst`, `gts`, `vts`, `rc` or `none`.
+    pub scheme: &'static str,
+    /// How an oracle is asked.
+    pub oracle: OracleOptions,
+    /// Transactions to commit before and while measuring.
+    pub transactions: u64,
+    /// Chooses everything that is drawn.
+    pub seed: u64,
+}
+
+impl Cluster {
+    /// Shards that hold data.
+    pub fn shards(&self) -> usize {
+        self.nodes * self.shards_per_node
+    }
+}
+
+/// What came of a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Prediction {
+    /// Virtual seconds measured.
+    pub seconds: f64,
+    /// Transactions committed.
+    pub committed: u64,
+    /// Those over several shards.
+    pub distributed: u64,
+    /// Attempts of read-write transactions that aborted, and of read-only ones.
+    pub aborts: u64,
+    /// Attempts of read-only transactions that aborted.
+    pub read_only_aborts: u64,
+    /// By transaction type: latencies in nanoseconds, in order.
+    pub latencies: Vec<(&'static str, Vec<u32>)>,
+    /// Share of the time that data shards have worked, on average.
+    pub busy: f64,
+    /// Share of the time that the oracle has worked, or its network card, whichever is more.
+    pub oracle_busy: f64,
+    /// Messages between shards.
+    pub messages: u64,
+    /// Bytes between nodes.
+    pub bytes: u64,
+    /// What the data shards have done.
+    pub done: Done,
+}
+
+impl Prediction {
+    /// Transactions per second.
+    pub fn throughput(&self) -> f64 {
+        self.committed as f64 / self.seconds
+    }
+
+    /// Aborted attempts per attempt.
+    pub fn abort_rate(&self) -> f64 {
+        self.aborts as f64 / (self.aborts + self.committed).max(1) as f64
+    }
+
+    /// A quantile of all latencies, in nanoseconds.
+    pub fn latency_ns(&self, quantile: f64) -> u32 {
+        let mut all: Vec<u32> = self.latencies.iter().flat_map(|(_, latencies)| latencies).copied().collect();
+        if all.is_empty() {
+            return 0;
+        }
+        let position = ((all.len() - 1) as f64 * quantile) as usize;
+        *all.select_nth_unstable(position).1
+    }
+}
+
+/// Runs a cluster.
+pub fn predict<W: Workload>(
+    cluster: &Cluster,
+    model: &CostModel,
+    access: AccessCosts,
+    workload: &W,
+) -> Prediction {
+    let run = match (cluster.protocol, cluster.scheme) {
+        ("occ", "dst") => run::<Occ<Dst>, W>,
+        ("occ", "gts") => run::<Occ<Gts>, W>,
+        ("occ", "vts") => run::<Occ<Vts>, W>,
+        ("occ", "none") => run::<Occ<NoTimestamps>, W>,
+        ("occ", "rc") => run::<Occ<ReadCommitted>, W>,
+        ("two_pl", "dst") => run::<TwoPl<Dst>, W>,
+        ("two_pl", "gts") => run::<TwoPl<Gts>, W>,
+        ("two_pl", "vts") => run::<TwoPl<Vts>, W>,
+        ("two_pl", "none") => run::<TwoPl<NoTimestamps>, W>,
+        ("two_pl", "rc") => run::<TwoPl<ReadCommitted>, W>,
+        (protocol, scheme) => unreachable!("{protocol}/{scheme} is no pair"),
+    };
+    run(cluster, model, access, workload)
+}
+
+/// What a shard has done, ever.
+fn done<P: Protocol>(node: &mut P, attempts: u64) -> Done {
+    let base = node.base();
+    let operations = base.store.operations();
+    Done {
+        attempts: attempts as f64,
+        lookups: operations.lookups as f64,
+        scanned: operations.scanned as f64,
+        links: operations.links as f64,
+        installs: operations.installs as f64,
+        marks: (base.counters.mark_raises + base.counters.pins) as f64,
+        ..Done::default()
+    }
+}
+
+fn minus(now: &Done, before: &Done) -> Done {
+    Done {
+        attempts: now.attempts - before.attempts,
+        passes: now.passes - before.passes,
+        polls: now.polls - before.polls,
+        messages: now.messages - before.messages,
+        batches: now.batches - before.batches,
+        lookups: now.lookups - before.lookups,
+        scanned: now.scanned - before.scanned,
+        links: now.links - before.links,
+        installs: now.installs - before.installs,
+        marks: now.marks - before.marks,
+    }
+}
+
+/// What is known of a shard besides its node.
+#[derive(Default)]
+struct Meter {
+    /// Attempts begun, and everything done up to the end of the last pass.
+    attempts: Cell<u64>,
+    before: Cell<Done>,
+}
+
+/// Everybody's counts.
+struct Counts {
+    measuring: bool,
+    committed: u64,
+    prediction: Prediction,
+}
+
+struct Shared {
+    model: CostModel,
+    access: AccessCosts,
+    meters: Vec<Meter>,
+    counts: RefCell<Counts>,
+}
+
+impl Shared {
+    /// What the present pass of a shard has cost so far.
+    fn so_far_ns<P: Protocol>(&self, shard: ShardId, node: &mut P) -> f64 {
+        let meter = &self.meters[shard.index()];
+        self.model.price(&self.access, &minus(&done(node, meter.attempts.get()), &meter.before.get()))
+    }
+}
+
+fn run<P: Protocol, W: Workload>(
+    cluster: &Cluster,
+    model: &CostModel,
+    access: AccessCosts,
+    workload: &W,
+) -> Prediction {
+    let shared = Rc::new(Shared {
+        model: model.clone(),
+        access,
+        meters: (0..=cluster.shards()).map(|_| Meter::default()).collect(),
+        counts: RefCell::new(Counts { measuring: false, committed: 0, prediction: Prediction::default() }),
+    });
+    shared.counts.borrow_mut().prediction.latencies =
+        W::KINDS.iter().map(|kind| (kind.name, Vec::new())).collect();
+    let mut world = world::<P, W>(cluster, workload, &shared);
+    start_clients(&mut world, cluster, workload, &shared);
+
+    let committed = |shared: &Shared| shared.counts.borrow().committed;
+    let warm = cluster.transactions / 4;
+    world.run_while(|world| committed(&shared) < warm && world.now() < LONG_NS / 4);
+    let begin = Reading::of(&mut world, cluster, &shared);
+    shared.counts.borrow_mut().measuring = true;
+    world.run_while(|world| committed(&shared) < warm + cluster.transactions && world.now() < LONG_NS);
+    let end = Reading::of(&mut world, cluster, &shared);
+
+    let mut prediction = std::mem::take(&mut shared.counts.borrow_mut().prediction);
+    let elapsed_ns = (end.now_ns - begin.now_ns).max(1) as f64;
+    prediction.seconds = elapsed_ns / 1e9;
+    prediction.busy = (end.cpu_ns - begin.cpu_ns) as f64 / elapsed_ns / cluster.shards() as f64;
+    prediction.oracle_busy = (end.oracle_ns - begin.oracle_ns) as f64 / elapsed_ns;
+    prediction.oracle_busy =
+        prediction.oracle_busy.max((end.oracle_card_ns - begin.oracle_card_ns) as f64 / elapsed_ns);
+    prediction.messages = end.messages - begin.messages;
+    prediction.bytes = end.bytes - begin.bytes;
+    prediction.done = minus(&end.done, &begin.done);
+    prediction
+}
+
+/// Everything that is counted outside of clients.
+struct Reading {
+    now_ns: u64,
+    cpu_ns: u64,
+    oracle_ns: u64,
+    oracle_card_ns: u64,
+    messages: u64,
+    bytes: u64,
+    done: Done,
+}
+
+impl Reading {
+    fn of<P: Protocol>(world: &mut World<P>, cluster: &Cluster, shared: &Shared) -> Reading {
+        let mut reading = Reading {
+            now_ns: world.now(),
+            cpu_ns: 0,
+            oracle_ns: 0,
+            oracle_card_ns: 0,
+            messages: 0,
+            bytes: 0,
+            done: Done::default(),
+        };
+        for index in 0..cluster.shards() {
+            let usage = world.usage(ShardId(index as u16));
+            reading.cpu_ns += usage.cpu_ns;
+            reading.messages += usage.messages;
+            if index % cluster.shards_per_node == 0 {
+                reading.bytes += usage.bytes;
+            }
+            reading.done = minus(&reading.done, &minus(&Done::default(), &shared.meters[index].before.get()));
+        }
+        if P::Scheme::ORACLE {
+            let oracle = world.usage(ShardId(cluster.shards() as u16));
+            (reading.oracle_ns, reading.oracle_card_ns) = (oracle.cpu_ns, oracle.card_ns);
+            reading.messages += oracle.messages;
+            reading.bytes += if cluster.oracle_inside { 0 } else { oracle.bytes };
+        }
+        reading
+    }
+}
+
+/// A world with the loaded database of a cluster.
+fn world<P: Protocol, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<Shared>) -> World<P> {
+    let shards = cluster.shards();
+    let placement = Arc::new(Placement::even(shards));
+    let layout = Layout { tables: workload.tables().into(), placement: placement.clone() };
+    let counters: Vec<_> = (0..=cluster.nodes).map(|_| Arc::new(AtomicU64::new(0))).collect();
+    let config = |shard: usize| {
+        let process = shard / cluster.shards_per_node;
+        SchemeConfig {
+            shard: ShardId(shard as u16),
+            data_shards: shards,
+            max_staleness_ns: STALENESS_NS,
+            oracle: cluster.oracle,
+            single_version: false,
+            process,
+            processes: cluster.nodes,
+            process_counter: counters[process].clone(),
+        }
+    };
+    let low_water = LowWater::new(shards, P::Scheme::slots(&config(0)));
+    let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
+        let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
+        let make = move || P::new(Base::new(&layout, &config, low_water.clone()), ProtocolOptions::default());
+        Box::new(make) as Maker<P>
+    });
+    let oracle = shards;
+    let costs = {
+        let (model, shared) = (&shared.model, shared.clone());
+        Costs {
+            pass: Box::new(move |shard, node: &mut P, pass| match shard.index() == oracle {
+                true => (shared.model.pass_ns + pass.received as f64 * shared.model.oracle_message_ns) as u64,
+                false => shared.charge(shard, node, pass),
+            }),
+            weight: Box::new(|carried| {
+                MESSAGE_BYTES
+                    + match carried {
+                        Carried::Request(request) => request.bytes(),
+                        Carried::Reply(reply) => reply.bytes(),
+                    }
+            }),
+            frame_ns: model.frame_ns,
+            byte_ns: 8.0 / model.gigabits_per_s,
+        }
+    };
+    let per_machine = cluster.shards_per_node + usize::from(cluster.oracle_inside);
+    let world = World::with_costs(&shared.model.hardware(per_machine), costs, cluster.seed, makers.collect());
+    for unit in 0..workload.units() {
+        let shards = match workload.unit_slot(unit) {
+            Some(slot) => vec![placement.shard(slot)],
+            None => (0..shards as u16).map(ShardId).collect(),
+        };
+        for shard in shards {
+            let load = |node: &mut P| {
+                workload.load(unit, &mut |table, key, values| node.base().store.load(table, &key, values));
+            };
+            world.node(shard, load).expect("a world begins with all shards up");
+        }
+    }
+    for (index, meter) in shared.meters.iter().enumerate().take(shards) {
+        let loaded = world.node(ShardId(index as u16), |node| done(node, 0)).expect("all shards are up");
+        meter.before.set(loaded);
+    }
+    world
+}
+
+impl Shared {
+    /// A pass of a data shard is over: what has it cost?
+    fn charge<P: Protocol>(&self, shard: ShardId, node: &mut P, pass: Pass) -> u64 {
+        let meter = &self.meters[shard.index()];
+        let before = meter.before.get();
+        let now = Done {
+            passes: before.passes + 1.0,
+            polls: before.polls + pass.polls as f64,
+            messages: before.messages + (pass.received + pass.sent) as f64,
+            batches: before.batches + (pass.batches_received + pass.batches_sent) as f64,
+            ..done(node, meter.attempts.get())
+        };
+        meter.before.set(now);
+        self.model.price(&self.access, &minus(&now, &before)) as u64
+    }
+}
+
+fn start_clients<P: Protocol, W: Workload>(
+    world: &mut World<P>,
+    cluster: &Cluster,
+    workload: &W,
+    shared: &Rc<Shared>,
+) {
+    let placement = Placement::even(cluster.shards());
+    for number in 0..cluster.shards() * cluster.concurrency {
+        let shard = ShardId((number / cluster.concurrency) as u16);
+        let client = workload.client(number, shard, &|slot| placement.shard(slot));
+        let (workload, shared, watch) = (workload.clone(), shared.clone(), world.observer());
+        world.spawn_on(shard, move |env| run_client::<P, W>(env, watch, workload, client, shared));
+    }
+}
+
+/// One client: a closed loop of transactions, as in benchmarks.
+async fn run_client<P: Protocol, W: Workload>(
+    env: ShardEnv<P>,
+    watch: Watch,
+    workload: W,
+    mut client: W::Client,
+    shared: Rc<Shared>,
+) {
+    let mut work = Work::default();
+    let meter = &shared.meters[env.shard().index()];
+    let now_ns =
+        || (watch.true_time().0 - EPOCH_NS) as f64 + env.local(|node| shared.so_far_ns(env.shard(), node));
+    loop {
+        let mut procedure = workload.next(&mut client);
+        let kind = W::kind(&procedure);
+        let read_only = W::KINDS[kind].read_only;
+        let begin_ns = now_ns();
+        let attempt = Attempt { age: env.clock().0, ..Attempt::default() };
+        let mut aborts = 0u32;
+        let committed = loop {
+            meter.attempts.set(meter.attempts.get() + 1);
+            match execute::<P, _, _>(&env, attempt, &mut procedure, &mut work).await {
+                Ok(()) => break true,
+                Err(Abort::User) => break false,
+                Err(_) => aborts += 1,
+            }
+            env.pause().await;
+            if aborts > 2 {
+                let limit = (1000 << aborts.min(16)).min(BACK_OFF_MAX_NS);
+                env.sleep(env.random() % limit).await;
+            }
+        };
+        {
+            let mut counts = shared.counts.borrow_mut();
+            counts.committed += u64::from(committed);
+            if counts.measuring {
+                let prediction = &mut counts.prediction;
+                prediction.aborts += u64::from(aborts);
+                if read_only {
+                    prediction.read_only_aborts += u64::from(aborts);
+                }
+                if committed {
+                    prediction.committed += 1;
+                    prediction.distributed += u64::from(work.committed.shards > 1);
+                    prediction.latencies[kind].1.push((now_ns() - begin_ns) as u32);
+                }
+            }
+        }
+        if env.clock().0 == attempt.age {
+            env.pause().await;
+        }
+    }
+}

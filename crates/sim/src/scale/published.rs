@@ -1,0 +1,1 @@
+//! What the DST paper has measured, to hold predictions against.
