@@ -21,15 +21,17 @@ pub enum WorkloadName {
     Append,
     /// SmallBank.
     SmallBank,
+    /// The microbenchmarks, on few tuples.
+    Micro,
     /// TPC-C, small.
     Tpcc,
 }
 
 impl WorkloadName {
     /// All of them.
-    pub const ALL: [WorkloadName; 5] = {
+    pub const ALL: [WorkloadName; 6] = {
         use WorkloadName::*;
-        [Random, Cycle, Append, SmallBank, Tpcc]
+        [Random, Cycle, Append, SmallBank, Micro, Tpcc]
     };
 
     /// The name on the command line.
@@ -39,6 +41,7 @@ impl WorkloadName {
             WorkloadName::Cycle => "cycle",
             WorkloadName::Append => "append",
             WorkloadName::SmallBank => "smallbank",
+            WorkloadName::Micro => "micro",
             WorkloadName::Tpcc => "tpcc",
         }
     }
@@ -166,7 +169,8 @@ impl Plan {
         let scheme = selection.scheme.unwrap_or(["dst", "dst", "dst", "gts", "vts", "none"][draw(2, 6)]);
         let workload = selection.workload.unwrap_or({
             use WorkloadName::*;
-            [Random, Random, Random, Random, Cycle, Append, SmallBank, Tpcc][draw(3, 8)]
+            let small = [SmallBank, Micro][draw(7, 2)];
+            [Random, Random, Random, Random, Cycle, Append, small, Tpcc][draw(3, 8)]
         });
         let shards = selection.shards.unwrap_or(1 + draw(4, 4));
         let clients = selection.clients.unwrap_or(1 + draw(5, 5));

@@ -25,6 +25,7 @@ use plimsoll_txn::protocols::{Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
 use plimsoll_types::{Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId};
+use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
 use plimsoll_workloads::{Tally, Workload};
@@ -110,6 +111,16 @@ fn caught<P: Protocol>(plan: &Plan, hook: Option<Hook>) -> Outcome {
             let mut parameters = smallbank::Parameters::new(plan.shards as u64, 8);
             (parameters.seed, parameters.closed, parameters.distributed_pct) = (plan.seed, true, 50.0);
             benchmark::<P, _>(plan, hook, SmallBank::new(parameters).expect("the parameters are possible"))
+        }
+        WorkloadName::Micro => {
+            let parameters = micro::Parameters {
+                tuples_per_shard: 8,
+                tuples_per_transaction: 4,
+                distributed_pct: 40.0,
+                seed: plan.seed,
+                ..micro::Parameters::new(plan.shards as u64)
+            };
+            benchmark::<P, _>(plan, hook, Micro::new(parameters).expect("the parameters are possible"))
         }
         WorkloadName::Tpcc => {
             let mut parameters = tpcc::Parameters::small(plan.shards as u32);
