@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub mod micro;
 pub mod plan;
 pub mod sim;
 #[cfg(test)]
@@ -136,11 +137,14 @@ pub struct BenchArgs {
     /// Accounts per shard (smallbank) [default: 100000].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     pub accounts: Option<u64>,
+    /// Tuples per shard (micro) [default: 100000].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub tuples: Option<u64>,
 
-    /// Share of distributed work, percent [default: 1].
+    /// Share of distributed work, percent [default: 1; micro: 10].
     ///
     /// SmallBank: payments whose second account is on another shard. TPC-C: order lines supplied by
-    /// another warehouse.
+    /// another warehouse. Micro: tuples on another shard.
     #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
     pub distributed: Option<f64>,
     /// Payments by customers of another warehouse, percent (tpcc) [default: 15].
@@ -152,6 +156,20 @@ pub struct BenchArgs {
     /// Store often written columns apart from the others (tpcc) [default: on].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true, help_heading = "Mix")]
     pub split_columns: Option<Switch>,
+    /// Tuples of one transaction, all different, up to 1000 (micro) [default: 10].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Mix")]
+    pub tuples_per_transaction: Option<u64>,
+    /// Read-only transactions, percent (micro) [default: 50].
+    #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
+    pub read_only: Option<f64>,
+    /// Tuples that a read-write transaction only reads, percent of its tuples (micro) [default: 50].
+    ///
+    /// Not a chance but a number, the nearest whole one: at 20 each transaction of ten tuples updates eight.
+    #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
+    pub read_share: Option<f64>,
+    /// A read-write transaction keeps its shard's processor busy for that long (micro) [default: 0s].
+    #[arg(long, value_parser = duration, value_name = "DURATION", help_heading = "Mix")]
+    pub spin: Option<Duration>,
 
     /// Run that long before measuring [default: 2s].
     #[arg(long, value_parser = duration, value_name = "DURATION", help_heading = "Run")]
@@ -191,6 +209,8 @@ pub enum WorkloadName {
     /// A bank: six tiny transactions on two accounts at most, hot spots.
     #[value(name = "smallbank")]
     SmallBank,
+    /// The DST paper's microbenchmarks: a few 8-byte tuples, read or updated, or time spun away.
+    Micro,
 }
 
 /// The concurrency-control protocols.
@@ -336,6 +356,8 @@ Examples:
       Locking, with a fifth of the payments between shards.
   plimsoll bench smallbank --accounts 1000 --duration 2s --check
       A short run whose whole history is proved serializable.
+  plimsoll bench micro --read-only 0 --read-share 80 --distributed 0 --compare occ/dst,occ/none
+      What it costs to raise the marks of tuples that are only read.
   plimsoll bench tpcc --items 1000 --customers 30 --duration 1s --warmup 0s --json
       A small and quick one for a script.
 

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use plimsoll_txn::protocols::{Occ, TwoPl};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc, Vts};
 use plimsoll_workloads::Workload;
+use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
 
@@ -21,6 +22,8 @@ pub enum AnyWorkload {
     Tpcc(Tpcc),
     /// SmallBank.
     SmallBank(SmallBank),
+    /// The microbenchmarks.
+    Micro(Micro),
 }
 
 /// Makes the workload, or says why that is impossible.
@@ -51,6 +54,21 @@ pub fn workload(plan: &BenchPlan) -> Result<AnyWorkload, Refusal> {
             let bytes = bank.bytes_estimate();
             (AnyWorkload::SmallBank(bank), bytes)
         }
+        WorkloadPlan::Micro(scale) => {
+            let parameters = micro::Parameters {
+                tuples_per_shard: scale.tuples_per_shard,
+                tuples_per_transaction: scale.tuples_per_transaction,
+                read_only_pct: scale.read_only_percent,
+                read_share_pct: scale.read_share_percent,
+                distributed_pct: scale.distributed_percent,
+                spin_rounds: machine::rounds_in(scale.spin, micro::spin),
+                seed: plan.seed,
+                ..micro::Parameters::new(plan.shards as u64)
+            };
+            let micro = Micro::new(parameters).map_err(Refusal::from)?;
+            let bytes = micro.bytes_estimate();
+            (AnyWorkload::Micro(micro), bytes)
+        }
     };
     refuse_more_than_memory(bytes, machine::available_memory_bytes())?;
     Ok(workload)
@@ -68,6 +86,7 @@ pub fn run(
     match workload {
         AnyWorkload::Tpcc(tpcc) => run_pair(tpcc, plan, pair, repetition, progress, interrupted),
         AnyWorkload::SmallBank(bank) => run_pair(bank, plan, pair, repetition, progress, interrupted),
+        AnyWorkload::Micro(micro) => run_pair(micro, plan, pair, repetition, progress, interrupted),
     }
 }
 

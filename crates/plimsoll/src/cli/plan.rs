@@ -12,6 +12,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::Value;
 
+use super::micro::MicroPlan;
 use super::{BenchArgs, LockPolicy, Protocol, Scheme, Switch, WorkloadName, display};
 use crate::report::file::{Unwritable, check_writable};
 use crate::report::model::Named;
@@ -105,6 +106,8 @@ pub enum WorkloadPlan {
     Tpcc(TpccPlan),
     /// SmallBank.
     SmallBank(SmallBankPlan),
+    /// The microbenchmarks.
+    Micro(MicroPlan),
 }
 
 /// The scale of TPC-C.
@@ -199,6 +202,7 @@ impl BenchArgs {
         let workload = match name {
             WorkloadName::Tpcc => WorkloadPlan::Tpcc(self.tpcc(shards)?),
             WorkloadName::SmallBank => WorkloadPlan::SmallBank(self.smallbank(shards)?),
+            WorkloadName::Micro => WorkloadPlan::Micro(self.micro(shards)?),
         };
         refuse_more_than_memory(workload.bytes_estimate(shards), memory_bytes)?;
 
@@ -248,7 +252,7 @@ impl BenchArgs {
             self.json = Some(None);
             return Ok(name);
         }
-        refuse!("no workload is named: say `plimsoll bench tpcc` or `plimsoll bench smallbank`");
+        refuse!("no workload is named: say `plimsoll bench tpcc`, for example, or smallbank, or micro");
     }
 
     fn pairs(&self) -> Result<Vec<Pair>, Refusal> {
@@ -272,23 +276,24 @@ impl BenchArgs {
     }
 
     fn refuse_flags_without_effect(&self, name: WorkloadName, pairs: &[Pair]) -> Result<(), Refusal> {
-        let of_tpcc = [
-            ("warehouses", self.warehouses.is_some()),
-            ("warehouses-per-shard", self.warehouses_per_shard.is_some()),
-            ("items", self.items.is_some()),
-            ("customers", self.customers.is_some()),
-            ("districts", self.districts.is_some()),
-            ("remote-payments", self.remote_payments.is_some()),
-            ("split-columns", self.split_columns.is_some()),
-        ];
-        let of_smallbank = [("accounts", self.accounts.is_some())];
-        let (foreign, other): (&[(&str, bool)], _) = match name {
-            WorkloadName::Tpcc => (&of_smallbank, "smallbank"),
-            WorkloadName::SmallBank => (&of_tpcc, "tpcc"),
-        };
-        for (flag, given) in foreign {
-            if *given {
-                refuse!("--{flag} is a flag of {other}, not of {}: leave it out", display(&name));
+        use WorkloadName::{Micro, SmallBank, Tpcc};
+        for (owner, flag, given) in [
+            (Tpcc, "warehouses", self.warehouses.is_some()),
+            (Tpcc, "warehouses-per-shard", self.warehouses_per_shard.is_some()),
+            (Tpcc, "items", self.items.is_some()),
+            (Tpcc, "customers", self.customers.is_some()),
+            (Tpcc, "districts", self.districts.is_some()),
+            (Tpcc, "remote-payments", self.remote_payments.is_some()),
+            (Tpcc, "split-columns", self.split_columns.is_some()),
+            (SmallBank, "accounts", self.accounts.is_some()),
+            (Micro, "tuples", self.tuples.is_some()),
+            (Micro, "tuples-per-transaction", self.tuples_per_transaction.is_some()),
+            (Micro, "read-only", self.read_only.is_some()),
+            (Micro, "read-share", self.read_share.is_some()),
+            (Micro, "spin", self.spin.is_some()),
+        ] {
+            if given && owner != name {
+                refuse!("--{flag} is a flag of {owner}, not of {name}: leave it out");
             }
         }
 
@@ -362,12 +367,16 @@ impl BenchArgs {
         let accounts = self.accounts.unwrap_or(100_000);
         // 4% of the accounts are hot, and a payment needs two different ones of them.
         let accounts_per_shard = within(accounts, "accounts", 100, ID_MAX)?;
+        Ok(SmallBankPlan { accounts_per_shard, distributed_percent: self.between_shards(shards, 1.0)? })
+    }
+
+    /// The share of work between shards; none of it if there is one shard.
+    pub(super) fn between_shards(&self, shards: usize, default: f64) -> Result<f64, Refusal> {
         if shards == 1 && self.distributed.is_some_and(|percent| percent > 0.0) {
             refuse!("--distributed needs a second shard: give --shards 2 or more, or leave it out");
         }
-        let default = if shards == 1 { 0.0 } else { 1.0 };
-        let distributed_percent = percent(self.distributed.unwrap_or(default), "distributed")?;
-        Ok(SmallBankPlan { accounts_per_shard, distributed_percent })
+        let default = if shards == 1 { 0.0 } else { default };
+        percent(self.distributed.unwrap_or(default), "distributed")
     }
 
     fn report_output(&self) -> Result<Option<PathBuf>, Refusal> {
@@ -427,6 +436,7 @@ impl WorkloadPlan {
                 warehouse.saturating_mul(tpcc.warehouses.into()).saturating_add(100 * items * shards as u64)
             }
             WorkloadPlan::SmallBank(bank) => 200 * bank.accounts_per_shard * shards as u64,
+            WorkloadPlan::Micro(micro) => 100 * micro.tuples_per_shard * shards as u64,
         }
     }
 }
@@ -450,6 +460,9 @@ impl BenchPlan {
             WorkloadPlan::SmallBank(bank) => {
                 set("accounts", bank.accounts_per_shard.into());
                 set("distributed", bank.distributed_percent.into());
+            }
+            WorkloadPlan::Micro(micro) => {
+                micro.config().into_iter().for_each(|(name, value)| set(name, value));
             }
         }
         set("shards", self.shards.into());
@@ -519,7 +532,8 @@ pub(super) fn within(number: u64, flag: &str, min: u64, max: u64) -> Result<u64,
     Ok(number)
 }
 
-fn percent(percent: f64, flag: &str) -> Result<f64, Refusal> {
+/// A percentage, or a refusal that names the flag.
+pub(super) fn percent(percent: f64, flag: &str) -> Result<f64, Refusal> {
     if !(0.0..=100.0).contains(&percent) {
         refuse!("--{flag} {percent} is not a percentage: give a number from 0 to 100");
     }

@@ -66,12 +66,12 @@ fn the_configuration_names_what_affects_the_pair() {
 
 #[test]
 fn a_missing_workload_is_asked_for() {
-    refuses("bench", "no workload is named: say `plimsoll bench tpcc` or `plimsoll bench smallbank`");
+    refuses("bench", "no workload is named: say `plimsoll bench tpcc`, for example, or smallbank, or micro");
 }
 
 #[test]
 fn an_unknown_workload_scheme_or_protocol_lists_the_known() {
-    parser_refuses("bench ycsb", "[possible values: tpcc, smallbank]");
+    parser_refuses("bench ycsb", "[possible values: tpcc, smallbank, micro]");
     parser_refuses("bench tpcc --scheme hlc", "[possible values: dst, gts, vts, rc, none]");
     parser_refuses("bench tpcc --protocol mvto", "[possible values: occ, two_pl]");
 }
@@ -150,7 +150,11 @@ fn more_data_than_memory_is_refused() {
         "the data would take about 100 GB but only 16.0 GB of memory are free: choose a smaller scale",
     );
     let huge = "the data would take about";
-    for line in ["bench tpcc --warehouses 1000000000", "bench smallbank --accounts 1000000000"] {
+    for line in [
+        "bench tpcc --warehouses 1000000000",
+        "bench smallbank --accounts 1000000000",
+        "bench micro --tuples 1000000000",
+    ] {
         assert!(plan(line).expect_err("refused").starts_with(huge));
     }
     assert!(refuse_more_than_memory(u64::MAX, 0).is_ok());
@@ -205,6 +209,76 @@ fn flags_of_the_other_workload_are_refused() {
         refuses(
             &format!("bench smallbank --{flag}"),
             &format!("--{name} is a flag of tpcc, not of smallbank: leave it out"),
+        );
+    }
+    refuses("bench micro --accounts 1000", "--accounts is a flag of smallbank, not of micro: leave it out");
+    for flag in ["tuples 9", "tuples-per-transaction 9", "read-only 9", "read-share 9", "spin 9us"] {
+        let name = flag.split(' ').next().expect("a name");
+        refuses(
+            &format!("bench tpcc --{flag}"),
+            &format!("--{name} is a flag of micro, not of tpcc: leave it out"),
+        );
+    }
+}
+
+#[test]
+fn a_microbenchmark_is_ten_tuples_a_tenth_of_them_elsewhere() {
+    let micro = |line: &str| match plan(line).expect("fine").workload {
+        WorkloadPlan::Micro(micro) => micro,
+        other => panic!("{other:?}"),
+    };
+    let expected = micro::MicroPlan {
+        tuples_per_shard: 100_000,
+        tuples_per_transaction: 10,
+        read_only_percent: 50.0,
+        read_share_percent: 50.0,
+        distributed_percent: 10.0,
+        spin: Duration::ZERO,
+    };
+    assert_eq!(micro("bench micro"), expected);
+    assert_eq!(micro("bench micro --shards 1").distributed_percent, 0.0);
+    let spins = micro("bench micro --tuples-per-transaction 0 --read-only 0 --spin 50us");
+    assert_eq!((spins.tuples_per_transaction, spins.spin.as_micros()), (0, 50));
+    let plan = plan("bench micro --read-share 20 --spin 1.5ms").expect("fine");
+    let config = plan.config(plan.pairs[0]);
+    assert_eq!(config.get("read_share"), Some(&20.0.into()));
+    assert_eq!(config.get("spin_seconds"), Some(&0.0015.into()));
+    assert_eq!(config.get("tuples_per_transaction"), Some(&10.into()));
+}
+
+#[test]
+fn a_microbenchmark_that_cannot_be_is_refused() {
+    refuses("bench micro --tuples 0", "--tuples 0 is too small: give 1 or more");
+    refuses(
+        "bench micro --tuples 9",
+        "a transaction of 10 different tuples needs as many on a shard: give --tuples 10 or more, or \
+         --tuples-per-transaction 9 or less",
+    );
+    refuses(
+        "bench micro --tuples-per-transaction 1001",
+        "--tuples-per-transaction 1001 is too large: give 1,000 or less",
+    );
+    for flag in ["read-only", "read-share", "distributed"] {
+        refuses(
+            &format!("bench micro --{flag} 101"),
+            &format!("--{flag} 101 is not a percentage: give a number from 0 to 100"),
+        );
+    }
+    refuses("bench micro --spin 2s", "--spin 2s is too long: give 1s or less");
+    refuses(
+        "bench micro --shards 1 --distributed 10",
+        "--distributed needs a second shard: give --shards 2 or more, or leave it out",
+    );
+    for (flag, others, needs) in [
+        ("spin 50us", "--read-only 100", "--read-only below 100"),
+        ("read-share 20", "--read-only 100", "--read-only below 100"),
+        ("read-share 20", "--tuples-per-transaction 0", "--tuples-per-transaction above 0"),
+        ("distributed 20", "--tuples-per-transaction 0", "--tuples-per-transaction above 0"),
+    ] {
+        let name = flag.split(' ').next().expect("a name");
+        refuses(
+            &format!("bench micro {others} --{flag}"),
+            &format!("--{name} has no effect here: give {needs} or leave it out"),
         );
     }
 }

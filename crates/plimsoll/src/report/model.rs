@@ -60,7 +60,7 @@ pub struct Machine {
 /// One run of one workload under one pair of protocol and scheme.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Run {
-    /// `tpcc`, `smallbank`.
+    /// `tpcc`, `smallbank`, `micro`.
     pub workload: String,
     /// `occ`, `two_pl`.
     pub protocol: String,

@@ -147,9 +147,12 @@ fn heading(run: &Run, what: &str, times: &str, terminal: Terminal) -> String {
     if let Some(rate) = run.config.get("rate").and_then(serde_json::Value::as_u64) {
         parts.push(format!("{}/s asked for", units::thousands(rate)));
     }
-    for (name, one, many) in
-        [("warehouses", "warehouse", "warehouses"), ("accounts", "account per shard", "accounts per shard")]
-    {
+    for (name, one, many) in [
+        ("warehouses", "warehouse", "warehouses"),
+        ("accounts", "account per shard", "accounts per shard"),
+        ("tuples", "tuple per shard", "tuples per shard"),
+        ("tuples_per_transaction", "per transaction", "per transaction"),
+    ] {
         if let Some(number) = run.config.get(name).and_then(serde_json::Value::as_u64) {
             parts.push(format!("{} {}", units::thousands(number), if number == 1 { one } else { many }));
         }
@@ -166,6 +169,7 @@ pub fn workload_title(name: &str) -> String {
     match name {
         "tpcc" => "TPC-C".to_owned(),
         "smallbank" => "SmallBank".to_owned(),
+        "micro" => "Microbenchmark".to_owned(),
         other => other.to_owned(),
     }
 }
