@@ -23,6 +23,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub mod micro;
 pub mod plan;
+pub mod scale;
 pub mod sim;
 #[cfg(test)]
 mod tests;
@@ -60,6 +61,13 @@ pub enum Command {
     ///
     /// Exit status: 0 nothing is violated; 1 something is; 2 bad usage.
     Sim(Box<sim::SimArgs>),
+    /// Measure what things cost on this machine, for `plimsoll sim scale`, and how well predictions fit.
+    ///
+    /// Runs the executor and the workloads on one shard and on two, derives the prices of lookups, messages, marks and
+    /// all else from it, then predicts every protocol under every scheme and compares.
+    ///
+    /// Exit status: 0 done, however large the errors; 2 bad usage or no figures.
+    Calibrate(scale::CalibrateArgs),
 }
 
 /// The flags of `plimsoll bench`.
@@ -237,6 +245,29 @@ pub enum Scheme {
     Rc,
     /// No timestamps: readers are validated or locked like all other transactions.
     None,
+}
+
+impl Protocol {
+    /// Its name, here and in [`plimsoll_sim`].
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Occ => "occ",
+            Protocol::TwoPl => "two_pl",
+        }
+    }
+}
+
+impl Scheme {
+    /// Its name, here and in [`plimsoll_sim`].
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheme::Dst => "dst",
+            Scheme::Gts => "gts",
+            Scheme::Vts => "vts",
+            Scheme::Rc => "rc",
+            Scheme::None => "none",
+        }
+    }
 }
 
 /// What a transaction does when it meets a lock.

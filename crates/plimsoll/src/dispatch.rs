@@ -90,7 +90,8 @@ pub fn run(
     }
 }
 
-fn run_pair<W: Workload>(
+/// Runs a workload of a known type under a pair.
+pub fn run_pair<W: Workload>(
     workload: &W,
     plan: &BenchPlan,
     pair: Pair,

@@ -5,6 +5,7 @@ mod cli;
 mod dispatch;
 mod machine;
 mod report;
+mod scale;
 mod sim;
 
 use std::process::ExitCode;
@@ -14,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use clap::Parser;
 
 use cli::plan::{BenchPlan, JsonOutput};
+use cli::sim::SimCommand;
 use cli::{Cli, Command};
 use report::model::{self, Document};
 use report::progress::Progress;
@@ -25,7 +27,11 @@ const REFUSED: u8 = 2;
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Bench(args) => bench(*args),
-        Command::Sim(args) => simulate(*args),
+        Command::Sim(args) => match args.scale {
+            Some(SimCommand::Scale(args)) => predict(*args),
+            None => simulate(*args),
+        },
+        Command::Calibrate(args) => calibrate(args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -41,6 +47,20 @@ fn main() -> ExitCode {
 fn simulate(args: cli::sim::SimArgs) -> Result<bool, Box<dyn std::error::Error>> {
     let plan = args.validate(machine::cores(), machine::unix_seconds() << 20)?;
     sim::sim(&plan, &interruption()?)
+}
+
+/// Predicts how fast a cluster would be.
+fn predict(args: cli::scale::ScaleArgs) -> Result<bool, Box<dyn std::error::Error>> {
+    let plan = args.validate()?;
+    let interrupted = interruption()?;
+    scale::scale(&plan, &interrupted)
+}
+
+/// Measures what things cost here.
+fn calibrate(args: cli::scale::CalibrateArgs) -> Result<bool, Box<dyn std::error::Error>> {
+    let plan = args.validate()?;
+    let interrupted = interruption()?;
+    scale::calibrate(&plan, &interrupted)
 }
 
 /// Set by Ctrl-C; the second one ends the process.

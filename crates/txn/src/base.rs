@@ -39,6 +39,10 @@ pub struct Counters {
     pub mark_raises: u64,
     /// What read-write transactions have read and pinned when they committed.
     pub pins: u64,
+    /// Attempts that were more than one step on this shard: they coordinated others, waited, or asked an oracle.
+    pub coordinated: u64,
+    /// Stamps whose outcome was reported to the oracle.
+    pub reports: u64,
 }
 
 /// One shard's share of a database.
@@ -491,9 +495,15 @@ impl<S: Scheme> Base<S> {
         self.pin_local(work, stamp);
         self.install_checked(txn, stamp, work, self.shard);
         if S::REPORTS {
-            self.scheme.finished(stamp, Some(&work.observed));
+            self.finished(stamp, Some(&work.observed));
         }
         stamp
+    }
+
+    /// The outcome of a transaction that has a stamp, for a scheme that reports: see [`Scheme::finished`].
+    pub(crate) fn finished(&mut self, stamp: Timestamp, committed: Option<&S::Observed>) {
+        self.counters.reports += 1;
+        self.scheme.finished(stamp, committed);
     }
 
     /// Installs the writes on one shard that were checked but not locked.

@@ -252,6 +252,7 @@ async fn run<P: Protocol, E: Env<P>, T: Procedure>(
 ) -> Result<(), Abort> {
     let mut open = env.local(|node| {
         work.reset(node.base().installs.is_some());
+        node.base().counters.coordinated += 1;
         let holder = Holder { age: attempt.age, txn: node.base().next_id() };
         Open::new(holder, std::mem::take(work))
     });

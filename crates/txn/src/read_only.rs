@@ -122,7 +122,10 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
     procedure: &mut T,
     work: &mut Work<P::Scheme>,
 ) -> Result<(), TooOld> {
-    env.local(|node| work.reset(node.base().installs.is_some()));
+    env.local(|node| {
+        node.base().counters.coordinated += 1;
+        work.reset(node.base().installs.is_some())
+    });
     let me = env.shard();
     let mut shards = vec![me];
     let mut rows = 0;

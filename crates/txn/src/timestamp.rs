@@ -215,6 +215,11 @@ pub trait Scheme: Sized + 'static {
         unreachable!("{} sends no messages, {message:?} is not one", Self::NAME)
     }
 
+    /// How many outcomes were reported, if this is the oracle: those whose turn has come.
+    fn published(&self) -> u64 {
+        0
+    }
+
     /// At the end of a pass: messages to send.
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Self::Message)>) {
         let _ = send;

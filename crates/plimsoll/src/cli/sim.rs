@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use plimsoll_runtime::sim::{Faults, Hardware};
 use plimsoll_sim::plan::{FaultsName, PROTOCOLS, Plan, SCHEMES, Selection, WorkloadName};
 
 use super::plan::{JsonOutput, Refusal, json_output, refuse, within};
+use super::scale::ScaleArgs;
 use super::{duration, number};
 use crate::report::file::check_writable;
 
@@ -17,8 +18,12 @@ const SEEDS_DEFAULT: Range<u64> = 0..1000;
 
 /// The flags of `plimsoll sim`.
 #[derive(Args, Clone, Debug, Default)]
-#[command(after_help = examples(), allow_negative_numbers = true)]
+#[command(after_help = examples(), allow_negative_numbers = true, args_conflicts_with_subcommands = true)]
 pub struct SimArgs {
+    /// Something else than worlds with faults.
+    #[command(subcommand)]
+    pub scale: Option<SimCommand>,
+
     /// Replay the world of one seed, and say what happened.
     #[arg(long, value_parser = number, value_name = "N", conflicts_with_all = ["seeds", "soak"], help_heading = "Worlds")]
     pub seed: Option<u64>,
@@ -80,6 +85,18 @@ pub struct SimArgs {
     /// No progress, only the result.
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
+}
+
+/// What else is simulated.
+#[derive(Subcommand, Clone, Debug)]
+pub enum SimCommand {
+    /// Predict how fast a cluster would be: throughput, latency and aborts by nodes and timestamp scheme.
+    ///
+    /// The protocols' own code runs in a world in which everything has a price: lookups, messages, bytes, the oracle.
+    /// Prices come from `plimsoll calibrate`, or are those of the DST paper's clusters.
+    ///
+    /// Exit status: 0 done; 2 bad usage.
+    Scale(Box<ScaleArgs>),
 }
 
 /// Which worlds.

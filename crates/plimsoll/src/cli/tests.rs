@@ -360,7 +360,7 @@ fn simulation(line: &str) -> Result<sim::SimPlan, String> {
     let words = std::iter::once("plimsoll").chain(line.split_whitespace());
     match Cli::try_parse_from(words).map_err(|error| error.to_string())?.command {
         Command::Sim(args) => args.validate(2, 7).map_err(|refusal| refusal.to_string()),
-        Command::Bench(_) => unreachable!("a line of sim is given"),
+        _ => unreachable!("a line of sim is given"),
     }
 }
 
@@ -390,4 +390,52 @@ fn a_simulation_that_cannot_be_is_refused_in_one_sentence() {
     assert!(simulation("sim --trace").unwrap_err().contains("--seed"));
     assert!(simulation("sim --scheme tso").unwrap_err().contains("tso"));
     assert!(simulation("sim --seed 1 --json /no/such/place/x.json").unwrap_err().contains("does not exist"));
+}
+
+fn scaling(line: &str) -> Result<scale::ScalePlan, String> {
+    let words = ["plimsoll", "sim", "scale"].into_iter().chain(line.split_whitespace());
+    match Cli::try_parse_from(words).map_err(|error| error.to_string())?.command {
+        Command::Sim(args) => match args.scale {
+            Some(sim::SimCommand::Scale(args)) => args.validate().map_err(|refusal| refusal.to_string()),
+            None => unreachable!("a line of sim scale is given"),
+        },
+        _ => unreachable!("a line of sim is given"),
+    }
+}
+
+#[test]
+fn a_scaling_study_doubles_the_nodes() {
+    let at = |line: &str| scaling(line).expect("fine").series[0].at.clone();
+    assert_eq!(at(""), [1, 2, 4, 8, 16]);
+    assert_eq!(at("--nodes 1..1024").len(), 11);
+    assert_eq!(at("--nodes 3..20"), [3, 6, 12, 20]);
+    assert_eq!(at("--nodes 4..4"), [4]);
+    assert_eq!(at("--nodes 1,3,31"), [1, 3, 31]);
+    let plan = scaling("--schemes gts,dst --workload smallbank --machine val --nodes 2").expect("fine");
+    assert_eq!(plan.series[0].schemes, ["gts", "dst"]);
+    assert_eq!(plan.series[0].configurations[0][1].cluster.shards_per_node, 24);
+    assert_eq!(scaling("--paper").expect("fine").series.len(), 6);
+    assert_eq!(scaling("--paper --figures 6(c)").expect("fine").series[0].at, [2, 4, 8, 12, 16]);
+}
+
+#[test]
+fn a_scaling_study_that_cannot_be_is_refused() {
+    let refused = |line: &str, part: &str| {
+        let message = scaling(line).expect_err("this must be refused");
+        assert!(message.contains(part), "{message}");
+    };
+    refused("--nodes 8..4", "8..4 is empty");
+    refused("--nodes 0..4", "at least one node");
+    refused("--nodes 4,2", "not ascending");
+    refused("--nodes many", "neither a range");
+    refused("--nodes 1..1024 --machine val", "at most 2048");
+    refused("--machine nowhere.json", "there is no such file, nor is it one of reference, aws, val, vlr");
+    refused("--districts 0", "--districts 0 is too small");
+    refused("--districts 4 --workload micro", "--districts is a flag of tpcc");
+    refused("--distributed 4", "--distributed is a flag of smallbank");
+    refused("--workload smallbank --distributed 101", "is not a percentage");
+    refused("--paper --nodes 4", "cannot be used with");
+    refused("--paper --figures 7", "--figures 7 is not one that can be predicted: there are 1(b), 6(b), 6(c)");
+    refused("--report /nowhere/scale.html", "the directory /nowhere does not exist");
+    refused("--schemes dst,xts", "invalid value 'xts'");
 }

@@ -12,7 +12,7 @@
 
 use std::fmt;
 use std::io::{IsTerminal, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -65,6 +65,7 @@ pub struct RunSample {
 pub struct Line {
     progress: Progress,
     title: String,
+    begun: Instant,
     bar: ProgressBar,
     printed: Option<Duration>,
     /// The sample that the live rate is taken from, and that rate.
@@ -108,6 +109,7 @@ impl Progress {
         Line {
             progress: self,
             title,
+            begun: Instant::now(),
             bar,
             printed: None,
             base: RunSample::default(),
@@ -162,6 +164,14 @@ impl Line {
             if warm { "" } else { " · warming up" }
         );
         self.show(sample.elapsed.as_millis() as u64, sample.elapsed, message);
+    }
+
+    /// Shows that so many steps of all are done, and what is next.
+    pub fn steps(&mut self, done: u64, all: u64, next: &str) {
+        let elapsed = self.begun.elapsed();
+        self.show(done, elapsed, format!("{done}/{all} · {next}"));
+        // A step can take long: the line is there while it does.
+        self.bar.tick();
     }
 
     /// Shows a phase that has no samples: checking a history, auditing.

@@ -53,7 +53,8 @@ impl Terminal {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    fn bold(self, text: &str) -> String {
+    /// Makes a heading of it.
+    pub fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
 
@@ -446,7 +447,7 @@ fn labelled(label: &str, value: &str, width: usize) -> String {
 
 /// Breaks text between words. `indent` columns are taken: the first line's by whatever precedes the text,
 /// the others' by spaces. Words longer than a line stay whole.
-fn wrap(text: &str, width: usize, indent: usize) -> String {
+pub fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut lines = String::new();
     let mut column = indent;
     for word in text.split_whitespace() {
@@ -467,7 +468,7 @@ fn wrap(text: &str, width: usize, indent: usize) -> String {
 }
 
 /// A table whose columns can be done without, in an order.
-struct Columns {
+pub struct Columns {
     /// Title and when to drop: 0 never, otherwise the highest first.
     headers: Vec<(String, usize)>,
     rows: Vec<Vec<String>>,
@@ -476,18 +477,20 @@ struct Columns {
 }
 
 impl Columns {
-    fn new(headers: &[(&str, usize)], total: bool) -> Columns {
+    /// No rows yet. Each header has a title and says when to drop it.
+    pub fn new(headers: &[(&str, usize)], total: bool) -> Columns {
         let headers = headers.iter().map(|(title, drop)| ((*title).to_owned(), *drop)).collect();
         Columns { headers, rows: Vec::new(), total }
     }
 
-    fn push(&mut self, row: Vec<String>) {
+    /// Appends a row, one cell per column.
+    pub fn push(&mut self, row: Vec<String>) {
         debug_assert_eq!(row.len(), self.headers.len(), "a row has a cell for every column");
         self.rows.push(row);
     }
 
     /// The widest selection of columns that fits.
-    fn render(&self, width: usize) -> String {
+    pub fn render(&self, width: usize) -> String {
         let mut kept: Vec<usize> = (0..self.headers.len()).collect();
         loop {
             let text = self.render_columns(&kept);

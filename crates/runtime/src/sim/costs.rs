@@ -23,12 +23,12 @@ use crate::shard::{Batch, Message};
 pub struct Pass {
     /// Messages taken out of the inbox.
     pub received: usize,
-    /// Batches they came in.
-    pub batches_received: usize,
     /// Messages that leave at its end.
     pub sent: usize,
-    /// Batches they go in.
-    pub batches_sent: usize,
+    /// Batches of either, from and to shards of the same machine.
+    pub local_batches: usize,
+    /// Batches of either, from and to other machines.
+    pub remote_batches: usize,
     /// Tasks polled.
     pub polls: usize,
 }
@@ -54,6 +54,8 @@ pub struct Costs<N: Node> {
     pub pass: PassCost<N>,
     /// Messages.
     pub weight: Weight<N>,
+    /// Cores of each machine, if its shards may have to share them.
+    pub cores: Option<usize>,
     /// Nanoseconds that a network card needs for a batch, whatever its size.
     pub frame_ns: f64,
     /// Nanoseconds that it needs for a byte.

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use plimsoll_types::{ShardId, Timestamp};
 
 use super::clock::Clock;
+use super::cores::Share;
 use super::costs::Pass;
 use super::draw::Draw;
 use super::trace::Event;
@@ -24,7 +25,7 @@ use crate::{Env, Node};
 
 /// What a shard is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+pub(super) enum State {
     /// The end of its pass is in the queue.
     Busy,
     /// Nothing, but it is about to look whether there is something to do.
@@ -42,7 +43,8 @@ pub(super) struct Shard<N: Node> {
     pub(super) env: Option<ShardEnv<N>>,
     /// How many lives have begun or ended: odd while it is up.
     pub(super) life: u32,
-    state: State,
+    pub(super) state: State,
+    pub(super) share: Share,
     /// When the next pass begins unless it is poked before, and which event of the queue is the one that says so.
     next_pass_ns: u64,
     next_pass: u32,
@@ -63,6 +65,7 @@ impl<N: Node> Shard<N> {
             env: None,
             life: 0,
             state: State::Asleep,
+            share: Share::default(),
             next_pass_ns: u64::MAX,
             next_pass: 0,
             stalled: false,
@@ -111,7 +114,7 @@ impl<N: Node> World<N> {
     }
 
     /// The next pass begins at this time, if not earlier.
-    fn plan_pass(&mut self, id: ShardId, at_ns: u64) {
+    pub(super) fn plan_pass(&mut self, id: ShardId, at_ns: u64) {
         let shard = &mut self.shards[id.index()];
         if at_ns < shard.next_pass_ns {
             shard.next_pass_ns = at_ns;
@@ -130,19 +133,39 @@ impl<N: Node> World<N> {
     fn begin_pass(&mut self, id: ShardId) {
         let now_ns = self.queue.now_ns;
         let machine = self.machine(id);
+        let residents = self.residents(machine);
         let shard = &mut self.shards[id.index()];
         shard.next_pass_ns = u64::MAX;
         shard.next_pass = shard.next_pass.wrapping_add(1);
-        let Some(env) = &shard.env else { return };
+        if shard.env.is_none() {
+            return;
+        }
         if self.machines[machine].paused > 0 {
             shard.state = State::Waking;
             shard.stalled = true;
             return;
         }
+        let woken = shard.state == State::Waking;
+        if !self.has_core(id, woken) {
+            self.shards[id.index()].state = State::Waking;
+            return;
+        }
+        let shard = &mut self.shards[id.index()];
+        let env = shard.env.as_ref().expect("it was up just now");
         let clock = &self.machines[machine].clock;
         let (inbox, outbox) = (&mut shard.inbox, &mut shard.outbox);
-        let waiting = inbox.len();
+        let (mut local_batches, mut remote_batches) = (0, 0);
+        let mut count = |peer: ShardId| match residents.contains(&peer.index()) {
+            true => local_batches += 1,
+            false => remote_batches += 1,
+        };
+        if self.ledger.is_some() {
+            inbox.iter().for_each(|batch| count(batch.from));
+        }
         let worked = env.pass(&mut Surroundings { inbox, outbox, clock, now_ns });
+        if self.ledger.is_some() {
+            outbox.iter().for_each(|(to, _)| count(*to));
+        }
         let (messages, polls) = (worked.messages, worked.polls);
         let hardware = &self.hardware;
         let cost_ns = match &mut self.ledger {
@@ -153,8 +176,7 @@ impl<N: Node> World<N> {
             }
             Some(ledger) => {
                 let sent = outbox.iter().map(|(_, batch)| batch.messages.len()).sum();
-                let (batches_received, batches_sent) = (waiting - inbox.len(), outbox.len());
-                let pass = Pass { received: messages, batches_received, sent, batches_sent, polls };
+                let pass = Pass { received: messages, sent, local_batches, remote_batches, polls };
                 env.local(|node| ledger.pass(id, node, pass))
             }
         };
@@ -184,6 +206,8 @@ impl<N: Node> World<N> {
         let shard = &mut self.shards[id.index()];
         shard.outbox = outbox;
         shard.state = State::Spinning;
+        self.offer_core(id);
+        let shard = &mut self.shards[id.index()];
         let env = shard.env.as_ref().expect("a shard that makes a pass is up");
         if !shard.inbox.is_empty() || env.is_ready() {
             self.begin_pass(id);
@@ -192,6 +216,7 @@ impl<N: Node> World<N> {
         if idle {
             env.park();
             shard.state = State::Asleep;
+            self.give_core(id);
         } else {
             let look_ns = self.queue.now_ns + 1 + shard.cpu.below(SPIN_NS);
             self.plan_pass(id, look_ns);

@@ -27,6 +27,7 @@
 
 mod channel;
 mod clock;
+mod cores;
 mod costs;
 mod draw;
 mod faults;
@@ -49,6 +50,7 @@ use plimsoll_types::{ShardId, Timestamp};
 use crate::{Env, Node, Pending, ShardEnv};
 use clock::Clock;
 pub use clock::EPOCH_NS;
+use cores::Cores;
 use costs::Ledger;
 pub use costs::{Carried, Costs, Pass, PassCost, Usage, Weight};
 use draw::Draw;
@@ -133,6 +135,8 @@ struct Machine {
     /// How many faults make it stand still, and how many keep it down.
     paused: u32,
     down: u32,
+    /// If there are fewer cores than shards.
+    cores: Option<Cores>,
 }
 
 /// What is done at the beginning of a life.
@@ -185,7 +189,9 @@ impl<N: Node> World<N> {
         let machine = |number: usize| {
             let mut draw = Draw::new(seed, "clock", number as u64);
             let (offset_ns, drift_ppm) = (draw.around(faults.offset_ns), draw.around(faults.drift_ppm));
-            Machine { clock: Clock::new(offset_ns, drift_ppm), paused: 0, down: 0 }
+            let fewer = |costs: &Costs<N>| costs.cores.filter(|&cores| cores < per_machine);
+            let cores = costs.as_ref().and_then(fewer).map(Cores::new);
+            Machine { clock: Clock::new(offset_ns, drift_ppm), paused: 0, down: 0, cores }
         };
         let mut world = World {
             seed,

@@ -16,6 +16,7 @@
 
 pub mod model;
 pub mod published;
+pub mod study;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -34,14 +35,16 @@ use plimsoll_txn::work::Work;
 use plimsoll_types::{Abort, Placement, ShardId};
 use plimsoll_workloads::Workload;
 
-use model::{AccessCosts, CostModel, Done};
+use model::{AccessCosts, CostModel, Done, KINDS_MAX, OracleCosts};
 
 /// The longest back-off after repeated aborts, in nanoseconds, as in benchmarks.
 const BACK_OFF_MAX_NS: u64 = 64_000;
 /// Virtual time after which a world ends, however little it has done, in nanoseconds.
 const LONG_NS: u64 = 2_000_000_000;
-/// A snapshot may be so old, in nanoseconds: it is on its way to another node.
-const STALENESS_NS: u64 = 10_000_000;
+/// A snapshot is at most so many latencies old when the last node hears of it.
+const STALE_LATENCIES: u64 = 20;
+/// A world is measured for so many latencies at least.
+const LATENCIES: u64 = 50;
 /// Length of a message's header and of a batch's, in bytes.
 const MESSAGE_BYTES: u64 = 8;
 
@@ -54,6 +57,8 @@ pub struct Cluster {
     pub shards_per_node: usize,
     /// Whether the oracle is a shard of the only node, instead of a machine of its own.
     pub oracle_inside: bool,
+    /// Cores of a node, if its shards, the oracle among them, have to share them.
+    pub cores: Option<usize>,
     /// Transactions in flight per shard.
     pub concurrency: usize,
     /// `occ` or `two_pl`.
@@ -148,32 +153,19 @@ pub fn predict<W: Workload>(
 }
 
 /// What a shard has done, ever.
-fn done<P: Protocol>(node: &mut P, attempts: u64) -> Done {
+fn done<P: Protocol>(node: &mut P, attempts: [f64; KINDS_MAX]) -> Done {
     let base = node.base();
     let operations = base.store.operations();
     Done {
-        attempts: attempts as f64,
+        attempts,
         lookups: operations.lookups as f64,
         scanned: operations.scanned as f64,
         links: operations.links as f64,
         installs: operations.installs as f64,
         marks: (base.counters.mark_raises + base.counters.pins) as f64,
+        coordinated: base.counters.coordinated as f64,
+        reports: base.counters.reports as f64,
         ..Done::default()
-    }
-}
-
-fn minus(now: &Done, before: &Done) -> Done {
-    Done {
-        attempts: now.attempts - before.attempts,
-        passes: now.passes - before.passes,
-        polls: now.polls - before.polls,
-        messages: now.messages - before.messages,
-        batches: now.batches - before.batches,
-        lookups: now.lookups - before.lookups,
-        scanned: now.scanned - before.scanned,
-        links: now.links - before.links,
-        installs: now.installs - before.installs,
-        marks: now.marks - before.marks,
     }
 }
 
@@ -181,7 +173,7 @@ fn minus(now: &Done, before: &Done) -> Done {
 #[derive(Default)]
 struct Meter {
     /// Attempts begun, and everything done up to the end of the last pass.
-    attempts: Cell<u64>,
+    attempts: Cell<[f64; KINDS_MAX]>,
     before: Cell<Done>,
 }
 
@@ -195,6 +187,7 @@ struct Counts {
 struct Shared {
     model: CostModel,
     access: AccessCosts,
+    oracle: OracleCosts,
     meters: Vec<Meter>,
     counts: RefCell<Counts>,
 }
@@ -203,7 +196,11 @@ impl Shared {
     /// What the present pass of a shard has cost so far.
     fn so_far_ns<P: Protocol>(&self, shard: ShardId, node: &mut P) -> f64 {
         let meter = &self.meters[shard.index()];
-        self.model.price(&self.access, &minus(&done(node, meter.attempts.get()), &meter.before.get()))
+        self.model.price(
+            &self.access,
+            &self.oracle,
+            &done(node, meter.attempts.get()).since(&meter.before.get()),
+        )
     }
 }
 
@@ -216,6 +213,7 @@ fn run<P: Protocol, W: Workload>(
     let shared = Rc::new(Shared {
         model: model.clone(),
         access,
+        oracle: model.oracle(cluster.scheme),
         meters: (0..=cluster.shards()).map(|_| Meter::default()).collect(),
         counts: RefCell::new(Counts { measuring: false, committed: 0, prediction: Prediction::default() }),
     });
@@ -226,10 +224,15 @@ fn run<P: Protocol, W: Workload>(
 
     let committed = |shared: &Shared| shared.counts.borrow().committed;
     let warm = cluster.transactions / 4;
-    world.run_while(|world| committed(&shared) < warm && world.now() < LONG_NS / 4);
+    let latencies_ns = LATENCIES * model.latency_ns;
+    let least = |world: &World<P>, transactions: u64, ns: u64| {
+        (committed(&shared) >= transactions && world.now() >= ns) || world.now() >= LONG_NS
+    };
+    world.run_while(|world| !least(world, warm, latencies_ns / 4));
     let begin = Reading::of(&mut world, cluster, &shared);
     shared.counts.borrow_mut().measuring = true;
-    world.run_while(|world| committed(&shared) < warm + cluster.transactions && world.now() < LONG_NS);
+    let (transactions, until_ns) = (committed(&shared) + cluster.transactions, world.now() + latencies_ns);
+    world.run_while(|world| !least(world, transactions, until_ns));
     let end = Reading::of(&mut world, cluster, &shared);
 
     let mut prediction = std::mem::take(&mut shared.counts.borrow_mut().prediction);
@@ -241,7 +244,7 @@ fn run<P: Protocol, W: Workload>(
         prediction.oracle_busy.max((end.oracle_card_ns - begin.oracle_card_ns) as f64 / elapsed_ns);
     prediction.messages = end.messages - begin.messages;
     prediction.bytes = end.bytes - begin.bytes;
-    prediction.done = minus(&end.done, &begin.done);
+    prediction.done = end.done.since(&begin.done);
     prediction
 }
 
@@ -274,7 +277,7 @@ impl Reading {
             if index % cluster.shards_per_node == 0 {
                 reading.bytes += usage.bytes;
             }
-            reading.done = minus(&reading.done, &minus(&Done::default(), &shared.meters[index].before.get()));
+            reading.done = reading.done.and(&shared.meters[index].before.get());
         }
         if P::Scheme::ORACLE {
             let oracle = world.usage(ShardId(cluster.shards() as u16));
@@ -297,7 +300,7 @@ fn world<P: Protocol, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<
         SchemeConfig {
             shard: ShardId(shard as u16),
             data_shards: shards,
-            max_staleness_ns: STALENESS_NS,
+            max_staleness_ns: if cluster.nodes > 1 { STALE_LATENCIES * shared.model.latency_ns } else { 0 },
             oracle: cluster.oracle,
             single_version: false,
             process,
@@ -314,10 +317,17 @@ fn world<P: Protocol, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<
     let oracle = shards;
     let costs = {
         let (model, shared) = (&shared.model, shared.clone());
+        let mut published = 0;
         Costs {
-            pass: Box::new(move |shard, node: &mut P, pass| match shard.index() == oracle {
-                true => (shared.model.pass_ns + pass.received as f64 * shared.model.oracle_message_ns) as u64,
-                false => shared.charge(shard, node, pass),
+            pass: Box::new(move |shard, node: &mut P, pass| {
+                if shard.index() != oracle {
+                    return shared.charge(shard, node, pass);
+                }
+                let outcomes = node.base().scheme.published() - published;
+                published += outcomes;
+                let OracleCosts { message_ns, outcome_ns, .. } = shared.oracle;
+                (shared.model.pass_ns + pass.received as f64 * message_ns + outcomes as f64 * outcome_ns)
+                    as u64
             }),
             weight: Box::new(|carried| {
                 MESSAGE_BYTES
@@ -326,6 +336,7 @@ fn world<P: Protocol, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<
                         Carried::Reply(reply) => reply.bytes(),
                     }
             }),
+            cores: cluster.cores,
             frame_ns: model.frame_ns,
             byte_ns: 8.0 / model.gigabits_per_s,
         }
@@ -345,7 +356,9 @@ fn world<P: Protocol, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<
         }
     }
     for (index, meter) in shared.meters.iter().enumerate().take(shards) {
-        let loaded = world.node(ShardId(index as u16), |node| done(node, 0)).expect("all shards are up");
+        let loaded = world
+            .node(ShardId(index as u16), |node| done(node, Default::default()))
+            .expect("all shards are up");
         meter.before.set(loaded);
     }
     world
@@ -360,11 +373,12 @@ impl Shared {
             passes: before.passes + 1.0,
             polls: before.polls + pass.polls as f64,
             messages: before.messages + (pass.received + pass.sent) as f64,
-            batches: before.batches + (pass.batches_received + pass.batches_sent) as f64,
+            batches: before.batches + pass.local_batches as f64,
+            remote_batches: before.remote_batches + pass.remote_batches as f64,
             ..done(node, meter.attempts.get())
         };
         meter.before.set(now);
-        self.model.price(&self.access, &minus(&now, &before)) as u64
+        self.model.price(&self.access, &self.oracle, &now.since(&before)) as u64
     }
 }
 
@@ -403,7 +417,9 @@ async fn run_client<P: Protocol, W: Workload>(
         let attempt = Attempt { age: env.clock().0, ..Attempt::default() };
         let mut aborts = 0u32;
         let committed = loop {
-            meter.attempts.set(meter.attempts.get() + 1);
+            let mut attempts = meter.attempts.get();
+            attempts[kind] += 1.0;
+            meter.attempts.set(attempts);
             match execute::<P, _, _>(&env, attempt, &mut procedure, &mut work).await {
                 Ok(()) => break true,
                 Err(Abort::User) => break false,

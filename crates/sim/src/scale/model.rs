@@ -18,19 +18,24 @@ use serde::{Deserialize, Serialize};
 /// The version of this form of a cost model.
 pub const VERSION: u32 = 1;
 
+/// No workload has more types of transactions.
+pub const KINDS_MAX: usize = 8;
+
 /// What a shard has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Done {
-    /// Attempts of transactions begun.
-    pub attempts: f64,
+    /// Attempts of transactions begun, by type.
+    pub attempts: [f64; KINDS_MAX],
     /// Passes.
     pub passes: f64,
     /// Tasks polled.
     pub polls: f64,
     /// Messages received and sent.
     pub messages: f64,
-    /// Batches received and sent.
+    /// Batches received from and sent to shards of the same node.
     pub batches: f64,
+    /// Batches received from and sent to other nodes.
+    pub remote_batches: f64,
     /// Keys looked up.
     pub lookups: f64,
     /// Rows scanned.
@@ -41,14 +46,53 @@ pub struct Done {
     pub installs: f64,
     /// Marks raised by snapshots, reads pinned or validated.
     pub marks: f64,
+    /// Attempts that were more than one step of their shard.
+    pub coordinated: f64,
+    /// Outcomes reported to an oracle.
+    pub reports: f64,
+}
+
+impl Done {
+    /// What was done since.
+    pub fn since(&self, before: &Done) -> Done {
+        self.with(before, |now, before| now - before)
+    }
+
+    /// Both together.
+    pub fn and(&self, other: &Done) -> Done {
+        self.with(other, |one, other| one + other)
+    }
+
+    /// A share of it.
+    pub fn share(&self, divisor: f64) -> Done {
+        self.with(self, |all, _| all / divisor)
+    }
+
+    fn with(&self, other: &Done, of: impl Fn(f64, f64) -> f64) -> Done {
+        Done {
+            attempts: std::array::from_fn(|kind| of(self.attempts[kind], other.attempts[kind])),
+            passes: of(self.passes, other.passes),
+            polls: of(self.polls, other.polls),
+            messages: of(self.messages, other.messages),
+            batches: of(self.batches, other.batches),
+            remote_batches: of(self.remote_batches, other.remote_batches),
+            lookups: of(self.lookups, other.lookups),
+            scanned: of(self.scanned, other.scanned),
+            links: of(self.links, other.links),
+            installs: of(self.installs, other.installs),
+            marks: of(self.marks, other.marks),
+            coordinated: of(self.coordinated, other.coordinated),
+            reports: of(self.reports, other.reports),
+        }
+    }
 }
 
 /// What accesses to a workload's records cost, in nanoseconds of a core.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessCosts {
-    /// An attempt: the code of the transaction itself.
-    pub attempt_ns: f64,
+    /// An attempt, by type: the code of the transaction itself. Types that are not named are free.
+    pub attempt_ns: [f64; KINDS_MAX],
     /// A key looked up.
     pub lookup_ns: f64,
     /// A row scanned.
@@ -59,6 +103,18 @@ pub struct AccessCosts {
     pub install_ns: f64,
     /// A mark raised, a read pinned or validated.
     pub mark_ns: f64,
+}
+
+/// What a scheme with an oracle costs, in nanoseconds of a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OracleCosts {
+    /// A shard, for an outcome that it reports.
+    pub report_ns: f64,
+    /// The oracle, for a message that it receives, with what it answers.
+    pub message_ns: f64,
+    /// The oracle, for an outcome that was reported.
+    pub outcome_ns: f64,
 }
 
 /// What everything costs on some machine.
@@ -81,10 +137,16 @@ pub struct CostModel {
     pub poll_ns: f64,
     /// A message sent or received.
     pub message_ns: f64,
-    /// A batch of messages sent or received.
+    /// A batch of messages sent to or received from a shard of the same node.
     pub batch_ns: f64,
-    /// A message that the oracle receives, with what it answers.
-    pub oracle_message_ns: f64,
+    /// A batch of messages sent to or received from another node.
+    pub remote_batch_ns: f64,
+    /// An attempt that is more than one step of its shard, in addition to everything else.
+    pub coordinated_ns: f64,
+    /// What GTS costs.
+    pub gts: OracleCosts,
+    /// What VTS costs.
+    pub vts: OracleCosts,
     /// From a shard to another of its node, in nanoseconds.
     pub local_ns: u64,
     /// Until a shard that sleeps is awake, in nanoseconds, at most.
@@ -102,25 +164,27 @@ pub struct CostModel {
 }
 
 impl CostModel {
-    /// Reads a model; the error says what is wrong with it, without its place.
+    /// The model, if its numbers are possible; the error says which is not.
     pub fn check(self) -> Result<CostModel, String> {
-        if self.version != VERSION {
-            return Err(format!(
-                "it is of version {}, and this program reads version {VERSION}: measure again with `plimsoll calibrate`",
-                self.version
-            ));
-        }
         let shared = [
             ("pass_ns", self.pass_ns),
             ("poll_ns", self.poll_ns),
             ("message_ns", self.message_ns),
             ("batch_ns", self.batch_ns),
-            ("oracle_message_ns", self.oracle_message_ns),
+            ("remote_batch_ns", self.remote_batch_ns),
+            ("coordinated_ns", self.coordinated_ns),
+            ("gts.report_ns", self.gts.report_ns),
+            ("gts.message_ns", self.gts.message_ns),
+            ("gts.outcome_ns", self.gts.outcome_ns),
+            ("vts.report_ns", self.vts.report_ns),
+            ("vts.message_ns", self.vts.message_ns),
+            ("vts.outcome_ns", self.vts.outcome_ns),
             ("frame_ns", self.frame_ns),
         ];
         let own = self.access.values().flat_map(|access| {
             let AccessCosts { attempt_ns, lookup_ns, scanned_ns, link_ns, install_ns, mark_ns } = *access;
-            [attempt_ns, lookup_ns, scanned_ns, link_ns, install_ns, mark_ns].map(|ns| ("access", ns))
+            let prices = [lookup_ns, scanned_ns, link_ns, install_ns, mark_ns];
+            prices.into_iter().chain(attempt_ns).map(|ns| ("access", ns))
         });
         if let Some((name, ns)) = shared.into_iter().chain(own).find(|(_, ns)| !(0.0..1e9).contains(ns)) {
             return Err(format!("{name}: {ns} is not a number of nanoseconds between 0 and a second"));
@@ -152,17 +216,29 @@ impl CostModel {
         }
     }
 
-    /// What work costs, in nanoseconds of a core.
-    pub fn price(&self, access: &AccessCosts, done: &Done) -> f64 {
+    /// What a scheme's oracle costs.
+    pub fn oracle(&self, scheme: &str) -> OracleCosts {
+        match scheme {
+            "gts" => self.gts,
+            "vts" => self.vts,
+            _ => OracleCosts::default(),
+        }
+    }
+
+    /// What work under a scheme costs, in nanoseconds of a core.
+    pub fn price(&self, access: &AccessCosts, oracle: &OracleCosts, done: &Done) -> f64 {
         done.passes * self.pass_ns
             + done.polls * self.poll_ns
             + done.messages * self.message_ns
             + done.batches * self.batch_ns
-            + done.attempts * access.attempt_ns
+            + done.remote_batches * self.remote_batch_ns
+            + done.attempts.iter().zip(access.attempt_ns).map(|(attempts, ns)| attempts * ns).sum::<f64>()
             + done.lookups * access.lookup_ns
             + done.scanned * access.scanned_ns
             + done.links * access.link_ns
             + done.installs * access.install_ns
             + done.marks * access.mark_ns
+            + done.coordinated * self.coordinated_ns
+            + done.reports * oracle.report_ns
     }
 }

@@ -1,1 +1,181 @@
 //! What the DST paper has measured, to hold predictions against.
+//!
+//! The paper gives most results as ratios; so do we, and say where each comes from. What it does not give as a number is
+//! left out. Its Figures 1(a), 10(a), 11(a) and 12(a) are about TPC-E.
+//!
+//! One machine of each cluster is the oracle's, also under schemes that have none (§5).
+
+use plimsoll_txn::timestamp::OracleOptions;
+
+use super::Cluster;
+use super::study::{Configuration, Load};
+
+/// A ratio of two schemes' throughputs.
+#[derive(Clone, Copy, Debug)]
+pub struct Published {
+    /// Where on the figure's axis; `None`: over all of it, from the smallest to the largest.
+    pub at: Option<u64>,
+    /// Of this scheme.
+    pub of: &'static str,
+    /// To this one.
+    pub to: &'static str,
+    /// The ratio, or the least.
+    pub low: f64,
+    /// The ratio, or the largest.
+    pub high: f64,
+}
+
+/// A figure of the paper.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// Its number.
+    pub number: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// The cluster: the name of a cost model.
+    pub machine: &'static str,
+    /// Its machines, the oracle's included.
+    pub machines: usize,
+    /// What its axis is.
+    pub axis: &'static str,
+    /// Where on it.
+    pub at: &'static [u64],
+    /// Its schemes, under OCC.
+    pub schemes: &'static [&'static str],
+    /// What was published.
+    pub published: &'static [Published],
+}
+
+const fn ratio(at: u64, of: &'static str, to: &'static str, value: f64) -> Published {
+    Published { at: Some(at), of, to, low: value, high: value }
+}
+
+const fn range(of: &'static str, to: &'static str, low: f64, high: f64) -> Published {
+    Published { at: None, of, to, low, high }
+}
+
+const ALL: &[&str] = &["none", "rc", "dst", "gts", "vts"];
+const STAMPED: &[&str] = &["rc", "dst", "gts", "vts"];
+const DISTRICTS: &[u64] = &[1, 2, 5, 10, 15, 20];
+
+/// The figures that can be predicted.
+pub const FIGURES: &[Figure] = &[
+    Figure {
+        number: "1(b)",
+        title: "TPC-C over TCP, 16 machines",
+        machine: "val",
+        machines: 16,
+        axis: "districts",
+        at: &[1],
+        schemes: ALL,
+        published: &[
+            ratio(1, "dst", "none", 1.006),
+            ratio(1, "dst", "gts", 2.217),
+            ratio(1, "dst", "vts", 1.680),
+        ],
+    },
+    Figure {
+        number: "6(b)",
+        title: "read-write transactions that spin and touch hardly anything, one at a time, nothing batched",
+        machine: "val",
+        machines: 16,
+        axis: "spin, us",
+        at: &[1400, 470, 200, 100, 50, 20, 10],
+        schemes: STAMPED,
+        published: &[
+            ratio(1400, "vts", "rc", 0.9),
+            ratio(470, "vts", "rc", 0.7),
+            Published { at: Some(50), of: "vts", to: "rc", low: 0.0, high: 0.2 },
+            ratio(50, "gts", "vts", 0.5),
+        ],
+    },
+    Figure {
+        number: "6(c)",
+        title: "read-only transactions over ten 8-byte tuples, 90 % local, nothing batched",
+        machine: "val",
+        machines: 16,
+        axis: "machines",
+        at: &[2, 4, 8, 12, 16],
+        schemes: STAMPED,
+        published: &[ratio(16, "dst", "rc", 1.0), ratio(16, "gts", "rc", 0.1)],
+    },
+    Figure {
+        number: "10(b)",
+        title: "TPC-C on AWS, districts per Stock-Level",
+        machine: "aws",
+        machines: 32,
+        axis: "districts",
+        at: DISTRICTS,
+        schemes: ALL,
+        published: &[
+            Published { at: None, of: "dst", to: "rc", low: 0.95, high: 1.0 },
+            ratio(1, "rc", "gts", 6.29),
+            ratio(1, "rc", "vts", 2.93),
+            ratio(20, "dst", "none", 4.94),
+            ratio(20, "dst", "gts", 3.56),
+            ratio(20, "dst", "vts", 2.29),
+        ],
+    },
+    Figure {
+        number: "11(b)",
+        title: "TPC-C on 10 GbE, districts per Stock-Level",
+        machine: "val",
+        machines: 16,
+        axis: "districts",
+        at: DISTRICTS,
+        schemes: ALL,
+        published: &[
+            Published { at: None, of: "dst", to: "rc", low: 0.95, high: 1.0 },
+            range("dst", "gts", 1.95, 2.57),
+            range("dst", "vts", 1.47, 1.73),
+        ],
+    },
+    Figure {
+        number: "12(b)",
+        title: "TPC-C on 100 Gb RDMA, districts per Stock-Level",
+        machine: "vlr",
+        machines: 16,
+        axis: "districts",
+        at: DISTRICTS,
+        schemes: ALL,
+        published: &[
+            Published { at: None, of: "dst", to: "rc", low: 0.95, high: 1.0 },
+            range("dst", "gts", 1.19, 4.49),
+            range("dst", "vts", 1.15, 1.76),
+        ],
+    },
+];
+
+impl Figure {
+    /// One point of it, in a cluster of such nodes.
+    pub fn configuration(
+        &self,
+        at: u64,
+        scheme: &'static str,
+        (shards_per_node, concurrency): (usize, usize),
+        transactions: u64,
+        seed: u64,
+    ) -> Configuration {
+        let (load, machines) = match self.axis {
+            "districts" => (Load::Tpcc { districts: at as u32 }, self.machines),
+            "machines" => (Load::ReadTen, at as usize),
+            _ => (Load::Spin { spin_ns: at * 1000 }, self.machines),
+        };
+        // The paper has batching and compression off in Figure 6 and on everywhere else (§2.3, §5).
+        let plain = self.number.starts_with('6');
+        let oracle = OracleOptions { batch: !plain, compress: !plain, prefetch: false };
+        let cluster = Cluster {
+            nodes: machines - 1,
+            shards_per_node,
+            oracle_inside: false,
+            cores: None,
+            concurrency: if self.number == "6(b)" { 1 } else { concurrency },
+            protocol: "occ",
+            scheme,
+            oracle,
+            transactions,
+            seed,
+        };
+        Configuration { cluster, load }
+    }
+}

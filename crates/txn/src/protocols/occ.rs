@@ -358,7 +358,7 @@ impl<S: Scheme> Protocol for Occ<S> {
                 // Validate the read set.
                 if !validate(env, open, stamp).await {
                     if S::REPORTS && open.work.needs_stamp() {
-                        env.local(|node| node.base.scheme.finished(stamp, None));
+                        env.local(|node| node.base.finished(stamp, None));
                     }
                     return Err(Stop::Abort(fail(env, open, Abort::Validation)));
                 }
@@ -530,7 +530,7 @@ impl<S: Scheme> Occ<S> {
             self.base.pin_local(&open.work, stamp);
             if !valid {
                 if S::REPORTS && open.work.needs_stamp() {
-                    self.base.scheme.finished(stamp, None);
+                    self.base.finished(stamp, None);
                 }
                 return Last::Failed(Stop::Abort(Abort::Validation));
             }
@@ -612,7 +612,7 @@ fn install_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: 
             for call in calls {
                 let _ = call.await;
             }
-            inner.local(|node| node.base.scheme.finished(stamp, Some(&observed)));
+            inner.local(|node| node.base.finished(stamp, Some(&observed)));
         };
         env.spawn(report);
     }

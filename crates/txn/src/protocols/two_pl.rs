@@ -815,7 +815,7 @@ fn finish_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>, st
             for call in calls {
                 let _ = call.await;
             }
-            inner.local(|node| node.base.scheme.finished(stamp, Some(&observed)));
+            inner.local(|node| node.base.finished(stamp, Some(&observed)));
         });
     }
 }

@@ -186,6 +186,10 @@ impl Scheme for Gts {
         }
     }
 
+    fn published(&self) -> u64 {
+        self.counter.stable
+    }
+
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Message)>) {
         send.append(&mut self.answers);
         // Reports first: a snapshot that is asked for in the same pass may then include them.

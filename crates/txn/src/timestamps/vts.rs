@@ -273,6 +273,10 @@ impl Scheme for Vts {
         }
     }
 
+    fn published(&self) -> u64 {
+        self.published.vector.iter().sum()
+    }
+
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Message)>) {
         send.append(&mut self.answers);
         if self.options.batch {

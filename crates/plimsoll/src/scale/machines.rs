@@ -1,0 +1,92 @@
+//! Cost models that come with the program, and those in files.
+
+use std::path::Path;
+
+use plimsoll_sim::scale::model::CostModel;
+
+use crate::cli::plan::Refusal;
+
+/// Models that come with the program: name and text.
+const BUILT_IN: [(&str, &str); 4] = [
+    ("reference", include_str!("../../machines/reference.json")),
+    ("aws", include_str!("../../machines/aws.json")),
+    ("val", include_str!("../../machines/val.json")),
+    ("vlr", include_str!("../../machines/vlr.json")),
+];
+/// No model is longer, in bytes.
+const LENGTH_MAX: u64 = 1 << 20;
+
+/// A model by its name, or by the name of a file.
+pub fn named(name: &str) -> Result<CostModel, Refusal> {
+    let refusal = |why: String| Refusal::from(format!("--machine {name}: {why}"));
+    let text = match BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
+        Some((_, text)) => (*text).to_owned(),
+        None => read(Path::new(name)).map_err(refusal)?,
+    };
+    parse(&text).map_err(refusal)
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+    let about = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            format!("there is no such file, nor is it one of {}", names.join(", "))
+        }
+        _ => error.to_string(),
+    };
+    let length = std::fs::metadata(path).map_err(about)?.len();
+    if length > LENGTH_MAX {
+        return Err(format!("it has {length} bytes, which is no cost model"));
+    }
+    std::fs::read_to_string(path).map_err(about)
+}
+
+fn parse(text: &str) -> Result<CostModel, String> {
+    // The version first: another version may have other fields.
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    let version = serde_json::from_str::<Versioned>(text)
+        .map_err(|error| format!("it is not a cost model, which has a `version` ({error})"))?
+        .version;
+    if version != plimsoll_sim::scale::model::VERSION {
+        return Err(format!(
+            "it is of version {version}, and this program reads version {}: measure again with `plimsoll calibrate`",
+            plimsoll_sim::scale::model::VERSION
+        ));
+    }
+    serde_json::from_str::<CostModel>(text).map_err(|error| error.to_string())?.check()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_models_that_come_with_the_program_can_be_read() {
+        for (name, _) in BUILT_IN {
+            named(name).expect("it was tried");
+        }
+    }
+
+    #[test]
+    fn what_is_no_model_is_refused_with_a_reason() {
+        let refused = |text: &str| parse(text).expect_err("it is no model");
+        assert!(refused("{}").contains("`version`"));
+        assert!(refused("hello").contains("not a cost model"));
+        assert!(refused(r#"{"version": 99}"#).contains("version 99"));
+        let good: serde_json::Value = serde_json::from_str(BUILT_IN[0].1).expect("it was tried");
+        let with = |field: &str, value: serde_json::Value| {
+            let mut model = good.clone();
+            model[field] = value;
+            model.to_string()
+        };
+        assert!(parse(&good.to_string()).is_ok());
+        assert!(refused(&with("pass_ns", (-1).into())).contains("pass_ns"));
+        assert!(refused(&with("gigabits_per_s", 0.into())).contains("gigabits_per_s"));
+        assert!(refused(&with("shards_per_node", 0.into())).contains("at least one shard"));
+        assert!(refused(&with("speed", 1.into())).contains("speed"));
+        assert!(named("no such thing").expect_err("it is not there").to_string().contains("no such file"));
+    }
+}

@@ -1,0 +1,249 @@
+//! Predictions as one page: a chart per series, the published ratios beside ours, all figures in a table.
+//!
+//! The axes are logarithmic where they span more than a decade: schemes differ by factors, and what scales is a straight
+//! line. Colours are by scheme, the same on every chart; `rc`, which is not serializable, is dashed.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::{Predicted, show};
+use crate::report::html::escape;
+use crate::report::units;
+
+const STYLE: &str = include_str!("../report/page.css");
+const SCRIPT: &str = include_str!("../report/page.js");
+
+/// A chart's height, and the room for the labels at its left and below, in pixels.
+const HEIGHT: f64 = 300.0;
+const WIDTH: f64 = 760.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 70.0;
+const BELOW: f64 = 40.0;
+
+/// The whole page.
+pub fn render(all: &[Predicted], document: &Value) -> String {
+    let title = match all {
+        [only] => only.series.title.clone(),
+        _ => "The DST paper's figures, published and predicted".to_owned(),
+    };
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'unsafe-inline'; img-src data:\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <header>\n<h1>{title}</h1>\n<p class=\"soft\">Predicted, not measured: the protocols' own code, in a world where \
+         everything has a price. plimsoll {version} ({commit}), {date}</p>\n<pre>{command}</pre>\n</header>\n<main>\n",
+        title = escape(&title),
+        version = env!("CARGO_PKG_VERSION"),
+        commit = escape(crate::machine::COMMIT),
+        date = escape(document["date"].as_str().unwrap_or_default()),
+        command = escape(&crate::machine::command_line().join(" ")),
+    );
+    for predicted in all {
+        page.push_str(&section(predicted));
+    }
+    let figures =
+        serde_json::to_string_pretty(document).expect("a document of plain values").replace('<', "\\u003c");
+    page.push_str(&format!(
+        "</main>\n<footer><p><button id=\"save\">Save the figures as JSON</button></p></footer>\n\
+         <div id=\"tip\" aria-hidden=\"true\"></div>\n\
+         <script type=\"application/json\" id=\"figures\">\n{figures}</script>\n\
+         <script>\n{SCRIPT}</script>\n</body>\n</html>\n"
+    ));
+    page
+}
+
+fn section(predicted: &Predicted) -> String {
+    let series = predicted.series;
+    let mut text = format!(
+        "<section>\n<h2>{}</h2>\n<p class=\"soft\">{}. {}</p>\n",
+        escape(&series.title),
+        escape(&series.model.machine),
+        escape(&series.model.source)
+    );
+    text.push_str(&chart(predicted));
+    let comparisons = predicted.comparisons();
+    if !comparisons.is_empty() {
+        text.push_str("<table>\n<thead><tr><th>ratio of throughputs</th><th>at</th><th>published</th><th>predicted</th></tr></thead>\n<tbody>\n");
+        for comparison in &comparisons {
+            let cells =
+                show::sentence(comparison, series.axis).map(|cell| format!("<td>{}</td>", escape(&cell)));
+            let _ = writeln!(text, "<tr>{}</tr>", cells.join(""));
+        }
+        text.push_str("</tbody>\n</table>\n");
+    }
+    text.push_str("<details><summary>All figures</summary>\n<table>\n<thead><tr>");
+    for title in [
+        series.axis,
+        "scheme",
+        "committed/s",
+        "p50",
+        "p99",
+        "aborted",
+        "cores busy",
+        "oracle busy",
+        "messages",
+        "bytes",
+    ] {
+        let _ = write!(text, "<th>{}</th>", escape(title));
+    }
+    text.push_str("</tr></thead>\n<tbody>\n");
+    for (at, row) in series.at.iter().zip(&predicted.predictions) {
+        for (scheme, prediction) in series.schemes.iter().zip(row) {
+            let committed = prediction.committed.max(1) as f64;
+            let latency = |quantile| units::duration_us(f64::from(prediction.latency_ns(quantile)) / 1e3);
+            let cells = [
+                units::thousands(*at),
+                (*scheme).to_owned(),
+                units::rate(prediction.throughput()),
+                latency(0.5),
+                latency(0.99),
+                units::percent(prediction.abort_rate()),
+                units::percent(prediction.busy),
+                units::percent(prediction.oracle_busy.min(1.0)),
+                units::three_digits(prediction.messages as f64 / committed),
+                units::three_digits(prediction.bytes as f64 / committed),
+            ];
+            let cells: Vec<String> = cells.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
+            let _ = writeln!(text, "<tr>{}</tr>", cells.join(""));
+        }
+    }
+    text + "</tbody>\n</table>\n</details>\n</section>\n"
+}
+
+/// Where figures lie on an axis.
+struct Axis {
+    low: f64,
+    high: f64,
+    logarithmic: bool,
+}
+
+impl Axis {
+    /// An axis for these figures, all positive.
+    fn of(figures: &[f64], from_zero: bool) -> Axis {
+        let low = figures.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = figures.iter().copied().fold(0.0, f64::max);
+        if high > 8.0 * low && low > 0.0 {
+            return Axis { low, high, logarithmic: true };
+        }
+        let low = if from_zero { 0.0 } else { low };
+        Axis { low, high: if high > low { high } else { low + 1.0 }, logarithmic: false }
+    }
+
+    fn share(&self, figure: f64) -> f64 {
+        match self.logarithmic {
+            true => (figure / self.low).ln() / (self.high / self.low).ln(),
+            false => (figure - self.low) / (self.high - self.low),
+        }
+    }
+
+    /// Figures to label: powers of ten with 2 and 5 between them, or five even steps.
+    fn ticks(&self) -> Vec<f64> {
+        if !self.logarithmic {
+            let step = nice((self.high - self.low) / 4.0);
+            let first = (self.low / step).ceil() as i64;
+            let last = (self.high / step).floor() as i64;
+            return (first..=last).map(|i| i as f64 * step).collect();
+        }
+        let decades = (self.high / self.low).log10();
+        let factors: &[f64] = if decades > 3.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
+        let all =
+            (first..=last).flat_map(|power| factors.iter().map(move |factor| factor * 10f64.powi(power)));
+        all.filter(|tick| (self.low * 0.999..=self.high * 1.001).contains(tick)).collect()
+    }
+}
+
+/// The next larger of 1, 2 and 5 times a power of ten.
+fn nice(step: f64) -> f64 {
+    let power = 10f64.powf(step.log10().floor());
+    let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= step * 0.999);
+    power * factor.unwrap_or(10.0)
+}
+
+/// Throughput of all schemes along the axis.
+fn chart(predicted: &Predicted) -> String {
+    let series = predicted.series;
+    let throughputs: Vec<f64> = predicted.predictions.iter().flatten().map(|p| p.throughput()).collect();
+    if throughputs.is_empty() {
+        return String::new();
+    }
+    let places: Vec<f64> = series.at.iter().map(|&at| at as f64).collect();
+    let (across, up) = (Axis::of(&places, false), Axis::of(&throughputs, true));
+    let x = |at: f64| LEFT + (WIDTH - LEFT - RIGHT) * if places.len() == 1 { 0.5 } else { across.share(at) };
+    let y = |figure: f64| HEIGHT - (HEIGHT - 12.0) * up.share(figure);
+    let label = escape(&format!("committed transactions per second by {}", series.axis));
+    let total = HEIGHT + BELOW;
+    let mut svg = format!(
+        "<div class=\"chart\"><svg role=\"img\" aria-label=\"{label}\" viewBox=\"0 0 {WIDTH} {total}\" style=\"max-width:{WIDTH}px\">\n"
+    );
+    for tick in up.ticks() {
+        let (at, text) = (y(tick), units::short(tick));
+        let (right, base, label) = (WIDTH - RIGHT, at + 4.0, LEFT - 8.0);
+        let _ = writeln!(
+            svg,
+            "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
+             <text class=\"axis\" x=\"{label}\" y=\"{base:.1}\" text-anchor=\"end\">{text}</text>"
+        );
+    }
+    for &place in &places {
+        let (at, base, text) = (x(place), HEIGHT + 18.0, units::short(place));
+        let _ = writeln!(
+            svg,
+            "<text class=\"axis\" x=\"{at:.1}\" y=\"{base}\" text-anchor=\"middle\">{text}</text>"
+        );
+    }
+    let (middle, base) = (LEFT + (WIDTH - LEFT - RIGHT) / 2.0, HEIGHT + 35.0);
+    let _ = writeln!(
+        svg,
+        "<text class=\"axis\" x=\"{middle}\" y=\"{base}\" text-anchor=\"middle\">{}</text>",
+        escape(series.axis)
+    );
+    let mut ends = Vec::new();
+    for (number, scheme) in series.schemes.iter().enumerate() {
+        let points: Vec<(f64, f64, f64, u64)> = (predicted.predictions.iter().enumerate())
+            .map(|(place, row)| {
+                (x(places[place]), y(row[number].throughput()), row[number].throughput(), series.at[place])
+            })
+            .collect();
+        let Some(&(_, end, ..)) = points.last() else { continue };
+        ends.push((end, *scheme));
+        let colour = colour(scheme);
+        let dashed = if *scheme == "rc" { " class=\"dashed\"" } else { "" };
+        let line: Vec<String> = points.iter().map(|(x, y, ..)| format!("{x:.1},{y:.1}")).collect();
+        let _ = writeln!(svg, "<polyline{dashed} points=\"{}\" stroke=\"{colour}\"/>", line.join(" "));
+        for (x, y, throughput, at) in points {
+            let tip =
+                escape(&format!("{scheme}, {at} {}\n{} committed/s", series.axis, units::rate(throughput)));
+            let _ = writeln!(
+                svg,
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{colour}\" data-tip=\"{tip}\"/>"
+            );
+        }
+    }
+    // Names at the ends of the lines, apart from each other.
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut last = f64::NEG_INFINITY;
+    for (end, scheme) in ends {
+        last = (end + 4.0).max(last + 15.0);
+        let (at, colour) =
+            (if places.len() == 1 { middle + 12.0 } else { WIDTH - RIGHT + 10.0 }, colour(scheme));
+        let _ = writeln!(
+            svg,
+            "<text class=\"name\" x=\"{at}\" y=\"{last:.1}\" style=\"fill:{colour}\">{scheme}</text>"
+        );
+    }
+    svg + "</svg></div>\n"
+}
+
+fn colour(scheme: &str) -> &'static str {
+    match scheme {
+        "dst" => "var(--s0)",
+        "gts" => "var(--s1)",
+        "vts" => "var(--s2)",
+        "none" => "var(--s3)",
+        _ => "var(--s7)",
+    }
+}
