@@ -345,5 +345,7 @@ fn plan<S: Scheme, T: Procedure>(
             procedure.reads(piece, read_only::batch(&mut batches, shard));
         }
     }
+    // A piece that only writes asks for nothing.
+    batches.retain(|(_, reads)| !reads.gets.is_empty() || !reads.scans.is_empty());
     (numbers, batches)
 }
