@@ -77,6 +77,8 @@ pub enum Common<S: Scheme> {
         snapshot: S::Snapshot,
         /// What to read.
         reads: Reads,
+        /// Records whose owners it has waited for so far. By key: a row that was unlinked may be another's.
+        waited: Vec<(ColumnGroup, Key)>,
     },
     /// Own shard only: a snapshot from the oracle.
     Snapshot(Freshness),
@@ -87,6 +89,13 @@ pub enum Common<S: Scheme> {
     },
     /// To or from the oracle.
     Scheme(S::Message),
+}
+
+impl<S: Scheme> Common<S> {
+    /// Reads at a snapshot.
+    pub fn read_at(snapshot: S::Snapshot, reads: Reads) -> Common<S> {
+        Common::ReadAt { snapshot, reads, waited: Vec::new() }
+    }
 }
 
 /// Answers to [`Common`] requests.
@@ -235,10 +244,16 @@ impl<S: Scheme> Base<S> {
         ticket: Ticket,
     ) -> Handled<CommonReply<S>> {
         Handled::Reply(match request {
-            Common::ReadAt { snapshot, reads } => {
+            Common::ReadAt { snapshot, reads, waited } => {
                 // Raise all marks first, then wait, for one owner at a time: the marks keep all later ones
                 // out of this snapshot.
                 if let Some(at) = self.raise_for_reads(reads, S::read_mark(snapshot)) {
+                    let record = (at.column, self.store.key(at.column.table, at.row));
+                    assert!(
+                        !waited.contains(&record),
+                        "a snapshot read waits for one owner of a record at most"
+                    );
+                    waited.push(record);
                     self.store.lock_mut(at).readers.push(ticket);
                     self.counters.read_only_waits += 1;
                     return Handled::Wait;

@@ -134,7 +134,7 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
         if pieces == 0 {
             break;
         }
-        let ask = |reads| P::common(Common::ReadAt { snapshot: snapshot.clone(), reads });
+        let ask = |reads| P::common(Common::read_at(snapshot.clone(), reads));
         let (parts, remote) = fetch_stage(env, procedure, stage, me, &ask).await?;
         shards.extend(parts.iter().map(|part: &Part<P::Scheme>| part.shard));
         let mut parts: Parts<P::Scheme> = parts.into_iter().collect();
@@ -218,7 +218,7 @@ pub(crate) async fn read_parts<P: Protocol, E: Env<P>>(
     snapshot: &<P::Scheme as Scheme>::Snapshot,
     batches: Vec<(ShardId, Reads)>,
 ) -> Result<Vec<Part<P::Scheme>>, Abort> {
-    let ask = |reads| P::common(Common::ReadAt { snapshot: snapshot.clone(), reads });
+    let ask = |reads| P::common(Common::read_at(snapshot.clone(), reads));
     fetch_batches(env, batches, &ask).await.map_err(TooOld::into_abort)
 }
 

@@ -304,9 +304,7 @@ impl<S: Scheme> Protocol for Occ<S> {
         let mut calls = Vec::with_capacity(batches.len());
         for (shard, reads) in batches {
             let request = match &open.snapshot {
-                Some(snapshot) => {
-                    Request::Common(Common::ReadAt { snapshot: snapshot.clone(), reads: reads.clone() })
-                }
+                Some(snapshot) => Request::Common(Common::read_at(snapshot.clone(), reads.clone())),
                 None => Request::Read(reads.clone()),
             };
             calls.push((shard, reads, env.call(shard, request)));
