@@ -15,13 +15,18 @@ const SEEDS: u64 = 1000;
 fn selection(mutant: Mutant) -> Selection {
     use Mutant::*;
     let (protocol, scheme) = match mutant {
-        BoundIgnored | ValidateThenPin | SkipWithoutRaise | EarlyStamp | LinkUnnoticed => ("occ", "dst"),
-        ForeignLockIgnored | NewVersionIgnored => ("occ", "none"),
+        BoundIgnored | EarlyBound | ValidateThenPin | SkipWithoutRaise | EarlyStamp | ValidatedAtLock
+        | LinkUnnoticed => ("occ", "dst"),
+        ForeignLockIgnored | NewVersionIgnored | FastPath => ("occ", "none"),
         UpgradeKeepsBound | ReleaseWithoutPin => ("wait_die", "dst"),
-        GapIgnored => ("occ", "gts"),
+        GapIgnored | PrefetchedNumbers => ("occ", "gts"),
         NoPin
+        | StoredMark
         | NoRaise
+        | LateRaise
         | NoWait
+        | GatedWait
+        | NoLowerBound
         | HighLowerBound
         | ReadersWithoutPin
         | LeafNotMarked

@@ -284,7 +284,8 @@ impl<M: Mark> Store<M> {
         if raise && !mutant {
             record.mark.raise(mark);
         }
-        if record.lock != 0 && self.locks.get(record.lock - 1).is_some_and(wait) {
+        let gated = planted(Mutant::GatedWait) && record.mark.get() > mark;
+        if record.lock != 0 && !gated && self.locks.get(record.lock - 1).is_some_and(wait) {
             return (raise, None);
         }
         (raise, Some(visible(record, &self.versions, &self.values, sees)))
@@ -312,6 +313,9 @@ impl<M: Mark> Store<M> {
             table.value_bytes += Values::footprint(value.len());
             (self.values.store(value), value.len())
         });
+        if planted(Mutant::StoredMark) {
+            record.mark = M::default();
+        }
         record.set(stamp, stored);
         if hides && !record.is_queued() {
             record.set_queued(true);

@@ -66,7 +66,7 @@ pub struct Base<S: Scheme> {
     low: Vec<u64>,
     scheme_messages: Vec<(ShardId, S::Message)>,
     /// What a mutant has not pinned yet.
-    unpinned: Vec<(ReadRef, Timestamp)>,
+    pub(crate) unpinned: Vec<(ReadRef, Timestamp)>,
 }
 
 /// Requests that are the same under every protocol.
@@ -270,7 +270,9 @@ impl<S: Scheme> Base<S> {
             Common::Stamp { asked } => {
                 if !std::mem::replace(asked, true) {
                     self.scheme.want_stamp(ticket);
-                    return Handled::Wait;
+                    if !planted(Mutant::PrefetchedNumbers) {
+                        return Handled::Wait;
+                    }
                 }
                 match self.scheme.take_stamp(ticket) {
                     Some(stamp) => CommonReply::Stamp(stamp),
@@ -381,6 +383,9 @@ impl<S: Scheme> Base<S> {
         if planted(Mutant::HighLowerBound) {
             lock.lb = Timestamp(lock.lb.0.saturating_add(1_000_000));
         }
+        if planted(Mutant::NoLowerBound) {
+            lock.lb = Timestamp::ZERO;
+        }
         (at, linked)
     }
 
@@ -471,7 +476,7 @@ impl<S: Scheme> Base<S> {
         }
         self.counters.pins += (work.pins.len() + work.local_reads.len()) as u64;
         for &at in &work.pins {
-            self.store.record_mut(at).mark.raise(stamp);
+            self.raise_mark(at, stamp);
         }
         for read in &work.local_reads {
             self.pin(read, stamp);
@@ -485,10 +490,20 @@ impl<S: Scheme> Base<S> {
             _ if planted(Mutant::NoPin) => {}
             ReadRef::Cover { table, .. }
                 if planted(Mutant::LeafNotMarked) && self.store.spec(table).index == IndexKind::Ordered => {}
-            ReadRef::Row { at, .. } => self.store.record_mut(at).mark.raise(stamp),
+            ReadRef::Row { at, .. } => self.raise_mark(at, stamp),
             ReadRef::Cover { table, cover, .. } => self.store.cover_mark_mut(table, cover).raise(stamp),
             ReadRef::Stale | ReadRef::Immutable => {}
         }
+    }
+
+    /// Raises the mark of a record that a transaction with this stamp has read or written.
+    #[inline]
+    pub(crate) fn raise_mark(&mut self, at: At, stamp: Timestamp) {
+        let mark = &mut self.store.record_mut(at).mark;
+        if planted(Mutant::StoredMark) {
+            *mark = S::Mark::default();
+        }
+        mark.raise(stamp);
     }
 
     fn still_valid(&self, txn: TxnId, read: &ReadRef) -> bool {

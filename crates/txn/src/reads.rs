@@ -22,6 +22,9 @@ impl<S: Scheme> Base<S> {
         if planted(Mutant::NoRaise) || planted(Mutant::SkipWithoutRaise) && locked() {
             return;
         }
+        if planted(Mutant::LateRaise) {
+            return self.unpinned.push((ReadRef::Row { at, head: None }, mark));
+        }
         if size_of::<S::Mark>() > 0
             && self.store.bound(Some(self.store.record(at)), at.column.table, cover) < mark
         {
@@ -45,6 +48,7 @@ impl<S: Scheme> Base<S> {
     pub(crate) fn must_wait(&self, at: At, mark: Timestamp) -> bool {
         S::WAITS
             && !planted(Mutant::NoWait)
+            && !(planted(Mutant::GatedWait) && self.store.record(at).mark.get() > mark)
             && self.store.record(at).is_locked()
             && self.store.lock(at).is_some_and(|lock| lock.owner.is_some() && lock.lb <= mark)
     }

@@ -34,20 +34,30 @@ macro_rules! mutants {
 mutants! {
     /// OCC and 2PL: the stamp ignores the bounds of what is overwritten on other shards.
     BoundIgnored = "bound-ignored",
+    /// OCC: the bound of what is overwritten on other shards is taken when it is read, and not again when it is locked.
+    EarlyBound = "early-bound",
     /// OCC: validation looks whether a read is current, and pins it only in a later pass.
     ValidateThenPin = "validate-then-pin",
     /// What a transaction has read does not get its timestamp as mark.
     NoPin = "no-pin",
+    /// A commit sets the marks of what it has read and written to its timestamp, even if they were higher.
+    StoredMark = "stored-mark",
     /// OCC: validation does not mind that somebody else has locked what was read.
     ForeignLockIgnored = "foreign-lock-ignored",
     /// OCC: validation does not look whether there is a newer version.
     NewVersionIgnored = "new-version-ignored",
     /// Snapshot reads do not raise marks.
     NoRaise = "no-raise",
+    /// Snapshot reads on other shards raise marks, but only in a later pass than they look for owners.
+    LateRaise = "late-raise",
     /// A snapshot read that need not wait for the owner of a lock does not raise the mark either.
     SkipWithoutRaise = "skip-without-raise",
     /// Snapshot reads do not wait for writers.
     NoWait = "no-wait",
+    /// Snapshot reads do not wait where the mark is above the snapshot: the condition as it was published.
+    GatedWait = "gated-wait",
+    /// A lock promises no lower bound of its owner's timestamp.
+    NoLowerBound = "no-lower-bound",
     /// A lock promises a lower bound that its owner's timestamp may come out below.
     HighLowerBound = "high-lower-bound",
     /// 2PL: a lock taken for a read that will be written keeps the bound it had at the read.
@@ -56,6 +66,10 @@ mutants! {
     ReleaseWithoutPin = "release-without-pin",
     /// OCC: reads on other shards are pinned to a stamp that was taken before the last lock.
     EarlyStamp = "early-stamp",
+    /// OCC: reads are validated together with the locks, at a stamp that is guessed, and not again at the final one.
+    FastPath = "fast-path",
+    /// OCC: what was only read on a shard that is written as well is validated there with the locks, and not locked.
+    ValidatedAtLock = "validated-at-lock",
     /// A read-write transaction that wrote nothing does not pin what it has read.
     ReadersWithoutPin = "readers-without-pin",
     /// A scan does not raise, or pin, the marks of the leaves it went over.
@@ -70,6 +84,8 @@ mutants! {
     LostWakeUp = "lost-wake-up",
     /// GTS: a number counts as stable although a smaller one has not been reported.
     GapIgnored = "gap-ignored",
+    /// GTS: a shard fetches more numbers than it needs, and uses those that are left for later transactions.
+    PrefetchedNumbers = "prefetched-numbers",
 }
 
 #[cfg(feature = "mutants")]

@@ -25,7 +25,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_runtime::{Env, Handled, Node, Ticket};
-use plimsoll_store::{At, Cover, Holder, Mark};
+use plimsoll_store::{At, Cover, Holder};
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, TableId, Timestamp, TxnId};
 
@@ -149,7 +149,14 @@ impl<S: Scheme> Node for Occ<S> {
                 Handled::Wait => return Handled::Wait,
             },
             Request::Read(reads) => {
-                Reply::Read(self.base.fetch(None, reads).expect("the newest version is never gone"))
+                let mut fetched = self.base.fetch(None, reads).expect("the newest version is never gone");
+                if planted(Mutant::EarlyBound) {
+                    for (column, key, _) in &reads.gets {
+                        let place = self.base.store.find(column.table, key);
+                        self.base.observe_overwritten(&mut fetched.observed, *column, place);
+                    }
+                }
+                Reply::Read(fetched)
             }
             Request::Lock { holder, observed, writes, reads } => {
                 match self.lock(*holder, observed, writes, reads) {
@@ -209,7 +216,11 @@ impl<S: Scheme> Occ<S> {
         let mut locked = Vec::with_capacity(reads.len());
         for read in reads {
             let ReadRef::Row { at, head } = *read else { continue };
-            match self.base.lock_read(holder, at, head) {
+            let taken = match planted(Mutant::ValidatedAtLock) {
+                true => self.base.validate(holder.txn, S::lower_bound(observed), &[*read]).then_some(false),
+                false => self.base.lock_read(holder, at, head),
+            };
+            match taken {
                 Some(true) => locked.push(at),
                 Some(false) => {}
                 None => {
@@ -250,7 +261,7 @@ impl<S: Scheme> Occ<S> {
         }
         self.base.scheme.pinned(stamp);
         for &at in self.held.get(&txn).into_iter().flatten() {
-            self.base.store.record_mut(at).mark.raise(stamp);
+            self.base.raise_mark(at, stamp);
         }
         self.unlock(txn);
     }
@@ -406,11 +417,18 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
             calls.push((shard, env.call(shard, Request::Lock { holder, observed, writes, reads })));
         }
     }
+    if planted(Mutant::FastPath) {
+        for shard in open.parts.shards().into_iter().filter(|&shard| shard != me) {
+            let (txn, stamp) = (open.holder.txn, S::lower_bound(&open.work.observed));
+            let reads = unlocked_reads(open, shard);
+            calls.push((shard, env.call(shard, Request::Validate { txn, stamp, reads })));
+        }
+    }
     let mut refused = None;
     for (shard, call) in calls {
         match call.await {
             Ok(Reply::Locked { observed, linked }) => {
-                if !planted(Mutant::BoundIgnored) {
+                if !planted(Mutant::BoundIgnored) && !planted(Mutant::EarlyBound) {
                     S::join(&mut open.work.observed, &observed);
                 }
                 if !own_links(open, shard, &linked) {
@@ -420,6 +438,9 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
             // "It exists" is an answer only if nothing else has changed.
             Ok(Reply::Refused(Abort::User)) => refused = refused.or(Some(Abort::User)),
             Ok(Reply::Refused(abort)) => refused = Some(abort),
+            Ok(Reply::Validated(valid)) if planted(Mutant::FastPath) => {
+                refused = refused.or((!valid).then_some(Abort::Validation));
+            }
             Ok(_) => unreachable!("a lock request is granted or refused"),
             Err(_) => refused = Some(Abort::Unknown),
         }
@@ -573,7 +594,7 @@ async fn validate<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: Tim
     let mut calls = Vec::new();
     for shard in open.parts.shards().into_iter().filter(|&shard| shard != me) {
         let reads = unlocked_reads(open, shard);
-        if !reads.is_empty() {
+        if !reads.is_empty() && !planted(Mutant::FastPath) {
             calls.push(env.call(shard, Request::Validate { txn, stamp, reads }));
         }
     }

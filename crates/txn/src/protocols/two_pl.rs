@@ -282,7 +282,10 @@ impl<S: Scheme> TwoPl<S> {
                 return Err(Abort::User);
             }
         }
-        let lb = S::lower_bound(&fetched.observed);
+        let lb = match planted(Mutant::NoLowerBound) {
+            true => Timestamp::ZERO,
+            false => S::lower_bound(&fetched.observed),
+        };
         for at in exclusive {
             self.base.store.lock_mut(at).lb = lb;
         }
@@ -515,7 +518,7 @@ impl<S: Scheme> TwoPl<S> {
             if let Some(stamp) = committed
                 && !planted(Mutant::ReleaseWithoutPin)
             {
-                self.base.store.record_mut(at).mark.raise(stamp);
+                self.base.raise_mark(at, stamp);
             }
             let lock = self.base.store.lock_mut(at);
             lock.sharers.retain(|sharer| sharer.txn != txn);
@@ -524,7 +527,7 @@ impl<S: Scheme> TwoPl<S> {
         }
         for &at in &held.exclusive {
             if let Some(stamp) = committed {
-                self.base.store.record_mut(at).mark.raise(stamp);
+                self.base.raise_mark(at, stamp);
             }
             self.base.unlock(at, txn);
         }

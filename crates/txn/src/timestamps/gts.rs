@@ -10,7 +10,7 @@
 //! Worked example: A fetches 7, B fetches 8, B reports 8; stable stays 6. A aborts and reports 7; stable is 8.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use plimsoll_runtime::Ticket;
 use plimsoll_types::{ShardId, Timestamp};
@@ -39,6 +39,8 @@ pub struct Gts {
     reports: Vec<Timestamp>,
     counter: Counter,
     answers: Vec<(ShardId, Message)>,
+    /// Numbers that a mutant has fetched and not used yet.
+    spare: VecDeque<Timestamp>,
 }
 
 /// The oracle's own state.
@@ -113,6 +115,7 @@ impl Scheme for Gts {
             reports: Vec::new(),
             counter: Counter::default(),
             answers: Vec::new(),
+            spare: VecDeque::new(),
         }
     }
 
@@ -129,6 +132,12 @@ impl Scheme for Gts {
     }
 
     fn want_stamp(&mut self, ticket: Ticket) {
+        if planted(Mutant::PrefetchedNumbers)
+            && let Some(number) = self.spare.pop_front()
+        {
+            self.arrived.insert(ticket, number);
+            return;
+        }
         self.stamps.gather(ticket);
     }
 
@@ -175,6 +184,9 @@ impl Scheme for Gts {
             // The shard that asked.
             Message::Fetched(first) => {
                 let tickets = self.stamps.answered();
+                if planted(Mutant::PrefetchedNumbers) {
+                    self.spare.push_back(Timestamp(*first + tickets.len() as u64));
+                }
                 self.arrived.extend(tickets.iter().zip(*first..).map(|(&ticket, n)| (ticket, Timestamp(n))));
                 released.extend(tickets);
             }
@@ -200,7 +212,9 @@ impl Scheme for Gts {
         } else {
             send.extend(self.reports.drain(..).map(|n| (self.oracle, Message::Report(vec![n]))));
         }
-        send.extend(self.stamps.send(self.options.batch).map(|n| (self.oracle, Message::Fetch(n as u64))));
+        let spare = u64::from(planted(Mutant::PrefetchedNumbers));
+        let fetches = self.stamps.send(self.options.batch).map(|n| Message::Fetch(n as u64 + spare));
+        send.extend(fetches.map(|fetch| (self.oracle, fetch)));
         send.extend(self.snapshots.send(self.options.batch).map(|_| (self.oracle, Message::AskStable)));
         let due = self.options.prefetch || self.clock.0.saturating_sub(self.refreshed.0) > REFRESH_NS;
         if due && self.snapshots.outstanding() == 0 && self.clock > Timestamp::ZERO {
