@@ -505,7 +505,9 @@ impl<P: Protocol> Stage<P> {
         let options = Options { scalar: P::Scheme::SCALAR && snapshots, complete, ..Options::default() };
         let names = |_| "record".to_owned();
         let mut violations = plimsoll_checker::check(&history, options, &names).violations;
-        history.transactions.retain(|transaction| !transaction.read_only);
+        if P::Scheme::READ_ONLY == ReadOnly::Snapshot {
+            history.transactions.retain(|transaction| !transaction.read_only);
+        }
         let strict = Options { realtime: true, ..Options::default() };
         violations.extend(plimsoll_checker::check(&history, strict, &names).violations);
         violations.into_iter().for_each(|found| outcome.add(found.kind, found.detail));
