@@ -11,7 +11,7 @@ use plimsoll_types::{Abort, ColumnGroup, Key, Timestamp, TxnId};
 use plimsoll_workloads::Tally;
 use plimsoll_workloads::random::Rng;
 
-use crate::workload::append::Operation;
+use crate::workload::append::Attempted;
 
 /// A procedure is attempted so often before its client turns to something else.
 const ATTEMPTS: usize = 200;
@@ -44,8 +44,8 @@ pub struct Left {
     pub broken: Vec<String>,
     /// What committed transactions of a benchmark's workload add up to.
     pub tally: Tally,
-    /// What committed transactions of list-append did.
-    pub appended: Vec<(TxnId, Vec<Operation>)>,
+    /// What attempts of list-append did.
+    pub appended: Vec<Attempted>,
 }
 
 impl Left {

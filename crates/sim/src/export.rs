@@ -1,44 +1,71 @@
 //! Histories of list-append for checkers that know nothing of this database.
 //!
-//! One committed transaction per line, as a JSON object in the form that Elle and its kin read: `process` is the session,
-//! `value` the list of operations, `["append", list, number]` or `["r", list, [numbers]]`. Lines are in the order in
-//! which transactions were answered, `time` is that moment in virtual nanoseconds.
+//! Two lines per attempt, JSON objects in the form that Elle and its kin read: when it began (`invoke`) and how it ended,
+//! `ok` (committed), `fail` (aborted) or `info` (nobody knows). `process` is the session, `value` the list of operations,
+//! `["append", list, number]` or `["r", list, [numbers]]`, with `null` for what was not known at that moment. Lines are
+//! in the order in which things happened, `time` is that moment in virtual nanoseconds; what happened at one moment
+//! counts as concurrent, so commits come last. The last attempt is the judge's, who reads all lists.
 //!
-//! Left out: aborted attempts, and the beginnings of transactions; so real-time order is not in it.
+//! *Real time.* All clients are timed by one clock that is right. Read-write transactions are strictly serializable by it,
+//! read-only ones at a snapshot need not be: under an oracle's scheme a snapshot is somewhat stale, under dst it is as
+//! wrong as the reader's clock. Whoever wants to check strict serializability leaves those out.
+//!
+//! Left out: attempts that never ended.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use plimsoll_runtime::sim::EPOCH_NS;
-use plimsoll_types::TxnId;
 
 use crate::run::Outcome;
-use crate::workload::append::Operation;
+use crate::workload::append::{Attempted, End, Operation};
 
 /// The history of a world whose workload is list-append; empty for others.
 pub fn lines(outcome: &Outcome) -> String {
-    let operations: BTreeMap<TxnId, &Vec<Operation>> =
-        outcome.appended.iter().map(|(id, operations)| (*id, operations)).collect();
-    let mut transactions: Vec<_> = outcome.history.transactions.iter().collect();
-    transactions.sort_by_key(|transaction| (transaction.end, transaction.session));
+    lines_of(&outcome.appended)
+}
+
+/// The history of these attempts; those of a session are in its order.
+pub fn lines_of<'a>(attempts: impl IntoIterator<Item = &'a Attempted>) -> String {
+    // Sorted by time and then by how many things the session has done at that time: its own order is kept. Nobody begins
+    // after a commit of the same moment, but whoever has committed himself.
+    let mut events = Vec::new();
+    let mut last: BTreeMap<u32, (u64, u32)> = BTreeMap::new();
+    for attempted in attempts {
+        for (time_ns, ended) in [(attempted.begin, false), (attempted.end, true)] {
+            let rank = match last.get(&attempted.session) {
+                _ if ended && attempted.how == End::Committed => 1 << 31,
+                Some((before_ns, rank)) if *before_ns == time_ns => rank + 1,
+                _ => u32::from(ended),
+            };
+            last.insert(attempted.session, (time_ns, rank));
+            events.push((time_ns, rank, attempted.session, ended, attempted));
+        }
+    }
+    events.sort_by_key(|&(time_ns, rank, session, ..)| (time_ns, rank, session));
     let mut text = String::new();
-    for (index, transaction) in transactions.into_iter().enumerate() {
-        let Some(operations) = operations.get(&transaction.id) else { continue };
-        let value: Vec<String> = operations.iter().map(operation).collect();
+    for (index, (time_ns, _, session, ended, attempted)) in events.into_iter().enumerate() {
+        let (kind, known) = match (ended, attempted.how) {
+            (false, _) => ("invoke", false),
+            (true, End::Committed) => ("ok", true),
+            (true, End::Aborted) => ("fail", false),
+            (true, End::Unknown) => ("info", false),
+        };
+        let value: Vec<String> = attempted.operations.iter().map(|it| operation(it, known)).collect();
+        let time_ns = time_ns.saturating_sub(EPOCH_NS);
+        let value = value.join(",");
         let _ = writeln!(
             text,
-            r#"{{"index":{index},"type":"ok","f":"txn","process":{},"time":{},"value":[{}]}}"#,
-            transaction.session,
-            transaction.end.saturating_sub(EPOCH_NS),
-            value.join(",")
+            r#"{{"index":{index},"type":"{kind}","f":"txn","process":{session},"time":{time_ns},"value":[{value}]}}"#
         );
     }
     text
 }
 
-fn operation(operation: &Operation) -> String {
+fn operation(operation: &Operation, known: bool) -> String {
     match operation {
         Operation::Append(list, number) => format!(r#"["append",{list},{number}]"#),
+        Operation::Read(list, _) if !known => format!(r#"["r",{list},null]"#),
         Operation::Read(list, numbers) => {
             let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
             format!(r#"["r",{list},[{}]]"#, numbers.join(","))

@@ -54,7 +54,7 @@ pub(crate) fn judge<P: Protocol>(
                 Ok(transaction) => left.transactions.push(transaction),
                 Err(why) => found.add("stuck", [why]),
             },
-            WorkloadName::Append => found.add("lost or resurrected write", lists(&mut setting, &left)),
+            WorkloadName::Append => found.add("lost or resurrected write", lists(&mut setting, &mut left)),
             _ => {}
         }
         if P::Scheme::WAITS {
@@ -191,17 +191,19 @@ fn rewrite_all<P: Protocol>(setting: &mut Setting<P>) -> Result<Transaction, Str
     })
 }
 
-/// Every list holds what committed transactions appended, each number once, and nothing else.
-fn lists<P: Protocol>(setting: &mut Setting<P>, left: &Left) -> Vec<String> {
+/// Every list holds what committed transactions appended, each number once, and nothing else. This last look at them
+/// is an attempt like the others.
+fn lists<P: Protocol>(setting: &mut Setting<P>, left: &mut Left) -> Vec<String> {
     let mut expected: BTreeMap<(u64, u64), i32> = BTreeMap::new();
-    for (_, operations) in &left.appended {
-        for operation in operations {
+    for attempted in left.appended.iter().filter(|attempted| attempted.how == append::End::Committed) {
+        for operation in &attempted.operations {
             if let append::Operation::Append(list, number) = operation {
                 expected.insert((*list, *number), 1);
             }
         }
     }
     let settled_ns = setting.settled_ns();
+    let begin = setting.world.true_time().0 + settled_ns;
     let read = setting.run_on(ShardId(0), move |env: ShardEnv<P>| async move {
         env.sleep(settled_ns).await;
         loop {
@@ -213,6 +215,17 @@ fn lists<P: Protocol>(setting: &mut Setting<P>, left: &Left) -> Vec<String> {
         }
     });
     let Some(lists) = read else { return vec!["the lists cannot be read although nobody runs".to_owned()] };
+    left.appended.push(append::Attempted {
+        session: left.appended.iter().map(|attempted| attempted.session + 1).max().unwrap_or_default(),
+        begin,
+        end: setting.world.true_time().0,
+        how: append::End::Committed,
+        snapshot: true,
+        operations: lists
+            .iter()
+            .map(|(list, numbers)| append::Operation::Read(*list, numbers.clone()))
+            .collect(),
+    });
     for (list, numbers) in lists {
         for number in numbers {
             *expected.entry((list, number)).or_default() -= 1;

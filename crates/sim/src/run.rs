@@ -24,7 +24,7 @@ use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
 use plimsoll_txn::protocols::{Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
-use plimsoll_types::{Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId};
+use plimsoll_types::{Placement, ShardId, Slot, TableId, TableSpec, Timestamp};
 use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
@@ -72,8 +72,8 @@ pub struct Outcome {
     pub history: History,
     /// The tables that the history is about.
     pub tables: Arc<[TableSpec]>,
-    /// What committed transactions of list-append did.
-    pub appended: Vec<(TxnId, Vec<append::Operation>)>,
+    /// What attempts of list-append did.
+    pub appended: Vec<append::Attempted>,
 }
 
 /// Is told of every event and its virtual time in nanoseconds.

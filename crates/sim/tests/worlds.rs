@@ -111,15 +111,19 @@ fn a_selection_that_names_no_fault_is_refused() {
 }
 
 #[test]
-fn an_exported_history_has_a_line_for_every_transaction_and_every_number_once() {
+fn an_exported_history_has_two_lines_for_every_attempt_and_every_number_twice() {
     let selection = Selection { workload: Some(WorkloadName::Append), ..Selection::default() };
     let outcome = world(11, &selection).1;
     let text = plimsoll_sim::export::lines(&outcome);
-    assert_eq!(text.lines().count() as u64, outcome.transactions);
-    let appends: Vec<&str> =
+    let of =
+        |kind: &str| text.lines().filter(|line| line.contains(&format!(r#""type":"{kind}""#))).count() as u64;
+    assert_eq!(of("ok"), outcome.transactions + 1, "the judge looks at the end");
+    assert_eq!(of("fail"), outcome.aborts);
+    assert_eq!(of("invoke"), of("ok") + of("fail"));
+    let mut appends: Vec<&str> =
         text.match_indices("[\"append\"").map(|(at, _)| text[at..].split(']').next().unwrap()).collect();
-    let mut unique = appends.clone();
-    unique.sort_unstable();
-    unique.dedup();
-    assert!(!appends.is_empty() && unique.len() == appends.len());
+    appends.sort_unstable();
+    assert!(!appends.is_empty() && appends.len().is_multiple_of(2));
+    assert!(appends.chunks(2).all(|pair| pair[0] == pair[1]));
+    assert!(appends.chunks(2).is_sorted_by(|a, b| a[0] < b[0]));
 }

@@ -22,7 +22,35 @@ pub fn tables() -> Vec<TableSpec> {
     vec![TableSpec::new("list", IndexKind::Hash, Partitioning::Modulo { bytes: 8 })]
 }
 
-/// One operation of a committed transaction.
+/// How an attempt ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// It committed.
+    Committed,
+    /// It aborted, and left nothing behind.
+    Aborted,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// One attempt of a transaction, as its client saw it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Attempted {
+    /// Whose it was.
+    pub session: u32,
+    /// When it began, in nanoseconds of an outside observer.
+    pub begin: u64,
+    /// When it was answered, likewise.
+    pub end: u64,
+    /// What became of it.
+    pub how: End,
+    /// Whether it read at a snapshot, which may be older than its beginning.
+    pub snapshot: bool,
+    /// What it did, as far as it came.
+    pub operations: Vec<Operation>,
+}
+
+/// One operation of an attempt.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// This number was appended to the list of this key.
@@ -43,21 +71,34 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         let attempt = self.attempt(0);
         for _ in 0..20 {
             let begin = self.begin();
-            match self.read_and_append(attempt, look).await {
-                Ok((operations, committed)) => {
-                    self.left.appended.push((committed.id, operations));
+            let mut operations = Vec::new();
+            let result = self.read_and_append(attempt, look, &mut operations).await;
+            let how = match result {
+                Ok(_) => End::Committed,
+                Err(Abort::Unknown) => End::Unknown,
+                Err(_) => End::Aborted,
+            };
+            let (session, end) = (self.session, self.observer.ended());
+            let mut attempted = Attempted { session, begin, end, how, snapshot: look, operations };
+            match result {
+                Ok(committed) => {
                     // Interactive, under OCC with snapshots: who wrote nothing has only looked at his own.
                     let snapshot =
                         P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE && !P::LOCKS;
                     let read_only = look || snapshot && committed.writes == 0;
+                    attempted.snapshot = read_only;
+                    self.left.appended.push(attempted);
                     let label = if look { "read" } else { "append" };
                     self.record(Ended { label, read_only, begin, number: 0, seen: Seen::new(), committed });
                     return;
                 }
-                Err(_) if look && P::Scheme::READ_ONLY == ReadOnly::Snapshot => {
-                    self.left.read_only_aborts += 1
+                Err(_) => {
+                    self.left.appended.push(attempted);
+                    match look && P::Scheme::READ_ONLY == ReadOnly::Snapshot {
+                        true => self.left.read_only_aborts += 1,
+                        false => self.left.aborts += 1,
+                    }
                 }
-                Err(_) => self.left.aborts += 1,
             }
             self.env.sleep(self.rng.below(50_000)).await;
         }
@@ -67,10 +108,10 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         &mut self,
         attempt: Attempt,
         look: bool,
-    ) -> Result<(Vec<Operation>, Committed), Abort> {
+        operations: &mut Vec<Operation>,
+    ) -> Result<Committed, Abort> {
         let env = self.env.clone();
         let mut txn = Transaction::begin::<P, E>(&env, attempt, look).await?;
-        let mut operations = Vec::new();
         for _ in 0..1 + self.rng.below(4) {
             let list = self.rng.below(KEYS);
             let key = Key::of_u64(list);
@@ -80,12 +121,12 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             } else {
                 let number = self.next_number();
                 value.get_or_insert_default().extend(number.to_be_bytes());
-                txn.put(&env, LISTS.row(), &key, &value.unwrap_or_default()).await?;
                 operations.push(Operation::Append(list, number));
+                txn.put(&env, LISTS.row(), &key, &value.unwrap_or_default()).await?;
             }
             self.dawdle().await;
         }
-        Ok((operations, txn.commit(&env).await?))
+        txn.commit(&env).await
     }
 }
 
