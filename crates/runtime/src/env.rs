@@ -1,7 +1,7 @@
 //! The seam between protocols and the world.
 //!
 //! A participant is a synchronous function, [`Node::handle`]; a coordinator is an `async fn` over an
-//! [`Env`]. Nothing else may touch a clock, a random number, a thread or a queue, so the same protocol
+//! [`Env`]. Nothing else may touch a clock, a random number, a thread, a queue or a file, so the same protocol
 //! code runs on threads today and elsewhere tomorrow.
 //!
 //! A *pass* of a shard: drain the inbox, sample the clock, run ready tasks, flush one batch per peer. The
@@ -14,6 +14,8 @@
 use std::future::Future;
 
 use plimsoll_types::{ShardId, Timestamp};
+
+use crate::Disk;
 
 /// Names a request that waits at a node, from [`Handled::Wait`] until the node releases it.
 pub type Ticket = u32;
@@ -87,6 +89,9 @@ pub trait Env<N: Node>: Clone + 'static {
 
     /// Tells a shard, this one included, something that has no answer.
     fn send(&self, to: ShardId, request: N::Request);
+
+    /// The directory of this shard, which outlives it; `None` if nothing is kept.
+    fn disk(&self) -> Option<Disk>;
 
     /// Waits so many nanoseconds.
     fn sleep(&self, nanoseconds: u64) -> impl Future<Output = ()> + 'static;

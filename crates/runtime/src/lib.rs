@@ -2,10 +2,11 @@
 //!
 //! A *node* of this crate is what one shard owns, a protocol's participant with its store: it answers
 //! requests synchronously ([`Node`]). Coordinators are futures that reach the node of their own shard by a
-//! function call and all others by message, and take time and chance from the same place ([`Env`]).
+//! function call and all others by message, and take time, chance and files from the same place ([`Env`]).
 //! What a shard does in between is [`ShardEnv`]; [`real`] runs shards as pinned threads,
 //! [`sim`] runs them in a simulated world.
 
+mod disk;
 mod env;
 pub mod real;
 mod shard;
@@ -13,6 +14,7 @@ pub mod sim;
 mod slab;
 mod watermark;
 
+pub use disk::{Disk, DiskError, DiskFault, FileName, MAX_FILE, MAX_LENGTH, SECTOR, Verb};
 pub use env::{Env, Handled, Node, Ticket, Unknown};
 pub use shard::{Pending, ShardEnv, TASKS_PER_PASS};
 pub use slab::Slab;

@@ -1,7 +1,7 @@
 //! What one shard does, whatever carries its messages and tells it the time.
 //!
 //! A shard is a slab executor around a node: tasks, calls it has made, requests that wait at the node, timers,
-//! and one outbox per peer. [`ShardEnv`] is all of it, and what tasks hold as their [`Env`]. Threads and the
+//! one outbox per peer, and operations for its disk. [`ShardEnv`] is all of it, and what tasks hold as their [`Env`]. Threads and the
 //! simulation drive the same object and differ only in the [`Outside`] that they hand to [`ShardEnv::pass`]:
 //! where batches come from, what the clock says, where batches go. So a simulated execution runs exactly the
 //! code that production runs, and protocols, which are generic over `Env`, are compiled once.
@@ -25,6 +25,7 @@ use std::task::{Context, Waker};
 
 use plimsoll_types::{ShardId, Timestamp};
 
+use crate::disk::{Completed, DiskError, Outcome, Submitted};
 use crate::{Env, Handled, Node, Slab, Ticket, Unknown};
 
 /// How many ready tasks run between two looks into the inbox.
@@ -45,6 +46,8 @@ pub(crate) enum Message<N: Node> {
     Reply { call: u32, reply: N::Reply },
     /// A task to start, from outside the runtime.
     Start(Start<N>),
+    /// What became of an operation of the receiver on its disk. Boxed: it would make every message longer.
+    Disk(Box<Completed>),
 }
 
 /// What one pass of a shard sends to one other, in order.
@@ -63,6 +66,9 @@ pub(crate) trait Outside<N: Node> {
 
     /// Takes a batch for another shard.
     fn send(&mut self, to: ShardId, batch: Batch<N>);
+
+    /// Takes operations for the shard's disk, in order; what becomes of them arrives as messages from the shard to itself.
+    fn submit(&mut self, operations: Vec<Submitted>);
 }
 
 /// What a pass has done.
@@ -103,6 +109,13 @@ struct Call<R> {
     reply: Option<Result<R, Unknown>>,
 }
 
+/// An operation on the disk that is under way or not yet collected.
+struct Transfer {
+    /// Who waits for the answer; `None` if it was given up.
+    task: Option<TaskId>,
+    result: Option<Result<Outcome, DiskError>>,
+}
+
 /// A request that waits at this shard's node.
 struct Parked<N: Node> {
     from: ShardId,
@@ -134,6 +147,9 @@ struct Core<N: Node> {
     timers: RefCell<BinaryHeap<Reverse<(u64, TaskId)>>>,
     clock: Cell<Timestamp>,
     random: Cell<u64>,
+    has_disk: bool,
+    transfers: RefCell<Slab<Transfer>>,
+    submitted: RefCell<Vec<Submitted>>,
 }
 
 /// A shard, and the environment of the tasks that run on it.
@@ -150,7 +166,14 @@ impl<N: Node> Clone for ShardEnv<N> {
 /// Whoever drives a shard.
 impl<N: Node> ShardEnv<N> {
     /// Shard `me` of so many, with nothing to do yet. `random` is the state of its random numbers.
-    pub(crate) fn new(me: ShardId, shards: usize, node: N, clock: Timestamp, random: u64) -> ShardEnv<N> {
+    pub(crate) fn new(
+        me: ShardId,
+        shards: usize,
+        node: N,
+        clock: Timestamp,
+        random: u64,
+        has_disk: bool,
+    ) -> ShardEnv<N> {
         let core = Rc::new(Core {
             me,
             shards,
@@ -167,6 +190,9 @@ impl<N: Node> ShardEnv<N> {
             timers: RefCell::default(),
             clock: Cell::new(clock),
             random: Cell::new(random),
+            has_disk,
+            transfers: RefCell::default(),
+            submitted: RefCell::default(),
         });
         ShardEnv { core }
     }
@@ -273,6 +299,7 @@ impl<N: Node> ShardEnv<N> {
             Message::Tell { request } => self.handle(from, None, request),
             Message::Reply { call, reply } => self.complete(call, reply),
             Message::Start(start) => self.start(start(self)),
+            Message::Disk(completed) => self.transferred(*completed),
         }
     }
 
@@ -329,12 +356,29 @@ impl<N: Node> ShardEnv<N> {
         }
     }
 
+    fn transferred(&self, Completed { number, result }: Completed) {
+        let mut transfers = self.core.transfers.borrow_mut();
+        let transfer = transfers.get_mut(number).expect("a disk answers an operation that is under way");
+        match transfer.task {
+            Some(task) => {
+                assert!(transfer.result.is_none(), "an operation is answered once");
+                transfer.result = Some(result);
+                drop(transfers);
+                self.wake(task);
+            }
+            None => drop(transfers.remove(number)),
+        }
+    }
+
     fn post(&self, to: ShardId, message: Message<N>) {
         self.core.outboxes.borrow_mut()[to.index()].push(message);
         self.core.unsent.set(self.core.unsent.get() + 1);
     }
 
     fn flush(&self, outside: &mut impl Outside<N>) {
+        if !self.core.submitted.borrow().is_empty() {
+            outside.submit(self.core.submitted.take());
+        }
         let unsent = self.core.unsent.replace(0);
         if unsent == 0 {
             return;

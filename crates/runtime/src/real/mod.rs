@@ -8,8 +8,11 @@
 //! sending race as usual: the sleeper raises its flag and looks into the inbox once more; a sender fills the
 //! inbox and looks at the flag. Both sides are sequentially consistent, so one of them sees the other.
 //!
+//! A shard whose directory was given has a second thread that reads and writes there (`disk`).
+//!
 //! A panic on a shard ends the process: half a database is of no use to anyone.
 
+mod disk;
 mod shard;
 
 use std::future::Future;
@@ -24,7 +27,9 @@ use rustix::time::ClockId;
 
 use crate::Node;
 pub use crate::ShardEnv as RealEnv;
+use crate::disk::Submitted;
 use crate::shard::{Batch, Message, Start};
+pub use disk::{Directory, OpenError};
 
 /// How long an idle shard spins before it sleeps, in nanoseconds. On small machines spinning starves
 /// everybody else.
@@ -83,12 +88,28 @@ impl Clock {
 pub struct Runtime<N: Node> {
     peers: Arc<Peers<N>>,
     threads: Vec<JoinHandle<()>>,
+    /// Those of the disks, which end after the shards.
+    disks: Vec<JoinHandle<()>>,
 }
+
+/// Makes a shard's node, on the shard's thread.
+pub type Maker<N> = Box<dyn FnOnce() -> N + Send>;
 
 impl<N: Node> Runtime<N> {
     /// Starts one thread per node maker; each maker runs on its shard's thread. With `pin`, shard `i` runs
     /// on core `i` as long as there are so many cores; shards beyond that float.
-    pub fn start(makers: Vec<Box<dyn FnOnce() -> N + Send>>, seed: u64, pin: bool) -> std::io::Result<Self> {
+    pub fn start(makers: Vec<Maker<N>>, seed: u64, pin: bool) -> std::io::Result<Self> {
+        Runtime::with_disks(makers, seed, pin, Vec::new())
+    }
+
+    /// Like [`Runtime::start`], with a directory for each of the first shards.
+    pub fn with_disks(
+        makers: Vec<Maker<N>>,
+        seed: u64,
+        pin: bool,
+        directories: Vec<Directory>,
+    ) -> std::io::Result<Self> {
+        assert!(directories.len() <= makers.len(), "a directory belongs to a shard");
         let cores = thread::available_parallelism().map_or(1, |n| n.get());
         let peers = Arc::new(Peers {
             peers: makers
@@ -103,9 +124,11 @@ impl<N: Node> Runtime<N> {
             clock: Clock::new(),
         });
         // Dropped on the way, it stops the shards that have started.
-        let mut runtime = Runtime { peers: peers.clone(), threads: Vec::new() };
+        let mut runtime = Runtime { peers: peers.clone(), threads: Vec::new(), disks: Vec::new() };
+        let mut directories = directories.into_iter();
         for (index, make) in makers.into_iter().enumerate() {
             let me = ShardId(u16::try_from(index).expect("a process has fewer than 65,536 shards"));
+            let disk = directories.next().map(|directory| runtime.start_disk(me, directory)).transpose()?;
             let peers = peers.clone();
             let thread = thread::Builder::new().name(format!("shard-{index}")).spawn(move || {
                 let _end_process = EndProcessOnPanic(me);
@@ -114,11 +137,30 @@ impl<N: Node> Runtime<N> {
                 if pin && index < cores {
                     pin_to(index);
                 }
-                shard::run(me, make(), peers, seed);
+                shard::run(me, make(), peers, seed, disk);
             })?;
             runtime.threads.push(thread);
         }
         Ok(runtime)
+    }
+
+    /// Starts the thread of a shard's disk, which ends when nobody can ask it for anything any more.
+    fn start_disk(
+        &mut self,
+        shard: ShardId,
+        directory: Directory,
+    ) -> std::io::Result<mpsc::Sender<Vec<Submitted>>> {
+        let (submit, operations) = mpsc::channel();
+        let peers = self.peers.clone();
+        let thread = thread::Builder::new().name(format!("disk-{}", shard.0)).spawn(move || {
+            let _end_process = EndProcessOnPanic(shard);
+            let inbox = &peers.peers[shard.index()];
+            disk::run(directory, operations, |completed| {
+                inbox.send(Batch { from: shard, messages: vec![Message::Disk(Box::new(completed))] });
+            });
+        })?;
+        self.disks.push(thread);
+        Ok(submit)
     }
 
     /// How many shards run.
@@ -159,13 +201,13 @@ impl<N: Node> Runtime<N> {
 }
 
 impl<N: Node> Drop for Runtime<N> {
-    /// Stops the shards: tasks that are not done are dropped.
+    /// Stops the shards: tasks that are not done are dropped. What they asked of their disks is carried out.
     fn drop(&mut self) {
         self.peers.stop.store(true, SeqCst);
         for peer in &self.peers.peers {
             peer.wake();
         }
-        for thread in self.threads.drain(..) {
+        for thread in self.threads.drain(..).chain(self.disks.drain(..)) {
             let _ = thread.join();
         }
     }

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Duration;
 
 use plimsoll_types::{ShardId, Timestamp};
 
 use super::{Peer, Peers, SPIN_NS};
+use crate::disk::Submitted;
 use crate::shard::{Batch, Outside, ShardEnv};
 use crate::{Env, Node};
 
@@ -15,6 +17,7 @@ use crate::{Env, Node};
 struct Process<N: Node> {
     me: ShardId,
     peers: Arc<Peers<N>>,
+    disk: Option<Sender<Vec<Submitted>>>,
 }
 
 impl<N: Node> Process<N> {
@@ -38,13 +41,25 @@ impl<N: Node> Outside<N> for Process<N> {
     fn send(&mut self, to: ShardId, batch: Batch<N>) {
         self.peers.peers[to.index()].send(batch);
     }
+
+    fn submit(&mut self, operations: Vec<Submitted>) {
+        let disk = self.disk.as_ref().expect("who has no disk asks nothing of it");
+        // Its thread ends after this one, or ends the process.
+        let _ = disk.send(operations);
+    }
 }
 
 /// Runs a shard until the runtime stops.
-pub(super) fn run<N: Node>(me: ShardId, node: N, peers: Arc<Peers<N>>, seed: u64) {
+pub(super) fn run<N: Node>(
+    me: ShardId,
+    node: N,
+    peers: Arc<Peers<N>>,
+    seed: u64,
+    disk: Option<Sender<Vec<Submitted>>>,
+) {
     let random = seed ^ (u64::from(me.0) + 1).wrapping_mul(0x9e3779b97f4a7c15);
-    let env = ShardEnv::new(me, peers.peers.len(), node, peers.clock.now(), random);
-    let mut process = Process { me, peers };
+    let env = ShardEnv::new(me, peers.peers.len(), node, peers.clock.now(), random, disk.is_some());
+    let mut process = Process { me, peers, disk };
     let mut idle_since: Option<u64> = None;
     while !process.peers.stop.load(SeqCst) {
         if !env.pass(&mut process).idle() {

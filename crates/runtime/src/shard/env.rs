@@ -6,12 +6,14 @@
 use std::cmp::Reverse;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use plimsoll_types::{ShardId, Timestamp};
 
-use super::{Call, Message, ShardEnv};
-use crate::{Env, Node, Unknown};
+use super::{Call, Core, Message, ShardEnv, Transfer};
+use crate::disk::{Desk, DiskError, Operation, Outcome, Submitted};
+use crate::{Disk, Env, Node, Unknown};
 
 /// Waits for the reply to a pending call; gives the call up when dropped.
 struct Collect<N: Node> {
@@ -48,6 +50,32 @@ impl<N: Node> Drop for Collect<N> {
         match calls.get_mut(self.call) {
             Some(pending) if pending.reply.is_none() => pending.task = None,
             _ => drop(calls.remove(self.call)),
+        }
+    }
+}
+
+impl<N: Node> Desk for Core<N> {
+    fn submit(&self, operation: Operation) -> u32 {
+        let task = Some(self.current.get());
+        let number = self.transfers.borrow_mut().insert(Transfer { task, result: None });
+        self.submitted.borrow_mut().push(Submitted { number, operation });
+        number
+    }
+
+    fn collect(&self, number: u32) -> Option<Result<Outcome, DiskError>> {
+        let mut transfers = self.transfers.borrow_mut();
+        let transfer = transfers.get_mut(number).expect("an operation is collected once");
+        transfer.task = Some(self.current.get());
+        let result = transfer.result.take()?;
+        transfers.remove(number);
+        Some(result)
+    }
+
+    fn give_up(&self, number: u32) {
+        let mut transfers = self.transfers.borrow_mut();
+        match transfers.get_mut(number) {
+            Some(transfer) if transfer.result.is_none() => transfer.task = None,
+            _ => drop(transfers.remove(number)),
         }
     }
 }
@@ -106,6 +134,10 @@ impl<N: Node> Env<N> for ShardEnv<N> {
         } else {
             self.post(to, Message::Tell { request });
         }
+    }
+
+    fn disk(&self) -> Option<Disk> {
+        self.core.has_disk.then(|| Disk::new(self.core.clone() as Rc<dyn Desk>))
     }
 
     fn sleep(&self, nanoseconds: u64) -> impl Future<Output = ()> + 'static {

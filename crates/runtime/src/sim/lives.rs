@@ -19,6 +19,7 @@ use super::costs::Pass;
 use super::draw::Draw;
 use super::trace::Event;
 use super::{Maker, What, World};
+use crate::disk::Submitted;
 use crate::real::SPIN_NS;
 use crate::shard::{Batch, Outside, ShardEnv};
 use crate::{Env, Node};
@@ -95,6 +96,10 @@ impl<N: Node> Outside<N> for Surroundings<'_, N> {
 
     fn send(&mut self, to: ShardId, batch: Batch<N>) {
         self.outbox.push((to, batch));
+    }
+
+    fn submit(&mut self, _: Vec<Submitted>) {
+        unreachable!("who has no disk asks nothing of it");
     }
 }
 
@@ -291,7 +296,7 @@ impl<N: Node> World<N> {
             shard.life += 1;
             let lives = shard.life.div_ceil(2);
             let random = Draw::new(self.seed, "shard", (index as u64) << 32 | u64::from(lives)).next();
-            shard.env = Some(ShardEnv::new(id, shards, (shard.make)(), clock, random));
+            shard.env = Some(ShardEnv::new(id, shards, (shard.make)(), clock, random, false));
             self.trace.record(now_ns, Event::Start { shard: id, life: lives });
             if lives > 1 {
                 for peer in (0..shards).map(|peer| ShardId(peer as u16)) {
