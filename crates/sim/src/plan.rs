@@ -139,12 +139,21 @@ fn condense(faults: &mut Faults) {
         &mut faults.clogs_per_s,
         &mut faults.steps_per_s,
         &mut faults.pauses_per_s,
+        &mut faults.disk_slowdowns_per_s,
+        &mut faults.disk_stalls_per_s,
+        &mut faults.disk_fulls_per_s,
     ] {
         *rate *= 10.0;
     }
-    for duration_ns in
-        [&mut faults.partition_ns, &mut faults.slowdown_ns, &mut faults.clog_ns, &mut faults.pause_ns]
-    {
+    for duration_ns in [
+        &mut faults.partition_ns,
+        &mut faults.slowdown_ns,
+        &mut faults.clog_ns,
+        &mut faults.pause_ns,
+        &mut faults.disk_slowdown_ns,
+        &mut faults.disk_stall_ns,
+        &mut faults.disk_full_ns,
+    ] {
         *duration_ns /= 10;
     }
 }

@@ -62,6 +62,14 @@ fn line(event: &Event, outcome: &Outcome) -> Option<String> {
         }
         Event::Reset { shard, peer, .. } => format!("shard {}  channel to {} is reset", shard.0, peer.0),
         Event::Start { shard, life } => format!("shard {}  begins life {life}", shard.0),
+        Event::Disk { shard, verb, file, length, fault } => {
+            let name = file.map_or_else(|| "the directory".to_owned(), |file| file.to_string());
+            let fault = fault.map_or_else(String::new, |fault| format!(" FAILS: {fault:?}"));
+            format!("shard {}  disk: {verb:?} {name}, {length} bytes{fault}", shard.0)
+        }
+        Event::Crashed { shard, power, .. } => {
+            format!("shard {}  crashes{}", shard.0, if *power { ", and the power fails" } else { "" })
+        }
         Event::Begins { index } => format!("FAULT {index} begins: {}", fault(index)),
         Event::Ends { index } => format!("FAULT {index} ends: {}", fault(index)),
     })

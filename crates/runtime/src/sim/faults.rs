@@ -7,10 +7,11 @@
 //! So a fault cannot be forgotten in one of them.
 //!
 //! Durations are nanoseconds, drawn evenly between 0 and twice the value. Rates are per virtual second over the
-//! whole world; the time between two occurrences is drawn likewise. Probabilities are per packet and link.
+//! whole world; the time between two occurrences is drawn likewise. Probabilities are per packet and link, and per
+//! operation of a disk.
 //!
-//! Left out: disks, packets with wrong content (a checksum would drop them: that is loss), faults that spare
-//! some machines on purpose, and machines that come back with less than they had on disk.
+//! Left out: packets with wrong content (a checksum would drop them: that is loss), faults that spare some machines on
+//! purpose, and machines that come back with less than they had synced.
 
 use super::draw::Draw;
 
@@ -58,6 +59,7 @@ enum Group {
     Resets,
     Pauses,
     Crashes,
+    Disks,
     /// Not a fault.
     Usual,
 }
@@ -142,6 +144,20 @@ Hardware {
     resend_max_ns: u64 = 50_000_000, 200_000_000, Usual;
     /// Nanoseconds that an acknowledgement waits for something to travel with.
     acknowledge_ns: u64 = 50_000, 200_000, Usual;
+    /// Bytes that the disk of each shard holds; 0 if there are no disks.
+    disk_bytes: u64 = 0, 0, Usual;
+    /// Nanoseconds that an operation of a disk takes at least.
+    disk_ns: u64 = 10_000, 100_000, Usual;
+    /// Nanoseconds that each KiB read or written takes.
+    disk_kib_ns: u64 = 500, 10_000, Usual;
+    /// Nanoseconds that a sync takes besides.
+    disk_sync_ns: u64 = 200_000, 5_000_000, Usual;
+    /// An operation takes up to this fraction longer than that.
+    disk_jitter: f64 = 0.5, 2.0, Usual;
+    /// Probability that an operation takes much longer.
+    disk_tail: f64 = 0.001, 0.01, Usual;
+    /// Nanoseconds that such an operation may take longer.
+    disk_tail_ns: u64 = 5_000_000, 50_000_000, Usual;
 }
 }
 
@@ -190,6 +206,32 @@ Faults {
     crashes_per_s: f64 = 0.0, 1.0, Crashes;
     /// Nanoseconds until a machine that crashed starts again.
     down_ns: u64 = 100_000_000, 100_000_000, Crashes;
+    /// Probability that a crash loses what is not synced, in part or in whole; otherwise only processes end.
+    power_failures: f64 = 0.0, 0.7, Disks;
+    /// Probability that every sector and name that is not synced is then lost or kept by itself.
+    torn_writes: f64 = 0.0, 0.7, Disks;
+    /// Probability that a read of a disk fails.
+    read_errors: f64 = 0.0, 0.01, Disks;
+    /// Probability that a read of a disk has one wrong bit; the next is right.
+    corrupt_reads: f64 = 0.0, 0.01, Disks;
+    /// Probability that something that changes a disk fails, perhaps half done.
+    write_errors: f64 = 0.0, 0.01, Disks;
+    /// Probability that a sync fails; what was not synced is then on disk or not, and a second sync changes nothing.
+    sync_errors: f64 = 0.0, 0.01, Disks;
+    /// Times per second that the disks of a machine become slow.
+    disk_slowdowns_per_s: f64 = 0.0, 3.0, Disks;
+    /// Nanoseconds that disks are slow.
+    disk_slowdown_ns: u64 = 100_000_000, 100_000_000, Disks;
+    /// How many times as long operations take on a slow disk.
+    disk_slowdown_factor: u64 = 20, 20, Disks;
+    /// Times per second that the disks of a machine do nothing for a while.
+    disk_stalls_per_s: f64 = 0.0, 1.0, Disks;
+    /// Nanoseconds that disks do nothing.
+    disk_stall_ns: u64 = 100_000_000, 100_000_000, Disks;
+    /// Times per second that the disks of a machine are full for a while.
+    disk_fulls_per_s: f64 = 0.0, 1.0, Disks;
+    /// Nanoseconds that disks are full.
+    disk_full_ns: u64 = 100_000_000, 100_000_000, Disks;
 }
 }
 

@@ -7,7 +7,7 @@
 //! arrives or a timer is due, and wakes up a little late.
 //!
 //! A machine that stands still begins and ends no pass. A crash takes tasks, calls, waiting requests and the
-//! node; what the node keeps beyond it is between the node and its maker.
+//! node; what is on disk is another matter (`disk`).
 
 use std::collections::VecDeque;
 
@@ -55,6 +55,8 @@ pub(super) struct Shard<N: Node> {
     pub(super) inbox: VecDeque<Batch<N>>,
     /// To be sent at the end of the present pass.
     pub(super) outbox: Vec<(ShardId, Batch<N>)>,
+    /// For its disk, at the end of the present pass.
+    operations: Vec<Submitted>,
     /// What passes cost, and how late the shard wakes.
     cpu: Draw,
 }
@@ -72,6 +74,7 @@ impl<N: Node> Shard<N> {
             stalled: false,
             inbox: VecDeque::new(),
             outbox: Vec::new(),
+            operations: Vec::new(),
             cpu: Draw::new(seed, "cpu", number as u64),
         }
     }
@@ -81,6 +84,7 @@ impl<N: Node> Shard<N> {
 struct Surroundings<'a, N: Node> {
     inbox: &'a mut VecDeque<Batch<N>>,
     outbox: &'a mut Vec<(ShardId, Batch<N>)>,
+    operations: &'a mut Vec<Submitted>,
     clock: &'a Clock,
     now_ns: u64,
 }
@@ -98,8 +102,8 @@ impl<N: Node> Outside<N> for Surroundings<'_, N> {
         self.outbox.push((to, batch));
     }
 
-    fn submit(&mut self, _: Vec<Submitted>) {
-        unreachable!("who has no disk asks nothing of it");
+    fn submit(&mut self, mut operations: Vec<Submitted>) {
+        self.operations.append(&mut operations);
     }
 }
 
@@ -158,7 +162,7 @@ impl<N: Node> World<N> {
         let shard = &mut self.shards[id.index()];
         let env = shard.env.as_ref().expect("it was up just now");
         let clock = &self.machines[machine].clock;
-        let (inbox, outbox) = (&mut shard.inbox, &mut shard.outbox);
+        let (inbox, outbox, operations) = (&mut shard.inbox, &mut shard.outbox, &mut shard.operations);
         let (mut local_batches, mut remote_batches) = (0, 0);
         let mut count = |peer: ShardId| match residents.contains(&peer.index()) {
             true => local_batches += 1,
@@ -167,7 +171,7 @@ impl<N: Node> World<N> {
         if self.ledger.is_some() {
             inbox.iter().for_each(|batch| count(batch.from));
         }
-        let worked = env.pass(&mut Surroundings { inbox, outbox, clock, now_ns });
+        let worked = env.pass(&mut Surroundings { inbox, outbox, operations, clock, now_ns });
         if self.ledger.is_some() {
             outbox.iter().for_each(|(to, _)| count(*to));
         }
@@ -207,6 +211,10 @@ impl<N: Node> World<N> {
         let mut outbox = std::mem::take(&mut shard.outbox);
         for (to, batch) in outbox.drain(..) {
             self.dispatch(id, to, batch);
+        }
+        let operations = std::mem::take(&mut self.shards[id.index()].operations);
+        if !operations.is_empty() {
+            self.submit(id, operations);
         }
         let shard = &mut self.shards[id.index()];
         shard.outbox = outbox;
@@ -269,7 +277,7 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Shards of a machine that is down lose everything.
+    /// Shards of a machine that is down lose everything, but for what their disks keep.
     pub(super) fn crash(&mut self, machine: usize) {
         for index in self.residents(machine) {
             let shard = &mut self.shards[index];
@@ -280,10 +288,12 @@ impl<N: Node> World<N> {
             shard.next_pass = shard.next_pass.wrapping_add(1);
             shard.inbox.clear();
             shard.outbox.clear();
+            shard.operations.clear();
             if let Some(env) = shard.env.take() {
                 env.end();
             }
         }
+        self.crash_disks(machine);
     }
 
     /// The shards of a machine start, for the first time or again.
@@ -296,7 +306,7 @@ impl<N: Node> World<N> {
             shard.life += 1;
             let lives = shard.life.div_ceil(2);
             let random = Draw::new(self.seed, "shard", (index as u64) << 32 | u64::from(lives)).next();
-            shard.env = Some(ShardEnv::new(id, shards, (shard.make)(), clock, random, false));
+            shard.env = Some(ShardEnv::new(id, shards, (shard.make)(), clock, random, self.disks.exist()));
             self.trace.record(now_ns, Event::Start { shard: id, life: lives });
             if lives > 1 {
                 for peer in (0..shards).map(|peer| ShardId(peer as u16)) {

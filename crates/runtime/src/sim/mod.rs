@@ -3,12 +3,13 @@
 //! A [`World`] runs the very executor that threads run ([`crate::ShardEnv`]) and supplies what is around it.
 //! Whatever happens is an event in one queue, ordered by virtual time and, at one time, by when it was put there. An
 //! event is handled at its instant and puts later ones into the queue: a pass its end (`lives`), what leaves a
-//! shard then its arrival (`network`, `channel`), a fault its end (`nemesis`). Nothing looks at a real clock,
-//! nothing iterates in an order that differs from run to run. So a seed, a [`Hardware`], [`Faults`] and the
-//! code of the nodes together are one execution, and [`World::hash`] says cheaply whether two were the same.
+//! shard then its arrival (`network`, `channel`) or its end on disk (`disk`), a fault its end (`nemesis`). Nothing
+//! looks at a real clock, nothing iterates in an order that differs from run to run. So a seed, a [`Hardware`],
+//! [`Faults`] and the code of the nodes together are one execution, and [`World::hash`] says cheaply whether two were
+//! the same.
 //!
 //! Shards live on machines. A clock, a pause, a crash and the links of the network belong to a machine; the
-//! shards of one talk through its memory.
+//! shards of one talk through its memory. What a shard has on disk outlives it, as far as it was synced (`platter`).
 //!
 //! Example. Two machines, a partition between 1 ms and 4 ms. At 2 ms a task on shard 0 calls shard 1: the
 //! pass costs a microsecond, then the packet is sent and lost. It is sent again after 1 ms, in vain, and after
@@ -19,21 +20,21 @@
 //! within a life of a shard; a shard makes at most one pass at a time, and none while its machine stands still or
 //! is down; skipping a fault changes nothing before it would have begun.
 //!
-//! Left out: disks. What a node keeps over a crash is between it and its maker, which can share an `Rc` with it;
-//! that this was durable at the right time is not checked. Also left out: memory and queues that run full,
-//! failure detection (a call to a machine that is down waits until it is back and the channel is reset), bytes
-//! (a batch is never encoded, and its size costs nothing), and nodes that learn of resets (only calls fail;
-//! one-way messages are lost silently).
+//! Left out: memory and queues that run full, failure detection (a call to a machine that is down waits until it is
+//! back and the channel is reset), bytes (a batch is never encoded, and its size costs nothing), and nodes that learn of
+//! resets (only calls fail; one-way messages are lost silently).
 
 mod channel;
 mod clock;
 mod cores;
 mod costs;
+mod disk;
 mod draw;
 mod faults;
 mod lives;
 mod nemesis;
 mod network;
+mod platter;
 mod trace;
 
 #[cfg(test)]
@@ -53,6 +54,7 @@ pub use clock::EPOCH_NS;
 use cores::Cores;
 use costs::Ledger;
 pub use costs::{Carried, Costs, Pass, PassCost, Usage, Weight};
+use disk::Disks;
 use draw::Draw;
 pub use faults::{Faults, Hardware};
 use lives::Shard;
@@ -91,6 +93,8 @@ enum What {
     Acknowledge { from: ShardId, to: ShardId },
     /// A shard looks whether it has to send again.
     Resend { from: ShardId, to: ShardId },
+    /// A disk has done the first operation of its queue.
+    Transfer { shard: ShardId, turn: u32 },
     /// The next fault begins.
     Nemesis,
     /// A fault ends.
@@ -151,6 +155,7 @@ pub struct World<N: Node> {
     shards: Vec<Shard<N>>,
     machines: Vec<Machine>,
     network: Network<N>,
+    disks: Disks,
     nemesis: Option<Nemesis>,
     /// Faults that have begun or were skipped.
     occurrences: Vec<Occurrence>,
@@ -201,6 +206,7 @@ impl<N: Node> World<N> {
             shards: makers.into_iter().enumerate().map(|(i, make)| Shard::new(make, seed, i)).collect(),
             machines: (0..count).map(machine).collect(),
             network: Network::new(seed, shards, count, costs.is_none()),
+            disks: Disks::new(hardware, seed, shards, count),
             nemesis: None,
             occurrences: Vec::new(),
             active: BTreeMap::new(),
@@ -213,7 +219,7 @@ impl<N: Node> World<N> {
         for machine in 0..count {
             world.start(machine);
         }
-        let nemesis = Nemesis::new(faults, seed, shards, per_machine);
+        let nemesis = Nemesis::new(faults, seed, shards, per_machine, world.disks.exist());
         if let Some(first_ns) = nemesis.next_ns() {
             world.queue.push(first_ns, What::Nemesis);
             world.nemesis = Some(nemesis);
@@ -320,6 +326,7 @@ impl<N: Node> World<N> {
             What::PassEnd { shard, life, idle } => self.end_pass(shard, life, idle),
             What::Acknowledge { from, to } => self.acknowledge(from, to),
             What::Resend { from, to } => self.resend(from, to),
+            What::Transfer { shard, turn } => self.end_operation(shard, turn),
             What::Nemesis => self.strike(),
             What::End { index } => self.end(index),
         }
@@ -404,15 +411,19 @@ impl<N: Node> World<N> {
                     self.start(machine);
                 }
             }
+            Fault::SlowDisk(machine, factor) => self.speed_up(machine, factor),
+            Fault::StallDisk(machine) => self.unstall(machine),
+            Fault::FullDisk(machine) => self.disks.unfill(machine),
             Fault::Step(..) | Fault::Reset(..) => {}
         }
     }
 
-    /// Ends every fault, and no other will begin; packets are no longer lost, doubled or held back. Clocks stay
-    /// as they are. A run can finish then, and what does not is stuck.
+    /// Ends every fault, and no other will begin; packets are no longer lost, doubled or held back, and disks do what
+    /// they are asked. Clocks stay as they are. A run can finish then, and what does not is stuck.
     pub fn heal_all(&mut self) {
         self.nemesis = None;
         self.network.calm = true;
+        self.disks.calm = true;
         while let Some((&index, _)) = self.active.first_key_value() {
             self.end(index);
         }
@@ -456,6 +467,9 @@ impl<N: Node> World<N> {
                 }
             }
             Fault::Pause(machine) => self.machines[machine].paused += 1,
+            Fault::SlowDisk(machine, factor) => self.disks.slow_down(machine, factor),
+            Fault::StallDisk(machine) => self.disks.stall(machine),
+            Fault::FullDisk(machine) => self.disks.fill(machine),
             Fault::Crash(machine) => {
                 self.machines[machine].down += 1;
                 if self.machines[machine].down == 1 {

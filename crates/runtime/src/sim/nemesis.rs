@@ -35,8 +35,14 @@ pub enum Fault {
     Reset(ShardId, ShardId),
     /// A machine stands still. Its network does not: packets are received and acknowledged.
     Pause(usize),
-    /// The shards of a machine lose everything; at the end, they start again.
+    /// The shards of a machine lose everything but what is on disk; at the end, they start again.
     Crash(usize),
+    /// The disks of a machine take so many times as long.
+    SlowDisk(usize, u64),
+    /// The disks of a machine do nothing; at the end, they go on.
+    StallDisk(usize),
+    /// On the disks of a machine nothing can grow.
+    FullDisk(usize),
 }
 
 impl Fault {
@@ -73,6 +79,9 @@ enum Kind {
     Reset,
     Pause,
     Crash,
+    SlowDisk,
+    StallDisk,
+    FullDisk,
 }
 
 /// One kind of fault that happens again and again.
@@ -95,20 +104,30 @@ pub(super) struct Nemesis {
 }
 
 impl Nemesis {
-    pub(super) fn new(faults: &Faults, seed: u64, shards: usize, shards_per_machine: usize) -> Nemesis {
+    pub(super) fn new(
+        faults: &Faults,
+        seed: u64,
+        shards: usize,
+        shards_per_machine: usize,
+        disks: bool,
+    ) -> Nemesis {
         let machines = shards.div_ceil(shards_per_machine) as u64;
+        let network = machines > 1;
         let kinds = [
-            (Kind::Partition, "partition", faults.partitions_per_s, true),
-            (Kind::Slowdown, "slowdown", faults.slowdowns_per_s, true),
-            (Kind::Clog, "clog", faults.clogs_per_s, true),
-            (Kind::Step, "step", faults.steps_per_s, false),
-            (Kind::Reset, "reset", faults.resets_per_s, true),
-            (Kind::Pause, "pause", faults.pauses_per_s, false),
-            (Kind::Crash, "crash", faults.crashes_per_s, false),
+            (Kind::Partition, "partition", faults.partitions_per_s, network),
+            (Kind::Slowdown, "slowdown", faults.slowdowns_per_s, network),
+            (Kind::Clog, "clog", faults.clogs_per_s, network),
+            (Kind::Step, "step", faults.steps_per_s, true),
+            (Kind::Reset, "reset", faults.resets_per_s, network),
+            (Kind::Pause, "pause", faults.pauses_per_s, true),
+            (Kind::Crash, "crash", faults.crashes_per_s, true),
+            (Kind::SlowDisk, "slow disk", faults.disk_slowdowns_per_s, disks),
+            (Kind::StallDisk, "stalled disk", faults.disk_stalls_per_s, disks),
+            (Kind::FullDisk, "full disk", faults.disk_fulls_per_s, disks),
         ];
         let mut sources = Vec::new();
-        for (kind, name, rate_per_s, needs_network) in kinds {
-            if rate_per_s > 0.0 && (machines > 1 || !needs_network) {
+        for (kind, name, rate_per_s, can_happen) in kinds {
+            if rate_per_s > 0.0 && can_happen {
                 let mut draw = Draw::new(seed, name, 0);
                 let gap_ns = ((1e9 / rate_per_s) as u64).clamp(1, u64::MAX / 4);
                 let next_ns = draw.below(2 * gap_ns);
@@ -139,6 +158,9 @@ impl Nemesis {
             Kind::Clog => self.faults.clog_ns,
             Kind::Pause => self.faults.pause_ns,
             Kind::Crash => self.faults.down_ns,
+            Kind::SlowDisk => self.faults.disk_slowdown_ns,
+            Kind::StallDisk => self.faults.disk_stall_ns,
+            Kind::FullDisk => self.faults.disk_full_ns,
             Kind::Step | Kind::Reset => 0,
         };
         let end_ns = begin_ns.saturating_add(draw.below(lasts_ns.saturating_mul(2)));
@@ -157,6 +179,9 @@ impl Nemesis {
             Kind::Reset => self.reset(draw),
             Kind::Pause => Fault::Pause(self.machine(draw)),
             Kind::Crash => Fault::Crash(self.machine(draw)),
+            Kind::SlowDisk => Fault::SlowDisk(self.machine(draw), self.faults.disk_slowdown_factor.max(1)),
+            Kind::StallDisk => Fault::StallDisk(self.machine(draw)),
+            Kind::FullDisk => Fault::FullDisk(self.machine(draw)),
         }
     }
 

@@ -6,6 +6,8 @@
 
 use plimsoll_types::ShardId;
 
+use crate::disk::{DiskFault, FileName, Verb};
+
 /// Something that happened in a world. Times are virtual nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
@@ -58,6 +60,30 @@ pub enum Event {
         /// Counts from 1.
         life: u32,
     },
+    /// The disk of a shard has done something, or failed to.
+    Disk {
+        /// Whose.
+        shard: ShardId,
+        /// What.
+        verb: Verb,
+        /// With which file; `None` if with the directory.
+        file: Option<FileName>,
+        /// How many bytes were read or to be written.
+        length: usize,
+        /// What was wrong.
+        fault: Option<DiskFault>,
+    },
+    /// The machine of a shard that has a disk crashes.
+    Crashed {
+        /// Whose.
+        shard: ShardId,
+        /// Whether the power failed: then not everything is there that was not synced.
+        power: bool,
+        /// Whether that was each sector and each name by itself.
+        torn: bool,
+        /// Depends on every byte of every file that is left.
+        checksum: u64,
+    },
     /// A fault begins, or happens if it has no duration.
     Begins {
         /// Its number: see [`super::Occurrence::index`].
@@ -83,6 +109,23 @@ impl Event {
             Event::Start { shard, life } => [ends(5, shard, shard), u64::from(life), 0],
             Event::Begins { index } => [6 << 32, u64::from(index), 0],
             Event::Ends { index } => [7 << 32, u64::from(index), 0],
+            Event::Disk { shard, verb, file, length, fault } => {
+                let name = file.map_or(0, |file| {
+                    file.as_str().bytes().fold(1, |hash: u64, byte| hash.wrapping_mul(257) + u64::from(byte))
+                });
+                let fault = match fault {
+                    None => 0,
+                    Some(DiskFault::NotFound) => 1,
+                    Some(DiskFault::Full) => 2,
+                    Some(DiskFault::Hole) => 3,
+                    Some(DiskFault::TooLong) => 4,
+                    Some(DiskFault::Failed(number)) => 5 + u64::from(number as u32),
+                };
+                [ends(8, shard, ShardId(verb as u16)), name, (length as u64) << 32 | fault]
+            }
+            Event::Crashed { shard, power, torn, checksum } => {
+                [ends(9, shard, shard), u64::from(power) << 1 | u64::from(torn), checksum]
+            }
         }
     }
 }
