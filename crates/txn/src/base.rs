@@ -14,6 +14,7 @@ use plimsoll_types::mutants::{Mutant, planted};
 
 use crate::fetched::{Fetched, ReadRef};
 use crate::procedure::Reads;
+use crate::reads::Unread;
 use crate::timestamp::{Freshness, Scheme, SchemeConfig};
 use crate::work::{Change, Work, Write};
 
@@ -244,10 +245,11 @@ impl<S: Scheme> Base<S> {
         ticket: Ticket,
     ) -> Handled<CommonReply<S>> {
         Handled::Reply(match request {
-            Common::ReadAt { snapshot, reads, waited } => {
-                // Raise all marks first, then wait, for one owner at a time: the marks keep all later ones
-                // out of this snapshot.
-                if let Some(at) = self.raise_for_reads(reads, S::read_mark(snapshot)) {
+            Common::ReadAt { snapshot, reads, waited } => match self.fetch(Some(snapshot), reads) {
+                Ok(fetched) => CommonReply::Fetched(Some(fetched)),
+                Err(Unread::TooOld) => CommonReply::Fetched(None),
+                // One owner at a time: the marks keep all later ones out of this snapshot.
+                Err(Unread::Wait(at)) => {
                     let record = (at.column, self.store.key(at.column.table, at.row));
                     assert!(
                         !waited.contains(&record),
@@ -258,8 +260,7 @@ impl<S: Scheme> Base<S> {
                     self.counters.read_only_waits += 1;
                     return Handled::Wait;
                 }
-                CommonReply::Fetched(self.fetch(Some(snapshot), reads).ok())
-            }
+            },
             Common::Snapshot(freshness) => match self.scheme.snapshot(*freshness) {
                 Some(snapshot) => CommonReply::Snapshot(snapshot.clone(), self.hold(snapshot)),
                 None => {

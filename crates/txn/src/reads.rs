@@ -12,6 +12,21 @@ use crate::fetched::{Fetched, Got, ReadRef, Scanned};
 use crate::procedure::{Reads, Scan};
 use crate::timestamp::Scheme;
 
+/// Why a batch could not be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Unread {
+    /// The snapshot is older than the watermark.
+    TooOld,
+    /// The owner of this record may commit within the snapshot.
+    Wait(At),
+}
+
+impl From<SnapshotTooOld> for Unread {
+    fn from(_: SnapshotTooOld) -> Unread {
+        Unread::TooOld
+    }
+}
+
 impl<S: Scheme> Base<S> {
     /// Raises the mark of a record that is about to be read at `mark`. Always before anybody looks at its
     /// lock, and whether or not the reader will wait: the owner may abort, and the next writer must find
@@ -53,91 +68,42 @@ impl<S: Scheme> Base<S> {
             && self.store.lock(at).is_some_and(|lock| lock.owner.is_some() && lock.lb <= mark)
     }
 
-    /// Raises the marks of everything in the batch. Returns a record whose owner must be waited for.
-    pub(crate) fn raise_for_reads(&mut self, reads: &Reads, mark: Timestamp) -> Option<At> {
-        let mut wait_for = None;
-        if !S::WAITS {
-            return None;
-        }
-        for (column, key, _) in &reads.gets {
-            if self.immutable(column.table) {
-                continue;
-            }
-            let place = self.store.find(column.table, key);
-            match place.row() {
-                Some(row) => {
-                    let at = At { row, column: *column };
-                    self.raise_for_read(at, place.cover(), mark);
-                    if self.must_wait(at, mark) {
-                        wait_for = Some(at);
-                    }
-                }
-                None => self.raise_cover_for_read(column.table, place.cover(), mark),
-            }
-        }
-        for (scan, _) in &reads.scans {
-            if self.immutable(scan.column.table) {
-                continue;
-            }
-            wait_for = self.raise_range(scan, mark).or(wait_for);
-        }
-        wait_for
-    }
-
-    /// Raises the marks of the leaves that cover a range; they stand in for the marks of its records. Returns
-    /// a record in it whose owner must be waited for.
-    fn raise_range(&mut self, scan: &Scan, mark: Timestamp) -> Option<At> {
-        let ColumnGroup { table, group } = scan.column;
-        let mut wait_for = None;
-        let mut left = scan.limit;
-        let mut raised = 0;
-        self.store.scan(table, &scan.low, scan.high.as_ref(), |rows, visited| {
-            match visited {
-                Visited::Leaf(_, leaf_mark, _) => {
-                    raised += u64::from(size_of::<S::Mark>() > 0 && leaf_mark.get() < mark);
-                    if !planted(Mutant::LeafNotMarked) && !planted(Mutant::NoRaise) {
-                        leaf_mark.raise(mark);
-                    }
-                }
-                Visited::Row(row) => {
-                    if !planted(Mutant::NoWait)
-                        && rows.lock(row, group).is_some_and(|lock| lock.owner.is_some() && lock.lb <= mark)
-                    {
-                        wait_for = Some(At { row, column: scan.column });
-                        // What lies behind it is looked at again after the wait.
-                        return ControlFlow::Break(());
-                    }
-                    let live = rows.visible(row, group, |stamp| stamp <= mark);
-                    left = left.saturating_sub(usize::from(matches!(live, Ok(Some(_)))));
-                    if left == 0 {
-                        return ControlFlow::Break(());
-                    }
-                }
-            }
-            ControlFlow::Continue(())
-        });
-        self.counters.mark_raises += raised;
-        wait_for
-    }
-
-    /// Reads a batch at a snapshot whose marks are raised and whose waits are over, or (`None`) the newest
-    /// committed versions.
-    pub(crate) fn fetch(
-        &mut self,
-        at: Option<&S::Snapshot>,
-        reads: &Reads,
-    ) -> Result<Fetched<S>, SnapshotTooOld> {
+    /// Reads a batch at a snapshot, or (`None`) the newest committed versions. At a snapshot the marks of everything
+    /// rise, whether or not somebody has to be waited for: nobody who locks later will be in the way again. All of it is
+    /// one step, so that each record is looked for once, and read as soon as its mark is raised.
+    pub(crate) fn fetch(&mut self, at: Option<&S::Snapshot>, reads: &Reads) -> Result<Fetched<S>, Unread> {
+        let mark = at.filter(|_| S::WAITS).map(S::read_mark);
         let mut fetched = Fetched::default();
+        let mut wait_for = None;
         for (column, key, _) in &reads.gets {
             let place = self.store.find(column.table, key);
-            let got = self.fetch_place(at, *column, place, &mut fetched)?;
-            fetched.gets.push(got);
+            if let Some(mark) = mark.filter(|_| !self.immutable(column.table)) {
+                wait_for = self.raise_place(*column, place, mark).or(wait_for);
+            }
+            if wait_for.is_none() {
+                let got = self.fetch_place(at, *column, place, &mut fetched)?;
+                fetched.gets.push(got);
+            }
         }
         for (scan, _) in &reads.scans {
-            let scanned = self.fetch_range(at, scan, &mut fetched)?;
-            fetched.scans.push(scanned);
+            match self.fetch_range(at, mark, scan, &mut fetched) {
+                Ok(scanned) => fetched.scans.push(scanned),
+                Err(Unread::Wait(at)) => wait_for = Some(at),
+                Err(Unread::TooOld) => return Err(Unread::TooOld),
+            }
         }
-        Ok(fetched)
+        wait_for.map_or(Ok(fetched), |at| Err(Unread::Wait(at)))
+    }
+
+    /// Raises the mark of one record, or of what covers it. Returns the record if its owner must be waited for.
+    fn raise_place(&mut self, column: ColumnGroup, place: Place, mark: Timestamp) -> Option<At> {
+        let Some(row) = place.row() else {
+            self.raise_cover_for_read(column.table, place.cover(), mark);
+            return None;
+        };
+        let at = At { row, column };
+        self.raise_for_read(at, place.cover(), mark);
+        self.must_wait(at, mark).then_some(at)
     }
 
     fn fetch_place(
@@ -185,16 +151,21 @@ impl<S: Scheme> Base<S> {
         Ok(Got { value, version, read })
     }
 
+    /// Reads a range, with `mark` after raising the marks of the leaves that cover it; they stand in for the marks of its
+    /// records. What lies behind a record whose owner must be waited for is looked at after the wait.
     fn fetch_range(
         &mut self,
         snapshot: Option<&S::Snapshot>,
+        mark: Option<Timestamp>,
         scan: &Scan,
         fetched: &mut Fetched<S>,
-    ) -> Result<Scanned, SnapshotTooOld> {
+    ) -> Result<Scanned, Unread> {
         let ColumnGroup { table, group } = scan.column;
         let immutable = self.immutable(table);
+        let mark = mark.filter(|_| !immutable);
         let mut scanned = Scanned::default();
-        let mut too_old = false;
+        let mut unread = None;
+        let mut raised = 0;
         S::observe(&mut fetched.observed, self.store.floor());
         self.store.scan(table, &scan.low, scan.high.as_ref(), |rows, visited| {
             if scanned.rows.len() >= scan.limit {
@@ -202,10 +173,24 @@ impl<S: Scheme> Base<S> {
             }
             match visited {
                 Visited::Leaf(..) if immutable => {}
-                Visited::Leaf(leaf, _, version) => {
+                Visited::Leaf(leaf, leaf_mark, version) => {
+                    if let Some(mark) = mark {
+                        raised += u64::from(size_of::<S::Mark>() > 0 && leaf_mark.get() < mark);
+                        if !planted(Mutant::LeafNotMarked) && !planted(Mutant::NoRaise) {
+                            leaf_mark.raise(mark);
+                        }
+                    }
                     scanned.reads.push(ReadRef::Cover { table, cover: leaf, version });
                 }
                 Visited::Row(row) => {
+                    let in_the_way = |mark| {
+                        let lock = rows.lock(row, group);
+                        lock.is_some_and(|lock| lock.owner.is_some() && lock.lb <= mark)
+                    };
+                    if mark.is_some_and(in_the_way) && !planted(Mutant::NoWait) {
+                        unread = Some(Unread::Wait(At { row, column: scan.column }));
+                        return ControlFlow::Break(());
+                    }
                     let record = rows.record(row, group);
                     let head = (!record.is_empty()).then(|| record.stamp());
                     let at = At { row, column: scan.column };
@@ -219,7 +204,7 @@ impl<S: Scheme> Base<S> {
                         Some(snapshot) => match rows.visible(row, group, |stamp| S::sees(snapshot, stamp)) {
                             Ok(found) => found,
                             Err(_) => {
-                                too_old = true;
+                                unread = Some(Unread::TooOld);
                                 return ControlFlow::Break(());
                             }
                         },
@@ -239,7 +224,8 @@ impl<S: Scheme> Base<S> {
             }
             ControlFlow::Continue(())
         });
-        if too_old { Err(SnapshotTooOld) } else { Ok(scanned) }
+        self.counters.mark_raises += raised;
+        unread.map_or(Ok(scanned), Err)
     }
 }
 

@@ -153,7 +153,8 @@ impl Size for Packed {
 impl<S: Scheme> Size for Common<S> {
     fn bytes(&self) -> u64 {
         1 + match self {
-            Common::ReadAt { snapshot, reads } => snapshot.bytes() + reads.bytes(),
+            // What the shard notes in it does not travel.
+            Common::ReadAt { snapshot, reads, waited: _ } => snapshot.bytes() + reads.bytes(),
             Common::Snapshot(_) | Common::Stamp { .. } => 0,
             Common::Scheme(message) => message.bytes(),
         }

@@ -435,7 +435,10 @@ fn a_scaling_study_that_cannot_be_is_refused() {
     refused("--distributed 4", "--distributed is a flag of smallbank");
     refused("--workload smallbank --distributed 101", "is not a percentage");
     refused("--paper --nodes 4", "cannot be used with");
-    refused("--paper --figures 7", "--figures 7 is not one that can be predicted: there are 1(b), 6(b), 6(c)");
+    refused(
+        "--paper --figures 7",
+        "--figures 7 is not one that can be predicted: there are 1(b), 6(b), 6(c)",
+    );
     refused("--report /nowhere/scale.html", "the directory /nowhere does not exist");
     refused("--schemes dst,xts", "invalid value 'xts'");
 }

@@ -185,6 +185,7 @@ fn point(series: &Series, place: usize, scheme: usize, prediction: &Prediction) 
         "oracle_busy": prediction.oracle_busy,
         "messages_per_transaction": prediction.messages as f64 / committed,
         "bytes_per_transaction": prediction.bytes as f64 / committed,
+        "work_per_transaction": prediction.done.share(committed),
     })
 }
 

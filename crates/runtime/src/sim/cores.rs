@@ -66,7 +66,7 @@ impl<N: Node> World<N> {
         let least_ns = self
             .residents(machine)
             .filter_map(|i| running(self, i))
-            .map(|(i, since_ns)| self.shards[i].share.used_ns + (now_ns - since_ns))
+            .map(|(i, since_ns)| self.shards[i].share.used_ns + (now_ns.saturating_sub(since_ns)))
             .min()
             .unwrap_or(0);
         let share = &mut self.shards[id.index()].share;
@@ -88,8 +88,8 @@ impl<N: Node> World<N> {
         let now_ns = self.queue.now_ns;
         let Some(cores) = &self.machines[machine].cores else { return };
         let Some(since_ns) = self.shards[id.index()].share.since_ns else { return };
-        let used_ns = self.shards[id.index()].share.used_ns + (now_ns - since_ns);
-        let over = now_ns - since_ns >= SLICE_NS;
+        let used_ns = self.shards[id.index()].share.used_ns + (now_ns.saturating_sub(since_ns));
+        let over = now_ns.saturating_sub(since_ns) >= SLICE_NS;
         let turn = |&waiter: &ShardId| {
             let share = &self.shards[waiter.index()].share;
             share.used_ns < used_ns && (share.woken || over)
@@ -106,7 +106,7 @@ impl<N: Node> World<N> {
         let Some(cores) = &mut self.machines[machine].cores else { return };
         let share = &mut self.shards[id.index()].share;
         let Some(since_ns) = share.since_ns.take() else { return };
-        share.used_ns += now_ns - since_ns;
+        share.used_ns += now_ns.saturating_sub(since_ns);
         let shards = &self.shards;
         let next = (0..cores.waiting.len()).min_by_key(|&i| shards[cores.waiting[i].index()].share.used_ns);
         match next.map(|next| cores.waiting.remove(next)) {

@@ -122,7 +122,7 @@ impl<N: Node> Ledger<N> {
                 (self.costs.weight)(Carried::Request(request))
             }
             Message::Reply { reply, .. } => (self.costs.weight)(Carried::Reply(reply)),
-            Message::Start(_) => 0,
+            Message::Start(_) | Message::Disk(_) => 0,
         };
         batch.messages.iter().map(weigh).sum()
     }

@@ -22,7 +22,7 @@ pub const VERSION: u32 = 1;
 pub const KINDS_MAX: usize = 8;
 
 /// What a shard has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Done {
     /// Attempts of transactions begun, by type.
     pub attempts: [f64; KINDS_MAX],

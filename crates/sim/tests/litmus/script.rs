@@ -321,6 +321,8 @@ impl<P: Protocol> Stage<P> {
             max_staleness_ns: PATIENCE_NS,
             oracle: OracleOptions { batch: true, compress: false, prefetch: false },
             single_version: false,
+            process: 0,
+            processes: 1,
             process_counter: counter.clone(),
         };
         let makers = (0..data_shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
