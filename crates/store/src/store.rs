@@ -266,6 +266,11 @@ impl<M: Mark> Store<M> {
         visible(self.record(at), &self.versions, &self.values, sees)
     }
 
+    /// Whether [`Store::read_at`] would raise the mark of a record.
+    pub fn would_raise(&self, at: At, mark: Timestamp) -> bool {
+        would_raise(self.record(at), self.floor, mark)
+    }
+
     /// The snapshot read of a record as one step: raises its mark to `mark`, unless what writers of it must exceed
     /// is that high anyway, and only then looks at its lock. `wait` decides whether the lock is in the way.
     /// Returns whether the mark was raised, with the version that the snapshot sees; `None` to wait.
@@ -279,9 +284,8 @@ impl<M: Mark> Store<M> {
         sees: impl Fn(Timestamp) -> bool,
     ) -> (bool, Option<Result<Option<(Timestamp, &[u8])>, SnapshotTooOld>>) {
         let record = self.tables[at.column.table.index()].record_mut(at);
-        let raise = size_of::<M>() > 0 && record.mark.get() < mark && self.floor < mark;
-        let mutant = planted(Mutant::NoRaise) || planted(Mutant::SkipWithoutRaise) && record.lock != 0;
-        if raise && !mutant {
+        let raise = would_raise(record, self.floor, mark);
+        if raise {
             record.mark.raise(mark);
         }
         let gated = planted(Mutant::GatedWait) && record.mark.get() > mark;
@@ -556,6 +560,13 @@ impl<M: Mark> Rows<'_, M> {
             word => self.locks.get(word - 1),
         }
     }
+}
+
+/// Whether a read at a snapshot raises the mark of a record: not if writers must exceed it anyway.
+#[inline]
+fn would_raise<M: Mark>(record: &Record<M>, floor: Timestamp, mark: Timestamp) -> bool {
+    let raise = size_of::<M>() > 0 && record.mark.get() < mark && floor < mark;
+    raise && !planted(Mutant::NoRaise) && !(planted(Mutant::SkipWithoutRaise) && record.lock != 0)
 }
 
 #[inline]

@@ -15,6 +15,7 @@ use plimsoll_types::mutants::{Mutant, planted};
 use crate::fetched::{Fetched, ReadRef};
 use crate::procedure::Reads;
 use crate::reads::Unread;
+use crate::steps::{About, Item, Step, What};
 use crate::timestamp::{Freshness, Scheme, SchemeConfig};
 use crate::work::{Change, Work, Write};
 
@@ -58,6 +59,8 @@ pub struct Base<S: Scheme> {
     pub counters: Counters,
     /// The versions it installed, in order, if the run is recorded.
     pub installs: Option<Vec<Install>>,
+    /// What transactions did here, in order, if somebody watches; then the run is recorded as well.
+    pub steps: Option<Vec<Step>>,
     pub(crate) released: Vec<Ticket>,
     layout: Layout,
     attempts: u64,
@@ -74,6 +77,8 @@ pub struct Base<S: Scheme> {
 pub enum Common<S: Scheme> {
     /// Reads at a snapshot: raises all marks, waits for writers that may still commit within it, then reads.
     ReadAt {
+        /// Who reads.
+        txn: TxnId,
         /// The snapshot.
         snapshot: S::Snapshot,
         /// What to read.
@@ -94,8 +99,8 @@ pub enum Common<S: Scheme> {
 
 impl<S: Scheme> Common<S> {
     /// Reads at a snapshot.
-    pub fn read_at(snapshot: S::Snapshot, reads: Reads) -> Common<S> {
-        Common::ReadAt { snapshot, reads, waited: Vec::new() }
+    pub fn read_at(txn: TxnId, snapshot: S::Snapshot, reads: Reads) -> Common<S> {
+        Common::ReadAt { txn, snapshot, reads, waited: Vec::new() }
     }
 }
 
@@ -107,6 +112,30 @@ pub enum CommonReply<S: Scheme> {
     Snapshot(S::Snapshot, u32),
     /// The stamp asked for.
     Stamp(Timestamp),
+}
+
+impl<S: Scheme> Common<S> {
+    /// What it is about, for whoever watches.
+    pub(crate) fn about(&self) -> About {
+        match self {
+            Common::ReadAt { txn, reads, .. } => About::new("READ AT", Some(*txn)).reads(reads),
+            Common::Snapshot(_) => About::new("SNAPSHOT", None),
+            Common::Stamp { .. } => About::new("STAMP", None),
+            Common::Scheme(message) => About::oracle(message),
+        }
+    }
+}
+
+impl<S: Scheme> CommonReply<S> {
+    /// It in a word or two, for whoever watches.
+    pub(crate) fn answer(&self) -> &'static str {
+        match self {
+            CommonReply::Fetched(Some(_)) => "values",
+            CommonReply::Fetched(None) => "too old",
+            CommonReply::Snapshot(..) => "snapshot",
+            CommonReply::Stamp(_) => "stamp",
+        }
+    }
 }
 
 impl<S: Scheme> Base<S> {
@@ -122,6 +151,7 @@ impl<S: Scheme> Base<S> {
             scheme: S::new(config),
             counters: Counters::default(),
             installs: None,
+            steps: None,
             released: Vec::new(),
             layout: layout.clone(),
             attempts: 0,
@@ -145,6 +175,27 @@ impl<S: Scheme> Base<S> {
     pub fn next_id(&mut self) -> TxnId {
         self.attempts += 1;
         TxnId { coordinator: self.shard, number: self.attempts }
+    }
+
+    /// The id of an attempt that begins and takes more than one step.
+    pub(crate) fn begin(&mut self) -> TxnId {
+        let txn = self.next_id();
+        self.step(txn, |_| What::Begins);
+        txn
+    }
+
+    /// A transaction that ran in one step has given up. It has had a number as well.
+    #[cold]
+    pub(crate) fn gave_up(&mut self, why: Abort) -> TxnId {
+        let txn = self.next_id();
+        self.step(txn, |_| What::Aborts(why));
+        txn
+    }
+
+    /// The id that [`Base::next_id`] will give next.
+    #[inline]
+    pub(crate) fn coming(&self) -> TxnId {
+        TxnId { coordinator: self.shard, number: self.attempts + 1 }
     }
 
     /// The shard that owns a slot.
@@ -245,22 +296,25 @@ impl<S: Scheme> Base<S> {
         ticket: Ticket,
     ) -> Handled<CommonReply<S>> {
         Handled::Reply(match request {
-            Common::ReadAt { snapshot, reads, waited } => match self.fetch(Some(snapshot), reads) {
-                Ok(fetched) => CommonReply::Fetched(Some(fetched)),
-                Err(Unread::TooOld) => CommonReply::Fetched(None),
-                // One owner at a time: the marks keep all later ones out of this snapshot.
-                Err(Unread::Wait(at)) => {
-                    let record = (at.column, self.store.key(at.column.table, at.row));
-                    assert!(
-                        !waited.contains(&record),
-                        "a snapshot read waits for one owner of a record at most"
-                    );
-                    waited.push(record);
-                    self.store.lock_mut(at).readers.push(ticket);
-                    self.counters.read_only_waits += 1;
-                    return Handled::Wait;
+            Common::ReadAt { txn, snapshot, reads, waited } => {
+                match self.fetch(*txn, Some(snapshot), reads) {
+                    Ok(fetched) => CommonReply::Fetched(Some(fetched)),
+                    Err(Unread::TooOld) => CommonReply::Fetched(None),
+                    // One owner at a time: the marks keep all later ones out of this snapshot.
+                    Err(Unread::Wait(at)) => {
+                        self.step_waits(*txn, at);
+                        let record = (at.column, self.store.key(at.column.table, at.row));
+                        assert!(
+                            !waited.contains(&record),
+                            "a snapshot read waits for one owner of a record at most"
+                        );
+                        waited.push(record);
+                        self.store.lock_mut(at).readers.push(ticket);
+                        self.counters.read_only_waits += 1;
+                        return Handled::Wait;
+                    }
                 }
-            },
+            }
             Common::Snapshot(freshness) => match self.scheme.snapshot(*freshness) {
                 Some(snapshot) => CommonReply::Snapshot(snapshot.clone(), self.hold(snapshot)),
                 None => {
@@ -387,6 +441,7 @@ impl<S: Scheme> Base<S> {
         if planted(Mutant::NoLowerBound) {
             lock.lb = Timestamp::ZERO;
         }
+        self.step_locks(holder.txn, at, true);
         (at, linked)
     }
 
@@ -403,6 +458,7 @@ impl<S: Scheme> Base<S> {
         if new {
             lock.owner = Some(holder);
             lock.lb = Timestamp::MAX;
+            self.step_locks(holder.txn, at, true);
         }
         Some(new)
     }
@@ -440,6 +496,7 @@ impl<S: Scheme> Base<S> {
             self.released.append(&mut lock.readers);
             let waiting = lock.waiting.iter().map(|waiter| waiter.ticket);
             self.released.extend(waiting);
+            self.step(txn, |base| What::Unlocks(base.item(at)));
         }
         self.store.tidy_lock(at);
     }
@@ -447,9 +504,8 @@ impl<S: Scheme> Base<S> {
     /// Installs a version.
     #[inline]
     pub(crate) fn install(&mut self, txn: TxnId, at: At, stamp: Timestamp, value: Option<&[u8]>) {
-        if let Some(installs) = &mut self.installs {
-            let key = self.store.key(at.column.table, at.row);
-            installs.push(Install { txn, column: at.column, key, stamp, delete: value.is_none() });
+        if self.installs.is_some() {
+            self.record_install(txn, at, stamp, value.is_none());
         }
         let hidden = self.store.install(at, stamp, value);
         assert!(
@@ -458,20 +514,45 @@ impl<S: Scheme> Base<S> {
         );
     }
 
+    #[inline(never)]
+    fn record_install(&mut self, txn: TxnId, at: At, stamp: Timestamp, delete: bool) {
+        let key = self.store.key(at.column.table, at.row);
+        let column = at.column;
+        self.step(txn, |base| {
+            let item = Item::Record(column, key.clone());
+            let before = base.bound_of(&item);
+            let after = if size_of::<S::Mark>() > 0 { before.join(stamp) } else { before };
+            What::Installs { item, stamp, delete, bounds: (before, after) }
+        });
+        self.installs.iter_mut().for_each(|installs| {
+            installs.push(Install { txn, column, key: key.clone(), stamp, delete });
+        });
+    }
+
     /// Pins what was read to `stamp` and then looks whether it still is what was read. One step.
     pub(crate) fn validate(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool {
         self.counters.pins += reads.len() as u64;
+        let before = self.watched_all(reads.iter().copied());
         match planted(Mutant::ValidateThenPin) {
             true => self.unpinned.extend(reads.iter().map(|&read| (read, stamp))),
             false => reads.iter().for_each(|read| self.pin(read, stamp)),
         }
         self.scheme.pinned(stamp);
+        self.step_pinned(txn, before, true);
         reads.iter().all(|read| self.still_valid(txn, read))
     }
 
     /// Pins everything that was read directly from this store.
     #[inline]
-    pub(crate) fn pin_local(&mut self, work: &Work<S>, stamp: Timestamp) {
+    pub(crate) fn pin_local(&mut self, txn: TxnId, work: &Work<S>, stamp: Timestamp) {
+        if self.steps.is_some() {
+            self.pin_watched(txn, work, stamp);
+        }
+        self.pin_here(work, stamp);
+    }
+
+    #[inline]
+    fn pin_here(&mut self, work: &Work<S>, stamp: Timestamp) {
         if planted(Mutant::NoPin) {
             return;
         }
@@ -483,6 +564,13 @@ impl<S: Scheme> Base<S> {
             self.pin(read, stamp);
         }
         self.scheme.pinned(stamp);
+    }
+
+    /// Pins a record that was locked.
+    pub(crate) fn pin_locked(&mut self, txn: TxnId, at: At, stamp: Timestamp) {
+        let before = self.watched_all([ReadRef::Row { at, head: None }].into_iter());
+        self.raise_mark(at, stamp);
+        self.step_pinned(txn, before, false);
     }
 
     #[inline]
@@ -507,7 +595,7 @@ impl<S: Scheme> Base<S> {
         mark.raise(stamp);
     }
 
-    fn still_valid(&self, txn: TxnId, read: &ReadRef) -> bool {
+    pub(crate) fn still_valid(&self, txn: TxnId, read: &ReadRef) -> bool {
         match *read {
             ReadRef::Row { at, head } => {
                 (self.head(at) == head || planted(Mutant::NewVersionIgnored))
@@ -523,7 +611,10 @@ impl<S: Scheme> Base<S> {
     /// step: nobody can have come in between, so its locks were never needed.
     pub(crate) fn commit_in_one_step(&mut self, txn: TxnId, work: &Work<S>) -> Timestamp {
         let stamp = self.scheme.stamp(&work.observed);
-        self.pin_local(work, stamp);
+        if self.steps.is_some() {
+            self.step_one_step(txn, work, stamp);
+        }
+        self.pin_here(work, stamp);
         self.install_checked(txn, stamp, work, self.shard);
         if S::REPORTS {
             self.finished(stamp, Some(&work.observed));

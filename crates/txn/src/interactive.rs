@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use plimsoll_checker::ScanRead;
 use plimsoll_runtime::Env;
 use plimsoll_store::Holder;
-use plimsoll_types::{Abort, ColumnGroup, Key, Partitioning, ShardId, TableId, Timestamp};
+use plimsoll_types::{Abort, ColumnGroup, Key, Partitioning, ShardId, TableId, Timestamp, TxnId};
 
 use crate::base::Base;
 use crate::local::{Merged, just_after};
@@ -21,6 +21,7 @@ use crate::procedure::{Access, Intent, Reads, Scan};
 use crate::protocol::{Attempt, Committed, Open, Protocol, Stop, answerable};
 use crate::read_only;
 use crate::remote::Remote;
+use crate::steps::What;
 use crate::timestamp::{ReadOnly, Scheme};
 use crate::work::Work;
 
@@ -50,15 +51,24 @@ impl<S: Scheme> Transaction<S> {
             let base = node.base();
             let mut work = Work::default();
             work.reset(base.installs.is_some());
-            Open::new(Holder { age: attempt.age, txn: base.next_id() }, work)
+            Open::new(Holder { age: attempt.age, txn: base.begin() }, work)
         });
         let mut held = None;
         if S::READ_ONLY == ReadOnly::Snapshot && (read_only || S::SERIALIZABLE && !P::LOCKS) {
             let (snapshot, already) = read_only::snapshot(env, attempt.freshness).await?;
             held = already.or_else(|| Some(env.local(|node| node.base().hold(snapshot.clone()))));
+            env.local(|node| {
+                let at = What::Snapshot(S::place(&snapshot), attempt.freshness);
+                node.base().step(open.holder.txn, |_| at);
+            });
             open.snapshot = Some(snapshot);
         }
         Ok(Transaction { open, held, read_only, over: None })
+    }
+
+    /// This attempt.
+    pub fn id(&self) -> TxnId {
+        self.open.holder.txn
     }
 
     /// The snapshot's place in the order of timestamps, if it has one.
@@ -97,12 +107,14 @@ impl<S: Scheme> Transaction<S> {
             return Err(abort);
         }
         let result = match &self.open.snapshot {
-            Some(snapshot) => read_only::read_parts(env, snapshot, batches).await.map(|parts| {
-                for part in parts {
-                    S::join(&mut self.open.work.observed, &part.fetched.observed);
-                    self.open.parts.push(part);
-                }
-            }),
+            Some(snapshot) => {
+                read_only::read_parts(env, self.open.holder.txn, snapshot, batches).await.map(|parts| {
+                    for part in parts {
+                        S::join(&mut self.open.work.observed, &part.fetched.observed);
+                        self.open.parts.push(part);
+                    }
+                })
+            }
             None => P::read(env, &mut self.open, batches).await,
         };
         self.done(env, result).await

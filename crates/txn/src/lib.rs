@@ -17,6 +17,7 @@ mod read_only;
 mod reads;
 mod remote;
 pub mod size;
+pub mod steps;
 #[cfg(test)]
 mod testing;
 pub mod timestamp;

@@ -83,7 +83,10 @@ impl<S: Scheme> Local<'_, S> {
                 writes.push(column, key, change, self.base.shard, value).place = Some(place);
                 Ok(())
             }
-            Err(Abort::WriteConflict) => self.blocked(),
+            Err(Abort::WriteConflict) => {
+                self.base.step_refused(self.txn, column, key);
+                self.blocked()
+            }
             Err(abort) => {
                 // "It exists" is something this transaction has read.
                 self.read_for_error(column, key);
@@ -285,6 +288,7 @@ impl<'a, I: Iterator<Item = &'a Write>, V: FnMut(&Key, &[u8]) -> ControlFlow<()>
 /// Executes read-only pieces at a snapshot on the store of their shard.
 pub(crate) struct AtSnapshot<'a, S: Scheme> {
     pub base: &'a mut Base<S>,
+    pub txn: TxnId,
     pub snapshot: &'a S::Snapshot,
     pub recorded: Option<&'a mut Recorded>,
     /// The attempt ended because a writer may still commit within the snapshot.
@@ -309,6 +313,9 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
             return Ok(place.row().and_then(|row| self.base.store.newest(At { row, column })));
         }
         let mark = S::read_mark(self.snapshot);
+        if self.base.steps.is_some() {
+            self.base.step_reads_at(self.txn, self.snapshot, column, key);
+        }
         let Some(row) = place.row() else {
             self.base.raise_cover_for_read(column.table, place.cover(), mark);
             if S::place(self.snapshot).is_some_and(|at| at < self.base.store.floor()) {
@@ -370,6 +377,7 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         let (mut blocked, mut too_old, mut stopped) = (false, false, false);
         let (mut raised, mut seen, mut left) = (0, 0, scan.limit);
         let mut rows_seen = Vec::new();
+        let before = self.base.watched_range(scan);
         self.base.store.scan(scan.column.table, &scan.low, scan.high.as_ref(), |rows, visited| {
             match visited {
                 Visited::Leaf(_, leaf_mark, _) => {
@@ -411,12 +419,14 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
             ControlFlow::Continue(())
         });
         self.base.counters.mark_raises += raised;
+        self.base.step_raised(self.txn, before);
         self.rows += seen;
         (self.blocked, self.too_old) = (blocked, too_old);
         if blocked || too_old {
             return Err(AGAIN);
         }
         if let Some(recorded) = &mut self.recorded {
+            self.base.step_scanned(self.txn, scan.column, &rows_seen);
             let high = scanned_to(scan, &rows_seen, stopped);
             recorded.scans.push(ScanRead {
                 column: scan.column,

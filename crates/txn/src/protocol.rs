@@ -18,6 +18,7 @@ use crate::procedure::{Piece, Procedure, Reads};
 use crate::read_only;
 use crate::remote::Remote;
 use crate::size::Size;
+use crate::steps::{About, What};
 use crate::timestamp::{Freshness, ReadOnly, Scheme};
 use crate::work::{Recorded, Work};
 
@@ -61,6 +62,12 @@ pub trait Protocol: Node<Request: Size, Reply: Size> + Sized {
 
     /// Unwraps the answer to one.
     fn common_reply(reply: Self::Reply) -> CommonReply<Self::Scheme>;
+
+    /// What a request is about, for whoever watches.
+    fn about(request: &Self::Request) -> About;
+
+    /// An answer in a word or two, for whoever watches.
+    fn answer(reply: &Self::Reply) -> &'static str;
 
     /// Execution phase: reads one batch per shard and appends the answers to the transaction's parts.
     fn read<E: Env<Self>>(
@@ -141,7 +148,7 @@ pub struct Attempt {
 /// next, these few words cost a small transaction a fifth of its time.
 #[derive(Debug, Default)]
 pub struct Committed {
-    /// The attempt.
+    /// The attempt; also if it has aborted.
     pub id: TxnId,
     /// The stamp of the versions it installed, or of its snapshot: what its session must see from now on.
     /// `None` if the scheme has no such thing.
@@ -167,7 +174,10 @@ pub async fn execute<P: Protocol, E: Env<P>, T: Procedure>(
     }
     match env.local(|node| at_once(node.base(), procedure, work)) {
         Ok(()) => {}
-        Err(Stop::Abort(abort)) => return Err(abort),
+        Err(Stop::Abort(abort)) => {
+            work.committed.id = env.local(|node| node.base().gave_up(abort));
+            return Err(abort);
+        }
         Err(Stop::Elsewhere | Stop::Conflict) => run(env, attempt, procedure, work).await?,
     }
     answerable(env, work.committed.stamp.unwrap_or_default()).await;
@@ -179,6 +189,26 @@ pub async fn execute<P: Protocol, E: Env<P>, T: Procedure>(
 pub(crate) async fn answerable<P: Protocol, E: Env<P>>(env: &E, stamp: Timestamp) {
     while <P::Scheme as Scheme>::WAITS && env.clock() < stamp && !planted(Mutant::EarlyAnswer) {
         env.pause().await;
+    }
+}
+
+/// The commit stamp of a transaction that holds every write lock; zero if it needs none, `None` if the oracle's answer
+/// is lost.
+pub(crate) async fn stamp<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme>) -> Option<Timestamp> {
+    let (txn, observed) = (open.holder.txn, &open.work.observed);
+    if !open.work.needs_stamp() {
+        return Some(Timestamp::ZERO);
+    }
+    if P::Scheme::AT_ONCE {
+        return Some(env.local(|node| node.base().stamp(txn, observed)));
+    }
+    match env.call(env.shard(), P::common(Common::Stamp { asked: false })).await.map(P::common_reply) {
+        Ok(CommonReply::Stamp(stamp)) => {
+            env.local(|node| node.base().step(txn, |_| What::Stamps { stamp, least: Timestamp::ZERO }));
+            Some(stamp)
+        }
+        Ok(_) => unreachable!("a request for a stamp is answered with one"),
+        Err(_) => None,
     }
 }
 
@@ -253,7 +283,8 @@ async fn run<P: Protocol, E: Env<P>, T: Procedure>(
     let mut open = env.local(|node| {
         work.reset(node.base().installs.is_some());
         node.base().counters.coordinated += 1;
-        let holder = Holder { age: attempt.age, txn: node.base().next_id() };
+        let holder = Holder { age: attempt.age, txn: node.base().begin() };
+        work.committed.id = holder.txn;
         Open::new(holder, std::mem::take(work))
     });
     let result = run_open(env, &mut open, procedure).await;

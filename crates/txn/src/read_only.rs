@@ -13,7 +13,7 @@
 use std::future::Future;
 
 use plimsoll_runtime::Env;
-use plimsoll_types::{Abort, ShardId};
+use plimsoll_types::{Abort, ShardId, TxnId};
 
 use crate::base::{Common, CommonReply};
 use crate::local::AtSnapshot;
@@ -21,6 +21,7 @@ use crate::parts::{Part, Parts};
 use crate::procedure::{Piece, Procedure, Reads};
 use crate::protocol::{Attempt, Protocol};
 use crate::remote::Remote;
+use crate::steps::What;
 use crate::timestamp::{Freshness, Scheme};
 use crate::work::Work;
 
@@ -37,8 +38,11 @@ pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>, T: Procedure>(
     loop {
         let (snapshot, held) = snapshot::<P, E>(env, attempt.freshness).await?;
         // A transaction that is done before anything else happens needs no protection from the collector.
-        if let Some(result) = env.local(|node| here(node, &snapshot, procedure, work)) {
+        if let Some(result) = env.local(|node| here(node, &snapshot, attempt.freshness, procedure, work)) {
             held.inspect(|&held| env.local(|node| node.base().release(held)));
+            if let Err(abort) = result {
+                work.committed.id = env.local(|node| node.base().gave_up(abort));
+            }
             return result;
         }
         let held = held.unwrap_or_else(|| env.local(|node| node.base().hold(snapshot.clone())));
@@ -87,11 +91,14 @@ impl TooOld {
 fn here<P: Protocol, T: Procedure>(
     node: &mut P,
     snapshot: &<P::Scheme as Scheme>::Snapshot,
+    freshness: Freshness,
     procedure: &mut T,
     work: &mut Work<P::Scheme>,
 ) -> Option<Result<(), Abort>> {
     let base = node.base();
     work.reset(base.installs.is_some());
+    let txn = base.coming();
+    base.step(txn, |_| What::Snapshot(P::Scheme::place(snapshot), freshness));
     let mut rows = 0;
     for stage in 0.. {
         let pieces = procedure.stage(stage);
@@ -104,7 +111,8 @@ fn here<P: Protocol, T: Procedure>(
                 return None;
             }
             let recorded = work.recorded.as_deref_mut();
-            let mut access = AtSnapshot { base, snapshot, recorded, blocked: false, too_old: false, rows: 0 };
+            let mut access =
+                AtSnapshot { base, txn, snapshot, recorded, blocked: false, too_old: false, rows: 0 };
             if let Err(abort) = procedure.execute(piece, &mut access) {
                 return if access.blocked || access.too_old { None } else { Some(Err(abort)) };
             }
@@ -122,10 +130,15 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
     procedure: &mut T,
     work: &mut Work<P::Scheme>,
 ) -> Result<(), TooOld> {
-    env.local(|node| {
-        node.base().counters.coordinated += 1;
-        work.reset(node.base().installs.is_some())
+    // The number that the attempt to do it all here would have had.
+    let txn = env.local(|node| {
+        let base = node.base();
+        base.counters.coordinated += 1;
+        work.reset(base.installs.is_some());
+        base.step(base.coming(), |_| What::Begins);
+        base.next_id()
     });
+    work.committed.id = txn;
     let me = env.shard();
     let mut shards = vec![me];
     let mut rows = 0;
@@ -134,7 +147,7 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
         if pieces == 0 {
             break;
         }
-        let ask = |reads| P::common(Common::read_at(snapshot.clone(), reads));
+        let ask = |reads| P::common(Common::read_at(txn, snapshot.clone(), reads));
         let (parts, remote) = fetch_stage(env, procedure, stage, me, &ask).await?;
         shards.extend(parts.iter().map(|part: &Part<P::Scheme>| part.shard));
         let mut parts: Parts<P::Scheme> = parts.into_iter().collect();
@@ -149,7 +162,7 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
                     let recorded = work.recorded.as_deref_mut();
                     let base = node.base();
                     let mut access =
-                        AtSnapshot { base, snapshot, recorded, blocked: false, too_old: false, rows: 0 };
+                        AtSnapshot { base, txn, snapshot, recorded, blocked: false, too_old: false, rows: 0 };
                     let result = procedure.execute(piece, &mut access);
                     rows += access.rows;
                     (result, access.blocked || access.too_old)
@@ -167,8 +180,7 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
     }
     shards.sort_unstable();
     shards.dedup();
-    let id = env.local(|node| node.base().next_id());
-    work.commit(id, P::Scheme::place(snapshot), shards.len());
+    work.commit(txn, P::Scheme::place(snapshot), shards.len());
     Ok(())
 }
 
@@ -215,10 +227,11 @@ async fn fetch_batches<P: Protocol, E: Env<P>>(
 /// Reads batches at a snapshot, on whichever shards.
 pub(crate) async fn read_parts<P: Protocol, E: Env<P>>(
     env: &E,
+    txn: TxnId,
     snapshot: &<P::Scheme as Scheme>::Snapshot,
     batches: Vec<(ShardId, Reads)>,
 ) -> Result<Vec<Part<P::Scheme>>, Abort> {
-    let ask = |reads| P::common(Common::read_at(snapshot.clone(), reads));
+    let ask = |reads| P::common(Common::read_at(txn, snapshot.clone(), reads));
     fetch_batches(env, batches, &ask).await.map_err(TooOld::into_abort)
 }
 

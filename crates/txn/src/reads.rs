@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use plimsoll_store::{At, Cover, Mark, Place, SnapshotTooOld, Visited};
-use plimsoll_types::{ColumnGroup, TableId, Timestamp};
+use plimsoll_types::{ColumnGroup, TableId, Timestamp, TxnId};
 
 use plimsoll_types::mutants::{Mutant, planted};
 
@@ -71,8 +71,14 @@ impl<S: Scheme> Base<S> {
     /// Reads a batch at a snapshot, or (`None`) the newest committed versions. At a snapshot the marks of everything
     /// rise, whether or not somebody has to be waited for: nobody who locks later will be in the way again. All of it is
     /// one step, so that each record is looked for once, and read as soon as its mark is raised.
-    pub(crate) fn fetch(&mut self, at: Option<&S::Snapshot>, reads: &Reads) -> Result<Fetched<S>, Unread> {
+    pub(crate) fn fetch(
+        &mut self,
+        txn: TxnId,
+        at: Option<&S::Snapshot>,
+        reads: &Reads,
+    ) -> Result<Fetched<S>, Unread> {
         let mark = at.filter(|_| S::WAITS).map(S::read_mark);
+        let before = mark.map_or_else(Vec::new, |_| self.watched_reads(reads));
         let mut fetched = Fetched::default();
         let mut wait_for = None;
         for (column, key, _) in &reads.gets {
@@ -92,7 +98,12 @@ impl<S: Scheme> Base<S> {
                 Err(Unread::TooOld) => return Err(Unread::TooOld),
             }
         }
-        wait_for.map_or(Ok(fetched), |at| Err(Unread::Wait(at)))
+        self.step_raised(txn, before);
+        if let Some(at) = wait_for {
+            return Err(Unread::Wait(at));
+        }
+        self.step_fetched(txn, reads, &fetched);
+        Ok(fetched)
     }
 
     /// Raises the mark of one record, or of what covers it. Returns the record if its owner must be waited for.

@@ -154,7 +154,9 @@ impl<S: Scheme> Size for Common<S> {
     fn bytes(&self) -> u64 {
         1 + match self {
             // What the shard notes in it does not travel.
-            Common::ReadAt { snapshot, reads, waited: _ } => snapshot.bytes() + reads.bytes(),
+            Common::ReadAt { txn, snapshot, reads, waited: _ } => {
+                txn.bytes() + snapshot.bytes() + reads.bytes()
+            }
             Common::Snapshot(_) | Common::Stamp { .. } => 0,
             Common::Scheme(message) => message.bytes(),
         }

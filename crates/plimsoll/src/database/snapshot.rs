@@ -165,7 +165,8 @@ impl Snapshot {
         let (answer, answers) = mpsc::sync_channel(1);
         let snapshot = self.at;
         running.runtime().spawn_on(shard, move |env| async move {
-            let reply = env.call(env.shard(), Node::common(Common::read_at(snapshot, reads))).await;
+            let txn = env.local(|node| node.base().next_id());
+            let reply = env.call(env.shard(), Node::common(Common::read_at(txn, snapshot, reads))).await;
             let fetched = match reply.map(Node::common_reply) {
                 Ok(CommonReply::Fetched(fetched)) => fetched,
                 _ => unreachable!("a shard answers its own reads with what was read"),

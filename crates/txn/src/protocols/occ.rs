@@ -33,8 +33,9 @@ use crate::base::{Base, Common, CommonReply, Linked};
 use crate::fetched::{Fetched, ReadRef};
 use crate::parts::Part;
 use crate::procedure::Reads;
-use crate::protocol::{Open, Protocol, ProtocolOptions, Stop};
+use crate::protocol::{self, Open, Protocol, ProtocolOptions, Stop};
 use crate::size::Size;
+use crate::steps::{About, What};
 use crate::timestamp::Scheme;
 use crate::work::{Packed, Work, Write};
 
@@ -50,7 +51,12 @@ pub enum Request<S: Scheme> {
     /// The same under every protocol.
     Common(Common<S>),
     /// Newest committed versions, without locks.
-    Read(Reads),
+    Read {
+        /// Who reads.
+        txn: TxnId,
+        /// What to read.
+        reads: Reads,
+    },
     /// Locks the write set on this shard, all of it or nothing.
     Lock {
         /// Who locks.
@@ -112,7 +118,7 @@ impl<S: Scheme> Size for Request<S> {
     fn bytes(&self) -> u64 {
         1 + match self {
             Request::Common(common) => common.bytes(),
-            Request::Read(reads) => reads.bytes(),
+            Request::Read { txn, reads } => txn.bytes() + reads.bytes(),
             Request::Lock { holder, observed, writes, reads } => {
                 holder.bytes() + observed.bytes() + writes.bytes() + reads.bytes()
             }
@@ -148,8 +154,9 @@ impl<S: Scheme> Node for Occ<S> {
                 Handled::Done => return Handled::Done,
                 Handled::Wait => return Handled::Wait,
             },
-            Request::Read(reads) => {
-                let mut fetched = self.base.fetch(None, reads).expect("the newest version is never gone");
+            Request::Read { txn, reads } => {
+                let mut fetched =
+                    self.base.fetch(*txn, None, reads).expect("the newest version is never gone");
                 if planted(Mutant::EarlyBound) {
                     for (column, key, _) in &reads.gets {
                         let place = self.base.store.find(column.table, key);
@@ -248,7 +255,13 @@ impl<S: Scheme> Occ<S> {
         observed: &mut S::Observed,
     ) -> Result<(), Abort> {
         let what = (write.column, &write.key, write.change);
-        write.place = Some(self.base.check_write(Some(txn), what, write.expected, observed)?);
+        match self.base.check_write(Some(txn), what, write.expected, observed) {
+            Ok(place) => write.place = Some(place),
+            Err(abort) => {
+                self.base.step_refused(Some(txn), write.column, &write.key);
+                return Err(abort);
+            }
+        }
         Ok(())
     }
 
@@ -261,7 +274,7 @@ impl<S: Scheme> Occ<S> {
         }
         self.base.scheme.pinned(stamp);
         for &at in self.held.get(&txn).into_iter().flatten() {
-            self.base.raise_mark(at, stamp);
+            self.base.pin_locked(txn, at, stamp);
         }
         self.unlock(txn);
     }
@@ -307,16 +320,46 @@ impl<S: Scheme> Protocol for Occ<S> {
         }
     }
 
+    fn about(request: &Request<S>) -> About {
+        match request {
+            Request::Common(common) => common.about(),
+            Request::Read { txn, reads } => About::new("READ", Some(*txn)).reads(reads),
+            Request::Lock { holder, writes, .. } => {
+                let writes = writes.iter().map(|write| (write.column, &write.key));
+                About::new("LOCK", Some(holder.txn)).writes(writes)
+            }
+            Request::Validate { txn, .. } => About::new("VALIDATE", Some(*txn)),
+            Request::Install { txn, writes, .. } => {
+                let writes = writes.iter().map(|(column, key, _)| (column, key));
+                About::new("INSTALL", Some(*txn)).writes(writes)
+            }
+            Request::Abort(txn) => About::new("ABORT", Some(*txn)),
+        }
+    }
+
+    fn answer(reply: &Reply<S>) -> &'static str {
+        match reply {
+            Reply::Common(reply) => reply.answer(),
+            Reply::Read(_) => "values",
+            Reply::Locked { .. } => "locked",
+            Reply::Refused(_) => "refused",
+            Reply::Validated(true) => "valid",
+            Reply::Validated(false) => "not valid",
+            Reply::Installed => "installed",
+        }
+    }
+
     async fn read<E: Env<Self>>(
         env: &E,
         open: &mut Open<S>,
         batches: Vec<(ShardId, Reads)>,
     ) -> Result<(), Abort> {
+        let txn = open.holder.txn;
         let mut calls = Vec::with_capacity(batches.len());
         for (shard, reads) in batches {
             let request = match &open.snapshot {
-                Some(snapshot) => Request::Common(Common::read_at(snapshot.clone(), reads.clone())),
-                None => Request::Read(reads.clone()),
+                Some(snapshot) => Request::Common(Common::read_at(txn, snapshot.clone(), reads.clone())),
+                None => Request::Read { txn, reads: reads.clone() },
             };
             calls.push((shard, reads, env.call(shard, request)));
         }
@@ -361,7 +404,7 @@ impl<S: Scheme> Protocol for Occ<S> {
             }
             Last::Locked => {
                 // Take the stamp: every lock is held.
-                let Some(stamp) = stamp(env, open).await else {
+                let Some(stamp) = protocol::stamp(env, open).await else {
                     return Err(Stop::Abort(fail(env, open, Abort::Unknown)));
                 };
                 // Validate the read set.
@@ -391,7 +434,7 @@ impl<S: Scheme> Protocol for Occ<S> {
         }
         // The procedure gave up because of what it has read: that must have been so at one moment.
         let stamp = match size_of::<S::Mark>() > 0 {
-            true => env.local(|node| node.base.scheme.stamp(&open.work.observed)),
+            true => env.local(|node| node.base.stamp(open.holder.txn, &open.work.observed)),
             false => Timestamp::ZERO,
         };
         if validate(env, open, stamp).await { Abort::User } else { Abort::Validation }
@@ -533,6 +576,7 @@ impl<S: Scheme> Occ<S> {
             }
             return Last::Failed(stop);
         }
+        self.base.step_read_here(holder.txn, &open.work);
         let Work { observed, writes, .. } = &mut open.work;
         for write in writes.iter_mut().filter(|write| write.shard == me && write.place.is_none()) {
             if let Err(abort) = self.check_write(&holder.txn, write, observed) {
@@ -541,12 +585,12 @@ impl<S: Scheme> Occ<S> {
         }
         if at_once {
             let stamp = match open.work.needs_stamp() {
-                true => self.base.scheme.stamp(&open.work.observed),
+                true => self.base.stamp(holder.txn, &open.work.observed),
                 false => Timestamp::ZERO,
             };
             let mut fetched = open.parts.of(me).flat_map(|part| part.fetched.read_refs());
             let valid = fetched.all(|read| self.base.validate(holder.txn, stamp, &[read]));
-            self.base.pin_local(&open.work, stamp);
+            self.base.pin_local(holder.txn, &open.work, stamp);
             if !valid {
                 if S::REPORTS && open.work.needs_stamp() {
                     self.base.finished(stamp, None);
@@ -570,21 +614,6 @@ impl<S: Scheme> Occ<S> {
             true => Last::Locked,
             false => Last::Failed(Stop::Abort(Abort::Validation)),
         }
-    }
-}
-
-/// The commit stamp. Every write lock is held.
-async fn stamp<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>) -> Option<Timestamp> {
-    if !open.work.needs_stamp() {
-        return Some(Timestamp::ZERO);
-    }
-    if S::AT_ONCE {
-        return Some(env.local(|node| node.base.scheme.stamp(&open.work.observed)));
-    }
-    match env.call(env.shard(), Request::Common(Common::Stamp { asked: false })).await {
-        Ok(Reply::Common(CommonReply::Stamp(stamp))) => Some(stamp),
-        Ok(_) => unreachable!("a request for a stamp is answered with one"),
-        Err(_) => None,
     }
 }
 
@@ -640,6 +669,7 @@ fn install_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: 
 /// Gives up: unlocks everything. Marks that were raised stay raised; they are only upper bounds.
 fn fail<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
     let (me, txn) = (env.shard(), open.holder.txn);
+    env.local(|node| node.base.step(txn, |_| What::Aborts(why)));
     for shard in std::mem::take(&mut open.touched) {
         match shard == me {
             true => env.local(|node| node.unlock(txn)),

@@ -38,8 +38,9 @@ use crate::fetched::{Fetched, ReadRef};
 use crate::local::just_after;
 use crate::parts::Part;
 use crate::procedure::{Intent, Reads, Scan};
-use crate::protocol::{LockPolicy, Open, Protocol, ProtocolOptions, Stop};
+use crate::protocol::{self, LockPolicy, Open, Protocol, ProtocolOptions, Stop};
 use crate::size::Size;
+use crate::steps::{About, What};
 use crate::timestamp::Scheme;
 use crate::work::{Change, Packed, Work, Write};
 
@@ -267,13 +268,18 @@ impl<S: Scheme> TwoPl<S> {
         }
         // All is locked. The bounds are read now: a reader that came between a shared and an exclusive grant
         // is in them.
-        let mut fetched = self.base.fetch(None, reads).expect("the newest version is never gone");
+        let mut fetched = self.base.fetch(holder.txn, None, reads).expect("the newest version is never gone");
         S::join(&mut fetched.observed, so_far);
         let exclusive = self.held.get(&holder.txn).map(|held| held.exclusive.clone()).unwrap_or_default();
         for &at in exclusive.iter().filter(|_| !planted(Mutant::UpgradeKeepsBound)) {
             let key = self.base.store.key(at.column.table, at.row);
             let place = self.base.store.find(at.column.table, &key);
             self.base.observe_overwritten(&mut fetched.observed, at.column, place);
+            self.base.step(holder.txn, |base| {
+                let item = base.item(at);
+                let bound = base.bound_of(&item);
+                What::Bounds(item, bound)
+            });
         }
         for write in writes.iter() {
             let place = self.base.store.find(write.column.table, &write.key);
@@ -347,6 +353,7 @@ impl<S: Scheme> TwoPl<S> {
                 lock.sharers.push(holder);
                 held.shared.push(at);
             }
+            self.base.step_locks(holder.txn, at, exclusive);
             return Grant::Granted;
         }
         self.conflict(WaitsFor::Record(at), holder, exclusive, &holders, &ahead, ticket)
@@ -372,6 +379,14 @@ impl<S: Scheme> TwoPl<S> {
                 true
             }
         };
+        self.base.step(holder.txn, |base| {
+            let item = match place {
+                WaitsFor::Record(at) => base.item(at),
+                WaitsFor::Range(lock) => base.item_of_range(lock),
+            };
+            let by = holders.iter().chain(ahead).map(|other| other.txn).next();
+            if may_wait { What::Waits(item, by) } else { What::Refused(item, Abort::WriteConflict, by) }
+        });
         if !may_wait {
             // A ghost that was linked for this lock is not left behind.
             if let WaitsFor::Record(at) = place {
@@ -509,7 +524,7 @@ impl<S: Scheme> TwoPl<S> {
         }
         for &(table, lock) in &held.ranges {
             if let Some(stamp) = committed {
-                self.pin_range(table, lock, stamp);
+                self.pin_range(txn, table, lock, stamp);
             }
             let waiting = self.base.store.unlock_range(table, lock);
             self.base.released.extend(waiting);
@@ -518,7 +533,7 @@ impl<S: Scheme> TwoPl<S> {
             if let Some(stamp) = committed
                 && !planted(Mutant::ReleaseWithoutPin)
             {
-                self.base.raise_mark(at, stamp);
+                self.base.pin_locked(txn, at, stamp);
             }
             let lock = self.base.store.lock_mut(at);
             lock.sharers.retain(|sharer| sharer.txn != txn);
@@ -527,14 +542,14 @@ impl<S: Scheme> TwoPl<S> {
         }
         for &at in &held.exclusive {
             if let Some(stamp) = committed {
-                self.base.raise_mark(at, stamp);
+                self.base.pin_locked(txn, at, stamp);
             }
             self.base.unlock(at, txn);
         }
     }
 
     /// The leaves that cover a scanned range carry its mark.
-    fn pin_range(&mut self, table: TableId, lock: LockId, stamp: Timestamp) {
+    fn pin_range(&mut self, txn: TxnId, table: TableId, lock: LockId, stamp: Timestamp) {
         if size_of::<S::Mark>() == 0 {
             return;
         }
@@ -542,12 +557,14 @@ impl<S: Scheme> TwoPl<S> {
             return;
         };
         let (low, high) = (range.low.clone(), range.high.clone());
+        let before = self.base.watched_leaves(table, &low, high.as_ref());
         self.base.store.scan(table, &low, high.as_ref(), |_, visited| {
             if let Visited::Leaf(_, mark, _) = visited {
                 mark.raise(stamp);
             }
             ControlFlow::Continue(())
         });
+        self.base.step_pinned(txn, before, false);
     }
 
     /// A transaction of this shard was wounded: wherever it waits, it stops, and its coordinator aborts it.
@@ -598,6 +615,32 @@ impl<S: Scheme> Protocol for TwoPl<S> {
         }
     }
 
+    fn about(request: &Request<S>) -> About {
+        match request {
+            Request::Common(common) => common.about(),
+            Request::Acquire { holder, reads, writes, .. } => {
+                let writes = writes.iter().map(|write| (write.column, &write.key));
+                About::new("ACQUIRE", Some(holder.txn)).reads(reads).writes(writes)
+            }
+            Request::Finish { txn, writes, .. } => {
+                let writes = writes.iter().map(|(column, key, _)| (column, key));
+                About::new("FINISH", Some(*txn)).writes(writes)
+            }
+            Request::Abort(txn) => About::new("ABORT", Some(*txn)),
+            Request::Wound(txn) => About::new("WOUND", Some(*txn)),
+            Request::Cancel(txn) => About::new("CANCEL", Some(*txn)),
+        }
+    }
+
+    fn answer(reply: &Reply<S>) -> &'static str {
+        match reply {
+            Reply::Common(reply) => reply.answer(),
+            Reply::Acquired(_) => "acquired",
+            Reply::Refused(_) => "refused",
+            Reply::Finished => "finished",
+        }
+    }
+
     async fn read<E: Env<Self>>(
         env: &E,
         open: &mut Open<S>,
@@ -616,7 +659,7 @@ impl<S: Scheme> Protocol for TwoPl<S> {
         open: &mut Open<S>,
         rest: impl FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        let (me, txn) = (env.shard(), open.holder.txn);
+        let txn = open.holder.txn;
         // The last locks for what has been written so far.
         lock_writes(env, open).await.map_err(Stop::Abort)?;
         // What is left executes on the store, checking for locks as it goes. From here to the stamp nothing
@@ -634,21 +677,14 @@ impl<S: Scheme> Protocol for TwoPl<S> {
         if !env.local(|node| node.begin_commit(txn)) {
             return Err(Stop::Abort(Self::abort(env, open, Abort::Wounded).await));
         }
-        let needs_stamp = open.work.needs_stamp();
-        let stamp = match (needs_stamp, S::AT_ONCE) {
-            (false, _) => Timestamp::ZERO,
-            (true, true) => env.local(|node| node.base.scheme.stamp(&open.work.observed)),
-            (true, false) => match env.call(me, Request::Common(Common::Stamp { asked: false })).await {
-                Ok(Reply::Common(CommonReply::Stamp(stamp))) => stamp,
-                Ok(_) => unreachable!("a request for a stamp is answered with one"),
-                Err(_) => return Err(Stop::Abort(Self::abort(env, open, Abort::Unknown).await)),
-            },
+        let Some(stamp) = protocol::stamp(env, open).await else {
+            return Err(Stop::Abort(Self::abort(env, open, Abort::Unknown).await));
         };
         // Shrinking phase.
         env.local(|node| node.finish_here(open, stamp));
         finish_elsewhere(env, open, stamp);
         let shards = open.shards();
-        open.work.commit(txn, needs_stamp.then_some(stamp), shards);
+        open.work.commit(txn, open.work.needs_stamp().then_some(stamp), shards);
         Ok(())
     }
 
@@ -660,7 +696,10 @@ impl<S: Scheme> Protocol for TwoPl<S> {
                 false => env.send(shard, Request::Abort(txn)),
             }
         }
-        env.local(|node| node.running.remove(&txn));
+        env.local(|node| {
+            node.running.remove(&txn);
+            node.base.step(txn, |_| What::Aborts(why));
+        });
         why
     }
 }
@@ -682,6 +721,7 @@ impl<S: Scheme> TwoPl<S> {
             open.work.restore(before);
             return Err(stop);
         }
+        self.base.step_read_here(holder.txn, &open.work);
         if S::AT_ONCE {
             return Ok(());
         }
@@ -715,7 +755,7 @@ impl<S: Scheme> TwoPl<S> {
     /// Installs, pins and releases on the coordinator's own shard.
     fn finish_here(&mut self, open: &Open<S>, stamp: Timestamp) {
         let (me, txn) = (self.base.shard, open.holder.txn);
-        self.base.pin_local(&open.work, stamp);
+        self.base.pin_local(txn, &open.work, stamp);
         self.base.install_checked(txn, stamp, &open.work, me);
         self.finish(txn, stamp, &open.work.writes.pack(me));
         self.running.remove(&txn);
