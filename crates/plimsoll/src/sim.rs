@@ -8,12 +8,13 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_runtime::sim::{EPOCH_NS, Event};
+use plimsoll_runtime::sim::EPOCH_NS;
 use plimsoll_sim::export::lines;
 use plimsoll_sim::plan::{Plan, Selection};
+use plimsoll_sim::recorder::{Recorder, Recording};
 use plimsoll_sim::run::{Outcome, run};
 use plimsoll_sim::shrink::shrink;
-use plimsoll_sim::trace::{Recorder, render};
+use plimsoll_sim::trace::render;
 use serde_json::json;
 
 use crate::cli::plan::JsonOutput;
@@ -54,7 +55,7 @@ fn one(plan: &SimPlan, seed: u64) -> Result<bool, Box<dyn std::error::Error>> {
     let clock = quanta::Clock::new();
     let begin = clock.now();
     let world = Plan::drawn(seed, &plan.selection)?;
-    let (mut outcome, events) = guarded(&world, plan.trace);
+    let (mut outcome, recording) = guarded(&world, plan.trace);
     if let Some(path) = &plan.export {
         file::write_whole(path, &lines(&outcome))?;
     }
@@ -74,7 +75,7 @@ fn one(plan: &SimPlan, seed: u64) -> Result<bool, Box<dyn std::error::Error>> {
         return Ok(passed);
     }
     if plan.trace {
-        show(&render(&events, &outcome));
+        show(&render(&recording.events, &outcome));
     }
     show(&describe(&shown, &outcome));
     if shown != world {
@@ -164,22 +165,23 @@ fn run_seed(seed: u64, selection: &Selection) -> (Plan, Outcome) {
     (world, outcome)
 }
 
-type Verdict = (Outcome, Vec<(u64, Event)>);
+type Verdict = (Outcome, Recording);
 
 thread_local! {
     /// Who waits for the verdict on the world that runs on this thread.
-    static WAITING: OnceCell<Sender<Verdict>> = const { OnceCell::new() };
+    static WAITING: OnceCell<(Sender<Verdict>, Option<Recorder>)> = const { OnceCell::new() };
 }
 
 /// Runs a world on a thread of its own. A violated assertion there is a verdict, not a crash.
-fn guarded(world: &Plan, trace: bool) -> Verdict {
+fn guarded(world: &Plan, watch: bool) -> Verdict {
     let (done, verdict) = mpsc::channel();
     let plan = world.clone();
     let started = thread::Builder::new().name(format!("world {}", world.seed)).spawn(move || {
-        WAITING.with(|waiting| waiting.set(done.clone())).expect("a thread runs one world");
-        let recorder = trace.then(Recorder::default);
-        let outcome = run(&plan, recorder.as_ref().map(Recorder::hook));
-        let _ = done.send((outcome, recorder.map(|recorder| recorder.events()).unwrap_or_default()));
+        let recorder = watch.then(Recorder::default);
+        let set = WAITING.with(|waiting| waiting.set((done.clone(), recorder.clone())).is_ok());
+        assert!(set, "a thread runs one world");
+        let outcome = run(&plan, recorder.clone());
+        let _ = done.send((outcome, recorder.map(|recorder| recorder.take()).unwrap_or_default()));
     });
     if let Err(error) = started {
         eprintln!("plimsoll: a world needs a thread, and none can be started: {error}; use fewer --threads");
@@ -195,8 +197,9 @@ fn stop_worlds_that_panic() {
     std::panic::set_hook(Box::new(move |panic| {
         WAITING.with(|waiting| match waiting.get() {
             None => usual(panic),
-            Some(waiting) => {
-                let _ = waiting.send((Outcome::panicked(panic.payload()), Vec::new()));
+            Some((waiting, recorder)) => {
+                let recording = recorder.as_ref().map(Recorder::take).unwrap_or_default();
+                let _ = waiting.send((Outcome::panicked(panic.payload()), recording));
                 loop {
                     thread::park();
                 }

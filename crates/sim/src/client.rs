@@ -30,6 +30,8 @@ pub trait Observer: Clone + 'static {
 /// What clients leave behind.
 #[derive(Clone, Debug, Default)]
 pub struct Left {
+    /// All attempts that have a number, and whose they are.
+    pub attempts: Vec<(TxnId, u32)>,
     /// Committed transactions, each client's in its order.
     pub transactions: Vec<Recorded>,
     /// By committed transaction: the number it wrote, and what it saw that was not its own.
@@ -51,6 +53,7 @@ pub struct Left {
 impl Left {
     /// Takes what another client has left.
     pub fn join(&mut self, mut other: Left) {
+        self.attempts.append(&mut other.attempts);
         self.transactions.append(&mut other.transactions);
         self.values.append(&mut other.values);
         self.read_only_aborts += other.read_only_aborts;
@@ -127,6 +130,11 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         Attempt { age: self.env.clock().0, freshness: Freshness { staleness_ns, at_least: self.token } }
     }
 
+    /// Notes an attempt.
+    pub fn attempted(&mut self, id: TxnId) {
+        self.left.attempts.push((id, self.session));
+    }
+
     /// A number that no other attempt writes.
     pub fn next_number(&mut self) -> u64 {
         self.numbers += 1;
@@ -183,7 +191,9 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     ) -> Result<Option<Committed>, Abort> {
         for _ in 0..ATTEMPTS {
             let env = self.env.clone();
-            match execute::<P, E, T>(&env, attempt, procedure, &mut self.work).await {
+            let executed = execute::<P, E, T>(&env, attempt, procedure, &mut self.work).await;
+            self.attempted(self.work.committed.id);
+            match executed {
                 Ok(()) => return Ok(Some(std::mem::take(&mut self.work.committed))),
                 Err(Abort::User) => return Err(Abort::User),
                 Err(_) if procedure.read_only() => self.left.read_only_aborts += 1,

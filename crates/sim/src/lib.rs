@@ -16,6 +16,7 @@ pub mod client;
 pub mod export;
 mod judge;
 pub mod plan;
+pub mod recorder;
 pub mod run;
 pub mod scale;
 pub mod shrink;

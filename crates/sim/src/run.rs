@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use plimsoll_checker::History;
-use plimsoll_runtime::sim::{Event, Maker, Occurrence, Watch, World};
+use plimsoll_runtime::sim::{Maker, Occurrence, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
@@ -33,6 +33,7 @@ use plimsoll_workloads::{Tally, Workload};
 use crate::client::{Client, Left, Observer};
 use crate::judge;
 use crate::plan::{Plan, WorkloadName};
+use crate::recorder::Recorder;
 use crate::workload::{append, cycle, random};
 
 /// Virtual time after which faults end, whether or not the clients are done.
@@ -76,24 +77,21 @@ pub struct Outcome {
     pub appended: Vec<append::Attempted>,
 }
 
-/// Is told of every event and its virtual time in nanoseconds.
-pub type Hook = Box<dyn FnMut(u64, &Event)>;
-
-/// Runs the world of a plan.
-pub fn run(plan: &Plan, hook: Option<Hook>) -> Outcome {
+/// Runs the world of a plan, and records what happens in it if somebody wants to look at it.
+pub fn run(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     #[cfg(feature = "mutants")]
     plimsoll_types::mutants::plant(plan.mutant);
     let outcome = match (plan.protocol, plan.scheme) {
-        ("occ", "dst") => caught::<Occ<Dst>>(plan, hook),
-        ("occ", "gts") => caught::<Occ<Gts>>(plan, hook),
-        ("occ", "vts") => caught::<Occ<Vts>>(plan, hook),
-        ("occ", "none") => caught::<Occ<NoTimestamps>>(plan, hook),
-        ("occ", "rc") => caught::<Occ<ReadCommitted>>(plan, hook),
-        ("two_pl", "dst") => caught::<TwoPl<Dst>>(plan, hook),
-        ("two_pl", "gts") => caught::<TwoPl<Gts>>(plan, hook),
-        ("two_pl", "vts") => caught::<TwoPl<Vts>>(plan, hook),
-        ("two_pl", "none") => caught::<TwoPl<NoTimestamps>>(plan, hook),
-        ("two_pl", "rc") => caught::<TwoPl<ReadCommitted>>(plan, hook),
+        ("occ", "dst") => caught::<Occ<Dst>>(plan, recorder),
+        ("occ", "gts") => caught::<Occ<Gts>>(plan, recorder),
+        ("occ", "vts") => caught::<Occ<Vts>>(plan, recorder),
+        ("occ", "none") => caught::<Occ<NoTimestamps>>(plan, recorder),
+        ("occ", "rc") => caught::<Occ<ReadCommitted>>(plan, recorder),
+        ("two_pl", "dst") => caught::<TwoPl<Dst>>(plan, recorder),
+        ("two_pl", "gts") => caught::<TwoPl<Gts>>(plan, recorder),
+        ("two_pl", "vts") => caught::<TwoPl<Vts>>(plan, recorder),
+        ("two_pl", "none") => caught::<TwoPl<NoTimestamps>>(plan, recorder),
+        ("two_pl", "rc") => caught::<TwoPl<ReadCommitted>>(plan, recorder),
         (protocol, scheme) => unreachable!("{protocol}/{scheme} is not planned"),
     };
     #[cfg(feature = "mutants")]
@@ -102,15 +100,19 @@ pub fn run(plan: &Plan, hook: Option<Hook>) -> Outcome {
 }
 
 /// A panic in the world becomes a violation.
-fn caught<P: Protocol>(plan: &Plan, hook: Option<Hook>) -> Outcome {
+fn caught<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     let outcome = catch_unwind(AssertUnwindSafe(|| match plan.workload {
-        WorkloadName::Random => small::<P>(plan, hook),
-        WorkloadName::Cycle => small::<P>(plan, hook),
-        WorkloadName::Append => small::<P>(plan, hook),
+        WorkloadName::Random => small::<P>(plan, recorder),
+        WorkloadName::Cycle => small::<P>(plan, recorder),
+        WorkloadName::Append => small::<P>(plan, recorder),
         WorkloadName::SmallBank => {
             let mut parameters = smallbank::Parameters::new(plan.shards as u64, 8);
             (parameters.seed, parameters.closed, parameters.distributed_pct) = (plan.seed, true, 50.0);
-            benchmark::<P, _>(plan, hook, SmallBank::new(parameters).expect("the parameters are possible"))
+            benchmark::<P, _>(
+                plan,
+                recorder,
+                SmallBank::new(parameters).expect("the parameters are possible"),
+            )
         }
         WorkloadName::Micro => {
             let parameters = micro::Parameters {
@@ -120,12 +122,12 @@ fn caught<P: Protocol>(plan: &Plan, hook: Option<Hook>) -> Outcome {
                 seed: plan.seed,
                 ..micro::Parameters::new(plan.shards as u64)
             };
-            benchmark::<P, _>(plan, hook, Micro::new(parameters).expect("the parameters are possible"))
+            benchmark::<P, _>(plan, recorder, Micro::new(parameters).expect("the parameters are possible"))
         }
         WorkloadName::Tpcc => {
             let mut parameters = tpcc::Parameters::small(plan.shards as u32);
             parameters.seed = plan.seed;
-            benchmark::<P, _>(plan, hook, Tpcc::new(parameters).expect("the parameters are possible"))
+            benchmark::<P, _>(plan, recorder, Tpcc::new(parameters).expect("the parameters are possible"))
         }
     }));
     outcome.unwrap_or_else(|panic| Outcome::panicked(&*panic))
@@ -166,10 +168,11 @@ pub(crate) struct Setting<P: Protocol> {
     shards: usize,
     /// The largest error of a clock so far.
     clock_error_ns: u64,
+    recorder: Option<Recorder>,
 }
 
 impl<P: Protocol> Setting<P> {
-    fn new(plan: &Plan, tables: Vec<TableSpec>, hook: Option<Hook>) -> Setting<P> {
+    fn new(plan: &Plan, tables: Vec<TableSpec>, recorder: Option<Recorder>) -> Setting<P> {
         let layout = Layout { tables: tables.into(), placement: Arc::new(Placement::even(plan.shards)) };
         let process_counter = Arc::new(AtomicU64::new(0));
         let config = |shard: usize| SchemeConfig {
@@ -188,22 +191,24 @@ impl<P: Protocol> Setting<P> {
         };
         let low_water = LowWater::new(plan.shards, P::Scheme::slots(&config(0)));
         let options = ProtocolOptions { lock_policy: plan.lock_policy };
+        let watched = recorder.is_some();
         let makers = (0..plan.shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
             let make = move || {
                 let mut base = Base::new(&layout, &config, low_water.clone());
                 base.installs = Some(Vec::new());
+                base.steps = watched.then(Vec::new);
                 P::new(base, options)
             };
             Box::new(make) as Maker<P>
         });
         let mut world = World::new(&plan.hardware, &plan.faults, plan.seed, makers.collect());
         world.skip(plan.skip.iter().copied());
-        if let Some(hook) = hook {
-            world.trace(hook);
+        if let Some(recorder) = &recorder {
+            recorder.listen(&mut world);
         }
         let Layout { tables, placement } = layout;
-        Setting { world, tables, placement, shards: plan.shards, clock_error_ns: 0 }
+        Setting { world, tables, placement, shards: plan.shards, clock_error_ns: 0, recorder }
     }
 
     pub(crate) fn data_shards(&self) -> impl Iterator<Item = ShardId> + use<P> {
@@ -230,7 +235,11 @@ impl<P: Protocol> Setting<P> {
                 let error_ns = self.world.clock(shard).0.abs_diff(self.world.true_time().0);
                 self.clock_error_ns = self.clock_error_ns.max(error_ns);
             }
-            if !self.world.step() {
+            let stepped = self.world.step();
+            if let Some(recorder) = &self.recorder {
+                recorder.look(&self.world, self.data_shards());
+            }
+            if !stepped {
                 return;
             }
         }
@@ -292,6 +301,9 @@ impl<P: Protocol> Setting<P> {
             )
         });
         self.rest();
+        if let Some(recorder) = &self.recorder {
+            recorder.attempts(&left.borrow().attempts);
+        }
         (left.take(), stuck)
     }
 
@@ -309,13 +321,13 @@ impl<P: Protocol> Setting<P> {
 }
 
 /// The workloads that were made for this.
-fn small<P: Protocol>(plan: &Plan, hook: Option<Hook>) -> Outcome {
+fn small<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     let (tables, rows) = match plan.workload {
         WorkloadName::Cycle => (cycle::tables(), cycle::rows()),
         WorkloadName::Append => (append::tables(), Vec::new()),
         _ => (random::tables(), random::rows()),
     };
-    let mut setting = Setting::<P>::new(plan, tables, hook);
+    let mut setting = Setting::<P>::new(plan, tables, recorder);
     setting.load_numbers(rows);
     let workload = plan.workload;
     let (left, stuck) = setting.clients(
@@ -331,8 +343,8 @@ fn small<P: Protocol>(plan: &Plan, hook: Option<Hook>) -> Outcome {
 }
 
 /// A benchmark's workload, small.
-fn benchmark<P: Protocol, W: Workload>(plan: &Plan, hook: Option<Hook>, workload: W) -> Outcome {
-    let mut setting = Setting::<P>::new(plan, workload.tables(), hook);
+fn benchmark<P: Protocol, W: Workload>(plan: &Plan, recorder: Option<Recorder>, workload: W) -> Outcome {
+    let mut setting = Setting::<P>::new(plan, workload.tables(), recorder);
     for unit in 0..workload.units() {
         let shards = match workload.unit_slot(unit) {
             Some(slot) => vec![setting.placement.shard(slot)],

@@ -1,30 +1,11 @@
 //! A world as text: what happened, line by line, in the order of virtual time.
 
-use std::cell::RefCell;
 use std::fmt::Write;
-use std::rc::Rc;
 
 use plimsoll_checker::{Transaction, Version};
 use plimsoll_runtime::sim::{EPOCH_NS, Event};
 
-use crate::run::{Hook, Outcome};
-
-/// Records the events of a world.
-#[derive(Clone, Default)]
-pub struct Recorder(Rc<RefCell<Vec<(u64, Event)>>>);
-
-impl Recorder {
-    /// What to hand to [`crate::run::run`].
-    pub fn hook(&self) -> Hook {
-        let events = self.0.clone();
-        Box::new(move |time_ns, event| events.borrow_mut().push((time_ns, *event)))
-    }
-
-    /// What was recorded: virtual nanoseconds and events.
-    pub fn events(&self) -> Vec<(u64, Event)> {
-        self.0.borrow().clone()
-    }
-}
+use crate::run::Outcome;
 
 /// The trace of a world: events, faults and transactions.
 pub fn render(events: &[(u64, Event)], outcome: &Outcome) -> String {
@@ -60,6 +41,10 @@ fn line(event: &Event, outcome: &Outcome) -> Option<String> {
         Event::Delivered { from, to, sequence, sent_ns } => {
             format!("shard {}  ← {}  batch {sequence}, sent at {:.3} ms", to.0, from.0, *sent_ns as f64 / 1e6)
         }
+        Event::Transmitted { from, to, sequence, arrives_ns: [None, None] } => {
+            format!("shard {}  ↛ {}  batch {sequence} is lost", from.0, to.0)
+        }
+        Event::Transmitted { .. } => return None,
         Event::Reset { shard, peer, .. } => format!("shard {}  channel to {} is reset", shard.0, peer.0),
         Event::Start { shard, life } => format!("shard {}  begins life {life}", shard.0),
         Event::Disk { shard, verb, file, length, fault } => {

@@ -1,9 +1,10 @@
 //! Worlds of many seeds: the same twice, without a violation, and caught where there is one.
 
 use plimsoll_sim::plan::{FaultsName, Plan, SCHEMES, Selection, WorkloadName};
+use plimsoll_sim::recorder::Recorder;
 use plimsoll_sim::run::{Outcome, run};
 use plimsoll_sim::shrink::shrink;
-use plimsoll_sim::trace::{Recorder, render};
+use plimsoll_sim::trace::render;
 
 fn world(seed: u64, selection: &Selection) -> (Plan, Outcome) {
     let plan = Plan::drawn(seed, selection).unwrap();
@@ -83,9 +84,9 @@ fn a_trace_tells_of_every_transaction_in_the_order_of_time() {
     let selection = Selection { workload: Some(WorkloadName::Random), ..Selection::default() };
     let plan = Plan::drawn(5, &selection).unwrap();
     let recorder = Recorder::default();
-    let outcome = run(&plan, Some(recorder.hook()));
+    let outcome = run(&plan, Some(recorder.clone()));
     assert_eq!(outcome.hash, run(&plan, None).hash, "looking changes nothing");
-    let text = render(&recorder.events(), &outcome);
+    let text = render(&recorder.take().events, &outcome);
     for transaction in &outcome.history.transactions {
         assert!(text.contains(&format!("{:?} {}", transaction.id, transaction.label)));
     }

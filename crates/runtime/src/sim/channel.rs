@@ -64,6 +64,13 @@ pub(super) struct Packet<P> {
     body: Body<P>,
 }
 
+impl<P> Packet<P> {
+    /// Whether it carries a batch.
+    pub(super) fn is_data(&self) -> bool {
+        matches!(self.body, Body::Data(_))
+    }
+}
+
 impl<P> Clone for Packet<P> {
     fn clone(&self) -> Self {
         let Packet { incarnation, sequence, received, .. } = *self;

@@ -14,6 +14,7 @@
 
 use plimsoll_types::ShardId;
 
+use super::trace::Carried;
 use super::{What, World};
 use crate::Node;
 use crate::shard::{Batch, Message};
@@ -31,15 +32,6 @@ pub struct Pass {
     pub remote_batches: usize,
     /// Tasks polled.
     pub polls: usize,
-}
-
-/// A message that travels.
-#[derive(Clone, Copy, Debug)]
-pub enum Carried<'a, N: Node> {
-    /// To a participant.
-    Request(&'a N::Request),
-    /// To a coordinator.
-    Reply(&'a N::Reply),
 }
 
 /// Says how many nanoseconds of a core a pass of a shard has taken.
@@ -117,13 +109,8 @@ impl<N: Node> Ledger<N> {
     }
 
     fn weight(&self, batch: &Batch<N>) -> u64 {
-        let weigh = |message: &Message<N>| match message {
-            Message::Call { request, .. } | Message::Tell { request } => {
-                (self.costs.weight)(Carried::Request(request))
-            }
-            Message::Reply { reply, .. } => (self.costs.weight)(Carried::Reply(reply)),
-            Message::Start(_) | Message::Disk(_) => 0,
-        };
+        let weigh =
+            |message: &Message<N>| Carried::of(message).map_or(0, |carried| (self.costs.weight)(carried));
         batch.messages.iter().map(weigh).sum()
     }
 }

@@ -53,7 +53,7 @@ use clock::Clock;
 pub use clock::EPOCH_NS;
 use cores::Cores;
 use costs::Ledger;
-pub use costs::{Carried, Costs, Pass, PassCost, Usage, Weight};
+pub use costs::{Costs, Pass, PassCost, Usage, Weight};
 use disk::Disks;
 use draw::Draw;
 pub use faults::{Faults, Hardware};
@@ -61,8 +61,8 @@ use lives::Shard;
 use nemesis::Nemesis;
 pub use nemesis::{Fault, Link, Occurrence};
 use network::Network;
-pub use trace::Event;
 use trace::Trace;
+pub use trace::{Carried, Event};
 
 /// Tells the true time.
 #[derive(Clone, Debug)]
@@ -166,7 +166,7 @@ pub struct World<N: Node> {
     beginnings: Vec<Beginning<N>>,
     /// Only in worlds that predict how fast something is.
     ledger: Option<Ledger<N>>,
-    trace: Trace,
+    trace: Trace<N>,
 }
 
 impl<N: Node> World<N> {
@@ -359,6 +359,11 @@ impl<N: Node> World<N> {
     /// Gives every further event with its virtual time to a hook.
     pub fn trace(&mut self, hook: impl FnMut(u64, &Event) + 'static) {
         self.trace.hook = Some(Box::new(hook));
+    }
+
+    /// Shows every further message to a hook, when its batch leaves a shard: from whom, to whom, and what.
+    pub fn watch_messages(&mut self, hook: impl FnMut(ShardId, ShardId, Carried<'_, N>) + 'static) {
+        self.trace.message_hook = Some(Box::new(hook));
     }
 
     /// Leaves out faults of these numbers. All others are drawn as before.

@@ -155,6 +155,7 @@ impl<N: Node> World<N> {
     pub(super) fn dispatch(&mut self, from: ShardId, to: ShardId, batch: Batch<N>) {
         let messages = batch.messages.len();
         let now_ns = self.queue.now_ns;
+        self.trace.show(from, to, &batch.messages);
         if self.machine(from) == self.machine(to) {
             self.trace.record(now_ns, Event::Sent { from, to, sequence: 0, messages });
             self.hand_over(to, batch);
@@ -193,7 +194,13 @@ impl<N: Node> World<N> {
     fn transmit(&mut self, from: ShardId, to: ShardId, packet: Packet<Messages<N>>) {
         let link = Self::link_of(&self.hardware, from, to);
         let calm = self.network.calm;
-        let [first, second] = self.network.link(link.0, link.1).draw(&self.hardware, &self.faults, calm);
+        let delays = self.network.link(link.0, link.1).draw(&self.hardware, &self.faults, calm);
+        if packet.is_data() {
+            let arrives_ns = delays.map(|delay| delay.map(|ns| self.queue.now_ns.saturating_add(ns)));
+            let sequence = packet.sequence;
+            self.trace.record(self.queue.now_ns, Event::Transmitted { from, to, sequence, arrives_ns });
+        }
+        let [first, second] = delays;
         if let Some(delay_ns) = second {
             let flight = self.network.flights.insert(Flight { from, to, packet: packet.clone() });
             self.queue.push(self.queue.now_ns.saturating_add(delay_ns), What::Arrival { flight });

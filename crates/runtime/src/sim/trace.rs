@@ -2,11 +2,14 @@
 //!
 //! Every event goes into a running hash (FNV-1a over words of 64 bits instead of bytes). Two executions with
 //! the same hash took the same steps at the same times: passes with as much work, packets delivered in the
-//! same order. A hook gets the events as well; without one, that costs a branch.
+//! same order. A hook gets the events as well; without one, that costs a branch. Another hook is shown the messages
+//! of every batch, for those who know what they mean.
 
 use plimsoll_types::ShardId;
 
+use crate::Node;
 use crate::disk::{DiskFault, FileName, Verb};
+use crate::shard::Message;
 
 /// Something that happened in a world. Times are virtual nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +46,18 @@ pub enum Event {
         sequence: u64,
         /// When it was first sent.
         sent_ns: u64,
+    },
+    /// A batch goes onto the network, for the first time or again. Told, but not part of the hash: what follows from it
+    /// is.
+    Transmitted {
+        /// Where from.
+        from: ShardId,
+        /// Where to.
+        to: ShardId,
+        /// Its number in the channel.
+        sequence: u64,
+        /// When each copy arrives, unless the link is clogged then; a packet that is lost has none.
+        arrives_ns: [Option<u64>; 2],
     },
     /// A shard's end of a channel begins a new incarnation; calls made over it have failed.
     Reset {
@@ -97,14 +112,16 @@ pub enum Event {
 }
 
 impl Event {
-    fn words(&self) -> [u64; 3] {
+    /// What goes into the hash.
+    fn words(&self) -> Option<[u64; 3]> {
         let ends = |kind: u64, a: ShardId, b: ShardId| kind << 32 | u64::from(a.0) << 16 | u64::from(b.0);
-        match *self {
+        Some(match *self {
             Event::Pass { shard, messages, polls, end_ns } => {
                 [ends(1, shard, shard), (messages as u64) << 32 | polls as u64, end_ns]
             }
             Event::Sent { from, to, sequence, messages } => [ends(2, from, to), sequence, messages as u64],
             Event::Delivered { from, to, sequence, sent_ns } => [ends(3, from, to), sequence, sent_ns],
+            Event::Transmitted { .. } => return None,
             Event::Reset { shard, peer, incarnation } => [ends(4, shard, peer), incarnation, 0],
             Event::Start { shard, life } => [ends(5, shard, shard), u64::from(life), 0],
             Event::Begins { index } => [6 << 32, u64::from(index), 0],
@@ -126,6 +143,26 @@ impl Event {
             Event::Crashed { shard, power, torn, checksum } => {
                 [ends(9, shard, shard), u64::from(power) << 1 | u64::from(torn), checksum]
             }
+        })
+    }
+}
+
+/// A message in a batch.
+pub enum Carried<'a, N: Node> {
+    /// A request, and the number of the sender's pending call; `None` if it has no answer.
+    Request(&'a N::Request, Option<u32>),
+    /// The answer to the receiver's call of this number.
+    Reply(&'a N::Reply, u32),
+}
+
+impl<'a, N: Node> Carried<'a, N> {
+    /// A message, if it travels between shards.
+    pub(super) fn of(message: &'a Message<N>) -> Option<Carried<'a, N>> {
+        match message {
+            Message::Call { call, request } => Some(Carried::Request(request, Some(*call))),
+            Message::Tell { request } => Some(Carried::Request(request, None)),
+            Message::Reply { call, reply } => Some(Carried::Reply(reply, *call)),
+            Message::Start(_) | Message::Disk(_) => None,
         }
     }
 }
@@ -133,22 +170,32 @@ impl Event {
 /// Gets every event with its time.
 pub(super) type Hook = Box<dyn FnMut(u64, &Event)>;
 
-/// The hash so far, and the hook.
-pub(super) struct Trace {
+/// Gets every message of a batch, before the event that the batch is sent; from whom and to whom.
+pub(super) type MessageHook<N> = Box<dyn FnMut(ShardId, ShardId, Carried<'_, N>)>;
+
+/// The hash so far, and the hooks.
+pub(super) struct Trace<N: Node> {
     pub(super) hash: u64,
     pub(super) hook: Option<Hook>,
+    pub(super) message_hook: Option<MessageHook<N>>,
 }
 
-impl Trace {
-    pub(super) fn new() -> Trace {
-        Trace { hash: 0xcbf2_9ce4_8422_2325, hook: None }
+impl<N: Node> Trace<N> {
+    pub(super) fn new() -> Trace<N> {
+        Trace { hash: 0xcbf2_9ce4_8422_2325, hook: None, message_hook: None }
+    }
+
+    pub(super) fn show(&mut self, from: ShardId, to: ShardId, messages: &[Message<N>]) {
+        let Some(hook) = &mut self.message_hook else { return };
+        messages.iter().filter_map(Carried::of).for_each(|carried| hook(from, to, carried));
     }
 
     #[inline]
     pub(super) fn record(&mut self, now_ns: u64, event: Event) {
-        let [a, b, c] = event.words();
-        for word in [now_ns, a, b, c] {
-            self.hash = (self.hash ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(29);
+        if let Some([a, b, c]) = event.words() {
+            for word in [now_ns, a, b, c] {
+                self.hash = (self.hash ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(29);
+            }
         }
         if let Some(hook) = &mut self.hook {
             hook(now_ns, &event);

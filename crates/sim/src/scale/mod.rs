@@ -332,8 +332,8 @@ fn world<P: Protocol, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<
             weight: Box::new(|carried| {
                 MESSAGE_BYTES
                     + match carried {
-                        Carried::Request(request) => request.bytes(),
-                        Carried::Reply(reply) => reply.bytes(),
+                        Carried::Request(request, _) => request.bytes(),
+                        Carried::Reply(reply, _) => reply.bytes(),
                     }
             }),
             cores: cluster.cores,

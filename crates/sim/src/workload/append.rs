@@ -112,6 +112,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     ) -> Result<Committed, Abort> {
         let env = self.env.clone();
         let mut txn = Transaction::begin::<P, E>(&env, attempt, look).await?;
+        self.attempted(txn.id());
         for _ in 0..1 + self.rng.below(4) {
             let list = self.rng.below(KEYS);
             let key = Key::of_u64(list);

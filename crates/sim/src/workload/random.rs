@@ -149,6 +149,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     ) -> Result<Option<Committed>, Abort> {
         let (env, value) = (self.env.clone(), own.to_be_bytes());
         let mut transaction = Transaction::begin::<P, E>(&env, attempt, false).await?;
+        self.attempted(transaction.id());
         let mut see = |column, key: Key, value: &[u8]| {
             if number(value) != own {
                 seen.push((column, key, number(value)));
@@ -202,6 +203,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     async fn looked(&mut self, staleness_ns: u64, seen: &mut Seen) -> Result<Committed, Abort> {
         let (env, attempt) = (self.env.clone(), self.attempt(staleness_ns));
         let mut transaction = Transaction::begin::<P, E>(&env, attempt, true).await?;
+        self.attempted(transaction.id());
         for _ in 0..1 + self.rng.below(6) {
             if self.rng.below(3) == 0 {
                 let scan = self.random_scan();
