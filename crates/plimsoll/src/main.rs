@@ -7,6 +7,7 @@ mod machine;
 mod report;
 mod scale;
 mod sim;
+mod timeline;
 
 use std::process::ExitCode;
 use std::sync::Arc;

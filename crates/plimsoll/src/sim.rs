@@ -22,6 +22,7 @@ use crate::cli::sim::{SimPlan, Worlds};
 use crate::report::file;
 use crate::report::progress::Progress;
 use crate::report::units;
+use crate::timeline::page;
 
 /// Worlds that fail are described up to this number; all are counted.
 const TOLD: usize = 10;
@@ -55,13 +56,20 @@ fn one(plan: &SimPlan, seed: u64) -> Result<bool, Box<dyn std::error::Error>> {
     let clock = quanta::Clock::new();
     let begin = clock.now();
     let world = Plan::drawn(seed, &plan.selection)?;
-    let (mut outcome, recording) = guarded(&world, plan.trace);
+    let (mut outcome, mut recording) = guarded(&world, plan.trace || plan.timeline.is_some());
     if let Some(path) = &plan.export {
         file::write_whole(path, &lines(&outcome))?;
     }
     let mut shown = world.clone();
     if !outcome.violations.is_empty() && plan.shrink && !plan.trace {
         (shown, outcome) = shrink(&world, outcome, |world| guarded(world, false).0);
+        if plan.timeline.is_some() && shown != world {
+            recording = guarded(&shown, true).1;
+        }
+    }
+    if let Some(path) = &plan.timeline {
+        let verdict = describe(&shown, &outcome);
+        file::write_whole(path, &page(&shown, &outcome, &recording, again(&shown, plan), verdict))?;
     }
     let passed = outcome.violations.is_empty();
     let sum = Sum {

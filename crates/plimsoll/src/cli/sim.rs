@@ -73,6 +73,9 @@ pub struct SimArgs {
     /// With --seed: print every event in the order of virtual time.
     #[arg(long, requires = "seed", help_heading = "Output")]
     pub trace: bool,
+    /// With --seed: draw the world, message by message and mark by mark, as a page that any browser opens.
+    #[arg(long, value_name = "FILE", requires = "seed", help_heading = "Output")]
+    pub timeline: Option<PathBuf>,
     /// With --seed and --workload append: write the history for other checkers, as JSON lines in Elle's form.
     #[arg(long, value_name = "FILE", requires = "seed", help_heading = "Output")]
     pub export: Option<PathBuf>,
@@ -121,6 +124,8 @@ pub struct SimPlan {
     pub selection: Selection,
     /// Whether to print the events.
     pub trace: bool,
+    /// Where the picture goes.
+    pub timeline: Option<PathBuf>,
     /// Where the history goes.
     pub export: Option<PathBuf>,
     /// Whether to look for a smaller failure.
@@ -134,6 +139,12 @@ pub struct SimPlan {
 impl SimArgs {
     /// Judges all flags together. `now` is a seed that no soak has had.
     pub fn validate(self, cores: usize, now: u64) -> Result<SimPlan, Refusal> {
+        // A flag that is left out because it contradicts another is not missed by the parser.
+        let details =
+            [("trace", self.trace), ("timeline", self.timeline.is_some()), ("export", self.export.is_some())];
+        if let (None, Some((flag, _))) = (self.seed, details.iter().find(|(_, given)| *given)) {
+            refuse!("--{flag} is about one world: name it with --seed");
+        }
         let worlds = match (self.seed, self.seeds, self.soak) {
             (Some(seed), ..) => Worlds::Seed(seed),
             (_, Some(seeds), _) if seeds.is_empty() => {
@@ -177,12 +188,20 @@ impl SimArgs {
             }
             check_writable(file)?;
         }
+        self.timeline.as_deref().map(check_writable).transpose()?;
         let json = json_output(self.json.as_ref())?;
+        let outputs = [("timeline", &self.timeline), ("export", &self.export)];
+        for (flag, file) in outputs.iter().filter_map(|(flag, file)| Some((flag, file.as_ref()?))) {
+            if matches!(&json, JsonOutput::File(other) if other == file) {
+                refuse!("--{flag} and --json both write {}: give each a file of its own", file.display());
+            }
+        }
         Ok(SimPlan {
             worlds,
             threads: within(self.threads, "threads", 1024)?.unwrap_or(cores),
             selection,
             trace: self.trace,
+            timeline: self.timeline,
             export: self.export,
             shrink: !self.no_shrink,
             json,
@@ -232,6 +251,8 @@ Examples:
       One pair, many worlds.
   plimsoll sim --seed 42 --trace
       What happened in world 42, event by event.
+  plimsoll sim --seed 42 --timeline world.html
+      The same as a picture; if something is violated, of the smallest world that fails that way.
   plimsoll sim --scheme rc --seeds 0..20
       Read committed is not serializable: see it caught.
   plimsoll sim --seeds 0..1000 --faults none --fault loss=0.05 --fault offset_ns=2000000

@@ -379,6 +379,16 @@ fn a_simulation_that_cannot_be_is_refused_in_one_sentence() {
         |line: &str, sentence: &str| assert_eq!(simulation(line).expect_err("must be refused"), sentence);
     refused("sim --seeds 5..5", "--seeds 5..5 is empty: give the smaller number first");
     refused("sim --seed 1 --export x", "--export writes histories of lists: add --workload append");
+    refused(
+        "sim --seed 1 --timeline /no/such/folder/world.html",
+        "cannot write /no/such/folder/world.html: the directory /no/such/folder does not exist",
+    );
+    refused(
+        "sim --seed 1 --timeline world.html --json world.html",
+        "--timeline and --json both write world.html: give each a file of its own",
+    );
+    assert!(simulation("sim --timeline world.html").unwrap_err().contains("--seed"));
+    refused("sim --seeds 0..9 --timeline world.html", "--timeline is about one world: name it with --seed");
     refused("sim --soak 0s", "--soak 0s runs nothing: give a time such as 10m");
     refused("sim --shards 0", "--shards 0 is too small: give 1 or more");
     refused("sim --fault loss", "`--fault loss` has no value: write a name and a value, such as loss=0.01");

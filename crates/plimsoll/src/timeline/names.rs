@@ -1,0 +1,62 @@
+//! Keys and faults as people call them.
+//!
+//! A key is bytes, and only its table knows what they mean; the lengths that occur in the simulator's tables tell enough.
+//! `account 1/3` is the third account of partition 1, `order 2/7/31` an order of a district of a warehouse.
+
+use plimsoll_runtime::sim::{Fault, Link};
+use plimsoll_types::Key;
+
+/// A key as people write it: numbers, as far as its length tells.
+pub(super) fn short(key: &Key) -> String {
+    let bytes = key.to_bytes();
+    let number = |bytes: &[u8]| bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
+    match bytes.len() {
+        8 if bytes[..4] == [0; 4] => number(&bytes).to_string(),
+        9 if bytes[1..5] == [0; 4] => format!("{}/{}", bytes[0], number(&bytes[1..])),
+        // A warehouse, a district, and what is in it.
+        5 | 9 | 10 | 13 => {
+            let parts = [&bytes[..4], &bytes[4..5]].into_iter().chain(bytes[5..].chunks(4));
+            parts.map(|bytes| number(bytes).to_string()).collect::<Vec<_>>().join("/")
+        }
+        length if length > 0 && length % 4 == 0 => {
+            let numbers: Vec<String> = bytes.chunks(4).map(|bytes| number(bytes).to_string()).collect();
+            numbers.join("/")
+        }
+        _ => format!("{key:?}"),
+    }
+}
+
+/// A fault: its kind, in words, the machines concerned, and whether it lasts.
+pub(super) fn in_words(fault: &Fault) -> (&'static str, String, Vec<usize>, bool) {
+    let both = |link: &Link| vec![link.from, link.to];
+    match fault {
+        Fault::Partition(links) => {
+            let cut: Vec<String> = links.iter().map(|link| format!("{} → {}", link.from, link.to)).collect();
+            let mut machines: Vec<usize> = links.iter().flat_map(both).collect();
+            machines.sort_unstable();
+            machines.dedup();
+            ("partition", format!("partition: nothing gets from machine {}", cut.join(", ")), machines, true)
+        }
+        Fault::Slowdown(link, factor) => {
+            let words =
+                format!("slow link: machine {} → {} takes {factor} times as long", link.from, link.to);
+            ("slow", words, both(link), true)
+        }
+        Fault::Clog(link) => {
+            let words = format!(
+                "clogged link: machine {} → {} delivers nothing until it is free",
+                link.from, link.to
+            );
+            ("clog", words, both(link), true)
+        }
+        Fault::Step(machine, by_ns) => {
+            let words = format!("the clock of machine {machine} is set by {:+.3} ms", *by_ns as f64 / 1e6);
+            ("clock", words, vec![*machine], false)
+        }
+        Fault::Reset(shard, peer) => {
+            ("reset", format!("shard {} resets its channel to {}", shard.0, peer.0), Vec::new(), false)
+        }
+        Fault::Pause(machine) => ("pause", format!("machine {machine} stands still"), vec![*machine], true),
+        Fault::Crash(machine) => ("crash", format!("machine {machine} is down"), vec![*machine], true),
+    }
+}

@@ -1,0 +1,182 @@
+//! Pages of worlds under every protocol and scheme, read back.
+
+use std::collections::BTreeMap;
+
+use plimsoll_sim::plan::{FaultsName, Plan, Selection, WorkloadName};
+use plimsoll_sim::recorder::{Recorder, Recording};
+use plimsoll_sim::run::{Outcome, Violation, run};
+use serde_json::Value;
+
+use super::page;
+
+fn world(seed: u64, selection: Selection) -> (Plan, Outcome, Recording) {
+    let plan = Plan::drawn(seed, &selection).unwrap();
+    let recorder = Recorder::default();
+    let outcome = run(&plan, Some(recorder.clone()));
+    assert_eq!(outcome.hash, run(&plan, None).hash, "looking changes nothing");
+    (plan, outcome, recorder.take())
+}
+
+fn html((plan, outcome, recording): &(Plan, Outcome, Recording)) -> String {
+    page(plan, outcome, recording, "plimsoll sim".to_owned(), "an outcome".to_owned())
+}
+
+/// The data of a page, as the script in it finds them.
+fn data(page: &str) -> Value {
+    let start = r#"<script type="application/json" id="world">"#;
+    let (_, rest) = page.split_once(start).expect("a page has data");
+    serde_json::from_str(rest.split_once("</script>").expect("which end").0).expect("and are JSON")
+}
+
+/// Worlds of many kinds.
+fn worlds() -> impl Iterator<Item = (Plan, Outcome, Recording)> {
+    let pairs =
+        [("occ", "dst"), ("wait_die", "dst"), ("wound_wait", "dst"), ("no_wait", "dst"), ("occ", "gts")];
+    let pairs =
+        pairs.into_iter().chain([("wait_die", "gts"), ("occ", "vts"), ("occ", "none"), ("wait_die", "rc")]);
+    pairs.enumerate().flat_map(|(number, (protocol, scheme))| {
+        let workloads = [WorkloadName::Random, WorkloadName::Cycle, WorkloadName::SmallBank];
+        workloads.into_iter().enumerate().map(move |(other, workload)| {
+            let selection = Selection {
+                protocol: Some(protocol),
+                scheme: Some(scheme),
+                workload: Some(workload),
+                transactions: Some(12),
+                faults: if number % 2 == 0 { FaultsName::All } else { FaultsName::None },
+                ..Selection::default()
+            };
+            world(10 * number as u64 + other as u64, selection)
+        })
+    })
+}
+
+fn list<'a>(data: &'a Value, name: &str) -> &'a Vec<Value> {
+    data[name].as_array().expect("a list")
+}
+
+/// Stamps in their order: the beginning is before all.
+fn place(stamp: &Value) -> i64 {
+    match stamp.as_str() {
+        Some(_) => i64::MAX,
+        None => stamp.as_i64().unwrap_or(i64::MIN),
+    }
+}
+
+#[test]
+fn a_page_has_every_committed_transaction_with_its_reason() {
+    for world in worlds() {
+        let data = data(&html(&world));
+        let attempts: BTreeMap<&str, &Value> = list(&data, "attempts")
+            .iter()
+            .map(|attempt| (attempt["id"].as_str().unwrap(), attempt))
+            .collect();
+        assert!(!world.1.history.transactions.is_empty());
+        for transaction in &world.1.history.transactions {
+            let attempt = attempts[&*format!("{:?}", transaction.id)];
+            assert_eq!(attempt["outcome"], "committed", "{:?}", transaction.id);
+            assert_eq!(attempt["label"], transaction.label);
+            if world.0.scheme == "dst" {
+                assert!(!attempt["because"].is_null(), "{:?} has a timestamp for a reason", transaction.id);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_mark_of_a_record_never_falls_from_one_step_to_the_next() {
+    let mut rises = 0;
+    for world in worlds().filter(|(plan, ..)| plan.scheme == "dst") {
+        let data = data(&html(&world));
+        let mut marks: BTreeMap<u64, i64> = BTreeMap::new();
+        for step in list(&data, "steps") {
+            let Some(item) = step["i"].as_u64() else { continue };
+            let (before, after) = match (step["k"].as_str().unwrap(), step["m"].as_array()) {
+                (_, Some(both)) => (place(&both[0]), place(&both[1])),
+                ("locks" | "bounds", _) => (place(&step["v"]), place(&step["v"])),
+                _ => continue,
+            };
+            let mark = marks.entry(item).or_insert(i64::MIN);
+            let name = &list(&data, "items")[item as usize]["name"];
+            assert!(before >= *mark, "{}: the mark of {name} falls: {step}", world.0.seed);
+            assert!(after >= before, "{}: the mark of {name} falls: {step}", world.0.seed);
+            rises += u64::from(after > before);
+            *mark = after;
+        }
+    }
+    assert!(rises > 1000, "{rises}");
+}
+
+#[test]
+fn what_a_timestamp_had_to_exceed_is_a_nanosecond_below_it() {
+    let mut explained = 0;
+    for world in worlds().filter(|(plan, ..)| plan.scheme == "dst") {
+        let data = data(&html(&world));
+        for (x, attempt) in list(&data, "attempts").iter().enumerate() {
+            let because = &attempt["because"];
+            let Some(kind @ ("version" | "bound")) = because["kind"].as_str() else { continue };
+            if attempt["outcome"] != "committed" {
+                continue;
+            }
+            assert!(because["item"].is_u64(), "{kind} of what? {attempt}");
+            let limit = place(&attempt["stamp"]) - 1;
+            let of = |step: &&Value| step["x"] == x && step["i"] == because["item"];
+            let is = |step: &Value| place(&step["v"]) == limit || place(&step["m"][0]) == limit;
+            assert!(list(&data, "steps").iter().filter(of).any(is), "{attempt}");
+            explained += 1;
+        }
+    }
+    assert!(explained > 10, "{explained}");
+}
+
+#[test]
+fn every_arrow_has_two_ends() {
+    for world in worlds() {
+        let data = data(&html(&world));
+        let shards = list(&data, "shards").len() as u64;
+        let end = world.2.events.last().unwrap().0;
+        assert!(shards == 1 || !list(&data, "batches").is_empty());
+        for batch in list(&data, "batches") {
+            let (from, to) = (batch["from"].as_u64().unwrap(), batch["to"].as_u64().unwrap());
+            assert!(from < shards && to < shards && from != to, "{batch}");
+            assert!(!batch["has"].as_array().unwrap().is_empty(), "{batch}");
+            let sent = batch["sent"].as_u64().unwrap();
+            match batch["got"].as_u64() {
+                Some(got) => assert!(got > sent, "{batch}"),
+                // What was sent last may still be under way when the world ends.
+                None => assert!(sent + 200_000_000 > end, "{batch}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_page_is_the_same_every_time() {
+    let selection = || Selection { workload: Some(WorkloadName::Random), ..Selection::default() };
+    assert_eq!(html(&world(3, selection())), html(&world(3, selection())));
+}
+
+#[test]
+fn what_a_world_says_cannot_leave_its_place_in_the_page() {
+    let mut world = world(5, Selection { transactions: Some(3), ..Selection::default() });
+    let detail = "</script><b>{{style}} {{data}} T0.1".to_owned();
+    world.1.violations.push(Violation { kind: "<i>".to_owned(), detail: detail.clone() });
+    let page = html(&world);
+    assert_eq!(page.matches("</script").count(), 2);
+    assert_eq!(data(&page)["violations"][0]["detail"], detail);
+}
+
+#[test]
+fn a_world_that_ended_in_a_panic_has_a_page() {
+    let (plan, _, recording) = world(5, Selection::default());
+    let page = html(&(plan, Outcome::panicked(&"I1 is violated"), recording));
+    let data = data(&page);
+    assert_eq!(data["violations"][0]["detail"], "I1 is violated");
+    assert!(list(&data, "steps").len() > 10);
+}
+
+#[test]
+fn a_page_fetches_nothing() {
+    let page = html(&world(5, Selection { transactions: Some(3), ..Selection::default() }));
+    assert!(page.contains("default-src 'none'"));
+    assert!(!page.contains("http://") && !page.contains("https://"));
+}

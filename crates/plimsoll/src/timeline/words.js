@@ -1,0 +1,167 @@
+// Plain sentences. A sentence is a list of parts: text, { x } for a transaction, { i } for a record.
+
+const epoch = BigInt(world.epoch);
+
+/// A time of the world, in milliseconds with as many digits as there are.
+function ms(ns, digits = 3) {
+  const [whole, part] = (Math.abs(ns) / 1e6).toFixed(digits).split(".");
+  return (ns < 0 ? "−" : "") + whole + (part === undefined ? "" : "." + part.replace(/(\d{3})(?=\d)/g, "$1\u2009"));
+}
+
+function span(ns) {
+  return ns < 1e3 ? `${ns} ns` : ns < 1e6 ? `${(ns / 1e3).toFixed(ns < 1e4 ? 1 : 0)} µs` : `${(ns / 1e6).toFixed(ns < 1e7 ? 2 : 1)} ms`;
+}
+
+/// A timestamp, short enough for a label.
+function label(v) {
+  if (v === null || v === undefined) return "initial";
+  if (v === "never") return "∞";
+  if (world.times) return ms(v, 6);
+  return world.scheme === "vts" ? `${Math.floor(v / 2 ** 48)}:${v % 2 ** 48}` : String(v);
+}
+/// The same in a sentence.
+const stamp = (v) => (v === null || v === undefined ? "0 (initial)" : world.times && v !== "never" ? `${label(v)} ms` : label(v));
+const rank = (v) => (v === null || v === undefined ? -Infinity : v === "never" ? Infinity : v);
+const at = (step) => `shard ${step.s}`;
+
+const ABORTS = {
+  write_conflict: "something it wants is locked, or was overwritten before it could lock it",
+  validation: "something it has read is no longer the newest version",
+  wounded: "an older transaction wants its locks",
+  user: "it says no itself, for what it has read",
+  unknown: "an answer was lost",
+};
+
+/// Why a timestamp is what it is.
+function because(attempt) {
+  const b = attempt.because;
+  if (b === null) return [];
+  const clock = `The clock of its shard showed ${stamp(b.clock)}.`;
+  const whose = b.by === undefined ? [] : world.attempts[b.by].snapshot ? ["the snapshot of ", { x: b.by }] : [{ x: b.by }];
+  switch (b.kind) {
+    case "clock":
+      return attempt.snapshot ? ["It is what the clock of its shard shows."] : ["It is one more than the clock of its shard; everything it has read or overwrites is older."];
+    case "version":
+      return ["It is one more than the version of ", { i: b.item }, " that it has read", ...(b.by === undefined ? [] : [", written by ", { x: b.by }]), `. ${clock}`];
+    case "bound":
+      return ["It is one more than the mark of ", ...(b.item === undefined ? ["what it overwrites"] : [{ i: b.item }]), ...(whose.length ? [", which ", ...whose, " had raised"] : []), `: below it, somebody has already read. ${clock}`];
+    case "ahead":
+      return attempt.snapshot
+        ? ["Its shard has already given out that time", ...(b.by === undefined ? [] : [", to ", { x: b.by }]), `, ahead of its clock. ${clock}`]
+        : ["It is one more than the last time its shard has given out or been told", ...(b.by === undefined ? [] : [" (", ...whose, ")"]), `, which is ahead of its clock. ${clock}`];
+    case "session":
+      return [rank(attempt.stamp) < rank(b.clock) ? "It may be stale, but not older than what its client has seen last" : "It is what its client has seen last", ...(b.by === undefined ? [] : [", from ", { x: b.by }]), `: a session never goes back. ${clock}`];
+    case "stale":
+      return [`It is the clock of its shard, ${stamp(b.clock)}, less the staleness it allows.`];
+    case "oracle":
+      return attempt.snapshot ? ["It is the newest number below which everything is installed, as the oracle says."] : ["It is the next number of the oracle, asked for while every lock is held."];
+    default:
+      if (attempt.snapshot) return [];
+      if (world.scheme === "vts") return ["It is the next number of its slot of the vector."];
+      return [world.times ? "It is one more than its shard's clock and every version it has seen." : "It is one more than every version it has seen. Nobody compares it with the numbers of other records."];
+  }
+}
+
+/// A snapshot read that leaves the mark below the snapshot, which no correct protocol does.
+const missed = (step) => step.k === "raises" && world.marks && rank(step.m[1]) < rank(world.attempts[step.x].steps.find((s) => s.k === "snapshot")?.v);
+
+const must = (v) => (world.marks ? `: its mark is ${stamp(v)}, so the timestamp must be above it` : "");
+
+/// What a step does, in words.
+function say(step) {
+  const attempt = world.attempts[step.x];
+  const item = { i: step.i };
+  const [before, after] = step.m ?? [null, null];
+  const rises = rank(before) < rank(after);
+  switch (step.k) {
+    case "begins":
+      return [attempt.nth > 1 ? `begins again on shard ${attempt.shard}, attempt ${attempt.nth}` : `begins on shard ${attempt.shard}`];
+    case "snapshot": {
+      const what = step.v === undefined ? ["will read what is committed"] : [`takes a snapshot at ${stamp(step.v)}. `];
+      return attempt.snapshot ? [...what, ...because(attempt)] : what;
+    }
+    case "raises":
+      return missed(step)
+          ? ["does not raise the mark of ", item, ` on ${at(step)}: it stays at ${stamp(after)}, below the snapshot`]
+          : rises
+          ? ["raises the mark of ", item, ` on ${at(step)} from ${stamp(before)} to ${stamp(after)}: whoever writes it from now on must be later`]
+          : ["need not raise the mark of ", item, ` on ${at(step)}: it is ${stamp(after)} already`];
+    case "reads":
+      return step.w === "absent"
+        ? ["finds no ", item, ` on ${at(step)}`]
+        : ["reads ", item, ` on ${at(step)}: the version of ${stamp(step.v)}`, ...(attempt.snapshot || !world.times ? [] : [", so its timestamp must be above that"])];
+    case "locks":
+      if (step.w === "shared") return ["takes a shared lock on ", item, ` on ${at(step)}`];
+      if (step.lb === "never") return ["locks ", item, ` on ${at(step)}, which it has only read: it shall stay as it is until the end`];
+      return ["locks ", item, ` on ${at(step)}${must(step.v)}`];
+    case "bounds":
+      return ["looks at the mark of ", item, ` again, its lock held: it is ${stamp(step.v)}`];
+    case "waits":
+      return ["waits for ", ...(step.o === undefined ? ["others"] : [{ x: step.o }]), " to unlock ", item, ` on ${at(step)}`, ...(attempt.snapshot && world.marks ? [", who may still commit within the snapshot"] : [])];
+    case "refused":
+      return ["does not get ", item, ` on ${at(step)}: `, ...(step.o === undefined ? ["it is no longer what was read"] : [{ x: step.o }, " has locked it"])];
+    case "stamps":
+      return [`takes its timestamp ${stamp(step.v)}. `, ...because(attempt)];
+    case "pins": {
+      const changed = step.w === "changed" ? [", and finds it changed or locked: what it has read does not hold any more"] : [];
+      if (!world.marks) return ["looks whether ", item, ` on ${at(step)} still is what it has read`, ...changed];
+      return rises
+        ? ["pins ", item, ` on ${at(step)}: the mark rises from ${stamp(before)} to ${stamp(after)}, so whoever overwrites what it has read comes later`, ...changed]
+        : ["pins ", item, ` on ${at(step)}, whose mark is ${stamp(after)} already`, ...changed];
+    }
+    case "installs":
+      return [step.w === "deleted" ? "deletes " : "installs ", item, ` on ${at(step)}, version ${stamp(step.v)}`, ...(world.marks && rises ? [`; the mark was ${stamp(before)} and follows`] : [])];
+    case "unlocks":
+      return ["unlocks ", item, ` on ${at(step)}`];
+    case "aborts":
+      return [`gives up: ${ABORTS[step.w] ?? step.w}`];
+    default:
+      return [step.k];
+  }
+}
+
+const what = (m) => (m.a === undefined ? m.k : `${m.a} (${m.k})`);
+
+/// What a message says, for a label.
+function brief(batch, only) {
+  const has = only === undefined ? batch.has : batch.has.filter((m) => only.has(m.x));
+  const one = (m) => (m.a ?? m.k) + (m.x === undefined || only?.size === 1 ? "" : ` ${world.attempts[m.x].id}`);
+  return has.slice(0, 2).map(one).join(", ") + (has.length > 2 ? ` +${has.length - 2}` : "");
+}
+
+function fate(batch) {
+  const told = [];
+  if (batch.lost) told.push("lost");
+  if (batch.again) told.push(`sent ${batch.tries.length} times`);
+  if (batch.twice) told.push("arrived twice");
+  if (batch.got === null) told.push("never delivered");
+  else if (batch.late) told.push("late");
+  return told;
+}
+
+function tipOfBatch(batch) {
+  const lines = batch.has.map((m) => {
+    const records = m.i?.length ? `: ${m.i.slice(0, 4).map((i) => world.items[i].name).join(", ")}${m.i.length > 4 ? ` and ${m.i.length - 4} more` : ""}` : "";
+    return `${what(m)}${m.x === undefined ? "" : ` of ${world.attempts[m.x].id}`}${records}`;
+  });
+  const way = `${world.shards[batch.from].name} → ${world.shards[batch.to].name}`;
+  const took = batch.got === null ? "" : `, under way for ${span(batch.got - batch.sent)}`;
+  return [`${way}, sent at ${ms(batch.sent)} ms${took}`, ...fate(batch), "", ...lines.slice(0, 12), ...(lines.length > 12 ? [`and ${lines.length - 12} more`] : [])].join("\n");
+}
+
+const plain = (parts) => parts.map((p) => (typeof p === "string" ? p : p.x !== undefined ? world.attempts[p.x].id : world.items[p.i].name)).join("");
+const title = (a) => `${a.id}${a.label ? ` ${a.label}` : ""}`;
+const outcome = (a) => (a.outcome === "committed" ? (a.snapshot ? "read-only, committed" : "committed") : a.outcome === "aborted" ? `aborted: ${a.why.replace("_", " ")}` : "not over when the world ended");
+
+/// The text of a violation with its transactions and records as parts; whole stamps as times of this world.
+function parse(text) {
+  const records = new Map(world.items.map((item, i) => [item.quoted, i]).filter(([, i]) => !world.items[i].cover));
+  const names = [...records.keys()].sort((a, b) => b.length - a.length).map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const pattern = new RegExp(`(T\\d+\\.\\d+)${names.length ? `|(${names.join("|")})` : ""}`);
+  return text
+    .replace(/\bat @0\b/g, "in its initial version")
+    .replace(/@(\d{18,})/g, (_, digits) => stamp(Number(BigInt(digits) - epoch)))
+    .split(pattern)
+    .filter((part) => part)
+    .map((part) => (named.has(part) ? { x: named.get(part) } : records.has(part) ? { i: records.get(part) } : part));
+}
