@@ -55,7 +55,7 @@ fn cluster(nodes: usize, scheme: &'static str) -> Cluster {
 }
 
 fn predict(cluster: Cluster, load: Load) -> Prediction {
-    Configuration { cluster, load }.predict(&model()).expect("all prices are there")
+    Configuration { cluster, load }.predict(&model(), &|| false).expect("all prices are there")
 }
 
 const BANK: Load = Load::SmallBank { distributed_pct: 1.0 };
@@ -122,7 +122,7 @@ fn two_shards_on_one_core_are_half_as_fast() {
 fn a_narrow_network_card_is_what_limits() {
     let narrow = CostModel { gigabits_per_s: 0.01, ..model() };
     let configuration = Configuration { cluster: cluster(2, "rc"), load: Load::ReadTen };
-    let prediction = configuration.predict(&narrow).expect("all prices are there");
+    let prediction = configuration.predict(&narrow, &|| false).expect("all prices are there");
     // 0.01 Gbit/s are 1.25 MB/s in each direction.
     let sent = prediction.bytes as f64 / prediction.seconds;
     assert!((2.0e6..2.6e6).contains(&sent), "{sent}");
@@ -142,6 +142,6 @@ fn read_only_transactions_never_abort_at_a_snapshot() {
 fn prices_that_are_missing_are_named() {
     let mut model = model();
     model.access.remove("micro");
-    let refused = Configuration { cluster: cluster(1, "dst"), load: Load::Micro }.predict(&model);
+    let refused = Configuration { cluster: cluster(1, "dst"), load: Load::Micro }.predict(&model, &|| false);
     assert!(refused.expect_err("there is no price").contains("no prices of micro"));
 }

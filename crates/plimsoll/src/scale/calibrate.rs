@@ -275,7 +275,7 @@ impl Calibration<'_> {
             transactions,
             seed: 1,
         };
-        predict(&cluster, model, access, workload)
+        predict(&cluster, model, access, workload, &|| self.interrupted.load(Relaxed))
     }
 }
 

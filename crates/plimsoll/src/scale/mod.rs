@@ -91,8 +91,11 @@ pub fn scale(plan: &ScalePlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn
                 }
                 let scheme = configuration.cluster.scheme;
                 line.steps(made, total as u64, &format!("{scheme} at {at} {}", series.axis));
-                row.push(configuration.predict(&series.model)?);
-                made += 1;
+                let prediction = configuration.predict(&series.model, &|| interrupted.load(SeqCst))?;
+                if !interrupted.load(SeqCst) {
+                    row.push(prediction);
+                    made += 1;
+                }
             }
             if row.len() == configurations.len() {
                 predictions.push(row);

@@ -58,5 +58,17 @@ pub(super) fn in_words(fault: &Fault) -> (&'static str, String, Vec<usize>, bool
         }
         Fault::Pause(machine) => ("pause", format!("machine {machine} stands still"), vec![*machine], true),
         Fault::Crash(machine) => ("crash", format!("machine {machine} is down"), vec![*machine], true),
+        Fault::SlowDisk(machine, factor) => (
+            "disk",
+            format!("the disks of machine {machine} take {factor} times as long"),
+            vec![*machine],
+            true,
+        ),
+        Fault::StallDisk(machine) => {
+            ("disk", format!("the disks of machine {machine} do nothing"), vec![*machine], true)
+        }
+        Fault::FullDisk(machine) => {
+            ("disk", format!("the disks of machine {machine} are full"), vec![*machine], true)
+        }
     }
 }

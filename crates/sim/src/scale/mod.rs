@@ -129,12 +129,13 @@ impl Prediction {
     }
 }
 
-/// Runs a cluster.
+/// Runs a cluster, or as much of it as there is before `stop` says so.
 pub fn predict<W: Workload>(
     cluster: &Cluster,
     model: &CostModel,
     access: AccessCosts,
     workload: &W,
+    stop: &dyn Fn() -> bool,
 ) -> Prediction {
     let run = match (cluster.protocol, cluster.scheme) {
         ("occ", "dst") => run::<Occ<Dst>, W>,
@@ -149,7 +150,7 @@ pub fn predict<W: Workload>(
         ("two_pl", "rc") => run::<TwoPl<ReadCommitted>, W>,
         (protocol, scheme) => unreachable!("{protocol}/{scheme} is no pair"),
     };
-    run(cluster, model, access, workload)
+    run(cluster, model, access, workload, stop)
 }
 
 /// What a shard has done, ever.
@@ -209,6 +210,7 @@ fn run<P: Protocol, W: Workload>(
     model: &CostModel,
     access: AccessCosts,
     workload: &W,
+    stop: &dyn Fn() -> bool,
 ) -> Prediction {
     let shared = Rc::new(Shared {
         model: model.clone(),
@@ -226,7 +228,7 @@ fn run<P: Protocol, W: Workload>(
     let warm = cluster.transactions / 4;
     let latencies_ns = LATENCIES * model.latency_ns;
     let least = |world: &World<P>, transactions: u64, ns: u64| {
-        (committed(&shared) >= transactions && world.now() >= ns) || world.now() >= LONG_NS
+        (committed(&shared) >= transactions && world.now() >= ns) || world.now() >= LONG_NS || stop()
     };
     world.run_while(|world| !least(world, warm, latencies_ns / 4));
     let begin = Reading::of(&mut world, cluster, &shared);

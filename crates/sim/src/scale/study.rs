@@ -73,8 +73,9 @@ impl Configuration {
         }
     }
 
-    /// Predicts it. Prices of the workload that are missing from the model are an error that names them.
-    pub fn predict(&self, model: &CostModel) -> Result<Prediction, String> {
+    /// Predicts it, or as much as there is before `stop` says so. Prices of the workload that are missing from the model
+    /// are an error that names them.
+    pub fn predict(&self, model: &CostModel, stop: &dyn Fn() -> bool) -> Result<Prediction, String> {
         let name = self.load.name();
         let access = *model.access.get(name).ok_or_else(|| {
             format!("the cost model knows no prices of {name}: measure them with `plimsoll calibrate`")
@@ -89,7 +90,7 @@ impl Configuration {
                     seed,
                     ..tpcc::Parameters::new(shards as u32)
                 };
-                predict(&self.cluster, model, access, &Tpcc::new(parameters)?)
+                predict(&self.cluster, model, access, &Tpcc::new(parameters)?, stop)
             }
             Load::SmallBank { distributed_pct } => {
                 let distributed_pct = if shards > 1 { distributed_pct } else { 0.0 };
@@ -98,7 +99,7 @@ impl Configuration {
                     seed,
                     ..smallbank::Parameters::new(shards, rows)
                 };
-                predict(&self.cluster, model, access, &SmallBank::new(parameters)?)
+                predict(&self.cluster, model, access, &SmallBank::new(parameters)?, stop)
             }
             Load::Micro | Load::ReadTen | Load::Spin { .. } => {
                 let mut parameters =
@@ -117,7 +118,7 @@ impl Configuration {
                 if shards == 1 {
                     parameters.distributed_pct = 0.0;
                 }
-                predict(&self.cluster, model, access, &Micro::new(parameters)?)
+                predict(&self.cluster, model, access, &Micro::new(parameters)?, stop)
             }
         })
     }
