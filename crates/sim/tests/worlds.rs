@@ -37,7 +37,7 @@ fn every_world_is_the_same_twice() {
 
 #[test]
 fn worlds_with_drawn_faults_violate_nothing() {
-    (0..400).for_each(|seed| passes(seed, &Selection::default()));
+    (0..2000).for_each(|seed| passes(seed, &Selection::default()));
 }
 
 #[test]

@@ -13,6 +13,7 @@ use plimsoll_sim::scale::{Cluster, published::Figure};
 use super::plan::{JsonOutput, Refusal, json_output, refuse, within};
 use super::{Protocol, Scheme, WorkloadName, duration, number};
 use crate::report::file::check_writable;
+use crate::report::table::workload_title;
 use crate::scale::machines;
 
 /// No world has more shards.
@@ -238,7 +239,11 @@ impl ScaleArgs {
         let configurations = configurations.collect::<Result<Vec<_>, Refusal>>()?;
         Ok(Series {
             figure: None,
-            title: format!("{} under {protocol}, on nodes as {}", load.name(), model.machine),
+            title: format!(
+                "{} under {protocol} on nodes like this one: {}",
+                workload_title(load.name()),
+                model.machine
+            ),
             axis: "nodes",
             at: nodes.iter().map(|&nodes| nodes as u64).collect(),
             schemes,

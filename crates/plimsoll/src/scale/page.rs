@@ -16,7 +16,7 @@ const SCRIPT: &str = include_str!("../report/page.js");
 
 /// A chart's height, and the room for the labels at its left and below, in pixels.
 const HEIGHT: f64 = 300.0;
-const WIDTH: f64 = 760.0;
+const WIDTH: f64 = 980.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 70.0;
 const BELOW: f64 = 40.0;

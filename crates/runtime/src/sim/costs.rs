@@ -81,7 +81,7 @@ pub struct Usage {
     pub messages: u64,
     /// Bytes that its machine has sent.
     pub bytes: u64,
-    /// Nanoseconds that its machine's network card was sending.
+    /// Nanoseconds that its machine's network card was sending, or receiving if that is more.
     pub card_ns: u64,
 }
 
@@ -120,8 +120,8 @@ impl<N: Node> World<N> {
     pub fn usage(&self, shard: ShardId) -> Usage {
         let Some(ledger) = &self.ledger else { return Usage::default() };
         let (cpu_ns, messages) = ledger.spent[shard.index()];
-        let (sending, _, bytes) = ledger.cards[self.machine(shard)];
-        Usage { cpu_ns, messages, bytes, card_ns: sending.busy_ns as u64 }
+        let (sending, receiving, bytes) = ledger.cards[self.machine(shard)];
+        Usage { cpu_ns, messages, bytes, card_ns: sending.busy_ns.max(receiving.busy_ns) as u64 }
     }
 
     /// A batch goes to another machine by way of two network cards.
