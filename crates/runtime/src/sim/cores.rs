@@ -66,7 +66,7 @@ impl<N: Node> World<N> {
         let least_ns = self
             .residents(machine)
             .filter_map(|i| running(self, i))
-            .map(|(i, since_ns)| self.shards[i].share.used_ns + (now_ns.saturating_sub(since_ns)))
+            .map(|(i, since_ns)| self.shards[i].share.used_ns + now_ns.saturating_sub(since_ns))
             .min()
             .unwrap_or(0);
         let share = &mut self.shards[id.index()].share;
@@ -88,7 +88,7 @@ impl<N: Node> World<N> {
         let now_ns = self.queue.now_ns;
         let Some(cores) = &self.machines[machine].cores else { return };
         let Some(since_ns) = self.shards[id.index()].share.since_ns else { return };
-        let used_ns = self.shards[id.index()].share.used_ns + (now_ns.saturating_sub(since_ns));
+        let used_ns = self.shards[id.index()].share.used_ns + now_ns.saturating_sub(since_ns);
         let over = now_ns.saturating_sub(since_ns) >= SLICE_NS;
         let turn = |&waiter: &ShardId| {
             let share = &self.shards[waiter.index()].share;

@@ -5,7 +5,7 @@
 //! busy with. Protocols, schemes, workloads and the executor are those of production, so conflicts, retries, waits and
 //! messages are not modelled but happen; only time is, by a [`CostModel`]. A node is a machine with so many shards;
 //! the oracle, if the scheme has one, has a machine to itself, and so it has for the schemes that do not need it in the
-//! DST paper's comparison (§5).
+//! DST paper's comparison (§5). Prices come from measurements (`plimsoll calibrate`) or from a paper.
 //!
 //! A transaction's latency counts what its shard does for it and what it waits for. Within a pass the clock of
 //! the world stands still, so both ends of it are set to where in the pass they are: the price of what the pass has done
@@ -67,7 +67,7 @@ pub struct Cluster {
     pub scheme: &'static str,
     /// How an oracle is asked.
     pub oracle: OracleOptions,
-    /// Transactions to commit before and while measuring.
+    /// Transactions to commit while measuring; a quarter as many go before.
     pub transactions: u64,
     /// Chooses everything that is drawn.
     pub seed: u64,
@@ -89,11 +89,11 @@ pub struct Prediction {
     pub committed: u64,
     /// Those over several shards.
     pub distributed: u64,
-    /// Attempts of read-write transactions that aborted, and of read-only ones.
+    /// Attempts that aborted, but for those whose own logic said no.
     pub aborts: u64,
     /// Attempts of read-only transactions that aborted.
     pub read_only_aborts: u64,
-    /// By transaction type: latencies in nanoseconds, in order.
+    /// By transaction type: latencies in nanoseconds, in the order in which they were answered.
     pub latencies: Vec<(&'static str, Vec<u32>)>,
     /// Share of the time that data shards have worked, on average.
     pub busy: f64,
@@ -227,14 +227,14 @@ fn run<P: Protocol, W: Workload>(
     let committed = |shared: &Shared| shared.counts.borrow().committed;
     let warm = cluster.transactions / 4;
     let latencies_ns = LATENCIES * model.latency_ns;
-    let least = |world: &World<P>, transactions: u64, ns: u64| {
-        (committed(&shared) >= transactions && world.now() >= ns) || world.now() >= LONG_NS || stop()
+    let over = |world: &World<P>, transactions: u64, ns: u64, long_ns: u64| {
+        (committed(&shared) >= transactions && world.now() >= ns) || world.now() >= long_ns || stop()
     };
-    world.run_while(|world| !least(world, warm, latencies_ns / 4));
+    world.run_while(|world| !over(world, warm, latencies_ns / 4, LONG_NS / 4));
     let begin = Reading::of(&mut world, cluster, &shared);
     shared.counts.borrow_mut().measuring = true;
     let (transactions, until_ns) = (committed(&shared) + cluster.transactions, world.now() + latencies_ns);
-    world.run_while(|world| !least(world, transactions, until_ns));
+    world.run_while(|world| !over(world, transactions, until_ns, LONG_NS));
     let end = Reading::of(&mut world, cluster, &shared);
 
     let mut prediction = std::mem::take(&mut shared.counts.borrow_mut().prediction);
