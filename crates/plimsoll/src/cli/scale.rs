@@ -161,7 +161,7 @@ impl ScaleArgs {
     }
 
     fn figure(&self, figure: &'static Figure) -> Result<Series, Refusal> {
-        let model = machines::named(figure.machine)?;
+        let model = machines::named("machine", figure.machine)?;
         let concurrency =
             within(self.concurrency.unwrap_or(model.concurrency.into()), "concurrency", 1, 1024)?;
         let node = (model.shards_per_node as usize, concurrency as usize);
@@ -183,7 +183,7 @@ impl ScaleArgs {
     }
 
     fn sweep(&self) -> Result<Series, Refusal> {
-        let model = machines::named(self.machine.as_deref().unwrap_or("reference"))?;
+        let model = machines::named("machine", self.machine.as_deref().unwrap_or("reference"))?;
         let per_node =
             within(self.shards_per_node.unwrap_or(model.shards_per_node.into()), "shards-per-node", 1, 256)?;
         let concurrency =
@@ -355,7 +355,7 @@ impl CalibrateArgs {
             refuse!("--time {time:?} is too short or too long for a measurement: give 50ms to 60s")
         }
         let target = match self.prove {
-            Some(name) => Target::Prove(Box::new(machines::named(&name)?)),
+            Some(name) => Target::Prove(Box::new(machines::named("prove", &name)?)),
             None => {
                 let path = self.output.unwrap_or_else(|| PathBuf::from("plimsoll-machine.json"));
                 check_writable(&path)?;
@@ -373,6 +373,6 @@ fn calibrate_examples() -> String {
   plimsoll calibrate --output mine.json --no-proof
   plimsoll calibrate --prove mine.json                only compare
 
-It takes two minutes, and the machine for itself: whatever else runs is in the figures."
+It takes some four minutes, and the machine for itself: whatever else runs is in the figures."
         .to_owned()
 }

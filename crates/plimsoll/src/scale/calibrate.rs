@@ -85,7 +85,7 @@ const LEARNED: [Pair; 3] = [
 impl Calibration<'_> {
     /// Steps 1 and 2.
     pub fn model(&self) -> std::io::Result<CostModel> {
-        self.progress.note("the executor");
+        self.progress.note("what the executor and sockets cost");
         let executor = executor::measure(self.time)?;
         let loopback = loopback::loopback(self.time)?;
         let about = machine::describe();
@@ -138,6 +138,7 @@ impl Calibration<'_> {
             mark_ns: 5.0,
         };
         // One price for the attempts of all types, unless there are enough mixes to tell them apart.
+        self.progress.note(format!("what {} costs: {} measurements", W::NAME, mixes.len() * LEARNED.len()));
         let kinds = if mixes.len() > W::KINDS.len() { W::KINDS.len() } else { 1 };
         let mut measurements = Vec::new();
         for mix in mixes {
@@ -179,6 +180,7 @@ impl Calibration<'_> {
     /// so far do not explain.
     fn learn_coordination(&self, model: &mut CostModel) -> std::io::Result<()> {
         let access = model.access["micro"];
+        self.progress.note("what distributed transactions cost: 6 measurements");
         let guess = [model.coordinated_ns, 2.0 * model.message_ns];
         // Counts depend on timing a little, timing on the prices: the second round counts with the prices of the first.
         let mut measured = Vec::new();
@@ -230,6 +232,7 @@ impl Calibration<'_> {
         shards: usize,
         proofs: &mut Vec<Proof>,
     ) -> std::io::Result<()> {
+        self.progress.note(format!("predicting and measuring {}, shards: {shards}", W::NAME));
         for protocol in [Protocol::Occ, Protocol::TwoPl] {
             for scheme in [Scheme::None, Scheme::Rc, Scheme::Dst, Scheme::Gts, Scheme::Vts] {
                 let pair = Pair { protocol, scheme };

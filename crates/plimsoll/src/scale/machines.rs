@@ -16,9 +16,9 @@ const BUILT_IN: [(&str, &str); 4] = [
 /// No model is longer, in bytes.
 const LENGTH_MAX: u64 = 1 << 20;
 
-/// A model by its name, or by the name of a file.
-pub fn named(name: &str) -> Result<CostModel, Refusal> {
-    let refusal = |why: String| Refusal::from(format!("--machine {name}: {why}"));
+/// A model by its name, or by the name of a file; `flag` is where it was named.
+pub fn named(flag: &str, name: &str) -> Result<CostModel, Refusal> {
+    let refusal = |why: String| Refusal::from(format!("--{flag} {name}: {why}"));
     let text = match BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
         Some((_, text)) => (*text).to_owned(),
         None => read(Path::new(name)).map_err(refusal)?,
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn all_models_that_come_with_the_program_can_be_read() {
         for (name, _) in BUILT_IN {
-            named(name).expect("it was tried");
+            named("machine", name).expect("it was tried");
         }
     }
 
@@ -87,6 +87,11 @@ mod tests {
         assert!(refused(&with("gigabits_per_s", 0.into())).contains("gigabits_per_s"));
         assert!(refused(&with("shards_per_node", 0.into())).contains("at least one shard"));
         assert!(refused(&with("speed", 1.into())).contains("speed"));
-        assert!(named("no such thing").expect_err("it is not there").to_string().contains("no such file"));
+        assert!(
+            named("machine", "no such thing")
+                .expect_err("it is not there")
+                .to_string()
+                .contains("no such file")
+        );
     }
 }

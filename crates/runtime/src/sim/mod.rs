@@ -21,8 +21,9 @@
 //! is down; skipping a fault changes nothing before it would have begun.
 //!
 //! Left out: memory and queues that run full, failure detection (a call to a machine that is down waits until it is
-//! back and the channel is reset), bytes (a batch is never encoded, and its size costs nothing), and nodes that learn of
-//! resets (only calls fail; one-way messages are lost silently).
+//! back and the channel is reset), bytes (a batch is never encoded; what its size costs is only asked in
+//! worlds with [`Costs`], which know no faults), and nodes that learn of resets (only calls fail; one-way messages are lost
+//! silently).
 
 mod channel;
 mod clock;
@@ -175,7 +176,7 @@ impl<N: Node> World<N> {
         World::build(hardware, faults, seed, makers, None)
     }
 
-    /// A world without faults whose passes and batches cost what they are said to.
+    /// A world whose passes and batches cost what they are said to. It has no faults, and none may be inflicted on it.
     pub fn with_costs(hardware: &Hardware, costs: Costs<N>, seed: u64, makers: Vec<Maker<N>>) -> World<N> {
         World::build(hardware, &Faults::none(), seed, makers, Some(costs))
     }
@@ -378,6 +379,7 @@ impl<N: Node> World<N> {
 
     /// Lets a fault begin now. Returns the number by which it ends.
     pub fn inflict(&mut self, fault: Fault) -> u32 {
+        assert!(self.ledger.is_none(), "a world with costs has no faults");
         let (index, begin_ns) = (self.by_hand, self.now());
         self.by_hand += 1;
         self.occurrences.push(Occurrence { index, begin_ns, end_ns: u64::MAX, fault: fault.clone() });
