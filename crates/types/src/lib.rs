@@ -9,6 +9,7 @@ pub mod mutants;
 mod placement;
 mod table;
 mod timestamp;
+pub mod wire;
 
 pub use abort::Abort;
 pub use ids::{ShardId, TableId, TxnId};

@@ -110,7 +110,10 @@ pub fn between(low: f64, high: f64) -> String {
 pub fn sentence(comparison: &Comparison, axis: &str) -> [String; 4] {
     [
         format!("{} / {}", comparison.published.of, comparison.published.to),
-        comparison.published.at.map_or_else(|| format!("all {axis}"), |at| format!("{at} {axis}")),
+        comparison
+            .published
+            .at
+            .map_or_else(|| format!("all {axis}"), |at| format!("{axis}: {}", units::thousands(at))),
         between(comparison.published.low, comparison.published.high),
         between(comparison.predicted.0, comparison.predicted.1),
     ]

@@ -38,7 +38,7 @@ pub struct Figure {
     pub machines: usize,
     /// What its axis is.
     pub axis: &'static str,
-    /// Where on it.
+    /// Where on it, ascending.
     pub at: &'static [u64],
     /// Its schemes, under OCC.
     pub schemes: &'static [&'static str],
@@ -80,7 +80,7 @@ pub const FIGURES: &[Figure] = &[
         machine: "val",
         machines: 16,
         axis: "spin, us",
-        at: &[1400, 470, 200, 100, 50, 20, 10],
+        at: &[10, 20, 50, 100, 200, 470, 1400],
         schemes: STAMPED,
         published: &[
             ratio(1400, "vts", "rc", 0.9),
