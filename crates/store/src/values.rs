@@ -20,7 +20,8 @@ struct Class {
     slot: usize,
     /// Slots per chunk are `1 << shift`.
     shift: u32,
-    chunks: Vec<Box<[u8]>>,
+    /// All have room for as many slots but the first, which grows up to that: a small table takes little.
+    chunks: Vec<Vec<u8>>,
     free: Vec<u32>,
     /// Slots handed out so far, freed ones included.
     used: u32,
@@ -45,8 +46,13 @@ impl Class {
         }
         let handle = self.used;
         self.used = handle.checked_add(1).expect("a size class has fewer than 2^32 slots");
-        if (handle >> self.shift) as usize == self.chunks.len() {
-            self.chunks.push(vec![0; self.slot << self.shift].into_boxed_slice());
+        let (chunk, offset) = self.position(handle);
+        let whole = self.slot << self.shift;
+        match self.chunks.get_mut(chunk) {
+            None if chunk == 0 => self.chunks.push(vec![0; self.slot]),
+            None => self.chunks.push(vec![0; whole]),
+            Some(first) if first.len() == offset => first.resize(whole.min(2 * offset), 0),
+            Some(_) => {}
         }
         handle
     }

@@ -312,7 +312,7 @@ pub struct CalibrateArgs {
     /// Do not compare predictions with measurements at the end.
     #[arg(long)]
     pub no_proof: bool,
-    /// How long each measurement takes [default: 1s].
+    /// How long each measurement takes, in four rounds [default: 1200ms].
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub time: Option<Duration>,
     /// Write the comparison as JSON, to standard output if no file is given (then nothing else goes there).
@@ -350,7 +350,7 @@ pub enum Target {
 impl CalibrateArgs {
     /// Judges all flags together.
     pub fn validate(self) -> Result<CalibratePlan, Refusal> {
-        let time = self.time.unwrap_or(Duration::from_secs(1));
+        let time = self.time.unwrap_or(Duration::from_millis(1200));
         if !(Duration::from_millis(50)..=Duration::from_secs(60)).contains(&time) {
             refuse!("--time {time:?} is too short or too long for a measurement: give 50ms to 60s")
         }

@@ -56,16 +56,19 @@ pub struct Executor {
     pub local_ns: f64,
 }
 
-/// Measures for about so long, on one or two cores.
-pub fn measure(time: Duration) -> std::io::Result<Executor> {
-    let part = time / 5;
-    let one = polls(1, part)?;
-    let many = polls(16 * TASKS_PER_PASS, part)?;
+/// Measures for about so long, on one or two cores, in so many rounds, of which the best counts.
+pub fn measure(time: Duration, rounds: u32) -> std::io::Result<Executor> {
+    let part = time / 5 / rounds;
+    let [mut one, mut many, mut alone, mut busy] = [f64::INFINITY; 4];
+    for _ in 0..rounds {
+        one = one.min(polls(1, part)?);
+        many = many.min(polls(16 * TASKS_PER_PASS, part)?);
+        alone = alone.min(calls(1, part)?);
+        busy = busy.min(calls(256, part)?);
+    }
     // one = pass + poll; many = pass / TASKS_PER_PASS + poll.
     let pass_ns = ((one - many) / (1.0 - 1.0 / TASKS_PER_PASS as f64)).max(0.0);
     let poll_ns = (many - pass_ns / TASKS_PER_PASS as f64).max(0.0);
-    let alone = calls(1, part)?;
-    let busy = calls(256, part)?;
     // A call of many: four ends of messages, a poll, a share of passes and of batches, both small.
     let message_ns = ((busy - poll_ns - pass_ns / TASKS_PER_PASS as f64) / 4.0).max(1.0);
     // A call alone: two passes at either end (the sending one and the one that finds the message), and both ways.

@@ -3,15 +3,14 @@
 //! Only worlds that predict how fast something is have this; in all others every shard has a core. A thread keeps its
 //! core while it has something to do and while it spins, and gives it back when it sleeps. Who wants one and finds none
 //! waits; a core goes to the one who has run least so far, counted as an operating system does: who has slept does
-//! not save up more than a slice. A thread gives way between two passes, to one who has run less, if it has had its
-//! slice or the other was asleep; at once, if it only spins. Changing over takes a while.
+//! not save up more than a slice. A thread gives way between two passes, to one who has run less, once it has had its
+//! slice; an operating system cannot tell work from spinning. Changing over takes a while.
 //!
 //! Left out: threads that are bound to a core, and that a pass can be interrupted.
 
 use plimsoll_types::ShardId;
 
 use super::World;
-use super::lives::State;
 use crate::Node;
 
 /// How long a thread runs before another gets its turn, in nanoseconds: about what Linux does on two cores.
@@ -39,13 +38,11 @@ pub(super) struct Share {
     since_ns: Option<u64>,
     /// How long it has run before, adjusted when it wakes.
     used_ns: u64,
-    /// Whether it was asleep when it began to wait.
-    woken: bool,
 }
 
 impl<N: Node> World<N> {
     /// Whether the shard has a core now. Otherwise it waits for one, and its pass begins when it has it.
-    pub(super) fn has_core(&mut self, id: ShardId, woken: bool) -> bool {
+    pub(super) fn has_core(&mut self, id: ShardId) -> bool {
         let machine = self.machine(id);
         let now_ns = self.queue.now_ns;
         let Some(cores) = &mut self.machines[machine].cores else { return true };
@@ -71,14 +68,6 @@ impl<N: Node> World<N> {
             .unwrap_or(0);
         let share = &mut self.shards[id.index()].share;
         share.used_ns = share.used_ns.max(least_ns.saturating_sub(SLICE_NS));
-        share.woken = woken;
-        let spinner = self
-            .residents(machine)
-            .filter_map(|i| running(self, i))
-            .find(|&(i, _)| self.shards[i].state == State::Spinning);
-        if let Some((spinner, _)) = spinner {
-            self.give_core(ShardId(spinner as u16));
-        }
         false
     }
 
@@ -90,11 +79,8 @@ impl<N: Node> World<N> {
         let Some(since_ns) = self.shards[id.index()].share.since_ns else { return };
         let used_ns = self.shards[id.index()].share.used_ns + now_ns.saturating_sub(since_ns);
         let over = now_ns.saturating_sub(since_ns) >= SLICE_NS;
-        let turn = |&waiter: &ShardId| {
-            let share = &self.shards[waiter.index()].share;
-            share.used_ns < used_ns && (share.woken || over)
-        };
-        if cores.waiting.iter().any(turn) {
+        let turn = |waiter: &ShardId| self.shards[waiter.index()].share.used_ns < used_ns;
+        if over && cores.waiting.iter().any(turn) {
             self.give_core(id);
         }
     }

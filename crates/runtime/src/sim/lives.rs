@@ -154,8 +154,7 @@ impl<N: Node> World<N> {
             shard.stalled = true;
             return;
         }
-        let woken = shard.state == State::Waking;
-        if !self.has_core(id, woken) {
+        if !self.has_core(id) {
             self.shards[id.index()].state = State::Waking;
             return;
         }
