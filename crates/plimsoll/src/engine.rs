@@ -10,7 +10,7 @@ use plimsoll_store::TableMemory;
 use plimsoll_txn::base::{Base, Counters, Layout};
 use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
-use plimsoll_types::{Key, Placement, ShardId, TableId, TableSpec};
+use plimsoll_types::{Key, ShardId, TableId, TableSpec};
 
 /// Rows loaded in one step of a shard, about 200 µs.
 const ROWS_PER_STEP: usize = 1000;
@@ -61,7 +61,7 @@ pub struct Engine<P: Protocol> {
 impl<P: Protocol> Engine<P> {
     /// Starts the shards with empty tables.
     pub fn start(tables: Vec<TableSpec>, options: EngineOptions) -> std::io::Result<Engine<P>> {
-        let layout = Layout { tables: tables.into(), placement: Arc::new(Placement::even(options.shards)) };
+        let layout = Layout::in_one_process(tables, options.shards);
         let process_counter = Arc::new(AtomicU64::new(0));
         let config = |shard| SchemeConfig {
             shard: ShardId(shard as u16),
@@ -72,6 +72,8 @@ impl<P: Protocol> Engine<P> {
             process: 0,
             processes: 1,
             process_counter: process_counter.clone(),
+            first_attempt: 1,
+            patience_ns: plimsoll_txn::votes::PATIENCE_NS,
         };
         let low_water = LowWater::new(options.shards, P::Scheme::slots(&config(0)));
         let nodes = options.shards + usize::from(P::Scheme::ORACLE);

@@ -57,6 +57,11 @@ pub trait Node: 'static {
 
     /// Nothing is left to do: the shard sleeps until a message or a timer comes. Its next step is a pass.
     fn park(&mut self);
+
+    /// When the node wants a pass at the latest, by the shard's clock, whether or not there is anything else to do.
+    fn due(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Everything a coordinator may ask of the outside world.

@@ -230,9 +230,10 @@ impl<N: Node> ShardEnv<N> {
         !self.core.ready.borrow().is_empty()
     }
 
-    /// When the next timer is due, by the shard's clock.
+    /// When the next timer is due, or the node wants a pass, by the shard's clock.
     pub(crate) fn due(&self) -> Option<u64> {
-        self.core.timers.borrow().peek().map(|&Reverse((due, _))| due)
+        let timer = self.core.timers.borrow().peek().map(|&Reverse((due, _))| due);
+        timer.into_iter().chain(self.core.node.borrow().due()).min()
     }
 
     /// What has not come to its end.

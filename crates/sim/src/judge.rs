@@ -1,6 +1,6 @@
 //! What must hold when a world has come to rest.
 //!
-//! * Everybody is done, no lock is left, and under DST all garbage goes.
+//! * Everybody is done, no lock and no vote is left, and under DST all garbage goes.
 //! * What clients saw for themselves was right: sums, rings, values, numbers drawn once; read-only transactions at
 //!   snapshots never aborted.
 //! * Everything can still be read and written; what was appended is there once, what was not is not.
@@ -46,6 +46,7 @@ pub(crate) fn judge<P: Protocol>(
     }
     if found.violations.is_empty() {
         found.add("lock left behind", locks(&mut setting));
+        found.add("vote left behind", votes(&mut setting));
         if plan.scheme != "rc" {
             found.violations.extend(more(&mut setting, &left));
         }
@@ -149,6 +150,17 @@ fn locks<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
         let locks = setting.world.node(shard, |node| node.base().store.locks()).unwrap_or_default();
         if locks > 0 {
             left.push(format!("{locks} locks on shard {} although nobody runs", shard.0));
+        }
+    }
+    left
+}
+
+fn votes<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
+    let mut left = Vec::new();
+    for shard in setting.data_shards() {
+        let votes = setting.world.node(shard, |node| node.base().votes()).unwrap_or_default();
+        if votes > 0 {
+            left.push(format!("shard {} remembers {votes} transactions that are settled", shard.0));
         }
     }
     left

@@ -121,6 +121,8 @@ pub struct Plan {
     pub clients: usize,
     /// Transactions that each client runs.
     pub transactions: usize,
+    /// How long a shard waits for word of another machine's transaction that holds locks there, in nanoseconds.
+    pub patience_ns: u64,
     /// What machines and the network are like.
     pub hardware: Hardware,
     /// What goes wrong.
@@ -138,6 +140,7 @@ fn condense(faults: &mut Faults) {
         &mut faults.slowdowns_per_s,
         &mut faults.clogs_per_s,
         &mut faults.steps_per_s,
+        &mut faults.resets_per_s,
         &mut faults.pauses_per_s,
         &mut faults.disk_slowdowns_per_s,
         &mut faults.disk_stalls_per_s,
@@ -197,8 +200,11 @@ impl Plan {
         if selection.faults == FaultsName::Drawn {
             condense(&mut faults);
         }
-        // A shard that forgets, or is told nothing, has no log yet to make up for it.
-        (faults.crashes_per_s, faults.resets_per_s) = (0.0, 0.0);
+        // A shard that forgets has no log yet to make up for it, and an oracle that is told nothing has nobody to ask.
+        faults.crashes_per_s = 0.0;
+        if matches!(scheme, "gts" | "vts") {
+            faults.resets_per_s = 0.0;
+        }
         for (name, value) in &selection.knobs {
             match Hardware::KNOBS.iter().any(|(knob, _)| knob == name) {
                 true => hardware.set(name, value)?,
@@ -218,6 +224,9 @@ impl Plan {
             shards,
             clients,
             transactions,
+            // One that reads and writes everything, message by message, must be done by then.
+            patience_ns: [80_000_000, 200_000_000][draw(8, 2)]
+                .max(400 * hardware.latency_ns.saturating_add(hardware.jitter_ns)),
             hardware,
             faults,
             skip: selection.skip.clone(),

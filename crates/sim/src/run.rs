@@ -40,7 +40,7 @@ use crate::workload::{append, cycle, random};
 const TROUBLE_NS: u64 = 20_000_000_000;
 /// Virtual time that clients have to finish once all faults have ended.
 const PATIENCE_NS: u64 = 20_000_000_000;
-/// Virtual time in which everything arrives that was sent last.
+/// Virtual time in which everything arrives that was sent last, besides what shards wait for before they ask.
 const QUIET_NS: u64 = 500_000_000;
 
 /// Something that must not have happened.
@@ -166,6 +166,8 @@ pub(crate) struct Setting<P: Protocol> {
     pub(crate) tables: Arc<[TableSpec]>,
     pub(crate) placement: Arc<Placement>,
     shards: usize,
+    /// After so long everything has arrived and nobody asks any more.
+    quiet_ns: u64,
     /// The largest error of a clock so far.
     clock_error_ns: u64,
     recorder: Option<Recorder>,
@@ -173,8 +175,13 @@ pub(crate) struct Setting<P: Protocol> {
 
 impl<P: Protocol> Setting<P> {
     fn new(plan: &Plan, tables: Vec<TableSpec>, recorder: Option<Recorder>) -> Setting<P> {
-        let layout = Layout { tables: tables.into(), placement: Arc::new(Placement::even(plan.shards)) };
-        let process_counter = Arc::new(AtomicU64::new(0));
+        let process = |shard: usize| shard / plan.hardware.shards_per_machine as usize;
+        let layout = Layout {
+            tables: tables.into(),
+            placement: Arc::new(Placement::even(plan.shards)),
+            processes: (0..plan.shards).map(|shard| process(shard) as u16).collect(),
+        };
+        let counters: Vec<_> = (0..=process(plan.shards)).map(|_| Arc::new(AtomicU64::new(0))).collect();
         let config = |shard: usize| SchemeConfig {
             shard: ShardId(shard as u16),
             data_shards: plan.shards,
@@ -185,9 +192,11 @@ impl<P: Protocol> Setting<P> {
                 prefetch: plan.seed.is_multiple_of(5),
             },
             single_version: false,
-            process: 0,
-            processes: 1,
-            process_counter: process_counter.clone(),
+            process: process(shard),
+            processes: process(plan.shards - 1) + 1,
+            process_counter: counters[process(shard)].clone(),
+            first_attempt: 1,
+            patience_ns: plan.patience_ns,
         };
         let low_water = LowWater::new(plan.shards, P::Scheme::slots(&config(0)));
         let options = ProtocolOptions { lock_policy: plan.lock_policy };
@@ -207,8 +216,16 @@ impl<P: Protocol> Setting<P> {
         if let Some(recorder) = &recorder {
             recorder.listen(&mut world);
         }
-        let Layout { tables, placement } = layout;
-        Setting { world, tables, placement, shards: plan.shards, clock_error_ns: 0, recorder }
+        let Layout { tables, placement, .. } = layout;
+        Setting {
+            world,
+            tables,
+            placement,
+            shards: plan.shards,
+            quiet_ns: QUIET_NS + 3 * plan.patience_ns,
+            clock_error_ns: 0,
+            recorder,
+        }
     }
 
     pub(crate) fn data_shards(&self) -> impl Iterator<Item = ShardId> + use<P> {
@@ -315,7 +332,7 @@ impl<P: Protocol> Setting<P> {
 
     /// Lets everything arrive that is on its way.
     pub(crate) fn rest(&mut self) {
-        let until_ns = self.world.now() + QUIET_NS;
+        let until_ns = self.world.now() + self.quiet_ns;
         self.go_on(until_ns, || false);
     }
 }

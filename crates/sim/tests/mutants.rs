@@ -19,6 +19,8 @@ fn selection(mutant: Mutant) -> Selection {
         | LinkUnnoticed => ("occ", "dst"),
         ForeignLockIgnored | NewVersionIgnored | FastPath => ("occ", "none"),
         UpgradeKeepsBound | ReleaseWithoutPin => ("wait_die", "dst"),
+        AbortsAlone | RefusalNotPlanted | GivesUpInDoubt | LateRecord => ("occ", "dst"),
+        PinIgnored => ("wait_die", "none"),
         GapIgnored | PrefetchedNumbers => ("occ", "gts"),
         NoPin
         | StoredMark

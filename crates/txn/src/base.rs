@@ -17,6 +17,7 @@ use crate::procedure::Reads;
 use crate::reads::Unread;
 use crate::steps::{About, Item, Step, What};
 use crate::timestamp::{Freshness, Scheme, SchemeConfig};
+use crate::votes::Votes;
 use crate::work::{Change, Work, Write};
 
 /// How a database is laid out; the same on every shard.
@@ -26,6 +27,19 @@ pub struct Layout {
     pub tables: Arc<[TableSpec]>,
     /// Which shard owns which slot.
     pub placement: Arc<Placement>,
+    /// By shard: the process that it is in.
+    pub processes: Arc<[u16]>,
+}
+
+impl Layout {
+    /// A database whose shards are all in one process.
+    pub fn in_one_process(tables: impl Into<Arc<[TableSpec]>>, shards: usize) -> Layout {
+        Layout {
+            tables: tables.into(),
+            placement: Arc::new(Placement::even(shards)),
+            processes: vec![0; shards].into(),
+        }
+    }
 }
 
 /// What a shard counts. Copied out by whoever reports.
@@ -62,6 +76,7 @@ pub struct Base<S: Scheme> {
     /// What transactions did here, in order, if somebody watches; then the run is recorded as well.
     pub steps: Option<Vec<Step>>,
     pub(crate) released: Vec<Ticket>,
+    pub(crate) votes: Votes,
     layout: Layout,
     attempts: u64,
     active: Slab<S::Snapshot>,
@@ -153,8 +168,9 @@ impl<S: Scheme> Base<S> {
             installs: None,
             steps: None,
             released: Vec::new(),
+            votes: Votes::new(config, layout.processes.clone()),
             layout: layout.clone(),
-            attempts: 0,
+            attempts: config.first_attempt - 1,
             active: Slab::default(),
             watermark: (config.shard < config.oracle_shard())
                 .then(|| Watermark::new(low_water, config.shard)),
@@ -180,8 +196,24 @@ impl<S: Scheme> Base<S> {
     /// The id of an attempt that begins and takes more than one step.
     pub(crate) fn begin(&mut self) -> TxnId {
         let txn = self.next_id();
+        self.votes.begin(txn.number);
         self.step(txn, |_| What::Begins);
         txn
+    }
+
+    /// The number of the next attempt.
+    pub(crate) fn next_attempt(&self) -> u64 {
+        self.attempts + 1
+    }
+
+    /// An attempt that was begun is over, and nothing will be sent for it any more.
+    pub(crate) fn settled(&mut self, txn: TxnId) {
+        self.votes.settle(txn.number, self.next_attempt());
+    }
+
+    /// How many votes on transactions this shard remembers, and locks of those that have not voted.
+    pub fn votes(&self) -> usize {
+        self.votes.entries()
     }
 
     /// A transaction that ran in one step has given up. It has had a number as well.

@@ -55,7 +55,13 @@ impl<S: Scheme> Transaction<S> {
         });
         let mut held = None;
         if S::READ_ONLY == ReadOnly::Snapshot && (read_only || S::SERIALIZABLE && !P::LOCKS) {
-            let (snapshot, already) = read_only::snapshot(env, attempt.freshness).await?;
+            let (snapshot, already) = match read_only::snapshot(env, attempt.freshness).await {
+                Ok(snapshot) => snapshot,
+                Err(abort) => {
+                    open.end(env);
+                    return Err(abort);
+                }
+            };
             held = already.or_else(|| Some(env.local(|node| node.base().hold(snapshot.clone()))));
             env.local(|node| {
                 let at = What::Snapshot(S::place(&snapshot), attempt.freshness);
@@ -93,6 +99,7 @@ impl<S: Scheme> Transaction<S> {
 
     fn close<P: Protocol<Scheme = S>, E: Env<P>>(&mut self, env: &E, why: Abort) {
         self.over = Some(why);
+        self.open.end(env);
         if let Some(held) = self.held.take() {
             env.local(|node| node.base().release(held));
         }
@@ -268,7 +275,8 @@ impl<S: Scheme> Transaction<S> {
             self.open.work.commit(self.open.holder.txn, stamp, shards);
             Ok(())
         } else {
-            match P::commit(env, &mut self.open, |_, _, _, _| Ok(())).await {
+            let nothing = None::<fn(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>>;
+            match P::commit(env, &mut self.open, nothing).await {
                 Ok(()) => Ok(()),
                 Err(Stop::Abort(abort)) => Err(abort),
                 Err(Stop::Elsewhere | Stop::Conflict) => unreachable!("nothing was left to execute"),

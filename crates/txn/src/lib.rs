@@ -22,4 +22,5 @@ pub mod steps;
 mod testing;
 pub mod timestamp;
 pub mod timestamps;
+pub mod votes;
 pub mod work;

@@ -80,20 +80,31 @@ pub trait Protocol: Node<Request: Size, Reply: Size> + Sized {
     fn wrote<E: Env<Self>>(env: &E, open: &mut Open<Self::Scheme>)
     -> impl Future<Output = Result<(), Abort>>;
 
-    /// Commits, and notes it in the transaction's work. `rest` executes what is left of the transaction directly on
-    /// the coordinator's shard, once everything else is locked. On [`Stop::Conflict`] and [`Stop::Elsewhere`] that
+    /// Commits, and notes it in the transaction's work. `rest` executes what is left of the transaction, if anything is,
+    /// directly on the coordinator's shard, once everything else is locked. On [`Stop::Conflict`] and [`Stop::Elsewhere`] that
     /// was not possible, nothing of it was done, and the transaction is still open; on [`Stop::Abort`] it has been
     /// aborted.
     fn commit<E: Env<Self>>(
         env: &E,
         open: &mut Open<Self::Scheme>,
-        rest: impl FnOnce(&mut Base<Self::Scheme>, &mut Work<Self::Scheme>, TxnId, bool) -> Result<(), Stop>,
+        rest: Option<impl Rest<Self::Scheme>>,
     ) -> impl Future<Output = Result<(), Stop>>;
 
     /// Aborts, and tells the reason to report: an abort of the procedure's own counts only if what it has
     /// read was consistent.
     fn abort<E: Env<Self>>(env: &E, open: &mut Open<Self::Scheme>, why: Abort)
     -> impl Future<Output = Abort>;
+}
+
+/// The pieces of a transaction that execute directly on the coordinator's store. Told its id, and whether to note what is
+/// read, to be locked or validated later.
+pub trait Rest<S: Scheme>: FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop> {}
+
+impl<S, F> Rest<S> for F
+where
+    S: Scheme,
+    F: FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>,
+{
 }
 
 /// A transaction that is being coordinated.
@@ -109,18 +120,36 @@ pub struct Open<S: Scheme> {
     pub(crate) snapshot: Option<S::Snapshot>,
     /// Shards where it may hold locks.
     pub(crate) touched: Vec<ShardId>,
+    /// Somebody else will say when it is settled.
+    pub(crate) settling: bool,
 }
 
 impl<S: Scheme> Open<S> {
     /// A new attempt.
     pub(crate) fn new(holder: Holder, work: Work<S>) -> Open<S> {
-        Open { holder, work, parts: Parts::default(), snapshot: None, touched: Vec::new() }
+        Open { holder, work, parts: Parts::default(), snapshot: None, touched: Vec::new(), settling: false }
+    }
+
+    /// It is over, one way or the other.
+    pub(crate) fn end<P: Protocol<Scheme = S>, E: Env<P>>(&self, env: &E) {
+        if !self.settling {
+            env.local(|node| node.base().settled(self.holder.txn));
+        }
     }
 
     pub(crate) fn touch(&mut self, shard: ShardId) {
         if !self.touched.contains(&shard) {
             self.touched.push(shard);
         }
+    }
+
+    /// The other shard that it has all its reads and writes on, if there is such a one.
+    pub(crate) fn only_shard(&self) -> Option<ShardId> {
+        let first = self.work.writes.iter().next()?.shard;
+        let written = self.work.writes.iter().all(|write| write.shard == first);
+        let read = self.parts.shards().iter().all(|&shard| shard == first);
+        let here = !self.work.local_reads.is_empty() || first == self.holder.txn.coordinator;
+        (written && read && !here).then_some(first)
     }
 
     /// How many shards take part.
@@ -288,6 +317,7 @@ async fn run<P: Protocol, E: Env<P>, T: Procedure>(
         Open::new(holder, std::mem::take(work))
     });
     let result = run_open(env, &mut open, procedure).await;
+    open.end(env);
     *work = open.work;
     result
 }
@@ -332,10 +362,11 @@ async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
             left = Pieces::All;
             stage += 1;
         }
+        let left = direct && procedure.stage(stage) > 0;
         let rest = |base: &mut Base<P::Scheme>, work: &mut Work<P::Scheme>, txn, track| {
-            if direct { run_here(base, procedure, work, stage, Some(&txn), track) } else { Ok(()) }
+            run_here(base, procedure, work, stage, Some(&txn), track)
         };
-        match P::commit(env, open, rest).await {
+        match P::commit(env, open, left.then_some(rest)).await {
             Ok(()) => return Ok(()),
             Err(Stop::Abort(abort)) => return Err(abort),
             Err(Stop::Elsewhere | Stop::Conflict) => {

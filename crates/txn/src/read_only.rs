@@ -12,7 +12,7 @@
 
 use std::future::Future;
 
-use plimsoll_runtime::Env;
+use plimsoll_runtime::{Env, Unknown};
 use plimsoll_types::{Abort, ShardId, TxnId};
 
 use crate::base::{Common, CommonReply};
@@ -24,6 +24,9 @@ use crate::remote::Remote;
 use crate::steps::What;
 use crate::timestamp::{Freshness, Scheme};
 use crate::work::Work;
+
+/// How long a reader waits that was not answered before it asks again, in nanoseconds.
+const RETRY_NS: u64 = 1_000_000;
 
 /// Rows that a read-only transaction reads in one go: about 100 µs.
 const ROWS_PER_STEP: usize = 1000;
@@ -219,7 +222,7 @@ async fn fetch_batches<P: Protocol, E: Env<P>>(
         .collect();
     let mut parts = Vec::with_capacity(calls.len());
     for (shard, reads, call) in calls {
-        parts.push(collect::<P>(shard, reads, call).await?);
+        parts.push(collect::<P, E>(env, shard, reads, call, ask).await?);
     }
     Ok(parts)
 }
@@ -245,19 +248,26 @@ async fn fetch_piece<P: Protocol, E: Env<P>, T: Procedure>(
     let mut reads = Reads::default();
     procedure.reads(piece, &mut reads);
     let call = env.call(shard, ask(reads.clone()));
-    collect::<P>(shard, reads, call).await
+    collect::<P, E>(env, shard, reads, call, ask).await
 }
 
-async fn collect<P: Protocol>(
+/// The answer to a read. If it was lost the read is repeated at the same snapshot: it never aborts.
+async fn collect<P: Protocol, E: Env<P>>(
+    env: &E,
     shard: ShardId,
     reads: Reads,
-    call: impl Future<Output = Result<P::Reply, plimsoll_runtime::Unknown>>,
+    call: impl Future<Output = Result<P::Reply, Unknown>>,
+    ask: &impl Fn(Reads) -> P::Request,
 ) -> Result<Part<P::Scheme>, TooOld> {
-    match call.await.map(P::common_reply) {
+    let mut reply = call.await;
+    while reply.is_err() {
+        env.sleep(RETRY_NS).await;
+        reply = env.call(shard, ask(reads.clone())).await;
+    }
+    match reply.map(P::common_reply) {
         Ok(CommonReply::Fetched(Some(fetched))) => Ok(Part { shard, reads, fetched, locked: false }),
         Ok(CommonReply::Fetched(None)) => Err(TooOld::Restart),
-        Ok(_) => unreachable!("a read is answered with what was read"),
-        Err(_) => Err(TooOld::Abort(Abort::Unknown)),
+        _ => unreachable!("a read is answered with what was read"),
     }
 }
 

@@ -14,5 +14,7 @@ pub fn scheme_config(shard: u16, data_shards: usize) -> SchemeConfig {
         process: 0,
         processes: 1,
         process_counter: Default::default(),
+        first_attempt: 1,
+        patience_ns: crate::votes::PATIENCE_NS,
     }
 }

@@ -84,6 +84,10 @@ pub struct SchemeConfig {
     pub processes: usize,
     /// The counter from which all shards of the process draw under compressed VTS.
     pub process_counter: Arc<AtomicU64>,
+    /// The number of the shard's first attempt: larger than all in former lives of the process.
+    pub first_attempt: u64,
+    /// How long the shard waits for word of another process's transaction that holds locks there, in nanoseconds.
+    pub patience_ns: u64,
 }
 
 impl SchemeConfig {

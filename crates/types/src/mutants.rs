@@ -86,6 +86,16 @@ mutants! {
     GapIgnored = "gap-ignored",
     /// GTS: a shard fetches more numbers than it needs, and uses those that are left for later transactions.
     PrefetchedNumbers = "prefetched-numbers",
+    /// A coordinator that is not answered aborts without asking, although its first RECORD was sent.
+    AbortsAlone = "aborts-alone",
+    /// Who has not voted and is asked says REFUSE, and may vote RECORD later.
+    RefusalNotPlanted = "refusal-not-planted",
+    /// A shard that has voted RECORD and hears nothing aborts by itself.
+    GivesUpInDoubt = "gives-up-in-doubt",
+    /// A shard votes RECORD although the transaction's locks there are lost.
+    LateRecord = "late-record",
+    /// 2PL: nobody looks whether the locks in other processes are still held.
+    PinIgnored = "pin-ignored",
 }
 
 #[cfg(feature = "mutants")]

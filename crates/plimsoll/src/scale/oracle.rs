@@ -29,6 +29,8 @@ pub fn measure<S: Scheme>(time: Duration, executor: &Executor) -> OracleCosts {
         process: 0,
         processes: 1,
         process_counter: Default::default(),
+        first_attempt: 1,
+        patience_ns: plimsoll_txn::votes::PATIENCE_NS,
     };
     let (mut shard, mut oracle) = (S::new(&config(0)), S::new(&config(1)));
     let clock = Clock::new();

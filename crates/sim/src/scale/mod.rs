@@ -295,7 +295,11 @@ impl Reading {
 fn world<P: Protocol, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<Shared>) -> World<P> {
     let shards = cluster.shards();
     let placement = Arc::new(Placement::even(shards));
-    let layout = Layout { tables: workload.tables().into(), placement: placement.clone() };
+    let layout = Layout {
+        tables: workload.tables().into(),
+        placement: placement.clone(),
+        processes: (0..shards).map(|shard| (shard / cluster.shards_per_node) as u16).collect(),
+    };
     let counters: Vec<_> = (0..=cluster.nodes).map(|_| Arc::new(AtomicU64::new(0))).collect();
     let config = |shard: usize| {
         let process = shard / cluster.shards_per_node;
@@ -308,6 +312,8 @@ fn world<P: Protocol, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<
             process,
             processes: cluster.nodes,
             process_counter: counters[process].clone(),
+            first_attempt: 1,
+            patience_ns: plimsoll_txn::votes::PATIENCE_NS,
         }
     };
     let low_water = LowWater::new(shards, P::Scheme::slots(&config(0)));

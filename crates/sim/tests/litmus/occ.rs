@@ -43,8 +43,7 @@ litmus! {
             T reads x
             R reads y
             T locks y
-            T validates x; W locks x
-            W installs x
+            T validates x; W commits x
             T installs y
             R reads x
             commit: T W R
@@ -155,8 +154,7 @@ litmus! {
             R reads y
             T locks y
             T validates x
-            W locks x
-            W installs x
+            W commits x
             T installs y
             R reads x
             commit: T W R
@@ -177,8 +175,7 @@ litmus! {
             T reads x
             R reads y
             T locks z
-            W locks x
-            W installs x?
+            W commits x
             T locks y
             T installs z
             T installs y
@@ -200,13 +197,13 @@ litmus! {
             R at 6: readonly r(x) r(y)
 
             T locks y
-            T installs y
+            T installs y?
             V reads x
             V reads y
             V validates x
             V validates y
             W locks x
-            W installs x
+            W installs x?
             R reads x
             R reads y
             commit: T V W R

@@ -48,7 +48,7 @@ use plimsoll_txn::protocols::{Occ, TwoPl};
 use plimsoll_txn::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Vts};
 use plimsoll_txn::work::Work;
-use plimsoll_types::{Abort, IndexKind, Key, Partitioning, Placement, ShardId, Slot, TableId, TableSpec};
+use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec};
 
 /// What one step of a clock is, longer than a script.
 const TICK_NS: u64 = 2_000_000;
@@ -313,7 +313,8 @@ impl<P: Protocol> Stage<P> {
         let data_shards = script.shards + script.actors.len();
         let kind = if script.scans() { IndexKind::Ordered } else { IndexKind::Hash };
         let tables = vec![TableSpec::new("row", kind, Partitioning::Modulo { bytes: 1 })];
-        let layout = Layout { tables: tables.into(), placement: Arc::new(Placement::even(script.shards)) };
+        let processes = vec![0; data_shards].into();
+        let layout = Layout { processes, ..Layout::in_one_process(tables, script.shards) };
         let counter = Arc::new(AtomicU64::new(0));
         let config = |shard: usize| SchemeConfig {
             shard: ShardId(shard as u16),
@@ -324,6 +325,8 @@ impl<P: Protocol> Stage<P> {
             process: 0,
             processes: 1,
             process_counter: counter.clone(),
+            first_attempt: 1,
+            patience_ns: plimsoll_txn::votes::PATIENCE_NS,
         };
         let makers = (0..data_shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config) = (layout.clone(), config(shard));

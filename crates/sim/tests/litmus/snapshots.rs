@@ -34,15 +34,14 @@ litmus! {
         also: &["occ/gts", "occ/vts", "occ/none"],
         caught: &[(SkipWithoutRaise, "fractured read (G-single)"), (NoRaise, "fractured read (G-single)")],
         script: "
-            A: x, B: y v, C: z
+            A: x, B: y v, C: z k
             P at 9: w(z)
             H at 1: r(z) w(x,v)
-            K at 1: w(v)
+            K at 1: w(v,k)
             W at 1: w(x,y)
             R at 6: readonly r(x) r(y)
 
-            P locks z
-            P installs z
+            P commits z
             H reads z
             K locks v
             H locks x
@@ -83,19 +82,22 @@ litmus! {
         also: &["occ/gts", "occ/vts", "two_pl/gts", "two_pl/vts"],
         caught: &[(NoLowerBound, "not answered")],
         script: "
-            A: x z
-            V at 1: w(x)
-            W at 1: w(x)
-            Z at 1: w(z)
+            A: x z, B: y, C: u, D: v
+            V at 1: w(x,y)
+            W at 1: w(x,u)
+            Z at 1: w(z,v)
             R at 6: readonly r(x,z)
 
             V locks x
             Z locks z
             R reads x
+            V locks y
             V installs x
             W locks x
+            Z locks v
             Z installs z
             R is answered
+            W locks u
             W installs x
             commit: V W Z R
         ",

@@ -24,7 +24,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_runtime::{Env, Handled, Node, Ticket};
+use plimsoll_runtime::{Env, Handled, Node, Ticket, Unknown};
 use plimsoll_store::{At, Cover, Holder};
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, TableId, Timestamp, TxnId};
@@ -33,10 +33,11 @@ use crate::base::{Base, Common, CommonReply, Linked};
 use crate::fetched::{Fetched, ReadRef};
 use crate::parts::Part;
 use crate::procedure::Reads;
-use crate::protocol::{self, Open, Protocol, ProtocolOptions, Stop};
+use crate::protocol::{self, Open, Protocol, ProtocolOptions, Rest, Stop};
 use crate::size::Size;
 use crate::steps::{About, What};
 use crate::timestamp::Scheme;
+use crate::votes::{self, Vote, Voter};
 use crate::work::{Packed, Work, Write};
 
 /// OCC on one shard.
@@ -69,6 +70,20 @@ pub enum Request<S: Scheme> {
         /// good as validating them later, and pinned when they are unlocked.
         reads: Vec<ReadRef>,
     },
+    /// All that is left of a transaction that has read and writes on this shard only: locks, stamps, validates and
+    /// installs in one step.
+    Commit {
+        /// The transaction.
+        holder: Holder,
+        /// What it is ordered after so far.
+        observed: S::Observed,
+        /// What it writes.
+        writes: Vec<Write>,
+        /// And the values.
+        values: Packed,
+        /// What it has read and does not write.
+        reads: Vec<ReadRef>,
+    },
     /// Pins the read set on this shard to the stamp, and looks whether it is still current.
     Validate {
         /// Whose locks do not count.
@@ -91,6 +106,8 @@ pub enum Request<S: Scheme> {
     },
     /// Unlocks whatever the transaction has locked here.
     Abort(TxnId),
+    /// What has to do with votes.
+    Vote(votes::Request),
 }
 
 /// What it answers.
@@ -108,10 +125,14 @@ pub enum Reply<S: Scheme> {
     },
     /// Nothing is locked, and why.
     Refused(Abort),
+    /// Committed, with this stamp.
+    Committed(Timestamp),
     /// Whether all that was read is still current.
     Validated(bool),
     /// All is installed.
     Installed,
+    /// What has to do with votes.
+    Vote(votes::Reply),
 }
 
 impl<S: Scheme> Size for Request<S> {
@@ -122,11 +143,15 @@ impl<S: Scheme> Size for Request<S> {
             Request::Lock { holder, observed, writes, reads } => {
                 holder.bytes() + observed.bytes() + writes.bytes() + reads.bytes()
             }
+            Request::Commit { holder, observed, writes, values, reads } => {
+                holder.bytes() + observed.bytes() + writes.bytes() + values.bytes() + reads.bytes()
+            }
             Request::Validate { txn, stamp, reads } => txn.bytes() + stamp.bytes() + reads.bytes(),
             Request::Install { txn, stamp, writes, answer } => {
                 txn.bytes() + stamp.bytes() + writes.bytes() + answer.bytes()
             }
             Request::Abort(txn) => txn.bytes(),
+            Request::Vote(request) => request.bytes(),
         }
     }
 }
@@ -138,7 +163,9 @@ impl<S: Scheme> Size for Reply<S> {
             Reply::Read(fetched) => fetched.bytes(),
             Reply::Locked { observed, linked } => observed.bytes() + linked.bytes(),
             Reply::Refused(_) | Reply::Validated(_) => 1,
+            Reply::Committed(stamp) => stamp.bytes(),
             Reply::Installed => 0,
+            Reply::Vote(reply) => reply.bytes(),
         }
     }
 }
@@ -171,6 +198,12 @@ impl<S: Scheme> Node for Occ<S> {
                     Err(abort) => Reply::Refused(abort),
                 }
             }
+            Request::Commit { holder, observed, writes, values, reads } => {
+                match self.commit_alone(*holder, observed, writes, values, reads) {
+                    Ok(stamp) => Reply::Committed(stamp),
+                    Err(abort) => Reply::Refused(abort),
+                }
+            }
             Request::Validate { txn, stamp, reads } => {
                 if planted(Mutant::EarlyStamp) {
                     stamp.0 = stamp.0.saturating_sub(1_000_000);
@@ -186,8 +219,14 @@ impl<S: Scheme> Node for Occ<S> {
             }
             Request::Abort(txn) => {
                 self.unlock(*txn);
+                self.base.votes.close(*txn);
                 return Handled::Done;
             }
+            Request::Vote(request) => match votes::handle(self, from, request) {
+                Handled::Reply(reply) => Reply::Vote(reply),
+                Handled::Done => return Handled::Done,
+                Handled::Wait => return Handled::Wait,
+            },
         })
     }
 
@@ -197,9 +236,15 @@ impl<S: Scheme> Node for Occ<S> {
 
     fn pass(&mut self, clock: Timestamp) {
         self.base.pass(clock);
+        votes::tick(self, clock);
+    }
+
+    fn due(&self) -> Option<u64> {
+        self.base.votes.due()
     }
 
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
+        send.extend(self.base.votes.outgoing().map(|(to, request)| (to, Request::Vote(request))));
         send.extend(self.base.scheme_messages().map(|(to, m)| (to, Request::Common(Common::Scheme(m)))));
     }
 
@@ -217,6 +262,9 @@ impl<S: Scheme> Occ<S> {
         writes: &mut [Write],
         reads: &[ReadRef],
     ) -> Result<Vec<Linked>, Abort> {
+        if !self.base.votes.open(holder.txn) {
+            return Err(Abort::Refused);
+        }
         for write in writes.iter_mut() {
             self.check_write(&holder.txn, write, observed)?;
         }
@@ -239,13 +287,46 @@ impl<S: Scheme> Occ<S> {
         // All are free. The bounds were read in this very step: whoever raises a mark from now on sees the owner.
         let held = self.held.entry(holder.txn).or_default();
         held.append(&mut locked);
+        Ok(self.grant(holder, writes, observed))
+    }
+
+    /// Takes locks that were found free. Returns the keys that had to be linked.
+    fn grant(&mut self, holder: Holder, writes: &[Write], observed: &S::Observed) -> Vec<Linked> {
+        let held = self.held.entry(holder.txn).or_default();
         let mut linked = Vec::new();
-        for write in writes.iter() {
+        for write in writes {
             let (at, link) = self.base.grant(holder, write, observed);
             held.push(at);
             linked.extend(link);
         }
-        Ok(linked)
+        linked
+    }
+
+    /// Commits a transaction that has read and writes nowhere else. Nothing comes in between the steps, so its own inserts
+    /// are linked after its ranges were validated.
+    fn commit_alone(
+        &mut self,
+        holder: Holder,
+        observed: &mut S::Observed,
+        writes: &mut [Write],
+        values: &Packed,
+        reads: &[ReadRef],
+    ) -> Result<Timestamp, Abort> {
+        if !self.base.votes.open(holder.txn) {
+            return Err(Abort::Refused);
+        }
+        let checked = writes.iter_mut().try_for_each(|write| self.check_write(&holder.txn, write, observed));
+        let stamp = self.base.stamp(holder.txn, observed);
+        let valid = self.base.validate(holder.txn, stamp, reads);
+        if let Err(abort) = checked.and(if valid { Ok(()) } else { Err(Abort::Validation) }) {
+            self.base.votes.close(holder.txn);
+            // "It exists" is an answer only if nothing else has changed.
+            return Err(if valid { abort } else { Abort::Validation });
+        }
+        self.grant(holder, writes, observed);
+        self.install(holder.txn, stamp, values);
+        self.base.votes.committed_alone(holder.txn, stamp);
+        Ok(stamp)
     }
 
     fn check_write(
@@ -283,6 +364,35 @@ impl<S: Scheme> Occ<S> {
         for at in self.held.remove(&txn).unwrap_or_default() {
             self.base.unlock(at, txn);
         }
+    }
+}
+
+impl<S: Scheme> Voter for Occ<S> {
+    fn voting(request: votes::Request) -> Request<S> {
+        Request::Vote(request)
+    }
+
+    fn voted(reply: Reply<S>) -> votes::Reply {
+        match reply {
+            Reply::Vote(reply) => reply,
+            _ => unreachable!("a request to do with votes has such a reply"),
+        }
+    }
+
+    fn holds(&self, txn: TxnId) -> bool {
+        self.held.contains_key(&txn)
+    }
+
+    fn still_current(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool {
+        self.base.validate(txn, stamp, reads)
+    }
+
+    fn install(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {
+        self.install(txn, stamp, writes);
+    }
+
+    fn release(&mut self, txn: TxnId) {
+        self.unlock(txn);
     }
 }
 
@@ -328,12 +438,17 @@ impl<S: Scheme> Protocol for Occ<S> {
                 let writes = writes.iter().map(|write| (write.column, &write.key));
                 About::new("LOCK", Some(holder.txn)).writes(writes)
             }
+            Request::Commit { holder, writes, .. } => {
+                let writes = writes.iter().map(|write| (write.column, &write.key));
+                About::new("COMMIT", Some(holder.txn)).writes(writes)
+            }
             Request::Validate { txn, .. } => About::new("VALIDATE", Some(*txn)),
             Request::Install { txn, writes, .. } => {
                 let writes = writes.iter().map(|(column, key, _)| (column, key));
                 About::new("INSTALL", Some(*txn)).writes(writes)
             }
             Request::Abort(txn) => About::new("ABORT", Some(*txn)),
+            Request::Vote(request) => request.about(),
         }
     }
 
@@ -343,9 +458,11 @@ impl<S: Scheme> Protocol for Occ<S> {
             Reply::Read(_) => "values",
             Reply::Locked { .. } => "locked",
             Reply::Refused(_) => "refused",
+            Reply::Committed(_) => "committed",
             Reply::Validated(true) => "valid",
             Reply::Validated(false) => "not valid",
             Reply::Installed => "installed",
+            Reply::Vote(reply) => reply.answer(),
         }
     }
 
@@ -382,9 +499,14 @@ impl<S: Scheme> Protocol for Occ<S> {
     async fn commit<E: Env<Self>>(
         env: &E,
         open: &mut Open<S>,
-        rest: impl FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>,
+        rest: Option<impl Rest<S>>,
     ) -> Result<(), Stop> {
         let (me, txn) = (env.shard(), open.holder.txn);
+        // Who reports names its own process's stamps.
+        let elsewhere = S::AT_ONCE && !S::REPORTS && rest.is_none();
+        if let Some(shard) = open.only_shard().filter(|_| elsewhere) {
+            return commit_on(env, open, shard).await.map_err(Stop::Abort);
+        }
         // Lock the write set, remote shards first.
         if let Err(abort) = lock_elsewhere(env, open).await {
             return Err(Stop::Abort(Self::abort(env, open, abort).await));
@@ -392,7 +514,8 @@ impl<S: Scheme> Protocol for Occ<S> {
         // The own shard last, together with all that can be done in the same step.
         let elsewhere = |shard| shard != me && !unlocked_reads(open, shard).is_empty();
         let elsewhere = open.parts.shards().into_iter().any(elsewhere);
-        let at_once = S::AT_ONCE && !elsewhere;
+        let voting = votes::needed(env, open);
+        let at_once = S::AT_ONCE && !elsewhere && !voting;
         let stamp = match env.local(|node| node.last(open, at_once, rest)) {
             Last::Committed(stamp) => stamp,
             Last::Failed(Stop::Elsewhere) => return Err(Stop::Elsewhere),
@@ -407,12 +530,22 @@ impl<S: Scheme> Protocol for Occ<S> {
                 let Some(stamp) = protocol::stamp(env, open).await else {
                     return Err(Stop::Abort(fail(env, open, Abort::Unknown)));
                 };
-                // Validate the read set.
-                if !validate(env, open, stamp).await {
+                // Validate the read set; those who vote do it when they vote.
+                if !validate(env, open, stamp, voting).await {
                     if S::REPORTS && open.work.needs_stamp() {
                         env.local(|node| node.base.finished(stamp, None));
                     }
                     return Err(Stop::Abort(fail(env, open, Abort::Validation)));
+                }
+                if voting {
+                    return match votes::decide(env, open, stamp, unlocked_reads).await {
+                        true => {
+                            let shards = open.shards();
+                            open.work.commit(txn, Some(stamp), shards);
+                            Ok(())
+                        }
+                        false => Err(Stop::Abort(fail(env, open, Abort::Refused))),
+                    };
                 }
                 // Install here.
                 let packed = open.work.writes.pack(me);
@@ -437,7 +570,41 @@ impl<S: Scheme> Protocol for Occ<S> {
             true => env.local(|node| node.base.stamp(open.holder.txn, &open.work.observed)),
             false => Timestamp::ZERO,
         };
-        if validate(env, open, stamp).await { Abort::User } else { Abort::Validation }
+        if validate(env, open, stamp, false).await { Abort::User } else { Abort::Validation }
+    }
+}
+
+/// Commits a transaction whose reads and writes are all on one other shard, in one round trip.
+async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
+    env: &E,
+    open: &mut Open<S>,
+    shard: ShardId,
+) -> Result<(), Abort> {
+    let (holder, txn) = (open.holder, open.holder.txn);
+    open.work.writes.iter_mut().for_each(|write| write.locked = true);
+    // The stamp is at least what it would be here: the other clock may be behind, and was sampled earlier.
+    if S::WAITS {
+        S::observe(&mut open.work.observed, Timestamp(env.clock().0.saturating_sub(1)));
+    }
+    let (observed, reads) = (open.work.observed.clone(), unlocked_reads(open, shard));
+    let (writes, values) = (open.work.writes.iter().cloned().collect(), open.work.writes.pack(shard));
+    env.local(|node| node.base.votes.owe(txn.number, shard));
+    let committed = match env.call(shard, Request::Commit { holder, observed, writes, values, reads }).await {
+        Ok(Reply::Committed(stamp)) => Ok(stamp),
+        Ok(Reply::Refused(abort)) => Err(abort),
+        Ok(_) => unreachable!("COMMIT is answered with the outcome"),
+        Err(Unknown) => match votes::ask(env, shard, txn).await {
+            Vote::Record(stamp) => Ok(stamp),
+            Vote::Refuse => Err(Abort::Refused),
+        },
+    };
+    match committed {
+        Ok(stamp) => {
+            let shards = open.shards();
+            open.work.commit(txn, Some(stamp), shards);
+            Ok(())
+        }
+        Err(abort) => Err(fail(env, open, abort)),
     }
 }
 
@@ -449,6 +616,7 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
         let writes: Vec<Write> = open.work.writes.of(shard).filter(|write| !write.locked).cloned().collect();
         if !writes.is_empty() {
             open.touch(shard);
+            env.local(|node| node.base.votes.owe(open.holder.txn.number, shard));
             let (holder, observed) = (open.holder, open.work.observed.clone());
             let overwritten = open.work.writes.overwritten(shard);
             let reads = open.parts.of_mut(shard).filter(|part| !part.locked).flat_map(|part| {
@@ -562,15 +730,11 @@ impl<S: Scheme> Occ<S> {
     /// The last shard to be locked is the coordinator's own. What is left of the transaction's code executes
     /// on the store; then its writes are checked and, if nothing is to be asked or validated elsewhere,
     /// stamped, validated and installed before anybody else gets to run.
-    fn last(
-        &mut self,
-        open: &mut Open<S>,
-        at_once: bool,
-        rest: impl FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>,
-    ) -> Last {
+    fn last(&mut self, open: &mut Open<S>, at_once: bool, rest: Option<impl Rest<S>>) -> Last {
         let (holder, me) = (open.holder, self.base.shard);
         let before = open.work.save();
-        if let Err(stop) = rest(&mut self.base, &mut open.work, holder.txn, !at_once) {
+        let rest = rest.map_or(Ok(()), |rest| rest(&mut self.base, &mut open.work, holder.txn, !at_once));
+        if let Err(stop) = rest {
             if let Stop::Elsewhere = stop {
                 open.work.restore(before);
             }
@@ -617,11 +781,17 @@ impl<S: Scheme> Occ<S> {
     }
 }
 
-/// Validates the read set on every shard at the final stamp. All reads precede all checks.
-async fn validate<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: Timestamp) -> bool {
+/// Validates the read set on every shard at the final stamp, but for those that will vote. All reads precede all checks.
+async fn validate<S: Scheme, E: Env<Occ<S>>>(
+    env: &E,
+    open: &Open<S>,
+    stamp: Timestamp,
+    voting: bool,
+) -> bool {
     let (me, txn) = (env.shard(), open.holder.txn);
+    let voters = if voting { open.work.writes.shards() } else { Vec::new() };
     let mut calls = Vec::new();
-    for shard in open.parts.shards().into_iter().filter(|&shard| shard != me) {
+    for shard in open.parts.shards().into_iter().filter(|shard| *shard != me && !voters.contains(shard)) {
         let reads = unlocked_reads(open, shard);
         if !reads.is_empty() && !planted(Mutant::FastPath) {
             calls.push(env.call(shard, Request::Validate { txn, stamp, reads }));

@@ -31,17 +31,18 @@ use std::ops::ControlFlow;
 use plimsoll_runtime::{Env, Handled, Node, Ticket};
 use plimsoll_store::{At, Holder, LockId, Mark, Visited, Waiter};
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
+use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, ShardId, TableId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply};
 use crate::fetched::{Fetched, ReadRef};
 use crate::local::just_after;
 use crate::parts::Part;
 use crate::procedure::{Intent, Reads, Scan};
-use crate::protocol::{self, LockPolicy, Open, Protocol, ProtocolOptions, Stop};
+use crate::protocol::{self, LockPolicy, Open, Protocol, ProtocolOptions, Rest, Stop};
 use crate::size::Size;
 use crate::steps::{About, What};
 use crate::timestamp::Scheme;
+use crate::votes::{self, Voter};
 use crate::work::{Change, Packed, Work, Write};
 
 /// 2PL on one shard.
@@ -64,8 +65,15 @@ struct Held {
     ticket: Option<Ticket>,
     /// The queues it stands in. Handled again, a request may come to wait elsewhere, or not at all.
     queued: Vec<WaitsFor>,
-    /// Its coordinator has given it up: waiting ends.
-    cancelled: bool,
+    /// Why waiting ends: its coordinator has given it up, or this shard has refused it.
+    cancelled: Option<Abort>,
+}
+
+impl Held {
+    /// Whether it has no locks.
+    fn is_empty(&self) -> bool {
+        self.exclusive.is_empty() && self.shared.is_empty() && self.ranges.is_empty()
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,12 +117,21 @@ pub enum Request<S: Scheme> {
         /// Whether to answer when it is done.
         answer: bool,
     },
+    /// In another process than the coordinator, where nothing is written: pins what was read, and releases all locks.
+    Pin {
+        /// Who holds the locks.
+        txn: TxnId,
+        /// The commit stamp, final.
+        stamp: Timestamp,
+    },
     /// Releases all locks.
     Abort(TxnId),
     /// To the coordinator's shard: an older transaction wants a lock of this one.
     Wound(TxnId),
     /// To a participant: the transaction does not wait any longer.
     Cancel(TxnId),
+    /// What has to do with votes.
+    Vote(votes::Request),
 }
 
 /// What it answers.
@@ -127,6 +144,10 @@ pub enum Reply<S: Scheme> {
     Refused(Abort),
     /// All is installed.
     Finished,
+    /// Whether all locks were still held.
+    Pinned(bool),
+    /// What has to do with votes.
+    Vote(votes::Reply),
 }
 
 impl<S: Scheme> Size for Request<S> {
@@ -139,7 +160,9 @@ impl<S: Scheme> Size for Request<S> {
             Request::Finish { txn, stamp, writes, answer } => {
                 txn.bytes() + stamp.bytes() + writes.bytes() + answer.bytes()
             }
+            Request::Pin { txn, stamp } => txn.bytes() + stamp.bytes(),
             Request::Abort(txn) | Request::Wound(txn) | Request::Cancel(txn) => txn.bytes(),
+            Request::Vote(request) => request.bytes(),
         }
     }
 }
@@ -149,8 +172,9 @@ impl<S: Scheme> Size for Reply<S> {
         1 + match self {
             Reply::Common(common) => common.bytes(),
             Reply::Acquired(fetched) => fetched.bytes(),
-            Reply::Refused(_) => 1,
+            Reply::Refused(_) | Reply::Pinned(_) => 1,
             Reply::Finished => 0,
+            Reply::Vote(reply) => reply.bytes(),
         }
     }
 }
@@ -178,6 +202,9 @@ impl<S: Scheme> Node for TwoPl<S> {
                 if !matches!(acquired, Ok(None)) {
                     self.stop_waiting(holder.txn);
                 }
+                if acquired.is_err() && self.held.get(&holder.txn).is_some_and(Held::is_empty) {
+                    self.held.remove(&holder.txn);
+                }
                 match acquired {
                     Ok(Some(fetched)) => Handled::Reply(Reply::Acquired(fetched)),
                     Ok(None) => Handled::Wait,
@@ -188,17 +215,31 @@ impl<S: Scheme> Node for TwoPl<S> {
                 self.finish(*txn, *stamp, writes);
                 if *answer { Handled::Reply(Reply::Finished) } else { Handled::Done }
             }
+            Request::Pin { txn, stamp } => {
+                let held = self.holds(*txn);
+                if held {
+                    self.release(*txn, Some(*stamp));
+                    self.base.votes.close(*txn);
+                }
+                Handled::Reply(Reply::Pinned(held))
+            }
             Request::Abort(txn) => {
                 self.release(*txn, None);
+                self.base.votes.close(*txn);
                 Handled::Done
             }
+            Request::Vote(request) => match votes::handle(self, from, request) {
+                Handled::Reply(reply) => Handled::Reply(Reply::Vote(reply)),
+                Handled::Done => Handled::Done,
+                Handled::Wait => Handled::Wait,
+            },
             Request::Wound(txn) => {
                 self.wound(*txn);
                 Handled::Done
             }
             Request::Cancel(txn) => {
                 if let Some(held) = self.held.get_mut(txn) {
-                    held.cancelled = true;
+                    held.cancelled = Some(Abort::Wounded);
                     self.base.released.extend(held.ticket);
                 }
                 Handled::Done
@@ -212,10 +253,16 @@ impl<S: Scheme> Node for TwoPl<S> {
 
     fn pass(&mut self, clock: Timestamp) {
         self.base.pass(clock);
+        votes::tick(self, clock);
+    }
+
+    fn due(&self) -> Option<u64> {
+        self.base.votes.due()
     }
 
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
         send.append(&mut self.outgoing);
+        send.extend(self.base.votes.outgoing().map(|(to, request)| (to, Request::Vote(request))));
         send.extend(self.base.scheme_messages().map(|(to, m)| (to, Request::Common(Common::Scheme(m)))));
     }
 
@@ -235,8 +282,11 @@ impl<S: Scheme> TwoPl<S> {
         so_far: &S::Observed,
         ticket: Ticket,
     ) -> Result<Option<Fetched<S>>, Abort> {
-        if self.held.entry(holder.txn).or_default().cancelled {
-            return Err(Abort::Wounded);
+        if let Some(abort) = self.held.entry(holder.txn).or_default().cancelled {
+            return Err(abort);
+        }
+        if !self.base.votes.open(holder.txn) {
+            return Err(Abort::Refused);
         }
         for (column, key, intent) in &reads.gets {
             if self.base.immutable(column.table) {
@@ -517,8 +567,14 @@ impl<S: Scheme> TwoPl<S> {
 
     /// Releases all locks of a transaction; if it committed, what it read is pinned first.
     fn release(&mut self, txn: TxnId, committed: Option<Timestamp>) {
+        let parked = self.held.get(&txn).and_then(|held| held.ticket);
         self.stop_waiting(txn);
         let Some(held) = self.held.remove(&txn) else { return };
+        if let Some(ticket) = parked {
+            // Nobody is interested in it any more. It must not lock anything when it is handled again.
+            self.held.insert(txn, Held { cancelled: Some(Abort::Refused), ..Held::default() });
+            self.base.released.push(ticket);
+        }
         if committed.is_some() {
             self.base.scheme.pinned(committed.unwrap_or_default());
         }
@@ -548,7 +604,7 @@ impl<S: Scheme> TwoPl<S> {
         }
     }
 
-    /// The leaves that cover a scanned range carry its mark.
+    /// The leaves that cover a scanned range carry its mark, or the cell of an absent key.
     fn pin_range(&mut self, txn: TxnId, table: TableId, lock: LockId, stamp: Timestamp) {
         if size_of::<S::Mark>() == 0 {
             return;
@@ -557,6 +613,11 @@ impl<S: Scheme> TwoPl<S> {
             return;
         };
         let (low, high) = (range.low.clone(), range.high.clone());
+        if self.base.store.spec(table).index == IndexKind::Hash {
+            let cover = self.base.store.find(table, &low).cover();
+            self.base.store.cover_mark_mut(table, cover).raise(stamp);
+            return;
+        }
         let before = self.base.watched_leaves(table, &low, high.as_ref());
         self.base.store.scan(table, &low, high.as_ref(), |_, visited| {
             if let Visited::Leaf(_, mark, _) = visited {
@@ -581,6 +642,35 @@ impl<S: Scheme> TwoPl<S> {
         let running = self.running.entry(txn).or_default();
         running.committing = true;
         !running.wounded
+    }
+}
+
+impl<S: Scheme> Voter for TwoPl<S> {
+    fn voting(request: votes::Request) -> Request<S> {
+        Request::Vote(request)
+    }
+
+    fn voted(reply: Reply<S>) -> votes::Reply {
+        match reply {
+            Reply::Vote(reply) => reply,
+            _ => unreachable!("a request to do with votes has such a reply"),
+        }
+    }
+
+    fn holds(&self, txn: TxnId) -> bool {
+        self.held.get(&txn).is_some_and(|held| held.cancelled.is_none() && held.ticket.is_none())
+    }
+
+    fn still_current(&mut self, _: TxnId, _: Timestamp, _: &[ReadRef]) -> bool {
+        true
+    }
+
+    fn install(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {
+        self.finish(txn, stamp, writes);
+    }
+
+    fn release(&mut self, txn: TxnId) {
+        self.release(txn, None);
     }
 }
 
@@ -626,6 +716,8 @@ impl<S: Scheme> Protocol for TwoPl<S> {
                 let writes = writes.iter().map(|(column, key, _)| (column, key));
                 About::new("FINISH", Some(*txn)).writes(writes)
             }
+            Request::Pin { txn, .. } => About::new("PIN", Some(*txn)),
+            Request::Vote(request) => request.about(),
             Request::Abort(txn) => About::new("ABORT", Some(*txn)),
             Request::Wound(txn) => About::new("WOUND", Some(*txn)),
             Request::Cancel(txn) => About::new("CANCEL", Some(*txn)),
@@ -638,6 +730,9 @@ impl<S: Scheme> Protocol for TwoPl<S> {
             Reply::Acquired(_) => "acquired",
             Reply::Refused(_) => "refused",
             Reply::Finished => "finished",
+            Reply::Pinned(true) => "pinned",
+            Reply::Pinned(false) => "refused",
+            Reply::Vote(reply) => reply.answer(),
         }
     }
 
@@ -657,14 +752,15 @@ impl<S: Scheme> Protocol for TwoPl<S> {
     async fn commit<E: Env<Self>>(
         env: &E,
         open: &mut Open<S>,
-        rest: impl FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>,
+        rest: Option<impl Rest<S>>,
     ) -> Result<(), Stop> {
         let txn = open.holder.txn;
         // The last locks for what has been written so far.
         lock_writes(env, open).await.map_err(Stop::Abort)?;
         // What is left executes on the store, checking for locks as it goes. From here to the stamp nothing
-        // else runs on this shard.
-        if let Err(stop) = env.local(|node| node.last(open, rest)) {
+        // else runs on this shard; to the end, if no other process has to be asked anything.
+        let alone = env.local(|node| !open.touched.iter().any(|&shard| node.base.votes.elsewhere(shard)));
+        if let Err(stop) = env.local(|node| node.last(open, alone, rest)) {
             return Err(match stop {
                 Stop::Abort(abort) => Stop::Abort(Self::abort(env, open, abort).await),
                 Stop::Conflict if env.local(|node| node.policy == LockPolicy::NoWait) => {
@@ -680,9 +776,21 @@ impl<S: Scheme> Protocol for TwoPl<S> {
         let Some(stamp) = protocol::stamp(env, open).await else {
             return Err(Stop::Abort(Self::abort(env, open, Abort::Unknown).await));
         };
+        let voting = !alone && votes::needed(env, open);
+        if !alone {
+            env.local(|node| node.base.pin_local(txn, &open.work, stamp));
+            let written = open.work.writes.shards();
+            let pinned = pin_elsewhere(env, open, &written, stamp).await;
+            if !pinned && S::REPORTS && open.work.needs_stamp() {
+                env.local(|node| node.base.finished(stamp, None));
+            }
+            if !pinned || voting && !votes::decide(env, open, stamp, |_, _| Vec::new()).await {
+                return Err(Stop::Abort(Self::abort(env, open, Abort::Refused).await));
+            }
+        }
         // Shrinking phase.
-        env.local(|node| node.finish_here(open, stamp));
-        finish_elsewhere(env, open, stamp);
+        env.local(|node| node.finish_here(open, voting, stamp));
+        finish_elsewhere(env, open, voting, stamp);
         let shards = open.shards();
         open.work.commit(txn, open.work.needs_stamp().then_some(stamp), shards);
         Ok(())
@@ -690,6 +798,11 @@ impl<S: Scheme> Protocol for TwoPl<S> {
 
     async fn abort<E: Env<Self>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
         let (me, txn) = (env.shard(), open.holder.txn);
+        // The procedure gave up because of what it has read: that must be so as long as its locks are held.
+        let why = match why {
+            Abort::User if !pin_elsewhere(env, open, &[], Timestamp::ZERO).await => Abort::Refused,
+            why => why,
+        };
         for shard in std::mem::take(&mut open.touched) {
             match shard == me {
                 true => env.local(|node| node.release(txn, None)),
@@ -705,24 +818,22 @@ impl<S: Scheme> Protocol for TwoPl<S> {
 }
 
 impl<S: Scheme> TwoPl<S> {
-    /// Executes what is left directly on the store. Under a scheme that has to ask for its stamp, what it read
-    /// and wrote is then locked, which nobody can be in the way of within this step.
-    fn last(
-        &mut self,
-        open: &mut Open<S>,
-        rest: impl FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
+    /// Executes what is left directly on the store. If the transaction has to ask for its stamp, or another process for
+    /// anything, what it read and wrote is then locked, which nobody can be in the way of within this step.
+    fn last(&mut self, open: &mut Open<S>, alone: bool, rest: Option<impl Rest<S>>) -> Result<(), Stop> {
         let (holder, me) = (open.holder, self.base.shard);
         if self.running.get(&holder.txn).is_some_and(|running| running.wounded) {
             return Err(Stop::Abort(Abort::Wounded));
         }
         let before = open.work.save();
-        if let Err(stop) = rest(&mut self.base, &mut open.work, holder.txn, !S::AT_ONCE) {
+        let at_once = S::AT_ONCE && alone;
+        let rest = rest.map_or(Ok(()), |rest| rest(&mut self.base, &mut open.work, holder.txn, !at_once));
+        if let Err(stop) = rest {
             open.work.restore(before);
             return Err(stop);
         }
         self.base.step_read_here(holder.txn, &open.work);
-        if S::AT_ONCE {
+        if at_once {
             return Ok(());
         }
         let held = self.held.entry(holder.txn).or_default();
@@ -753,11 +864,15 @@ impl<S: Scheme> TwoPl<S> {
     }
 
     /// Installs, pins and releases on the coordinator's own shard.
-    fn finish_here(&mut self, open: &Open<S>, stamp: Timestamp) {
+    fn finish_here(&mut self, open: &Open<S>, voted: bool, stamp: Timestamp) {
         let (me, txn) = (self.base.shard, open.holder.txn);
-        self.base.pin_local(txn, &open.work, stamp);
-        self.base.install_checked(txn, stamp, &open.work, me);
-        self.finish(txn, stamp, &open.work.writes.pack(me));
+        if !voted {
+            self.base.pin_local(txn, &open.work, stamp);
+            self.base.install_checked(txn, stamp, &open.work, me);
+            self.finish(txn, stamp, &open.work.writes.pack(me));
+        }
+        // Without a write here there was nothing to vote on.
+        self.release(txn, Some(stamp));
         self.running.remove(&txn);
     }
 }
@@ -778,6 +893,7 @@ async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
     for (shard, reads, writes) in batches {
         open.touch(shard);
         env.local(|node| {
+            node.base.votes.owe(holder.txn.number, shard);
             let asked = &mut node.running.entry(holder.txn).or_default().asked;
             if !asked.contains(&shard) {
                 asked.push(shard);
@@ -837,11 +953,37 @@ async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>) -
     Ok(())
 }
 
+/// Pins what was read in other processes, but for these shards, and releases its locks. Returns false if one of them was
+/// lost.
+async fn pin_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(
+    env: &E,
+    open: &mut Open<S>,
+    written: &[ShardId],
+    stamp: Timestamp,
+) -> bool {
+    let txn = open.holder.txn;
+    let only_read =
+        |shard: &ShardId| !written.contains(shard) && env.local(|node| node.base.votes.elsewhere(*shard));
+    let calls: Vec<_> = (open.touched.iter().copied().filter(only_read))
+        .map(|shard| (shard, env.call(shard, Request::Pin { txn, stamp })))
+        .collect();
+    let mut pinned = true;
+    for (shard, call) in calls {
+        match call.await {
+            Ok(Reply::Pinned(_)) if planted(Mutant::PinIgnored) => {}
+            Ok(Reply::Pinned(true)) => open.touched.retain(|&touched| touched != shard),
+            _ => pinned = false,
+        }
+    }
+    pinned
+}
+
 /// Tells the other shards to install, pin and release. Nobody waits, except for an oracle that must not
 /// hear of the commit before it is installed everywhere.
-fn finish_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>, stamp: Timestamp) {
+fn finish_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>, voted: bool, stamp: Timestamp) {
     let (me, txn) = (env.shard(), open.holder.txn);
-    let report = S::REPORTS && open.work.needs_stamp();
+    // Who voted reports when all have installed.
+    let report = S::REPORTS && open.work.needs_stamp() && !voted;
     let mut calls = Vec::new();
     for shard in std::mem::take(&mut open.touched).into_iter().filter(|&shard| shard != me) {
         let writes = open.work.writes.pack(shard);

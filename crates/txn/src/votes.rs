@@ -1,0 +1,707 @@
+//! Atomic commit between processes: votes.
+//!
+//! The shards of one process share its fate, and what one sends to another arrives: a transaction that holds all its
+//! locks, and whose reads are valid, is committed, and tells the others to install. Between processes a channel can be reset
+//! and a process can end, so the shards that a transaction writes *vote*. A vote is the first of two entries that a
+//! shard makes for a transaction:
+//!
+//! * RECORD, if the transaction owns its locks there: the stamp, the writes, and who else votes;
+//! * REFUSE, in every other state.
+//!
+//! The transaction is committed if all votes are RECORD, and aborted if one is REFUSE. There is no other record of it, and
+//! so the rules are few:
+//!
+//! 1. A coordinator may give up alone until it has sent its first RECORD. From then on it *asks*: silence says nothing.
+//! 2. Whoever is asked and has not voted refuses, and drops the transaction's locks.
+//! 3. A shard whose locks are held by a transaction that has not voted refuses after a while by itself
+//!    ([`PATIENCE_NS`]), so that a dead coordinator leaves no lock behind. After RECORD it may not: it asks the others.
+//! 4. A vote is kept until everybody who votes knows the outcome and the coordinator will not ask again.
+//!
+//! Example. T writes on A and B and has locked both. RECORD reaches A; the channel to B is reset. After a while B refuses,
+//! by itself or because A or T's coordinator asks. A had voted RECORD and hears of B's refusal: it aborts. Had B
+//! voted and only its answer been lost, everybody who asks would hear RECORD and commit.
+//!
+//! A shard that is written alone decides alone, and installs when it votes.
+//!
+//! *Forgetting.* A coordinator knows the least number of an attempt of its own that is not settled, and tells those who may
+//! hold votes now and then ([`Request::Settled`]): all below is forgotten. Numbers grow with the clock from process to
+//! process, so a coordinator that has begun a new life says the same of its former ones, with one difference: not everybody
+//! need have heard of their outcomes. Those who know one tell the others, and forget when all know.
+//!
+//! Votes are entries of a log in memory, and the shard is all its replicas: a process that ends takes its data with it.
+//! Left out, therefore: terms, and what a promoted backup does.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use plimsoll_runtime::{Env, Handled};
+use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::{ShardId, Timestamp, TxnId};
+
+use crate::fetched::ReadRef;
+use crate::protocol::{Open, Protocol};
+use crate::size::Size;
+use crate::steps::About;
+use crate::timestamp::{Scheme, SchemeConfig};
+use crate::work::Packed;
+
+/// How long a shard waits for word of a transaction that holds locks there before it does something about it, in
+/// nanoseconds.
+pub const PATIENCE_NS: u64 = 1_000_000_000;
+/// How long whoever was not answered waits before asking again, in nanoseconds.
+const RETRY_NS: u64 = 5_000_000;
+/// A peer is told what is settled after so many transactions at the latest.
+const SETTLED_MAX: u32 = 16;
+
+/// A shard's vote on a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Vote {
+    /// To commit, with this stamp.
+    Record(Timestamp),
+    /// To abort.
+    Refuse,
+}
+
+/// What is asked of those who vote.
+#[derive(Debug)]
+pub enum Request {
+    /// All locks are held and the stamp is final.
+    Record {
+        /// The transaction.
+        txn: TxnId,
+        /// Its stamp.
+        stamp: Timestamp,
+        /// What it writes here.
+        writes: Packed,
+        /// What it has read here and not locked: to be validated first.
+        reads: Vec<ReadRef>,
+        /// The shards that it writes, which all vote.
+        voters: Vec<ShardId>,
+    },
+    /// The outcome, which will be acknowledged.
+    Outcome {
+        /// The transaction.
+        txn: TxnId,
+        /// Whether it is committed.
+        committed: bool,
+    },
+    /// From a coordinator: the vote.
+    Ask(TxnId),
+    /// From another who votes: the vote, to be [`Request::Told`].
+    Inquire {
+        /// The transaction.
+        txn: TxnId,
+        /// The outcome, if the one who asks knows it.
+        committed: Option<bool>,
+    },
+    /// Answers [`Request::Inquire`].
+    Told {
+        /// The transaction.
+        txn: TxnId,
+        /// The vote.
+        vote: Vote,
+        /// Whether the one who answers knows the outcome.
+        known: bool,
+    },
+    /// To a coordinator that says nothing: what is settled?
+    Remind,
+    /// From a coordinator: what it will not ask for any more.
+    Settled {
+        /// The first number of its present life.
+        first: u64,
+        /// All attempts below are settled.
+        below: u64,
+    },
+}
+
+/// What those who vote answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reply {
+    /// The vote.
+    Vote(Vote),
+    /// The outcome is known now.
+    Known,
+}
+
+impl Request {
+    /// What it is about, for whoever watches.
+    pub(crate) fn about(&self) -> About {
+        match self {
+            Request::Record { txn, writes, .. } => {
+                let writes = writes.iter().map(|(column, key, _)| (column, key));
+                About::new("RECORD", Some(*txn)).writes(writes)
+            }
+            Request::Outcome { txn, committed: true } => About::new("COMMIT", Some(*txn)),
+            Request::Outcome { txn, committed: false } => About::new("ABORT", Some(*txn)),
+            Request::Ask(txn) => About::new("ASK", Some(*txn)),
+            Request::Inquire { txn, .. } => About::new("INQUIRE", Some(*txn)),
+            Request::Told { txn, .. } => About::new("TOLD", Some(*txn)),
+            Request::Remind => About::new("REMIND", None),
+            Request::Settled { .. } => About::new("SETTLED", None),
+        }
+    }
+}
+
+impl Reply {
+    /// It in a word, for whoever watches.
+    pub(crate) fn answer(&self) -> &'static str {
+        match self {
+            Reply::Vote(Vote::Record(_)) => "record",
+            Reply::Vote(Vote::Refuse) => "refuse",
+            Reply::Known => "known",
+        }
+    }
+}
+
+impl Size for Request {
+    fn bytes(&self) -> u64 {
+        1 + match self {
+            Request::Record { txn, stamp, writes, reads, voters } => {
+                txn.bytes() + stamp.bytes() + writes.bytes() + reads.bytes() + 4 + 2 * voters.len() as u64
+            }
+            Request::Outcome { txn, .. } => txn.bytes() + 1,
+            Request::Ask(txn) => txn.bytes(),
+            Request::Inquire { txn, .. } => txn.bytes() + 2,
+            Request::Told { txn, .. } => txn.bytes() + 10,
+            Request::Remind => 0,
+            Request::Settled { .. } => 16,
+        }
+    }
+}
+
+impl Size for Reply {
+    fn bytes(&self) -> u64 {
+        match self {
+            Reply::Vote(Vote::Record(_)) => 10,
+            Reply::Vote(Vote::Refuse) | Reply::Known => 2,
+        }
+    }
+}
+
+/// A protocol whose transactions vote, as its participants are seen from here.
+pub(crate) trait Voter: Protocol {
+    /// Wraps a request.
+    fn voting(request: Request) -> Self::Request;
+
+    /// Unwraps the answer to one.
+    fn voted(reply: Self::Reply) -> Reply;
+
+    /// Whether the transaction owns the locks here that it was granted.
+    fn holds(&self, txn: TxnId) -> bool;
+
+    /// Whether what it has read without locking it is still current; pins it.
+    fn still_current(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool;
+
+    /// Installs the writes and drops the locks.
+    fn install(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed);
+
+    /// Drops the locks.
+    fn release(&mut self, txn: TxnId);
+}
+
+/// What a shard knows of a transaction of another process.
+#[derive(Debug)]
+enum State {
+    /// It holds locks here.
+    Open,
+    /// The vote is RECORD, the outcome not known.
+    Recorded { stamp: Timestamp, writes: Packed, voters: Vec<ShardId>, told: Vec<ShardId> },
+    /// The vote is REFUSE.
+    Refused,
+    /// The vote was RECORD and the outcome is known.
+    Known { stamp: Timestamp, committed: bool, voters: Vec<ShardId>, told: Vec<ShardId> },
+}
+
+#[derive(Debug)]
+struct Entry {
+    state: State,
+    /// When something was last heard of it, by the shard's clock.
+    heard: Timestamp,
+    /// Whether it stands among those to be looked at.
+    watched: bool,
+}
+
+/// What is known of a coordinator.
+#[derive(Clone, Copy, Debug, Default)]
+struct Settled {
+    first: u64,
+    below: u64,
+}
+
+/// The votes of a shard, and what it coordinates itself.
+#[derive(Debug)]
+pub struct Votes {
+    shard: ShardId,
+    /// By shard: its process.
+    processes: Arc<[u16]>,
+    patience_ns: u64,
+    clock: Timestamp,
+    /// By coordinator and number.
+    entries: BTreeMap<(ShardId, u64), Entry>,
+    /// What something was heard of since the last pass: messages are handled before the clock is sampled.
+    heard: Vec<TxnId>,
+    /// Which entries to look at, in the order of when they were last heard of.
+    watch: VecDeque<(Timestamp, TxnId)>,
+    settled: BTreeMap<ShardId, Settled>,
+    /// The first number of this shard's own attempts.
+    first: u64,
+    /// Own attempts that are not settled.
+    open: BTreeSet<u64>,
+    /// Who may hold something for own attempts: the largest number, and how many were settled since they were told.
+    owed: BTreeMap<ShardId, (u64, u32)>,
+    outgoing: Vec<(ShardId, Request)>,
+}
+
+impl Votes {
+    pub(crate) fn new(config: &SchemeConfig, processes: Arc<[u16]>) -> Votes {
+        Votes {
+            shard: config.shard,
+            processes,
+            patience_ns: config.patience_ns,
+            clock: Timestamp::ZERO,
+            entries: BTreeMap::new(),
+            heard: Vec::new(),
+            watch: VecDeque::new(),
+            settled: BTreeMap::new(),
+            first: config.first_attempt,
+            open: BTreeSet::new(),
+            owed: BTreeMap::new(),
+            outgoing: Vec::new(),
+        }
+    }
+
+    /// Whether a shard is in another process than this one.
+    #[inline]
+    pub(crate) fn elsewhere(&self, shard: ShardId) -> bool {
+        // The oracle and whoever is not named holds no data.
+        let process = |shard: ShardId| self.processes.get(shard.index());
+        process(shard) != process(self.shard)
+    }
+
+    /// Whether there are other processes.
+    #[inline]
+    fn distributed(&self) -> bool {
+        self.processes.first() != self.processes.last()
+    }
+
+    /// How many votes and locks of other processes' transactions are remembered.
+    pub fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Begins an own attempt that takes more than one step.
+    pub(crate) fn begin(&mut self, number: u64) {
+        if self.distributed() {
+            self.open.insert(number);
+        }
+    }
+
+    /// A shard may hold something for an own attempt from now on.
+    pub(crate) fn owe(&mut self, number: u64, shard: ShardId) {
+        if shard == self.shard {
+            return;
+        }
+        let (largest, _) = self.owed.entry(shard).or_default();
+        *largest = number.max(*largest);
+    }
+
+    /// An own attempt is settled: it is nobody's in doubt, and nothing will be sent for it any more.
+    pub(crate) fn settle(&mut self, number: u64, next: u64) {
+        if !self.open.remove(&number) {
+            return;
+        }
+        self.entries.remove(&(self.shard, number));
+        let (first, below) = (self.first, self.below(next));
+        self.owed.retain(|&shard, (largest, settled)| {
+            *settled += 1;
+            if below > *largest || *settled >= SETTLED_MAX {
+                *settled = 0;
+                self.outgoing.push((shard, Request::Settled { first, below }));
+            }
+            below <= *largest
+        });
+    }
+
+    /// All own attempts below this number are settled.
+    fn below(&self, next: u64) -> u64 {
+        self.open.first().copied().unwrap_or(next)
+    }
+
+    /// A transaction wants locks here. Returns false if it was refused already.
+    pub(crate) fn open(&mut self, txn: TxnId) -> bool {
+        if !self.elsewhere(txn.coordinator) {
+            return true;
+        }
+        let below = self.settled.get(&txn.coordinator).map_or(0, |settled| settled.below);
+        if txn.number < below {
+            return false;
+        }
+        self.heard.push(txn);
+        let new = || Entry { state: State::Open, heard: self.clock, watched: false };
+        matches!(self.entries.entry(key(txn)).or_insert_with(new).state, State::Open)
+    }
+
+    /// The coordinator has given the transaction up before anybody voted, or its locks here were all it had here.
+    pub(crate) fn close(&mut self, txn: TxnId) {
+        self.entries.remove(&key(txn));
+    }
+
+    /// A transaction has committed that writes nowhere else.
+    pub(crate) fn committed_alone(&mut self, txn: TxnId, stamp: Timestamp) {
+        if self.elsewhere(txn.coordinator) {
+            let voters = vec![self.shard];
+            self.enter(txn, State::Known { stamp, committed: true, voters, told: Vec::new() });
+        }
+    }
+
+    /// When something has to be done that nobody will ask for.
+    pub(crate) fn due(&self) -> Option<u64> {
+        self.watch.front().map(|(heard, _)| heard.0 + self.patience_ns)
+    }
+
+    /// What is to be sent.
+    pub(crate) fn outgoing(&mut self) -> impl Iterator<Item = (ShardId, Request)> + '_ {
+        self.outgoing.drain(..)
+    }
+
+    /// Of what the coordinator has settled, nothing is remembered that somebody could still need.
+    fn forget(&mut self, coordinator: ShardId) -> Vec<TxnId> {
+        let Settled { first, below } = self.settled[&coordinator];
+        let mut orphans = Vec::new();
+        let settled = self.entries.extract_if(
+            (coordinator, 0)..(coordinator, below),
+            |&(_, number), entry| match entry.state {
+                State::Open => true,
+                State::Refused => true,
+                State::Known { .. } => number >= first,
+                State::Recorded { .. } => false,
+            },
+        );
+        for ((coordinator, number), entry) in settled {
+            if let State::Open = entry.state {
+                orphans.push(TxnId { number, coordinator });
+            }
+        }
+        orphans
+    }
+}
+
+fn key(txn: TxnId) -> (ShardId, u64) {
+    (txn.coordinator, txn.number)
+}
+
+/// Handles a request.
+pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Request) -> Handled<Reply> {
+    match request {
+        Request::Record { txn, stamp, writes, reads, voters } => {
+            let (writes, voters) = (std::mem::take(writes), std::mem::take(voters));
+            Handled::Reply(Reply::Vote(record(node, *txn, *stamp, writes, reads, voters)))
+        }
+        Request::Outcome { txn, committed } => {
+            learn(node, *txn, *committed);
+            Handled::Reply(Reply::Known)
+        }
+        Request::Ask(txn) => Handled::Reply(Reply::Vote(vote(node, *txn))),
+        Request::Inquire { txn, committed } => {
+            if let Some(committed) = *committed {
+                learn(node, *txn, committed);
+            }
+            let vote = match committed {
+                // Whoever has forgotten knew.
+                Some(_) if !node.base().votes.entries.contains_key(&key(*txn)) => Vote::Refuse,
+                _ => vote(node, *txn),
+            };
+            let votes = &mut node.base().votes;
+            let known = !matches!(
+                votes.entries.get(&key(*txn)),
+                Some(Entry { state: State::Recorded { .. } | State::Open, .. })
+            );
+            votes.outgoing.push((from, Request::Told { txn: *txn, vote, known }));
+            Handled::Done
+        }
+        Request::Told { txn, vote, known } => {
+            told(node, from, *txn, *vote, *known);
+            Handled::Done
+        }
+        Request::Remind => {
+            let next = node.base().next_attempt();
+            let votes = &mut node.base().votes;
+            let settled = Request::Settled { first: votes.first, below: votes.below(next) };
+            votes.outgoing.push((from, settled));
+            Handled::Done
+        }
+        Request::Settled { first, below } => {
+            let votes = &mut node.base().votes;
+            let settled = votes.settled.entry(from).or_default();
+            *settled = Settled { first: settled.first.max(*first), below: settled.below.max(*below) };
+            for orphan in votes.forget(from) {
+                node.release(orphan);
+            }
+            Handled::Done
+        }
+    }
+}
+
+/// The vote on a transaction whose locks are all held.
+fn record<P: Voter>(
+    node: &mut P,
+    txn: TxnId,
+    stamp: Timestamp,
+    writes: Packed,
+    reads: &[ReadRef],
+    voters: Vec<ShardId>,
+) -> Vote {
+    let open =
+        matches!(node.base().votes.entries.get(&key(txn)), None | Some(Entry { state: State::Open, .. }));
+    if !(open && (node.holds(txn) || planted(Mutant::LateRecord)) && node.still_current(txn, stamp, reads)) {
+        return vote(node, txn);
+    }
+    let told = Vec::new();
+    let state = match voters.len() {
+        1 => {
+            node.install(txn, stamp, &writes);
+            State::Known { stamp, committed: true, voters, told }
+        }
+        _ => State::Recorded { stamp, writes, voters, told },
+    };
+    node.base().votes.enter(txn, state);
+    Vote::Record(stamp)
+}
+
+/// The vote, which is REFUSE if there was none.
+fn vote<P: Voter>(node: &mut P, txn: TxnId) -> Vote {
+    match node.base().votes.entries.get(&key(txn)).map(|entry| &entry.state) {
+        Some(State::Recorded { stamp, .. } | State::Known { stamp, .. }) => Vote::Record(*stamp),
+        Some(State::Refused) => Vote::Refuse,
+        None | Some(State::Open) if planted(Mutant::RefusalNotPlanted) => Vote::Refuse,
+        None | Some(State::Open) => {
+            node.release(txn);
+            node.base().votes.enter(txn, State::Refused);
+            Vote::Refuse
+        }
+    }
+}
+
+/// The outcome of a transaction is known.
+fn learn<P: Voter>(node: &mut P, txn: TxnId, committed: bool) {
+    let Some(entry) = node.base().votes.entries.get_mut(&key(txn)) else { return };
+    match std::mem::replace(&mut entry.state, State::Refused) {
+        State::Recorded { stamp, writes, voters, .. } => {
+            entry.state = State::Known { stamp, committed, voters, told: Vec::new() };
+            match committed {
+                true => node.install(txn, stamp, &writes),
+                false => node.release(txn),
+            }
+        }
+        known @ State::Known { .. } => entry.state = known,
+        State::Open | State::Refused => {
+            assert!(!committed, "what is committed was recorded by all who vote");
+            node.release(txn);
+        }
+    }
+}
+
+/// Another who votes has told its vote.
+fn told<P: Voter>(node: &mut P, from: ShardId, txn: TxnId, vote: Vote, known: bool) {
+    let votes = &mut node.base().votes;
+    let Some(entry) = votes.entries.get_mut(&key(txn)) else { return };
+    match &mut entry.state {
+        State::Recorded { voters, told, .. } => {
+            if vote == Vote::Refuse {
+                return learn(node, txn, false);
+            }
+            if !told.contains(&from) {
+                told.push(from);
+            }
+            if told.len() + 1 == voters.len() {
+                learn(node, txn, true);
+            }
+        }
+        State::Known { voters, told, .. } if known => {
+            if !told.contains(&from) {
+                told.push(from);
+            }
+            if told.len() + 1 == voters.len() {
+                votes.entries.remove(&key(txn));
+            }
+        }
+        _ => {}
+    }
+}
+
+impl Votes {
+    fn enter(&mut self, txn: TxnId, state: State) {
+        self.heard.push(txn);
+        let watched = self.entries.get(&key(txn)).is_some_and(|entry| entry.watched);
+        self.entries.insert(key(txn), Entry { state, heard: self.clock, watched });
+    }
+
+    /// The clock was sampled.
+    fn pass(&mut self, clock: Timestamp) {
+        self.clock = clock;
+        for txn in self.heard.drain(..) {
+            if let Some(entry) = self.entries.get_mut(&key(txn)) {
+                entry.heard = clock;
+                if !std::mem::replace(&mut entry.watched, true) {
+                    self.watch.push_back((clock, txn));
+                }
+            }
+        }
+    }
+
+    /// The next entry of which nothing was heard for too long.
+    fn overdue(&mut self) -> Option<TxnId> {
+        while let Some(&(heard, txn)) = self.watch.front() {
+            if heard.0 + self.patience_ns > self.clock.0 {
+                return None;
+            }
+            self.watch.pop_front();
+            let Some(entry) = self.entries.get(&key(txn)) else { continue };
+            // It is looked at again after as long a time, or when what was heard since is as old.
+            let (again, late) = match entry.heard > heard {
+                true => (entry.heard, false),
+                false => (self.clock, true),
+            };
+            let place = self.watch.partition_point(|(other, _)| *other <= again);
+            self.watch.insert(place, (again, txn));
+            if late {
+                self.entries.get_mut(&key(txn)).expect("it was there").heard = again;
+                return Some(txn);
+            }
+        }
+        None
+    }
+}
+
+/// A new pass has begun: does something about transactions of which nothing is heard.
+pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
+    node.base().votes.pass(clock);
+    let mut reminded = Vec::new();
+    while let Some(txn) = node.base().votes.overdue() {
+        let votes = &mut node.base().votes;
+        let me = votes.shard;
+        let fenced = votes.settled.get(&txn.coordinator).is_some_and(|settled| txn.number < settled.first);
+        let entry = votes.entries.get(&key(txn)).expect("an overdue entry is there");
+        match &entry.state {
+            State::Open => {
+                vote(node, txn);
+            }
+            State::Recorded { .. } if planted(Mutant::GivesUpInDoubt) => learn(node, txn, false),
+            State::Recorded { voters, told, .. } => {
+                let others = voters.iter().filter(|voter| **voter != me && !told.contains(voter));
+                let inquire = |&voter: &ShardId| (voter, Request::Inquire { txn, committed: None });
+                votes.outgoing.extend(others.map(inquire));
+            }
+            State::Known { voters, committed, told, .. } if fenced && voters.len() > 1 => {
+                let committed = Some(*committed);
+                let others = voters.iter().filter(|voter| **voter != me && !told.contains(voter));
+                let inquire = |&voter: &ShardId| (voter, Request::Inquire { txn, committed });
+                votes.outgoing.extend(others.map(inquire));
+            }
+            State::Known { .. } | State::Refused if fenced => {
+                votes.entries.remove(&key(txn));
+            }
+            State::Known { .. } | State::Refused if txn.coordinator == me => {}
+            State::Known { .. } | State::Refused => {
+                if !reminded.contains(&txn.coordinator) {
+                    reminded.push(txn.coordinator);
+                    votes.outgoing.push((txn.coordinator, Request::Remind));
+                }
+            }
+        }
+    }
+}
+
+/// Whether a transaction has to be voted on: it writes in another process.
+pub(crate) fn needed<P: Voter, E: Env<P>>(env: &E, open: &Open<P::Scheme>) -> bool {
+    env.local(|node| {
+        let votes = &node.base().votes;
+        votes.distributed() && open.work.writes.iter().any(|write| votes.elsewhere(write.shard))
+    })
+}
+
+/// Lets all shards vote that a transaction writes, and tells them the outcome, in the background if they are elsewhere.
+/// Returns whether it is committed. `reads` are those that a shard has still to validate.
+pub(crate) async fn decide<P: Voter, E: Env<P>>(
+    env: &E,
+    open: &mut Open<P::Scheme>,
+    stamp: Timestamp,
+    reads: impl Fn(&Open<P::Scheme>, ShardId) -> Vec<ReadRef>,
+) -> bool {
+    let (me, txn) = (env.shard(), open.holder.txn);
+    let voters = open.work.writes.shards();
+    env.local(|node| voters.iter().for_each(|&shard| node.base().votes.owe(txn.number, shard)));
+    let calls: Vec<_> = (voters.iter())
+        .map(|&shard| {
+            let (writes, reads) = (open.work.writes.pack(shard), reads(open, shard));
+            let record = Request::Record { txn, stamp, writes, reads, voters: voters.clone() };
+            (shard, env.call(shard, P::voting(record)))
+        })
+        .collect();
+    let mut committed = true;
+    for (shard, call) in calls {
+        let vote = match call.await.map(P::voted) {
+            Ok(Reply::Vote(vote)) => vote,
+            Ok(Reply::Known) => unreachable!("RECORD is answered with a vote"),
+            Err(_) if planted(Mutant::AbortsAlone) => Vote::Refuse,
+            Err(_) => ask(env, shard, txn).await,
+        };
+        if vote == Vote::Refuse {
+            committed = false;
+            break;
+        }
+    }
+    open.touched.retain(|shard| !voters.contains(shard));
+    if voters.contains(&me) {
+        env.local(|node| learn(node, txn, committed));
+    }
+    open.settling = true;
+    let observed = committed.then(|| open.work.observed.clone());
+    let inner = env.clone();
+    env.spawn(async move {
+        // Who votes alone knows.
+        if voters.len() > 1 {
+            tell(&inner, txn, voters, committed).await;
+        }
+        inner.local(|node| {
+            let base = node.base();
+            if P::Scheme::REPORTS {
+                base.finished(stamp, observed.as_ref());
+            }
+            base.settled(txn);
+        });
+    });
+    committed
+}
+
+/// Asks a shard for its vote until it answers.
+pub(crate) async fn ask<P: Voter, E: Env<P>>(env: &E, shard: ShardId, txn: TxnId) -> Vote {
+    loop {
+        match env.call(shard, P::voting(Request::Ask(txn))).await.map(P::voted) {
+            Ok(Reply::Vote(vote)) => return vote,
+            Ok(Reply::Known) => unreachable!("whoever is asked for a vote answers with one"),
+            Err(_) => env.sleep(RETRY_NS).await,
+        }
+    }
+}
+
+/// Tells an outcome to all who voted, again and again until they know.
+async fn tell<P: Voter, E: Env<P>>(env: &E, txn: TxnId, mut voters: Vec<ShardId>, committed: bool) {
+    let me = env.shard();
+    voters.retain(|&shard| shard != me);
+    loop {
+        let outcome = || P::voting(Request::Outcome { txn, committed });
+        let calls: Vec<_> = voters.iter().map(|&shard| (shard, env.call(shard, outcome()))).collect();
+        let mut left = Vec::new();
+        for (shard, call) in calls {
+            if call.await.is_err() {
+                left.push(shard);
+            }
+        }
+        if left.is_empty() {
+            return;
+        }
+        voters = left;
+        env.sleep(RETRY_NS).await;
+    }
+}
