@@ -10,6 +10,9 @@
 //! publishes it first and reads all marks a second time before using it. In any order of these four
 //! sequentially consistent steps (the fences say it once more, for the model checker), either the sleeper sees the new watermark, or the other sees the sleeper.
 //!
+//! Other processes tell theirs by message, now and then. What another process has told holds back what may be dropped
+//! here, and nothing else; its own shards wake up by its own rule. A process that is gone holds nobody back.
+//!
 //! Looking at all shards in every pass would cost the more the more there are. So among many shards each looks only
 //! now and then, and the watermark is a few passes older.
 //!
@@ -39,25 +42,59 @@ impl Published {
     }
 }
 
-/// The low-water marks of all shards of a process.
+/// The low-water marks of all shards of a process, and what others have told of theirs.
 #[derive(Debug)]
 pub struct LowWater {
+    /// The number of the first shard.
+    first: usize,
     shards: Vec<Published>,
-    /// The largest watermark anybody has used.
+    /// The largest watermark of this process that any of its shards has used.
     used: Published,
+    /// By process: its watermark.
+    others: Vec<Published>,
+    /// By process: whether there is such another.
+    listens: Vec<bool>,
 }
 
 impl LowWater {
     /// For so many shards, of so many slots each; everybody sleeps.
     pub fn new(shards: usize, slots: usize) -> Arc<LowWater> {
+        LowWater::among(0..shards, slots, &[])
+    }
+
+    /// For these shards, of so many slots each; everybody sleeps. Of the processes of these numbers nothing was heard yet.
+    pub fn among(shards: std::ops::Range<usize>, slots: usize, others: &[usize]) -> Arc<LowWater> {
+        let processes = others.iter().max().map_or(0, |last| last + 1);
+        let first_heard = |process| if others.contains(&process) { 0 } else { u64::MAX };
         Arc::new(LowWater {
-            shards: (0..shards).map(|_| Published::new(slots, u64::MAX)).collect(),
+            first: shards.start,
+            shards: shards.map(|_| Published::new(slots, u64::MAX)).collect(),
             used: Published::new(slots, 0),
+            listens: (0..processes).map(|process| others.contains(&process)).collect(),
+            others: (0..processes).map(|process| Published::new(slots, first_heard(process))).collect(),
         })
+    }
+
+    /// The other processes.
+    pub fn others(&self) -> impl Iterator<Item = usize> + '_ {
+        let known = |process: &usize| self.listens[*process];
+        (0..self.others.len()).filter(known)
+    }
+
+    /// Another process has told its watermark; `None` if it is gone.
+    pub fn heard(&self, process: usize, watermark: Option<&[u64]>) {
+        let Some(known) = self.others.get(process) else { return };
+        for (slot, known) in known.slots.iter().enumerate() {
+            known.store(watermark.map_or(u64::MAX, |watermark| watermark[slot]), SeqCst);
+        }
     }
 
     fn min(&self, slot: usize) -> u64 {
         self.shards.iter().map(|shard| shard.slots[slot].load(SeqCst)).min().unwrap_or(u64::MAX)
+    }
+
+    fn min_elsewhere(&self, slot: usize) -> u64 {
+        self.others.iter().map(|process| process.slots[slot].load(SeqCst)).min().unwrap_or(u64::MAX)
     }
 }
 
@@ -69,8 +106,10 @@ pub struct Watermark {
     asleep: bool,
     /// Passes until it looks at all shards again.
     rest: usize,
-    /// What this shard published last, and the watermark it used last.
+    /// What this shard published last, and the watermark of its process that it used last.
     published: Vec<u64>,
+    here: Vec<u64>,
+    /// The watermark of all processes.
     current: Vec<u64>,
 }
 
@@ -79,11 +118,12 @@ impl Watermark {
     pub fn new(all: Arc<LowWater>, me: ShardId) -> Watermark {
         let slots = all.used.slots.len();
         Watermark {
+            me: me.index() - all.first,
             all,
-            me: me.index(),
             asleep: true,
             rest: 0,
             published: vec![0; slots],
+            here: vec![0; slots],
             current: vec![0; slots],
         }
     }
@@ -91,6 +131,16 @@ impl Watermark {
     /// The watermark as of the last update, one value per slot. Never falls.
     pub fn current(&self) -> &[u64] {
         &self.current
+    }
+
+    /// The same of this process alone: what the others have to be told.
+    pub fn here(&self) -> &[u64] {
+        &self.here
+    }
+
+    /// Another process has told its watermark; `None` if it is gone.
+    pub fn heard(&self, process: usize, watermark: Option<&[u64]>) {
+        self.all.heard(process, watermark);
     }
 
     /// Publishes this shard's marks and computes the watermark. `low` may be raised: a shard that slept
@@ -117,11 +167,12 @@ impl Watermark {
                 continue;
             }
             let proposed = self.all.min(slot);
-            if proposed > self.current[slot] {
+            if proposed > self.here[slot] {
                 self.all.used.slots[slot].fetch_max(proposed, SeqCst);
                 fence(SeqCst);
-                self.current[slot] = self.current[slot].max(proposed.min(self.all.min(slot)));
+                self.here[slot] = self.here[slot].max(proposed.min(self.all.min(slot)));
             }
+            self.current[slot] = self.current[slot].max(self.here[slot].min(self.all.min_elsewhere(slot)));
         }
         self.rest = self.rest.checked_sub(1).unwrap_or(self.all.shards.len().div_ceil(FEW) - 1);
     }
@@ -138,6 +189,23 @@ impl Watermark {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_processes_hold_it_back_until_they_are_gone() {
+        let all = LowWater::among(4..6, 1, &[0]);
+        let mut mine = Watermark::new(all, ShardId(4));
+        mine.update(&mut [10]);
+        assert_eq!((mine.current(), mine.here()), (&[0][..], &[10][..]), "nothing was heard of the other");
+        mine.heard(0, Some(&[7]));
+        mine.update(&mut [11]);
+        assert_eq!((mine.current(), mine.here()), (&[7][..], &[11][..]));
+        mine.heard(0, None);
+        mine.update(&mut [12]);
+        assert_eq!(mine.current(), [12]);
+        mine.heard(0, Some(&[9]));
+        mine.update(&mut [13]);
+        assert_eq!(mine.current(), [12], "it never falls");
+    }
 
     #[test]
     fn the_watermark_is_the_minimum_over_the_shards_that_are_awake() {

@@ -198,11 +198,21 @@ impl<P: Protocol> Setting<P> {
             first_attempt: 1,
             patience_ns: plan.patience_ns,
         };
-        let low_water = LowWater::new(plan.shards, P::Scheme::slots(&config(0)));
+        let machines: Vec<usize> = (0..=process(plan.shards - 1)).collect();
+        let low_waters: Vec<_> = (machines.iter())
+            .map(|&machine| {
+                let others: Vec<usize> = machines.iter().copied().filter(|&other| other != machine).collect();
+                let first = machine * plan.hardware.shards_per_machine as usize;
+                let shards = first..plan.shards.min(first + plan.hardware.shards_per_machine as usize);
+                LowWater::among(shards, P::Scheme::slots(&config(0)), &others)
+            })
+            .collect();
+        // The oracle has none; it is given any.
+        let low_water = |shard: usize| low_waters[process(shard.min(plan.shards - 1))].clone();
         let options = ProtocolOptions { lock_policy: plan.lock_policy };
         let watched = recorder.is_some();
         let makers = (0..plan.shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
-            let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
+            let (layout, config, low_water) = (layout.clone(), config(shard), low_water(shard));
             let make = move || {
                 let mut base = Base::new(&layout, &config, low_water.clone());
                 base.installs = Some(Vec::new());

@@ -32,6 +32,12 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// The first shard of a process; the last shard of all if there is no such process.
+    fn first_shard(&self, process: usize) -> ShardId {
+        let at = self.processes.iter().position(|&other| usize::from(other) == process);
+        ShardId(at.unwrap_or(self.processes.len()) as u16)
+    }
+
     /// A database whose shards are all in one process.
     pub fn in_one_process(tables: impl Into<Arc<[TableSpec]>>, shards: usize) -> Layout {
         Layout {
@@ -41,6 +47,11 @@ impl Layout {
         }
     }
 }
+
+/// How often a process tells the others its watermark, in nanoseconds: so long garbage stays at least.
+const TELL_NS: u64 = 20_000_000;
+/// How often it does when it has nothing else to do.
+const TELL_IDLE_NS: u64 = 100_000_000;
 
 /// What a shard counts. Copied out by whoever reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,6 +94,12 @@ pub struct Base<S: Scheme> {
     /// None on an oracle's shard, which has no versions and begins no snapshots.
     watermark: Option<Watermark>,
     low: Vec<u64>,
+    /// The first shards of the other processes, if this is the first of its own: whom it tells the watermark.
+    listeners: Vec<ShardId>,
+    /// When it told them last.
+    told: Timestamp,
+    /// Whether it is to tell them at the end of the present pass.
+    telling: bool,
     scheme_messages: Vec<(ShardId, S::Message)>,
     /// What a mutant has not pinned yet.
     pub(crate) unpinned: Vec<(ReadRef, Timestamp)>,
@@ -110,6 +127,8 @@ pub enum Common<S: Scheme> {
     },
     /// To or from the oracle.
     Scheme(S::Message),
+    /// From the first shard of a process to that of another: its watermark.
+    LowWater(Vec<u64>),
 }
 
 impl<S: Scheme> Common<S> {
@@ -137,6 +156,7 @@ impl<S: Scheme> Common<S> {
             Common::Snapshot(_) => About::new("SNAPSHOT", None),
             Common::Stamp { .. } => About::new("STAMP", None),
             Common::Scheme(message) => About::oracle(message),
+            Common::LowWater(_) => About::new("LOW WATER", None),
         }
     }
 }
@@ -156,6 +176,12 @@ impl<S: Scheme> CommonReply<S> {
 impl<S: Scheme> Base<S> {
     /// An empty shard.
     pub fn new(layout: &Layout, config: &SchemeConfig, low_water: Arc<LowWater>) -> Base<S> {
+        let mut listeners = low_water.others().map(|process| layout.first_shard(process)).collect::<Vec<_>>();
+        let speaks =
+            config.shard < config.oracle_shard() && layout.first_shard(config.process) == config.shard;
+        if !speaks {
+            listeners.clear();
+        }
         let mut store = Store::new(S::keeps_history(config));
         for spec in layout.tables.iter() {
             store.create_table(spec.clone());
@@ -175,6 +201,9 @@ impl<S: Scheme> Base<S> {
             watermark: (config.shard < config.oracle_shard())
                 .then(|| Watermark::new(low_water, config.shard)),
             low: vec![0; S::slots(config)],
+            listeners,
+            told: Timestamp::ZERO,
+            telling: false,
             scheme_messages: Vec::new(),
             unpinned: Vec::new(),
         }
@@ -287,6 +316,7 @@ impl<S: Scheme> Base<S> {
             }
         }
         watermark.update(&mut self.low);
+        self.telling = !self.listeners.is_empty() && clock.0 >= self.told.0 + TELL_NS;
         if self.active.is_empty() {
             self.scheme.raise(&self.low);
         }
@@ -303,6 +333,25 @@ impl<S: Scheme> Base<S> {
         }
     }
 
+    /// When the shard has something to do that nobody asks for.
+    pub(crate) fn due(&self) -> Option<u64> {
+        let tell = (!self.listeners.is_empty()).then_some(self.told.0 + TELL_IDLE_NS);
+        tell.into_iter().chain(self.votes.due()).min()
+    }
+
+    /// What the shard itself has to tell others at the end of a pass.
+    pub(crate) fn outgoing(&mut self) -> impl Iterator<Item = (ShardId, Common<S>)> + '_ {
+        let mut tell = Vec::new();
+        if std::mem::take(&mut self.telling)
+            && let Some(watermark) = &self.watermark
+        {
+            self.told = self.votes.clock();
+            let message = || Common::LowWater(watermark.here().to_vec());
+            tell.extend(self.listeners.iter().map(|&listener| (listener, message())));
+        }
+        tell.into_iter().chain(self.scheme_messages().map(|(to, message)| (to, Common::Scheme(message))))
+    }
+
     /// Registers a snapshot that outlives this step; versions it may read are kept until it is released.
     pub fn hold(&mut self, snapshot: S::Snapshot) -> u32 {
         self.active.insert(snapshot)
@@ -314,7 +363,7 @@ impl<S: Scheme> Base<S> {
     }
 
     /// What the scheme wants sent at the end of a pass.
-    pub(crate) fn scheme_messages(&mut self) -> impl Iterator<Item = (ShardId, S::Message)> + '_ {
+    fn scheme_messages(&mut self) -> impl Iterator<Item = (ShardId, S::Message)> + '_ {
         self.scheme.outgoing(&mut self.scheme_messages);
         self.counters.oracle_messages += self.scheme_messages.len() as u64;
         self.scheme_messages.drain(..)
@@ -368,6 +417,14 @@ impl<S: Scheme> Base<S> {
             }
             Common::Scheme(message) => {
                 self.scheme.receive(from, message, &mut self.released);
+                return Handled::Done;
+            }
+            Common::LowWater(told) => {
+                if let (Some(watermark), Some(&process)) =
+                    (&self.watermark, self.layout.processes.get(from.index()))
+                {
+                    watermark.heard(process.into(), Some(told));
+                }
                 return Handled::Done;
             }
         })

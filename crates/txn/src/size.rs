@@ -159,6 +159,7 @@ impl<S: Scheme> Size for Common<S> {
             }
             Common::Snapshot(_) | Common::Stamp { .. } => 0,
             Common::Scheme(message) => message.bytes(),
+            Common::LowWater(told) => told.bytes(),
         }
     }
 }

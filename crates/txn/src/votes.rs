@@ -354,6 +354,11 @@ impl Votes {
         }
     }
 
+    /// The shard's clock.
+    pub(crate) fn clock(&self) -> Timestamp {
+        self.clock
+    }
+
     /// When something has to be done that nobody will ask for.
     pub(crate) fn due(&self) -> Option<u64> {
         self.watch.front().map(|(heard, _)| heard.0 + self.patience_ns)

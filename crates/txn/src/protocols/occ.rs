@@ -240,12 +240,12 @@ impl<S: Scheme> Node for Occ<S> {
     }
 
     fn due(&self) -> Option<u64> {
-        self.base.votes.due()
+        self.base.due()
     }
 
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
         send.extend(self.base.votes.outgoing().map(|(to, request)| (to, Request::Vote(request))));
-        send.extend(self.base.scheme_messages().map(|(to, m)| (to, Request::Common(Common::Scheme(m)))));
+        send.extend(self.base.outgoing().map(|(to, common)| (to, Request::Common(common))));
     }
 
     fn park(&mut self) {
@@ -582,9 +582,9 @@ async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
 ) -> Result<(), Abort> {
     let (holder, txn) = (open.holder, open.holder.txn);
     open.work.writes.iter_mut().for_each(|write| write.locked = true);
-    // The stamp is at least what it would be here: the other clock may be behind, and was sampled earlier.
+    // The stamp is above all that was answered here: the other clock may be behind, and was sampled earlier.
     if S::WAITS {
-        S::observe(&mut open.work.observed, Timestamp(env.clock().0.saturating_sub(1)));
+        S::observe(&mut open.work.observed, env.clock());
     }
     let (observed, reads) = (open.work.observed.clone(), unlocked_reads(open, shard));
     let (writes, values) = (open.work.writes.iter().cloned().collect(), open.work.writes.pack(shard));

@@ -257,13 +257,13 @@ impl<S: Scheme> Node for TwoPl<S> {
     }
 
     fn due(&self) -> Option<u64> {
-        self.base.votes.due()
+        self.base.due()
     }
 
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
         send.append(&mut self.outgoing);
         send.extend(self.base.votes.outgoing().map(|(to, request)| (to, Request::Vote(request))));
-        send.extend(self.base.scheme_messages().map(|(to, m)| (to, Request::Common(Common::Scheme(m)))));
+        send.extend(self.base.outgoing().map(|(to, common)| (to, Request::Common(common))));
     }
 
     fn park(&mut self) {
