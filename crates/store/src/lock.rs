@@ -16,6 +16,8 @@ pub struct Holder {
     pub txn: TxnId,
 }
 
+plimsoll_types::wire!(struct Holder { age, txn });
+
 /// A request for a lock that could not be granted yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waiter {

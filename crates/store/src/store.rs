@@ -43,6 +43,8 @@ pub struct At {
     pub column: ColumnGroup,
 }
 
+plimsoll_types::wire!(struct At { row, column });
+
 /// The version a snapshot asks for is gone: the watermark has passed it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SnapshotTooOld;

@@ -28,6 +28,8 @@ const CELLS: usize = 1024;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Cover(u32);
 
+plimsoll_types::wire!(struct Cover(0));
+
 impl From<LeafId> for Cover {
     fn from(leaf: LeafId) -> Cover {
         Cover(leaf.0)

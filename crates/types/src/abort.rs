@@ -23,6 +23,18 @@ pub enum Abort {
     User,
 }
 
+crate::wire!(
+    enum Abort {
+        WriteConflict = 0,
+        Validation = 1,
+        Wounded = 2,
+        Refused = 3,
+        StaleTerm = 4,
+        Unknown = 5,
+        User = 6,
+    }
+);
+
 impl Abort {
     /// Every reason, in the order of the counters that report them.
     pub const ALL: [Abort; 7] = [

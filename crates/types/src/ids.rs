@@ -6,6 +6,8 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct ShardId(pub u16);
 
+crate::wire!(struct ShardId(0));
+
 impl ShardId {
     /// The shard's position among the shards of its process.
     #[inline]
@@ -17,6 +19,8 @@ impl ShardId {
 /// A table, numbered in the order of creation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct TableId(pub u16);
+
+crate::wire!(struct TableId(0));
 
 impl TableId {
     /// The table's position among the tables of the database.
@@ -35,6 +39,8 @@ pub struct TxnId {
     /// The shard that coordinates the attempt.
     pub coordinator: ShardId,
 }
+
+crate::wire!(struct TxnId { number, coordinator });
 
 impl fmt::Debug for TxnId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

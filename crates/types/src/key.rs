@@ -10,6 +10,8 @@
 
 use std::fmt;
 
+use crate::wire::{Input, Malformed, Sink, Wire};
+
 /// How many bytes fit into the head.
 const SHORT: usize = 15;
 /// The head's length byte of a key with a tail.
@@ -28,7 +30,12 @@ impl Key {
 
     /// A key of exactly these bytes.
     pub fn new(bytes: &[u8]) -> Key {
-        Key::build().bytes(bytes).finish()
+        let (short, tail) = bytes.split_at(bytes.len().min(SHORT));
+        let mut head = [0; SHORT + 1];
+        head[..short.len()].copy_from_slice(short);
+        let long = bytes.len() > SHORT;
+        head[SHORT] = if long { LONG } else { short.len() as u8 };
+        Key { head: u128::from_be_bytes(head), tail: long.then(|| tail.into()) }
     }
 
     /// Starts a composite key; see [`KeyBuilder`].
@@ -105,6 +112,24 @@ impl Key {
         }
         *bytes.last_mut()? += 1;
         Some(Key::new(&bytes))
+    }
+}
+
+/// Two bytes that tell the length, and the bytes.
+impl Wire for Key {
+    #[inline]
+    fn encode(&self, out: &mut impl Sink) {
+        u16::try_from(self.len()).expect("a key is shorter than 64 KiB").encode(out);
+        out.put(&self.head.to_be_bytes()[..self.len().min(SHORT)]);
+        if let Some(tail) = &self.tail {
+            out.put(tail);
+        }
+    }
+
+    #[inline]
+    fn decode(input: &mut Input<'_>) -> Result<Key, Malformed> {
+        let length = u16::decode(input)?;
+        Ok(Key::new(input.take(usize::from(length))?))
     }
 }
 
@@ -243,6 +268,10 @@ mod tests {
         for a in &samples {
             assert_eq!(&Key::new(a).to_bytes(), a);
             assert_eq!(Key::new(a).len(), a.len());
+            assert_eq!(Key::new(a), Key::build().bytes(a).finish());
+            let encoded = crate::wire::encoded(&Key::new(a));
+            assert_eq!(encoded.len(), 2 + a.len());
+            assert_eq!(crate::wire::whole(&encoded), Ok(Key::new(a)));
             for b in &samples {
                 assert_eq!(a.cmp(b), Key::new(a).cmp(&Key::new(b)), "{a:?} {b:?}");
             }

@@ -64,6 +64,8 @@ pub struct ColumnGroup {
     pub group: u8,
 }
 
+crate::wire!(struct ColumnGroup { table, group });
+
 impl TableId {
     /// The table's first, often only, column group.
     #[inline]

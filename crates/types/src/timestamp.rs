@@ -10,6 +10,8 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(pub u64);
 
+crate::wire!(struct Timestamp(0));
+
 impl Timestamp {
     /// The initial load.
     pub const ZERO: Timestamp = Timestamp(0);

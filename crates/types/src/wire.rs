@@ -5,8 +5,13 @@
 //! nothing in it says what it is. Decoding trusts nobody: whatever the bytes are, it ends with a value or with
 //! [`Malformed`], and takes no more memory than a small multiple of the input's length.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
+
+/// So many bytes of memory are reserved for a list per byte of input that is left: enough for most lists, whose items
+/// are a few times as large in memory, to be allocated once.
+const ROOM: usize = 8;
 
 /// Takes encoded bytes.
 pub trait Sink {
@@ -87,6 +92,31 @@ pub trait Wire: Sized {
         self.encode(&mut count);
         count.0
     }
+
+    /// Appends the encodings of several, one after the other.
+    fn encode_all(items: &[Self], out: &mut impl Sink) {
+        items.iter().for_each(|item| item.encode(out));
+    }
+
+    /// Takes several from the front of the input.
+    fn decode_all(items: usize, input: &mut Input<'_>) -> Result<Vec<Self>, Malformed> {
+        // Every item takes a byte at least; nothing is allocated for what is only promised.
+        if items > input.left() {
+            return Err(Malformed("a list longer than what is left"));
+        }
+        let mut list = Vec::with_capacity(items.min(input.left() * ROOM / size_of::<Self>().max(1)));
+        for _ in 0..items {
+            list.push(Self::decode(input)?);
+        }
+        Ok(list)
+    }
+}
+
+/// The encoding of a value.
+pub fn encoded(value: &impl Wire) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    value.encode(&mut bytes);
+    bytes
 }
 
 /// The value that these bytes, all of them, are the encoding of.
@@ -116,7 +146,38 @@ macro_rules! numbers {
     };
 }
 
-numbers!(u8, u16, u32, u64, i64);
+numbers!(u16, u32, u64, i64);
+
+impl Wire for u8 {
+    #[inline]
+    fn encode(&self, out: &mut impl Sink) {
+        out.put(&[*self]);
+    }
+
+    #[inline]
+    fn decode(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        Ok(input.take(1)?[0])
+    }
+
+    /// Bytes are copied at once.
+    fn encode_all(items: &[u8], out: &mut impl Sink) {
+        out.put(items);
+    }
+
+    fn decode_all(items: usize, input: &mut Input<'_>) -> Result<Vec<u8>, Malformed> {
+        Ok(input.take(items)?.to_vec())
+    }
+}
+
+impl Wire for Infallible {
+    fn encode(&self, _: &mut impl Sink) {
+        match *self {}
+    }
+
+    fn decode(_: &mut Input<'_>) -> Result<Self, Malformed> {
+        Err(Malformed("something that does not exist"))
+    }
+}
 
 impl Wire for () {
     fn encode(&self, _: &mut impl Sink) {}
@@ -186,20 +247,12 @@ impl<T: Wire> Wire for Arc<T> {
 impl<T: Wire> Wire for Vec<T> {
     fn encode(&self, out: &mut impl Sink) {
         length(self.len(), out);
-        self.iter().for_each(|item| item.encode(out));
+        T::encode_all(self, out);
     }
 
     fn decode(input: &mut Input<'_>) -> Result<Self, Malformed> {
         let items = u32::decode(input)? as usize;
-        // Every item takes a byte at least; nothing is allocated for what is only promised.
-        if items > input.left() {
-            return Err(Malformed("a list longer than what is left"));
-        }
-        let mut list = Vec::with_capacity(items.min(input.left() / size_of::<T>().max(1)));
-        for _ in 0..items {
-            list.push(T::decode(input)?);
-        }
-        Ok(list)
+        T::decode_all(items, input)
     }
 }
 
@@ -255,10 +308,47 @@ pub fn take_blob<'a>(input: &mut Input<'a>) -> Result<&'a [u8], Malformed> {
 }
 
 /// Implements [`Wire`] for a struct, field by field, or for an enum, by the numbers of its variants.
+///
+/// What stands behind a semicolon stays behind: fields that are noted where a message is handled, which are decoded as
+/// their default, and variants that nobody sends to another process.
+///
+/// ```
+/// # use plimsoll_types::wire::{encoded, whole};
+/// #[derive(Debug, PartialEq)]
+/// enum Request<K> {
+///     Get { key: K, tries: u32 },
+///     Stop(u64),
+///     Done,
+///     Here,
+/// }
+/// plimsoll_types::wire!(<K: plimsoll_types::wire::Wire> enum Request<K> {
+///     Get { key; tries } = 0, Stop(at) = 1, Done = 2; Self::Here
+/// });
+///
+/// assert_eq!(encoded(&Request::Get { key: 7u16, tries: 3 }), [0, 7, 0]);
+/// assert_eq!(whole(&[0, 7, 0]), Ok(Request::Get { key: 7u16, tries: 0 }));
+/// ```
 #[macro_export]
 macro_rules! wire {
-    (struct $name:ty { $($field:ident),* $(,)? }) => {
-        impl $crate::wire::Wire for $name {
+    ($(<$param:ident: $bound:path>)? struct $name:ident(0)) => {
+        impl $(<$param: $bound>)? $crate::wire::Wire for $name {
+            #[inline]
+            fn encode(&self, out: &mut impl $crate::wire::Sink) {
+                $crate::wire::Wire::encode(&self.0, out);
+            }
+
+            #[inline]
+            fn decode(
+                input: &mut $crate::wire::Input<'_>,
+            ) -> Result<Self, $crate::wire::Malformed> {
+                $crate::wire::Wire::decode(input).map(Self)
+            }
+        }
+    };
+    ($(<$param:ident: $bound:path>)? struct $name:ty {
+        $($field:ident),* $(,)? $(; $($stays:ident),+)?
+    }) => {
+        impl $(<$param: $bound>)? $crate::wire::Wire for $name {
             fn encode(&self, out: &mut impl $crate::wire::Sink) {
                 $($crate::wire::Wire::encode(&self.$field, out);)*
             }
@@ -266,22 +356,43 @@ macro_rules! wire {
             fn decode(
                 input: &mut $crate::wire::Input<'_>,
             ) -> Result<Self, $crate::wire::Malformed> {
-                Ok(Self { $($field: $crate::wire::Wire::decode(input)?),* })
+                Ok(Self {
+                    $($field: $crate::wire::Wire::decode(input)?,)*
+                    $($($stays: Default::default(),)+)?
+                })
             }
         }
     };
-    (enum $name:ty { $($variant:ident = $number:literal),+ $(,)? }) => {
-        impl $crate::wire::Wire for $name {
+    ($(<$param:ident: $bound:path>)? enum $name:ty {
+        $($variant:ident
+            $(($($item:ident),+))?
+            $({ $($field:ident),+ $(; $($stays:ident),+)? })?
+            = $number:literal),+ $(,)?
+        $(; $here:pat)?
+    }) => {
+        impl $(<$param: $bound>)? $crate::wire::Wire for $name {
             fn encode(&self, out: &mut impl $crate::wire::Sink) {
-                let number: u8 = match self { $(Self::$variant => $number),+ };
-                $crate::wire::Wire::encode(&number, out);
+                match self {
+                    $(Self::$variant $(($($item),+))? $({ $($field,)+ .. })? => {
+                        $crate::wire::Wire::encode(&($number as u8), out);
+                        $($($crate::wire::Wire::encode($item, out);)+)?
+                        $($($crate::wire::Wire::encode($field, out);)+)?
+                    })+
+                    $($here => unreachable!("what a shard asks of itself does not travel"),)?
+                }
             }
 
             fn decode(
                 input: &mut $crate::wire::Input<'_>,
             ) -> Result<Self, $crate::wire::Malformed> {
                 match <u8 as $crate::wire::Wire>::decode(input)? {
-                    $($number => Ok(Self::$variant),)+
+                    $($number => {
+                        $($(let $item = $crate::wire::Wire::decode(input)?;)+)?
+                        $($(let $field = $crate::wire::Wire::decode(input)?;)+)?
+                        Ok(Self::$variant
+                            $(($($item),+))?
+                            $({ $($field,)+ $($($stays: Default::default(),)+)? })?)
+                    })+
                     _ => Err($crate::wire::Malformed(concat!("no such ", stringify!($name)))),
                 }
             }
@@ -314,8 +425,7 @@ mod tests {
     );
 
     fn encoded(value: &impl Wire) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        value.encode(&mut bytes);
+        let bytes = super::encoded(value);
         assert_eq!(value.bytes(), bytes.len() as u64);
         bytes
     }
