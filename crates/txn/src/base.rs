@@ -131,6 +131,11 @@ pub enum Common<S: Scheme> {
     LowWater(Vec<u64>),
 }
 
+plimsoll_types::wire!(<S: Scheme> enum Common<S> {
+    ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater(told) = 2;
+    Self::Snapshot(_) | Self::Stamp { .. }
+});
+
 impl<S: Scheme> Common<S> {
     /// Reads at a snapshot.
     pub fn read_at(txn: TxnId, snapshot: S::Snapshot, reads: Reads) -> Common<S> {
@@ -147,6 +152,11 @@ pub enum CommonReply<S: Scheme> {
     /// The stamp asked for.
     Stamp(Timestamp),
 }
+
+plimsoll_types::wire!(<S: Scheme> enum CommonReply<S> {
+    Fetched(fetched) = 0;
+    Self::Snapshot(..) | Self::Stamp(_)
+});
 
 impl<S: Scheme> Common<S> {
     /// What it is about, for whoever watches.
@@ -755,3 +765,5 @@ pub struct Linked {
     /// The cover was split: the upper part of its range is covered by this one now, which has this version.
     pub split: Option<(Cover, u64)>,
 }
+
+plimsoll_types::wire!(struct Linked { table, cover, before, after, split });

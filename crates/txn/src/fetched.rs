@@ -1,6 +1,7 @@
 //! What a shard answers to a batch of reads.
 
 use plimsoll_store::{At, Cover};
+use plimsoll_types::wire::{Input, Malformed, Sink, Wire};
 use plimsoll_types::{Key, TableId, Timestamp};
 
 use crate::timestamp::Scheme;
@@ -32,6 +33,10 @@ pub enum ReadRef {
     Immutable,
 }
 
+plimsoll_types::wire!(enum ReadRef {
+    Row { at, head } = 0, Cover { table, cover, version } = 1, Stale = 2, Immutable = 3
+});
+
 impl ReadRef {
     /// Whether it is a record, which can be locked; absent keys and ranges cannot.
     pub(crate) fn is_record(&self) -> bool {
@@ -50,6 +55,21 @@ pub struct Got {
     pub read: ReadRef,
 }
 
+/// Where the value is follows from those before it: only its length travels.
+impl Wire for Got {
+    fn encode(&self, out: &mut impl Sink) {
+        self.value.map(|(_, length)| length).encode(out);
+        self.version.encode(out);
+        self.read.encode(out);
+    }
+
+    fn decode(input: &mut Input<'_>) -> Result<Got, Malformed> {
+        let length = Option::<u32>::decode(input)?;
+        let (version, read) = (Wire::decode(input)?, Wire::decode(input)?);
+        Ok(Got { value: length.map(|length| (0, length)), version, read })
+    }
+}
+
 /// One range read.
 #[derive(Clone, Debug, Default)]
 pub struct Scanned {
@@ -59,10 +79,26 @@ pub struct Scanned {
     pub reads: Vec<ReadRef>,
 }
 
+/// Rows are searched by their keys.
+impl Wire for Scanned {
+    fn encode(&self, out: &mut impl Sink) {
+        self.rows.encode(out);
+        self.reads.encode(out);
+    }
+
+    fn decode(input: &mut Input<'_>) -> Result<Scanned, Malformed> {
+        let rows = Vec::<(Key, Got)>::decode(input)?;
+        if !rows.is_sorted_by(|(a, _), (b, _)| a < b) {
+            return Err(Malformed("rows that are not in the order of their keys"));
+        }
+        Ok(Scanned { rows, reads: Wire::decode(input)? })
+    }
+}
+
 /// The values of a batch of reads, in the order of the batch.
 #[derive(Debug)]
 pub struct Fetched<S: Scheme> {
-    /// All values, one after the other.
+    /// All values, one after the other in the order of the reads.
     pub bytes: Vec<u8>,
     /// One per get.
     pub gets: Vec<Got>,
@@ -72,6 +108,35 @@ pub struct Fetched<S: Scheme> {
     pub also: Vec<ReadRef>,
     /// What a transaction that relies on these reads is ordered after.
     pub observed: S::Observed,
+}
+
+/// The values come last, and are as long as they are together.
+impl<S: Scheme> Wire for Fetched<S> {
+    fn encode(&self, out: &mut impl Sink) {
+        self.gets.encode(out);
+        self.scans.encode(out);
+        self.also.encode(out);
+        self.observed.encode(out);
+        let rows = self.scans.iter().flat_map(|scan| scan.rows.iter().map(|(_, got)| got));
+        let end = self.gets.iter().chain(rows).filter_map(|got| got.value).fold(0, |end, (start, length)| {
+            assert_eq!(start, end, "values follow one another in the order of the reads");
+            end + length
+        });
+        assert_eq!(end as usize, self.bytes.len(), "every value belongs to a read");
+        out.put(&self.bytes);
+    }
+
+    fn decode(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        let (mut gets, mut scans) = (Vec::<Got>::decode(input)?, Vec::<Scanned>::decode(input)?);
+        let (also, observed) = (Wire::decode(input)?, Wire::decode(input)?);
+        let rows = scans.iter_mut().flat_map(|scan| scan.rows.iter_mut().map(|(_, got)| got));
+        let mut end = 0u32;
+        for (start, length) in gets.iter_mut().chain(rows).filter_map(|got| got.value.as_mut()) {
+            *start = end;
+            end = end.checked_add(*length).ok_or(Malformed("more values than fit into a message"))?;
+        }
+        Ok(Fetched { bytes: input.take(end as usize)?.to_vec(), gets, scans, also, observed })
+    }
 }
 
 impl<S: Scheme> Default for Fetched<S> {

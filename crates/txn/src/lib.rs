@@ -16,7 +16,6 @@ pub mod protocols;
 mod read_only;
 mod reads;
 mod remote;
-pub mod size;
 pub mod steps;
 #[cfg(test)]
 mod testing;

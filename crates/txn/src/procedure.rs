@@ -80,6 +80,8 @@ pub struct Scan {
     pub limit: usize,
 }
 
+plimsoll_types::wire!(struct Scan { column, low, high, limit });
+
 impl Scan {
     /// All rows whose keys start with `prefix`.
     pub fn prefix(column: ColumnGroup, prefix: Key) -> Scan {
@@ -108,6 +110,13 @@ pub enum Intent {
     Update,
 }
 
+plimsoll_types::wire!(
+    enum Intent {
+        Read = 0,
+        Update = 1,
+    }
+);
+
 /// The declared reads of one or more pieces.
 #[derive(Clone, Debug, Default)]
 pub struct Reads {
@@ -116,6 +125,8 @@ pub struct Reads {
     /// Ranges.
     pub scans: Vec<(Scan, Intent)>,
 }
+
+plimsoll_types::wire!(struct Reads { gets, scans });
 
 impl Reads {
     /// The piece reads this record.

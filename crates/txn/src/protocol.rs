@@ -9,6 +9,7 @@
 use plimsoll_runtime::{Env, Node};
 use plimsoll_store::Holder;
 use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::wire::Wire;
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply};
@@ -17,7 +18,6 @@ use crate::parts::Parts;
 use crate::procedure::{Piece, Procedure, Reads};
 use crate::read_only;
 use crate::remote::Remote;
-use crate::size::Size;
 use crate::steps::{About, What};
 use crate::timestamp::{Freshness, ReadOnly, Scheme};
 use crate::work::{Recorded, Work};
@@ -43,7 +43,7 @@ pub struct ProtocolOptions {
 
 /// A concurrency-control protocol with its timestamp scheme: the participant that lives on a shard
 /// ([`Node::handle`]), and the coordinator's steps against the participants.
-pub trait Protocol: Node<Request: Size, Reply: Size> + Sized {
+pub trait Protocol: Node<Request: Wire, Reply: Wire> + Sized {
     /// The timestamp scheme.
     type Scheme: Scheme;
     /// The protocol's name on the command line.

@@ -24,9 +24,8 @@ use std::sync::atomic::AtomicU64;
 
 use plimsoll_runtime::Ticket;
 use plimsoll_store::Mark;
+use plimsoll_types::wire::Wire;
 use plimsoll_types::{ShardId, Timestamp};
-
-use crate::size::Size;
 
 /// How a scheme runs read-only transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,11 +118,11 @@ pub trait Scheme: Sized + 'static {
     /// Kept beside each record, leaf and absent cell.
     type Mark: Mark;
     /// What a read-only transaction reads at.
-    type Snapshot: Clone + Debug + Send + Size + 'static;
+    type Snapshot: Clone + Debug + Send + Wire + 'static;
     /// What a coordinator gathers on its way.
-    type Observed: Clone + Debug + Default + Send + Size + 'static;
+    type Observed: Clone + Debug + Default + Send + Wire + 'static;
     /// What travels between a shard and the oracle.
-    type Message: Debug + Send + Size + 'static;
+    type Message: Debug + Send + Wire + 'static;
 
     /// The scheme's state on a shard.
     fn new(config: &SchemeConfig) -> Self;

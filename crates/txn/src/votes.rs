@@ -40,7 +40,6 @@ use plimsoll_types::{ShardId, Timestamp, TxnId};
 
 use crate::fetched::ReadRef;
 use crate::protocol::{Open, Protocol};
-use crate::size::Size;
 use crate::steps::About;
 use crate::timestamp::{Scheme, SchemeConfig};
 use crate::work::Packed;
@@ -153,30 +152,19 @@ impl Reply {
     }
 }
 
-impl Size for Request {
-    fn bytes(&self) -> u64 {
-        1 + match self {
-            Request::Record { txn, stamp, writes, reads, voters } => {
-                txn.bytes() + stamp.bytes() + writes.bytes() + reads.bytes() + 4 + 2 * voters.len() as u64
-            }
-            Request::Outcome { txn, .. } => txn.bytes() + 1,
-            Request::Ask(txn) => txn.bytes(),
-            Request::Inquire { txn, .. } => txn.bytes() + 2,
-            Request::Told { txn, .. } => txn.bytes() + 10,
-            Request::Remind => 0,
-            Request::Settled { .. } => 16,
-        }
-    }
-}
+plimsoll_types::wire!(enum Vote { Record(stamp) = 0, Refuse = 1 });
 
-impl Size for Reply {
-    fn bytes(&self) -> u64 {
-        match self {
-            Reply::Vote(Vote::Record(_)) => 10,
-            Reply::Vote(Vote::Refuse) | Reply::Known => 2,
-        }
-    }
-}
+plimsoll_types::wire!(enum Request {
+    Record { txn, stamp, writes, reads, voters } = 0,
+    Outcome { txn, committed } = 1,
+    Ask(txn) = 2,
+    Inquire { txn, committed } = 3,
+    Told { txn, vote, known } = 4,
+    Remind = 5,
+    Settled { first, below } = 6
+});
+
+plimsoll_types::wire!(enum Reply { Vote(vote) = 0, Known = 1 });
 
 /// A protocol whose transactions vote, as its participants are seen from here.
 pub(crate) trait Voter: Protocol {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use plimsoll_checker::{Read, ScanRead, Version};
-use plimsoll_store::{At, Place};
+use plimsoll_store::{At, Place, VALUE_MAX};
 use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::wire::{Input, Malformed, Sink, Wire};
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
 
 use crate::fetched::ReadRef;
@@ -21,6 +22,14 @@ pub enum Change {
     /// Writes a tombstone.
     Delete,
 }
+
+plimsoll_types::wire!(
+    enum Change {
+        Put = 0,
+        Insert = 1,
+        Delete = 2,
+    }
+);
 
 /// A buffered write of one record.
 #[derive(Clone, Debug)]
@@ -42,6 +51,9 @@ pub struct Write {
     /// Position and length of the value in the buffer of the [`Writes`].
     pub(crate) value: (u32, u32),
 }
+
+// Who is asked for the lock knows which shard it is and finds the place; the value follows with the stamp.
+plimsoll_types::wire!(struct Write { column, key, change, expected; shard, place, locked, value });
 
 /// Up to so many writes are searched one by one. An index costs more until about 200; TPC-C's Delivery has 130.
 const FEW: usize = 256;
@@ -287,6 +299,26 @@ impl Packed {
             });
             (*column, key, value)
         })
+    }
+}
+
+/// The values come last, and are as long as they are together.
+impl Wire for Packed {
+    fn encode(&self, out: &mut impl Sink) {
+        self.writes.encode(out);
+        out.put(&self.bytes);
+    }
+
+    fn decode(input: &mut Input<'_>) -> Result<Packed, Malformed> {
+        let writes = Vec::<(ColumnGroup, Key, Option<u32>)>::decode(input)?;
+        let mut end = 0;
+        for length in writes.iter().filter_map(|(_, _, length)| *length) {
+            if length as usize > VALUE_MAX {
+                return Err(Malformed("a value longer than any record has"));
+            }
+            end += length as usize;
+        }
+        Ok(Packed { writes, bytes: input.take(end)?.to_vec() })
     }
 }
 

@@ -28,10 +28,10 @@ use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions, execute};
 use plimsoll_txn::protocols::{Occ, TwoPl};
-use plimsoll_txn::size::Size;
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
 use plimsoll_txn::work::Work;
+use plimsoll_types::wire::Wire;
 use plimsoll_types::{Abort, Placement, ShardId};
 use plimsoll_workloads::Workload;
 

@@ -34,7 +34,6 @@ use crate::fetched::{Fetched, ReadRef};
 use crate::parts::Part;
 use crate::procedure::Reads;
 use crate::protocol::{self, Open, Protocol, ProtocolOptions, Rest, Stop};
-use crate::size::Size;
 use crate::steps::{About, What};
 use crate::timestamp::Scheme;
 use crate::votes::{self, Vote, Voter};
@@ -110,6 +109,17 @@ pub enum Request<S: Scheme> {
     Vote(votes::Request),
 }
 
+plimsoll_types::wire!(<S: Scheme> enum Request<S> {
+    Common(common) = 0,
+    Read { txn, reads } = 1,
+    Lock { holder, observed, writes, reads } = 2,
+    Validate { txn, stamp, reads } = 3,
+    Install { txn, stamp, writes, answer } = 4,
+    Abort(txn) = 5,
+    Vote(request) = 6,
+    Commit { holder, observed, writes, values, reads } = 7
+});
+
 /// What it answers.
 pub enum Reply<S: Scheme> {
     /// The same under every protocol.
@@ -135,40 +145,16 @@ pub enum Reply<S: Scheme> {
     Vote(votes::Reply),
 }
 
-impl<S: Scheme> Size for Request<S> {
-    fn bytes(&self) -> u64 {
-        1 + match self {
-            Request::Common(common) => common.bytes(),
-            Request::Read { txn, reads } => txn.bytes() + reads.bytes(),
-            Request::Lock { holder, observed, writes, reads } => {
-                holder.bytes() + observed.bytes() + writes.bytes() + reads.bytes()
-            }
-            Request::Commit { holder, observed, writes, values, reads } => {
-                holder.bytes() + observed.bytes() + writes.bytes() + values.bytes() + reads.bytes()
-            }
-            Request::Validate { txn, stamp, reads } => txn.bytes() + stamp.bytes() + reads.bytes(),
-            Request::Install { txn, stamp, writes, answer } => {
-                txn.bytes() + stamp.bytes() + writes.bytes() + answer.bytes()
-            }
-            Request::Abort(txn) => txn.bytes(),
-            Request::Vote(request) => request.bytes(),
-        }
-    }
-}
-
-impl<S: Scheme> Size for Reply<S> {
-    fn bytes(&self) -> u64 {
-        1 + match self {
-            Reply::Common(common) => common.bytes(),
-            Reply::Read(fetched) => fetched.bytes(),
-            Reply::Locked { observed, linked } => observed.bytes() + linked.bytes(),
-            Reply::Refused(_) | Reply::Validated(_) => 1,
-            Reply::Committed(stamp) => stamp.bytes(),
-            Reply::Installed => 0,
-            Reply::Vote(reply) => reply.bytes(),
-        }
-    }
-}
+plimsoll_types::wire!(<S: Scheme> enum Reply<S> {
+    Common(common) = 0,
+    Read(fetched) = 1,
+    Locked { observed, linked } = 2,
+    Refused(abort) = 3,
+    Validated(valid) = 4,
+    Installed = 5,
+    Vote(reply) = 6,
+    Committed(stamp) = 7
+});
 
 impl<S: Scheme> Node for Occ<S> {
     type Request = Request<S>;

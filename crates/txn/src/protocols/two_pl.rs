@@ -39,7 +39,6 @@ use crate::local::just_after;
 use crate::parts::Part;
 use crate::procedure::{Intent, Reads, Scan};
 use crate::protocol::{self, LockPolicy, Open, Protocol, ProtocolOptions, Rest, Stop};
-use crate::size::Size;
 use crate::steps::{About, What};
 use crate::timestamp::Scheme;
 use crate::votes::{self, Voter};
@@ -134,6 +133,17 @@ pub enum Request<S: Scheme> {
     Vote(votes::Request),
 }
 
+plimsoll_types::wire!(<S: Scheme> enum Request<S> {
+    Common(common) = 0,
+    Acquire { holder, reads, writes, observed } = 1,
+    Finish { txn, stamp, writes, answer } = 2,
+    Abort(txn) = 3,
+    Wound(txn) = 4,
+    Cancel(txn) = 5,
+    Vote(request) = 6,
+    Pin { txn, stamp } = 7
+});
+
 /// What it answers.
 pub enum Reply<S: Scheme> {
     /// The same under every protocol.
@@ -150,34 +160,14 @@ pub enum Reply<S: Scheme> {
     Vote(votes::Reply),
 }
 
-impl<S: Scheme> Size for Request<S> {
-    fn bytes(&self) -> u64 {
-        1 + match self {
-            Request::Common(common) => common.bytes(),
-            Request::Acquire { holder, reads, writes, observed } => {
-                holder.bytes() + reads.bytes() + writes.bytes() + observed.bytes()
-            }
-            Request::Finish { txn, stamp, writes, answer } => {
-                txn.bytes() + stamp.bytes() + writes.bytes() + answer.bytes()
-            }
-            Request::Pin { txn, stamp } => txn.bytes() + stamp.bytes(),
-            Request::Abort(txn) | Request::Wound(txn) | Request::Cancel(txn) => txn.bytes(),
-            Request::Vote(request) => request.bytes(),
-        }
-    }
-}
-
-impl<S: Scheme> Size for Reply<S> {
-    fn bytes(&self) -> u64 {
-        1 + match self {
-            Reply::Common(common) => common.bytes(),
-            Reply::Acquired(fetched) => fetched.bytes(),
-            Reply::Refused(_) | Reply::Pinned(_) => 1,
-            Reply::Finished => 0,
-            Reply::Vote(reply) => reply.bytes(),
-        }
-    }
-}
+plimsoll_types::wire!(<S: Scheme> enum Reply<S> {
+    Common(common) = 0,
+    Acquired(fetched) = 1,
+    Refused(abort) = 2,
+    Finished = 3,
+    Vote(reply) = 4,
+    Pinned(held) = 5
+});
 
 /// Whether a lock is to be had.
 enum Grant {

@@ -18,7 +18,6 @@ use plimsoll_types::{ShardId, Timestamp};
 use plimsoll_types::mutants::{Mutant, planted};
 
 use super::oracle::Waiting;
-use crate::size::Size;
 use crate::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 
 /// How stale a shard's copy of stable may get while nobody asks for it, in nanoseconds; the watermark
@@ -67,14 +66,15 @@ pub enum Message {
     Stable(u64),
 }
 
-impl Size for Message {
-    fn bytes(&self) -> u64 {
-        match self {
-            Message::Report(numbers) => 1 + numbers.bytes(),
-            _ => 9,
-        }
+plimsoll_types::wire!(
+    enum Message {
+        Fetch(count) = 0,
+        Fetched(first) = 1,
+        Report(numbers) = 2,
+        AskStable = 3,
+        Stable(stable) = 4,
     }
-}
+);
 
 impl Counter {
     fn report(&mut self, number: u64) {

@@ -24,7 +24,6 @@ use plimsoll_runtime::Ticket;
 use plimsoll_types::{ShardId, Timestamp};
 
 use super::oracle::Waiting;
-use crate::size::Size;
 use crate::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 
 /// How stale a shard's copy of the vector may get while nobody asks for it, in nanoseconds.
@@ -74,8 +73,9 @@ pub struct Vts {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Report {
     counter: u64,
-    slot: usize,
-    dependencies: Vector,
+    slot: u16,
+    /// The slots that it depends on, in order, and the largest counter of each.
+    dependencies: Vec<(u16, u64)>,
 }
 
 /// What travels between a shard and the oracle.
@@ -89,23 +89,14 @@ pub enum Message {
     Published(Arc<Vector>),
 }
 
-impl Size for Message {
-    fn bytes(&self) -> u64 {
-        1 + match self {
-            // A dependency that is not there takes no room.
-            Message::Report(reports) => reports.iter().map(|report| 10 + 10 * report.counters()).sum(),
-            Message::AskVector => 0,
-            Message::Published(vector) => vector.bytes(),
-        }
+plimsoll_types::wire!(struct Report { counter, slot, dependencies });
+plimsoll_types::wire!(
+    enum Message {
+        Report(reports) = 0,
+        AskVector = 1,
+        Published(vector) = 2,
     }
-}
-
-impl Report {
-    /// How many slots it depends on.
-    fn counters(&self) -> u64 {
-        self.dependencies.iter().filter(|&&counter| counter > 0).count() as u64
-    }
-}
+);
 
 /// The oracle's own state.
 #[derive(Debug)]
@@ -121,8 +112,8 @@ struct Published {
 
 impl Published {
     fn report(&mut self, report: Report) {
-        let mut look = vec![report.slot];
-        self.waiting[report.slot].push(Reverse(report));
+        let mut look = vec![usize::from(report.slot)];
+        self.waiting[usize::from(report.slot)].push(Reverse(report));
         while let Some(slot) = look.pop() {
             while self.advance(slot) {
                 for other in self.awaited_by[slot].drain(..) {
@@ -142,11 +133,11 @@ impl Published {
         if report.counter != self.vector[slot] + 1 {
             return false;
         }
-        let missing = report.dependencies.iter().enumerate().position(|(other, &counter)| {
-            // Its own slot is settled by the order of the counters.
-            other != slot && counter > self.vector[other]
-        });
-        if let Some(other) = missing {
+        let mut dependencies =
+            report.dependencies.iter().map(|&(other, counter)| (usize::from(other), counter));
+        // Its own slot is settled by the order of the counters.
+        let missing = dependencies.find(|&(other, counter)| other != slot && counter > self.vector[other]);
+        if let Some((other, _)) = missing {
             self.waits_for[slot] = Some(other);
             self.awaited_by[other].push(slot);
             return false;
@@ -231,7 +222,9 @@ impl Scheme for Vts {
 
     fn finished(&mut self, stamp: Timestamp, committed: Option<&Vector>) {
         let (slot, counter) = unpack(stamp);
-        self.reports.push(Report { counter, slot, dependencies: committed.cloned().unwrap_or_default() });
+        let counters = committed.into_iter().flatten().copied();
+        let dependencies = (0..=u16::MAX).zip(counters).filter(|&(_, counter)| counter > 0).collect();
+        self.reports.push(Report { counter, slot: slot as u16, dependencies });
     }
 
     fn snapshot(&mut self, freshness: Freshness) -> Option<Arc<Vector>> {
@@ -251,7 +244,7 @@ impl Scheme for Vts {
     #[inline]
     fn sees(at: &Arc<Vector>, stamp: Timestamp) -> bool {
         let (slot, counter) = unpack(stamp);
-        counter <= at[slot]
+        counter <= at.get(slot).copied().unwrap_or_default()
     }
 
     fn place(_: &Arc<Vector>) -> Option<Timestamp> {
@@ -322,12 +315,12 @@ mod tests {
     #[test]
     fn a_commit_is_published_after_its_predecessor_and_its_dependencies() {
         let mut published = Published::new(2);
-        let report = |slot, counter, dependencies: &[u64]| Report {
+        let report = |slot, counter, dependencies: &[(u16, u64)]| Report {
             slot,
             counter,
             dependencies: dependencies.to_vec(),
         };
-        published.report(report(1, 1, &[1]));
+        published.report(report(1, 1, &[(0, 1)]));
         assert_eq!(published.vector, [0, 0], "it read what slot 0 has not published");
         published.report(report(0, 2, &[]));
         assert_eq!(published.vector, [0, 0], "its predecessor is missing");
