@@ -23,6 +23,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
+use plimsoll_types::wire::Wire;
 use plimsoll_types::{ShardId, Timestamp};
 
 use crate::disk::{Completed, DiskError, Outcome, Submitted};
@@ -49,6 +50,11 @@ pub(crate) enum Message<N: Node> {
     /// What became of an operation of the receiver on its disk. Boxed: it would make every message longer.
     Disk(Box<Completed>),
 }
+
+plimsoll_types::wire!(<N: Node<Request: Wire, Reply: Wire>> enum Message<N> {
+    Call { call, request } = 0, Tell { request } = 1, Reply { call, reply } = 2;
+    Self::Start(_) | Self::Disk(_)
+});
 
 /// What one pass of a shard sends to one other, in order.
 pub(crate) struct Batch<N: Node> {

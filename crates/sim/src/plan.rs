@@ -129,6 +129,8 @@ pub struct Plan {
     pub faults: Faults,
     /// Faults that are left out, by their numbers.
     pub skip: Vec<u32>,
+    /// Whether messages between machines are encoded, and what is decoded arrives. Nothing else depends on it.
+    pub encoded: bool,
     /// A planted bug.
     pub mutant: Option<Mutant>,
 }
@@ -230,6 +232,7 @@ impl Plan {
             hardware,
             faults,
             skip: selection.skip.clone(),
+            encoded: true,
             mutant: selection.mutant,
         })
     }

@@ -223,6 +223,9 @@ impl<P: Protocol> Setting<P> {
         });
         let mut world = World::new(&plan.hardware, &plan.faults, plan.seed, makers.collect());
         world.skip(plan.skip.iter().copied());
+        if plan.encoded {
+            world.encode();
+        }
         if let Some(recorder) = &recorder {
             recorder.listen(&mut world);
         }

@@ -36,6 +36,23 @@ fn every_world_is_the_same_twice() {
 }
 
 #[test]
+fn a_world_is_the_same_whether_or_not_its_messages_are_encoded() {
+    for protocol in ["occ", "wait_die", "wound_wait", "no_wait"] {
+        for scheme in SCHEMES {
+            for seed in 0..4 {
+                let selection =
+                    Selection { protocol: Some(protocol), scheme: Some(scheme), ..Selection::default() };
+                let plan = Plan::drawn(seed, &selection).unwrap();
+                let (encoded, not) = (run(&plan, None), run(&Plan { encoded: false, ..plan.clone() }, None));
+                assert_eq!(encoded.hash, not.hash, "seed {seed}, {}", plan.pair());
+                let told = |outcome: &Outcome| format!("{:?}", outcome.history);
+                assert_eq!(told(&encoded), told(&not), "seed {seed}, {}", plan.pair());
+            }
+        }
+    }
+}
+
+#[test]
 fn worlds_with_drawn_faults_violate_nothing() {
     (0..2000).for_each(|seed| passes(seed, &Selection::default()));
 }

@@ -1,5 +1,8 @@
 //! The network between machines, and what each shard's ends of channels make of it.
 //!
+//! What a packet carries can be taken through its encoding ([`World::encode`]): what is delivered then is what was
+//! decoded, as between processes.
+//!
 //! A packet's fate is drawn when it is sent: lost or not, late or not, once or twice; each link between two
 //! machines draws from streams of its own. A link that is *cut* loses what is sent; one that is *clogged* keeps
 //! what arrives until it no longer is. What is on its way when a partition begins still arrives.
@@ -8,6 +11,7 @@
 //! in order. They are gone when the machine crashes.
 
 use plimsoll_types::ShardId;
+use plimsoll_types::wire::{Wire, encoded, whole};
 
 use super::channel::{Delivered, End, Packet};
 use super::draw::Draw;
@@ -18,6 +22,8 @@ use crate::shard::{Batch, Message};
 use crate::{Node, Slab};
 
 type Messages<N> = Vec<Message<N>>;
+/// Says what arrives of messages.
+type Travel<N> = fn(&Messages<N>) -> Messages<N>;
 
 /// A packet on its way.
 struct Flight<N: Node> {
@@ -67,6 +73,8 @@ pub(super) struct Network<N: Node> {
     incarnation: u64,
     /// Packets are no longer lost, doubled or held back.
     pub(super) calm: bool,
+    /// In worlds where messages are encoded.
+    travel: Option<Travel<N>>,
     /// Kept for its memory.
     delivered: Vec<Delivered<Messages<N>>>,
 }
@@ -94,6 +102,7 @@ impl<N: Node> Network<N> {
             delay: Draw::new(seed, "handover", 0),
             incarnation: 0,
             calm: false,
+            travel: None,
             delivered: Vec::new(),
         }
     }
@@ -150,9 +159,23 @@ impl LinkState {
     }
 }
 
+impl<N: Node<Request: Wire, Reply: Wire>> World<N> {
+    /// From now on, what shards of different machines send each other is encoded, and what is decoded arrives. Nothing
+    /// else is different: a message that is not the same afterwards is a bug, and often ends the world at once.
+    pub fn encode(&mut self) {
+        self.network.travel = Some(|messages| {
+            let bytes = encoded(messages);
+            let decoded =
+                whole(&bytes).unwrap_or_else(|malformed| panic!("what travels is decoded: {malformed}"));
+            assert!(encoded(&decoded) == bytes, "what is decoded has the encoding that has travelled");
+            decoded
+        });
+    }
+}
+
 impl<N: Node> World<N> {
     /// A shard sends a batch, at the end of a pass.
-    pub(super) fn dispatch(&mut self, from: ShardId, to: ShardId, batch: Batch<N>) {
+    pub(super) fn dispatch(&mut self, from: ShardId, to: ShardId, mut batch: Batch<N>) {
         let messages = batch.messages.len();
         let now_ns = self.queue.now_ns;
         self.trace.show(from, to, &batch.messages);
@@ -160,6 +183,9 @@ impl<N: Node> World<N> {
             self.trace.record(now_ns, Event::Sent { from, to, sequence: 0, messages });
             self.hand_over(to, batch);
             return;
+        }
+        if let Some(travel) = self.network.travel {
+            batch.messages = travel(&batch.messages);
         }
         if self.ledger.is_some() {
             self.trace.record(now_ns, Event::Sent { from, to, sequence: 0, messages });

@@ -352,7 +352,8 @@ impl<P: Protocol> Stage<P> {
             acknowledge_ns: 1 << 50,
             ..Hardware::default()
         };
-        let world = World::new(&hardware, &Faults::none(), 1, makers.collect());
+        let mut world = World::new(&hardware, &Faults::none(), 1, makers.collect());
+        world.encode();
         let underway = Rc::default();
         let mut stage =
             Stage { world, clogs: BTreeMap::new(), underway, begun: BTreeSet::new(), ended: Rc::default() };
