@@ -184,3 +184,50 @@ impl<S: Scheme> Fetched<S> {
         gets.chain(self.scans.iter_mut().flat_map(rows))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_types::wire::{encoded, whole};
+
+    use super::*;
+    use crate::timestamps::Dst;
+
+    fn got(fetched: &mut Fetched<Dst>, value: Option<&[u8]>) -> Got {
+        let value = value.map(|value| fetched.store(value));
+        Got { value, version: value.map(|_| Timestamp(7)), read: ReadRef::Stale }
+    }
+
+    fn fetched(keys: [u64; 2]) -> Fetched<Dst> {
+        let mut fetched = Fetched::default();
+        fetched.gets = [Some(&b"one"[..]), None, Some(b"")].map(|value| got(&mut fetched, value)).into();
+        let rows = keys.map(|key| (Key::of_u64(key), got(&mut fetched, Some(&key.to_be_bytes())))).into();
+        fetched.scans = vec![Scanned::default(), Scanned { rows, reads: vec![ReadRef::Immutable] }];
+        fetched
+    }
+
+    #[test]
+    fn values_travel_without_their_places_and_are_found_where_they_arrive() {
+        let sent = fetched([4, 5]);
+        let arrived: Fetched<Dst> = whole(&encoded(&sent)).expect("what is encoded is decoded");
+        let values = |fetched: &Fetched<Dst>| -> Vec<Option<Vec<u8>>> {
+            let rows = fetched.scans.iter().flat_map(|scan| scan.rows.iter().map(|(_, got)| got));
+            fetched.gets.iter().chain(rows).map(|got| fetched.value(got).map(<[u8]>::to_vec)).collect()
+        };
+        assert_eq!(values(&arrived), values(&sent));
+        assert_eq!(values(&arrived)[4], Some(5u64.to_be_bytes().to_vec()));
+    }
+
+    #[test]
+    fn an_answer_without_all_its_values_or_with_rows_out_of_order_is_refused() {
+        let refused = |bytes: &[u8]| whole::<Fetched<Dst>>(bytes).expect_err("it is no answer").0;
+        let out_of_order = "rows that are not in the order of their keys";
+        assert_eq!(refused(&encoded(&fetched([5, 4]))), out_of_order);
+        assert_eq!(refused(&encoded(&fetched([4, 4]))), out_of_order);
+        let bytes = encoded(&fetched([4, 5]));
+        assert_eq!(refused(&bytes[..bytes.len() - 1]), "it ends too early");
+        let long = Got { value: Some((0, u32::MAX)), version: None, read: ReadRef::Stale };
+        let gets = encoded(&vec![long.clone(), long]);
+        // Nothing was scanned, nothing else is to be validated, nothing was observed.
+        assert_eq!(refused(&[&gets[..], &[0; 4 + 4 + 8]].concat()), "more values than fit into a message");
+    }
+}

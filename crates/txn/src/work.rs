@@ -435,6 +435,8 @@ impl<S: Scheme> Work<S> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_types::wire::{encoded, whole};
+
     use super::*;
     use crate::timestamps::Dst;
 
@@ -489,6 +491,28 @@ mod tests {
             assert_eq!(work.writes.again(TABLE.row(), &key(writes), Change::Put, b"new"), None);
             assert_eq!(work.writes.mark(), writes);
         }
+    }
+
+    #[test]
+    fn packed_writes_arrive_with_their_values_and_none_is_longer_than_a_record_can_be() {
+        let mut work: Work<Dst> = Work::default();
+        (0..3).for_each(|number| push(&mut work, number));
+        work.writes.again(TABLE.row(), &key(1), Change::Delete, b"");
+        work.writes.iter_mut().for_each(|write| write.locked = true);
+        let sent = work.writes.pack(ShardId(0));
+        let bytes = encoded(&sent);
+        let arrived: Packed = whole(&bytes).expect("what is encoded is decoded");
+        assert!(sent.iter().eq(arrived.iter()));
+        assert_eq!(
+            arrived.iter().map(|(.., value)| value.map(<[u8]>::len)).collect::<Vec<_>>(),
+            [Some(8), None, Some(8)]
+        );
+        assert!(whole::<Packed>(&bytes[..bytes.len() - 1]).is_err());
+        let long = encoded(&vec![(TABLE.row(), key(1), Some(VALUE_MAX as u32 + 1))]);
+        assert_eq!(
+            whole::<Packed>(&long).expect_err("it is too long").0,
+            "a value longer than any record has"
+        );
     }
 
     #[test]

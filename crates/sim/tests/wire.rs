@@ -1,0 +1,221 @@
+//! Messages as bytes, for every protocol under every scheme: those of a world are decoded to what was encoded, and
+//! whatever else is decoded ends with a message or is refused, in memory that is a small multiple of its length.
+//!
+//! One test, for it counts all memory of the process.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use peak_alloc::PeakAlloc;
+use plimsoll_runtime::LowWater;
+use plimsoll_runtime::sim::{Carried, Faults, Hardware, Maker, Watch, World};
+use plimsoll_sim::client::{Client, Observer};
+use plimsoll_sim::workload::random;
+use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::protocol::{LockPolicy, Protocol, ProtocolOptions};
+use plimsoll_txn::protocols::{Occ, TwoPl};
+use plimsoll_txn::timestamp::{OracleOptions, ReadOnly, Scheme, SchemeConfig};
+use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
+use plimsoll_types::wire::{Wire, encoded, whole};
+use plimsoll_types::{Placement, ShardId, Timestamp};
+use plimsoll_workloads::random::Rng;
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+const SHARDS: usize = 3;
+const CLIENTS: usize = 4;
+/// Transactions per client.
+const TRANSACTIONS: usize = 60;
+/// Virtual time after which everybody is done, in nanoseconds.
+const LONG_NS: u64 = 5_000_000_000;
+/// Bytes of memory at most for a byte of input: that many has a list of the smallest things to validate while it
+/// grows.
+const MEMORY_PER_BYTE: usize = 100;
+/// And bytes of memory at most for no input.
+const MEMORY_MIN: usize = 256;
+
+/// Encodings of different messages.
+#[derive(Default)]
+struct Messages {
+    requests: BTreeSet<Vec<u8>>,
+    replies: BTreeSet<Vec<u8>>,
+}
+
+#[derive(Clone)]
+struct Outsider(Watch);
+
+impl Observer for Outsider {
+    fn began(&self, _: Timestamp) -> u64 {
+        self.0.true_time().0
+    }
+
+    fn ended(&self) -> u64 {
+        self.0.true_time().0
+    }
+}
+
+/// All messages of a world of random transactions.
+fn messages<P: Protocol>() -> Messages {
+    let placement = Arc::new(Placement::even(SHARDS));
+    let layout = Layout { tables: random::tables().into(), placement: placement.clone() };
+    let counter = Arc::new(AtomicU64::new(0));
+    let config = |shard: usize| SchemeConfig {
+        shard: ShardId(shard as u16),
+        data_shards: SHARDS,
+        max_staleness_ns: random::MAX_STALENESS_NS,
+        oracle: OracleOptions { batch: true, compress: false, prefetch: false },
+        single_version: false,
+        process: 0,
+        processes: 1,
+        process_counter: counter.clone(),
+    };
+    let low_water = LowWater::new(SHARDS, P::Scheme::slots(&config(0)));
+    let makers = (0..SHARDS + usize::from(P::Scheme::ORACLE)).map(|shard| {
+        let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
+        let options = ProtocolOptions { lock_policy: LockPolicy::WoundWait };
+        Box::new(move || P::new(Base::new(&layout, &config, low_water.clone()), options)) as Maker<P>
+    });
+    let mut world = World::new(&Hardware::default(), &Faults::none(), 1, makers.collect());
+    for (partition, table, key, number) in random::rows() {
+        let shard = placement.shard(random::slot(partition));
+        world.node(shard, |node| node.base().store.load(table, &key, &[&number.to_be_bytes()]));
+    }
+    let messages = Rc::new(RefCell::new(Messages::default()));
+    let seen = messages.clone();
+    world.watch_messages(move |_, _, carried| {
+        let Messages { requests, replies } = &mut *seen.borrow_mut();
+        match carried {
+            Carried::Request(request, _) => requests.insert(encoded(request)),
+            Carried::Reply(reply, _) => replies.insert(encoded(reply)),
+        };
+    });
+    for number in 0..SHARDS * CLIENTS {
+        let observer = Outsider(world.observer());
+        world.spawn_on(ShardId((number % SHARDS) as u16), move |env| async move {
+            let mut client: Client<P, _, _> = Client::new(env, observer, 1, number as u32);
+            for _ in 0..TRANSACTIONS {
+                client.random().await;
+            }
+        });
+    }
+    world.run_until(LONG_NS);
+    drop(world);
+    messages.take()
+}
+
+/// Whatever these bytes are: a message that has this encoding and no other, or nothing.
+fn decode<M: Wire>(bytes: &[u8], look: impl Fn(&M)) -> bool {
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    let decoded = whole::<M>(bytes);
+    let taken = MEMORY.peak_usage().saturating_sub(before);
+    assert!(
+        taken <= MEMORY_PER_BYTE * bytes.len() + MEMORY_MIN,
+        "{} bytes of input took {taken} of memory",
+        bytes.len()
+    );
+    let Ok(message) = decoded else { return false };
+    look(&message);
+    assert_eq!(message.bytes(), bytes.len() as u64);
+    assert!(encoded(&message) == bytes, "a message has one encoding");
+    true
+}
+
+/// A message with something wrong.
+fn mutated(rng: &mut Rng, messages: &[&Vec<u8>]) -> Vec<u8> {
+    let any = |rng: &mut Rng, below: usize| rng.below(below.max(1) as u64) as usize;
+    let mut bytes = messages[any(rng, messages.len())].clone();
+    for _ in 0..=rng.below(3) {
+        let at = any(rng, bytes.len());
+        let end = bytes.len();
+        match rng.below(7) {
+            0 => bytes[at..].iter_mut().take(1).for_each(|byte| *byte ^= 1 << rng.below(8)),
+            1 => bytes[at..].iter_mut().take(1).for_each(|byte| *byte = rng.below(4) as u8),
+            2 => bytes.truncate(at),
+            3 => bytes.insert(at.min(end), rng.below(256) as u8),
+            // A length, larger than all that follows.
+            4 => bytes[at..].iter_mut().take(4).for_each(|byte| *byte = 0xff),
+            // A length of which so much follows.
+            5 => {
+                let left = (end - at) as u32 / [1, 4, 30][any(rng, 3)];
+                bytes[at..].iter_mut().zip(left.to_le_bytes()).for_each(|(byte, new)| *byte = new);
+            }
+            _ => {
+                let other = messages[any(rng, messages.len())];
+                bytes.truncate(at);
+                bytes.extend_from_slice(&other[any(rng, other.len())..]);
+            }
+        }
+    }
+    bytes
+}
+
+fn refuses<M: Wire>(messages: &BTreeSet<Vec<u8>>, look: impl Fn(&M) + Copy) {
+    let mut rng = Rng::new(1, 0);
+    let messages: Vec<&Vec<u8>> = messages.iter().collect();
+    for bytes in &messages {
+        assert!(decode(bytes, look), "what was encoded is decoded");
+        assert!(!decode(&bytes[..bytes.len() - 1], look), "a message is complete or none");
+    }
+    let (mut good, mut bad) = (0, 0);
+    for _ in 0..30_000 {
+        match decode(&mutated(&mut rng, &messages), look) {
+            true => good += 1,
+            false => bad += 1,
+        }
+    }
+    assert!(good > 0 && bad > 0, "{good} mutated messages are messages, {bad} are not");
+    for _ in 0..10_000 {
+        let length = rng.below(100);
+        let mut bytes: Vec<u8> = (0..length).map(|_| rng.below(256) as u8).collect();
+        bytes.iter_mut().take(1).for_each(|kind| *kind %= 6);
+        decode(&bytes, look);
+    }
+    // A kind, and then nothing but the smallest of everything, or the largest.
+    for kind in 0..6 {
+        for filler in [0, 1, 2, 3, 0xff] {
+            for length in [1, 10, 100, 1000, 10_000] {
+                let mut bytes = vec![filler; length];
+                bytes[0] = kind;
+                decode(&bytes, look);
+                // The first list has as many items as there are bytes.
+                for at in (1..40.min(length.saturating_sub(4))).filter(|_| length > 100) {
+                    let mut bytes = bytes.clone();
+                    let items = (length - at - 4) as u32;
+                    bytes[1..at].fill(0);
+                    bytes[at..at + 4].copy_from_slice(&items.to_le_bytes());
+                    decode(&bytes, look);
+                }
+            }
+        }
+    }
+}
+
+fn check<P: Protocol>() {
+    let messages = messages::<P>();
+    let pair = format!("{}/{}", P::NAME, P::Scheme::NAME);
+    let kinds = |messages: &BTreeSet<Vec<u8>>| messages.iter().map(|bytes| bytes[0]).collect::<BTreeSet<_>>();
+    // Common requests are those of read-only transactions, and to an oracle.
+    let first = u8::from(P::Scheme::READ_ONLY != ReadOnly::Snapshot);
+    assert!(kinds(&messages.requests).into_iter().eq(first..6), "{pair}");
+    refuses::<P::Request>(&messages.requests, |request| drop(P::about(request)));
+    refuses::<P::Reply>(&messages.replies, |reply| _ = P::answer(reply));
+}
+
+#[test]
+fn a_message_is_decoded_to_what_was_encoded_and_anything_else_is_refused_in_little_memory() {
+    check::<Occ<Dst>>();
+    check::<Occ<Gts>>();
+    check::<Occ<Vts>>();
+    check::<Occ<NoTimestamps>>();
+    check::<Occ<ReadCommitted>>();
+    check::<TwoPl<Dst>>();
+    check::<TwoPl<Gts>>();
+    check::<TwoPl<Vts>>();
+    check::<TwoPl<NoTimestamps>>();
+    check::<TwoPl<ReadCommitted>>();
+}
