@@ -52,10 +52,18 @@ pub trait Node: 'static {
     /// Once per pass, after the inbox was drained: `clock` is the new sample.
     fn pass(&mut self, clock: Timestamp);
 
+    /// The channel to a shard of another process was connected, or it was reset: then the calls made over it have
+    /// failed, what was sent one-way may not have arrived, and requests of that shard which wait here will be
+    /// answered to nobody. A reset without a pause is told as both, down and up. Comes between two passes; the
+    /// shard's next step is a pass. Shards of one process, and all of a simulated world, are connected from the
+    /// beginning, without being told.
+    fn connected(&mut self, _peer: ShardId, _up: bool) {}
+
     /// At the end of a pass: what the node itself has to tell other shards (or its own), one-way.
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Self::Request)>);
 
-    /// Nothing is left to do: the shard sleeps until a message or a timer comes. Its next step is a pass.
+    /// Nothing is left to do: the shard sleeps until a message or a timer comes. Its next step is a pass, but for
+    /// [`Node::connected`].
     fn park(&mut self);
 
     /// When the node wants a pass at the latest, by the shard's clock, whether or not there is anything else to do.
@@ -69,7 +77,7 @@ pub trait Env<N: Node>: Clone + 'static {
     /// The shard this task runs on.
     fn shard(&self) -> ShardId;
 
-    /// How many shards can be called.
+    /// How many shards can be called, those of other processes included.
     fn shards(&self) -> usize;
 
     /// The physical clock in Unix nanoseconds, sampled in this pass. Never falls.

@@ -12,6 +12,10 @@
 //! A channel that is reset ([`ShardEnv::reset`]) fails the calls made over it, and what the other side's calls
 //! are answered with is thrown away. Call numbers are used again, so whoever carries messages must deliver
 //! nothing from before a reset after it; then every reply that comes finds its call.
+//!
+//! A shard of the same process keeps the rules of calls, or has a bug that ends the process. A shard of another one may
+//! be anybody's: what it sends against the rules is ignored, and it is reported as an offender
+//! ([`ShardEnv::offender`]), for the driver to close its channel.
 
 mod env;
 
@@ -19,6 +23,7 @@ use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::future::Future;
+use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Waker};
@@ -140,6 +145,10 @@ struct Slot {
 struct Core<N: Node> {
     me: ShardId,
     shards: usize,
+    /// Those of this process.
+    own: Range<usize>,
+    /// Others that have broken a rule of calls, and which.
+    offenders: RefCell<Vec<(ShardId, &'static str)>>,
     node: RefCell<N>,
     tasks: RefCell<Slab<Slot>>,
     ready: RefCell<VecDeque<TaskId>>,
@@ -171,10 +180,12 @@ impl<N: Node> Clone for ShardEnv<N> {
 
 /// Whoever drives a shard.
 impl<N: Node> ShardEnv<N> {
-    /// Shard `me` of so many, with nothing to do yet. `random` is the state of its random numbers.
+    /// Shard `me` of so many, of which those in `own` are in its process, with nothing to do yet. `random` is the
+    /// state of its random numbers.
     pub(crate) fn new(
         me: ShardId,
         shards: usize,
+        own: Range<usize>,
         node: N,
         clock: Timestamp,
         random: u64,
@@ -183,6 +194,8 @@ impl<N: Node> ShardEnv<N> {
         let core = Rc::new(Core {
             me,
             shards,
+            own,
+            offenders: RefCell::default(),
             node: RefCell::new(node),
             tasks: RefCell::default(),
             ready: RefCell::default(),
@@ -282,6 +295,16 @@ impl<N: Node> ShardEnv<N> {
         }
     }
 
+    /// Tells the node that a peer of another process was connected, or that the channel to it was reset.
+    pub(crate) fn connected(&self, peer: ShardId, up: bool) {
+        self.core.node.borrow_mut().connected(peer, up);
+    }
+
+    /// A shard of another process that has broken a rule, and the rule.
+    pub(crate) fn offender(&self) -> Option<(ShardId, &'static str)> {
+        self.core.offenders.borrow_mut().pop()
+    }
+
     /// Drops all tasks. They hold the environment, and the environment them: the ring has to be broken.
     pub(crate) fn end(&self) {
         let tasks = std::mem::take(&mut *self.core.tasks.borrow_mut());
@@ -304,7 +327,7 @@ impl<N: Node> ShardEnv<N> {
         match message {
             Message::Call { call, request } => self.handle(from, Some(call), request),
             Message::Tell { request } => self.handle(from, None, request),
-            Message::Reply { call, reply } => self.complete(call, reply),
+            Message::Reply { call, reply } => self.complete(from, call, reply),
             Message::Start(start) => self.start(start(self)),
             Message::Disk(completed) => self.transferred(*completed),
         }
@@ -325,9 +348,11 @@ impl<N: Node> ShardEnv<N> {
         }
         self.core.parked.borrow_mut().remove(ticket);
         match (handled, parked.call) {
-            (Handled::Reply(reply), Some(call)) if parked.from == self.core.me => self.complete(call, reply),
+            (Handled::Reply(reply), Some(call)) if parked.from == self.core.me => {
+                self.complete(parked.from, call, reply);
+            }
             (Handled::Reply(reply), Some(call)) => self.post(parked.from, Message::Reply { call, reply }),
-            (Handled::Done, Some(_)) => panic!("a node answers every call"),
+            (Handled::Done, Some(_)) => self.offended(parked.from, "a node answers every call"),
             _ => {}
         }
     }
@@ -349,18 +374,25 @@ impl<N: Node> ShardEnv<N> {
         }
     }
 
-    fn complete(&self, call: u32, reply: N::Reply) {
+    fn complete(&self, from: ShardId, call: u32, reply: N::Reply) {
         let mut calls = self.core.calls.borrow_mut();
-        let pending = calls.get_mut(call).expect("a reply answers a pending call");
+        let Some(pending) = calls.get_mut(call).filter(|call| call.to == from && call.reply.is_none()) else {
+            return self.offended(from, "a reply answers a pending call, once");
+        };
         match pending.task {
             Some(task) => {
-                assert!(pending.reply.is_none(), "a call is answered once");
                 pending.reply = Some(Ok(reply));
                 drop(calls);
                 self.wake(task);
             }
             None => drop(calls.remove(call)),
         }
+    }
+
+    /// A message of this shard was against a rule.
+    fn offended(&self, from: ShardId, rule: &'static str) {
+        assert!(!self.core.own.contains(&from.index()), "{rule}");
+        self.core.offenders.borrow_mut().push((from, rule));
     }
 
     fn transferred(&self, Completed { number, result }: Completed) {

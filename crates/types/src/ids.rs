@@ -9,7 +9,7 @@ pub struct ShardId(pub u16);
 crate::wire!(struct ShardId(0));
 
 impl ShardId {
-    /// The shard's position among the shards of its process.
+    /// The shard's position among all shards.
     #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)

@@ -58,7 +58,8 @@ pub(super) fn run<N: Node>(
     disk: Option<Sender<Vec<Submitted>>>,
 ) {
     let random = seed ^ (u64::from(me.0) + 1).wrapping_mul(0x9e3779b97f4a7c15);
-    let env = ShardEnv::new(me, peers.peers.len(), node, peers.clock.now(), random, disk.is_some());
+    let shards = peers.peers.len();
+    let env = ShardEnv::new(me, shards, 0..shards, node, peers.clock.now(), random, disk.is_some());
     let mut process = Process { me, peers, disk };
     let mut idle_since: Option<u64> = None;
     while !process.peers.stop.load(SeqCst) {

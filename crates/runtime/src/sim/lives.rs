@@ -305,7 +305,8 @@ impl<N: Node> World<N> {
             shard.life += 1;
             let lives = shard.life.div_ceil(2);
             let random = Draw::new(self.seed, "shard", (index as u64) << 32 | u64::from(lives)).next();
-            shard.env = Some(ShardEnv::new(id, shards, (shard.make)(), clock, random, self.disks.exist()));
+            let (node, disk) = ((shard.make)(), self.disks.exist());
+            shard.env = Some(ShardEnv::new(id, shards, 0..shards, node, clock, random, disk));
             self.trace.record(now_ns, Event::Start { shard: id, life: lives });
             if lives > 1 {
                 for peer in (0..shards).map(|peer| ShardId(peer as u16)) {

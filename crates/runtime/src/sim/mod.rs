@@ -21,9 +21,8 @@
 //! is down; skipping a fault changes nothing before it would have begun.
 //!
 //! Left out: memory and queues that run full, failure detection (a call to a machine that is down waits until it is
-//! back and the channel is reset), bytes (a batch is encoded only where somebody wants it, [`World::encode`], and as one
-//! piece; what its size costs is only asked in worlds with [`Costs`], which know no faults), and nodes that learn of resets (only calls fail; one-way messages are lost
-//! silently).
+//! back and the channel is reset), and bytes (a batch is encoded only where somebody wants it, [`World::encode`], and as
+//! one piece; what its size costs is only asked in worlds with [`Costs`], which know no faults).
 
 mod channel;
 mod clock;

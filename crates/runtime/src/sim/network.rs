@@ -349,9 +349,9 @@ impl<N: Node> World<N> {
         state.outbox.retain(|(to, _)| *to != peer);
         let env = state.env.as_ref().expect("a shard that is down has no channels");
         env.reset(peer);
-        if env.is_ready() {
-            self.poke(shard);
-        }
+        env.connected(peer, false);
+        env.connected(peer, true);
+        self.poke(shard);
     }
 
     fn link_of(hardware: &Hardware, from: ShardId, to: ShardId) -> (usize, usize) {

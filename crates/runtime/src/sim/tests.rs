@@ -17,6 +17,8 @@ struct Echo {
     clock: Timestamp,
     /// What each shard has told this one, in order.
     told: BTreeMap<ShardId, Vec<u64>>,
+    /// What became of its channels, in order.
+    channels: Vec<(ShardId, bool)>,
     waiting: Vec<Ticket>,
     released: Vec<Ticket>,
     open: bool,
@@ -61,6 +63,10 @@ impl Node for Echo {
     fn pass(&mut self, clock: Timestamp) {
         assert!(clock >= self.clock, "the clock of a shard never falls");
         self.clock = clock;
+    }
+
+    fn connected(&mut self, peer: ShardId, up: bool) {
+        self.channels.push((peer, up));
     }
 
     fn outgoing(&mut self, _: &mut Vec<(ShardId, Request)>) {}
@@ -314,6 +320,20 @@ fn a_reset_fails_calls_and_forgets_their_replies() {
     world.spawn_on(B, |env| async move { env.send(B, Request::Open) });
     world.run_until(3 * MS);
     assert_eq!(*answers.borrow(), [Err(Unknown), Ok(1)]);
+}
+
+#[test]
+fn the_nodes_at_both_ends_learn_of_a_reset() {
+    let mut world = pair();
+    world.run_until(MS);
+    world.inflict(Fault::Reset(A, B));
+    world.run_until(2 * MS);
+    let crash = world.inflict(Fault::Crash(0));
+    world.end(crash);
+    world.run_until(3 * MS);
+    let channels = |shard| world.node(shard, |node| node.channels.clone()).expect("both are up");
+    assert_eq!(channels(A), [(B, false), (B, true)], "in its second life");
+    assert_eq!(channels(B), [(A, false), (A, true), (A, false), (A, true)]);
 }
 
 #[test]
