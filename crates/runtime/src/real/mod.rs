@@ -10,18 +10,25 @@
 //!
 //! A shard whose directory was given has a second thread that reads and writes there (`disk`).
 //!
+//! The shards of a runtime are all there are, or those of one node of a cluster ([`Runtime::networked`]): then they are
+//! numbered over all nodes, and talk to those of the others over TCP (`tcp`). A shard that has a network sleeps in the
+//! system call that waits for sockets. What wakes it is a write to an eventfd, which is remembered like an unpark, so
+//! the race of sleeping and sending is the same.
+//!
 //! A panic on a shard ends the process: half a database is of no use to anyone.
 
 mod disk;
 mod shard;
+mod tcp;
 
 use std::future::Future;
-use std::sync::Arc;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
-use std::sync::mpsc;
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::{self, JoinHandle, Thread};
 
 use crossbeam_queue::SegQueue;
+use plimsoll_types::wire::Wire;
 use plimsoll_types::{ShardId, Timestamp};
 use rustix::time::ClockId;
 
@@ -30,6 +37,8 @@ pub use crate::ShardEnv as RealEnv;
 use crate::disk::Submitted;
 use crate::shard::{Batch, Message, Start};
 pub use disk::{Directory, OpenError};
+pub use tcp::{Address, Closed, FRAME_MAX, Network, Refusal, SILENCE, Traffic};
+use tcp::{Connections, Prepared};
 
 /// How long an idle shard spins before it sleeps, in nanoseconds. On small machines spinning starves
 /// everybody else.
@@ -39,7 +48,16 @@ pub const SPIN_NS: u64 = 20_000;
 struct Peer<N: Node> {
     inbox: SegQueue<Batch<N>>,
     asleep: AtomicBool,
-    thread: std::sync::OnceLock<Thread>,
+    alarm: OnceLock<Alarm>,
+}
+
+/// What ends a shard's sleep.
+#[derive(Debug)]
+enum Alarm {
+    /// Of a shard that parks.
+    Thread(Thread),
+    /// Of one that waits for sockets.
+    Poll(Arc<mio::Waker>),
 }
 
 impl<N: Node> Peer<N> {
@@ -52,17 +70,31 @@ impl<N: Node> Peer<N> {
         fence(SeqCst);
         if self.asleep.load(SeqCst)
             && self.asleep.swap(false, SeqCst)
-            && let Some(thread) = self.thread.get()
+            && let Some(alarm) = self.alarm.get()
         {
-            thread.unpark();
+            match alarm {
+                Alarm::Thread(thread) => thread.unpark(),
+                Alarm::Poll(waker) => waker.wake().expect("an eventfd can be written"),
+            }
         }
     }
 }
 
 struct Peers<N: Node> {
     peers: Vec<Peer<N>>,
+    /// The number of the first of them, and how many shards all nodes have.
+    first: usize,
+    total: usize,
     stop: AtomicBool,
     clock: Clock,
+}
+
+impl<N: Node> Peers<N> {
+    /// A shard of this process.
+    #[inline]
+    fn get(&self, shard: ShardId) -> Option<&Peer<N>> {
+        self.peers.get(shard.index().wrapping_sub(self.first))
+    }
 }
 
 /// The clock that the shards of a runtime sample: Unix nanoseconds. It is the monotonic clock plus an offset
@@ -90,6 +122,7 @@ pub struct Runtime<N: Node> {
     threads: Vec<JoinHandle<()>>,
     /// Those of the disks, which end after the shards.
     disks: Vec<JoinHandle<()>>,
+    connections: Option<Connections>,
 }
 
 /// Makes a shard's node, on the shard's thread.
@@ -98,7 +131,7 @@ pub type Maker<N> = Box<dyn FnOnce() -> N + Send>;
 impl<N: Node> Runtime<N> {
     /// Starts one thread per node maker; each maker runs on its shard's thread. With `pin`, shard `i` runs
     /// on core `i` as long as there are so many cores; shards beyond that float.
-    pub fn start(makers: Vec<Maker<N>>, seed: u64, pin: bool) -> std::io::Result<Self> {
+    pub fn start(makers: Vec<Maker<N>>, seed: u64, pin: bool) -> io::Result<Self> {
         Runtime::with_disks(makers, seed, pin, Vec::new())
     }
 
@@ -108,36 +141,72 @@ impl<N: Node> Runtime<N> {
         seed: u64,
         pin: bool,
         directories: Vec<Directory>,
-    ) -> std::io::Result<Self> {
+    ) -> io::Result<Self> {
+        Runtime::build(makers, seed, pin, directories, None, Clock::new())
+    }
+
+    /// Like [`Runtime::with_disks`], as one node of a cluster: the shards are those that the cluster gives to this
+    /// node, and [`crate::Env::call`] reaches those of all others. Calls to a node that is not connected fail at once;
+    /// [`Node::connected`] tells when it is. Refuses what cannot be a cluster, and one that could be reached from other
+    /// machines without a secret.
+    pub fn networked(
+        makers: Vec<Maker<N>>,
+        seed: u64,
+        pin: bool,
+        directories: Vec<Directory>,
+        network: Network,
+    ) -> io::Result<Self>
+    where
+        N::Request: Wire,
+        N::Reply: Wire,
+    {
+        let clock = Clock::new();
+        let prepared = Prepared::new(network, makers.len(), clock)?;
+        Runtime::build(makers, seed, pin, directories, Some(prepared), clock)
+    }
+
+    fn build(
+        makers: Vec<Maker<N>>,
+        seed: u64,
+        pin: bool,
+        directories: Vec<Directory>,
+        network: Option<Prepared<N>>,
+        clock: Clock,
+    ) -> io::Result<Self> {
         assert!(directories.len() <= makers.len(), "a directory belongs to a shard");
         let cores = thread::available_parallelism().map_or(1, |n| n.get());
+        let mut wakers = network.as_ref().map_or_else(Vec::new, Prepared::wakers).into_iter();
+        let peer = |_| Peer {
+            inbox: SegQueue::new(),
+            asleep: AtomicBool::new(false),
+            alarm: wakers.next().map_or_else(OnceLock::new, |waker| Alarm::Poll(waker).into()),
+        };
         let peers = Arc::new(Peers {
-            peers: makers
-                .iter()
-                .map(|_| Peer {
-                    inbox: SegQueue::new(),
-                    asleep: AtomicBool::new(false),
-                    thread: std::sync::OnceLock::new(),
-                })
-                .collect(),
+            peers: makers.iter().map(peer).collect(),
+            first: network.as_ref().map_or(0, Prepared::first),
+            total: network.as_ref().map_or(makers.len(), Prepared::total),
             stop: AtomicBool::new(false),
-            clock: Clock::new(),
+            clock,
         });
+        let (connections, links) = network.map(Prepared::start).transpose()?.unzip();
         // Dropped on the way, it stops the shards that have started.
-        let mut runtime = Runtime { peers: peers.clone(), threads: Vec::new(), disks: Vec::new() };
+        let mut runtime =
+            Runtime { peers: peers.clone(), threads: Vec::new(), disks: Vec::new(), connections };
         let mut directories = directories.into_iter();
+        let mut links = links.into_iter().flatten();
         for (index, make) in makers.into_iter().enumerate() {
-            let me = ShardId(u16::try_from(index).expect("a process has fewer than 65,536 shards"));
+            let number = u16::try_from(peers.first + index);
+            let me = ShardId(number.expect("there are fewer than 65,536 shards"));
             let disk = directories.next().map(|directory| runtime.start_disk(me, directory)).transpose()?;
-            let peers = peers.clone();
-            let thread = thread::Builder::new().name(format!("shard-{index}")).spawn(move || {
-                let _end_process = EndProcessOnPanic(me);
+            let (peers, links) = (peers.clone(), links.next());
+            let thread = thread::Builder::new().name(format!("shard-{}", me.0)).spawn(move || {
+                let _end_process = EndProcessOnPanic(format!("shard {}", me.0));
                 // Before it can sleep: other shards may already be sending.
-                peers.peers[index].thread.set(thread::current()).expect("a shard's thread is set once");
+                peers.peers[index].alarm.get_or_init(|| Alarm::Thread(thread::current()));
                 if pin && index < cores {
                     pin_to(index);
                 }
-                shard::run(me, make(), peers, seed, disk);
+                shard::run(me, make(), peers, seed, disk, links);
             })?;
             runtime.threads.push(thread);
         }
@@ -149,12 +218,12 @@ impl<N: Node> Runtime<N> {
         &mut self,
         shard: ShardId,
         directory: Directory,
-    ) -> std::io::Result<mpsc::Sender<Vec<Submitted>>> {
+    ) -> io::Result<mpsc::Sender<Vec<Submitted>>> {
         let (submit, operations) = mpsc::channel();
         let peers = self.peers.clone();
         let thread = thread::Builder::new().name(format!("disk-{}", shard.0)).spawn(move || {
-            let _end_process = EndProcessOnPanic(shard);
-            let inbox = &peers.peers[shard.index()];
+            let _end_process = EndProcessOnPanic(format!("the disk of shard {}", shard.0));
+            let inbox = peers.get(shard).expect("the shard runs in this process");
             disk::run(directory, operations, |completed| {
                 inbox.send(Batch { from: shard, messages: vec![Message::Disk(Box::new(completed))] });
             });
@@ -163,9 +232,19 @@ impl<N: Node> Runtime<N> {
         Ok(submit)
     }
 
-    /// How many shards run.
+    /// How many shards run here.
     pub fn shards(&self) -> usize {
         self.peers.peers.len()
+    }
+
+    /// The first of the shards that run here.
+    pub fn first(&self) -> ShardId {
+        ShardId(self.peers.first as u16)
+    }
+
+    /// The traffic with each other node of the cluster.
+    pub fn traffic(&self) -> Vec<Traffic> {
+        self.connections.as_ref().map_or_else(Vec::new, Connections::traffic)
     }
 
     /// The clock that the shards sample.
@@ -173,17 +252,17 @@ impl<N: Node> Runtime<N> {
         self.peers.clock
     }
 
-    /// Starts a task on a shard. The task is made there, so it need not be `Send`.
+    /// Starts a task on a shard of this process. The task is made there, so it need not be `Send`.
     pub fn spawn_on<F>(&self, shard: ShardId, task: impl FnOnce(RealEnv<N>) -> F + Send + 'static)
     where
         F: Future<Output = ()> + 'static,
     {
         let start: Start<N> = Box::new(move |env| Box::pin(task(env.clone())));
         let batch = Batch { from: shard, messages: vec![Message::Start(start)] };
-        self.peers.peers[shard.index()].send(batch);
+        self.peers.get(shard).expect("tasks are started on shards of this process").send(batch);
     }
 
-    /// Runs a task on a shard and blocks this thread until it is done.
+    /// Runs a task on a shard of this process and blocks this thread until it is done.
     pub fn run_on<F, R>(&self, shard: ShardId, task: impl FnOnce(RealEnv<N>) -> F + Send + 'static) -> R
     where
         F: Future<Output = R> + 'static,
@@ -201,7 +280,8 @@ impl<N: Node> Runtime<N> {
 }
 
 impl<N: Node> Drop for Runtime<N> {
-    /// Stops the shards: tasks that are not done are dropped. What they asked of their disks is carried out.
+    /// Stops the shards: tasks that are not done are dropped. What they asked of their disks is carried out; what they
+    /// have sent to other nodes leaves within a tenth of a second, or is lost.
     fn drop(&mut self) {
         self.peers.stop.store(true, SeqCst);
         for peer in &self.peers.peers {
@@ -213,12 +293,13 @@ impl<N: Node> Drop for Runtime<N> {
     }
 }
 
-struct EndProcessOnPanic(ShardId);
+/// Guards a thread without which the process is worth nothing.
+struct EndProcessOnPanic(String);
 
 impl Drop for EndProcessOnPanic {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("plimsoll: shard {} panicked; the process ends", self.0.0);
+            eprintln!("plimsoll: {} panicked; the process ends", self.0);
             std::process::abort();
         }
     }

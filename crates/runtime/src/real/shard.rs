@@ -8,28 +8,31 @@ use std::time::Duration;
 
 use plimsoll_types::{ShardId, Timestamp};
 
+use super::tcp::Links;
 use super::{Peer, Peers, SPIN_NS};
 use crate::disk::Submitted;
 use crate::shard::{Batch, Outside, ShardEnv};
 use crate::{Env, Node};
 
-/// The other shards of the process and the clock they share, as one of them sees it.
+/// The other shards, of this process and of other nodes, and the clock they share, as one of them sees it.
 struct Process<N: Node> {
-    me: ShardId,
+    /// The shard's place in the process.
+    place: usize,
     peers: Arc<Peers<N>>,
     disk: Option<Sender<Vec<Submitted>>>,
+    links: Option<Links<N>>,
 }
 
 impl<N: Node> Process<N> {
     fn inbox(&self) -> &Peer<N> {
-        &self.peers.peers[self.me.index()]
+        &self.peers.peers[self.place]
     }
 }
 
 impl<N: Node> Outside<N> for Process<N> {
     #[inline]
     fn arrived(&mut self) -> Option<Batch<N>> {
-        self.inbox().inbox.pop()
+        self.inbox().inbox.pop().or_else(|| self.links.as_mut().and_then(Links::arrived))
     }
 
     #[inline]
@@ -39,7 +42,10 @@ impl<N: Node> Outside<N> for Process<N> {
 
     #[inline]
     fn send(&mut self, to: ShardId, batch: Batch<N>) {
-        self.peers.peers[to.index()].send(batch);
+        match self.peers.get(to) {
+            Some(peer) => peer.send(batch),
+            None => self.links.as_mut().expect("without a network all shards are here").send(to, batch),
+        }
     }
 
     fn submit(&mut self, operations: Vec<Submitted>) {
@@ -56,13 +62,18 @@ pub(super) fn run<N: Node>(
     peers: Arc<Peers<N>>,
     seed: u64,
     disk: Option<Sender<Vec<Submitted>>>,
+    links: Option<Links<N>>,
 ) {
     let random = seed ^ (u64::from(me.0) + 1).wrapping_mul(0x9e3779b97f4a7c15);
-    let shards = peers.peers.len();
-    let env = ShardEnv::new(me, shards, 0..shards, node, peers.clock.now(), random, disk.is_some());
-    let mut process = Process { me, peers, disk };
+    let own = peers.first..peers.first + peers.peers.len();
+    let place = me.index() - own.start;
+    let env = ShardEnv::new(me, peers.total, own, node, peers.clock.now(), random, disk.is_some());
+    let mut process = Process { place, peers, disk, links };
     let mut idle_since: Option<u64> = None;
     while !process.peers.stop.load(SeqCst) {
+        if let Some(links) = &mut process.links {
+            links.turn(&env);
+        }
         if !env.pass(&mut process).idle() {
             idle_since = None;
             continue;
@@ -72,21 +83,28 @@ pub(super) fn run<N: Node>(
         if now.saturating_sub(since) < SPIN_NS {
             std::hint::spin_loop();
         } else {
-            sleep_until_woken(&env, &process);
+            sleep_until_woken(&env, &mut process);
             idle_since = None;
         }
     }
     env.end();
+    if let Some(links) = process.links {
+        links.close();
+    }
 }
 
-fn sleep_until_woken<N: Node>(env: &ShardEnv<N>, process: &Process<N>) {
-    let peer = process.inbox();
+fn sleep_until_woken<N: Node>(env: &ShardEnv<N>, process: &mut Process<N>) {
+    let peers = &process.peers;
+    let peer = &peers.peers[process.place];
     env.park();
     peer.asleep.store(true, SeqCst);
-    if peer.inbox.is_empty() && !process.peers.stop.load(SeqCst) {
-        match env.due() {
-            Some(due) => thread::park_timeout(Duration::from_nanos(due.saturating_sub(env.clock().0))),
-            None => thread::park(),
+    if peer.inbox.is_empty() && !peers.stop.load(SeqCst) {
+        match (&mut process.links, env.due()) {
+            (Some(links), due) => links.sleep(due),
+            (None, Some(due)) => {
+                thread::park_timeout(Duration::from_nanos(due.saturating_sub(env.clock().0)));
+            }
+            (None, None) => thread::park(),
         }
     }
     peer.asleep.store(false, SeqCst);

@@ -1,0 +1,528 @@
+//! The thread that makes connections: it listens, it dials, and it hands over what has passed the handshake.
+//!
+//! No conversation waits for another: the thread serves all of them as bytes come. A stranger who says nothing costs a
+//! socket for [`PATIENCE_NS`], and no more than [`STRANGERS`] are listened to at a time; further ones wait in the
+//! queue of the operating system. One who is refused is told why, and has as long to hear it.
+//!
+//! A node whose number is higher is dialed once for each pair of shards, by at most [`DIALS`] conversations at a time,
+//! so that many shards do not keep each other waiting there. What fails is tried again after a pause that doubles
+//! from [`PAUSE_MIN_NS`] to [`PAUSE_MAX_NS`], and begins anew when a connection has lasted. The log gets the first failure
+//! of a node and its recovery, and so many refusals of strangers per second that they cannot fill it.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token, Waker};
+use plimsoll_types::ShardId;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::super::Clock;
+use super::hello::{Agreed, Greeting, MESSAGE_MAX, Next, Refusal};
+use super::{Fresh, Shared, wake};
+use crate::Slab;
+
+/// How long a conversation may take.
+const PATIENCE_NS: u64 = 2_000_000_000;
+/// How many conversations are held with whoever has dialed.
+const STRANGERS: usize = 64;
+/// How many are held with one node that is dialed.
+const DIALS: usize = 16;
+/// How long the pauses between attempts are.
+const PAUSE_MIN_NS: u64 = 50_000_000;
+const PAUSE_MAX_NS: u64 = 1_000_000_000;
+/// A connection that lasted so long was a good one.
+const GOOD_NS: u64 = 1_000_000_000;
+/// How many refusals go into the log per second.
+const LOGGED: u32 = 10;
+
+const LISTENER: Token = Token(usize::MAX);
+const WAKE: Token = Token(usize::MAX - 1);
+
+/// Why a conversation came to nothing.
+#[derive(Debug)]
+enum Trouble {
+    Failed(io::Error),
+    Ended,
+    Late,
+    /// This side refused the other.
+    Refuse(Refusal),
+    /// The other refused this side.
+    Refused(Refusal),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trouble::Failed(error) => error.fmt(f),
+            Trouble::Ended => f.write_str("it closed the connection"),
+            Trouble::Late => f.write_str("it took too long"),
+            Trouble::Refuse(refusal) => write!(f, "refused: {refusal}"),
+            Trouble::Refused(refusal) => write!(f, "it refuses this node: {refusal}"),
+        }
+    }
+}
+
+/// What is left to do once everything is said.
+enum After {
+    Listen,
+    Talk(Agreed),
+    Leave(Refusal),
+}
+
+/// A connection that is not one yet.
+struct Conversation {
+    stream: TcpStream,
+    greeting: Greeting,
+    with: SocketAddr,
+    /// Which of the dials it is.
+    dial: Option<usize>,
+    connecting: bool,
+    /// What the other side is saying, and what is to be said to it.
+    heard: Vec<u8>,
+    say: Vec<u8>,
+    after: After,
+    until_ns: u64,
+}
+
+impl Conversation {
+    /// Goes on as far as possible now; tells what came of it if it is over.
+    fn go_on(&mut self) -> Result<Option<Agreed>, Trouble> {
+        if self.connecting && !self.is_connected()? {
+            return Ok(None);
+        }
+        loop {
+            if !self.speak()? {
+                return Ok(None);
+            }
+            match self.after {
+                After::Talk(agreed) => return Ok(Some(agreed)),
+                After::Leave(refusal) => return self.leave(refusal),
+                After::Listen => {}
+            }
+            let Some(next) = self.listen()? else { return Ok(None) };
+            match next {
+                Next::Say(bytes) => self.say = bytes,
+                Next::Agreed(bytes, agreed) => (self.say, self.after) = (bytes, After::Talk(agreed)),
+                Next::Refuse(bytes, refusal) => (self.say, self.after) = (bytes, After::Leave(refusal)),
+                Next::Refused(refusal) => return Err(Trouble::Refused(refusal)),
+            }
+        }
+    }
+
+    fn is_connected(&mut self) -> Result<bool, Trouble> {
+        if let Some(error) = self.stream.take_error().map_err(Trouble::Failed)? {
+            return Err(Trouble::Failed(error));
+        }
+        match self.stream.peer_addr() {
+            Ok(_) => self.connecting = false,
+            Err(error) if error.kind() == ErrorKind::NotConnected => {}
+            Err(error) => return Err(Trouble::Failed(error)),
+        }
+        Ok(!self.connecting)
+    }
+
+    /// Returns whether all is said.
+    fn speak(&mut self) -> Result<bool, Trouble> {
+        while !self.say.is_empty() {
+            match self.stream.write(&self.say) {
+                Ok(bytes) => drop(self.say.drain(..bytes)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(Trouble::Failed(error)),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads a message and not a byte more: what follows it is for the shard.
+    fn listen(&mut self) -> Result<Option<Next>, Trouble> {
+        loop {
+            let length = match self.heard.first_chunk::<4>() {
+                None => 4,
+                Some(length) => match u32::from_le_bytes(*length) as usize {
+                    0 => return Ok(Some(self.greeting.nonsense())),
+                    length if length > MESSAGE_MAX => return Ok(Some(self.greeting.nonsense())),
+                    length => 4 + length,
+                },
+            };
+            if self.heard.len() == length && length > 4 {
+                let next = self.greeting.received(&self.heard[4..]);
+                self.heard.clear();
+                return Ok(Some(next));
+            }
+            let have = self.heard.len();
+            let mut more = [0; 4 + MESSAGE_MAX];
+            match self.stream.read(&mut more[..length - have]) {
+                Ok(0) => return Err(Trouble::Ended),
+                Ok(bytes) => self.heard.extend_from_slice(&more[..bytes]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(Trouble::Failed(error)),
+            }
+        }
+    }
+
+    /// Waits until the other side has gone. A socket that is closed with bytes unread would take back the refusal that
+    /// was just sent.
+    fn leave(&mut self, refusal: Refusal) -> Result<Option<Agreed>, Trouble> {
+        let _ = self.stream.shutdown(Shutdown::Write);
+        let mut unread = [0; 4096];
+        for _ in 0..16 {
+            match self.stream.read(&mut unread) {
+                Ok(1..) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Ok(0) | Err(_) => break,
+            }
+        }
+        // Gone, or too talkative to be waited for.
+        Err(Trouble::Refuse(refusal))
+    }
+}
+
+/// How far a dial is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Progress {
+    Pausing {
+        until_ns: u64,
+    },
+    Trying,
+    /// It was handed over.
+    Connected {
+        since_ns: u64,
+    },
+}
+
+/// A pair of a shard here and a shard of a node that is to be dialed.
+struct Dial {
+    shard: ShardId,
+    peer: ShardId,
+    /// The place of the peer's node among all.
+    node: usize,
+    progress: Progress,
+    pause_ns: u64,
+    /// The last attempt failed.
+    failing: bool,
+}
+
+/// Lets so many refusals per second into the log.
+#[derive(Default)]
+struct Log {
+    second: u64,
+    logged: u32,
+    withheld: u64,
+}
+
+impl Log {
+    fn refused(&mut self, with: SocketAddr, trouble: &Trouble, now_ns: u64) {
+        let second = now_ns / 1_000_000_000;
+        if second != self.second {
+            let withheld = std::mem::take(&mut self.withheld);
+            if withheld > 0 {
+                tracing::warn!(withheld, "more handshakes came to nothing");
+            }
+            (self.second, self.logged) = (second, 0);
+        }
+        if self.logged == LOGGED {
+            self.withheld += 1;
+            return;
+        }
+        self.logged += 1;
+        tracing::warn!(%with, "handshake came to nothing: {trouble}");
+    }
+}
+
+/// What the thread has in hand.
+pub(super) struct Handshakes {
+    shared: Arc<Shared>,
+    clock: Clock,
+    listener: mio::net::TcpListener,
+    poll: Poll,
+    conversations: Slab<Conversation>,
+    dials: Vec<Dial>,
+    /// How many conversations are with whoever has dialed.
+    strangers: usize,
+    /// There may be somebody to be accepted; not before this time, if accepting has failed.
+    knocked: bool,
+    not_before_ns: u64,
+    log: Log,
+}
+
+impl Handshakes {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        listener: TcpListener,
+        clock: Clock,
+        poll: Poll,
+    ) -> io::Result<Handshakes> {
+        listener.set_nonblocking(true)?;
+        let mut listener = mio::net::TcpListener::from_std(listener);
+        poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+        let cluster = &shared.cluster;
+        let mut dials = Vec::new();
+        for (node, member) in cluster.nodes.iter().enumerate().skip(cluster.here + 1) {
+            for shard in cluster.me().shards.clone() {
+                for peer in member.shards.clone() {
+                    dials.push(Dial {
+                        shard: ShardId(shard as u16),
+                        peer: ShardId(peer as u16),
+                        node,
+                        progress: Progress::Pausing { until_ns: 0 },
+                        pause_ns: PAUSE_MIN_NS,
+                        failing: false,
+                    });
+                }
+            }
+        }
+        Ok(Handshakes {
+            shared,
+            clock,
+            listener,
+            poll,
+            conversations: Slab::default(),
+            dials,
+            strangers: 0,
+            knocked: true,
+            not_before_ns: 0,
+            log: Log::default(),
+        })
+    }
+
+    /// What wakes the thread.
+    pub(super) fn waker(poll: &Poll) -> io::Result<Waker> {
+        Waker::new(poll.registry(), WAKE)
+    }
+
+    /// Makes connections until the runtime stops.
+    pub(super) fn run(mut self) {
+        let mut events = Events::with_capacity(256);
+        while !self.shared.stop.load(SeqCst) {
+            let now_ns = self.clock.now().0;
+            self.take_back(now_ns);
+            self.end_late(now_ns);
+            self.dial(now_ns);
+            self.accept(now_ns);
+            let timeout =
+                self.next_ns(now_ns).map(|next_ns| Duration::from_nanos(next_ns.saturating_sub(now_ns)));
+            match self.poll.poll(&mut events, timeout) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => panic!("the operating system can be asked about sockets: {error}"),
+            }
+            for event in &events {
+                match event.token() {
+                    LISTENER => self.knocked = true,
+                    WAKE => {}
+                    Token(number) => self.go_on(number as u32),
+                }
+            }
+        }
+    }
+
+    /// Dials again what shards have lost.
+    fn take_back(&mut self, now_ns: u64) {
+        while let Some((shard, peer)) = self.shared.lost.pop() {
+            let dial = self.dials.iter_mut().find(|dial| (dial.shard, dial.peer) == (shard, peer));
+            let dial = dial.expect("what is lost was dialed");
+            if let Progress::Connected { since_ns } = dial.progress {
+                if now_ns.saturating_sub(since_ns) >= GOOD_NS {
+                    dial.pause_ns = PAUSE_MIN_NS;
+                }
+                dial.pause(now_ns);
+            }
+        }
+    }
+
+    fn end_late(&mut self, now_ns: u64) {
+        let late = |(number, conversation): (u32, &mut Conversation)| {
+            (conversation.until_ns <= now_ns).then_some(number)
+        };
+        let late: Vec<u32> = self.conversations.iter_mut().filter_map(late).collect();
+        for number in late {
+            let trouble = match self.conversations.get(number).map(|late| &late.after) {
+                Some(&After::Leave(refusal)) => Trouble::Refuse(refusal),
+                _ => Trouble::Late,
+            };
+            self.give_up(number, trouble);
+        }
+    }
+
+    fn dial(&mut self, now_ns: u64) {
+        let mut trying = vec![0; self.shared.cluster.nodes.len()];
+        for dial in &self.dials {
+            trying[dial.node] += usize::from(dial.progress == Progress::Trying);
+        }
+        for number in 0..self.dials.len() {
+            let Dial { shard, peer, node, progress, .. } = self.dials[number];
+            let is_due = matches!(progress, Progress::Pausing { until_ns } if until_ns <= now_ns);
+            if !is_due || trying[node] == DIALS {
+                continue;
+            }
+            let address = self.shared.cluster.nodes[node].address;
+            match TcpStream::connect(address) {
+                Ok(stream) => {
+                    trying[node] += 1;
+                    self.dials[number].progress = Progress::Trying;
+                    let (greeting, hello) = Greeting::dial(self.shared.cluster.clone(), nonce(), shard, peer);
+                    self.begin(stream, greeting, address, Some(number), hello, now_ns);
+                }
+                Err(error) => self.failed(number, &Trouble::Failed(error), now_ns),
+            }
+        }
+    }
+
+    fn accept(&mut self, now_ns: u64) {
+        while self.knocked && self.strangers < STRANGERS && self.not_before_ns <= now_ns {
+            match self.listener.accept() {
+                Ok((stream, with)) => {
+                    self.strangers += 1;
+                    let greeting = Greeting::listen(self.shared.cluster.clone(), nonce());
+                    self.begin(stream, greeting, with, None, Vec::new(), now_ns);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.knocked = false,
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(error) => {
+                    tracing::warn!("no connection can be accepted at present: {error}");
+                    self.not_before_ns = now_ns + PAUSE_MAX_NS;
+                }
+            }
+        }
+    }
+
+    fn begin(
+        &mut self,
+        stream: TcpStream,
+        greeting: Greeting,
+        with: SocketAddr,
+        dial: Option<usize>,
+        say: Vec<u8>,
+        now_ns: u64,
+    ) {
+        let number = self.conversations.insert(Conversation {
+            stream,
+            greeting,
+            with,
+            dial,
+            connecting: dial.is_some(),
+            heard: Vec::new(),
+            say,
+            after: After::Listen,
+            until_ns: now_ns + PATIENCE_NS,
+        });
+        let conversation = self.conversations.get_mut(number).expect("it has just begun");
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let registry = self.poll.registry();
+        if let Err(error) = registry.register(&mut conversation.stream, Token(number as usize), interest) {
+            self.give_up(number, Trouble::Failed(error));
+        }
+    }
+
+    /// Something has changed; or it had, for one that is over.
+    fn go_on(&mut self, number: u32) {
+        let Some(conversation) = self.conversations.get_mut(number) else { return };
+        match conversation.go_on() {
+            Ok(None) => {}
+            Ok(Some(agreed)) => self.hand_over(number, agreed),
+            Err(trouble) => self.give_up(number, trouble),
+        }
+    }
+
+    fn remove(&mut self, number: u32) -> Conversation {
+        let conversation = self.conversations.remove(number).expect("a conversation ends once");
+        self.strangers -= usize::from(conversation.dial.is_none());
+        conversation
+    }
+
+    fn hand_over(&mut self, number: u32, Agreed { shard, peer, incarnation }: Agreed) {
+        let Conversation { mut stream, dial, with, .. } = self.remove(number);
+        let now_ns = self.clock.now().0;
+        // The shard registers it with a poll of its own.
+        let ready = self.poll.registry().deregister(&mut stream).and_then(|()| stream.set_nodelay(true));
+        match (ready, dial) {
+            (Ok(()), dial) => {
+                if let Some(dial) = dial {
+                    self.dials[dial].progress = Progress::Connected { since_ns: now_ns };
+                    self.recovered(dial);
+                }
+                let door = self.shared.door(shard);
+                door.fresh.push(Fresh { stream, peer, incarnation });
+                wake(&door.waker);
+            }
+            (Err(error), Some(dial)) => self.failed(dial, &Trouble::Failed(error), now_ns),
+            (Err(error), None) => self.log.refused(with, &Trouble::Failed(error), now_ns),
+        }
+    }
+
+    fn give_up(&mut self, number: u32, trouble: Trouble) {
+        let Conversation { dial, with, .. } = self.remove(number);
+        let now_ns = self.clock.now().0;
+        match dial {
+            Some(dial) => self.failed(dial, &trouble, now_ns),
+            None => self.log.refused(with, &trouble, now_ns),
+        }
+    }
+
+    /// Whether some dial of this node has failed and not got through since.
+    fn is_failing(&self, node: usize) -> bool {
+        self.dials.iter().any(|dial| dial.node == node && dial.failing)
+    }
+
+    fn failed(&mut self, dial: usize, trouble: &Trouble, now_ns: u64) {
+        let node = self.dials[dial].node;
+        if !self.is_failing(node) {
+            let member = &self.shared.cluster.nodes[node];
+            let (id, address) = (member.id, member.address);
+            tracing::warn!(node = id, %address, "cannot be reached, trying again and again: {trouble}");
+        }
+        self.dials[dial].failing = true;
+        self.dials[dial].pause(now_ns);
+    }
+
+    fn recovered(&mut self, dial: usize) {
+        let node = self.dials[dial].node;
+        if std::mem::take(&mut self.dials[dial].failing) && !self.is_failing(node) {
+            tracing::info!(node = self.shared.cluster.nodes[node].id, "can be reached again");
+        }
+    }
+
+    /// When something is to be done though nothing happens.
+    fn next_ns(&mut self, now_ns: u64) -> Option<u64> {
+        let late = self.conversations.iter_mut().map(|(_, conversation)| conversation.until_ns).min();
+        let dials = self.dials.iter().filter_map(|dial| match dial.progress {
+            Progress::Pausing { until_ns } => Some(until_ns),
+            Progress::Trying | Progress::Connected { .. } => None,
+        });
+        // Those that are due and were held up go on when a conversation ends, which is an event or comes in time.
+        let dial = dials.filter(|&until_ns| until_ns > now_ns).min();
+        let accept = (self.knocked && self.not_before_ns > now_ns).then_some(self.not_before_ns);
+        [late, dial, accept].into_iter().flatten().min()
+    }
+}
+
+impl Dial {
+    fn pause(&mut self, now_ns: u64) {
+        self.progress = Progress::Pausing { until_ns: now_ns + self.pause_ns };
+        self.pause_ns = (2 * self.pause_ns).min(PAUSE_MAX_NS);
+    }
+}
+
+/// Numbers that nobody can guess.
+fn nonce() -> (u64, u64) {
+    let mut bytes = [0; 16];
+    let mut drawn = 0;
+    while drawn < bytes.len() {
+        match getrandom(&mut bytes[drawn..], GetRandomFlags::empty()) {
+            Ok(more) => drawn += more,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => panic!("the operating system has random numbers: {error}"),
+        }
+    }
+    let number = |half: &[u8]| u64::from_le_bytes(half.try_into().expect("eight bytes"));
+    (number(&bytes[..8]), number(&bytes[8..]))
+}

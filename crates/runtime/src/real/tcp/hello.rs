@@ -1,0 +1,485 @@
+//! How two nodes make sure of each other before their shards talk.
+//!
+//! The dialer says hello; the listener checks it, and says hello; the dialer checks that, and proves that it knows the
+//! cluster's secret; the listener checks the proof, and proves the same. A proof is HMAC-SHA256, under the secret, of
+//! the side that proves and both hellos. Each hello has a random number of its side in it, so a proof that was
+//! overheard is of no use later, and since the side is in it, neither is one that is sent back. The dialer proves
+//! first: strangers get no proofs to ponder over. Without a secret the key is empty, and the same is done.
+//!
+//! Whoever finds something wrong says what, as a number, and closes the connection. Numbers and not text: what strangers
+//! send goes into nobody's log.
+//!
+//! | bytes | |
+//! |---|---|
+//! | 4 | the length of what follows, at most [`MESSAGE_MAX`] |
+//! | 1 | the kind: hello, proof, refusal |
+//! | | the body |
+//!
+//! Every version of the protocol has that, a hello that begins with the magic number and the version, and the numbers of
+//! refusals. So versions that do not understand each other can say so.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hmac::{Hmac, KeyInit, Mac};
+use plimsoll_types::wire::{Input, Wire, whole};
+use plimsoll_types::{ShardId, wire};
+use sha2::Sha256;
+
+use super::cluster::Cluster;
+
+/// What every hello begins with.
+pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"plimsoll");
+/// The version of hellos, frames and of what the messages in them mean.
+pub(super) const VERSION: u16 = 1;
+/// The longest message of a handshake, without its length.
+pub(super) const MESSAGE_MAX: usize = 256;
+
+const HELLO: u8 = 1;
+const PROOF: u8 = 2;
+const REFUSAL: u8 = 3;
+
+/// Why a node does not talk to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// What came was no hello.
+    Magic,
+    /// Another version of the protocol.
+    Version,
+    /// Another cluster.
+    Cluster,
+    /// Another idea of which nodes there are and how many shards they have.
+    Topology,
+    /// It says that it is the node it talks to.
+    Myself,
+    /// No node of the cluster has its number.
+    Stranger,
+    /// Not a shard of the node that says so, or not one of the node that is asked.
+    Shard,
+    /// Not its turn to dial.
+    Direction,
+    /// A later life of the same node is connected.
+    Superseded,
+    /// It does not know the secret.
+    Secret,
+    /// What it said made no sense.
+    Malformed,
+}
+
+wire!(
+    enum Refusal {
+        Magic = 1,
+        Version = 2,
+        Cluster = 3,
+        Topology = 4,
+        Myself = 5,
+        Stranger = 6,
+        Shard = 7,
+        Direction = 8,
+        Superseded = 9,
+        Secret = 10,
+        Malformed = 11,
+    }
+);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::Magic => "it does not speak this protocol",
+            Refusal::Version => "it speaks another version of the protocol",
+            Refusal::Cluster => "it belongs to another cluster",
+            Refusal::Topology => "it was given other nodes or numbers of shards",
+            Refusal::Myself => "it says that it is the very node it talks to",
+            Refusal::Stranger => "its number is not that of a node of the cluster",
+            Refusal::Shard => "the shards it names belong to other nodes",
+            Refusal::Direction => "it dials where it should be dialed",
+            Refusal::Superseded => "a process that started later has its number and is connected",
+            Refusal::Secret => "it does not know the secret of the cluster",
+            Refusal::Malformed => "what it says makes no sense",
+        })
+    }
+}
+
+/// What a node says of itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Hello {
+    pub(super) magic: u64,
+    pub(super) version: u16,
+    /// The cluster, and what it looks like.
+    pub(super) cluster: u64,
+    pub(super) topology: u32,
+    pub(super) shards: u16,
+    pub(super) node: u16,
+    /// The node's life.
+    pub(super) incarnation: u64,
+    /// The shard for which it speaks, and the one it wants to talk to.
+    pub(super) from: u16,
+    pub(super) to: u16,
+    /// Drawn for this handshake.
+    pub(super) nonce: (u64, u64),
+}
+
+wire!(struct Hello { magic, version, cluster, topology, shards, node, incarnation, from, to, nonce });
+
+/// What both sides have agreed upon.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Agreed {
+    /// The shard of this node.
+    pub(super) shard: ShardId,
+    pub(super) peer: ShardId,
+    /// The life of the peer's node.
+    pub(super) incarnation: u64,
+}
+
+/// What comes next in a handshake.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Next {
+    /// Say this, then listen.
+    Say(Vec<u8>),
+    /// Say this, if it is anything; then talk.
+    Agreed(Vec<u8>, Agreed),
+    /// Say this, then leave.
+    Refuse(Vec<u8>, Refusal),
+    /// Leave.
+    Refused(Refusal),
+}
+
+/// One side of a handshake, as far as it has come.
+pub(super) struct Greeting {
+    cluster: Arc<Cluster>,
+    /// For a dialer, the shard it speaks for and the one it wants.
+    dialed: Option<(ShardId, ShardId)>,
+    nonce: (u64, u64),
+    /// The hellos as they were sent, and what was agreed if the proof is right.
+    mine: Vec<u8>,
+    theirs: Vec<u8>,
+    agreed: Option<Agreed>,
+}
+
+impl Greeting {
+    /// Waits for a hello.
+    pub(super) fn listen(cluster: Arc<Cluster>, nonce: (u64, u64)) -> Greeting {
+        Greeting { cluster, dialed: None, nonce, mine: Vec::new(), theirs: Vec::new(), agreed: None }
+    }
+
+    /// Says hello.
+    pub(super) fn dial(
+        cluster: Arc<Cluster>,
+        nonce: (u64, u64),
+        shard: ShardId,
+        peer: ShardId,
+    ) -> (Greeting, Vec<u8>) {
+        let mut greeting = Greeting::listen(cluster, nonce);
+        greeting.dialed = Some((shard, peer));
+        let said = greeting.say_hello(shard, peer);
+        (greeting, said)
+    }
+
+    /// Takes a message of the other side.
+    pub(super) fn received(&mut self, message: &[u8]) -> Next {
+        self.answer(message).unwrap_or_else(refuse)
+    }
+
+    /// What came cannot even be a message.
+    pub(super) fn nonsense(&self) -> Next {
+        refuse(if self.theirs.is_empty() && self.dialed.is_none() {
+            Refusal::Magic
+        } else {
+            Refusal::Malformed
+        })
+    }
+
+    fn answer(&mut self, message: &[u8]) -> Result<Next, Refusal> {
+        let (&kind, body) = message.split_first().ok_or(Refusal::Malformed)?;
+        match (kind, self.agreed, self.dialed) {
+            (REFUSAL, Some(_), _) | (REFUSAL, _, Some(_)) => {
+                Ok(Next::Refused(whole(body).map_err(|_| Refusal::Malformed)?))
+            }
+            (HELLO, None, _) => {
+                let agreed = self.check_hello(body)?;
+                self.theirs = body.to_vec();
+                self.agreed = Some(agreed);
+                match self.dialed {
+                    Some(_) => Ok(Next::Say(framed(PROOF, &self.prove(Side::Dialer)))),
+                    None => Ok(Next::Say(self.say_hello(agreed.shard, agreed.peer))),
+                }
+            }
+            (PROOF, Some(agreed), Some(_)) => {
+                self.check_proof(Side::Listener, body)?;
+                Ok(Next::Agreed(Vec::new(), agreed))
+            }
+            (PROOF, Some(agreed), None) => {
+                self.check_proof(Side::Dialer, body)?;
+                // The later life may have come while this one was talking.
+                self.check_life(agreed)?;
+                Ok(Next::Agreed(framed(PROOF, &self.prove(Side::Listener)), agreed))
+            }
+            (_, None, None) => Err(Refusal::Magic),
+            _ => Err(Refusal::Malformed),
+        }
+    }
+
+    fn say_hello(&mut self, from: ShardId, to: ShardId) -> Vec<u8> {
+        let cluster = &self.cluster;
+        let hello = Hello {
+            magic: MAGIC,
+            version: VERSION,
+            cluster: cluster.id,
+            topology: cluster.topology(),
+            shards: cluster.shards() as u16,
+            node: cluster.me().id,
+            incarnation: cluster.incarnation,
+            from: from.0,
+            to: to.0,
+            nonce: self.nonce,
+        };
+        self.mine = encoded(&hello);
+        framed(HELLO, &self.mine)
+    }
+
+    fn check_hello(&self, body: &[u8]) -> Result<Agreed, Refusal> {
+        let mut input = Input::new(body);
+        if u64::decode(&mut input) != Ok(MAGIC) {
+            return Err(Refusal::Magic);
+        }
+        if u16::decode(&mut input) != Ok(VERSION) {
+            return Err(Refusal::Version);
+        }
+        let hello: Hello = whole(body).map_err(|_| Refusal::Malformed)?;
+        let cluster = &*self.cluster;
+        if hello.cluster != cluster.id {
+            return Err(Refusal::Cluster);
+        }
+        if (hello.topology, usize::from(hello.shards)) != (cluster.topology(), cluster.shards()) {
+            return Err(Refusal::Topology);
+        }
+        if hello.node == cluster.me().id {
+            return Err(Refusal::Myself);
+        }
+        let node = cluster.place(hello.node).ok_or(Refusal::Stranger)?;
+        let (peer, shard) = (ShardId(hello.from), ShardId(hello.to));
+        let of = |node: usize, shard: ShardId| cluster.nodes[node].shards.contains(&shard.index());
+        if !of(node, peer) || !of(cluster.here, shard) {
+            return Err(Refusal::Shard);
+        }
+        let agreed = Agreed { shard, peer, incarnation: hello.incarnation };
+        match self.dialed {
+            Some(dialed) if dialed != (shard, peer) => return Err(Refusal::Shard),
+            Some(_) => {}
+            None if hello.node > cluster.me().id => return Err(Refusal::Direction),
+            None => self.check_life(agreed)?,
+        }
+        Ok(agreed)
+    }
+
+    fn check_life(&self, Agreed { shard, peer, incarnation }: Agreed) -> Result<(), Refusal> {
+        match self.cluster.has_later(shard, peer, incarnation) {
+            true => Err(Refusal::Superseded),
+            false => Ok(()),
+        }
+    }
+
+    fn mac(&self, side: Side) -> Hmac<Sha256> {
+        let (dialer, listener) = match self.dialed {
+            Some(_) => (&self.mine, &self.theirs),
+            None => (&self.theirs, &self.mine),
+        };
+        let mut mac = Hmac::new_from_slice(&self.cluster.secret).expect("a key has any length");
+        mac.update(&[side as u8]);
+        mac.update(dialer);
+        mac.update(listener);
+        mac
+    }
+
+    fn prove(&self, side: Side) -> Vec<u8> {
+        self.mac(side).finalize().into_bytes().to_vec()
+    }
+
+    /// Takes the same time wherever the first difference is.
+    fn check_proof(&self, side: Side, proof: &[u8]) -> Result<(), Refusal> {
+        self.mac(side).verify_slice(proof).map_err(|_| Refusal::Secret)
+    }
+}
+
+/// Who proves.
+#[derive(Clone, Copy)]
+enum Side {
+    Dialer = 1,
+    Listener = 2,
+}
+
+fn encoded(value: &impl Wire) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    value.encode(&mut bytes);
+    bytes
+}
+
+fn refuse(refusal: Refusal) -> Next {
+    Next::Refuse(framed(REFUSAL, &encoded(&refusal)), refusal)
+}
+
+/// A message with its length.
+fn framed(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut bytes = encoded(&(body.len() as u32 + 1));
+    bytes.push(kind);
+    bytes.extend_from_slice(body);
+    assert!(bytes.len() - 4 <= MESSAGE_MAX, "messages of a handshake are short");
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use proptest::prelude::*;
+
+    use super::super::cluster::{Address, Network, SILENCE};
+    use super::*;
+
+    /// What a stranger may change about itself: secret, cluster, and a hello on its way.
+    fn cluster(id: u64, node: u16, nodes: &[u16], secret: &str) -> Arc<Cluster> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let nodes = nodes.iter().map(|&id| Address { id, address, shards: 2 }).collect();
+        let secret = (!secret.is_empty()).then(|| secret.as_bytes().to_vec());
+        let network = Network { cluster: id, node, nodes, listener, secret, silence: SILENCE };
+        Arc::new(Cluster::new(&network, 2, 100 + u64::from(node)).unwrap())
+    }
+
+    fn message(framed: &[u8]) -> &[u8] {
+        assert_eq!(framed[..4], (framed.len() as u32 - 4).to_le_bytes());
+        &framed[4..]
+    }
+
+    /// The handshake's end for the dialer and for the listener.
+    fn meet(dialer: Arc<Cluster>, listener: Arc<Cluster>, from: u16, to: u16) -> (Next, Next) {
+        let (mut dialer, hello) = Greeting::dial(dialer, (1, 2), ShardId(from), ShardId(to));
+        let mut listener = Greeting::listen(listener, (3, 4));
+        let mut said = hello;
+        loop {
+            let heard = listener.received(message(&said));
+            match &heard {
+                Next::Say(bytes) => said = bytes.clone(),
+                Next::Agreed(bytes, _) | Next::Refuse(bytes, _) => {
+                    return (dialer.received(message(bytes)), heard);
+                }
+                Next::Refused(_) => panic!("a dialer's refusal is looked at below"),
+            }
+            let heard = dialer.received(message(&said));
+            match &heard {
+                Next::Say(bytes) => said = bytes.clone(),
+                Next::Refuse(bytes, _) => {
+                    let other = listener.received(message(bytes));
+                    return (heard, other);
+                }
+                Next::Agreed(..) | Next::Refused(_) => panic!("the listener speaks last"),
+            }
+        }
+    }
+
+    fn refused_with(refusal: Refusal, dialer: Arc<Cluster>, listener: Arc<Cluster>) {
+        let (heard, said) = meet(dialer, listener, 0, 2);
+        assert_eq!(heard, Next::Refused(refusal));
+        assert!(matches!(said, Next::Refuse(_, said) if said == refusal), "{said:?}");
+    }
+
+    const NODES: [u16; 2] = [1, 2];
+
+    #[test]
+    fn nodes_that_share_a_secret_agree() {
+        for secret in ["", "a secret"] {
+            let (dialer, listener) = (cluster(9, 1, &NODES, secret), cluster(9, 2, &NODES, secret));
+            let (at_dialer, at_listener) = meet(dialer, listener, 1, 2);
+            let agreed =
+                |shard, peer, incarnation| Agreed { shard: ShardId(shard), peer: ShardId(peer), incarnation };
+            assert_eq!(at_dialer, Next::Agreed(Vec::new(), agreed(1, 2, 102)));
+            assert!(matches!(at_listener, Next::Agreed(_, said) if said == agreed(2, 1, 101)));
+        }
+    }
+
+    #[test]
+    fn whoever_is_not_meant_is_refused_with_the_reason() {
+        let here = || cluster(9, 2, &NODES, "a secret");
+        let from = |id, node, nodes: &[u16], secret| cluster(id, node, nodes, secret);
+        refused_with(Refusal::Cluster, from(8, 1, &NODES, "a secret"), here());
+        refused_with(Refusal::Topology, from(9, 1, &[1, 2, 3], "a secret"), here());
+        refused_with(Refusal::Secret, from(9, 1, &NODES, "another"), here());
+        refused_with(Refusal::Secret, from(9, 1, &NODES, ""), here());
+        refused_with(Refusal::Myself, from(9, 2, &NODES, "a secret"), here());
+        let (heard, _) = meet(from(9, 1, &NODES, "a secret"), here(), 0, 1);
+        assert_eq!(heard, Next::Refused(Refusal::Shard));
+        let (heard, _) = meet(here(), from(9, 1, &NODES, "a secret"), 2, 0);
+        assert_eq!(heard, Next::Refused(Refusal::Direction));
+    }
+
+    #[test]
+    fn an_earlier_life_is_refused_while_a_later_one_is_connected() {
+        let here = cluster(9, 2, &NODES, "");
+        here.set_live(ShardId(2), ShardId(0), 102);
+        refused_with(Refusal::Superseded, cluster(9, 1, &NODES, ""), here.clone());
+        here.set_live(ShardId(2), ShardId(0), 101);
+        let (heard, _) = meet(cluster(9, 1, &NODES, ""), here, 0, 2);
+        assert!(matches!(heard, Next::Agreed(..)), "the same life may dial again: {heard:?}");
+    }
+
+    fn hello(change: impl FnOnce(&mut Hello)) -> Vec<u8> {
+        let (greeting, _) = Greeting::dial(cluster(9, 1, &NODES, ""), (1, 2), ShardId(0), ShardId(2));
+        let mut hello: Hello = whole(&greeting.mine).unwrap();
+        change(&mut hello);
+        [&[HELLO], &encoded(&hello)[..]].concat()
+    }
+
+    #[test]
+    fn a_hello_is_judged_by_magic_and_version_before_anything_else() {
+        let judge = |message: &[u8]| {
+            let mut listener = Greeting::listen(cluster(9, 2, &NODES, ""), (3, 4));
+            match listener.received(message) {
+                Next::Refuse(_, refusal) => Some(refusal),
+                _ => None,
+            }
+        };
+        assert_eq!(judge(&hello(|_| {})), None);
+        assert_eq!(judge(&hello(|hello| hello.magic += 1)), Some(Refusal::Magic));
+        let later = hello(|hello| hello.version += 1);
+        assert_eq!(judge(&later), Some(Refusal::Version));
+        assert_eq!(judge(&[&later[..], b"and more"].concat()), Some(Refusal::Version));
+        assert_eq!(judge(&hello(|hello| hello.node = 7)), Some(Refusal::Stranger));
+        assert_eq!(judge(&hello(|_| {})[..20]), Some(Refusal::Malformed));
+        assert_eq!(judge(b""), Some(Refusal::Malformed));
+        assert_eq!(judge(b"GET / HTTP/1.1"), Some(Refusal::Magic));
+    }
+
+    #[test]
+    fn a_proof_that_is_sent_back_proves_nothing() {
+        let here = cluster(9, 1, &NODES, "a secret");
+        let (mut dialer, said) = Greeting::dial(here, (1, 2), ShardId(0), ShardId(2));
+        // Somebody without the secret answers in the listener's name, and returns the dialer's own proof.
+        let mut theirs: Hello = whole(&message(&said)[1..]).unwrap();
+        (theirs.node, theirs.from, theirs.to, theirs.nonce) = (2, 2, 0, (5, 6));
+        let Next::Say(proof) = dialer.received(&[&[HELLO], &encoded(&theirs)[..]].concat()) else {
+            panic!("the hello is right");
+        };
+        assert!(matches!(dialer.received(message(&proof)), Next::Refuse(_, Refusal::Secret)));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_stranger_says_it_never_gets_in(
+            messages in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..MESSAGE_MAX), 1..4),
+            first in any::<bool>(),
+            kind in 0u8..5,
+        ) {
+            let mut listener = Greeting::listen(cluster(9, 2, &NODES, "a secret"), (3, 4));
+            if first {
+                let said = listener.received(&hello(|_| {}));
+                prop_assert!(matches!(said, Next::Say(_)), "{said:?}");
+            }
+            for mut message in messages {
+                if let Some(first) = message.first_mut() {
+                    *first = kind;
+                }
+                prop_assert!(!matches!(listener.received(&message), Next::Agreed(..)));
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! One connection, as the shard at this end sees it: a socket, what was read and is not a frame yet, and what was sent
+//! and not taken by the operating system.
+//!
+//! The socket reports only changes (edge-triggered), so an end remembers whether it may read or write until it was told
+//! otherwise. A read that gets less than it asked for has emptied the socket, and the next arrival is a change again;
+//! the one exception is the end of the stream, which may have been reported together with the last bytes and is then
+//! read for.
+
+use std::io::{self, ErrorKind, Read, Write};
+
+use mio::net::TcpStream;
+
+use super::beat::Beats;
+use super::frame::{self, Closed, Fault};
+
+/// What a buffer has room for at first, and what it may keep when it is empty.
+const ROOM: usize = 64 << 10;
+const KEEP: usize = 1 << 20;
+/// How many bytes of a connection are enough for one pass.
+pub(super) const TURN: usize = 1 << 20;
+
+/// Bytes that come in at the end and are taken from the front.
+#[derive(Default)]
+struct Inlet {
+    bytes: Vec<u8>,
+    /// What is filled and not taken.
+    start: usize,
+    end: usize,
+}
+
+impl Inlet {
+    fn filled(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// Where to read to. Room grows as it is filled: what is only announced takes none.
+    fn room(&mut self) -> &mut [u8] {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+            if self.bytes.len() > KEEP {
+                self.bytes = Vec::new();
+            }
+        } else if self.end == self.bytes.len() && self.start > 0 {
+            self.bytes.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        if self.end == self.bytes.len() {
+            let room = (2 * self.bytes.len()).clamp(ROOM, frame::HEAD + frame::FRAME_MAX);
+            self.bytes.resize(room, 0);
+        }
+        &mut self.bytes[self.end..]
+    }
+}
+
+/// Bytes on their way to the operating system.
+#[derive(Default)]
+struct Outlet {
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Outlet {
+    fn waiting(&self) -> &[u8] {
+        &self.bytes[self.written..]
+    }
+
+    fn wrote(&mut self, bytes: usize) {
+        self.written += bytes;
+        if self.written == self.bytes.len() {
+            self.written = 0;
+            self.bytes.clear();
+            self.bytes.shrink_to(KEEP);
+        } else if self.written > self.bytes.len() / 2 {
+            self.bytes.drain(..self.written);
+            self.written = 0;
+        }
+    }
+}
+
+/// One end of a connection.
+pub(super) struct Link {
+    pub(super) stream: TcpStream,
+    /// The place of the peer's node among all, and the life of the node.
+    pub(super) node: usize,
+    pub(super) incarnation: u64,
+    inlet: Inlet,
+    outlet: Outlet,
+    /// Numbers of the next frames.
+    next_received: u64,
+    next_sent: u64,
+    /// How many frames had been sent, and how many bytes waited, when it was last counted.
+    tallied: (u64, usize),
+    pub(super) readable: bool,
+    pub(super) writable: bool,
+    /// The other side has sent its last byte, or there is an error to be read.
+    pub(super) ending: bool,
+    /// When something last arrived.
+    pub(super) heard_ns: u64,
+    pub(super) beats: Beats,
+    /// It stands in the list of those with something to read or write.
+    pub(super) listed: bool,
+    /// It is to be closed.
+    pub(super) fault: Option<Fault>,
+}
+
+impl Link {
+    pub(super) fn new(stream: TcpStream, node: usize, incarnation: u64, now_ns: u64) -> Link {
+        Link {
+            stream,
+            node,
+            incarnation,
+            inlet: Inlet::default(),
+            outlet: Outlet::default(),
+            next_received: 0,
+            next_sent: 0,
+            tallied: (0, 0),
+            readable: false,
+            writable: true,
+            ending: false,
+            heard_ns: now_ns,
+            beats: Beats::default(),
+            listed: false,
+            fault: None,
+        }
+    }
+
+    /// Reads once. Returns how many bytes came, none if there are none at present.
+    pub(super) fn read(&mut self) -> Result<usize, Fault> {
+        let room = self.inlet.room();
+        let asked = room.len();
+        loop {
+            match self.stream.read(&mut self.inlet.bytes[self.inlet.end..]) {
+                Ok(0) => return Err(Closed::Ended.into()),
+                Ok(bytes) => {
+                    self.inlet.end += bytes;
+                    self.readable = bytes == asked || self.ending;
+                    return Ok(bytes);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.readable = false;
+                    return Ok(0);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// What the next whole frame that was read holds, once.
+    pub(super) fn next_frame(&mut self) -> Result<Option<&[u8]>, Fault> {
+        let filled = self.inlet.filled();
+        let Some(length) = frame::extent(filled)?.filter(|&length| length <= filled.len()) else {
+            return Ok(None);
+        };
+        let begin = self.inlet.start;
+        let content = frame::open(&self.inlet.bytes[begin..begin + length], self.next_received)?;
+        self.next_received += 1;
+        self.inlet.start += length;
+        Ok(Some(content))
+    }
+
+    /// Lets somebody append frames.
+    pub(super) fn append<R>(&mut self, append: impl FnOnce(&mut u64, &mut Vec<u8>) -> R) -> R {
+        append(&mut self.next_sent, &mut self.outlet.bytes)
+    }
+
+    /// How many frames were appended since the last tally, and how many bytes were waiting then.
+    pub(super) fn tally(&mut self) -> (u64, usize) {
+        let now = (self.next_sent, self.waiting());
+        let last = std::mem::replace(&mut self.tallied, now);
+        (self.next_sent - last.0, last.1)
+    }
+
+    /// How many bytes the operating system has not taken.
+    pub(super) fn waiting(&self) -> usize {
+        self.outlet.waiting().len()
+    }
+
+    /// Writes what the operating system takes. Returns how many bytes that was.
+    pub(super) fn flush(&mut self) -> Result<usize, Fault> {
+        let mut written = 0;
+        while self.writable && self.waiting() > 0 {
+            match self.stream.write(self.outlet.waiting()) {
+                Ok(0) => return Err(io::Error::from(ErrorKind::WriteZero).into()),
+                Ok(bytes) => {
+                    self.outlet.wrote(bytes);
+                    written += bytes;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.writable = false,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inlet_grows_with_what_arrives_and_shrinks_when_it_is_empty() {
+        let mut inlet = Inlet::default();
+        let mut largest = 0;
+        let mut next = 0u8;
+        let mut taken = 0u8;
+        // A frame of 3 MiB in pieces, then small ones.
+        for piece in (0..3 * 1024).map(|_| 1024).chain([10, 10, 10]) {
+            let room = inlet.room();
+            let piece = piece.min(room.len());
+            for byte in &mut room[..piece] {
+                *byte = next;
+                next = next.wrapping_add(1);
+            }
+            inlet.end += piece;
+            largest = largest.max(inlet.bytes.len());
+            if inlet.filled().len() >= 3 << 20 || piece == 10 {
+                assert!(inlet.filled().iter().all(|&byte| {
+                    taken = taken.wrapping_add(1);
+                    byte == taken.wrapping_sub(1)
+                }));
+                inlet.start = inlet.end;
+            }
+        }
+        assert_eq!(largest, 4 << 20);
+        assert!(inlet.bytes.len() <= KEEP);
+    }
+
+    #[test]
+    fn an_inlet_makes_room_by_moving_what_is_left() {
+        let mut inlet = Inlet::default();
+        let room = inlet.room().len();
+        inlet.end = room;
+        inlet.start = room - 3;
+        inlet.bytes[room - 3..].copy_from_slice(&[1, 2, 3]);
+        assert_eq!(inlet.room().len(), room - 3);
+        assert_eq!(inlet.filled(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn an_outlet_keeps_what_was_not_written() {
+        let mut outlet = Outlet::default();
+        outlet.bytes.extend(0..10);
+        outlet.wrote(4);
+        assert_eq!(outlet.waiting(), [4, 5, 6, 7, 8, 9]);
+        outlet.wrote(2);
+        outlet.bytes.push(10);
+        assert_eq!(outlet.waiting(), [6, 7, 8, 9, 10]);
+        outlet.wrote(5);
+        assert!(outlet.waiting().is_empty() && outlet.bytes.is_empty());
+    }
+}

@@ -1,0 +1,431 @@
+//! A shard's connections to shards of other nodes.
+//!
+//! The shard's thread does all of it. A *turn*, before each pass, closes what has broken, takes what the handshake has
+//! brought, asks the operating system what has changed, and reads; the pass handles what was read; what the pass sends
+//! is written when the pass ends. A shard that sleeps does so in `epoll_wait`, and whoever would have unparked its
+//! thread writes to an eventfd instead. Timeouts there have a resolution of a millisecond, so a task that sleeps for
+//! microseconds is woken by a timer of its own (a timerfd).
+//!
+//! A connection that breaks is closed at the beginning of a turn, never before what had arrived is handled: a reply that
+//! came just before the end counts. When it is closed nothing is left to be handled or sent, so the reset loses what is
+//! on its way and nothing else, and no reply of an earlier connection can meet a later one. A new connection to the
+//! same peer closes the old one in the same way first.
+//!
+//! What is sent to a peer that is not connected goes nowhere; the calls among it fail at the beginning of the next turn.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read};
+use std::net::Shutdown;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mio::net::TcpStream;
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token, Waker};
+use plimsoll_types::ShardId;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+
+use super::super::Clock;
+use super::beat::Beats;
+use super::counters::Row;
+use super::frame::{Closed, Codec, Fault, encode_beat};
+use super::link::{Link, TURN};
+use super::{Fresh, Shared};
+use crate::Node;
+use crate::shard::{Batch, ShardEnv};
+
+/// How often an end gives a sign of life, and looks for one.
+const BEAT_NS: u64 = 250_000_000;
+/// How long a shard that stops waits until what it has sent is taken.
+const FAREWELL_NS: u64 = 100_000_000;
+
+/// What is not the number of a peer.
+const WAKE: Token = Token(usize::MAX);
+const TIMER: Token = Token(usize::MAX - 1);
+
+/// The connections of one shard.
+pub(in super::super) struct Links<N: Node> {
+    me: ShardId,
+    shared: Arc<Shared>,
+    codec: Codec<N>,
+    clock: Clock,
+    poll: Poll,
+    events: Events,
+    timer: OwnedFd,
+    /// When the timer goes off; 0 if it does not.
+    timer_ns: u64,
+    /// By peer.
+    links: Vec<Option<Box<Link>>>,
+    connected: usize,
+    /// Decoded, not yet handled.
+    arrived: VecDeque<Batch<N>>,
+    /// Peers with something to read or write.
+    listed: Vec<ShardId>,
+    /// Kept for its memory.
+    spare: Vec<ShardId>,
+    /// Peers whose connections are to be closed.
+    broken: Vec<ShardId>,
+    /// Peers without connection to whom something was sent.
+    unreachable: Vec<ShardId>,
+    /// The operating system was asked since the last turn.
+    polled: bool,
+    beat_ns: u64,
+    next_beat_ns: u64,
+}
+
+impl<N: Node> Links<N> {
+    /// No connections yet. The waker is for whoever wants to wake the shard.
+    pub(super) fn new(
+        me: ShardId,
+        shared: Arc<Shared>,
+        codec: Codec<N>,
+        clock: Clock,
+        poll: Poll,
+    ) -> io::Result<Links<N>> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        poll.registry().register(&mut SourceFd(&timer.as_raw_fd()), TIMER, Interest::READABLE)?;
+        // With little patience signs of life have to come more often.
+        let beat_ns = BEAT_NS.min(shared.silence_ns / 8);
+        Ok(Links {
+            me,
+            codec,
+            clock,
+            poll,
+            events: Events::with_capacity(256),
+            timer,
+            timer_ns: 0,
+            links: (0..shared.cluster.shards()).map(|_| None).collect(),
+            connected: 0,
+            arrived: VecDeque::new(),
+            listed: Vec::new(),
+            spare: Vec::new(),
+            broken: Vec::new(),
+            unreachable: Vec::new(),
+            polled: false,
+            beat_ns,
+            next_beat_ns: 0,
+            shared,
+        })
+    }
+
+    /// The waker of a shard that sleeps in this.
+    pub(super) fn waker(poll: &Poll) -> io::Result<Waker> {
+        Waker::new(poll.registry(), WAKE)
+    }
+
+    fn row(&self, node: usize) -> &Row {
+        self.shared.row(self.me, node)
+    }
+
+    /// What comes before a pass.
+    #[inline]
+    pub(in super::super) fn turn(&mut self, env: &ShardEnv<N>) {
+        assert!(self.arrived.is_empty(), "a pass handles all that has arrived");
+        self.settle(env);
+        while let Some(fresh) = self.shared.door(self.me).fresh.pop() {
+            self.connect(env, fresh);
+        }
+        if self.connected == 0 {
+            return;
+        }
+        if !std::mem::take(&mut self.polled) {
+            self.ask(Some(Duration::ZERO));
+        }
+        let now_ns = self.clock.now().0;
+        let mut listed = std::mem::replace(&mut self.listed, std::mem::take(&mut self.spare));
+        for peer in listed.drain(..) {
+            self.serve(peer, now_ns);
+        }
+        self.spare = listed;
+        if now_ns >= self.next_beat_ns {
+            self.beat(now_ns);
+        }
+    }
+
+    /// What the other end of a channel has sent, in order.
+    #[inline]
+    pub(in super::super) fn arrived(&mut self) -> Option<Batch<N>> {
+        self.arrived.pop_front()
+    }
+
+    /// Sends a batch, as far as the operating system takes it.
+    pub(in super::super) fn send(&mut self, to: ShardId, batch: Batch<N>) {
+        let codec = self.codec;
+        let Some(link) = self.links[to.index()].as_mut().filter(|link| link.fault.is_none()) else {
+            self.unreachable.push(to);
+            return;
+        };
+        let sent = link.append(|number, out| (codec.encode)(&batch.messages, number, out));
+        let node = link.node;
+        self.row(node).messages_sent.add(batch.messages.len() as u64);
+        match sent {
+            Ok(()) => self.flush(to),
+            Err(fault) => self.break_off(to, fault),
+        }
+    }
+
+    /// Sleeps until something arrives, somebody wakes the shard, or it is time for something.
+    pub(in super::super) fn sleep(&mut self, due_ns: Option<u64>) {
+        let busy = !self.listed.is_empty() || !self.broken.is_empty() || !self.unreachable.is_empty();
+        if busy || !self.shared.door(self.me).fresh.is_empty() {
+            return;
+        }
+        let now_ns = self.clock.now().0;
+        let beat_ns = (self.connected > 0).then_some(self.next_beat_ns);
+        if let Some(due_ns) = due_ns.filter(|&due_ns| beat_ns.is_none_or(|beat_ns| due_ns < beat_ns)) {
+            self.set_timer(now_ns, due_ns);
+        }
+        self.ask(beat_ns.map(|beat_ns| Duration::from_nanos(beat_ns.saturating_sub(now_ns))));
+        self.polled = true;
+    }
+
+    /// Closes all connections, after what was sent is on its way, if that does not take long.
+    pub(in super::super) fn close(mut self) {
+        let until_ns = self.clock.now().0 + FAREWELL_NS;
+        for number in 0..self.links.len() {
+            if self.links[number].is_some() {
+                self.list(ShardId(number as u16));
+            }
+        }
+        loop {
+            for peer in std::mem::take(&mut self.listed) {
+                self.take_leave(peer);
+            }
+            let now_ns = self.clock.now().0;
+            if self.connected == 0 || now_ns >= until_ns {
+                return;
+            }
+            self.ask(Some(Duration::from_nanos(until_ns - now_ns)));
+        }
+    }
+}
+
+impl<N: Node> Links<N> {
+    /// Closes what has broken, and fails calls to nobody.
+    fn settle(&mut self, env: &ShardEnv<N>) {
+        while let Some((peer, rule)) = env.offender() {
+            self.break_off(peer, Fault::new(Closed::Rule, rule));
+        }
+        for peer in std::mem::take(&mut self.unreachable) {
+            env.reset(peer);
+        }
+        for peer in std::mem::take(&mut self.broken) {
+            if self.disconnect(env, peer) {
+                self.shared.lost(self.me, peer);
+            }
+        }
+    }
+
+    /// Gives a connection up, from now on; the next turn closes it.
+    fn break_off(&mut self, peer: ShardId, fault: Fault) {
+        if let Some(link) = &mut self.links[peer.index()]
+            && link.fault.is_none()
+        {
+            link.fault = Some(fault);
+            self.broken.push(peer);
+        }
+    }
+
+    /// A reset. Returns whether there was anything to close.
+    fn disconnect(&mut self, env: &ShardEnv<N>, peer: ShardId) -> bool {
+        let Some(mut link) = self.links[peer.index()].take() else { return false };
+        let fault = link.fault.as_ref().expect("a connection is closed for a reason");
+        let node = self.shared.cluster.nodes[link.node].id;
+        let (here, there) = (self.me.0, peer.0);
+        tracing::warn!(shard = here, peer = there, node, "connection closed: {fault}");
+        let row = self.row(link.node);
+        row.reset(fault.closed);
+        row.connected.sub(1);
+        row.bytes_waiting.sub(link.tally().1 as u64);
+        self.shared.cluster.set_live(self.me, peer, 0);
+        self.connected -= 1;
+        env.reset(peer);
+        env.connected(peer, false);
+        true
+    }
+
+    /// Takes a connection that has passed the handshake.
+    fn connect(&mut self, env: &ShardEnv<N>, Fresh { mut stream, peer, incarnation }: Fresh) {
+        if let Some(link) = &mut self.links[peer.index()] {
+            if link.incarnation > incarnation {
+                // It passed the handshake just before the later life did. Its end will notice.
+                return;
+            }
+            link.fault = Some(Closed::Replaced.into());
+            self.disconnect(env, peer);
+        }
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if let Err(error) = self.poll.registry().register(&mut stream, Token(peer.index()), interest) {
+            tracing::warn!(shard = self.me.0, peer = peer.0, "connection cannot be used: {error}");
+            self.shared.lost(self.me, peer);
+            return;
+        }
+        self.install(stream, peer, incarnation);
+        env.connected(peer, true);
+    }
+
+    fn install(&mut self, stream: TcpStream, peer: ShardId, incarnation: u64) {
+        let place = self.shared.cluster.place_of(peer);
+        let node = self.shared.cluster.nodes[place].id;
+        tracing::info!(shard = self.me.0, peer = peer.0, node, "connected");
+        let now_ns = self.clock.now().0;
+        self.links[peer.index()] = Some(Box::new(Link::new(stream, place, incarnation, now_ns)));
+        self.shared.cluster.set_live(self.me, peer, incarnation);
+        self.row(place).connected.add(1);
+        self.connected += 1;
+        self.send_beat(peer, now_ns);
+    }
+
+    fn list(&mut self, peer: ShardId) {
+        if let Some(link) = &mut self.links[peer.index()]
+            && !std::mem::replace(&mut link.listed, true)
+        {
+            self.listed.push(peer);
+        }
+    }
+
+    /// Asks the operating system what has changed, or waits until something does.
+    fn ask(&mut self, timeout: Option<Duration>) {
+        match self.poll.poll(&mut self.events, timeout) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => return,
+            Err(error) => panic!("the operating system can be asked about sockets: {error}"),
+        }
+        for event in &self.events {
+            // The others are there to end the waiting.
+            if let Some(Some(link)) = self.links.get_mut(event.token().0) {
+                link.ending |= event.is_read_closed() || event.is_error();
+                link.readable |= event.is_readable() || link.ending;
+                link.writable |= event.is_writable();
+                if !std::mem::replace(&mut link.listed, true) {
+                    self.listed.push(ShardId(event.token().0 as u16));
+                }
+            }
+        }
+    }
+
+    /// Reads from a peer and writes to it, as far as that is possible now.
+    fn serve(&mut self, peer: ShardId, now_ns: u64) {
+        let Some(mut link) = self.links[peer.index()].take() else { return };
+        link.listed = false;
+        let read = if link.fault.is_none() { self.read(&mut link, peer, now_ns) } else { Ok(()) };
+        let unread = link.readable;
+        self.links[peer.index()] = Some(link);
+        match read {
+            Ok(()) if unread => self.list(peer),
+            Ok(()) => {}
+            Err(fault) => self.break_off(peer, fault),
+        }
+        self.flush(peer);
+    }
+
+    fn read(&mut self, link: &mut Link, peer: ShardId, now_ns: u64) -> Result<(), Fault> {
+        let mut bytes = 0;
+        while link.readable && bytes < TURN {
+            let more = link.read()?;
+            bytes += more;
+            if more > 0 {
+                link.heard_ns = now_ns;
+                self.row(link.node).bytes_received.add(more as u64);
+            }
+            while let Some(frame) = link.next_frame()? {
+                let content = (self.codec.decode)(frame)?;
+                let row = self.row(link.node);
+                row.frames_received.add(1);
+                row.messages_received.add(content.messages.len() as u64);
+                if let Some(sample) = content.beat.and_then(|beat| link.beats.arrived(beat, now_ns)) {
+                    row.clock(sample);
+                }
+                if !content.messages.is_empty() {
+                    self.arrived.push_back(Batch { from: peer, messages: content.messages });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what the operating system takes.
+    fn flush(&mut self, peer: ShardId) {
+        let Some(link) = self.links[peer.index()].as_mut().filter(|link| link.fault.is_none()) else {
+            return;
+        };
+        let flushed = link.flush();
+        let (frames, waited) = link.tally();
+        let row = self.shared.row(self.me, link.node);
+        row.frames_sent.add(frames);
+        row.bytes_waiting.add(link.waiting() as u64);
+        row.bytes_waiting.sub(waited as u64);
+        match flushed {
+            Ok(bytes) => row.bytes_sent.add(bytes as u64),
+            Err(fault) => self.break_off(peer, fault),
+        }
+    }
+
+    /// Gives every peer a sign of life, and gives up those that have given none.
+    fn beat(&mut self, now_ns: u64) {
+        self.next_beat_ns = now_ns + self.beat_ns;
+        // Whoever was stopped for a while must not blame others for it: there may be something to read by now.
+        self.ask(Some(Duration::ZERO));
+        for number in 0..self.links.len() {
+            let Some(link) = &self.links[number] else { continue };
+            let (peer, silent_ns) = (ShardId(number as u16), now_ns.saturating_sub(link.heard_ns));
+            if silent_ns > self.shared.silence_ns && !link.readable {
+                let detail = format!("for {} ms", silent_ns / 1_000_000);
+                self.break_off(peer, Fault::new(Closed::Silent, detail));
+            } else {
+                self.send_beat(peer, now_ns);
+            }
+        }
+    }
+
+    fn send_beat(&mut self, peer: ShardId, now_ns: u64) {
+        let Some(link) = self.links[peer.index()].as_mut().filter(|link| link.fault.is_none()) else {
+            return;
+        };
+        let beat = Beats::beat(&link.beats, now_ns);
+        link.append(|number, out| encode_beat(beat, number, out));
+        self.flush(peer);
+    }
+
+    /// Wakes the shard at a time that is too near for the timeout of a poll.
+    fn set_timer(&mut self, now_ns: u64, due_ns: u64) {
+        if self.timer_ns == due_ns && due_ns > now_ns {
+            return;
+        }
+        self.timer_ns = due_ns;
+        let wait = Duration::from_nanos(due_ns.saturating_sub(now_ns).max(1));
+        let it_value = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
+        let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &Itimerspec { it_interval, it_value })
+            .expect("a timer can be set");
+    }
+
+    /// Writes what is left for a peer, says that this was all, and waits for the other side to say so.
+    fn take_leave(&mut self, peer: ShardId) {
+        let Some(link) = &mut self.links[peer.index()] else { return };
+        link.listed = false;
+        let mut over = link.fault.is_some() || link.flush().is_err();
+        if link.waiting() == 0 {
+            over |= link.stream.shutdown(Shutdown::Write).is_err();
+        }
+        // Bytes that were not read when a socket is closed would take those with them that were just sent.
+        let mut unread = [0; 4096];
+        while !over && link.readable {
+            match link.stream.read(&mut unread) {
+                Ok(0) => over = true,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => link.readable = false,
+                Err(_) => over = true,
+            }
+        }
+        if over {
+            self.links[peer.index()] = None;
+            self.connected -= 1;
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! Nodes of a cluster in one process, over loopback.
+//!
+//! The shards' node is a till that counts, answers, lets some requests wait, and notes what it was told about its
+//! channels. Strangers and impostors are in `hostile`.
+
+mod hostile;
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use plimsoll_types::Timestamp;
+use plimsoll_types::wire::{Input, Malformed, Sink, blob, take_blob};
+
+use super::super::Runtime;
+use super::*;
+use crate::{Env, Handled, Ticket, Unknown};
+
+/// Adds numbers up; a request for more than there is waits until there is enough.
+#[derive(Default)]
+pub(super) struct Till {
+    sum: u64,
+    waiting: Vec<Ticket>,
+    released: Vec<Ticket>,
+    /// What each task of each shard has to say next.
+    next: BTreeMap<(ShardId, u64), u64>,
+    /// What became of its channels, in order.
+    channels: Vec<(ShardId, bool)>,
+}
+
+pub(super) enum Request {
+    Put(u64),
+    Take(u64),
+    /// Puts 1, and comes in the order of the numbers.
+    Next {
+        task: u64,
+        number: u64,
+    },
+    Echo(Vec<u8>),
+}
+
+impl Wire for Request {
+    fn encode(&self, out: &mut impl Sink) {
+        match self {
+            Request::Put(n) => (0u8, *n).encode(out),
+            Request::Take(n) => (1u8, *n).encode(out),
+            Request::Next { task, number } => (2u8, *task, *number).encode(out),
+            Request::Echo(bytes) => {
+                3u8.encode(out);
+                blob(bytes, out);
+            }
+        }
+    }
+
+    fn decode(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        Ok(match u8::decode(input)? {
+            0 => Request::Put(u64::decode(input)?),
+            1 => Request::Take(u64::decode(input)?),
+            2 => Request::Next { task: u64::decode(input)?, number: u64::decode(input)? },
+            3 => Request::Echo(take_blob(input)?.to_vec()),
+            _ => return Err(Malformed("no such request")),
+        })
+    }
+}
+
+impl Node for Till {
+    type Request = Request;
+    type Reply = Vec<u8>;
+
+    fn handle(&mut self, from: ShardId, request: &mut Request, ticket: Ticket) -> Handled<Vec<u8>> {
+        match request {
+            Request::Put(n) => {
+                self.sum += *n;
+                self.released.append(&mut self.waiting);
+                Handled::Done
+            }
+            Request::Next { task, number } => {
+                let next = self.next.entry((from, *task)).or_default();
+                assert_eq!(*next, *number, "messages arrive in the order in which they were sent, and once");
+                *next += 1;
+                self.sum += 1;
+                self.released.append(&mut self.waiting);
+                Handled::Done
+            }
+            Request::Take(n) if *n <= self.sum => {
+                self.sum -= *n;
+                Handled::Reply(self.sum.to_le_bytes().to_vec())
+            }
+            Request::Take(_) => {
+                self.waiting.push(ticket);
+                Handled::Wait
+            }
+            Request::Echo(bytes) => Handled::Reply(std::mem::take(bytes)),
+        }
+    }
+
+    fn released(&mut self) -> &mut Vec<Ticket> {
+        &mut self.released
+    }
+
+    fn pass(&mut self, _: Timestamp) {}
+
+    fn connected(&mut self, peer: ShardId, up: bool) {
+        self.channels.push((peer, up));
+    }
+
+    fn outgoing(&mut self, _: &mut Vec<(ShardId, Request)>) {}
+    fn park(&mut self) {}
+}
+
+/// What the nodes of a cluster are told.
+struct Plan {
+    nodes: Vec<Address>,
+    secret: Option<Vec<u8>>,
+    silence: Duration,
+}
+
+impl Plan {
+    /// Node `i` has so many shards; and what each listens to.
+    fn new(shards: &[usize]) -> (Plan, Vec<TcpListener>) {
+        let listeners: Vec<TcpListener> =
+            shards.iter().map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let address = |(node, (listener, &shards)): (usize, (&TcpListener, &usize))| Address {
+            id: node as u16,
+            address: listener.local_addr().unwrap(),
+            shards,
+        };
+        let nodes = listeners.iter().zip(shards).enumerate().map(address).collect();
+        // Nobody is given up because the machine was busy with something else.
+        (Plan { nodes, secret: None, silence: Duration::from_secs(60) }, listeners)
+    }
+
+    fn network(&self, node: u16, listener: TcpListener) -> Network {
+        Network {
+            cluster: 7,
+            node,
+            nodes: self.nodes.clone(),
+            listener,
+            secret: self.secret.clone(),
+            silence: self.silence,
+        }
+    }
+
+    fn start(&self, node: u16, listener: TcpListener) -> Runtime<Till> {
+        let shards = self.nodes[usize::from(node)].shards;
+        let makers = (0..shards).map(|_| Box::new(Till::default) as super::super::Maker<Till>);
+        Runtime::networked(makers.collect(), 1, false, Vec::new(), self.network(node, listener)).unwrap()
+    }
+
+    /// Starts a node again where it was.
+    fn start_again(&self, node: u16) -> Runtime<Till> {
+        let address = self.nodes[usize::from(node)].address;
+        let listener = until("the address is free again", || TcpListener::bind(address).ok());
+        self.start(node, listener)
+    }
+}
+
+/// A whole cluster, all of whose nodes are connected.
+fn cluster(shards: &[usize]) -> (Plan, Vec<Runtime<Till>>) {
+    let (plan, listeners) = Plan::new(shards);
+    let nodes: Vec<_> =
+        listeners.into_iter().enumerate().map(|(node, listener)| plan.start(node as u16, listener)).collect();
+    nodes.iter().for_each(all_connected);
+    (plan, nodes)
+}
+
+/// Waits for something that has to happen, for as long as the slowest machine may need.
+fn until<T>(what: &str, mut happened: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(result) = happened() {
+            return result;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn all_connected(runtime: &Runtime<Till>) {
+    until("all nodes are connected", || {
+        runtime.traffic().iter().all(|traffic| traffic.connected == traffic.pairs).then_some(())
+    });
+}
+
+fn traffic(runtime: &Runtime<Till>, node: u16) -> Traffic {
+    let mut all = runtime.traffic().into_iter();
+    all.find(|traffic| traffic.node == node).expect("the node is another of the cluster")
+}
+
+/// What a call from a shard of this runtime comes to.
+fn call(runtime: &Runtime<Till>, from: u16, to: u16, request: Request) -> Result<Vec<u8>, Unknown> {
+    runtime.run_on(ShardId(from), move |env| async move { env.call(ShardId(to), request).await })
+}
+
+fn echoes(runtime: &Runtime<Till>, from: u16, to: u16) -> bool {
+    call(runtime, from, to, Request::Echo(b"hello".to_vec())) == Ok(b"hello".to_vec())
+}
+
+fn channels(runtime: &Runtime<Till>, shard: u16) -> Vec<(ShardId, bool)> {
+    runtime.run_on(ShardId(shard), |env| async move { env.local(|till| till.channels.clone()) })
+}
+
+#[test]
+fn calls_reach_shards_of_other_nodes_and_wait_until_they_can_be_answered() {
+    let (_, nodes) = cluster(&[2, 1]);
+    assert_eq!((nodes[0].shards(), nodes[0].first(), nodes[1].first()), (2, ShardId(0), ShardId(2)));
+    nodes[0].spawn_on(ShardId(1), |env| async move {
+        assert_eq!(env.shards(), 3);
+        for _ in 0..10 {
+            env.sleep(100_000).await;
+            env.send(ShardId(2), Request::Put(1));
+            env.send(ShardId(0), Request::Put(1));
+        }
+    });
+    let zero = 0u64.to_le_bytes().to_vec();
+    assert_eq!(call(&nodes[0], 0, 2, Request::Take(10)), Ok(zero.clone()));
+    assert_eq!(call(&nodes[1], 2, 0, Request::Take(10)), Ok(zero));
+    assert!(echoes(&nodes[1], 2, 1));
+    assert_eq!(channels(&nodes[1], 2).len(), 2);
+}
+
+#[test]
+fn many_senders_lose_nothing_and_stay_in_order() {
+    const TASKS: u64 = 20;
+    const MESSAGES: u64 = 200;
+    let (_, nodes) = cluster(&[1, 2, 1]);
+    let shards = 4;
+    for runtime in &nodes {
+        for shard in (0..runtime.shards() as u16).map(|place| runtime.first().0 + place) {
+            for task in 0..TASKS {
+                runtime.spawn_on(ShardId(shard), move |env| async move {
+                    for number in 0..MESSAGES {
+                        for to in (0..shards).map(ShardId) {
+                            env.send(to, Request::Next { task, number });
+                        }
+                        if env.random().is_multiple_of(4) {
+                            env.pause().await;
+                        }
+                    }
+                });
+            }
+        }
+    }
+    let sent = u64::from(shards) * TASKS * MESSAGES;
+    for (runtime, shard) in [(&nodes[0], 0), (&nodes[1], 1), (&nodes[1], 2), (&nodes[2], 3)] {
+        let left = call(runtime, shard, shard, Request::Take(sent));
+        assert_eq!(left, Ok(0u64.to_le_bytes().to_vec()));
+    }
+    for runtime in &nodes {
+        for other in runtime.traffic() {
+            assert_eq!((other.resets, other.last_reset), (0, None));
+            assert_eq!(other.messages_sent, other.pairs as u64 * TASKS * MESSAGES);
+            assert_eq!(other.messages_received, other.messages_sent);
+        }
+    }
+}
+
+#[test]
+fn large_messages_cross_each_other_without_a_deadlock() {
+    const BYTES: usize = 5 << 20;
+    let (_, nodes) = cluster(&[1, 1]);
+    let echo = |runtime: &Runtime<Till>, from: u16, to: u16| {
+        let (done, result) = std::sync::mpsc::channel();
+        runtime.spawn_on(ShardId(from), move |env| async move {
+            let bytes: Vec<Vec<u8>> = (0..8).map(|n| vec![n; BYTES + usize::from(n)]).collect();
+            // All are on their way before the first answer is waited for.
+            let calls: Vec<_> =
+                bytes.iter().map(|bytes| env.call(ShardId(to), Request::Echo(bytes.clone()))).collect();
+            for (call, bytes) in calls.into_iter().zip(bytes) {
+                let _ = done.send(call.await == Ok(bytes));
+            }
+        });
+        result
+    };
+    let (there, back) = (echo(&nodes[0], 0, 1), echo(&nodes[1], 1, 0));
+    assert!(there.iter().chain(back.iter()).all(|right| right));
+    until("nothing waits any more", || (traffic(&nodes[0], 1).bytes_waiting == 0).then_some(()));
+}
+
+#[test]
+fn a_node_that_dies_fails_its_calls_and_is_found_again() {
+    // The one that is dialed, and the one that dials.
+    for victim in [1, 0] {
+        let (plan, mut nodes) = cluster(&[1, 1]);
+        let dead = nodes.remove(victim);
+        let alive = &nodes[0];
+        let (victim, survivor) = (victim as u16, 1 - victim as u16);
+        let (done, result) = std::sync::mpsc::channel();
+        alive.spawn_on(ShardId(survivor), move |env| async move {
+            let calls: Vec<_> = (0..3).map(|_| env.call(ShardId(victim), Request::Take(1))).collect();
+            for call in calls {
+                let _ = done.send(call.await);
+            }
+        });
+        assert!(echoes(alive, survivor, victim), "by then the calls wait there");
+        drop(dead);
+        assert!(result.iter().all(|outcome| outcome == Err(Unknown)));
+        assert!(matches!(traffic(alive, victim).last_reset, Some(Closed::Ended | Closed::Failed)));
+        for _ in 0..3 {
+            assert_eq!(call(alive, survivor, victim, Request::Take(0)), Err(Unknown));
+        }
+
+        let again = plan.start_again(victim);
+        all_connected(alive);
+        all_connected(&again);
+        assert!(echoes(alive, survivor, victim) && echoes(&again, victim, survivor));
+        let peer = ShardId(victim);
+        assert_eq!(channels(alive, survivor), [(peer, true), (peer, false), (peer, true)]);
+        assert_eq!(channels(&again, victim), [(ShardId(survivor), true)]);
+    }
+}
+
+#[test]
+fn a_request_that_waits_is_answered_to_nobody_after_a_reset() {
+    let (plan, mut nodes) = cluster(&[1, 1]);
+    nodes[0].spawn_on(ShardId(0), |env| async move {
+        let _ = env.call(ShardId(1), Request::Take(5)).await;
+    });
+    assert!(echoes(&nodes[0], 0, 1), "by then the call waits there");
+    drop(nodes.remove(0));
+    let again = plan.start_again(0);
+    all_connected(&again);
+    let alive = &nodes[0];
+    let pending = alive.run_on(ShardId(1), |env| async move { env.pending().requests });
+    assert_eq!(pending, 1, "it still waits");
+    // The new life's call has the number of the old one's, and another answer.
+    let (done, result) = std::sync::mpsc::channel();
+    again.spawn_on(ShardId(0), move |env| async move {
+        let _ = done.send(env.call(ShardId(1), Request::Take(2)).await);
+    });
+    assert!(echoes(&again, 0, 1));
+    alive.run_on(ShardId(1), |env| async move { env.send(ShardId(1), Request::Put(8)) });
+    let left = u64::from_le_bytes(result.recv().unwrap().unwrap().try_into().unwrap());
+    assert!([1, 6].contains(&left), "the answer is to the second call: {left}");
+    assert!(echoes(&again, 0, 1));
+    assert_eq!(traffic(&again, 1).resets, 0);
+}
+
+#[test]
+fn of_two_processes_with_one_number_the_later_is_believed() {
+    let (plan, mut listeners) = Plan::new(&[1, 1]);
+    let there = plan.start(1, listeners.pop().unwrap());
+    let first = plan.start(0, listeners.pop().unwrap());
+    all_connected(&first);
+    all_connected(&there);
+    let second = plan.start(0, TcpListener::bind("127.0.0.1:0").unwrap());
+    all_connected(&second);
+    until("the first has noticed", || (traffic(&first, 1).connected == 0).then_some(()));
+    assert!(echoes(&second, 0, 1) && echoes(&there, 1, 0));
+    // The first tries again, several times, and is refused.
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!((traffic(&first, 1).connected, traffic(&first, 1).resets), (0, 1));
+    assert_eq!(traffic(&there, 0).last_reset, Some(Closed::Replaced));
+    assert_eq!((traffic(&there, 0).connected, traffic(&there, 0).resets), (1, 1));
+    assert_eq!(channels(&there, 1), [(ShardId(0), true), (ShardId(0), false), (ShardId(0), true)]);
+    drop(second);
+    all_connected(&first);
+    assert!(echoes(&first, 0, 1));
+}
+
+#[test]
+fn heartbeats_tell_how_far_clocks_are_apart() {
+    let (_, nodes) = cluster(&[1, 1]);
+    for (here, there) in [(0, 1), (1, 0)] {
+        let (ahead_ns, round_trip_ns) = until("a beat was answered", || {
+            let traffic = traffic(&nodes[here], there);
+            traffic.ahead_ns.zip(traffic.round_trip_ns)
+        });
+        // Both have one clock, but for the moment at which each has looked at it.
+        let limit = round_trip_ns / 2 + 1_000_000_000;
+        assert!(ahead_ns.unsigned_abs() <= limit, "{ahead_ns} ns ahead, round trip {round_trip_ns} ns");
+    }
+}
+
+#[test]
+fn a_node_that_stops_lets_go_what_it_has_sent() {
+    let (_, mut nodes) = cluster(&[1, 1]);
+    let first = nodes.remove(0);
+    first.run_on(ShardId(0), |env| async move {
+        for _ in 0..1000 {
+            env.send(ShardId(1), Request::Put(1));
+        }
+    });
+    drop(first);
+    assert!(call(&nodes[0], 1, 1, Request::Take(1000)).is_ok());
+}
+
+#[test]
+fn what_cannot_be_a_cluster_is_an_error_and_not_a_panic() {
+    let (plan, mut listeners) = Plan::new(&[2]);
+    let network = plan.network(0, listeners.pop().unwrap());
+    let makers = vec![Box::new(Till::default) as super::super::Maker<Till>];
+    let error = Runtime::networked(makers, 1, false, Vec::new(), network).err().expect("it is refused");
+    assert_eq!(error.to_string(), "node 0 is listed with 2 shards and has 1");
+}

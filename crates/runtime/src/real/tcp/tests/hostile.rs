@@ -1,0 +1,315 @@
+//! Strangers, impostors, and nodes that have lost their mind: raw sockets against a node of a cluster.
+//!
+//! Node 1 is the one under attack, node 2 its friend; whoever attacks does so in the name of node 0, which does not run.
+//! Whatever happens, the channel between node 1 and its friend must not notice.
+#![allow(clippy::disallowed_types)] // A socket of the standard library plays the other side.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+
+use super::super::frame::{Codec, HEAD};
+use super::super::hello::{Greeting, Next};
+use super::*;
+use crate::shard::Message;
+
+/// A node under attack and its friend. Each has one shard, as has the attacker.
+struct Scene {
+    plan: Plan,
+    node: Runtime<Till>,
+    friend: Runtime<Till>,
+}
+
+const ATTACKER: u16 = 0;
+const NODE: u16 = 1;
+const FRIEND: u16 = 2;
+
+fn scene(change: impl FnOnce(&mut Plan)) -> Scene {
+    let (mut plan, mut listeners) = Plan::new(&[1, 1, 1]);
+    change(&mut plan);
+    let friend = plan.start(FRIEND, listeners.pop().unwrap());
+    let node = plan.start(NODE, listeners.pop().unwrap());
+    until("node and friend are connected", || (traffic(&node, FRIEND).connected == 1).then_some(()));
+    Scene { plan, node, friend }
+}
+
+impl Scene {
+    /// A socket that is connected to the node, and nothing more.
+    fn knock(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.plan.nodes[usize::from(NODE)].address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+    }
+
+    /// What a node says first, with these words changed.
+    fn hello(&self, change: impl FnOnce(&mut Network)) -> (Greeting, Vec<u8>) {
+        let mut network = self.plan.network(ATTACKER, TcpListener::bind("127.0.0.1:0").unwrap());
+        change(&mut network);
+        let cluster = Arc::new(Cluster::new(&network, 1, 1000).unwrap());
+        Greeting::dial(cluster, (1, 2), ShardId(ATTACKER), ShardId(NODE))
+    }
+
+    /// A connection that has passed the handshake.
+    fn enter(&self) -> TcpStream {
+        let mut stream = self.knock();
+        let (greeting, hello) = self.hello(|_| {});
+        let next = converse(&mut stream, greeting, hello);
+        assert!(matches!(next, Next::Agreed(..)), "{next:?}");
+        until("the shard has taken the connection", || {
+            (traffic(&self.node, ATTACKER).connected == 1).then_some(())
+        });
+        stream
+    }
+
+    /// Why the node has closed the attacker's connection.
+    fn closed(&self, mut stream: TcpStream) -> Closed {
+        until_end(&mut stream);
+        until("the reset was counted", || (traffic(&self.node, ATTACKER).connected == 0).then_some(()));
+        traffic(&self.node, ATTACKER).last_reset.expect("there was a reset")
+    }
+}
+
+impl Drop for Scene {
+    /// Nobody else has noticed anything.
+    fn drop(&mut self) {
+        if thread::panicking() {
+            return;
+        }
+        assert!(echoes(&self.node, NODE, FRIEND) && echoes(&self.friend, FRIEND, NODE));
+        assert_eq!((traffic(&self.node, FRIEND).resets, traffic(&self.friend, NODE).resets), (0, 0));
+        assert_eq!(channels(&self.node, NODE).iter().filter(|(peer, _)| peer.0 == FRIEND).count(), 1);
+    }
+}
+
+/// Reads to the end; whatever the node still had to say does not matter.
+fn until_end(stream: &mut TcpStream) {
+    let mut bytes = [0; 4096];
+    loop {
+        match stream.read(&mut bytes) {
+            Ok(0) => return,
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return,
+            Err(error) => panic!("the node closes the connection: {error}"),
+        }
+    }
+}
+
+/// Reads a message of a handshake; `None` if there is none any more.
+fn hear(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).ok()?;
+    let mut message = vec![0; u32::from_le_bytes(length) as usize];
+    stream.read_exact(&mut message).ok()?;
+    Some(message)
+}
+
+/// Holds the dialer's end of a handshake.
+fn converse(stream: &mut TcpStream, mut greeting: Greeting, hello: Vec<u8>) -> Next {
+    stream.write_all(&hello).unwrap();
+    loop {
+        let message = hear(stream).expect("the node answers");
+        match greeting.received(&message) {
+            Next::Say(bytes) => stream.write_all(&bytes).unwrap(),
+            other => return other,
+        }
+    }
+}
+
+/// What the node refuses these bytes with.
+fn refusal(scene: &Scene, bytes: &[u8]) -> Refusal {
+    let mut stream = scene.knock();
+    stream.write_all(bytes).unwrap();
+    let message = hear(&mut stream).expect("the node says why");
+    until_end(&mut stream);
+    assert_eq!(message[0], 3, "a refusal");
+    plimsoll_types::wire::whole(&message[1..]).unwrap()
+}
+
+fn frame(number: u64, messages: &[Message<Till>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    (Codec::new().encode)(messages, &mut number.clone(), &mut bytes).unwrap();
+    bytes
+}
+
+fn put(n: u64) -> Message<Till> {
+    Message::Tell { request: Request::Put(n) }
+}
+
+/// A frame with the right checksum around any bytes.
+fn around(content: &[u8]) -> Vec<u8> {
+    let mut bytes = frame(0, &[]);
+    bytes.extend_from_slice(content);
+    let checksum = crc32c::crc32c(&bytes[HEAD..]);
+    let length = (bytes.len() - HEAD) as u32;
+    bytes[..4].copy_from_slice(&length.to_le_bytes());
+    bytes[4..HEAD].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn whatever_is_no_frame_closes_its_connection_with_the_reason() {
+    let scene = scene(|_| {});
+    let changed = |at: usize| {
+        let mut bytes = frame(0, &[put(1)]);
+        bytes[at] ^= 0x40;
+        bytes
+    };
+    let cases = [
+        (changed(HEAD + 8), Closed::Checksum),
+        (changed(HEAD), Closed::Checksum),
+        (changed(5), Closed::Checksum),
+        (vec![0xff; 100], Closed::Length),
+        (vec![0; 100], Closed::Length),
+        ((FRAME_MAX as u32 + 1).to_le_bytes().to_vec(), Closed::Length),
+        (frame(1, &[put(1)]), Closed::Number),
+        ([frame(0, &[put(1)]), frame(0, &[put(1)])].concat(), Closed::Number),
+        (around(&[77]), Closed::Malformed),
+        (around(&[2, 9]), Closed::Malformed),
+        (around(&[3, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]), Closed::Malformed),
+        (frame(0, &[Message::Reply { call: 3, reply: Vec::new() }]), Closed::Rule),
+        (frame(0, &[Message::Call { call: 0, request: Request::Put(1) }]), Closed::Rule),
+    ];
+    let number = cases.len() as u64;
+    for (bytes, reason) in cases {
+        let mut stream = scene.enter();
+        stream.write_all(&bytes).unwrap();
+        assert_eq!(scene.closed(stream), reason, "{bytes:?}");
+    }
+    assert_eq!(traffic(&scene.node, ATTACKER).resets, number);
+}
+
+#[test]
+fn a_frame_that_breaks_off_is_not_handled() {
+    let scene = scene(|_| {});
+    let bytes = [frame(0, &[put(1)]), frame(1, &[put(10)])].concat();
+    let mut stream = scene.enter();
+    stream.write_all(&bytes[..bytes.len() - 1]).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(scene.closed(stream), Closed::Ended);
+    let sum = scene.node.run_on(ShardId(NODE), |env| async move { env.local(|till| till.sum) });
+    assert_eq!(sum, 1, "the frame that was whole, and no other");
+}
+
+#[test]
+fn frames_in_small_pieces_are_frames() {
+    let scene = scene(|_| {});
+    let mut stream = scene.enter();
+    stream.set_nodelay(true).unwrap();
+    let bytes: Vec<u8> = (0..10).flat_map(|number| frame(number, &[put(1), put(2)])).collect();
+    for piece in bytes.chunks(7) {
+        stream.write_all(piece).unwrap();
+    }
+    assert!(call(&scene.node, NODE, NODE, Request::Take(30)).is_ok());
+    drop(stream);
+}
+
+#[test]
+fn nobody_answers_calls_made_to_another() {
+    let scene = scene(|_| {});
+    let (done, result) = std::sync::mpsc::channel();
+    scene.node.spawn_on(ShardId(NODE), move |env| async move {
+        let _ = done.send(env.call(ShardId(FRIEND), Request::Take(1)).await);
+    });
+    assert!(echoes(&scene.node, NODE, FRIEND), "by then the call waits there");
+    let forged: Vec<_> = (0..8).map(|call| Message::Reply { call, reply: b"forged".to_vec() }).collect();
+    let mut stream = scene.enter();
+    stream.write_all(&frame(0, &forged)).unwrap();
+    assert_eq!(scene.closed(stream), Closed::Rule);
+    assert!(result.try_recv().is_err(), "the call still waits");
+    scene.friend.run_on(ShardId(FRIEND), |env| async move { env.send(ShardId(FRIEND), Request::Put(1)) });
+    assert_eq!(result.recv().unwrap(), Ok(0u64.to_le_bytes().to_vec()));
+}
+
+#[test]
+fn a_call_is_answered_once() {
+    let scene = scene(|_| {});
+    let mut stream = scene.enter();
+    let (done, result) = std::sync::mpsc::channel();
+    scene.node.spawn_on(ShardId(NODE), move |env| async move {
+        let _ = done.send(env.call(ShardId(ATTACKER), Request::Take(1)).await);
+    });
+    // It is the first call that the shard has made.
+    let reply = |call| Message::Reply { call, reply: b"first".to_vec() };
+    until("the call has left", || (traffic(&scene.node, ATTACKER).messages_sent == 1).then_some(()));
+    stream.write_all(&frame(0, &[reply(0), reply(0)])).unwrap();
+    assert_eq!(scene.closed(stream), Closed::Rule);
+    assert_eq!(result.recv().unwrap(), Ok(b"first".to_vec()));
+}
+
+#[test]
+fn strangers_are_refused_with_the_reason() {
+    let scene = scene(|plan| plan.secret = Some(b"a secret".to_vec()));
+    assert_eq!(refusal(&scene, b"GET / HTTP/1.1\r\n\r\n"), Refusal::Magic);
+    assert_eq!(refusal(&scene, &[0; 64]), Refusal::Magic);
+    assert_eq!(refusal(&scene, &[0xa5; 4096]), Refusal::Magic);
+    let (_, mut hello) = scene.hello(|_| {});
+    hello[4 + 1 + 8] ^= 1;
+    assert_eq!(refusal(&scene, &hello), Refusal::Version);
+    assert_eq!(refusal(&scene, &scene.hello(|network| network.cluster += 1).1), Refusal::Cluster);
+    let (greeting, hello) = scene.hello(|network| network.secret = Some(b"another".to_vec()));
+    assert_eq!(converse(&mut scene.knock(), greeting, hello), Next::Refused(Refusal::Secret));
+    let (greeting, hello) = scene.hello(|network| network.secret = None);
+    assert_eq!(converse(&mut scene.knock(), greeting, hello), Next::Refused(Refusal::Secret));
+    let (_, hello) = scene.hello(|network| network.node = NODE);
+    assert_eq!(refusal(&scene, &hello), Refusal::Myself);
+    assert_eq!(traffic(&scene.node, ATTACKER).resets, 0);
+    // And whoever is none gets in.
+    drop(scene.enter());
+}
+
+#[test]
+fn who_knocks_and_says_nothing_keeps_nobody_out() {
+    let scene = scene(|_| {});
+    let (_, hello) = scene.hello(|_| {});
+    // More than are listened to at a time, some of them in the middle of a word.
+    let mut silent: Vec<TcpStream> = (0..80).map(|_| scene.knock()).collect();
+    for (number, stream) in silent.iter_mut().enumerate() {
+        let _ = stream.write_all(&hello[..number % hello.len()]);
+    }
+    drop(scene.enter());
+    for mut stream in silent {
+        until_end(&mut stream);
+    }
+}
+
+#[test]
+fn a_peer_that_falls_silent_is_closed() {
+    let scene = scene(|plan| plan.silence = Duration::from_secs(4));
+    let mut stream = scene.enter();
+    stream.write_all(&frame(0, &[put(1)])).unwrap();
+    assert_eq!(scene.closed(stream), Closed::Silent);
+}
+
+#[test]
+fn a_peer_that_does_not_read_stops_nobody() {
+    const BYTES: usize = 1 << 20;
+    let scene = scene(|_| {});
+    let stream = scene.enter();
+    scene.node.run_on(ShardId(NODE), |env| async move {
+        for _ in 0..32 {
+            env.send(ShardId(ATTACKER), Request::Echo(vec![1; BYTES]));
+            env.pause().await;
+        }
+    });
+    assert!(traffic(&scene.node, ATTACKER).bytes_waiting > BYTES as u64);
+    assert!(echoes(&scene.node, NODE, FRIEND));
+    drop(stream);
+    until("nothing waits any more", || {
+        let traffic = traffic(&scene.node, ATTACKER);
+        (traffic.connected == 0 && traffic.bytes_waiting == 0).then_some(())
+    });
+}
+
+#[test]
+fn the_same_node_may_come_back_before_it_was_missed() {
+    let scene = scene(|_| {});
+    let mut first = scene.enter();
+    let mut second = scene.knock();
+    let (greeting, hello) = scene.hello(|_| {});
+    assert!(matches!(converse(&mut second, greeting, hello), Next::Agreed(..)));
+    until_end(&mut first);
+    let traffic = traffic(&scene.node, ATTACKER);
+    assert_eq!((traffic.resets, traffic.last_reset), (1, Some(Closed::Replaced)));
+    let mut told = channels(&scene.node, NODE);
+    told.retain(|(peer, _)| peer.0 == ATTACKER);
+    assert_eq!(told.iter().map(|&(_, up)| up).collect::<Vec<_>>(), [true, false, true]);
+}
