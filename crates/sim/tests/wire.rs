@@ -61,7 +61,9 @@ impl Observer for Outsider {
 /// All messages of a world of random transactions.
 fn messages<P: Protocol>() -> Messages {
     let placement = Arc::new(Placement::even(SHARDS));
-    let layout = Layout { tables: random::tables().into(), placement: placement.clone() };
+    // A process for each, so that they vote.
+    let processes = (0..SHARDS as u16).collect();
+    let layout = Layout { tables: random::tables().into(), placement: placement.clone(), processes };
     let counter = Arc::new(AtomicU64::new(0));
     let config = |shard: usize| SchemeConfig {
         shard: ShardId(shard as u16),
@@ -72,6 +74,8 @@ fn messages<P: Protocol>() -> Messages {
         process: 0,
         processes: 1,
         process_counter: counter.clone(),
+        first_attempt: 1,
+        patience_ns: plimsoll_txn::votes::PATIENCE_NS,
     };
     let low_water = LowWater::new(SHARDS, P::Scheme::slots(&config(0)));
     let makers = (0..SHARDS + usize::from(P::Scheme::ORACLE)).map(|shard| {

@@ -343,6 +343,15 @@ impl<S: Scheme> Base<S> {
         }
     }
 
+    /// A shard of another process can be reached, or cannot any more.
+    pub(crate) fn connected(&mut self, peer: ShardId, up: bool) {
+        if let (Some(watermark), Some(&process)) = (&self.watermark, self.layout.processes.get(peer.index()))
+        {
+            // Nothing was heard of it yet.
+            watermark.heard(process.into(), up.then_some(&vec![0; self.low.len()]));
+        }
+    }
+
     /// When the shard has something to do that nobody asks for.
     pub(crate) fn due(&self) -> Option<u64> {
         let tell = (!self.listeners.is_empty()).then_some(self.told.0 + TELL_IDLE_NS);

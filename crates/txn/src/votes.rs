@@ -152,7 +152,12 @@ impl Reply {
     }
 }
 
-plimsoll_types::wire!(enum Vote { Record(stamp) = 0, Refuse = 1 });
+plimsoll_types::wire!(
+    enum Vote {
+        Record(stamp) = 0,
+        Refuse = 1,
+    }
+);
 
 plimsoll_types::wire!(enum Request {
     Record { txn, stamp, writes, reads, voters } = 0,
@@ -164,7 +169,12 @@ plimsoll_types::wire!(enum Request {
     Settled { first, below } = 6
 });
 
-plimsoll_types::wire!(enum Reply { Vote(vote) = 0, Known = 1 });
+plimsoll_types::wire!(
+    enum Reply {
+        Vote(vote) = 0,
+        Known = 1,
+    }
+);
 
 /// A protocol whose transactions vote, as its participants are seen from here.
 pub(crate) trait Voter: Protocol {

@@ -49,6 +49,8 @@ pub(super) struct Shard<N: Node> {
     /// When the next pass begins unless it is poked before, and which event of the queue is the one that says so.
     next_pass_ns: u64,
     next_pass: u32,
+    /// When the next event is that stands for its timers; one that has become needless comes all the same.
+    timer_ns: u64,
     /// It could not go on because its machine stood still.
     stalled: bool,
     /// Delivered, not yet handled.
@@ -71,6 +73,7 @@ impl<N: Node> Shard<N> {
             share: Share::default(),
             next_pass_ns: u64::MAX,
             next_pass: 0,
+            timer_ns: u64::MAX,
             stalled: false,
             inbox: VecDeque::new(),
             outbox: Vec::new(),
@@ -241,8 +244,25 @@ impl<N: Node> World<N> {
     fn plan_timer(&mut self, id: ShardId) {
         let now_ns = self.queue.now_ns;
         let reads = self.machines[self.machine(id)].clock.at(now_ns).0;
-        if let Some(due) = self.shards[id.index()].env.as_ref().and_then(ShardEnv::due) {
-            self.plan_pass(id, now_ns.saturating_add(due.saturating_sub(reads)));
+        let shard = &mut self.shards[id.index()];
+        if let Some(due) = shard.env.as_ref().and_then(ShardEnv::due) {
+            let at_ns = now_ns.saturating_add(due.saturating_sub(reads));
+            if at_ns < shard.timer_ns {
+                shard.timer_ns = at_ns;
+                self.queue.push(at_ns, What::Timer { shard: id });
+            }
+        }
+    }
+
+    /// A timer may be due.
+    pub(super) fn timer(&mut self, id: ShardId) {
+        let shard = &mut self.shards[id.index()];
+        if shard.timer_ns <= self.queue.now_ns {
+            shard.timer_ns = u64::MAX;
+        }
+        match shard.state {
+            State::Spinning | State::Asleep => self.begin_pass(id),
+            State::Busy | State::Waking => {}
         }
     }
 

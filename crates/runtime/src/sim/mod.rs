@@ -85,6 +85,8 @@ enum What {
     Arrival { flight: u32 },
     /// A batch reaches another shard of its machine.
     Handover { handover: u32 },
+    /// A timer of a shard may be due.
+    Timer { shard: ShardId },
     /// A pass that was planned begins.
     Pass { shard: ShardId, number: u32 },
     /// The present pass is over.
@@ -323,6 +325,7 @@ impl<N: Node> World<N> {
             What::Arrival { flight } => self.arrive(flight),
             What::Handover { handover } => self.handed_over(handover),
             What::Pass { shard, number } => self.planned_pass(shard, number),
+            What::Timer { shard } => self.timer(shard),
             What::PassEnd { shard, life, idle } => self.end_pass(shard, life, idle),
             What::Acknowledge { from, to } => self.acknowledge(from, to),
             What::Resend { from, to } => self.resend(from, to),

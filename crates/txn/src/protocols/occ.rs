@@ -225,6 +225,10 @@ impl<S: Scheme> Node for Occ<S> {
         votes::tick(self, clock);
     }
 
+    fn connected(&mut self, peer: ShardId, up: bool) {
+        self.base.connected(peer, up);
+    }
+
     fn due(&self) -> Option<u64> {
         self.base.due()
     }

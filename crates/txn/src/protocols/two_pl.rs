@@ -246,6 +246,10 @@ impl<S: Scheme> Node for TwoPl<S> {
         votes::tick(self, clock);
     }
 
+    fn connected(&mut self, peer: ShardId, up: bool) {
+        self.base.connected(peer, up);
+    }
+
     fn due(&self) -> Option<u64> {
         self.base.due()
     }
