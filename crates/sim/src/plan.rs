@@ -54,7 +54,7 @@ pub enum FaultsName {
     None,
     /// Packets and links.
     Network,
-    /// Everything that a cluster without durable state survives: no crashes, no resets.
+    /// Everything that a cluster without durable state survives: no crashes.
     All,
     /// A mixture of those that differs from seed to seed.
     Drawn,

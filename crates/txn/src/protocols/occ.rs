@@ -308,10 +308,14 @@ impl<S: Scheme> Occ<S> {
         let checked = writes.iter_mut().try_for_each(|write| self.check_write(&holder.txn, write, observed));
         let stamp = self.base.stamp(holder.txn, observed);
         let valid = self.base.validate(holder.txn, stamp, reads);
-        if let Err(abort) = checked.and(if valid { Ok(()) } else { Err(Abort::Validation) }) {
-            self.base.votes.close(holder.txn);
+        let refused = match checked {
             // "It exists" is an answer only if nothing else has changed.
-            return Err(if valid { abort } else { Abort::Validation });
+            Err(Abort::User) | Ok(()) if !valid => Some(Abort::Validation),
+            checked => checked.err(),
+        };
+        if let Some(abort) = refused {
+            self.base.votes.close(holder.txn);
+            return Err(abort);
         }
         self.grant(holder, writes, observed);
         self.install(holder.txn, stamp, values);
