@@ -213,6 +213,7 @@ impl Plan {
                 false => faults.set(name, value)?,
             }
         }
+        let latency_ns = hardware.latency_ns.saturating_add(hardware.jitter_ns).min(1_000_000_000);
         Ok(Plan {
             seed,
             protocol: if protocol == "occ" { "occ" } else { "two_pl" },
@@ -226,9 +227,11 @@ impl Plan {
             shards,
             clients,
             transactions,
-            // One that reads and writes everything, message by message, must be done by then.
-            patience_ns: [80_000_000, 200_000_000][draw(8, 2)]
-                .max(400 * hardware.latency_ns.saturating_add(hardware.jitter_ns)),
+            patience_ns: match workload {
+                // Who reads and writes everything, message by message, must be done by then.
+                WorkloadName::Random => [80_000_000, 200_000_000][draw(8, 2)].max(400 * latency_ns),
+                _ => [1_000_000, 5_000_000, 50_000_000][draw(8, 3)].max(20 * latency_ns),
+            },
             hardware,
             faults,
             skip: selection.skip.clone(),

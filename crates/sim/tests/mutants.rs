@@ -75,10 +75,14 @@ fn every_planted_bug_is_caught() {
             continue;
         };
         let without = run(&Plan::drawn(seed, &healthy).unwrap(), None).violations;
-        assert!(without.is_empty(), "{}: the same world without the bug: {without:?}", mutant.name());
+        if !without.is_empty() {
+            missed.push(mutant.name());
+            eprintln!("{}: the same world without the bug: {without:?}", mutant.name());
+        }
         let (name, description) = (mutant.name(), mutant.description());
         table.push_str(&format!("| `{name}` | {description} | {} | {} |\n", seed + 1, violation.kind));
     }
+    let _ = std::panic::take_hook();
     assert!(missed.is_empty(), "not caught within {SEEDS} worlds: {missed:?}");
 
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulator.md");

@@ -282,6 +282,14 @@ impl Votes {
         self.processes.first() != self.processes.last()
     }
 
+    /// Whether a transaction's coordinator has begun a new life since.
+    fn fenced(&self, txn: TxnId) -> bool {
+        match txn.coordinator == self.shard {
+            true => txn.number < self.first,
+            false => self.settled.get(&txn.coordinator).is_some_and(|settled| txn.number < settled.first),
+        }
+    }
+
     /// How many votes and locks of other processes' transactions are remembered.
     pub fn entries(&self) -> usize {
         self.entries.len()
@@ -296,7 +304,7 @@ impl Votes {
 
     /// A shard may hold something for an own attempt from now on.
     pub(crate) fn owe(&mut self, number: u64, shard: ShardId) {
-        if shard == self.shard {
+        if shard == self.shard || !self.distributed() {
             return;
         }
         let (largest, _) = self.owed.entry(shard).or_default();
@@ -497,16 +505,15 @@ fn learn<P: Voter>(node: &mut P, txn: TxnId, committed: bool) {
             }
         }
         known @ State::Known { .. } => entry.state = known,
-        State::Open | State::Refused => {
-            assert!(!committed, "what is committed was recorded by all who vote");
-            node.release(txn);
-        }
+        // It says no, whatever the other says.
+        State::Open | State::Refused => node.release(txn),
     }
 }
 
 /// Another who votes has told its vote.
 fn told<P: Voter>(node: &mut P, from: ShardId, txn: TxnId, vote: Vote, known: bool) {
     let votes = &mut node.base().votes;
+    let fenced = votes.fenced(txn);
     let Some(entry) = votes.entries.get_mut(&key(txn)) else { return };
     match &mut entry.state {
         State::Recorded { voters, told, .. } => {
@@ -520,7 +527,8 @@ fn told<P: Voter>(node: &mut P, from: ShardId, txn: TxnId, vote: Vote, known: bo
                 learn(node, txn, true);
             }
         }
-        State::Known { voters, told, .. } if known => {
+        // A coordinator that lives may still ask.
+        State::Known { voters, told, .. } if known && fenced => {
             if !told.contains(&from) {
                 told.push(from);
             }
@@ -583,7 +591,7 @@ pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
     while let Some(txn) = node.base().votes.overdue() {
         let votes = &mut node.base().votes;
         let me = votes.shard;
-        let fenced = votes.settled.get(&txn.coordinator).is_some_and(|settled| txn.number < settled.first);
+        let fenced = votes.fenced(txn);
         let entry = votes.entries.get(&key(txn)).expect("an overdue entry is there");
         match &entry.state {
             State::Open => {

@@ -477,8 +477,9 @@ impl<S: Scheme> Protocol for Occ<S> {
         for (shard, reads, call) in calls {
             let fetched = match call.await {
                 Ok(Reply::Read(fetched) | Reply::Common(CommonReply::Fetched(Some(fetched)))) => fetched,
-                Ok(_) => return Err(Abort::Validation),
-                Err(_) => return Err(Abort::Unknown),
+                // It may have locked something already, if not all that was left could be executed here.
+                Ok(_) => return Err(fail(env, open, Abort::Validation)),
+                Err(_) => return Err(fail(env, open, Abort::Unknown)),
             };
             S::join(&mut open.work.observed, &fetched.observed);
             open.parts.push(Part { shard, reads, fetched, locked: false });
@@ -497,7 +498,7 @@ impl<S: Scheme> Protocol for Occ<S> {
     ) -> Result<(), Stop> {
         let (me, txn) = (env.shard(), open.holder.txn);
         // Who reports names its own process's stamps.
-        let elsewhere = S::AT_ONCE && !S::REPORTS && rest.is_none();
+        let elsewhere = S::AT_ONCE && !S::REPORTS && rest.is_none() && open.touched.is_empty();
         if let Some(shard) = open.only_shard().filter(|_| elsewhere) {
             return commit_on(env, open, shard).await.map_err(Stop::Abort);
         }
@@ -534,6 +535,8 @@ impl<S: Scheme> Protocol for Occ<S> {
                 if voting {
                     return match votes::decide(env, open, stamp, unlocked_reads).await {
                         true => {
+                            // Without a write here there was nothing to vote on.
+                            env.local(|node| node.unlock(txn));
                             let shards = open.shards();
                             open.work.commit(txn, Some(stamp), shards);
                             Ok(())
