@@ -8,8 +8,8 @@
 //! clock that [`Env::clock`] gives is the sample of the present pass, taken after the inbox was drained: a
 //! snapshot is never older than the arrival of the request that asked for it.
 //!
-//! Channels between shards are FIFO and exactly-once. A send never blocks; work is bounded where it is
-//! admitted.
+//! Channels between shards are FIFO and exactly-once; between processes, until they are reset. A send never blocks;
+//! work is bounded where it is admitted.
 
 use std::future::Future;
 

@@ -3,8 +3,8 @@
 //! A *node* of this crate is what one shard owns, a protocol's participant with its store: it answers
 //! requests synchronously ([`Node`]). Coordinators are futures that reach the node of their own shard by a
 //! function call and all others by message, and take time, chance and files from the same place ([`Env`]).
-//! What a shard does in between is [`ShardEnv`]; [`real`] runs shards as pinned threads,
-//! [`sim`] runs them in a simulated world.
+//! What a shard does in between is [`ShardEnv`]; [`real`] runs shards as pinned threads, of one process or of
+//! the nodes of a cluster, [`sim`] runs them in a simulated world.
 
 mod disk;
 mod env;

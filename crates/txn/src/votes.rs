@@ -464,7 +464,8 @@ fn record<P: Voter>(
 ) -> Vote {
     let open =
         matches!(node.base().votes.entries.get(&key(txn)), None | Some(Entry { state: State::Open, .. }));
-    if !(open && (node.holds(txn) || planted(Mutant::LateRecord)) && node.still_current(txn, stamp, reads)) {
+    let owns = open && node.holds(txn) || planted(Mutant::LateRecord);
+    if !(owns && node.still_current(txn, stamp, reads)) {
         return vote(node, txn);
     }
     let told = Vec::new();

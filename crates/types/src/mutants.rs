@@ -92,7 +92,7 @@ mutants! {
     RefusalNotPlanted = "refusal-not-planted",
     /// A shard that has voted RECORD and hears nothing aborts by itself.
     GivesUpInDoubt = "gives-up-in-doubt",
-    /// A shard votes RECORD although the transaction's locks there are lost.
+    /// A shard votes RECORD although it has refused and the transaction's locks there are lost.
     LateRecord = "late-record",
     /// 2PL: nobody looks whether the locks in other processes are still held.
     PinIgnored = "pin-ignored",

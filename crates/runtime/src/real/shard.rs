@@ -81,7 +81,7 @@ pub(super) fn run<N: Node>(
         let now = env.clock().0;
         let since = *idle_since.get_or_insert(now);
         if now.saturating_sub(since) < SPIN_NS {
-            std::hint::spin_loop();
+            spin(&process);
         } else {
             sleep_until_woken(&env, &mut process);
             idle_since = None;
@@ -90,6 +90,16 @@ pub(super) fn run<N: Node>(
     env.end();
     if let Some(links) = process.links {
         links.close();
+    }
+}
+
+/// Waits for a moment. The thread that a shard with a network waits for may be one of another process that was put on
+/// the same core; there it would wait for the end of the spinning.
+#[expect(clippy::disallowed_methods, reason = "this is what tasks wait for when they pause")]
+fn spin<N: Node>(process: &Process<N>) {
+    match process.links {
+        Some(_) => thread::yield_now(),
+        None => std::hint::spin_loop(),
     }
 }
 

@@ -243,6 +243,7 @@ impl<N: Node> Links<N> {
         row.bytes_waiting.sub(link.tally().1 as u64);
         self.shared.cluster.set_live(self.me, peer, 0);
         self.connected -= 1;
+        self.listed.retain(|&other| other != peer);
         env.reset(peer);
         env.connected(peer, false);
         true
