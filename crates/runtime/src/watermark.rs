@@ -50,10 +50,8 @@ pub struct LowWater {
     shards: Vec<Published>,
     /// The largest watermark of this process that any of its shards has used.
     used: Published,
-    /// By process: its watermark.
-    others: Vec<Published>,
-    /// By process: whether there is such another.
-    listens: Vec<bool>,
+    /// The other processes by their numbers, and the watermark of each.
+    others: Vec<(usize, Published)>,
 }
 
 impl LowWater {
@@ -64,28 +62,27 @@ impl LowWater {
 
     /// For these shards, of so many slots each; everybody sleeps. Of the processes of these numbers nothing was heard yet.
     pub fn among(shards: std::ops::Range<usize>, slots: usize, others: &[usize]) -> Arc<LowWater> {
-        let processes = others.iter().max().map_or(0, |last| last + 1);
-        let first_heard = |process| if others.contains(&process) { 0 } else { u64::MAX };
         Arc::new(LowWater {
             first: shards.start,
             shards: shards.map(|_| Published::new(slots, u64::MAX)).collect(),
             used: Published::new(slots, 0),
-            listens: (0..processes).map(|process| others.contains(&process)).collect(),
-            others: (0..processes).map(|process| Published::new(slots, first_heard(process))).collect(),
+            others: others.iter().map(|&process| (process, Published::new(slots, 0))).collect(),
         })
     }
 
     /// The other processes.
     pub fn others(&self) -> impl Iterator<Item = usize> + '_ {
-        let known = |process: &usize| self.listens[*process];
-        (0..self.others.len()).filter(known)
+        self.others.iter().map(|(process, _)| *process)
     }
 
-    /// Another process has told its watermark; `None` if it is gone.
+    /// Another process has told its watermark; `None` if it is gone. A slot that is missing counts as 0.
     pub fn heard(&self, process: usize, watermark: Option<&[u64]>) {
-        let Some(known) = self.others.get(process) else { return };
+        let Some((_, known)) = self.others.iter().find(|(other, _)| *other == process) else { return };
         for (slot, known) in known.slots.iter().enumerate() {
-            known.store(watermark.map_or(u64::MAX, |watermark| watermark[slot]), SeqCst);
+            known.store(
+                watermark.map_or(u64::MAX, |told| told.get(slot).copied().unwrap_or_default()),
+                SeqCst,
+            );
         }
     }
 
@@ -94,7 +91,7 @@ impl LowWater {
     }
 
     fn min_elsewhere(&self, slot: usize) -> u64 {
-        self.others.iter().map(|process| process.slots[slot].load(SeqCst)).min().unwrap_or(u64::MAX)
+        self.others.iter().map(|(_, known)| known.slots[slot].load(SeqCst)).min().unwrap_or(u64::MAX)
     }
 }
 
@@ -205,6 +202,9 @@ mod tests {
         mine.heard(0, Some(&[9]));
         mine.update(&mut [13]);
         assert_eq!(mine.current(), [12], "it never falls");
+        mine.heard(0, Some(&[]));
+        mine.update(&mut [14]);
+        assert_eq!(mine.current(), [12], "who tells nothing holds everything back");
     }
 
     #[test]

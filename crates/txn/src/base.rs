@@ -348,7 +348,7 @@ impl<S: Scheme> Base<S> {
         if let (Some(watermark), Some(&process)) = (&self.watermark, self.layout.processes.get(peer.index()))
         {
             // Nothing was heard of it yet.
-            watermark.heard(process.into(), up.then_some(&vec![0; self.low.len()]));
+            watermark.heard(process.into(), up.then_some(&[]));
         }
     }
 

@@ -373,6 +373,6 @@ fn calibrate_examples() -> String {
   plimsoll calibrate --output mine.json --no-proof
   plimsoll calibrate --prove mine.json                only compare
 
-It takes some four minutes, and the machine for itself: whatever else runs is in the figures."
+It takes some ten minutes, and the machine for itself: whatever else runs is in the figures."
         .to_owned()
 }

@@ -18,9 +18,13 @@
 //! transaction's code, its local locks, stamp, validation and local installs are one step, and its locks there
 //! are never seen by anyone.
 //!
-//! All shards live in one process and share its fate: a transaction whose locks are all held and whose
-//! reads are all valid is committed, and INSTALL, which cannot be lost, is its record. A log of votes between
-//! steps 3 and 4 is left out, and with it durability.
+//! Within one process shards share its fate: a transaction whose locks are all held and whose reads are all valid is
+//! committed, and INSTALL, which cannot be lost, is its record. One that writes in another process lets the shards it
+//! writes vote between steps 3 and 4 ([`crate::votes`]); they validate when they vote, and keep the writes until they
+//! hear the outcome. One that has all its data on one other shard does everything after its reads there, in one
+//! message ([`Request::Commit`]).
+//!
+//! Left out: durability.
 
 use std::collections::BTreeMap;
 

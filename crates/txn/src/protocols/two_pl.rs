@@ -22,8 +22,9 @@
 //! supremum or next key is locked that the scan did not ask for. A locked absent key is an empty row.
 //!
 //! A step that runs on the coordinator's own shard to the end, commit included, only checks for locks: see
-//! [`crate::protocol`]. What is said in `occ.rs` about one process and no log holds here as well; PIN and the
-//! release of shared locks travel with the install.
+//! [`crate::protocol`]. Within one process PIN and the release of shared locks travel with the install.
+//! In other processes locks may be lost: there what was only read is pinned in a round of its own, which asks whether
+//! its locks are still held, and what is written is voted on ([`crate::votes`]).
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -860,13 +861,14 @@ impl<S: Scheme> TwoPl<S> {
     /// Installs, pins and releases on the coordinator's own shard.
     fn finish_here(&mut self, open: &Open<S>, voted: bool, stamp: Timestamp) {
         let (me, txn) = (self.base.shard, open.holder.txn);
-        if !voted {
+        if voted {
+            // Without a write here there was nothing to vote on.
+            self.release(txn, Some(stamp));
+        } else {
             self.base.pin_local(txn, &open.work, stamp);
             self.base.install_checked(txn, stamp, &open.work, me);
             self.finish(txn, stamp, &open.work.writes.pack(me));
         }
-        // Without a write here there was nothing to vote on.
-        self.release(txn, Some(stamp));
         self.running.remove(&txn);
     }
 }
