@@ -250,12 +250,17 @@ impl Sum {
 /// A world and what came of it, for people.
 fn describe(world: &Plan, outcome: &Outcome) -> String {
     let mut text = format!(
-        "seed {}: {}, {}, {} shards on machines of {}, {} clients each, {} transactions each\n",
+        "seed {}: {}, {}, {} shards on machines of {}{}, {} clients each, {} transactions each\n",
         world.seed,
         world.pair(),
         world.workload.name(),
         world.shards,
         world.hardware.shards_per_machine,
+        match world.fronts {
+            0 => String::new(),
+            1 => " and a machine without data".to_owned(),
+            n => format!(" and {n} machines without data"),
+        },
         world.clients,
         world.transactions,
     );
@@ -296,12 +301,14 @@ fn describe(world: &Plan, outcome: &Outcome) -> String {
 /// The command line that runs a world again.
 fn again(world: &Plan, plan: &SimPlan) -> String {
     let mut line = format!(
-        "plimsoll sim --seed {} --protocol {} --scheme {} --workload {} --shards {} --clients {} --transactions {}",
+        "plimsoll sim --seed {} --protocol {} --scheme {} --workload {} --shards {} --fronts {} --clients {} \
+         --transactions {}",
         world.seed,
         world.pair().split('/').next().unwrap_or_default(),
         world.scheme,
         world.workload.name(),
         world.shards,
+        world.fronts,
         world.clients,
         world.transactions,
     );

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll_runtime::real::{Address, Maker, Network, Runtime, SILENCE};
+use plimsoll_runtime::real::{Address, Clock, Maker, Network, Runtime, SILENCE};
 use plimsoll_runtime::{Env, Handled, Node, Ticket};
 use plimsoll_types::{ShardId, Timestamp};
 
@@ -101,7 +101,8 @@ fn start() -> std::io::Result<Vec<Runtime<Echo>>> {
     for (node, listener) in listeners.into_iter().enumerate() {
         let makers = vec![Box::new(Echo::default) as Maker<Echo>];
         let (node, nodes) = (node as u16, nodes.clone());
-        let network = Network { cluster: 1, node, nodes, listener, secret: None, silence: SILENCE };
+        let life = Clock::new().now().0;
+        let network = Network { cluster: 1, node, nodes, life, listener, secret: None, silence: SILENCE };
         runtimes.push(Runtime::networked(makers, 1, false, Vec::new(), network)?);
     }
     while runtimes.iter().any(|runtime| runtime.traffic()[0].connected == 0) {

@@ -35,7 +35,7 @@ impl Node for Echo {
 
 fn measure(name: &str, shards: usize, per_machine: u64, clients: usize, faults: &Faults) {
     let hardware = Hardware { shards_per_machine: per_machine, ..Hardware::default() };
-    let makers = (0..shards).map(|_| Box::new(Echo::default) as Maker<Echo>).collect();
+    let makers = (0..shards).map(|_| Box::new(|_| Echo::default()) as Maker<Echo>).collect();
     let mut world = World::new(&hardware, faults, 1, makers);
     world.on_start(move |env| {
         for _ in 0..clients {

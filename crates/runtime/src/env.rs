@@ -55,9 +55,11 @@ pub trait Node: 'static {
     /// The channel to a shard of another process was connected, or it was reset: then the calls made over it have
     /// failed, what was sent one-way may not have arrived, and requests of that shard which wait here will be
     /// answered to nobody. A reset without a pause is told as both, down and up. Comes between two passes; the
-    /// shard's next step is a pass. Shards of one process, and all of a simulated world, are connected from the
-    /// beginning, without being told.
-    fn connected(&mut self, _peer: ShardId, _up: bool) {}
+    /// shard's next step is a pass. Shards of one process are connected without being told.
+    ///
+    /// `life` is the peer's present life if it is connected; of two lives the later has the larger number. What is sent
+    /// until the next call reaches that life or none.
+    fn connected(&mut self, _peer: ShardId, _life: Option<u64>) {}
 
     /// At the end of a pass: what the node itself has to tell other shards (or its own), one-way.
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Self::Request)>);

@@ -296,8 +296,8 @@ impl<N: Node> ShardEnv<N> {
     }
 
     /// Tells the node that a peer of another process was connected, or that the channel to it was reset.
-    pub(crate) fn connected(&self, peer: ShardId, up: bool) {
-        self.core.node.borrow_mut().connected(peer, up);
+    pub(crate) fn connected(&self, peer: ShardId, life: Option<u64>) {
+        self.core.node.borrow_mut().connected(peer, life);
     }
 
     /// A shard of another process that has broken a rule, and the rule.

@@ -11,7 +11,7 @@ use plimsoll_types::{Abort, ColumnGroup, Key, Timestamp, TxnId};
 use plimsoll_workloads::Tally;
 use plimsoll_workloads::random::Rng;
 
-use crate::workload::append::Attempted;
+use crate::workload::append::{Attempted, End};
 
 /// A procedure is attempted so often before its client turns to something else.
 const ATTEMPTS: usize = 200;
@@ -48,6 +48,8 @@ pub struct Left {
     pub tally: Tally,
     /// What attempts of list-append did.
     pub appended: Vec<Attempted>,
+    /// Attempts whose client crashed before it was answered.
+    pub in_doubt: Vec<TxnId>,
 }
 
 impl Left {
@@ -61,6 +63,7 @@ impl Left {
         self.torn.append(&mut other.torn);
         self.broken.append(&mut other.broken);
         self.appended.append(&mut other.appended);
+        self.in_doubt.append(&mut other.in_doubt);
         add(&mut self.tally.committed, &other.tally.committed);
         add(&mut self.tally.sums, &other.tally.sums);
     }
@@ -86,6 +89,8 @@ pub struct Client<P: Protocol, E, O> {
     /// What it leaves behind.
     pub left: Left,
     numbers: u64,
+    /// The attempt that has begun and is not over.
+    present: Option<TxnId>,
     work: Work<P::Scheme>,
 }
 
@@ -116,6 +121,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             token: Timestamp::ZERO,
             left: Left::default(),
             numbers: 0,
+            present: None,
             work: Work::default(),
         }
     }
@@ -130,9 +136,24 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         Attempt { age: self.env.clock().0, freshness: Freshness { staleness_ns, at_least: self.token } }
     }
 
-    /// Notes an attempt.
+    /// Notes an attempt that is over.
     pub fn attempted(&mut self, id: TxnId) {
         self.left.attempts.push((id, self.session));
+        self.present = None;
+    }
+
+    /// Notes an attempt that goes on until the next is noted, or this one is recorded.
+    pub fn attempts(&mut self, id: TxnId) {
+        self.attempted(id);
+        self.present = Some(id);
+    }
+
+    /// It will never be answered.
+    pub fn crash(&mut self) {
+        self.left.in_doubt.extend(self.present);
+        if let Some(attempted) = self.left.appended.last_mut().filter(|last| last.how == End::Unknown) {
+            attempted.end = self.observer.ended();
+        }
     }
 
     /// A number that no other attempt writes.
@@ -166,6 +187,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                 committed.id
             ));
         }
+        self.present = None;
         self.token.raise(committed.stamp.unwrap_or_default());
         let recorded = committed.recorded.map(|recorded| *recorded).unwrap_or_default();
         self.left.values.push((committed.id, number, seen));

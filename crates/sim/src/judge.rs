@@ -11,13 +11,13 @@
 //!   twice the largest clock error ε of the run. For it is at least what the reader's clock shows, a writer is answered
 //!   once its own shows the timestamp, and both are at most ε wrong. Checked by recording all beginnings 2ε earlier.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_checker::{History, Install, Options, Transaction};
 use plimsoll_runtime::{Env, ShardEnv};
 use plimsoll_txn::protocol::{Attempt, Protocol};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
-use plimsoll_types::{ColumnGroup, ShardId};
+use plimsoll_types::{ColumnGroup, ShardId, Timestamp, TxnId};
 
 use crate::client::Left;
 use crate::plan::{Plan, WorkloadName};
@@ -63,26 +63,57 @@ pub(crate) fn judge<P: Protocol>(
         }
     }
     let installs: Vec<Vec<Install>> = setting
-        .data_shards()
+        .shards()
         .map(|shard| {
             let taken = setting.world.node(shard, |node| node.base().installs.take());
             taken.flatten().unwrap_or_default()
         })
         .collect();
+    let in_doubt = in_doubt::<P>(plan, &left, &installs);
     if plan.workload == WorkloadName::Random {
-        found.add("wrong value", random::wrong_values(&left, &installs));
+        let written: BTreeSet<TxnId> = in_doubt.iter().map(|transaction| transaction.id).collect();
+        found.add("wrong value", random::wrong_values(&left, &installs, &written));
     }
     let mut outcome = setting.outcome();
     outcome.transactions = left.transactions.len() as u64;
     outcome.aborts = left.aborts;
     let complete = found.violations.is_empty();
-    let transactions = std::mem::take(&mut left.transactions);
+    let mut transactions = std::mem::take(&mut left.transactions);
+    transactions.extend(in_doubt);
     outcome.history = History { transactions, installs };
     judge_history::<P>(&setting, outcome.history.clone(), outcome.clock_error_ns, complete, &mut found);
     outcome.violations = found.violations;
     outcome.tables = setting.tables;
     outcome.appended = left.appended;
     outcome
+}
+
+/// Transactions that have committed although nobody was told, for their client's machine has crashed. What they have
+/// read is not known; what they wrote is there, and either all of it or nothing must be.
+fn in_doubt<P: Protocol>(plan: &Plan, left: &Left, installs: &[Vec<Install>]) -> Vec<Transaction> {
+    let known: BTreeSet<TxnId> = left.attempts.iter().map(|(id, _)| *id).collect();
+    let told: BTreeSet<TxnId> = left.transactions.iter().map(|transaction| transaction.id).collect();
+    let crashing = plan.crashing();
+    let crashes = |shard: ShardId| crashing.contains(&(shard.index() / plan.hardware.shards_per_machine as usize));
+    // A procedure is noted when it is over.
+    let unanswered = |id: TxnId| crashes(id.coordinator) && !known.contains(&id) || left.in_doubt.contains(&id);
+    let installed: BTreeMap<TxnId, Timestamp> = (installs.iter().flatten())
+        .filter(|install| !told.contains(&install.txn) && unanswered(install.txn))
+        .map(|install| (install.txn, install.stamp))
+        .collect();
+    let transaction = |(session, (id, stamp))| Transaction {
+        id,
+        label: "in doubt",
+        read_only: false,
+        timestamp: P::Scheme::SCALAR.then_some(stamp),
+        session,
+        begin: 0,
+        end: u64::MAX,
+        writes: None,
+        reads: Vec::new(),
+        scans: Vec::new(),
+    };
+    (u32::MAX / 2..).zip(installed).map(transaction).collect()
 }
 
 #[derive(Default)]
@@ -146,7 +177,7 @@ fn judge_history<P: Protocol>(
 
 fn locks<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
     let mut left = Vec::new();
-    for shard in setting.data_shards() {
+    for shard in setting.shards() {
         let locks = setting.world.node(shard, |node| node.base().store.locks()).unwrap_or_default();
         if locks > 0 {
             left.push(format!("{locks} locks on shard {} although nobody runs", shard.0));
@@ -157,7 +188,7 @@ fn locks<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
 
 fn votes<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
     let mut left = Vec::new();
-    for shard in setting.data_shards() {
+    for shard in setting.shards() {
         let votes = setting.world.node(shard, |node| node.base().votes()).unwrap_or_default();
         if votes > 0 {
             left.push(format!("shard {} remembers {votes} transactions that are settled", shard.0));
@@ -207,10 +238,14 @@ fn rewrite_all<P: Protocol>(setting: &mut Setting<P>) -> Result<Transaction, Str
 /// is an attempt like the others.
 fn lists<P: Protocol>(setting: &mut Setting<P>, left: &mut Left) -> Vec<String> {
     let mut expected: BTreeMap<(u64, u64), i32> = BTreeMap::new();
-    for attempted in left.appended.iter().filter(|attempted| attempted.how == append::End::Committed) {
+    let mut in_doubt = BTreeSet::new();
+    for attempted in &left.appended {
         for operation in &attempted.operations {
-            if let append::Operation::Append(list, number) = operation {
-                expected.insert((*list, *number), 1);
+            let append::Operation::Append(list, number) = *operation else { continue };
+            match attempted.how {
+                append::End::Committed => drop(expected.insert((list, number), 1)),
+                append::End::Unknown => drop(in_doubt.insert((list, number))),
+                append::End::Aborted => {}
             }
         }
     }
@@ -240,7 +275,9 @@ fn lists<P: Protocol>(setting: &mut Setting<P>, left: &mut Left) -> Vec<String> 
     });
     for (list, numbers) in lists {
         for number in numbers {
-            *expected.entry((list, number)).or_default() -= 1;
+            if !in_doubt.remove(&(list, number)) {
+                *expected.entry((list, number)).or_default() -= 1;
+            }
         }
     }
     let wrong = expected.into_iter().filter(|(_, missing)| *missing != 0);
@@ -256,11 +293,11 @@ fn lists<P: Protocol>(setting: &mut Setting<P>, left: &mut Left) -> Vec<String> 
 fn drain<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
     let mut left = Vec::new();
     for _ in 0..50 {
-        for shard in setting.data_shards() {
+        for shard in setting.shards() {
             setting.run_on(shard, |env: ShardEnv<P>| async move { env.sleep(1_000_000).await });
         }
         left.clear();
-        for shard in setting.data_shards() {
+        for shard in setting.shards() {
             let garbage = setting.world.node(shard, |node| node.base().store.garbage()).unwrap_or_default();
             if garbage > 0 {
                 left.push(format!("{garbage} entries on shard {} are not collected", shard.0));

@@ -10,7 +10,7 @@
 //!
 //! Example: `run(&Plan::drawn(42, &Selection::default())?, None).violations` is empty, and is so every time.
 //!
-//! Left out: crashes, which the protocols do not survive yet.
+//! Left out: crashes of machines with data, which the protocols do not survive yet.
 
 pub mod client;
 pub mod export;

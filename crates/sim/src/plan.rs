@@ -1,5 +1,7 @@
 //! What a world is made of, all drawn from a seed unless somebody says otherwise.
 
+use std::ops::Range;
+
 use plimsoll_runtime::sim::{Faults, Hardware};
 use plimsoll_txn::protocol::LockPolicy;
 use plimsoll_types::mutants::Mutant;
@@ -54,7 +56,7 @@ pub enum FaultsName {
     None,
     /// Packets and links.
     Network,
-    /// Everything that a cluster without durable state survives: no crashes.
+    /// Everything that a cluster without durable state survives: no machine with data crashes.
     All,
     /// A mixture of those that differs from seed to seed.
     Drawn,
@@ -71,6 +73,8 @@ pub struct Selection {
     pub workload: Option<WorkloadName>,
     /// Shards that hold data.
     pub shards: Option<usize>,
+    /// Machines that hold none.
+    pub fronts: Option<usize>,
     /// Clients per shard.
     pub clients: Option<usize>,
     /// Transactions that each client runs.
@@ -92,6 +96,7 @@ impl Default for Selection {
             scheme: None,
             workload: None,
             shards: None,
+            fronts: None,
             clients: None,
             transactions: None,
             skip: Vec::new(),
@@ -117,7 +122,9 @@ pub struct Plan {
     pub workload: WorkloadName,
     /// Shards that hold data.
     pub shards: usize,
-    /// Clients on each of them.
+    /// Machines that hold none: their clients coordinate what happens elsewhere. They crash, and start again.
+    pub fronts: usize,
+    /// Clients on each shard.
     pub clients: usize,
     /// Transactions that each client runs.
     pub transactions: usize,
@@ -144,6 +151,7 @@ fn condense(faults: &mut Faults) {
         &mut faults.steps_per_s,
         &mut faults.resets_per_s,
         &mut faults.pauses_per_s,
+        &mut faults.crashes_per_s,
         &mut faults.disk_slowdowns_per_s,
         &mut faults.disk_stalls_per_s,
         &mut faults.disk_fulls_per_s,
@@ -155,6 +163,7 @@ fn condense(faults: &mut Faults) {
         &mut faults.slowdown_ns,
         &mut faults.clog_ns,
         &mut faults.pause_ns,
+        &mut faults.down_ns,
         &mut faults.disk_slowdown_ns,
         &mut faults.disk_stall_ns,
         &mut faults.disk_full_ns,
@@ -175,16 +184,38 @@ impl Plan {
         format!("{protocol}/{}", self.scheme)
     }
 
+    /// All shards: those with data, those of machines without, and such as share a machine with the last of the first.
+    pub fn shards_in_all(&self) -> usize {
+        match self.fronts {
+            0 => self.shards,
+            _ => self.crashing().end * self.hardware.shards_per_machine as usize,
+        }
+    }
+
+    /// The machines that crash.
+    pub fn crashing(&self) -> Range<usize> {
+        let first = self.shards.div_ceil(self.hardware.shards_per_machine as usize);
+        first..first + self.fronts
+    }
+
     /// The world of a seed. The error names what the selection has wrong.
     pub fn drawn(seed: u64, selection: &Selection) -> Result<Plan, String> {
         // A stream of its own for each decision: what is selected by hand changes nothing else.
         let draw = |stream: u64, n: u64| Rng::new(seed, stream << 32).below(n) as usize;
         let protocol = selection.protocol.unwrap_or(["occ", "wait_die", "wound_wait", "no_wait"][draw(1, 4)]);
-        let scheme = selection.scheme.unwrap_or(["dst", "dst", "dst", "gts", "vts", "none"][draw(2, 6)]);
+        let scheme = selection.scheme.unwrap_or(match selection.fronts {
+            None | Some(0) => ["dst", "dst", "dst", "gts", "vts", "none"][draw(2, 6)],
+            Some(_) => ["dst", "none"][draw(2, 2)],
+        });
         let workload = selection.workload.unwrap_or({
             use WorkloadName::*;
-            let small = [SmallBank, Micro][draw(7, 2)];
-            [Random, Random, Random, Random, Cycle, Append, small, Tpcc][draw(3, 8)]
+            match selection.fronts {
+                None | Some(0) => {
+                    let small = [SmallBank, Micro][draw(7, 2)];
+                    [Random, Random, Random, Random, Cycle, Append, small, Tpcc][draw(3, 8)]
+                }
+                Some(_) => [Random, Random, Cycle, Append, SmallBank][draw(3, 5)],
+            }
         });
         let shards = selection.shards.unwrap_or(1 + draw(4, 4));
         let clients = selection.clients.unwrap_or(1 + draw(5, 5));
@@ -193,7 +224,7 @@ impl Plan {
         let mut faults = match selection.faults {
             FaultsName::None => Faults::none(),
             FaultsName::Network => Faults::network(),
-            FaultsName::All => Faults::all_but_crashes(),
+            FaultsName::All => Faults::all(),
             FaultsName::Drawn => Faults::drawn(seed),
         };
         if selection.faults == FaultsName::None {
@@ -202,10 +233,25 @@ impl Plan {
         if selection.faults == FaultsName::Drawn {
             condense(&mut faults);
         }
-        // A shard that forgets has no log yet to make up for it, and an oracle that is told nothing has nobody to ask.
-        faults.crashes_per_s = 0.0;
-        if matches!(scheme, "gts" | "vts") {
+        // An oracle that is told nothing has nobody to ask. Every machine has a copy of some tables of TPC-C. Clients of
+        // micro count what they were told.
+        let oracle = matches!(scheme, "gts" | "vts");
+        let counted = matches!(workload, WorkloadName::Tpcc | WorkloadName::Micro);
+        if oracle {
             faults.resets_per_s = 0.0;
+        }
+        let fronts = match selection.fronts {
+            Some(fronts) if fronts > 0 && (oracle || counted) => {
+                let what = if oracle { scheme } else { workload.name() };
+                return Err(format!("no machine may crash under {what}: choose others, or leave the choice open"));
+            }
+            Some(fronts) => fronts,
+            None if oracle || counted => 0,
+            None => usize::from(draw(9, 3) == 0),
+        };
+        // A shard that forgets has no log yet to make up for it.
+        if fronts == 0 {
+            faults.crashes_per_s = 0.0;
         }
         for (name, value) in &selection.knobs {
             match Hardware::KNOBS.iter().any(|(knob, _)| knob == name) {
@@ -225,6 +271,7 @@ impl Plan {
             scheme,
             workload,
             shards,
+            fronts,
             clients,
             transactions,
             patience_ns: match workload {

@@ -24,7 +24,7 @@ use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
 use plimsoll_txn::protocols::{Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
-use plimsoll_types::{Placement, ShardId, Slot, TableId, TableSpec, Timestamp};
+use plimsoll_types::{Placement, ShardId, TableId, TableSpec, Timestamp};
 use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
@@ -158,6 +158,19 @@ impl Observer for Outsider {
     }
 }
 
+/// A client leaves behind what it has even if its machine crashes.
+struct Leaving<P: Protocol> {
+    client: SimClient<P>,
+    sink: Rc<RefCell<Left>>,
+}
+
+impl<P: Protocol> Drop for Leaving<P> {
+    fn drop(&mut self) {
+        self.client.crash();
+        self.sink.borrow_mut().join(std::mem::take(&mut self.client.left));
+    }
+}
+
 type SimClient<P> = Client<P, ShardEnv<P>, Outsider>;
 
 /// A world with its database.
@@ -165,7 +178,10 @@ pub(crate) struct Setting<P: Protocol> {
     pub(crate) world: World<P>,
     pub(crate) tables: Arc<[TableSpec]>,
     pub(crate) placement: Arc<Placement>,
+    /// All shards.
     shards: usize,
+    /// Those that hold data, the first of them.
+    data_shards: usize,
     /// After so long everything has arrived and nobody asks any more.
     quiet_ns: u64,
     /// The largest error of a clock so far.
@@ -176,15 +192,16 @@ pub(crate) struct Setting<P: Protocol> {
 impl<P: Protocol> Setting<P> {
     fn new(plan: &Plan, tables: Vec<TableSpec>, recorder: Option<Recorder>) -> Setting<P> {
         let process = |shard: usize| shard / plan.hardware.shards_per_machine as usize;
+        let shards = plan.shards_in_all();
         let layout = Layout {
             tables: tables.into(),
             placement: Arc::new(Placement::even(plan.shards)),
-            processes: (0..plan.shards).map(|shard| process(shard) as u16).collect(),
+            processes: (0..shards).map(|shard| process(shard) as u16).collect(),
         };
-        let counters: Vec<_> = (0..=process(plan.shards)).map(|_| Arc::new(AtomicU64::new(0))).collect();
+        let counters: Vec<_> = (0..=process(shards)).map(|_| Arc::new(AtomicU64::new(0))).collect();
         let config = |shard: usize| SchemeConfig {
             shard: ShardId(shard as u16),
-            data_shards: plan.shards,
+            data_shards: shards,
             max_staleness_ns: random::MAX_STALENESS_NS,
             oracle: OracleOptions {
                 batch: !plan.seed.is_multiple_of(3),
@@ -193,27 +210,28 @@ impl<P: Protocol> Setting<P> {
             },
             single_version: false,
             process: process(shard),
-            processes: process(plan.shards - 1) + 1,
+            processes: process(shards - 1) + 1,
             process_counter: counters[process(shard)].clone(),
             first_attempt: 1,
             patience_ns: plan.patience_ns,
         };
-        let machines: Vec<usize> = (0..=process(plan.shards - 1)).collect();
+        let machines: Vec<usize> = (0..=process(shards - 1)).collect();
         let low_waters: Vec<_> = (machines.iter())
             .map(|&machine| {
                 let others: Vec<usize> = machines.iter().copied().filter(|&other| other != machine).collect();
                 let first = machine * plan.hardware.shards_per_machine as usize;
-                let shards = first..plan.shards.min(first + plan.hardware.shards_per_machine as usize);
-                LowWater::among(shards, P::Scheme::slots(&config(0)), &others)
+                let here = first..shards.min(first + plan.hardware.shards_per_machine as usize);
+                LowWater::among(here, P::Scheme::slots(&config(0)), &others)
             })
             .collect();
         // The oracle has none; it is given any.
-        let low_water = |shard: usize| low_waters[process(shard.min(plan.shards - 1))].clone();
+        let low_water = |shard: usize| low_waters[process(shard.min(shards - 1))].clone();
         let options = ProtocolOptions { lock_policy: plan.lock_policy };
         let watched = recorder.is_some();
-        let makers = (0..plan.shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
+        let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config, low_water) = (layout.clone(), config(shard), low_water(shard));
-            let make = move || {
+            let make = move |life| {
+                let config = SchemeConfig { first_attempt: life, ..config.clone() };
                 let mut base = Base::new(&layout, &config, low_water.clone());
                 base.installs = Some(Vec::new());
                 base.steps = watched.then(Vec::new);
@@ -223,6 +241,9 @@ impl<P: Protocol> Setting<P> {
         });
         let mut world = World::new(&plan.hardware, &plan.faults, plan.seed, makers.collect());
         world.skip(plan.skip.iter().copied());
+        if plan.fronts > 0 {
+            world.only_crash(plan.crashing());
+        }
         if plan.encoded {
             world.encode();
         }
@@ -234,14 +255,15 @@ impl<P: Protocol> Setting<P> {
             world,
             tables,
             placement,
-            shards: plan.shards,
+            shards,
+            data_shards: plan.shards,
             quiet_ns: QUIET_NS + 3 * plan.patience_ns,
             clock_error_ns: 0,
             recorder,
         }
     }
 
-    pub(crate) fn data_shards(&self) -> impl Iterator<Item = ShardId> + use<P> {
+    pub(crate) fn shards(&self) -> impl Iterator<Item = ShardId> + use<P> {
         (0..self.shards as u16).map(ShardId)
     }
 
@@ -261,13 +283,13 @@ impl<P: Protocol> Setting<P> {
     /// Goes on until `done`, or until some virtual time. Watches the clocks.
     fn go_on(&mut self, until_ns: u64, done: impl Fn() -> bool) {
         while !done() && self.world.now() < until_ns {
-            for shard in self.data_shards() {
+            for shard in self.shards() {
                 let error_ns = self.world.clock(shard).0.abs_diff(self.world.true_time().0);
                 self.clock_error_ns = self.clock_error_ns.max(error_ns);
             }
             let stepped = self.world.step();
             if let Some(recorder) = &self.recorder {
-                recorder.look(&self.world, self.data_shards());
+                recorder.look(&self.world, self.shards());
             }
             if !stepped {
                 return;
@@ -295,30 +317,45 @@ impl<P: Protocol> Setting<P> {
         result.take()
     }
 
-    /// Lets the clients run: `body` is one transaction, given the client and its workload's own state.
+    /// Lets the clients run: `body` is one transaction, given the client and its workload's own state. Clients of a
+    /// machine that crashes are others when it starts again, and do what is left to do.
     fn clients<T: 'static>(
         &mut self,
         plan: &Plan,
-        state: impl Fn(usize, ShardId) -> T,
+        state: impl Fn(usize, ShardId) -> T + 'static,
         body: impl AsyncFn(&mut SimClient<P>, &mut T) + Clone + 'static,
     ) -> (Left, Option<String>) {
-        let running = Rc::new(Cell::new(plan.shards * plan.clients));
+        let (clients, all) = (plan.clients, self.shards * plan.clients);
+        let running = Rc::new(Cell::new(all));
         let left = Rc::new(RefCell::new(Left::default()));
-        for number in 0..plan.shards * plan.clients {
-            let shard = ShardId((number / plan.clients) as u16);
-            let (running, left, body) = (running.clone(), left.clone(), body.clone());
-            let (observer, mut state) = (Outsider(self.world.observer()), state(number, shard));
-            let (seed, transactions) = (plan.seed, plan.transactions);
-            self.world.spawn_on(shard, move |env| async move {
-                let mut client = Client::new(env, observer, seed, number as u32);
-                for _ in 0..transactions {
-                    body(&mut client, &mut state).await;
-                    client.env.pause().await;
-                }
-                left.borrow_mut().join(client.left);
-                running.set(running.get() - 1);
-            });
-        }
+        let to_do: Rc<[Cell<usize>]> = vec![Cell::new(plan.transactions); all].into();
+        let watch = Outsider(self.world.observer());
+        let (seed, data_shards, sink, ends) = (plan.seed, self.data_shards, left.clone(), running.clone());
+        let lives: Vec<Cell<usize>> = vec![Cell::new(0); self.shards];
+        self.world.on_start(move |env| {
+            let shard = env.shard();
+            let life = lives[shard.index()].replace(lives[shard.index()].get() + 1);
+            // Where it is at home there is data.
+            let home = ShardId((shard.index() % data_shards) as u16);
+            for number in (0..clients).map(|number| shard.index() * clients + number) {
+                let (to_do, ends, body, inner) = (to_do.clone(), ends.clone(), body.clone(), env.clone());
+                let session = life * all + number;
+                let mut state = state(session, home);
+                let client = Client::new(env.clone(), watch.clone(), seed, session as u32);
+                let mut leaving = Leaving { client, sink: sink.clone() };
+                env.spawn(async move {
+                    let to_do = &to_do[number];
+                    while to_do.get() > 0 {
+                        body(&mut leaving.client, &mut state).await;
+                        inner.pause().await;
+                        to_do.set(to_do.get() - 1);
+                        if to_do.get() == 0 {
+                            ends.set(ends.get() - 1);
+                        }
+                    }
+                });
+            }
+        });
         self.go_on(TROUBLE_NS, || running.get() == 0);
         self.world.heal_all();
         let until_ns = self.world.now() + PATIENCE_NS;
@@ -378,18 +415,17 @@ fn benchmark<P: Protocol, W: Workload>(plan: &Plan, recorder: Option<Recorder>, 
     for unit in 0..workload.units() {
         let shards = match workload.unit_slot(unit) {
             Some(slot) => vec![setting.placement.shard(slot)],
-            None => setting.data_shards().collect(),
+            None => setting.shards().collect(),
         };
         for shard in shards {
             workload.load(unit, &mut |table, key, values| setting.load(shard, table, &key, values));
         }
     }
     let placement = setting.placement.clone();
-    let owner = |slot: Slot| placement.shard(slot);
-    let runs = workload.clone();
+    let (begins, runs) = (workload.clone(), workload.clone());
     let (left, stuck) = setting.clients(
         plan,
-        |number, shard| workload.client(number, shard, &owner),
+        move |number, shard| begins.client(number, shard, &|slot| placement.shard(slot)),
         async move |client: &mut SimClient<P>, state: &mut W::Client| client.benchmark(&runs, state).await,
     );
     judge::judge(plan, setting, left, stuck, |setting, left| audits(setting, &workload, left))

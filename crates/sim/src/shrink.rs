@@ -51,6 +51,10 @@ pub fn shrink(plan: &Plan, outcome: Outcome, run: impl Fn(&Plan) -> Outcome) -> 
                 break;
             }
         }
+        if best.0.fronts > 0 {
+            let candidate = Plan { fronts: 0, ..best.0.clone() };
+            attempt(&mut best, candidate);
+        }
         let mut left: Vec<u32> = best.1.faults.iter().map(|fault| fault.index).collect();
         left.retain(|index| !best.0.skip.contains(index));
         let mut size = left.len();

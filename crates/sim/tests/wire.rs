@@ -81,7 +81,7 @@ fn messages<P: Protocol>() -> Messages {
     let makers = (0..SHARDS + usize::from(P::Scheme::ORACLE)).map(|shard| {
         let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
         let options = ProtocolOptions { lock_policy: LockPolicy::WoundWait };
-        Box::new(move || P::new(Base::new(&layout, &config, low_water.clone()), options)) as Maker<P>
+        Box::new(move |_| P::new(Base::new(&layout, &config, low_water.clone()), options)) as Maker<P>
     });
     let mut world = World::new(&Hardware::default(), &Faults::none(), 1, makers.collect());
     for (partition, table, key, number) in random::rows() {

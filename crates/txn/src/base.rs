@@ -344,11 +344,12 @@ impl<S: Scheme> Base<S> {
     }
 
     /// A shard of another process can be reached, or cannot any more.
-    pub(crate) fn connected(&mut self, peer: ShardId, up: bool) {
+    pub(crate) fn connected(&mut self, peer: ShardId, life: Option<u64>) {
+        self.votes.connected(peer, life);
         if let (Some(watermark), Some(&process)) = (&self.watermark, self.layout.processes.get(peer.index()))
         {
             // Nothing was heard of it yet.
-            watermark.heard(process.into(), up.then_some(&[]));
+            watermark.heard(process.into(), life.map(|_| &[][..]));
         }
     }
 

@@ -20,6 +20,7 @@ use crate::read_only;
 use crate::remote::Remote;
 use crate::steps::{About, What};
 use crate::timestamp::{Freshness, ReadOnly, Scheme};
+use crate::votes::Votes;
 use crate::work::{Recorded, Work};
 
 /// What 2PL does with a request for a lock that somebody else holds.
@@ -120,6 +121,8 @@ pub struct Open<S: Scheme> {
     pub(crate) snapshot: Option<S::Snapshot>,
     /// Shards where it may hold locks.
     pub(crate) touched: Vec<ShardId>,
+    /// Shards of other processes that it has asked for something, and in which of their lives.
+    met: Vec<(ShardId, u64)>,
     /// Somebody else will say when it is settled.
     pub(crate) settling: bool,
 }
@@ -127,7 +130,7 @@ pub struct Open<S: Scheme> {
 impl<S: Scheme> Open<S> {
     /// A new attempt.
     pub(crate) fn new(holder: Holder, work: Work<S>) -> Open<S> {
-        Open { holder, work, parts: Parts::default(), snapshot: None, touched: Vec::new(), settling: false }
+        Open { holder, work, parts: Parts::default(), snapshot: None, touched: Vec::new(), met: Vec::new(), settling: false }
     }
 
     /// It is over, one way or the other.
@@ -141,6 +144,25 @@ impl<S: Scheme> Open<S> {
         if !self.touched.contains(&shard) {
             self.touched.push(shard);
         }
+    }
+
+    /// It asks a shard for something, for the first time or again.
+    pub(crate) fn meet(&mut self, votes: &Votes, shard: ShardId) {
+        if votes.elsewhere(shard) && !self.met.iter().any(|(met, _)| *met == shard) {
+            self.met.push((shard, votes.life(shard)));
+        }
+    }
+
+    /// Whether a shard that it has met has lost everything since. What was read there names rows that another life has in
+    /// other places, if it has them at all, and must not be sent to it.
+    pub(crate) fn lost(&self, votes: &Votes) -> bool {
+        self.met.iter().any(|&(shard, life)| votes.life(shard) != life)
+    }
+
+    /// The life in which it has met a shard, its present one if it has not.
+    pub(crate) fn life(&self, votes: &Votes, shard: ShardId) -> u64 {
+        let met = self.met.iter().find(|(met, _)| *met == shard);
+        met.map_or_else(|| votes.life(shard), |&(_, life)| life)
     }
 
     /// The other shard that it has all its reads and writes on, if there is such a one.

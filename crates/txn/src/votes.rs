@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use plimsoll_runtime::{Env, Handled};
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{ShardId, Timestamp, TxnId};
+use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::fetched::ReadRef;
 use crate::protocol::{Open, Protocol};
@@ -74,8 +74,8 @@ pub enum Request {
         writes: Packed,
         /// What it has read here and not locked: to be validated first.
         reads: Vec<ReadRef>,
-        /// The shards that it writes, which all vote.
-        voters: Vec<ShardId>,
+        /// The shards that it writes, which all vote, and the lives in which they hold its locks.
+        voters: Vec<(ShardId, u64)>,
     },
     /// The outcome, which will be acknowledged.
     Outcome {
@@ -99,8 +99,8 @@ pub enum Request {
         txn: TxnId,
         /// The vote.
         vote: Vote,
-        /// Whether the one who answers knows the outcome.
-        known: bool,
+        /// The outcome, if the one who answers knows it.
+        outcome: Option<bool>,
     },
     /// To a coordinator that says nothing: what is settled?
     Remind,
@@ -118,8 +118,8 @@ pub enum Request {
 pub enum Reply {
     /// The vote.
     Vote(Vote),
-    /// The outcome is known now.
-    Known,
+    /// The outcome is known, and is this.
+    Known(bool),
 }
 
 impl Request {
@@ -147,7 +147,7 @@ impl Reply {
         match self {
             Reply::Vote(Vote::Record(_)) => "record",
             Reply::Vote(Vote::Refuse) => "refuse",
-            Reply::Known => "known",
+            Reply::Known(_) => "known",
         }
     }
 }
@@ -164,7 +164,7 @@ plimsoll_types::wire!(enum Request {
     Outcome { txn, committed } = 1,
     Ask(txn) = 2,
     Inquire { txn, committed } = 3,
-    Told { txn, vote, known } = 4,
+    Told { txn, vote, outcome } = 4,
     Remind = 5,
     Settled { first, below } = 6
 });
@@ -172,7 +172,7 @@ plimsoll_types::wire!(enum Request {
 plimsoll_types::wire!(
     enum Reply {
         Vote(vote) = 0,
-        Known = 1,
+        Known(committed) = 1,
     }
 );
 
@@ -203,11 +203,11 @@ enum State {
     /// It holds locks here.
     Open,
     /// The vote is RECORD, the outcome not known.
-    Recorded { stamp: Timestamp, writes: Packed, voters: Vec<ShardId>, told: Vec<ShardId> },
+    Recorded { stamp: Timestamp, writes: Packed, voters: Vec<(ShardId, u64)>, told: Vec<ShardId> },
     /// The vote is REFUSE.
     Refused,
     /// The vote was RECORD and the outcome is known.
-    Known { stamp: Timestamp, committed: bool, voters: Vec<ShardId>, told: Vec<ShardId> },
+    Known { stamp: Timestamp, committed: bool, voters: Vec<(ShardId, u64)>, told: Vec<ShardId> },
 }
 
 #[derive(Debug)]
@@ -232,6 +232,8 @@ pub struct Votes {
     shard: ShardId,
     /// By shard: its process.
     processes: Arc<[u16]>,
+    /// By shard of another process: its life, as far as is known.
+    lives: Vec<u64>,
     patience_ns: u64,
     clock: Timestamp,
     /// By coordinator and number.
@@ -254,6 +256,7 @@ impl Votes {
     pub(crate) fn new(config: &SchemeConfig, processes: Arc<[u16]>) -> Votes {
         Votes {
             shard: config.shard,
+            lives: vec![0; processes.len()],
             processes,
             patience_ns: config.patience_ns,
             clock: Timestamp::ZERO,
@@ -282,12 +285,26 @@ impl Votes {
         self.processes.first() != self.processes.last()
     }
 
-    /// Whether a transaction's coordinator has begun a new life since.
-    fn fenced(&self, txn: TxnId) -> bool {
-        match txn.coordinator == self.shard {
-            true => txn.number < self.first,
-            false => self.settled.get(&txn.coordinator).is_some_and(|settled| txn.number < settled.first),
+    /// The present life of a shard. Nothing that is sent to it reaches another.
+    #[inline]
+    pub(crate) fn life(&self, shard: ShardId) -> u64 {
+        match self.elsewhere(shard) {
+            true => self.lives.get(shard.index()).copied().unwrap_or_default(),
+            false => self.first,
         }
+    }
+
+    /// A shard of another process is connected, in this life.
+    pub(crate) fn connected(&mut self, peer: ShardId, life: Option<u64>) {
+        if let (Some(known), Some(life)) = (self.lives.get_mut(peer.index()), life) {
+            *known = life;
+        }
+    }
+
+    /// Whether a transaction's coordinator has begun a new life since. Then nothing comes from it any more.
+    fn fenced(&self, txn: TxnId) -> bool {
+        let told = self.settled.get(&txn.coordinator).map_or(0, |settled| settled.first);
+        txn.number < self.life(txn.coordinator).max(told)
     }
 
     /// How many votes and locks of other processes' transactions are remembered.
@@ -334,7 +351,7 @@ impl Votes {
     }
 
     /// A transaction wants locks here. Returns false if it was refused already.
-    pub(crate) fn open(&mut self, txn: TxnId) -> bool {
+    pub(crate) fn admit(&mut self, txn: TxnId) -> bool {
         if !self.elsewhere(txn.coordinator) {
             return true;
         }
@@ -355,7 +372,7 @@ impl Votes {
     /// A transaction has committed that writes nowhere else.
     pub(crate) fn committed_alone(&mut self, txn: TxnId, stamp: Timestamp) {
         if self.elsewhere(txn.coordinator) {
-            let voters = vec![self.shard];
+            let voters = vec![(self.shard, self.first)];
             self.enter(txn, State::Known { stamp, committed: true, voters, told: Vec::new() });
         }
     }
@@ -409,8 +426,7 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
             Handled::Reply(Reply::Vote(record(node, *txn, *stamp, writes, reads, voters)))
         }
         Request::Outcome { txn, committed } => {
-            learn(node, *txn, *committed);
-            Handled::Reply(Reply::Known)
+            Handled::Reply(Reply::Known(learn(node, *txn, *committed).unwrap_or(*committed)))
         }
         Request::Ask(txn) => Handled::Reply(Reply::Vote(vote(node, *txn))),
         Request::Inquire { txn, committed } => {
@@ -423,15 +439,17 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
                 _ => vote(node, *txn),
             };
             let votes = &mut node.base().votes;
-            let known = !matches!(
-                votes.entries.get(&key(*txn)),
-                Some(Entry { state: State::Recorded { .. } | State::Open, .. })
-            );
-            votes.outgoing.push((from, Request::Told { txn: *txn, vote, known }));
+            let outcome = match votes.entries.get(&key(*txn)).map(|entry| &entry.state) {
+                Some(State::Recorded { .. } | State::Open) => None,
+                Some(State::Known { committed, .. }) => Some(*committed),
+                Some(State::Refused) => Some(false),
+                None => *committed,
+            };
+            votes.outgoing.push((from, Request::Told { txn: *txn, vote, outcome }));
             Handled::Done
         }
-        Request::Told { txn, vote, known } => {
-            told(node, from, *txn, *vote, *known);
+        Request::Told { txn, vote, outcome } => {
+            told(node, from, *txn, *vote, *outcome);
             Handled::Done
         }
         Request::Remind => {
@@ -460,7 +478,7 @@ fn record<P: Voter>(
     stamp: Timestamp,
     writes: Packed,
     reads: &[ReadRef],
-    voters: Vec<ShardId>,
+    voters: Vec<(ShardId, u64)>,
 ) -> Vote {
     let open =
         matches!(node.base().votes.entries.get(&key(txn)), None | Some(Entry { state: State::Open, .. }));
@@ -494,9 +512,10 @@ fn vote<P: Voter>(node: &mut P, txn: TxnId) -> Vote {
     }
 }
 
-/// The outcome of a transaction is known.
-fn learn<P: Voter>(node: &mut P, txn: TxnId, committed: bool) {
-    let Some(entry) = node.base().votes.entries.get_mut(&key(txn)) else { return };
+/// The outcome of a transaction is known. Returns what it has been here all along, or is from now on; `None` if it was
+/// forgotten.
+fn learn<P: Voter>(node: &mut P, txn: TxnId, committed: bool) -> Option<bool> {
+    let entry = node.base().votes.entries.get_mut(&key(txn))?;
     match std::mem::replace(&mut entry.state, State::Refused) {
         State::Recorded { stamp, writes, voters, .. } => {
             entry.state = State::Known { stamp, committed, voters, told: Vec::new() };
@@ -504,37 +523,40 @@ fn learn<P: Voter>(node: &mut P, txn: TxnId, committed: bool) {
                 true => node.install(txn, stamp, &writes),
                 false => node.release(txn),
             }
+            Some(committed)
         }
-        known @ State::Known { .. } => entry.state = known,
+        State::Known { stamp, committed, voters, told } => {
+            entry.state = State::Known { stamp, committed, voters, told };
+            Some(committed)
+        }
         // It says no, whatever the other says.
-        State::Open | State::Refused => node.release(txn),
+        State::Open | State::Refused => {
+            node.release(txn);
+            Some(false)
+        }
     }
 }
 
 /// Another who votes has told its vote.
-fn told<P: Voter>(node: &mut P, from: ShardId, txn: TxnId, vote: Vote, known: bool) {
+fn told<P: Voter>(node: &mut P, from: ShardId, txn: TxnId, vote: Vote, outcome: Option<bool>) {
     let votes = &mut node.base().votes;
     let fenced = votes.fenced(txn);
     let Some(entry) = votes.entries.get_mut(&key(txn)) else { return };
     match &mut entry.state {
         State::Recorded { voters, told, .. } => {
-            if vote == Vote::Refuse {
-                return learn(node, txn, false);
-            }
             if !told.contains(&from) {
                 told.push(from);
             }
-            if told.len() + 1 == voters.len() {
-                learn(node, txn, true);
+            let all = told.len() + 1 == voters.len();
+            let known = outcome.or((vote == Vote::Refuse).then_some(false)).or(all.then_some(true));
+            if let Some(committed) = known {
+                learn(node, txn, committed);
             }
         }
-        // A coordinator that lives may still ask.
-        State::Known { voters, told, .. } if known && fenced => {
+        // A coordinator that lives may still ask. Who is the last to be told is seen when it is looked at again.
+        State::Known { told, .. } if outcome.is_some() && fenced => {
             if !told.contains(&from) {
                 told.push(from);
-            }
-            if told.len() + 1 == voters.len() {
-                votes.entries.remove(&key(txn));
             }
         }
         _ => {}
@@ -559,6 +581,20 @@ impl Votes {
                 }
             }
         }
+    }
+
+    /// Of those who vote on a transaction with this shard: who is still to be asked, and whether the vote of any was lost
+    /// with its life.
+    fn others(&self, voters: &[(ShardId, u64)], told: &[ShardId]) -> (Vec<ShardId>, bool) {
+        let others = voters.iter().filter(|(voter, _)| *voter != self.shard && !told.contains(voter));
+        // Of a life that was not met yet nothing is known; it is asked when it is.
+        let (gone, here): (Vec<_>, Vec<_>) = others.partition(|&&(voter, life)| self.life(voter) > life);
+        (here.into_iter().map(|&(voter, _)| voter).collect(), !gone.is_empty())
+    }
+
+    fn inquire(&mut self, voters: Vec<ShardId>, txn: TxnId, committed: Option<bool>) {
+        let met = voters.into_iter();
+        self.outgoing.extend(met.map(|voter| (voter, Request::Inquire { txn, committed })));
     }
 
     /// The next entry of which nothing was heard for too long.
@@ -598,19 +634,25 @@ pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
             State::Open => {
                 vote(node, txn);
             }
-            State::Recorded { .. } if planted(Mutant::GivesUpInDoubt) => learn(node, txn, false),
+            State::Recorded { .. } if planted(Mutant::GivesUpInDoubt) => {
+                learn(node, txn, false);
+            }
             State::Recorded { voters, told, .. } => {
-                let others = voters.iter().filter(|voter| **voter != me && !told.contains(voter));
-                let inquire = |&voter: &ShardId| (voter, Request::Inquire { txn, committed: None });
-                votes.outgoing.extend(others.map(inquire));
+                let (asked, gone) = votes.others(voters, told);
+                match asked.is_empty() && gone && fenced {
+                    // Whoever could have known is no more.
+                    true => drop(learn(node, txn, false)),
+                    false => votes.inquire(asked, txn, None),
+                }
             }
-            State::Known { voters, committed, told, .. } if fenced && voters.len() > 1 => {
-                let committed = Some(*committed);
-                let others = voters.iter().filter(|voter| **voter != me && !told.contains(voter));
-                let inquire = |&voter: &ShardId| (voter, Request::Inquire { txn, committed });
-                votes.outgoing.extend(others.map(inquire));
+            State::Known { voters, committed, told, .. } if fenced => {
+                let ((asked, _), committed) = (votes.others(voters, told), Some(*committed));
+                match asked.is_empty() {
+                    true => drop(votes.entries.remove(&key(txn))),
+                    false => votes.inquire(asked, txn, committed),
+                }
             }
-            State::Known { .. } | State::Refused if fenced => {
+            State::Refused if fenced => {
                 votes.entries.remove(&key(txn));
             }
             State::Known { .. } | State::Refused if txn.coordinator == me => {}
@@ -633,38 +675,58 @@ pub(crate) fn needed<P: Voter, E: Env<P>>(env: &E, open: &Open<P::Scheme>) -> bo
 }
 
 /// Lets all shards vote that a transaction writes, and tells them the outcome, in the background if they are elsewhere.
-/// Returns whether it is committed. `reads` are those that a shard has still to validate.
+/// Fails if it is aborted. `reads` are those that a shard has still to validate.
 pub(crate) async fn decide<P: Voter, E: Env<P>>(
     env: &E,
     open: &mut Open<P::Scheme>,
     stamp: Timestamp,
     reads: impl Fn(&Open<P::Scheme>, ShardId) -> Vec<ReadRef>,
-) -> bool {
+) -> Result<(), Abort> {
     let (me, txn) = (env.shard(), open.holder.txn);
-    let voters = open.work.writes.shards();
-    env.local(|node| voters.iter().for_each(|&shard| node.base().votes.owe(txn.number, shard)));
+    let shards = open.work.writes.shards();
+    let voters: Option<Vec<(ShardId, u64)>> = env.local(|node| {
+        let votes = &mut node.base().votes;
+        shards.iter().for_each(|&shard| votes.owe(txn.number, shard));
+        let life = |&shard: &ShardId| (shard, open.life(votes, shard));
+        (!open.lost(votes)).then(|| shards.iter().map(life).collect())
+    });
+    let Some(voters) = voters else {
+        if P::Scheme::REPORTS {
+            env.local(|node| node.base().finished(stamp, None));
+        }
+        return Err(Abort::Unknown);
+    };
     let calls: Vec<_> = (voters.iter())
-        .map(|&shard| {
+        .map(|&(shard, life)| {
             let (writes, reads) = (open.work.writes.pack(shard), reads(open, shard));
             let record = Request::Record { txn, stamp, writes, reads, voters: voters.clone() };
-            (shard, env.call(shard, P::voting(record)))
+            (shard, life, env.call(shard, P::voting(record)))
         })
         .collect();
-    let mut committed = true;
-    for (shard, call) in calls {
+    let mut outcome = Ok(());
+    for (shard, life, call) in calls {
         let vote = match call.await.map(P::voted) {
-            Ok(Reply::Vote(vote)) => vote,
-            Ok(Reply::Known) => unreachable!("RECORD is answered with a vote"),
-            Err(_) if planted(Mutant::AbortsAlone) => Vote::Refuse,
-            Err(_) => ask(env, shard, txn).await,
+            Ok(Reply::Vote(vote)) => Some(vote),
+            Ok(Reply::Known(_)) => unreachable!("RECORD is answered with a vote"),
+            Err(_) if planted(Mutant::AbortsAlone) => Some(Vote::Refuse),
+            Err(_) => ask(env, shard, life, txn).await,
         };
-        if vote == Vote::Refuse {
-            committed = false;
+        match vote {
+            Some(Vote::Record(_)) => {}
+            Some(Vote::Refuse) => outcome = Err(Abort::Refused),
+            None => outcome = Err(Abort::Unknown),
+        }
+        if outcome.is_err() {
             break;
         }
     }
-    open.touched.retain(|shard| !voters.contains(shard));
-    if voters.contains(&me) {
+    // The vote is lost, but the others may have known it.
+    if outcome == Err(Abort::Unknown) && tell(env, txn, voters.clone(), false).await {
+        outcome = Ok(());
+    }
+    let committed = outcome.is_ok();
+    open.touched.retain(|shard| !shards.contains(shard));
+    if shards.contains(&me) {
         env.local(|node| learn(node, txn, committed));
     }
     open.settling = true;
@@ -683,37 +745,48 @@ pub(crate) async fn decide<P: Voter, E: Env<P>>(
             base.settled(txn);
         });
     });
-    committed
+    outcome
 }
 
-/// Asks a shard for its vote until it answers.
-pub(crate) async fn ask<P: Voter, E: Env<P>>(env: &E, shard: ShardId, txn: TxnId) -> Vote {
-    loop {
+/// Asks a shard for its vote until it answers; `None` if the life that it would have voted in is over.
+pub(crate) async fn ask<P: Voter, E: Env<P>>(env: &E, shard: ShardId, life: u64, txn: TxnId) -> Option<Vote> {
+    while env.local(|node| node.base().votes.life(shard) == life) {
         match env.call(shard, P::voting(Request::Ask(txn))).await.map(P::voted) {
-            Ok(Reply::Vote(vote)) => return vote,
-            Ok(Reply::Known) => unreachable!("whoever is asked for a vote answers with one"),
+            Ok(Reply::Vote(vote)) => return Some(vote),
+            Ok(Reply::Known(_)) => unreachable!("whoever is asked for a vote answers with one"),
             Err(_) => env.sleep(RETRY_NS).await,
         }
     }
+    None
 }
 
-/// Tells an outcome to all who voted, again and again until they know.
-async fn tell<P: Voter, E: Env<P>>(env: &E, txn: TxnId, mut voters: Vec<ShardId>, committed: bool) {
+/// Tells an outcome to all who voted, again and again until they know. Returns whether any of them has committed.
+async fn tell<P: Voter, E: Env<P>>(
+    env: &E,
+    txn: TxnId,
+    mut voters: Vec<(ShardId, u64)>,
+    committed: bool,
+) -> bool {
     let me = env.shard();
-    voters.retain(|&shard| shard != me);
-    loop {
+    voters.retain(|&(shard, _)| shard != me);
+    let mut any = false;
+    while !voters.is_empty() {
         let outcome = || P::voting(Request::Outcome { txn, committed });
-        let calls: Vec<_> = voters.iter().map(|&shard| (shard, env.call(shard, outcome()))).collect();
+        let calls: Vec<_> =
+            voters.iter().map(|&voter| (voter, env.call(voter.0, outcome()))).collect();
         let mut left = Vec::new();
-        for (shard, call) in calls {
-            if call.await.is_err() {
-                left.push(shard);
+        for (voter, call) in calls {
+            match call.await.map(P::voted) {
+                Ok(reply) => any |= reply == Reply::Known(true),
+                Err(_) => left.push(voter),
             }
         }
-        if left.is_empty() {
-            return;
+        if !left.is_empty() {
+            env.sleep(RETRY_NS).await;
         }
+        // Who has lost everything has nothing to learn.
+        env.local(|node| left.retain(|&(shard, life)| node.base().votes.life(shard) == life));
         voters = left;
-        env.sleep(RETRY_NS).await;
     }
+    any
 }

@@ -49,6 +49,9 @@ pub struct SimArgs {
     /// Shards that hold data [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub shards: Option<u64>,
+    /// Machines that hold no data: their clients coordinate what happens elsewhere, and they crash [default: drawn].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
+    pub fronts: Option<u64>,
     /// Clients per shard [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub clients: Option<u64>,
@@ -166,6 +169,10 @@ impl SimArgs {
             scheme: of(&SCHEMES, self.scheme),
             workload: self.workload.and_then(|name| WorkloadName::ALL.into_iter().find(|w| w.name() == name)),
             shards: within(self.shards, "shards", 64)?,
+            fronts: match self.fronts {
+                Some(0) => Some(0),
+                fronts => within(fronts, "fronts", 16)?,
+            },
             clients: within(self.clients, "clients", 1000)?,
             transactions: within(self.transactions, "transactions", 1_000_000)?,
             faults: match self.faults.as_deref() {

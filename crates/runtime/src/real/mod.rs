@@ -105,7 +105,9 @@ pub struct Clock {
 }
 
 impl Clock {
-    fn new() -> Clock {
+    /// A clock that is set by the operating system's, once.
+    #[allow(clippy::new_without_default, reason = "two clocks are not the same")]
+    pub fn new() -> Clock {
         let unix = nanoseconds(ClockId::Realtime);
         Clock { unix_offset: unix.saturating_sub(nanoseconds(ClockId::Monotonic)) }
     }

@@ -81,6 +81,12 @@ impl<N: Node> Shard<N> {
             cpu: Draw::new(seed, "cpu", number as u64),
         }
     }
+
+    /// The number of its present life, or of the last if it is down. Between two lives there is room for numbers that
+    /// are counted from there.
+    pub(super) fn number(&self) -> u64 {
+        (u64::from(self.life.div_ceil(2)).saturating_sub(1) << 32) + 1
+    }
 }
 
 /// What a pass sees of the world.
@@ -325,7 +331,8 @@ impl<N: Node> World<N> {
             shard.life += 1;
             let lives = shard.life.div_ceil(2);
             let random = Draw::new(self.seed, "shard", (index as u64) << 32 | u64::from(lives)).next();
-            let (node, disk) = ((shard.make)(), self.disks.exist());
+            let number = shard.number();
+            let (node, disk) = ((shard.make)(number), self.disks.exist());
             shard.env = Some(ShardEnv::new(id, shards, 0..shards, node, clock, random, disk));
             self.trace.record(now_ns, Event::Start { shard: id, life: lives });
             if lives > 1 {

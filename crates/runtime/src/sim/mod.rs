@@ -44,6 +44,7 @@ use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::future::Future;
+use std::ops::Range;
 use std::rc::Rc;
 
 use plimsoll_types::{ShardId, Timestamp};
@@ -75,8 +76,9 @@ impl Watch {
     }
 }
 
-/// Makes a shard's node, at the beginning of each of its lives.
-pub type Maker<N> = Box<dyn FnMut() -> N>;
+/// Makes a shard's node at the beginning of each of its lives. Told the number of the life, the same for all shards of a
+/// machine, and larger than all before.
+pub type Maker<N> = Box<dyn FnMut(u64) -> N>;
 
 /// What is to happen at some time. Its order means nothing: no two entries of the queue have one number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -221,6 +223,7 @@ impl<N: Node> World<N> {
         for machine in 0..count {
             world.start(machine);
         }
+        world.introduce();
         let nemesis = Nemesis::new(faults, seed, shards, per_machine, world.disks.exist());
         if let Some(first_ns) = nemesis.next_ns() {
             world.queue.push(first_ns, What::Nemesis);
@@ -372,6 +375,14 @@ impl<N: Node> World<N> {
     /// Leaves out faults of these numbers. All others are drawn as before.
     pub fn skip(&mut self, indices: impl IntoIterator<Item = u32>) {
         self.skipped.extend(indices);
+    }
+
+    /// No machines but these crash by themselves. There is at least one.
+    pub fn only_crash(&mut self, machines: Range<usize>) {
+        assert!(!machines.is_empty() && machines.end <= self.machines(), "there are such machines");
+        if let Some(nemesis) = &mut self.nemesis {
+            nemesis.mortal = machines;
+        }
     }
 
     /// The faults that have begun so far, those that were skipped included.

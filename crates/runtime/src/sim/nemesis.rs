@@ -7,6 +7,8 @@
 //!
 //! Faults of one kind can overlap: a link is cut until the last partition that cut it is over.
 
+use std::ops::Range;
+
 use super::draw::Draw;
 use super::faults::Faults;
 use plimsoll_types::ShardId;
@@ -97,6 +99,8 @@ struct Source {
 pub(super) struct Nemesis {
     faults: Faults,
     machines: u64,
+    /// Those that crash.
+    pub(super) mortal: Range<usize>,
     shards: u64,
     shards_per_machine: u64,
     sources: Vec<Source>,
@@ -135,7 +139,8 @@ impl Nemesis {
             }
         }
         let (shards, shards_per_machine) = (shards as u64, shards_per_machine as u64);
-        Nemesis { faults: faults.clone(), machines, shards, shards_per_machine, sources, drawn: 0 }
+        let mortal = 0..machines as usize;
+        Nemesis { faults: faults.clone(), machines, mortal, shards, shards_per_machine, sources, drawn: 0 }
     }
 
     /// When the next fault begins.
@@ -178,7 +183,10 @@ impl Nemesis {
             Kind::Step => Fault::Step(self.machine(draw), draw.around(self.faults.step_ns)),
             Kind::Reset => self.reset(draw),
             Kind::Pause => Fault::Pause(self.machine(draw)),
-            Kind::Crash => Fault::Crash(self.machine(draw)),
+            Kind::Crash => {
+                let Range { start, end } = self.mortal;
+                Fault::Crash(start + draw.below((end - start) as u64) as usize)
+            }
             Kind::SlowDisk => Fault::SlowDisk(self.machine(draw), self.faults.disk_slowdown_factor.max(1)),
             Kind::StallDisk => Fault::StallDisk(self.machine(draw)),
             Kind::FullDisk => Fault::FullDisk(self.machine(draw)),

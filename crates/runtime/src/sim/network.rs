@@ -69,8 +69,8 @@ pub(super) struct Network<N: Node> {
     last_handover_ns: Vec<u64>,
     /// How long handovers take.
     delay: Draw,
-    /// The incarnation that began last, of any channel.
-    incarnation: u64,
+    /// By incarnation of any channel, in the order in which they began: the life of the shard that began it.
+    incarnations: Vec<u64>,
     /// Packets are no longer lost, doubled or held back.
     pub(super) calm: bool,
     /// In worlds where messages are encoded.
@@ -100,7 +100,7 @@ impl<N: Node> Network<N> {
             handovers: Slab::default(),
             last_handover_ns: vec![0; shards * shards],
             delay: Draw::new(seed, "handover", 0),
-            incarnation: 0,
+            incarnations: Vec::new(),
             calm: false,
             travel: None,
             delivered: Vec::new(),
@@ -296,7 +296,8 @@ impl<N: Node> World<N> {
             return;
         }
         if incarnation > end.incarnation {
-            self.begin_incarnation(to, from, incarnation);
+            let life = self.network.incarnations[incarnation as usize - 1];
+            self.begin_incarnation(to, from, incarnation, life);
         }
         self.accept(from, to, packet);
     }
@@ -332,16 +333,18 @@ impl<N: Node> World<N> {
 
     /// A shard that is up gives its channel to a peer up, and says so.
     pub(super) fn reset(&mut self, shard: ShardId, peer: ShardId) {
-        self.network.incarnation += 1;
-        let incarnation = self.network.incarnation;
-        self.begin_incarnation(shard, peer, incarnation);
+        self.network.incarnations.push(self.shards[shard.index()].number());
+        let incarnation = self.network.incarnations.len() as u64;
+        // If the peer is down it will begin another incarnation when it starts.
+        let life = self.shards[peer.index()].number();
+        self.begin_incarnation(shard, peer, incarnation, life);
         let packet = self.network.end(shard, peer).open(self.queue.now_ns);
         self.transmit(shard, peer, packet);
         self.watch(shard, peer);
     }
 
     /// Drops what is not delivered, also what is delivered but not handled or about to be sent.
-    fn begin_incarnation(&mut self, shard: ShardId, peer: ShardId, incarnation: u64) {
+    fn begin_incarnation(&mut self, shard: ShardId, peer: ShardId, incarnation: u64, life: u64) {
         self.trace.record(self.queue.now_ns, Event::Reset { shard, peer, incarnation });
         self.network.end(shard, peer).reset(incarnation);
         let state = &mut self.shards[shard.index()];
@@ -349,9 +352,23 @@ impl<N: Node> World<N> {
         state.outbox.retain(|(to, _)| *to != peer);
         let env = state.env.as_ref().expect("a shard that is down has no channels");
         env.reset(peer);
-        env.connected(peer, false);
-        env.connected(peer, true);
+        env.connected(peer, None);
+        env.connected(peer, Some(life));
         self.poke(shard);
+    }
+
+    /// All shards of a world are connected from the beginning.
+    pub(super) fn introduce(&self) {
+        for (shard, state) in self.shards.iter().enumerate() {
+            for (peer, other) in self.shards.iter().enumerate() {
+                let (shard, peer) = (ShardId(shard as u16), ShardId(peer as u16));
+                if let Some(env) = &state.env
+                    && self.machine(shard) != self.machine(peer)
+                {
+                    env.connected(peer, Some(other.number()));
+                }
+            }
+        }
     }
 
     fn link_of(hardware: &Hardware, from: ShardId, to: ShardId) -> (usize, usize) {

@@ -56,7 +56,7 @@ impl Rng {
 
 /// A world of so many shards with disks.
 pub fn world(shards: usize, hardware: &Hardware, faults: &Faults, seed: u64) -> World<Nothing> {
-    let makers = (0..shards).map(|_| Box::new(Nothing::default) as Maker<Nothing>);
+    let makers = (0..shards).map(|_| Box::new(|_| Nothing::default()) as Maker<Nothing>);
     World::new(hardware, faults, seed, makers.collect())
 }
 

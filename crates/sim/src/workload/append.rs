@@ -29,7 +29,7 @@ pub enum End {
     Committed,
     /// It aborted, and left nothing behind.
     Aborted,
-    /// Nobody knows.
+    /// Its client crashed before it was answered.
     Unknown,
 }
 
@@ -40,7 +40,7 @@ pub struct Attempted {
     pub session: u32,
     /// When it began, in nanoseconds of an outside observer.
     pub begin: u64,
-    /// When it was answered, likewise.
+    /// When it was answered, or its client crashed, likewise.
     pub end: u64,
     /// What became of it.
     pub how: End,
@@ -71,29 +71,25 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         let attempt = self.attempt(0);
         for _ in 0..20 {
             let begin = self.begin();
-            let mut operations = Vec::new();
-            let result = self.read_and_append(attempt, look, &mut operations).await;
-            let how = match result {
-                Ok(_) => End::Committed,
-                Err(Abort::Unknown) => End::Unknown,
-                Err(_) => End::Aborted,
-            };
-            let (session, end) = (self.session, self.observer.ended());
-            let mut attempted = Attempted { session, begin, end, how, snapshot: look, operations };
+            let (session, how, operations) = (self.session, End::Unknown, Vec::new());
+            self.left.appended.push(Attempted { session, begin, end: begin, how, snapshot: look, operations });
+            let result = self.read_and_append(attempt, look).await;
+            let end = self.observer.ended();
+            let attempted = self.left.appended.last_mut().expect("it was just pushed");
+            attempted.end = end;
             match result {
                 Ok(committed) => {
                     // Interactive, under OCC with snapshots: who wrote nothing has only looked at his own.
                     let snapshot =
                         P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE && !P::LOCKS;
                     let read_only = look || snapshot && committed.writes == 0;
-                    attempted.snapshot = read_only;
-                    self.left.appended.push(attempted);
+                    (attempted.snapshot, attempted.how) = (read_only, End::Committed);
                     let label = if look { "read" } else { "append" };
                     self.record(Ended { label, read_only, begin, number: 0, seen: Seen::new(), committed });
                     return;
                 }
                 Err(_) => {
-                    self.left.appended.push(attempted);
+                    attempted.how = End::Aborted;
                     match look && P::Scheme::READ_ONLY == ReadOnly::Snapshot {
                         true => self.left.read_only_aborts += 1,
                         false => self.left.aborts += 1,
@@ -104,25 +100,30 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         }
     }
 
+    /// The present attempt does something.
+    fn appended(&mut self, operation: Operation) {
+        let attempted = self.left.appended.last_mut().expect("an attempt has begun");
+        attempted.operations.push(operation);
+    }
+
     async fn read_and_append(
         &mut self,
         attempt: Attempt,
         look: bool,
-        operations: &mut Vec<Operation>,
     ) -> Result<Committed, Abort> {
         let env = self.env.clone();
         let mut txn = Transaction::begin::<P, E>(&env, attempt, look).await?;
-        self.attempted(txn.id());
+        self.attempts(txn.id());
         for _ in 0..1 + self.rng.below(4) {
             let list = self.rng.below(KEYS);
             let key = Key::of_u64(list);
             let mut value = txn.get(&env, LISTS.row(), &key).await?;
             if look || self.one_in(2) {
-                operations.push(Operation::Read(list, numbers(value)));
+                self.appended(Operation::Read(list, numbers(value)));
             } else {
                 let number = self.next_number();
                 value.get_or_insert_default().extend(number.to_be_bytes());
-                operations.push(Operation::Append(list, number));
+                self.appended(Operation::Append(list, number));
                 txn.put(&env, LISTS.row(), &key, &value.unwrap_or_default()).await?;
             }
             self.dawdle().await;

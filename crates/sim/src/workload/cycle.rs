@@ -70,7 +70,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     async fn turn(&mut self, attempt: Attempt, a: u64) -> Result<Committed, Abort> {
         let env = self.env.clone();
         let mut txn = Transaction::begin::<P, E>(&env, attempt, false).await?;
-        self.attempted(txn.id());
+        self.attempts(txn.id());
         let b = self.next(&mut txn, a).await?;
         let c = self.next(&mut txn, b).await?;
         self.dawdle().await;
@@ -84,7 +84,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     async fn walk(&mut self, attempt: Attempt, start: u64) -> Result<Committed, Abort> {
         let env = self.env.clone();
         let mut txn = Transaction::begin::<P, E>(&env, attempt, true).await?;
-        self.attempted(txn.id());
+        self.attempts(txn.id());
         let (mut at, mut way) = (start, Vec::new());
         loop {
             way.push(at);

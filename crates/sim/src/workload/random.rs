@@ -149,7 +149,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     ) -> Result<Option<Committed>, Abort> {
         let (env, value) = (self.env.clone(), own.to_be_bytes());
         let mut transaction = Transaction::begin::<P, E>(&env, attempt, false).await?;
-        self.attempted(transaction.id());
+        self.attempts(transaction.id());
         let mut see = |column, key: Key, value: &[u8]| {
             if number(value) != own {
                 seen.push((column, key, number(value)));
@@ -203,7 +203,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     async fn looked(&mut self, staleness_ns: u64, seen: &mut Seen) -> Result<Committed, Abort> {
         let (env, attempt) = (self.env.clone(), self.attempt(staleness_ns));
         let mut transaction = Transaction::begin::<P, E>(&env, attempt, true).await?;
-        self.attempted(transaction.id());
+        self.attempts(transaction.id());
         for _ in 0..1 + self.rng.below(6) {
             if self.rng.below(3) == 0 {
                 let scan = self.random_scan();
@@ -508,8 +508,8 @@ pub async fn rewrite_all<P: Protocol, E: Env<P>>(env: &E) -> Result<Committed, A
     transaction.commit(env).await
 }
 
-/// Values that are not what the recorded writer of the version wrote.
-pub fn wrong_values(left: &Left, installs: &[Vec<Install>]) -> Vec<String> {
+/// Values that are not what the recorded writer of the version wrote. Of some writers nobody knows what that was.
+pub fn wrong_values(left: &Left, installs: &[Vec<Install>], unknown: &BTreeSet<TxnId>) -> Vec<String> {
     let writers: BTreeMap<(ColumnGroup, &Key, Timestamp), TxnId> = (installs.iter().flatten())
         .map(|install| ((install.column, &install.key, install.stamp), install.txn))
         .collect();
@@ -526,15 +526,16 @@ pub fn wrong_values(left: &Left, installs: &[Vec<Install>]) -> Vec<String> {
         });
         let scans = recorded.scans.iter();
         let scanned = scans.flat_map(|scan| scan.rows.iter().map(|(key, stamp)| (scan.column, key, *stamp)));
-        let told: BTreeSet<(ColumnGroup, &Key, u64)> = reads
-            .chain(scanned)
-            .map(|(column, key, stamp)| {
-                let number = writers.get(&(column, key, stamp)).and_then(|writer| numbers.get(writer));
-                (column, key, number.copied().unwrap_or_default())
-            })
-            .collect();
+        let mut told: BTreeMap<(ColumnGroup, &Key), Vec<Option<u64>>> = BTreeMap::new();
+        for (column, key, stamp) in reads.chain(scanned) {
+            let writer = writers.get(&(column, key, stamp));
+            let number = writer.and_then(|writer| numbers.get(writer)).copied().unwrap_or_default();
+            let number = (!writer.is_some_and(|writer| unknown.contains(writer))).then_some(number);
+            told.entry((column, key)).or_default().push(number);
+        }
         for (column, key, number) in seen {
-            if !told.contains(&(*column, key, *number)) {
+            let told = told.get(&(*column, key)).into_iter().flatten();
+            if !told.into_iter().any(|told| told.is_none_or(|told| told == *number)) {
                 wrong.push(format!(
                     "{} {txn:?} saw {number:x} in table {} {key:?}",
                     recorded.label, column.table.0

@@ -333,7 +333,7 @@ impl<P: Protocol> Stage<P> {
             // Shards that share a watermark pull each other's clocks along when they wake up. Nothing is collected within
             // a script, so each may have one of its own.
             let low_water = LowWater::new(data_shards, P::Scheme::slots(&config));
-            let make = move || {
+            let make = move |_| {
                 let mut base = Base::new(&layout, &config, low_water.clone());
                 base.installs = Some(Vec::new());
                 P::new(base, ProtocolOptions::default())

@@ -229,8 +229,8 @@ impl<S: Scheme> Node for Occ<S> {
         votes::tick(self, clock);
     }
 
-    fn connected(&mut self, peer: ShardId, up: bool) {
-        self.base.connected(peer, up);
+    fn connected(&mut self, peer: ShardId, life: Option<u64>) {
+        self.base.connected(peer, life);
     }
 
     fn due(&self) -> Option<u64> {
@@ -256,7 +256,7 @@ impl<S: Scheme> Occ<S> {
         writes: &mut [Write],
         reads: &[ReadRef],
     ) -> Result<Vec<Linked>, Abort> {
-        if !self.base.votes.open(holder.txn) {
+        if !self.base.votes.admit(holder.txn) {
             return Err(Abort::Refused);
         }
         for write in writes.iter_mut() {
@@ -306,7 +306,7 @@ impl<S: Scheme> Occ<S> {
         values: &Packed,
         reads: &[ReadRef],
     ) -> Result<Timestamp, Abort> {
-        if !self.base.votes.open(holder.txn) {
+        if !self.base.votes.admit(holder.txn) {
             return Err(Abort::Refused);
         }
         let checked = writes.iter_mut().try_for_each(|write| self.check_write(&holder.txn, write, observed));
@@ -470,6 +470,9 @@ impl<S: Scheme> Protocol for Occ<S> {
         batches: Vec<(ShardId, Reads)>,
     ) -> Result<(), Abort> {
         let txn = open.holder.txn;
+        if meet(env, open, batches.iter().map(|(shard, _)| *shard)) {
+            return Err(fail(env, open, Abort::Unknown));
+        }
         let mut calls = Vec::with_capacity(batches.len());
         for (shard, reads) in batches {
             let request = match &open.snapshot {
@@ -538,14 +541,14 @@ impl<S: Scheme> Protocol for Occ<S> {
                 }
                 if voting {
                     return match votes::decide(env, open, stamp, unlocked_reads).await {
-                        true => {
+                        Ok(()) => {
                             // Without a write here there was nothing to vote on.
                             env.local(|node| node.unlock(txn));
                             let shards = open.shards();
                             open.work.commit(txn, Some(stamp), shards);
                             Ok(())
                         }
-                        false => Err(Stop::Abort(fail(env, open, Abort::Refused))),
+                        Err(abort) => Err(Stop::Abort(fail(env, open, abort))),
                     };
                 }
                 // Install here.
@@ -589,14 +592,21 @@ async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
     }
     let (observed, reads) = (open.work.observed.clone(), unlocked_reads(open, shard));
     let (writes, values) = (open.work.writes.iter().cloned().collect(), open.work.writes.pack(shard));
-    env.local(|node| node.base.votes.owe(txn.number, shard));
+    if meet(env, open, [shard]) {
+        return Err(fail(env, open, Abort::Unknown));
+    }
+    let life = env.local(|node| {
+        node.base.votes.owe(txn.number, shard);
+        node.base.votes.life(shard)
+    });
     let committed = match env.call(shard, Request::Commit { holder, observed, writes, values, reads }).await {
         Ok(Reply::Committed(stamp)) => Ok(stamp),
         Ok(Reply::Refused(abort)) => Err(abort),
         Ok(_) => unreachable!("COMMIT is answered with the outcome"),
-        Err(Unknown) => match votes::ask(env, shard, txn).await {
-            Vote::Record(stamp) => Ok(stamp),
-            Vote::Refuse => Err(Abort::Refused),
+        Err(Unknown) => match votes::ask(env, shard, life, txn).await {
+            Some(Vote::Record(stamp)) => Ok(stamp),
+            Some(Vote::Refuse) => Err(Abort::Refused),
+            None => Err(Abort::Unknown),
         },
     };
     match committed {
@@ -609,11 +619,27 @@ async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
     }
 }
 
+/// The transaction is going to ask these shards. Returns whether one that it has asked before has lost everything since.
+fn meet<S: Scheme, E: Env<Occ<S>>>(
+    env: &E,
+    open: &mut Open<S>,
+    shards: impl IntoIterator<Item = ShardId>,
+) -> bool {
+    env.local(|node| {
+        shards.into_iter().for_each(|shard| open.meet(&node.base.votes, shard));
+        open.lost(&node.base.votes)
+    })
+}
+
 /// Locks the remote write sets, one message per shard.
 async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) -> Result<(), Abort> {
     let me = env.shard();
+    let shards: Vec<ShardId> = open.work.writes.shards().into_iter().filter(|&shard| shard != me).collect();
+    if meet(env, open, shards.iter().copied()) {
+        return Err(Abort::Unknown);
+    }
     let mut calls = Vec::new();
-    for shard in open.work.writes.shards().into_iter().filter(|&shard| shard != me) {
+    for shard in shards {
         let writes: Vec<Write> = open.work.writes.of(shard).filter(|write| !write.locked).cloned().collect();
         if !writes.is_empty() {
             open.touch(shard);
@@ -790,6 +816,9 @@ async fn validate<S: Scheme, E: Env<Occ<S>>>(
     voting: bool,
 ) -> bool {
     let (me, txn) = (env.shard(), open.holder.txn);
+    if env.local(|node| open.lost(&node.base.votes)) {
+        return false;
+    }
     let voters = if voting { open.work.writes.shards() } else { Vec::new() };
     let mut calls = Vec::new();
     for shard in open.parts.shards().into_iter().filter(|shard| *shard != me && !voters.contains(shard)) {

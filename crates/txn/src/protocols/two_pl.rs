@@ -247,8 +247,8 @@ impl<S: Scheme> Node for TwoPl<S> {
         votes::tick(self, clock);
     }
 
-    fn connected(&mut self, peer: ShardId, up: bool) {
-        self.base.connected(peer, up);
+    fn connected(&mut self, peer: ShardId, life: Option<u64>) {
+        self.base.connected(peer, life);
     }
 
     fn due(&self) -> Option<u64> {
@@ -280,7 +280,7 @@ impl<S: Scheme> TwoPl<S> {
         if let Some(abort) = self.held.entry(holder.txn).or_default().cancelled {
             return Err(abort);
         }
-        if !self.base.votes.open(holder.txn) {
+        if !self.base.votes.admit(holder.txn) {
             return Err(Abort::Refused);
         }
         for (column, key, intent) in &reads.gets {
@@ -779,8 +779,13 @@ impl<S: Scheme> Protocol for TwoPl<S> {
             if !pinned && S::REPORTS && open.work.needs_stamp() {
                 env.local(|node| node.base.finished(stamp, None));
             }
-            if !pinned || voting && !votes::decide(env, open, stamp, |_, _| Vec::new()).await {
-                return Err(Stop::Abort(Self::abort(env, open, Abort::Refused).await));
+            let decided = match pinned {
+                true if voting => votes::decide(env, open, stamp, |_, _| Vec::new()).await,
+                true => Ok(()),
+                false => Err(Abort::Refused),
+            };
+            if let Err(abort) = decided {
+                return Err(Stop::Abort(Self::abort(env, open, abort).await));
             }
         }
         // Shrinking phase.
@@ -884,6 +889,13 @@ async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
     if env.local(wounded) {
         // Where it would wait from now on nobody would tell it to stop.
         return Err(TwoPl::abort(env, open, Abort::Wounded).await);
+    }
+    let lost = env.local(|node| {
+        batches.iter().for_each(|(shard, ..)| open.meet(&node.base.votes, *shard));
+        open.lost(&node.base.votes)
+    });
+    if lost {
+        return Err(TwoPl::abort(env, open, Abort::Unknown).await);
     }
     let mut calls = Vec::with_capacity(batches.len());
     for (shard, reads, writes) in batches {

@@ -35,6 +35,8 @@ pub struct Network {
     pub node: u16,
     /// All nodes, this one included.
     pub nodes: Vec<Address>,
+    /// Tells the lives of this node apart: larger than any that it ever had. A clock will do.
+    pub life: u64,
     /// Where the nodes with lower numbers can reach this one.
     pub listener: TcpListener,
     /// What only nodes of the cluster know. It proves who they are; it encrypts nothing, and whoever can change packets
@@ -74,7 +76,7 @@ pub(super) struct Cluster {
 
 impl Cluster {
     /// Checks what somebody has written into a configuration.
-    pub(super) fn new(network: &Network, shards: usize, incarnation: u64) -> io::Result<Cluster> {
+    pub(super) fn new(network: &Network, shards: usize) -> io::Result<Cluster> {
         let mut listed: Vec<&Address> = network.nodes.iter().collect();
         listed.sort_by_key(|node| node.id);
         if let Some(twice) = listed.windows(2).find(|two| two[0].id == two[1].id) {
@@ -115,7 +117,7 @@ impl Cluster {
             nodes,
             here,
             secret: network.secret.clone().unwrap_or_default(),
-            incarnation,
+            incarnation: network.life,
             live: (0..shards * total).map(|_| AtomicU64::new(0)).collect(),
         })
     }
@@ -196,6 +198,7 @@ mod tests {
         Network {
             cluster: 1,
             node: 4,
+            life: 1,
             nodes: nodes
                 .iter()
                 .map(|&(id, address, shards)| Address { id, address: address.parse().unwrap(), shards })
@@ -207,7 +210,7 @@ mod tests {
     }
 
     fn refusal(network: &Network, shards: usize) -> String {
-        Cluster::new(network, shards, 1).err().expect("it is refused").to_string()
+        Cluster::new(network, shards).err().expect("it is refused").to_string()
     }
 
     const HERE: Listed = (4, "127.0.0.1:4", 2);
@@ -215,16 +218,16 @@ mod tests {
     #[test]
     fn shards_are_numbered_in_the_order_of_the_nodes() {
         let nodes = [HERE, (9, "[::1]:9", 1), (1, "127.0.0.1:1", 3)];
-        let cluster = Cluster::new(&network(None, &nodes), 2, 1).unwrap();
+        let cluster = Cluster::new(&network(None, &nodes), 2).unwrap();
         assert_eq!((cluster.me().id, cluster.me().shards.clone(), cluster.shards()), (4, 3..5, 6));
         let places: Vec<usize> = (0..6).map(|shard| cluster.place_of(ShardId(shard))).collect();
         assert_eq!(places, [0, 0, 0, 1, 1, 2]);
         assert_eq!((cluster.place(9), cluster.place(2)), (Some(2), None));
 
-        let sorted = Cluster::new(&network(None, &[nodes[2], nodes[0], nodes[1]]), 2, 1).unwrap();
+        let sorted = Cluster::new(&network(None, &[nodes[2], nodes[0], nodes[1]]), 2).unwrap();
         assert_eq!(cluster.topology(), sorted.topology());
         let other =
-            Cluster::new(&network(None, &[HERE, (9, "[::1]:9", 3), (1, "[::1]:1", 1)]), 2, 1).unwrap();
+            Cluster::new(&network(None, &[HERE, (9, "[::1]:9", 3), (1, "[::1]:1", 1)]), 2).unwrap();
         assert_ne!(cluster.topology(), other.topology());
     }
 
@@ -250,7 +253,7 @@ mod tests {
     fn beyond_the_machine_a_secret_is_needed() {
         let far = [HERE, (5, "192.0.2.1:5", 1)];
         assert!(refusal(&network(None, &far), 2).contains("192.0.2.1:5 can be reached from others"));
-        assert!(Cluster::new(&network(Some(b"secret"), &far), 2, 1).is_ok());
+        assert!(Cluster::new(&network(Some(b"secret"), &far), 2).is_ok());
         let advertised = [(4, "192.0.2.1:4", 2)];
         assert!(refusal(&network(None, &advertised), 2).contains("192.0.2.1:4"));
     }

@@ -342,8 +342,9 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let nodes = nodes.iter().map(|&id| Address { id, address, shards: 2 }).collect();
         let secret = (!secret.is_empty()).then(|| secret.as_bytes().to_vec());
-        let network = Network { cluster: id, node, nodes, listener, secret, silence: SILENCE };
-        Arc::new(Cluster::new(&network, 2, 100 + u64::from(node)).unwrap())
+        let (life, silence) = (100 + u64::from(node), SILENCE);
+        let network = Network { cluster: id, node, nodes, life, listener, secret, silence };
+        Arc::new(Cluster::new(&network, 2).unwrap())
     }
 
     fn message(framed: &[u8]) -> &[u8] {

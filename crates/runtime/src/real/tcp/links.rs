@@ -245,7 +245,7 @@ impl<N: Node> Links<N> {
         self.connected -= 1;
         self.listed.retain(|&other| other != peer);
         env.reset(peer);
-        env.connected(peer, false);
+        env.connected(peer, None);
         true
     }
 
@@ -266,7 +266,7 @@ impl<N: Node> Links<N> {
             return;
         }
         self.install(stream, peer, incarnation);
-        env.connected(peer, true);
+        env.connected(peer, Some(incarnation));
     }
 
     fn install(&mut self, stream: TcpStream, peer: ShardId, incarnation: u64) {

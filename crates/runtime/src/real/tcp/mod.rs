@@ -131,7 +131,7 @@ where
 {
     /// Checks the configuration, and makes what the shards need.
     pub(super) fn new(network: Network, shards: usize, clock: Clock) -> io::Result<Prepared<N>> {
-        let cluster = Arc::new(Cluster::new(&network, shards, clock.now().0)?);
+        let cluster = Arc::new(Cluster::new(&network, shards)?);
         let polls = (0..shards).map(|_| Poll::new()).collect::<io::Result<Vec<Poll>>>()?;
         let door = |poll| Ok(Door { fresh: SegQueue::new(), waker: Arc::new(Links::<N>::waker(poll)?) });
         let poll = Poll::new()?;

@@ -100,8 +100,8 @@ impl Node for Till {
 
     fn pass(&mut self, _: Timestamp) {}
 
-    fn connected(&mut self, peer: ShardId, up: bool) {
-        self.channels.push((peer, up));
+    fn connected(&mut self, peer: ShardId, life: Option<u64>) {
+        self.channels.push((peer, life.is_some()));
     }
 
     fn outgoing(&mut self, _: &mut Vec<(ShardId, Request)>) {}
@@ -135,6 +135,7 @@ impl Plan {
             cluster: 7,
             node,
             nodes: self.nodes.clone(),
+            life: Clock::new().now().0,
             listener,
             secret: self.secret.clone(),
             silence: self.silence,

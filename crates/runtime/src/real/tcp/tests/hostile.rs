@@ -43,8 +43,9 @@ impl Scene {
     /// What a node says first, with these words changed.
     fn hello(&self, change: impl FnOnce(&mut Network)) -> (Greeting, Vec<u8>) {
         let mut network = self.plan.network(ATTACKER, TcpListener::bind("127.0.0.1:0").unwrap());
+        network.life = 1000;
         change(&mut network);
-        let cluster = Arc::new(Cluster::new(&network, 1, 1000).unwrap());
+        let cluster = Arc::new(Cluster::new(&network, 1).unwrap());
         Greeting::dial(cluster, (1, 2), ShardId(ATTACKER), ShardId(NODE))
     }
 
