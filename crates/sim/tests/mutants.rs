@@ -20,6 +20,7 @@ fn selection(mutant: Mutant) -> Selection {
         ForeignLockIgnored | NewVersionIgnored | FastPath => ("occ", "none"),
         UpgradeKeepsBound | ReleaseWithoutPin => ("wait_die", "dst"),
         AbortsAlone | RefusalNotPlanted | GivesUpInDoubt | LateRecord => ("occ", "dst"),
+        WaitsForEver => ("occ", "none"),
         PinIgnored => ("wait_die", "none"),
         GapIgnored | PrefetchedNumbers => ("occ", "gts"),
         NoPin
@@ -40,6 +41,7 @@ fn selection(mutant: Mutant) -> Selection {
         protocol: ["occ", "wait_die"].into_iter().find(|&name| name == protocol),
         scheme: Some(scheme),
         mutant: Some(mutant),
+        fronts: (mutant == WaitsForEver).then_some(1),
         ..Selection::default()
     };
     // These two take a clock that is far behind, at the right moment.

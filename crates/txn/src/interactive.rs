@@ -113,7 +113,9 @@ impl<S: Scheme> Transaction<S> {
         if let Some(abort) = self.over {
             return Err(abort);
         }
+        let known = self.open.meet(env, batches.iter().map(|(shard, _)| *shard));
         let result = match &self.open.snapshot {
+            _ if !known => Err(Abort::Unknown),
             Some(snapshot) => {
                 read_only::read_parts(env, self.open.holder.txn, snapshot, batches).await.map(|parts| {
                     for part in parts {

@@ -146,11 +146,21 @@ impl<S: Scheme> Open<S> {
         }
     }
 
-    /// It asks a shard for something, for the first time or again.
-    pub(crate) fn meet(&mut self, votes: &Votes, shard: ShardId) {
-        if votes.elsewhere(shard) && !self.met.iter().any(|(met, _)| *met == shard) {
-            self.met.push((shard, votes.life(shard)));
-        }
+    /// It is going to ask these shards for something. Returns false if one that it has met before is [`Open::lost`].
+    pub(crate) fn meet<P: Protocol<Scheme = S>, E: Env<P>>(
+        &mut self,
+        env: &E,
+        shards: impl IntoIterator<Item = ShardId>,
+    ) -> bool {
+        env.local(|node| {
+            let votes = &node.base().votes;
+            for shard in shards {
+                if votes.elsewhere(shard) && !self.met.iter().any(|(met, _)| *met == shard) {
+                    self.met.push((shard, votes.life(shard)));
+                }
+            }
+            !self.lost(votes)
+        })
     }
 
     /// Whether a shard that it has met has lost everything since. What was read there names rows that another life has in

@@ -28,8 +28,15 @@
 //! process, so a coordinator that has begun a new life says the same of its former ones, with one difference: not everybody
 //! need have heard of their outcomes. Those who know one tell the others, and forget when all know.
 //!
-//! Votes are entries of a log in memory, and the shard is all its replicas: a process that ends takes its data with it.
-//! Left out, therefore: terms, and what a promoted backup does.
+//! *Lives.* A process that ends takes its data and its votes with it, and a process that is started again is another: it must
+//! not be asked how its former life has voted, and rows have other places there. A channel connects two lives, so whoever
+//! sends knows whom it reaches ([`Votes::life`]); a transaction notes the life in which it met a shard, and those who vote
+//! are named with theirs. A vote that was lost with its life is replaced by what the others know. If nobody knows the
+//! outcome any more the transaction is aborted, but only when its coordinator's life is over as well: it might be just about
+//! to say.
+//!
+//! Votes are entries of a log in memory, and the shard is all its replicas. Left out, therefore: terms, and what a
+//! promoted backup does.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -631,6 +638,7 @@ pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
         let fenced = votes.fenced(txn);
         let entry = votes.entries.get(&key(txn)).expect("an overdue entry is there");
         match &entry.state {
+            State::Open if planted(Mutant::WaitsForEver) => {}
             State::Open => {
                 vote(node, txn);
             }

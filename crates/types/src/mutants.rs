@@ -94,6 +94,8 @@ mutants! {
     GivesUpInDoubt = "gives-up-in-doubt",
     /// A shard votes RECORD although it has refused and the transaction's locks there are lost.
     LateRecord = "late-record",
+    /// A shard keeps the locks of a transaction whose coordinator is silent.
+    WaitsForEver = "waits-for-ever",
     /// 2PL: nobody looks whether the locks in other processes are still held.
     PinIgnored = "pin-ignored",
 }

@@ -470,7 +470,7 @@ impl<S: Scheme> Protocol for Occ<S> {
         batches: Vec<(ShardId, Reads)>,
     ) -> Result<(), Abort> {
         let txn = open.holder.txn;
-        if meet(env, open, batches.iter().map(|(shard, _)| *shard)) {
+        if !open.meet(env, batches.iter().map(|(shard, _)| *shard)) {
             return Err(fail(env, open, Abort::Unknown));
         }
         let mut calls = Vec::with_capacity(batches.len());
@@ -592,7 +592,7 @@ async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
     }
     let (observed, reads) = (open.work.observed.clone(), unlocked_reads(open, shard));
     let (writes, values) = (open.work.writes.iter().cloned().collect(), open.work.writes.pack(shard));
-    if meet(env, open, [shard]) {
+    if !open.meet(env, [shard]) {
         return Err(fail(env, open, Abort::Unknown));
     }
     let life = env.local(|node| {
@@ -619,23 +619,11 @@ async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
     }
 }
 
-/// The transaction is going to ask these shards. Returns whether one that it has asked before has lost everything since.
-fn meet<S: Scheme, E: Env<Occ<S>>>(
-    env: &E,
-    open: &mut Open<S>,
-    shards: impl IntoIterator<Item = ShardId>,
-) -> bool {
-    env.local(|node| {
-        shards.into_iter().for_each(|shard| open.meet(&node.base.votes, shard));
-        open.lost(&node.base.votes)
-    })
-}
-
 /// Locks the remote write sets, one message per shard.
 async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) -> Result<(), Abort> {
     let me = env.shard();
     let shards: Vec<ShardId> = open.work.writes.shards().into_iter().filter(|&shard| shard != me).collect();
-    if meet(env, open, shards.iter().copied()) {
+    if !open.meet(env, shards.iter().copied()) {
         return Err(Abort::Unknown);
     }
     let mut calls = Vec::new();

@@ -890,11 +890,7 @@ async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
         // Where it would wait from now on nobody would tell it to stop.
         return Err(TwoPl::abort(env, open, Abort::Wounded).await);
     }
-    let lost = env.local(|node| {
-        batches.iter().for_each(|(shard, ..)| open.meet(&node.base.votes, *shard));
-        open.lost(&node.base.votes)
-    });
-    if lost {
+    if !open.meet(env, batches.iter().map(|(shard, ..)| *shard)) {
         return Err(TwoPl::abort(env, open, Abort::Unknown).await);
     }
     let mut calls = Vec::with_capacity(batches.len());

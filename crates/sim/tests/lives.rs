@@ -1,0 +1,270 @@
+//! Machines that end and begin again while transactions are under way: what each must not believe of the other's former
+//! life, and that nobody is left waiting.
+//!
+//! Two machines hold a record each, a third coordinates. Links are cut to stop the world at a certain point.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use plimsoll_runtime::sim::{Fault, Faults, Hardware, Link, Maker, World};
+use plimsoll_runtime::{Env, LowWater, ShardEnv};
+use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::interactive::Transaction;
+use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions};
+use plimsoll_txn::protocols::{Occ, TwoPl};
+use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
+use plimsoll_txn::timestamps::Dst;
+use plimsoll_txn::votes::PATIENCE_NS;
+use plimsoll_types::{Abort, IndexKind, Key, Partitioning, Placement, ShardId, TableId, TableSpec};
+
+const TABLE: TableId = TableId(0);
+/// Two machines with data, and one without.
+const A: usize = 0;
+const B: usize = 1;
+const C: usize = 2;
+const MS: u64 = 1_000_000;
+
+fn key(shard: usize) -> Key {
+    Key::of_u64(shard as u64)
+}
+
+struct Stage<P: Protocol> {
+    world: World<P>,
+}
+
+impl<P: Protocol> Stage<P> {
+    fn new() -> Stage<P> {
+        let tables = vec![TableSpec::new("t", IndexKind::Hash, Partitioning::Modulo { bytes: 8 })];
+        let placement = Arc::new(Placement::even(2));
+        let layout = Layout { tables: tables.into(), placement, processes: vec![0, 1, 2].into() };
+        let makers = (0..3).map(|shard: usize| {
+            let layout = layout.clone();
+            let make = move |life| {
+                let config = SchemeConfig {
+                    shard: ShardId(shard as u16),
+                    data_shards: 3,
+                    max_staleness_ns: 0,
+                    oracle: OracleOptions::default(),
+                    single_version: false,
+                    process: shard,
+                    processes: 3,
+                    process_counter: Arc::new(AtomicU64::new(0)),
+                    first_attempt: life,
+                    patience_ns: PATIENCE_NS,
+                };
+                let others: Vec<usize> = (0..3).filter(|&other| other != shard).collect();
+                let low_water = LowWater::among(shard..shard + 1, P::Scheme::slots(&config), &others);
+                let mut base = Base::new(&layout, &config, low_water);
+                if shard != C {
+                    base.store.load(TABLE, &key(shard), &[b"old"]);
+                }
+                P::new(base, ProtocolOptions::default())
+            };
+            Box::new(make) as Maker<P>
+        });
+        let hardware = Hardware { shards_per_machine: 1, ..Hardware::default() };
+        Stage { world: World::new(&hardware, &Faults::none(), 1, makers.collect()) }
+    }
+
+    /// Something begins at the coordinator; what comes of it is found in the cell.
+    fn begin<R: 'static>(
+        &mut self,
+        task: impl AsyncFnOnce(ShardEnv<P>) -> R + 'static,
+    ) -> Rc<RefCell<Option<R>>> {
+        let (result, place) = (Rc::new(RefCell::new(None)), Rc::new(RefCell::new(None)));
+        let slot = result.clone();
+        place.replace(Some(task));
+        self.world.spawn_on(ShardId(C as u16), move |env| async move {
+            let task = place.borrow_mut().take().expect("a task is started once");
+            let done = task(env).await;
+            slot.replace(Some(done));
+        });
+        result
+    }
+
+    /// Time passes.
+    fn pass(&mut self, ns: u64) {
+        let until_ns = self.world.now() + ns;
+        self.world.run_until(until_ns);
+    }
+
+    /// Until both records are locked.
+    fn pass_until_locked(&mut self) {
+        let locks = |stage: &Stage<P>, shard: usize| {
+            stage.world.node(ShardId(shard as u16), |node| node.base().store.locks()).unwrap_or_default()
+        };
+        while locks(self, A) == 0 || locks(self, B) == 0 {
+            assert!(self.world.now() < 100 * MS, "it comes to locking");
+            self.world.step();
+        }
+    }
+
+    /// What is sent over these links is lost, or sent again when they are mended.
+    fn cut(&mut self, links: &[(usize, usize)]) -> u32 {
+        let links = links.iter().map(|&(from, to)| Link { from, to }).collect();
+        self.world.inflict(Fault::Partition(links))
+    }
+
+    /// A machine ends, and begins again.
+    fn restart(&mut self, machine: usize) {
+        let crash = self.world.inflict(Fault::Crash(machine));
+        self.world.end(crash);
+    }
+
+    fn value(&mut self, shard: usize) -> Vec<u8> {
+        let read = self.begin(async move |env| loop {
+            let read = async {
+                let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), true).await?;
+                let value = txn.get(&env, TABLE.row(), &key(shard)).await?;
+                txn.commit(&env).await.map(|_| value)
+            };
+            match read.await {
+                Ok(value) => return value,
+                Err(_) => env.sleep(MS).await,
+            }
+        });
+        self.pass(1000 * MS);
+        read.take().expect("nobody is in the way of a reader").expect("the record is there")
+    }
+
+    /// Nothing is locked any more, and nobody remembers anything.
+    fn is_at_rest(&mut self) {
+        for shard in [A, B].map(|shard| ShardId(shard as u16)) {
+            let left = self.world.node(shard, |node| (node.base().store.locks(), node.base().votes()));
+            assert_eq!(left, Some((0, 0)), "locks and votes on {shard:?}");
+        }
+    }
+}
+
+/// Writes both records.
+async fn write_both<P: Protocol>(env: ShardEnv<P>) -> Result<(), Abort> {
+    let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+    for shard in [A, B] {
+        txn.put(&env, TABLE.row(), &key(shard), b"new").await?;
+    }
+    txn.commit(&env).await.map(drop)
+}
+
+/// Under every protocol.
+macro_rules! under_each {
+    ($($name:ident)*) => {
+        mod occ {
+            $(#[test]
+            fn $name() {
+                super::$name::<super::Occ<super::Dst>>();
+            })*
+        }
+
+        mod two_pl {
+            $(#[test]
+            fn $name() {
+                super::$name::<super::TwoPl<super::Dst>>();
+            })*
+        }
+    };
+}
+
+under_each! {
+    what_was_read_in_a_life_that_is_over_is_not_relied_upon
+    those_who_voted_find_the_outcome_without_their_coordinator
+    a_vote_that_is_lost_ends_the_transaction
+    a_vote_that_is_lost_with_the_coordinator_blocks_nobody
+    read_locks_do_not_outlive_their_coordinator
+}
+
+fn what_was_read_in_a_life_that_is_over_is_not_relied_upon<P: Protocol>() {
+    let mut stage = Stage::<P>::new();
+    let (go, went) = (Rc::new(RefCell::new(false)), Rc::new(RefCell::new(false)));
+    let (goes, went_on) = (go.clone(), went.clone());
+    let ended = stage.begin(async move |env: ShardEnv<P>| {
+        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+        txn.get(&env, TABLE.row(), &key(A)).await?;
+        went_on.replace(true);
+        while !*goes.borrow() {
+            env.sleep(MS).await;
+        }
+        txn.put(&env, TABLE.row(), &key(B), b"new").await?;
+        txn.commit(&env).await.map(drop)
+    });
+    stage.pass(10 * MS);
+    assert!(*went.borrow(), "it has read");
+    stage.restart(A);
+    stage.pass(10 * MS);
+    go.replace(true);
+    stage.pass(100 * MS);
+    assert_eq!(ended.take(), Some(Err(Abort::Unknown)));
+    assert_eq!(stage.value(B), b"old");
+    stage.pass(3 * PATIENCE_NS);
+    stage.is_at_rest();
+}
+
+fn those_who_voted_find_the_outcome_without_their_coordinator<P: Protocol>() {
+    let mut stage = Stage::<P>::new();
+    let ended = stage.begin(write_both::<P>);
+    // Both have locked what is to be written; the votes do not come back.
+    stage.pass_until_locked();
+    let cut = stage.cut(&[(A, C), (B, C)]);
+    stage.pass(20 * MS);
+    let crash = stage.world.inflict(Fault::Crash(C));
+    stage.pass(3 * PATIENCE_NS);
+    assert!(ended.borrow().is_none(), "nobody was told");
+    stage.world.end(cut);
+    stage.world.end(crash);
+    stage.pass(3 * PATIENCE_NS);
+    let values = [A, B].map(|shard| stage.value(shard));
+    assert_eq!(values[0], values[1]);
+    stage.pass(3 * PATIENCE_NS);
+    stage.is_at_rest();
+}
+
+fn a_vote_that_is_lost_ends_the_transaction<P: Protocol>() {
+    let mut stage = Stage::<P>::new();
+    let ended = stage.begin(write_both::<P>);
+    stage.pass_until_locked();
+    let cut = stage.cut(&[(A, C)]);
+    stage.pass(20 * MS);
+    stage.restart(A);
+    stage.world.end(cut);
+    stage.pass(100 * MS);
+    assert_eq!(ended.take(), Some(Err(Abort::Unknown)));
+    assert_eq!([A, B].map(|shard| stage.value(shard)), [b"old", b"old"]);
+    stage.pass(3 * PATIENCE_NS);
+    stage.is_at_rest();
+}
+
+fn a_vote_that_is_lost_with_the_coordinator_blocks_nobody<P: Protocol>() {
+    let mut stage = Stage::<P>::new();
+    stage.begin(write_both::<P>);
+    stage.pass_until_locked();
+    let cut = stage.cut(&[(A, C), (B, C), (A, B)]);
+    stage.pass(20 * MS);
+    stage.restart(A);
+    stage.restart(C);
+    stage.world.end(cut);
+    stage.pass(5 * PATIENCE_NS);
+    assert_eq!([A, B].map(|shard| stage.value(shard)), [b"old", b"old"]);
+    stage.pass(3 * PATIENCE_NS);
+    stage.is_at_rest();
+}
+
+fn read_locks_do_not_outlive_their_coordinator<P: Protocol>() {
+    let mut stage = Stage::<P>::new();
+    stage.begin(async move |env: ShardEnv<P>| {
+        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+        for shard in [A, B] {
+            txn.get(&env, TABLE.row(), &key(shard)).await?;
+        }
+        env.sleep(u64::MAX / 4).await;
+        txn.commit(&env).await.map(drop)
+    });
+    stage.pass(10 * MS);
+    stage.restart(C);
+    stage.pass(3 * PATIENCE_NS);
+    stage.is_at_rest();
+    let ended = stage.begin(write_both::<P>);
+    stage.pass(100 * MS);
+    assert_eq!(ended.take(), Some(Ok(())));
+    assert_eq!([A, B].map(|shard| stage.value(shard)), [b"new", b"new"]);
+}
