@@ -22,6 +22,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub mod micro;
+pub mod net;
 pub mod plan;
 pub mod scale;
 pub mod sim;
@@ -70,14 +71,29 @@ pub enum Command {
     Calibrate(scale::CalibrateArgs),
 }
 
+/// What else is measured.
+#[derive(Subcommand, Clone, Debug)]
+pub enum BenchCommand {
+    /// Measure what a call to another node costs, against a bare socket: the yardstick for everything that travels.
+    ///
+    /// Two nodes over the loopback interface: how long a call takes alone, and how many messages travel per second with
+    /// many calls at a time.
+    Net(net::NetArgs),
+}
+
 /// The flags of `plimsoll bench`.
 #[derive(Args, Clone, Debug, Default)]
 #[command(
     override_usage = "plimsoll bench <WORKLOAD> [OPTIONS]",
     after_help = bench_examples(),
-    allow_negative_numbers = true
+    allow_negative_numbers = true,
+    args_conflicts_with_subcommands = true
 )]
 pub struct BenchArgs {
+    /// Something else than a workload.
+    #[command(subcommand)]
+    pub other: Option<BenchCommand>,
+
     /// What to run.
     #[arg(value_enum)]
     pub workload: Option<WorkloadName>,

@@ -4,6 +4,7 @@ mod bench;
 mod cli;
 mod dispatch;
 mod machine;
+mod net;
 mod report;
 mod scale;
 mod sim;
@@ -17,7 +18,7 @@ use clap::Parser;
 
 use cli::plan::{BenchPlan, JsonOutput};
 use cli::sim::SimCommand;
-use cli::{Cli, Command};
+use cli::{BenchCommand, Cli, Command};
 use report::model::{self, Document};
 use report::progress::Progress;
 use report::{file, html, table};
@@ -27,7 +28,10 @@ const REFUSED: u8 = 2;
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
-        Command::Bench(args) => bench(*args),
+        Command::Bench(args) => match args.other {
+            Some(BenchCommand::Net(args)) => measure_net(args),
+            None => bench(*args),
+        },
         Command::Sim(args) => match args.scale {
             Some(SimCommand::Scale(args)) => predict(*args),
             None => simulate(*args),
@@ -62,6 +66,13 @@ fn calibrate(args: cli::scale::CalibrateArgs) -> Result<bool, Box<dyn std::error
     let plan = args.validate()?;
     let interrupted = interruption()?;
     scale::calibrate(&plan, &interrupted)
+}
+
+/// Measures what calls to other nodes cost.
+fn measure_net(args: cli::net::NetArgs) -> Result<bool, Box<dyn std::error::Error>> {
+    let plan = args.validate()?;
+    let interrupted = interruption()?;
+    net::net(&plan, &interrupted)
 }
 
 /// Set by Ctrl-C; the second one ends the process.

@@ -8,30 +8,8 @@
 use std::time::Instant;
 
 use plimsoll_runtime::sim::{Faults, Hardware, Maker, World};
-use plimsoll_runtime::{Env, Handled, Node, Ticket};
-use plimsoll_types::{ShardId, Timestamp};
-
-#[derive(Default)]
-struct Echo {
-    released: Vec<Ticket>,
-}
-
-impl Node for Echo {
-    type Request = u64;
-    type Reply = u64;
-
-    fn handle(&mut self, _: ShardId, request: &mut u64, _: Ticket) -> Handled<u64> {
-        Handled::Reply(*request)
-    }
-
-    fn released(&mut self) -> &mut Vec<Ticket> {
-        &mut self.released
-    }
-
-    fn pass(&mut self, _: Timestamp) {}
-    fn outgoing(&mut self, _: &mut Vec<(ShardId, u64)>) {}
-    fn park(&mut self) {}
-}
+use plimsoll_runtime::{Echo, Env};
+use plimsoll_types::ShardId;
 
 fn measure(name: &str, shards: usize, per_machine: u64, clients: usize, faults: &Faults) {
     let hardware = Hardware { shards_per_machine: per_machine, ..Hardware::default() };

@@ -7,6 +7,7 @@
 //! the nodes of a cluster, [`sim`] runs them in a simulated world.
 
 mod disk;
+mod echo;
 mod env;
 pub mod real;
 mod shard;
@@ -15,6 +16,7 @@ mod slab;
 mod watermark;
 
 pub use disk::{Disk, DiskError, DiskFault, FileName, MAX_FILE, MAX_LENGTH, SECTOR, Verb};
+pub use echo::Echo;
 pub use env::{Env, Handled, Node, Ticket, Unknown};
 pub use shard::{Pending, ShardEnv, TASKS_PER_PASS};
 pub use slab::Slab;

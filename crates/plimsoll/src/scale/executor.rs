@@ -12,34 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use plimsoll_runtime::real::{RealEnv, Runtime};
-use plimsoll_runtime::{Env, Handled, Node, TASKS_PER_PASS, Ticket};
-use plimsoll_types::{ShardId, Timestamp};
+use plimsoll_runtime::{Echo, Env, TASKS_PER_PASS};
+use plimsoll_types::ShardId;
 use quanta::Clock;
-
-/// Answers calls.
-#[derive(Default)]
-struct Echo {
-    released: Vec<Ticket>,
-}
-
-impl Node for Echo {
-    type Request = u64;
-    type Reply = u64;
-
-    fn handle(&mut self, _: ShardId, request: &mut u64, _: Ticket) -> Handled<u64> {
-        Handled::Reply(*request + 1)
-    }
-
-    fn released(&mut self) -> &mut Vec<Ticket> {
-        &mut self.released
-    }
-
-    fn pass(&mut self, _: Timestamp) {}
-
-    fn outgoing(&mut self, _: &mut Vec<(ShardId, u64)>) {}
-
-    fn park(&mut self) {}
-}
 
 /// What the executor costs, in nanoseconds of a core.
 #[derive(Clone, Copy, Debug, PartialEq)]
