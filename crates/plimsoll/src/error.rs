@@ -220,6 +220,15 @@ pub enum Error {
         /// The largest possible one, chosen when the database was opened.
         max: Duration,
     },
+    /// A node that holds what is asked for could not be reached in time. Of a cluster only.
+    Unreachable {
+        /// How long it took to give up.
+        waited: Duration,
+    },
+    /// The client was cut off from a node for so long that versions of its snapshot are gone there. Of a cluster only.
+    SnapshotGone,
+    /// The tables of a cluster are those of the file that describes it.
+    TablesAreFixed,
 }
 
 impl fmt::Display for Error {
@@ -262,6 +271,16 @@ impl fmt::Display for Error {
             }
             Error::TooMuchWritten => {
                 write!(f, "one transaction writes more than {WRITTEN_MAX} bytes; split it up")
+            }
+            Error::Unreachable { waited } => write!(
+                f,
+                "a node that is needed could not be reached for {waited:.1?}; see `plimsoll status`, and try again"
+            ),
+            Error::SnapshotGone => {
+                write!(f, "the snapshot was cut off from a node for too long; take another")
+            }
+            Error::TablesAreFixed => {
+                write!(f, "the tables of a cluster are those of its file; declare the table there")
             }
             Error::TooStale { asked, max } => {
                 write!(f, "versions are kept for {max:?}, not for {asked:?}; raise `max_staleness`")

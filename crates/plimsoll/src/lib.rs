@@ -48,10 +48,12 @@
 //! that run on the shards themselves (`plimsoll_txn::procedure`, as the benchmark uses them) are one to two
 //! orders of magnitude faster. Tables are not dropped or changed; nothing is kept on disk.
 
+mod cluster;
 mod database;
 pub mod engine;
 mod error;
 
+pub use cluster::{CLIENTS_MAX, Cluster, ClusterError, NodeConfig};
 pub use database::{
     Column, Database, Freshness, KEY_MAX, KeyRange, Options, Row, Rows, SHARDS_MAX, STALENESS_MAX, Schema,
     Snapshot, TABLES_MAX, TableMemory, Txn, VALUE_MAX, WRITTEN_MAX,

@@ -22,6 +22,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
@@ -192,7 +193,7 @@ fn judge<P: Protocol>(engine: &Engine<P>, mut left: Left) -> Vec<String> {
         .shards()
         .map(|shard| engine.on_shard(shard, |_, base| base.installs.clone().unwrap_or_default()))
         .collect();
-    failures.extend(random::wrong_values(&left, &installs).into_iter().take(3));
+    failures.extend(random::wrong_values(&left, &installs, &BTreeSet::new()).into_iter().take(3));
     // Under 2PL an oracle's number tells nothing of what was only read.
     let sessions = P::Scheme::WAITS || !P::LOCKS;
     let report = common::check(engine, left.transactions, sessions);

@@ -334,7 +334,9 @@ impl<P: Protocol> Setting<P> {
         let lives: Vec<Cell<usize>> = vec![Cell::new(0); self.shards];
         self.world.on_start(move |env| {
             let shard = env.shard();
-            let life = lives[shard.index()].replace(lives[shard.index()].get() + 1);
+            // The oracle has no clients.
+            let Some(begun) = lives.get(shard.index()) else { return };
+            let life = begun.replace(begun.get() + 1);
             // Where it is at home there is data.
             let home = ShardId((shard.index() % data_shards) as u16);
             for number in (0..clients).map(|number| shard.index() * clients + number) {

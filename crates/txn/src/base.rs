@@ -38,6 +38,15 @@ impl Layout {
         ShardId(at.unwrap_or(self.processes.len()) as u16)
     }
 
+    /// Where a shard finds tables that are everywhere: here, or if it holds no data, on one that does.
+    fn copies(&self, shard: ShardId) -> ShardId {
+        let holders = self.placement.shards();
+        match holders.contains(&shard) || holders.is_empty() {
+            true => shard,
+            false => holders[shard.index() % holders.len()],
+        }
+    }
+
     /// A database whose shards are all in one process.
     pub fn in_one_process(tables: impl Into<Arc<[TableSpec]>>, shards: usize) -> Layout {
         Layout {
@@ -89,6 +98,8 @@ pub struct Base<S: Scheme> {
     pub(crate) released: Vec<Ticket>,
     pub(crate) votes: Votes,
     layout: Layout,
+    /// Where this shard finds tables that are everywhere.
+    copies: ShardId,
     attempts: u64,
     active: Slab<S::Snapshot>,
     /// None on an oracle's shard, which has no versions and begins no snapshots.
@@ -205,6 +216,7 @@ impl<S: Scheme> Base<S> {
             steps: None,
             released: Vec::new(),
             votes: Votes::new(config, layout.processes.clone()),
+            copies: layout.copies(config.shard),
             layout: layout.clone(),
             attempts: config.first_attempt - 1,
             active: Slab::default(),
@@ -275,13 +287,19 @@ impl<S: Scheme> Base<S> {
         self.layout.placement.shard(slot)
     }
 
-    /// The shard that holds a key of a table; this one if the table is everywhere.
+    /// The shard that holds a key of a table. Of a table that is everywhere, this one; if it holds no data, one that does.
     #[inline]
     pub fn home(&self, table: TableId, key: &Key) -> ShardId {
         match self.layout.tables[table.index()].partitioning.slot(key) {
             Some(slot) => self.owner(slot),
-            None => self.shard,
+            None => self.copies,
         }
+    }
+
+    /// Whether a table's rows are here, all of them.
+    #[inline]
+    pub fn at_hand(&self, table: TableId) -> bool {
+        self.everywhere(table) && self.copies == self.shard
     }
 
     /// Whether every shard has a copy of a table.

@@ -138,7 +138,7 @@ impl<S: Scheme> Transaction<S> {
     ) -> Result<Option<Vec<u8>>, Abort> {
         let known =
             self.open.work.writes.find(column, key).is_some() || self.open.parts.find(column, key).is_some();
-        let at_hand = env.local(|node| node.base().everywhere(column.table));
+        let at_hand = env.local(|node| node.base().at_hand(column.table));
         if !known && !at_hand {
             let shard = env.local(|node| node.base().home(column.table, key));
             let reads = Reads { gets: vec![(column, key.clone(), Intent::Read)], scans: Vec::new() };
@@ -303,7 +303,7 @@ impl<S: Scheme> Transaction<S> {
 /// The shards that may hold rows of a range: one, if the range lies within one partition key.
 fn shards_of<S: Scheme>(base: &Base<S>, scan: &Scan) -> Vec<ShardId> {
     let bytes = match base.partitioning(scan.column.table) {
-        Partitioning::Everywhere => return vec![base.shard],
+        Partitioning::Everywhere => return vec![base.home(scan.column.table, &scan.low)],
         Partitioning::Hash { bytes } | Partitioning::Modulo { bytes } | Partitioning::Range { bytes, .. } => {
             usize::from(bytes)
         }

@@ -42,7 +42,7 @@ impl<'a, S: Scheme> Remote<'a, S> {
 
 impl<S: Scheme> Access for Remote<'_, S> {
     fn get(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
-        if self.base.everywhere(column.table) {
+        if self.base.at_hand(column.table) {
             let row = self.base.store.find(column.table, key).row();
             return Ok(row.and_then(|row| self.base.store.newest(At { row, column })));
         }

@@ -24,7 +24,7 @@ mod schema;
 mod snapshot;
 mod transaction;
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
@@ -134,6 +134,10 @@ struct Inner {
     /// Held while a table is made: one at a time.
     making: RwLock<()>,
     placement: Arc<Placement>,
+    /// How many shards hold data, the first of all.
+    holders: usize,
+    /// The shards of this process.
+    own: Range<usize>,
     admission: Admission,
     options: Options,
     /// The largest timestamp that any client was told of.
@@ -167,6 +171,8 @@ impl Database {
         let engine = Engine::start(schema.tables, how).map_err(OpenError::Threads)?;
         let inner = Inner {
             placement: engine.layout().placement,
+            holders: options.shards,
+            own: 0..options.shards,
             engine: RwLock::new(Some(engine)),
             tables: RwLock::new(tables),
             making: RwLock::new(()),
@@ -321,9 +327,17 @@ impl Inner {
         slot.map_or_else(|| self.any_shard(), |slot| self.placement.shard(slot))
     }
 
-    /// Takes the shards in turn.
+    /// Takes the shards that hold data in turn.
     fn any_shard(&self) -> ShardId {
-        ShardId((self.next.fetch_add(1, Relaxed) % self.options.shards) as u16)
+        ShardId((self.next.fetch_add(1, Relaxed) % self.holders) as u16)
+    }
+
+    /// Who works on what a shard owns: the shard itself, or if it is in another process, one of this.
+    fn coordinator(&self, shard: ShardId) -> ShardId {
+        match self.own.contains(&shard.index()) {
+            true => shard,
+            false => ShardId(self.own.start as u16),
+        }
     }
 
     /// The shards that may hold rows of a range: one, if the range lies within one partition key.

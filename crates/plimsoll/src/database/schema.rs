@@ -28,7 +28,7 @@ pub const TABLES_MAX: usize = 1024;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
-    pub(super) tables: Vec<TableSpec>,
+    pub(crate) tables: Vec<TableSpec>,
 }
 
 impl Schema {

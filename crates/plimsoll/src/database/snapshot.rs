@@ -1,7 +1,7 @@
 //! Read-only transactions: everything as it was at one timestamp.
 //!
-//! A snapshot is a number s, registered with the shard it was taken on, which keeps the watermark of the whole
-//! process below it; its reads go straight to the shards that own the data, wait there for a writer whose
+//! A snapshot is a number s, registered with the shard it was taken on, which keeps the watermark of all
+//! processes below it; its reads go straight to the shards that own the data, wait there for a writer whose
 //! timestamp may still come out at or below s, and never abort (`docs/protocols/dst.md`).
 //!
 //! s may be a few nanoseconds ahead of the clock, which a commit on another shard would then not exceed. So a
@@ -66,7 +66,7 @@ impl Database {
                 at_least: Timestamp(self.seen.load(SeqCst)),
             },
         };
-        let shard = self.inner.any_shard();
+        let shard = self.inner.coordinator(self.inner.any_shard());
         let running = self.inner.running()?;
         let (at, held, clock) = running.runtime().run_on(shard, move |env| async move {
             let (at, held) = env.local(|node| {
@@ -104,7 +104,7 @@ impl Snapshot {
         let shard = self.inner.home(column.table, key);
         let reads = Reads { gets: vec![(column, key.clone(), Intent::Read)], scans: Vec::new() };
         let running = self.inner.running()?;
-        let fetched = collect(&self.ask(&running, shard, reads));
+        let fetched = collect(&self.ask(&running, shard, reads))?;
         Ok(fetched.value(&fetched.gets[0]).map(<[u8]>::to_vec))
     }
 
@@ -138,7 +138,7 @@ impl Snapshot {
             .into_iter()
             .map(|(shard, (positions, reads))| (positions, self.ask(&running, shard, reads)));
         for (positions, answers) in asked.collect::<Vec<_>>() {
-            let fetched = collect(&answers);
+            let fetched = collect(&answers)?;
             for (position, got) in positions.into_iter().zip(&fetched.gets) {
                 values[position] = fetched.value(got).map(<[u8]>::to_vec);
             }
@@ -160,16 +160,25 @@ impl Snapshot {
         Ok(Rows { snapshot: self, column, high: range.high, left: range.limit, cursors })
     }
 
-    /// Sends reads to a shard.
-    fn ask(&self, running: &Running<'_>, shard: ShardId, reads: Reads) -> Receiver<Option<Fetched<Dst>>> {
+    /// Sends reads to a shard, again and again while it cannot be reached: whatever was answered or not, the same is read.
+    fn ask(&self, running: &Running<'_>, shard: ShardId, reads: Reads) -> Receiver<Answer> {
         let (answer, answers) = mpsc::sync_channel(1);
-        let snapshot = self.at;
-        running.runtime().spawn_on(shard, move |env| async move {
+        let (snapshot, patience) = (self.at, self.inner.options.patience);
+        running.runtime().spawn_on(self.inner.coordinator(shard), move |env| async move {
             let txn = env.local(|node| node.base().next_id());
-            let reply = env.call(env.shard(), Node::common(Common::read_at(txn, snapshot, reads))).await;
-            let fetched = match reply.map(Node::common_reply) {
-                Ok(CommonReply::Fetched(fetched)) => fetched,
-                _ => unreachable!("a shard answers its own reads with what was read"),
+            let begun = env.clock();
+            let fetched = loop {
+                let request = Node::common(Common::read_at(txn, snapshot, reads.clone()));
+                match env.call(shard, request).await.map(Node::common_reply) {
+                    Ok(CommonReply::Fetched(fetched)) => break fetched.ok_or(Error::SnapshotGone),
+                    Ok(_) => unreachable!("a shard answers reads with what was read"),
+                    Err(_) => {}
+                }
+                let waited = Duration::from_nanos(env.clock().0 - begun.0);
+                if waited >= patience {
+                    break Err(Error::Unreachable { waited });
+                }
+                env.sleep(RETRY_NS).await;
             };
             // Nobody listens any more if the client has met an error elsewhere.
             let _ = answer.send(fetched);
@@ -178,10 +187,15 @@ impl Snapshot {
     }
 }
 
+/// What became of reads.
+type Answer = Result<Fetched<Dst>, Error>;
+
+/// How long a shard that cannot be reached is left alone, in nanoseconds.
+const RETRY_NS: u64 = 5_000_000;
+
 /// Waits for the answer of a shard.
-fn collect(answers: &Receiver<Option<Fetched<Dst>>>) -> Fetched<Dst> {
-    let fetched = answers.recv().expect("a task started on a shard runs to its end");
-    fetched.expect("I3: versions that a held snapshot sees are kept")
+fn collect(answers: &Receiver<Answer>) -> Answer {
+    answers.recv().expect("a task started on a shard runs to its end")
 }
 
 impl Drop for Snapshot {
@@ -204,8 +218,8 @@ struct Cursor {
     rows: VecDeque<Row>,
 }
 
-/// The rows of a scan at a snapshot, in key order. An error, which can only be [`Error::Closed`], is the last
-/// item.
+/// The rows of a scan at a snapshot, in key order. An error, which in one process can only be [`Error::Closed`], is the
+/// last item.
 pub struct Rows<'a> {
     snapshot: &'a Snapshot,
     column: ColumnGroup,
@@ -232,7 +246,7 @@ impl Rows<'_> {
             }
         }
         for (answers, cursor) in asked {
-            let mut fetched = collect(&answers);
+            let mut fetched = collect(&answers)?;
             let scanned = std::mem::take(&mut fetched.scans[0]);
             if scanned.rows.len() == limit {
                 cursor.next = scanned.rows.last().map(|(key, _)| just_after(key));

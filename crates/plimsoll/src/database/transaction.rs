@@ -205,7 +205,7 @@ impl Txn<'_> {
         work: impl AsyncFnOnce(&RealEnv<Node>, &mut Transaction<Dst>) -> Result<R, Abort> + Send + 'static,
     ) -> Result<R, Error> {
         let running = self.database.inner.running()?;
-        let (open, shard) = self.take(first)?;
+        let (open, shard) = self.take(self.database.inner.coordinator(first))?;
         let (attempt, waiting) = (self.attempt(), mem::take(&mut self.waiting));
         let result = running.runtime().run_on(shard, move |env| async move {
             let mut txn = resume(&env, open, attempt, waiting).await?;
@@ -236,7 +236,7 @@ impl Txn<'_> {
             None => self.database.inner.any_shard(),
         };
         let running = self.database.inner.running()?;
-        let (open, shard) = self.take(first)?;
+        let (open, shard) = self.take(self.database.inner.coordinator(first))?;
         let (attempt, waiting) = (self.attempt(), mem::take(&mut self.waiting));
         let result = running.runtime().run_on(shard, move |env| async move {
             let txn = resume(&env, open, attempt, waiting).await?;

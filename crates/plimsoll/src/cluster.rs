@@ -1,0 +1,394 @@
+//! A cluster as a file describes it: the nodes, the tables, and what all must agree on.
+//!
+//! Every node and every client reads the same file:
+//!
+//! ```
+//! use plimsoll::Cluster;
+//!
+//! let cluster = Cluster::parse(
+//!     r#"
+//!     cluster = "bank"
+//!
+//!     [[node]]
+//!     id = 1
+//!     address = "127.0.0.1:7401"
+//!     http = "127.0.0.1:8401"
+//!
+//!     [[node]]
+//!     id = 2
+//!     address = "127.0.0.1:7402"
+//!     shards = 2
+//!
+//!     [[table]]
+//!     name = "account"
+//!     index = "hash"
+//!
+//!     [[table]]
+//!     name = "entry"
+//!     partition = { by = "hash", bytes = 8 }
+//!     "#,
+//! )?;
+//! assert_eq!(cluster.nodes.iter().map(|node| node.shards).sum::<usize>(), 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Keys place rows on shards, shards belong to nodes in the order of their numbers, and tables have numbers in the order
+//! of the file; so a change of the file is another cluster, and nodes that have read different ones refuse each other.
+//!
+//! Left out: changing a cluster while it runs.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use plimsoll_types::{IndexKind, Partitioning, TableSpec};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::database::{SHARDS_MAX, STALENESS_MAX, Schema};
+use crate::error::SchemaError;
+
+/// The most clients that can be connected to a cluster at a time.
+pub const CLIENTS_MAX: usize = 1024;
+
+/// A cluster, checked.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Cluster {
+    /// Its name.
+    pub name: String,
+    /// Tells clusters apart, and versions of the file of one: a checksum of all that nodes must agree on.
+    pub id: u64,
+    /// All nodes, by number.
+    pub nodes: Vec<NodeConfig>,
+    /// The tables.
+    pub tables: Vec<TableSpec>,
+    /// How far in the past a snapshot may begin.
+    pub max_staleness: Duration,
+    /// How many clients may be connected at a time.
+    pub clients: usize,
+    /// What only nodes and clients of the cluster know, if it has a secret.
+    pub secret: Option<Vec<u8>>,
+}
+
+/// One node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeConfig {
+    /// Its number.
+    pub id: u16,
+    /// Where others reach it.
+    pub address: SocketAddr,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Where it answers questions about itself, over HTTP.
+    pub http: Option<SocketAddr>,
+    /// How many shards it has.
+    pub shards: usize,
+}
+
+/// Why a file describes no cluster.
+#[derive(Debug)]
+pub enum ClusterError {
+    /// It cannot be read.
+    Read(PathBuf, std::io::Error),
+    /// It is no TOML, or not of this form.
+    Form(String),
+    /// What it says cannot be: a sentence.
+    Content(String),
+    /// A table cannot be made.
+    Table(SchemaError),
+}
+
+impl fmt::Display for ClusterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClusterError::Read(path, error) => write!(f, "{} cannot be read: {error}", path.display()),
+            ClusterError::Form(error) => write!(f, "the file does not describe a cluster: {}", error.trim_end()),
+            ClusterError::Content(sentence) => f.write_str(sentence),
+            ClusterError::Table(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for ClusterError {}
+
+/// The file, as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    cluster: String,
+    secret_file: Option<PathBuf>,
+    #[serde(default)]
+    max_staleness_ms: u64,
+    #[serde(default = "clients")]
+    clients: usize,
+    #[serde(default)]
+    node: Vec<NodeEntry>,
+    #[serde(default)]
+    table: Vec<TableEntry>,
+}
+
+fn clients() -> usize {
+    64
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NodeEntry {
+    id: u16,
+    address: SocketAddr,
+    listen: Option<SocketAddr>,
+    http: Option<SocketAddr>,
+    #[serde(default = "one")]
+    shards: usize,
+}
+
+fn one() -> usize {
+    1
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableEntry {
+    name: String,
+    #[serde(default)]
+    index: Index,
+    #[serde(default)]
+    groups: Vec<String>,
+    #[serde(default)]
+    partition: PartitionEntry,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Index {
+    Hash,
+    #[default]
+    Ordered,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum By {
+    #[default]
+    Hash,
+    Modulo,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartitionEntry {
+    #[serde(default)]
+    by: By,
+    #[serde(default)]
+    bytes: u8,
+}
+
+impl Cluster {
+    /// Reads a file. A `secret_file` in it is found beside it.
+    pub fn read(path: &Path) -> Result<Cluster, ClusterError> {
+        let text = std::fs::read_to_string(path).map_err(|error| ClusterError::Read(path.to_owned(), error))?;
+        build(&text, path.parent().unwrap_or(Path::new("")))
+    }
+
+    /// Reads the text of a file. A `secret_file` in it is found in the working directory.
+    pub fn parse(text: &str) -> Result<Cluster, ClusterError> {
+        build(text, Path::new(""))
+    }
+
+    /// A node by its number.
+    pub fn node(&self, id: u16) -> Option<&NodeConfig> {
+        self.nodes.iter().find(|node| node.id == id)
+    }
+}
+
+fn content<T>(sentence: String) -> Result<T, ClusterError> {
+    Err(ClusterError::Content(sentence))
+}
+
+fn build(text: &str, directory: &Path) -> Result<Cluster, ClusterError> {
+    let file: File = toml::from_str(text).map_err(|error| ClusterError::Form(error.to_string()))?;
+    if file.cluster.is_empty() {
+        return content("a cluster needs a name: cluster = \"...\"".to_owned());
+    }
+    if !(1..=CLIENTS_MAX).contains(&file.clients) {
+        return content(format!("clients = {}: give a number from 1 to {CLIENTS_MAX}", file.clients));
+    }
+    let max_staleness = Duration::from_millis(file.max_staleness_ms);
+    if max_staleness > STALENESS_MAX {
+        return content(format!("max_staleness_ms: old versions can be kept for {STALENESS_MAX:?} at most"));
+    }
+    let mut schema = Schema::new();
+    for entry in file.table {
+        schema.add(table(entry)?).map_err(ClusterError::Table)?;
+    }
+    let secret = file.secret_file.map(|path| secret(&directory.join(path))).transpose()?;
+    let mut cluster = Cluster {
+        name: file.cluster,
+        id: 0,
+        nodes: nodes(file.node)?,
+        tables: schema.tables,
+        max_staleness,
+        clients: file.clients,
+        secret,
+    };
+    cluster.id = checksum(&cluster);
+    Ok(cluster)
+}
+
+fn nodes(entries: Vec<NodeEntry>) -> Result<Vec<NodeConfig>, ClusterError> {
+    let node = |entry: NodeEntry| NodeConfig {
+        id: entry.id,
+        address: entry.address,
+        listen: entry.listen.unwrap_or(entry.address),
+        http: entry.http,
+        shards: entry.shards,
+    };
+    let mut nodes: Vec<NodeConfig> = entries.into_iter().map(node).collect();
+    nodes.sort_by_key(|node| node.id);
+    if nodes.is_empty() {
+        return content("a cluster needs at least one [[node]]".to_owned());
+    }
+    for pair in nodes.windows(2) {
+        if pair[0].id == pair[1].id {
+            return content(format!("two nodes have the number {}", pair[0].id));
+        }
+    }
+    for (place, node) in nodes.iter().enumerate() {
+        if node.shards == 0 {
+            return content(format!("node {} has no shards", node.id));
+        }
+        if node.address.port() == 0 || node.address.ip().is_unspecified() {
+            let (id, address) = (node.id, node.address);
+            return content(format!("node {id}: nobody can reach {address}; give the address that others see"));
+        }
+        let taken = |other: &NodeConfig| other.address == node.address || other.http == Some(node.address);
+        if let Some(other) = nodes[..place].iter().find(|other| taken(other)) {
+            return content(format!("nodes {} and {} both have the address {}", other.id, node.id, node.address));
+        }
+    }
+    let shards = nodes.iter().fold(0, |sum: usize, node| sum.saturating_add(node.shards));
+    if shards > SHARDS_MAX {
+        return content(format!("{shards} shards are too many: at most {SHARDS_MAX}"));
+    }
+    Ok(nodes)
+}
+
+fn table(entry: TableEntry) -> Result<TableSpec, ClusterError> {
+    let index = match entry.index {
+        Index::Hash => IndexKind::Hash,
+        Index::Ordered => IndexKind::Ordered,
+    };
+    let PartitionEntry { by, bytes } = entry.partition;
+    let partitioning = match by {
+        By::Hash => Partitioning::Hash { bytes },
+        By::Modulo => Partitioning::Modulo { bytes },
+    };
+    let mut spec = TableSpec::new(&entry.name, index, partitioning);
+    if !entry.groups.is_empty() {
+        spec.groups = entry.groups;
+    }
+    Ok(spec)
+}
+
+fn secret(path: &Path) -> Result<Vec<u8>, ClusterError> {
+    let bytes = std::fs::read(path).map_err(|error| ClusterError::Read(path.to_owned(), error))?;
+    // Whoever makes the file with an editor ends the line.
+    let secret = bytes.trim_ascii_end().to_vec();
+    match secret.len() {
+        16.. => Ok(secret),
+        n => content(format!("{}: a secret of {n} bytes can be guessed; give 16 or more", path.display())),
+    }
+}
+
+/// Of all that nodes and clients must agree on. Addresses may look different from different places.
+fn checksum(cluster: &Cluster) -> u64 {
+    let nodes: Vec<_> = cluster.nodes.iter().map(|node| (node.id, node.shards)).collect();
+    let Cluster { name, tables, max_staleness, clients, .. } = cluster;
+    let text = format!("{name:?} {nodes:?} {tables:?} {max_staleness:?} {clients}");
+    let digest = Sha256::digest(text.as_bytes());
+    u64::from_le_bytes(digest[..8].try_into().expect("a digest has 32 bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODE: &str = "cluster = \"c\"\n[[node]]\nid = 1\naddress = \"127.0.0.1:7001\"\n";
+
+    fn refused(text: &str) -> String {
+        Cluster::parse(text).expect_err("it describes no cluster").to_string()
+    }
+
+    #[test]
+    fn what_is_not_said_has_a_default() {
+        let cluster = Cluster::parse(&format!("{NODE}[[table]]\nname = \"t\"\n")).unwrap();
+        assert_eq!((cluster.clients, cluster.max_staleness, &cluster.secret), (64, Duration::ZERO, &None));
+        let node = cluster.node(1).unwrap();
+        assert_eq!((node.shards, node.listen, node.http), (1, node.address, None));
+        assert_eq!(cluster.tables[0].index, IndexKind::Ordered);
+        assert_eq!(cluster.tables[0].partitioning, Partitioning::Hash { bytes: 0 });
+        assert_eq!(cluster.tables[0].groups, ["row"]);
+    }
+
+    #[test]
+    fn whatever_nodes_must_agree_on_makes_another_cluster() {
+        let id = |text: &str| Cluster::parse(text).unwrap().id;
+        let table = format!("{NODE}[[table]]\nname = \"t\"\n");
+        let other = "[[node]]\nid = 2\naddress = \"127.0.0.1:7002\"\n";
+        let all = [
+            id(NODE),
+            id(&table),
+            id(&NODE.replace("\"c\"", "\"d\"")),
+            id(&format!("{NODE}shards = 2\n")),
+            id(&format!("{NODE}{other}")),
+            id(&format!("clients = 3\n{NODE}")),
+            id(&table.replace("\"t\"", "\"u\"")),
+            id(&format!("{table}index = \"hash\"\n")),
+        ];
+        for (place, one) in all.iter().enumerate() {
+            assert!(!all[..place].contains(one), "the {place}th is another");
+        }
+        assert_eq!(id(NODE), id(&NODE.replace("127.0.0.1", "[::1]")), "seen from elsewhere");
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_sentence() {
+        for (text, word) in [
+            ("", "cluster"),
+            ("cluster = 3", "string"),
+            ("cluster = \"c\"", "[[node]]"),
+            (&NODE.replace("\"c\"", "\"\""), "needs a name"),
+            (&format!("{NODE}colour = \"red\"\n"), "colour"),
+            (&format!("{NODE}shards = 0\n"), "no shards"),
+            (&format!("{NODE}shards = 100000\n"), "too many"),
+            (&NODE.replace("7001", "0"), "nobody can reach"),
+            (&NODE.replace("127.0.0.1", "0.0.0.0"), "nobody can reach"),
+            (&NODE.replace("127.0.0.1:7001", "localhost"), "address"),
+            (&format!("{NODE}[[node]]\nid = 1\naddress = \"127.0.0.1:7002\"\n"), "number 1"),
+            (&format!("{NODE}[[node]]\nid = 2\naddress = \"127.0.0.1:7001\"\n"), "both have the address"),
+            (&format!("clients = 0\n{NODE}"), "clients"),
+            (&format!("max_staleness_ms = 99999999999\n{NODE}"), "max_staleness_ms"),
+            (&format!("secret_file = \"/nowhere/at/all\"\n{NODE}"), "/nowhere/at/all"),
+            (&format!("{NODE}[[table]]\nname = \"\"\n"), "needs a name"),
+            (&format!("{NODE}[[table]]\nname = \"t\"\nindex = \"heap\"\n"), "heap"),
+            (&format!("{NODE}[[table]]\nname = \"t\"\npartition = {{ by = \"modulo\" }}\n"), "partition key"),
+        ] {
+            assert!(refused(text).contains(word), "{text:?}: {}", refused(text));
+        }
+    }
+
+    #[test]
+    fn a_secret_is_found_beside_the_file_and_is_not_short() {
+        let directory = std::env::temp_dir().join(format!("plimsoll-cluster-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("cluster.toml");
+        std::fs::write(&path, format!("secret_file = \"secret\"\n{NODE}")).unwrap();
+        std::fs::write(directory.join("secret"), "0123456789abcdef\n").unwrap();
+        assert_eq!(Cluster::read(&path).unwrap().secret.unwrap(), b"0123456789abcdef");
+        std::fs::write(directory.join("secret"), "short\n").unwrap();
+        let why = Cluster::read(&path).unwrap_err().to_string();
+        std::fs::remove_dir_all(&directory).unwrap();
+        assert!(why.contains("5 bytes"), "{why}");
+    }
+}

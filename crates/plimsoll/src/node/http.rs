@@ -1,0 +1,74 @@
+//! What a node answers over HTTP, to whoever can reach the address: nothing here changes anything.
+//!
+//! | path | answer |
+//! |---|---|
+//! | `/health` | 200 as long as the shards make passes |
+//! | `/ready` | 200 if connected to all other nodes, otherwise 503 |
+//! | `/metrics` | in the text format of Prometheus |
+//! | `/status` | all of it as JSON |
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State as Extract;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use super::state::{State, metrics};
+
+/// A shard that does not answer for so long is not well.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Looks at the node. Blocks until every shard has said how it is.
+pub type Look = Arc<dyn Fn() -> State + Send + Sync>;
+
+/// Serves until the process ends, on a thread of its own. The address is taken when this returns.
+pub fn serve(address: SocketAddr, look: Look) -> std::io::Result<()> {
+    let listener = std::net::TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    std::thread::Builder::new().name("http".to_owned()).spawn(move || {
+        runtime.block_on(async move {
+            let served = match tokio::net::TcpListener::from_std(listener) {
+                Ok(listener) => axum::serve(listener, router(look)).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = served {
+                tracing::error!("health, metrics and status are no longer served: {error}");
+            }
+        });
+    })?;
+    Ok(())
+}
+
+fn router(look: Look) -> Router {
+    Router::new()
+        .route("/health", get(async |look| answer(look, |_| (StatusCode::OK, "the shards make passes\n")).await))
+        .route("/ready", get(async |look| answer(look, ready).await))
+        .route("/metrics", get(async |look| answer(look, exposed).await))
+        .route("/status", get(async |look| answer(look, axum::Json).await))
+        .with_state(look)
+}
+
+fn ready(state: State) -> (StatusCode, &'static str) {
+    match state.ready {
+        true => (StatusCode::OK, "connected to all other nodes\n"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "not connected to all other nodes: see /status\n"),
+    }
+}
+
+fn exposed(state: State) -> impl IntoResponse {
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], metrics(&state))
+}
+
+async fn answer<R: IntoResponse>(Extract(look): Extract<Look>, of: impl FnOnce(State) -> R) -> Response {
+    let looked = tokio::time::timeout(PATIENCE, tokio::task::spawn_blocking(move || look())).await;
+    match looked {
+        Ok(Ok(state)) => of(state).into_response(),
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, "a shard does not answer\n").into_response(),
+    }
+}

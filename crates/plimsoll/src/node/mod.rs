@@ -1,0 +1,173 @@
+//! `plimsoll start`: a node of a cluster, until it is told to stop. `plimsoll status`: the cluster as it is.
+//!
+//! A node holds its part of every table in memory and commits transactions that clients coordinate. It starts whether or
+//! not the others are there; what needs them waits. SIGTERM and Ctrl-C stop it: what it has sent leaves, then the
+//! process ends with status 0.
+//!
+//! Left out: files. What a node holds is gone when it ends, and the others are told nothing of it but that.
+
+mod http;
+pub mod state;
+pub mod status;
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use plimsoll::engine::Engine;
+use plimsoll::{Cluster, NodeConfig};
+use plimsoll_runtime::Env;
+use plimsoll_txn::protocols::Occ;
+use plimsoll_txn::timestamps::Dst;
+use tracing_subscriber::EnvFilter;
+
+use crate::cli::node::{LogFormat, StartPlan};
+use crate::machine;
+use state::{PeerState, ShardState, State, TableState};
+
+/// How often a node looks whether it is to stop, and whether others have come or gone.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a node runs.
+type Node = Occ<Dst>;
+
+/// Runs a node until it is told to stop.
+pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
+    log(plan.log)?;
+    let (cluster, node) = (&plan.cluster, &plan.node);
+    let listener = bind(node.listen, "other nodes and clients", node)?;
+    let engine = Arc::new(Engine::<Node>::join(cluster, node.id, listener)?);
+    if let Some(address) = node.http {
+        let (begun, engine, cluster) = (Instant::now(), Arc::downgrade(&engine), cluster.clone());
+        let id = node.id;
+        let look = move || match engine.upgrade() {
+            Some(engine) => look(&engine, &cluster, id, begun),
+            None => State { node: id, ..State::default() },
+        };
+        http::serve(address, Arc::new(look)).map_err(|error| taken(error, address, "HTTP", node))?;
+        tracing::info!(%address, "health, readiness, metrics and status over HTTP");
+    }
+    tracing::info!(
+        cluster = cluster.name,
+        node = node.id,
+        shards = node.shards,
+        tables = cluster.tables.len(),
+        address = %node.listen,
+        "the node is up"
+    );
+    let mut ready = false;
+    while !stop.load(SeqCst) {
+        let now = engine.missing().next().is_none();
+        match (ready, now) {
+            (false, true) => tracing::info!("connected to all other nodes"),
+            (true, false) => {
+                let missing: Vec<u16> = engine.missing().collect();
+                tracing::warn!(?missing, "not connected to all other nodes");
+            }
+            _ => {}
+        }
+        ready = now;
+        std::thread::sleep(LOOK);
+    }
+    tracing::info!("the node stops");
+    Ok(true)
+}
+
+fn bind(
+    address: SocketAddr,
+    whom: &str,
+    node: &NodeConfig,
+) -> Result<TcpListener, Box<dyn std::error::Error>> {
+    TcpListener::bind(address).map_err(|error| taken(error, address, whom, node))
+}
+
+fn taken(
+    error: std::io::Error,
+    address: SocketAddr,
+    whom: &str,
+    node: &NodeConfig,
+) -> Box<dyn std::error::Error> {
+    let what = match error.kind() {
+        ErrorKind::AddrInUse => "it is taken; is the node running already?".to_owned(),
+        ErrorKind::AddrNotAvailable => "this machine does not have it; see `listen` in the file".to_owned(),
+        _ => error.to_string(),
+    };
+    format!("node {} cannot listen on {address} for {whom}: {what}", node.id).into()
+}
+
+/// Logs to standard error.
+fn log(format: LogFormat) -> Result<(), Box<dyn std::error::Error>> {
+    let filter = EnvFilter::builder()
+        .with_default_directive(tracing::Level::INFO.into())
+        .with_env_var("PLIMSOLL_LOG")
+        .from_env()
+        .map_err(|error| format!("PLIMSOLL_LOG: {error}"))?;
+    let logger = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => logger.with_ansi(false).try_init(),
+        LogFormat::Json => logger.json().try_init(),
+    }
+}
+
+/// How the node is.
+fn look(engine: &Engine<Node>, cluster: &Cluster, id: u16, begun: Instant) -> State {
+    let layout = engine.layout();
+    let mut slots = vec![0u64; layout.processes.len()];
+    for slot in plimsoll_types::Slot::all() {
+        slots[layout.placement.shard(slot).index()] += 1;
+    }
+    let shards = engine.shards().map(|shard| {
+        let slots = slots[shard.index()];
+        engine.on_shard(shard, move |env, base| {
+            let (counters, pending) = (base.counters, env.pending());
+            ShardState {
+                shard: shard.0,
+                slots,
+                messages: env.messages(),
+                coordinated: counters.coordinated,
+                read_only_waits: counters.read_only_waits,
+                read_only_restarts: counters.read_only_restarts,
+                mark_raises: counters.mark_raises,
+                pins: counters.pins,
+                locks: base.store.locks() as u64,
+                votes: base.votes() as u64,
+                tasks: pending.tasks as u64,
+                calls: pending.calls as u64,
+                requests: pending.requests as u64,
+            }
+        })
+    });
+    let tables = layout.tables.iter().zip(engine.memory()).map(|(spec, memory)| TableState {
+        table: spec.name.clone(),
+        rows: memory.rows as u64,
+        bytes: memory.bytes as u64,
+    });
+    let peers = engine.runtime().traffic().into_iter().map(|peer| PeerState {
+        node: peer.node,
+        pairs: peer.pairs as u64,
+        connected: peer.connected as u64,
+        messages_sent: peer.messages_sent,
+        messages_received: peer.messages_received,
+        bytes_sent: peer.bytes_sent,
+        bytes_received: peer.bytes_received,
+        bytes_waiting: peer.bytes_waiting,
+        resets: peer.resets,
+        last_reset: peer.last_reset.map(|reason| reason.to_string()),
+        clock_ahead_seconds: peer.ahead_ns.map(|ns| ns as f64 / 1e9),
+        round_trip_seconds: peer.round_trip_ns.map(|ns| ns as f64 / 1e9),
+    });
+    State {
+        plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+        cluster: cluster.name.clone(),
+        cluster_id: format!("{:016x}", cluster.id),
+        node: id,
+        ready: engine.missing().next().is_none(),
+        uptime_seconds: begun.elapsed().as_secs_f64(),
+        resident_bytes: machine::resident_bytes(),
+        shards: shards.collect(),
+        tables: tables.collect(),
+        peers: peers.collect(),
+    }
+}

@@ -1,0 +1,209 @@
+//! What a node says of itself: as JSON for programs and for `plimsoll status`, and as metrics.
+
+#![allow(missing_docs, reason = "the fields' names are the documentation of the JSON")]
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+/// A node, at a moment.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct State {
+    /// The version of the program.
+    pub plimsoll: String,
+    /// The cluster's name and checksum.
+    pub cluster: String,
+    pub cluster_id: String,
+    /// The node's number.
+    pub node: u16,
+    /// Whether it is connected to all others.
+    pub ready: bool,
+    /// Seconds since it was started.
+    pub uptime_seconds: f64,
+    /// Bytes of the whole process.
+    pub resident_bytes: u64,
+    pub shards: Vec<ShardState>,
+    pub tables: Vec<TableState>,
+    pub peers: Vec<PeerState>,
+}
+
+/// One shard.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShardState {
+    pub shard: u16,
+    /// How many slots it owns.
+    pub slots: u64,
+    /// Messages sent to other shards.
+    pub messages: u64,
+    /// Transactions of more than one step that were coordinated here.
+    pub coordinated: u64,
+    /// Times a read-only transaction had to wait for a writer.
+    pub read_only_waits: u64,
+    /// Read-only transactions that began again.
+    pub read_only_restarts: u64,
+    /// Marks raised by snapshot reads.
+    pub mark_raises: u64,
+    /// What read-write transactions have read and pinned.
+    pub pins: u64,
+    /// Records and ranges that are locked.
+    pub locks: u64,
+    /// Votes of transactions that are remembered.
+    pub votes: u64,
+    /// Tasks, calls and requests that have begun and are not done.
+    pub tasks: u64,
+    pub calls: u64,
+    pub requests: u64,
+}
+
+/// A table's part on this node.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TableState {
+    pub table: String,
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+/// Another node, as this one sees it; the clients together are one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PeerState {
+    pub node: u16,
+    /// Pairs of a shard here and one there, and how many of them are connected.
+    pub pairs: u64,
+    pub connected: u64,
+    pub messages_sent: u64,
+    pub messages_received: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    /// Bytes that the other side has not taken yet.
+    pub bytes_waiting: u64,
+    pub resets: u64,
+    /// Why the last connection ended.
+    pub last_reset: Option<String>,
+    /// By how much its clock is ahead, wrong by half of the round trip at most.
+    pub clock_ahead_seconds: Option<f64>,
+    pub round_trip_seconds: Option<f64>,
+}
+
+/// A figure's name, whether it only grows, and what it is.
+type Metric = (&'static str, bool, &'static str);
+
+/// In the text format of Prometheus.
+pub fn metrics(state: &State) -> String {
+    let mut text = String::new();
+    let mut family = |(name, grows, help): Metric, samples: Vec<(String, f64)>| {
+        if samples.is_empty() {
+            return;
+        }
+        let kind = if grows { "counter" } else { "gauge" };
+        let _ = writeln!(text, "# HELP plimsoll_{name} {help}\n# TYPE plimsoll_{name} {kind}");
+        for (labels, value) in samples {
+            let _ = writeln!(text, "plimsoll_{name}{labels} {value}");
+        }
+    };
+    let whole = |value: f64| vec![(String::new(), value)];
+    family(("ready", false, "1 if connected to all other nodes."), whole(f64::from(u8::from(state.ready))));
+    family(("uptime_seconds", true, "Since the node was started."), whole(state.uptime_seconds));
+    family(("resident_bytes", false, "Memory of the process."), whole(state.resident_bytes as f64));
+
+    let shard_metrics: [(Metric, fn(&ShardState) -> u64); 11] = [
+        (("messages_total", true, "Messages sent to other shards."), |shard| shard.messages),
+        (("coordinated_total", true, "Transactions of more than one step, by coordinator."), |s| s.coordinated),
+        (("read_only_waits_total", true, "Waits of read-only transactions for writers."), |s| s.read_only_waits),
+        (("read_only_restarts_total", true, "Read-only transactions that began again."), |s| s.read_only_restarts),
+        (("mark_raises_total", true, "Marks raised by snapshot reads."), |shard| shard.mark_raises),
+        (("pins_total", true, "Reads pinned by read-write transactions."), |shard| shard.pins),
+        (("locks", false, "Records and ranges locked."), |shard| shard.locks),
+        (("votes", false, "Transactions whose votes are remembered."), |shard| shard.votes),
+        (("tasks", false, "Tasks that are not done."), |shard| shard.tasks),
+        (("calls", false, "Calls that are not answered."), |shard| shard.calls),
+        (("waiting_requests", false, "Requests that wait for a lock or a writer."), |shard| shard.requests),
+    ];
+    for (metric, of) in shard_metrics {
+        let sample = |shard: &ShardState| (format!("{{shard=\"{}\"}}", shard.shard), of(shard) as f64);
+        family(metric, state.shards.iter().map(sample).collect());
+    }
+
+    let table_metrics: [(Metric, fn(&TableState) -> u64); 2] = [
+        (("table_rows", false, "Rows, deleted ones that are not yet collected included."), |table| table.rows),
+        (("table_bytes", false, "Keys, values, old versions and indexes."), |table| table.bytes),
+    ];
+    for (metric, of) in table_metrics {
+        let sample = |table: &TableState| (format!("{{table=\"{}\"}}", escaped(&table.table)), of(table) as f64);
+        family(metric, state.tables.iter().map(sample).collect());
+    }
+
+    let peer_metrics: [(Metric, fn(&PeerState) -> u64); 8] = [
+        (("peer_pairs", false, "Pairs of a shard here and one there."), |peer| peer.pairs),
+        (("peer_connected", false, "Such pairs that are connected."), |peer| peer.connected),
+        (("peer_messages_sent_total", true, "Messages given to connections."), |peer| peer.messages_sent),
+        (("peer_messages_received_total", true, "Messages that have arrived."), |peer| peer.messages_received),
+        (("peer_bytes_sent_total", true, "Bytes sent."), |peer| peer.bytes_sent),
+        (("peer_bytes_received_total", true, "Bytes received."), |peer| peer.bytes_received),
+        (("peer_bytes_waiting", false, "Bytes that the other side has not taken."), |peer| peer.bytes_waiting),
+        (("peer_resets_total", true, "Connections that have come to an end."), |peer| peer.resets),
+    ];
+    for (metric, of) in peer_metrics {
+        let sample = |peer: &PeerState| (format!("{{peer=\"{}\"}}", peer.node), of(peer) as f64);
+        family(metric, state.peers.iter().map(sample).collect());
+    }
+    let optional: [(Metric, fn(&PeerState) -> Option<f64>); 2] = [
+        (("peer_clock_ahead_seconds", false, "By how much the other clock is ahead."), |p| p.clock_ahead_seconds),
+        (("peer_round_trip_seconds", false, "Of that estimate; half of it is its error."), |p| p.round_trip_seconds),
+    ];
+    for (metric, of) in optional {
+        let known = state.peers.iter().filter_map(|peer| Some((peer, of(peer)?)));
+        family(metric, known.map(|(peer, value)| (format!("{{peer=\"{}\"}}", peer.node), value)).collect());
+    }
+    text
+}
+
+/// A label's value.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state() -> State {
+        let shard = ShardState {
+            shard: 3,
+            slots: 4,
+            messages: 7,
+            coordinated: 0,
+            read_only_waits: 0,
+            read_only_restarts: 0,
+            mark_raises: 0,
+            pins: 0,
+            locks: 0,
+            votes: 0,
+            tasks: 0,
+            calls: 0,
+            requests: 0,
+        };
+        State {
+            plimsoll: "0".to_owned(),
+            cluster: "c".to_owned(),
+            cluster_id: "0".to_owned(),
+            node: 1,
+            ready: true,
+            uptime_seconds: 1.5,
+            resident_bytes: 9,
+            shards: vec![shard],
+            tables: vec![TableState { table: "a\"b".to_owned(), rows: 2, bytes: 3 }],
+            peers: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn metrics_are_families_with_help_type_and_samples() {
+        let text = metrics(&state());
+        let expected = "# HELP plimsoll_messages_total Messages sent to other shards.\n\
+                        # TYPE plimsoll_messages_total counter\nplimsoll_messages_total{shard=\"3\"} 7\n";
+        assert!(text.contains(expected), "{text}");
+        assert!(text.contains("plimsoll_table_rows{table=\"a\\\"b\"} 2\n"), "{text}");
+        assert!(text.contains("plimsoll_ready 1\n") && text.contains("plimsoll_uptime_seconds 1.5\n"), "{text}");
+        assert!(!text.contains("peer"), "nothing is said of nobody: {text}");
+    }
+}

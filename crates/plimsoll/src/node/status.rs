@@ -1,0 +1,139 @@
+//! `plimsoll status`: asks every node how it is, and shows the cluster.
+
+use std::io::Write;
+use std::time::Duration;
+
+use plimsoll::NodeConfig;
+use serde::Serialize;
+
+use super::state::State;
+use crate::cli::node::StatusPlan;
+use crate::cli::plan::JsonOutput;
+use crate::report::file;
+use crate::report::table::{Columns, Terminal};
+use crate::report::units;
+
+/// A node that says nothing for so long is down.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// A clock that is so far off makes snapshots less fresh than people expect, in seconds.
+const CLOCK_ALARM: f64 = 0.5;
+
+/// A node, and what it said or why it did not.
+#[derive(Serialize)]
+struct Asked {
+    node: u16,
+    address: String,
+    shards: usize,
+    state: Option<State>,
+    error: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Document {
+    cluster: String,
+    nodes: Vec<Asked>,
+}
+
+/// Asks, and shows. Returns whether every node is up and connected to all others.
+pub fn status(plan: &StatusPlan) -> Result<bool, Box<dyn std::error::Error>> {
+    let document = Document {
+        cluster: plan.cluster.name.clone(),
+        nodes: plan.cluster.nodes.iter().map(ask).collect(),
+    };
+    let well = document.nodes.iter().all(|node| node.state.as_ref().is_some_and(|state| state.ready));
+    let json = || serde_json::to_string_pretty(&document).map(|text| text + "\n");
+    let text = match &plan.json {
+        JsonOutput::Stdout => json()?,
+        JsonOutput::File(path) => {
+            file::write_whole(path, &json()?)?;
+            show(&document, Terminal::stdout())
+        }
+        JsonOutput::None => show(&document, Terminal::stdout()),
+    };
+    // A reader who has seen enough and closed the pipe is no error.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(well)
+}
+
+fn ask(node: &NodeConfig) -> Asked {
+    let said = match node.http {
+        Some(address) => fetch(&format!("http://{address}/status")),
+        None => Err("has no `http` address in the file".to_owned()),
+    };
+    let (state, error) = match said {
+        Ok(state) if state.node != node.id => (None, Some(format!("node {} answers there", state.node))),
+        Ok(state) => (Some(state), None),
+        Err(error) => (None, Some(error)),
+    };
+    Asked { node: node.id, address: node.address.to_string(), shards: node.shards, state, error }
+}
+
+fn fetch(url: &str) -> Result<State, String> {
+    let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build().into();
+    let mut answer = agent.get(url).call().map_err(|error| error.to_string())?;
+    let text = answer.body_mut().read_to_string().map_err(|error| error.to_string())?;
+    serde_json::from_str(&text).map_err(|error| format!("answers something else: {error}"))
+}
+
+fn show(document: &Document, terminal: Terminal) -> String {
+    let mut text = terminal.bold(&format!("Cluster {}", document.cluster)) + "\n\n";
+    let mut columns = Columns::new(
+        &[
+            ("node", 0),
+            ("address", 3),
+            ("state", 0),
+            ("up", 2),
+            ("shards", 0),
+            ("slots", 4),
+            ("connected", 0),
+            ("clients", 1),
+            ("clock", 0),
+            ("rows", 5),
+            ("data", 0),
+        ],
+        false,
+    );
+    let mut notes = Vec::new();
+    for asked in &document.nodes {
+        let Some(state) = &asked.state else {
+            let mut row = vec![asked.node.to_string(), asked.address.clone(), "down".to_owned(), String::new()];
+            row.push(asked.shards.to_string());
+            row.resize(11, String::new());
+            columns.push(row);
+            notes.push(format!("node {}: {}", asked.node, asked.error.as_deref().unwrap_or_default()));
+            continue;
+        };
+        let known = |id: u16| document.nodes.iter().any(|node| node.node == id);
+        let others: Vec<_> = state.peers.iter().filter(|peer| known(peer.node)).collect();
+        let clients: u64 = state.peers.iter().filter(|peer| !known(peer.node)).map(|peer| peer.connected).sum();
+        let connected = others.iter().filter(|peer| peer.connected == peer.pairs).count();
+        let clocks = others.iter().filter_map(|peer| peer.clock_ahead_seconds);
+        let clock = clocks.max_by(|a, b| a.abs().total_cmp(&b.abs()));
+        if let Some(ahead) = clock.filter(|ahead| ahead.abs() > CLOCK_ALARM) {
+            notes.push(format!(
+                "node {}: its clock is {} away from another's; snapshots are as much less fresh, nothing else",
+                asked.node,
+                units::seconds(ahead.abs())
+            ));
+        }
+        columns.push(vec![
+            asked.node.to_string(),
+            asked.address.clone(),
+            if state.ready { "ready" } else { "waits for others" }.to_owned(),
+            units::seconds(state.uptime_seconds),
+            state.shards.len().to_string(),
+            state.shards.iter().map(|shard| shard.slots).sum::<u64>().to_string(),
+            format!("{connected} of {}", others.len()),
+            (clients / state.shards.len().max(1) as u64).to_string(),
+            clock.map_or_else(String::new, |ahead| format!("± {}", units::duration_us(ahead.abs() * 1e6))),
+            units::thousands(state.tables.iter().map(|table| table.rows).sum()),
+            units::bytes(state.tables.iter().map(|table| table.bytes).sum()),
+        ]);
+    }
+    text.push_str(&columns.render(terminal.width));
+    text.push('\n');
+    for note in notes {
+        text.push_str(&format!("\n{note}"));
+    }
+    if text.ends_with('\n') { text } else { text + "\n" }
+}
