@@ -1,7 +1,7 @@
 //! Machines that end and begin again while transactions are under way: what each must not believe of the other's former
 //! life, and that nobody is left waiting.
 //!
-//! Two machines hold a record each, a third coordinates. Links are cut to stop the world at a certain point.
+//! Three machines hold a record each, a fourth coordinates. Links are cut to stop the world at a certain point.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -20,15 +20,19 @@ use plimsoll_txn::votes::PATIENCE_NS;
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, Placement, ShardId, TableId, TableSpec};
 
 const TABLE: TableId = TableId(0);
-/// Two machines with data, and one without.
+/// Three machines with data, and one without.
 const A: usize = 0;
 const B: usize = 1;
-const C: usize = 2;
+const D: usize = 2;
+const C: usize = 3;
 const MS: u64 = 1_000_000;
 
 fn key(shard: usize) -> Key {
     Key::of_u64(shard as u64)
 }
+
+/// What became of a transaction, when it is over.
+type Ended = Rc<RefCell<Option<Result<(), Abort>>>>;
 
 struct Stage<P: Protocol> {
     world: World<P>,
@@ -37,24 +41,24 @@ struct Stage<P: Protocol> {
 impl<P: Protocol> Stage<P> {
     fn new() -> Stage<P> {
         let tables = vec![TableSpec::new("t", IndexKind::Hash, Partitioning::Modulo { bytes: 8 })];
-        let placement = Arc::new(Placement::even(2));
-        let layout = Layout { tables: tables.into(), placement, processes: vec![0, 1, 2].into() };
-        let makers = (0..3).map(|shard: usize| {
+        let placement = Arc::new(Placement::even(3));
+        let layout = Layout { tables: tables.into(), placement, processes: vec![0, 1, 2, 3].into() };
+        let makers = (0..4).map(|shard: usize| {
             let layout = layout.clone();
             let make = move |life| {
                 let config = SchemeConfig {
                     shard: ShardId(shard as u16),
-                    data_shards: 3,
+                    data_shards: 4,
                     max_staleness_ns: 0,
                     oracle: OracleOptions::default(),
                     single_version: false,
                     process: shard,
-                    processes: 3,
+                    processes: 4,
                     process_counter: Arc::new(AtomicU64::new(0)),
                     first_attempt: life,
                     patience_ns: PATIENCE_NS,
                 };
-                let others: Vec<usize> = (0..3).filter(|&other| other != shard).collect();
+                let others: Vec<usize> = (0..4).filter(|&other| other != shard).collect();
                 let low_water = LowWater::among(shard..shard + 1, P::Scheme::slots(&config), &others);
                 let mut base = Base::new(&layout, &config, low_water);
                 if shard != C {
@@ -90,13 +94,15 @@ impl<P: Protocol> Stage<P> {
         self.world.run_until(until_ns);
     }
 
-    /// Until both records are locked.
-    fn pass_until_locked(&mut self) {
-        let locks = |stage: &Stage<P>, shard: usize| {
-            stage.world.node(ShardId(shard as u16), |node| node.base().store.locks()).unwrap_or_default()
-        };
-        while locks(self, A) == 0 || locks(self, B) == 0 {
-            assert!(self.world.now() < 100 * MS, "it comes to locking");
+    /// Whether a machine has voted for a transaction and does not know the outcome.
+    fn in_doubt(&self, machine: usize) -> bool {
+        self.world.node(ShardId(machine as u16), |node| node.base().in_doubt()) == Some(1)
+    }
+
+    /// Until these have voted; nobody has heard yet of the last vote.
+    fn pass_until_voted(&mut self, machines: &[usize]) {
+        while !machines.iter().all(|&machine| self.in_doubt(machine)) {
+            assert!(self.world.now() < 100 * MS, "it comes to voting");
             self.world.step();
         }
     }
@@ -131,18 +137,18 @@ impl<P: Protocol> Stage<P> {
 
     /// Nothing is locked any more, and nobody remembers anything.
     fn is_at_rest(&mut self) {
-        for shard in [A, B].map(|shard| ShardId(shard as u16)) {
+        for shard in [A, B, D].map(|shard| ShardId(shard as u16)) {
             let left = self.world.node(shard, |node| (node.base().store.locks(), node.base().votes()));
             assert_eq!(left, Some((0, 0)), "locks and votes on {shard:?}");
         }
     }
 }
 
-/// Writes both records.
-async fn write_both<P: Protocol>(env: ShardEnv<P>) -> Result<(), Abort> {
+/// Writes these records.
+async fn write<P: Protocol>(env: ShardEnv<P>, records: &[usize]) -> Result<(), Abort> {
     let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
-    for shard in [A, B] {
-        txn.put(&env, TABLE.row(), &key(shard), b"new").await?;
+    for &record in records {
+        txn.put(&env, TABLE.row(), &key(record), b"new").await?;
     }
     txn.commit(&env).await.map(drop)
 }
@@ -171,6 +177,8 @@ under_each! {
     those_who_voted_find_the_outcome_without_their_coordinator
     a_vote_that_is_lost_ends_the_transaction
     a_vote_that_is_lost_with_the_coordinator_blocks_nobody
+    what_one_knows_outweighs_what_it_said_before
+    a_coordinator_that_has_lost_a_vote_asks_the_others_first
     read_locks_do_not_outlive_their_coordinator
 }
 
@@ -202,29 +210,26 @@ fn what_was_read_in_a_life_that_is_over_is_not_relied_upon<P: Protocol>() {
 
 fn those_who_voted_find_the_outcome_without_their_coordinator<P: Protocol>() {
     let mut stage = Stage::<P>::new();
-    let ended = stage.begin(write_both::<P>);
-    // Both have locked what is to be written; the votes do not come back.
-    stage.pass_until_locked();
+    let ended = stage.begin(async |env| write::<P>(env, &[A, B]).await);
+    stage.pass_until_voted(&[A, B]);
     let cut = stage.cut(&[(A, C), (B, C)]);
-    stage.pass(20 * MS);
     let crash = stage.world.inflict(Fault::Crash(C));
     stage.pass(3 * PATIENCE_NS);
     assert!(ended.borrow().is_none(), "nobody was told");
     stage.world.end(cut);
     stage.world.end(crash);
-    stage.pass(3 * PATIENCE_NS);
-    let values = [A, B].map(|shard| stage.value(shard));
-    assert_eq!(values[0], values[1]);
+    assert_eq!([A, B].map(|shard| stage.value(shard)), [b"new", b"new"]);
     stage.pass(3 * PATIENCE_NS);
     stage.is_at_rest();
 }
 
 fn a_vote_that_is_lost_ends_the_transaction<P: Protocol>() {
     let mut stage = Stage::<P>::new();
-    let ended = stage.begin(write_both::<P>);
-    stage.pass_until_locked();
+    let ended = stage.begin(async |env| write::<P>(env, &[A, B]).await);
+    stage.pass_until_voted(&[A]);
     let cut = stage.cut(&[(A, C)]);
     stage.pass(20 * MS);
+    assert!(stage.in_doubt(A) && stage.in_doubt(B));
     stage.restart(A);
     stage.world.end(cut);
     stage.pass(100 * MS);
@@ -236,15 +241,52 @@ fn a_vote_that_is_lost_ends_the_transaction<P: Protocol>() {
 
 fn a_vote_that_is_lost_with_the_coordinator_blocks_nobody<P: Protocol>() {
     let mut stage = Stage::<P>::new();
-    stage.begin(write_both::<P>);
-    stage.pass_until_locked();
+    stage.begin(async |env| write::<P>(env, &[A, B]).await);
+    stage.pass_until_voted(&[A]);
     let cut = stage.cut(&[(A, C), (B, C), (A, B)]);
     stage.pass(20 * MS);
+    assert!(stage.in_doubt(A) && stage.in_doubt(B));
     stage.restart(A);
     stage.restart(C);
     stage.world.end(cut);
     stage.pass(5 * PATIENCE_NS);
     assert_eq!([A, B].map(|shard| stage.value(shard)), [b"old", b"old"]);
+    stage.pass(3 * PATIENCE_NS);
+    stage.is_at_rest();
+}
+
+/// A has heard that all have voted; B has heard from A before that, and from D nothing at all.
+fn one_knows<P: Protocol>() -> (Stage<P>, Ended, u32) {
+    let mut stage = Stage::<P>::new();
+    let ended = stage.begin(async |env| write::<P>(env, &[A, B, D]).await);
+    stage.pass_until_voted(&[D]);
+    let (from_a, cut) = (stage.cut(&[(D, A)]), stage.cut(&[(D, C), (D, B)]));
+    stage.pass(PATIENCE_NS + PATIENCE_NS / 2);
+    assert_eq!([A, B].map(|machine| stage.in_doubt(machine)), [true, true], "they have told each other");
+    stage.world.end(from_a);
+    stage.pass(PATIENCE_NS);
+    assert_eq!([A, B].map(|machine| stage.in_doubt(machine)), [false, true]);
+    (stage, ended, cut)
+}
+
+fn what_one_knows_outweighs_what_it_said_before<P: Protocol>() {
+    let (mut stage, _, cut) = one_knows::<P>();
+    stage.restart(D);
+    stage.restart(C);
+    stage.world.end(cut);
+    stage.pass(5 * PATIENCE_NS);
+    assert_eq!([A, B].map(|shard| stage.value(shard)), [b"new", b"new"]);
+    stage.pass(3 * PATIENCE_NS);
+    stage.is_at_rest();
+}
+
+fn a_coordinator_that_has_lost_a_vote_asks_the_others_first<P: Protocol>() {
+    let (mut stage, ended, cut) = one_knows::<P>();
+    stage.restart(D);
+    stage.world.end(cut);
+    stage.pass(PATIENCE_NS / 4);
+    assert_eq!(ended.take(), Some(Ok(())));
+    assert_eq!([A, B].map(|shard| stage.value(shard)), [b"new", b"new"]);
     stage.pass(3 * PATIENCE_NS);
     stage.is_at_rest();
 }
@@ -263,7 +305,7 @@ fn read_locks_do_not_outlive_their_coordinator<P: Protocol>() {
     stage.restart(C);
     stage.pass(3 * PATIENCE_NS);
     stage.is_at_rest();
-    let ended = stage.begin(write_both::<P>);
+    let ended = stage.begin(async |env| write::<P>(env, &[A, B]).await);
     stage.pass(100 * MS);
     assert_eq!(ended.take(), Some(Ok(())));
     assert_eq!([A, B].map(|shard| stage.value(shard)), [b"new", b"new"]);

@@ -267,6 +267,11 @@ impl<S: Scheme> Base<S> {
         self.votes.entries()
     }
 
+    /// How many transactions this shard has voted for whose outcome it does not know: their locks stay until it does.
+    pub fn in_doubt(&self) -> usize {
+        self.votes.in_doubt()
+    }
+
     /// A transaction that ran in one step has given up. It has had a number as well.
     #[cold]
     pub(crate) fn gave_up(&mut self, why: Abort) -> TxnId {

@@ -38,6 +38,7 @@
 //! Votes are entries of a log in memory, and the shard is all its replicas. Left out, therefore: terms, and what a
 //! promoted backup does.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -99,6 +100,9 @@ pub enum Request {
         txn: TxnId,
         /// The outcome, if the one who asks knows it.
         committed: Option<bool>,
+        /// To be promised: not to commit unless somebody knows that it is committed. The coordinator's life is over, and
+        /// this is the first number of its present one.
+        doubt: Option<u64>,
     },
     /// Answers [`Request::Inquire`].
     Told {
@@ -108,7 +112,11 @@ pub enum Request {
         vote: Vote,
         /// The outcome, if the one who answers knows it.
         outcome: Option<bool>,
+        /// Whether it has promised.
+        promised: bool,
     },
+    /// From a coordinator: a vote is lost. The outcome, or the promise of [`Request::Inquire`].
+    Doubt(TxnId),
     /// To a coordinator that says nothing: what is settled?
     Remind,
     /// From a coordinator: what it will not ask for any more.
@@ -125,8 +133,8 @@ pub enum Request {
 pub enum Reply {
     /// The vote.
     Vote(Vote),
-    /// The outcome is known, and is this.
-    Known(bool),
+    /// The outcome, if it is known.
+    Outcome(Option<bool>),
 }
 
 impl Request {
@@ -142,6 +150,7 @@ impl Request {
             Request::Ask(txn) => About::new("ASK", Some(*txn)),
             Request::Inquire { txn, .. } => About::new("INQUIRE", Some(*txn)),
             Request::Told { txn, .. } => About::new("TOLD", Some(*txn)),
+            Request::Doubt(txn) => About::new("DOUBT", Some(*txn)),
             Request::Remind => About::new("REMIND", None),
             Request::Settled { .. } => About::new("SETTLED", None),
         }
@@ -154,7 +163,8 @@ impl Reply {
         match self {
             Reply::Vote(Vote::Record(_)) => "record",
             Reply::Vote(Vote::Refuse) => "refuse",
-            Reply::Known(_) => "known",
+            Reply::Outcome(Some(_)) => "known",
+            Reply::Outcome(None) => "in doubt",
         }
     }
 }
@@ -170,16 +180,17 @@ plimsoll_types::wire!(enum Request {
     Record { txn, stamp, writes, reads, voters } = 0,
     Outcome { txn, committed } = 1,
     Ask(txn) = 2,
-    Inquire { txn, committed } = 3,
-    Told { txn, vote, outcome } = 4,
+    Inquire { txn, committed, doubt } = 3,
+    Told { txn, vote, outcome, promised } = 4,
     Remind = 5,
-    Settled { first, below } = 6
+    Settled { first, below } = 6,
+    Doubt(txn) = 7
 });
 
 plimsoll_types::wire!(
     enum Reply {
         Vote(vote) = 0,
-        Known(committed) = 1,
+        Outcome(committed) = 1,
     }
 );
 
@@ -210,11 +221,28 @@ enum State {
     /// It holds locks here.
     Open,
     /// The vote is RECORD, the outcome not known.
-    Recorded { stamp: Timestamp, writes: Packed, voters: Vec<(ShardId, u64)>, told: Vec<ShardId> },
+    Recorded {
+        stamp: Timestamp,
+        writes: Packed,
+        voters: Vec<(ShardId, u64)>,
+        told: Vec<ShardId>,
+        doubt: Doubt,
+    },
     /// The vote is REFUSE.
     Refused,
     /// The vote was RECORD and the outcome is known.
     Known { stamp: Timestamp, committed: bool, voters: Vec<(ShardId, u64)>, told: Vec<ShardId> },
+}
+
+/// Whether a shard that has voted may commit because all others have told it that they have, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Doubt {
+    /// It may.
+    No,
+    /// It has promised not to: a vote is lost.
+    Promised,
+    /// Nor may anybody who has answered since: it asks for their promises itself.
+    Asks,
 }
 
 #[derive(Debug)]
@@ -257,6 +285,17 @@ pub struct Votes {
     /// Who may hold something for own attempts: the largest number, and how many were settled since they were told.
     owed: BTreeMap<ShardId, (u64, u32)>,
     outgoing: Vec<(ShardId, Request)>,
+}
+
+impl State {
+    /// The outcome, if it is known.
+    fn outcome(&self) -> Option<bool> {
+        match self {
+            State::Recorded { .. } | State::Open => None,
+            State::Known { committed, .. } => Some(*committed),
+            State::Refused => Some(false),
+        }
+    }
 }
 
 impl Votes {
@@ -310,8 +349,18 @@ impl Votes {
 
     /// Whether a transaction's coordinator has begun a new life since. Then nothing comes from it any more.
     fn fenced(&self, txn: TxnId) -> bool {
-        let told = self.settled.get(&txn.coordinator).map_or(0, |settled| settled.first);
-        txn.number < self.life(txn.coordinator).max(told)
+        txn.number < self.first_of(txn.coordinator)
+    }
+
+    /// The first number of a coordinator's present life, as far as is known.
+    fn first_of(&self, coordinator: ShardId) -> u64 {
+        let told = self.settled.get(&coordinator).map_or(0, |settled| settled.first);
+        self.life(coordinator).max(told)
+    }
+
+    /// How many transactions the shard has voted for whose outcome it does not know.
+    pub fn in_doubt(&self) -> usize {
+        self.entries.values().filter(|entry| matches!(entry.state, State::Recorded { .. })).count()
     }
 
     /// How many votes and locks of other processes' transactions are remembered.
@@ -433,10 +482,25 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
             Handled::Reply(Reply::Vote(record(node, *txn, *stamp, writes, reads, voters)))
         }
         Request::Outcome { txn, committed } => {
-            Handled::Reply(Reply::Known(learn(node, *txn, *committed).unwrap_or(*committed)))
+            let votes = &node.base().votes;
+            let recorded = matches!(votes.state(*txn), Some(State::Recorded { .. }));
+            // Somebody was promised that the word of a coordinator whose life is over comes too late.
+            Handled::Reply(Reply::Outcome(match *committed && recorded && votes.fenced(*txn) {
+                true => None,
+                false => Some(learn(node, *txn, *committed).unwrap_or(*committed)),
+            }))
+        }
+        Request::Doubt(txn) => {
+            vote(node, *txn);
+            Handled::Reply(Reply::Outcome(promise(node, *txn)))
         }
         Request::Ask(txn) => Handled::Reply(Reply::Vote(vote(node, *txn))),
-        Request::Inquire { txn, committed } => {
+        Request::Inquire { txn, committed, doubt } => {
+            if let Some(first) = *doubt {
+                let settled = node.base().votes.settled.entry(txn.coordinator).or_default();
+                settled.first = settled.first.max(first);
+                promise(node, *txn);
+            }
             if let Some(committed) = *committed {
                 learn(node, *txn, committed);
             }
@@ -446,17 +510,17 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
                 _ => vote(node, *txn),
             };
             let votes = &mut node.base().votes;
-            let outcome = match votes.entries.get(&key(*txn)).map(|entry| &entry.state) {
-                Some(State::Recorded { .. } | State::Open) => None,
-                Some(State::Known { committed, .. }) => Some(*committed),
-                Some(State::Refused) => Some(false),
+            let outcome = match votes.state(*txn) {
+                Some(state) => state.outcome(),
                 None => *committed,
             };
-            votes.outgoing.push((from, Request::Told { txn: *txn, vote, outcome }));
+            let promised = doubt.is_some();
+            votes.outgoing.push((from, Request::Told { txn: *txn, vote, outcome, promised }));
             Handled::Done
         }
-        Request::Told { txn, vote, outcome } => {
-            told(node, from, *txn, *vote, *outcome);
+        Request::Told { txn, vote, outcome, promised } => {
+            let outcome = outcome.or((*vote == Vote::Refuse).then_some(false));
+            told(node, from, *txn, outcome, *promised);
             Handled::Done
         }
         Request::Remind => {
@@ -499,7 +563,7 @@ fn record<P: Voter>(
             node.install(txn, stamp, &writes);
             State::Known { stamp, committed: true, voters, told }
         }
-        _ => State::Recorded { stamp, writes, voters, told },
+        _ => State::Recorded { stamp, writes, voters, told, doubt: Doubt::No },
     };
     node.base().votes.enter(txn, state);
     Vote::Record(stamp)
@@ -517,6 +581,15 @@ fn vote<P: Voter>(node: &mut P, txn: TxnId) -> Vote {
             Vote::Refuse
         }
     }
+}
+
+/// From now on the shard does not commit because of what others have voted. Returns the outcome if it is known.
+fn promise<P: Voter>(node: &mut P, txn: TxnId) -> Option<bool> {
+    let entry = node.base().votes.entries.get_mut(&key(txn))?;
+    if let State::Recorded { doubt: doubt @ Doubt::No, .. } = &mut entry.state {
+        *doubt = Doubt::Promised;
+    }
+    entry.state.outcome()
 }
 
 /// The outcome of a transaction is known. Returns what it has been here all along, or is from now on; `None` if it was
@@ -545,18 +618,17 @@ fn learn<P: Voter>(node: &mut P, txn: TxnId, committed: bool) -> Option<bool> {
 }
 
 /// Another who votes has told its vote.
-fn told<P: Voter>(node: &mut P, from: ShardId, txn: TxnId, vote: Vote, outcome: Option<bool>) {
+fn told<P: Voter>(node: &mut P, from: ShardId, txn: TxnId, outcome: Option<bool>, promised: bool) {
     let votes = &mut node.base().votes;
     let fenced = votes.fenced(txn);
     let Some(entry) = votes.entries.get_mut(&key(txn)) else { return };
     match &mut entry.state {
-        State::Recorded { voters, told, .. } => {
-            if !told.contains(&from) {
+        State::Recorded { voters, told, doubt, .. } => {
+            if !told.contains(&from) && (promised || *doubt != Doubt::Asks) {
                 told.push(from);
             }
-            let all = told.len() + 1 == voters.len();
-            let known = outcome.or((vote == Vote::Refuse).then_some(false)).or(all.then_some(true));
-            if let Some(committed) = known {
+            let all = *doubt == Doubt::No && told.len() + 1 == voters.len();
+            if let Some(committed) = outcome.or(all.then_some(true)) {
                 learn(node, txn, committed);
             }
         }
@@ -590,18 +662,26 @@ impl Votes {
         }
     }
 
-    /// Of those who vote on a transaction with this shard: who is still to be asked, and whether the vote of any was lost
-    /// with its life.
-    fn others(&self, voters: &[(ShardId, u64)], told: &[ShardId]) -> (Vec<ShardId>, bool) {
-        let others = voters.iter().filter(|(voter, _)| *voter != self.shard && !told.contains(voter));
-        // Of a life that was not met yet nothing is known; it is asked when it is.
-        let (gone, here): (Vec<_>, Vec<_>) = others.partition(|&&(voter, life)| self.life(voter) > life);
-        (here.into_iter().map(|&(voter, _)| voter).collect(), !gone.is_empty())
+    fn state(&self, txn: TxnId) -> Option<&State> {
+        self.entries.get(&key(txn)).map(|entry| &entry.state)
     }
 
-    fn inquire(&mut self, voters: Vec<ShardId>, txn: TxnId, committed: Option<bool>) {
-        let met = voters.into_iter();
-        self.outgoing.extend(met.map(|voter| (voter, Request::Inquire { txn, committed })));
+    /// Those who vote on a transaction with this shard and have not told it anything.
+    fn others(&self, voters: &[(ShardId, u64)], told: &[ShardId]) -> Others {
+        let mut others = Others::default();
+        for &(voter, life) in voters.iter().filter(|(voter, _)| *voter != self.shard && !told.contains(voter)) {
+            match self.life(voter).cmp(&life) {
+                Ordering::Equal => others.asked.push(voter),
+                Ordering::Less => others.unknown = true,
+                Ordering::Greater => others.gone = true,
+            }
+        }
+        others
+    }
+
+    fn inquire(&mut self, voters: Vec<ShardId>, txn: TxnId, committed: Option<bool>, doubt: Option<u64>) {
+        let asked = voters.into_iter();
+        self.outgoing.extend(asked.map(|voter| (voter, Request::Inquire { txn, committed, doubt })));
     }
 
     /// The next entry of which nothing was heard for too long.
@@ -628,6 +708,41 @@ impl Votes {
     }
 }
 
+/// Who is still to tell something.
+#[derive(Default)]
+struct Others {
+    /// To be asked: they live the life that they vote in.
+    asked: Vec<ShardId>,
+    /// Whether the life of one has not been met yet.
+    unknown: bool,
+    /// Whether that of one is over, and its vote lost.
+    gone: bool,
+}
+
+/// Asks the others for the outcome of a transaction that the shard has recorded. Returns true if nobody knows it and
+/// nobody can come to know it any more.
+fn doubts(votes: &mut Votes, txn: TxnId) -> bool {
+    let fenced = votes.fenced(txn).then(|| votes.first_of(txn.coordinator));
+    let Some(State::Recorded { voters, told, .. }) = votes.state(txn) else { return false };
+    let gone = voters.iter().any(|&(voter, life)| votes.life(voter) > life && !told.contains(&voter));
+    let Some(first) = fenced.filter(|_| gone) else {
+        let others = votes.others(voters, told);
+        votes.inquire(others.asked, txn, None, None);
+        return false;
+    };
+    // What was told before could be out of date by now: only promises count.
+    if let Some(Entry { state: State::Recorded { told, doubt, .. }, .. }) = votes.entries.get_mut(&key(txn))
+        && std::mem::replace(doubt, Doubt::Asks) != Doubt::Asks
+    {
+        told.clear();
+    }
+    let Some(State::Recorded { voters, told, .. }) = votes.state(txn) else { return false };
+    let others = votes.others(voters, told);
+    let nobody = others.asked.is_empty() && !others.unknown;
+    votes.inquire(others.asked, txn, None, Some(first));
+    nobody
+}
+
 /// A new pass has begun: does something about transactions of which nothing is heard.
 pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
     node.base().votes.pass(clock);
@@ -645,19 +760,16 @@ pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
             State::Recorded { .. } if planted(Mutant::GivesUpInDoubt) => {
                 learn(node, txn, false);
             }
-            State::Recorded { voters, told, .. } => {
-                let (asked, gone) = votes.others(voters, told);
-                match asked.is_empty() && gone && fenced {
-                    // Whoever could have known is no more.
-                    true => drop(learn(node, txn, false)),
-                    false => votes.inquire(asked, txn, None),
+            State::Recorded { .. } => {
+                if doubts(votes, txn) {
+                    learn(node, txn, false);
                 }
             }
             State::Known { voters, committed, told, .. } if fenced => {
-                let ((asked, _), committed) = (votes.others(voters, told), Some(*committed));
-                match asked.is_empty() {
+                let (others, committed) = (votes.others(voters, told), Some(*committed));
+                match others.asked.is_empty() && !others.unknown {
                     true => drop(votes.entries.remove(&key(txn))),
-                    false => votes.inquire(asked, txn, committed),
+                    false => votes.inquire(others.asked, txn, committed, None),
                 }
             }
             State::Refused if fenced => {
@@ -698,7 +810,7 @@ pub(crate) async fn decide<P: Voter, E: Env<P>>(
         let life = |&shard: &ShardId| (shard, open.life(votes, shard));
         (!open.lost(votes)).then(|| shards.iter().map(life).collect())
     });
-    let Some(voters) = voters else {
+    let Some(mut voters) = voters else {
         if P::Scheme::REPORTS {
             env.local(|node| node.base().finished(stamp, None));
         }
@@ -715,7 +827,7 @@ pub(crate) async fn decide<P: Voter, E: Env<P>>(
     for (shard, life, call) in calls {
         let vote = match call.await.map(P::voted) {
             Ok(Reply::Vote(vote)) => Some(vote),
-            Ok(Reply::Known(_)) => unreachable!("RECORD is answered with a vote"),
+            Ok(Reply::Outcome(_)) => unreachable!("RECORD is answered with a vote"),
             Err(_) if planted(Mutant::AbortsAlone) => Some(Vote::Refuse),
             Err(_) => ask(env, shard, life, txn).await,
         };
@@ -728,8 +840,8 @@ pub(crate) async fn decide<P: Voter, E: Env<P>>(
             break;
         }
     }
-    // The vote is lost, but the others may have known it.
-    if outcome == Err(Abort::Unknown) && tell(env, txn, voters.clone(), false).await {
+    // The vote is lost, but the others may have known it. If not, none of them will commit any more.
+    if outcome == Err(Abort::Unknown) && gather(env, voters.clone(), || Request::Doubt(txn)).await {
         outcome = Ok(());
     }
     let committed = outcome.is_ok();
@@ -743,7 +855,8 @@ pub(crate) async fn decide<P: Voter, E: Env<P>>(
     env.spawn(async move {
         // Who votes alone knows.
         if voters.len() > 1 {
-            tell(&inner, txn, voters, committed).await;
+            voters.retain(|&(shard, _)| shard != me);
+            gather(&inner, voters, || Request::Outcome { txn, committed }).await;
         }
         inner.local(|node| {
             let base = node.base();
@@ -761,40 +874,37 @@ pub(crate) async fn ask<P: Voter, E: Env<P>>(env: &E, shard: ShardId, life: u64,
     while env.local(|node| node.base().votes.life(shard) == life) {
         match env.call(shard, P::voting(Request::Ask(txn))).await.map(P::voted) {
             Ok(Reply::Vote(vote)) => return Some(vote),
-            Ok(Reply::Known(_)) => unreachable!("whoever is asked for a vote answers with one"),
+            Ok(Reply::Outcome(_)) => unreachable!("whoever is asked for a vote answers with one"),
             Err(_) => env.sleep(RETRY_NS).await,
         }
     }
     None
 }
 
-/// Tells an outcome to all who voted, again and again until they know. Returns whether any of them has committed.
-async fn tell<P: Voter, E: Env<P>>(
+/// Asks or tells all who voted something, again and again until all have answered. Returns whether any of them knows that
+/// the transaction is committed.
+async fn gather<P: Voter, E: Env<P>>(
     env: &E,
-    txn: TxnId,
     mut voters: Vec<(ShardId, u64)>,
-    committed: bool,
+    request: impl Fn() -> Request,
 ) -> bool {
-    let me = env.shard();
-    voters.retain(|&(shard, _)| shard != me);
     let mut any = false;
-    while !voters.is_empty() {
-        let outcome = || P::voting(Request::Outcome { txn, committed });
-        let calls: Vec<_> =
-            voters.iter().map(|&voter| (voter, env.call(voter.0, outcome()))).collect();
+    loop {
+        // Who has lost everything has nothing to say, and nothing to learn.
+        env.local(|node| voters.retain(|&(shard, life)| node.base().votes.life(shard) == life));
+        let ask = |&voter: &(ShardId, u64)| (voter, env.call(voter.0, P::voting(request())));
+        let calls: Vec<_> = voters.iter().map(ask).collect();
         let mut left = Vec::new();
         for (voter, call) in calls {
             match call.await.map(P::voted) {
-                Ok(reply) => any |= reply == Reply::Known(true),
+                Ok(reply) => any |= reply == Reply::Outcome(Some(true)),
                 Err(_) => left.push(voter),
             }
         }
-        if !left.is_empty() {
-            env.sleep(RETRY_NS).await;
+        if left.is_empty() {
+            return any;
         }
-        // Who has lost everything has nothing to learn.
-        env.local(|node| left.retain(|&(shard, life)| node.base().votes.life(shard) == life));
         voters = left;
+        env.sleep(RETRY_NS).await;
     }
-    any
 }
