@@ -374,6 +374,9 @@ impl<S: Scheme> Base<S> {
             // Nothing was heard of it yet.
             watermark.heard(process.into(), life.map(|_| &[][..]));
         }
+        if up {
+            self.scheme.connected(peer);
+        }
     }
 
     /// When the shard has something to do that nobody asks for.

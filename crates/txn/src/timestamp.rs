@@ -212,6 +212,12 @@ pub trait Scheme: Sized + 'static {
     /// The snapshot as a place in the order of timestamps, if there is such an order.
     fn place(at: &Self::Snapshot) -> Option<Timestamp>;
 
+    /// There is a channel to a shard of another process, perhaps the oracle, and none of what was sent there before
+    /// will be answered.
+    fn connected(&mut self, peer: ShardId) {
+        let _ = peer;
+    }
+
     /// A message from a shard, if this is the oracle, or from the oracle.
     fn receive(&mut self, from: ShardId, message: &mut Self::Message, released: &mut Vec<Ticket>) {
         let _ = (from, released);

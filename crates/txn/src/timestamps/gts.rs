@@ -164,6 +164,13 @@ impl Scheme for Gts {
         self.snapshots.outstanding() > 0
     }
 
+    fn connected(&mut self, peer: ShardId) {
+        if peer == self.oracle {
+            self.stamps.ask_again();
+            self.snapshots.ask_again();
+        }
+    }
+
     fn sees(at: &Timestamp, stamp: Timestamp) -> bool {
         stamp <= *at
     }

@@ -39,6 +39,13 @@ impl Waiting {
         self.asked.push_back(Vec::new());
     }
 
+    /// The channel to the oracle is a new one: what was asked over the former one, or before there was any, will not be
+    /// answered, and is asked again.
+    pub fn ask_again(&mut self) {
+        let asked: Vec<Ticket> = self.asked.drain(..).flatten().collect();
+        self.gathered.splice(0..0, asked);
+    }
+
     /// How many messages are on their way.
     pub fn outstanding(&self) -> usize {
         self.asked.len()
@@ -47,5 +54,23 @@ impl Waiting {
     /// The oldest message was answered: those who waited for it.
     pub fn answered(&mut self) -> Vec<Ticket> {
         self.asked.pop_front().expect("the oracle answers what it was asked")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_over_a_channel_that_is_no_more_is_asked_again_in_its_order() {
+        let mut waiting = Waiting::default();
+        waiting.ask_ahead();
+        waiting.gather(1);
+        assert_eq!(waiting.send(true).collect::<Vec<_>>(), [1]);
+        waiting.gather(2);
+        waiting.ask_again();
+        assert_eq!(waiting.outstanding(), 0);
+        assert_eq!(waiting.send(true).collect::<Vec<_>>(), [2]);
+        assert_eq!(waiting.answered(), [1, 2]);
     }
 }

@@ -241,6 +241,12 @@ impl Scheme for Vts {
         self.snapshots.outstanding() > 0
     }
 
+    fn connected(&mut self, peer: ShardId) {
+        if peer == self.oracle {
+            self.snapshots.ask_again();
+        }
+    }
+
     #[inline]
     fn sees(at: &Arc<Vector>, stamp: Timestamp) -> bool {
         let (slot, counter) = unpack(stamp);
