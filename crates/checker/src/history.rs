@@ -67,6 +67,8 @@ pub struct Read {
     pub version: Version,
 }
 
+plimsoll_types::wire!(struct Read { column, key, version });
+
 /// Which version was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Version {
@@ -75,6 +77,13 @@ pub enum Version {
     /// The live row with this stamp; [`Timestamp::ZERO`] is the initial load's.
     At(Timestamp),
 }
+
+plimsoll_types::wire!(
+    enum Version {
+        Absent = 0,
+        At(stamp) = 1,
+    }
+);
 
 /// A range scan: every row of the range that is not in `rows` was seen as absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +99,8 @@ pub struct ScanRead {
     pub rows: Vec<(Key, Timestamp)>,
 }
 
+plimsoll_types::wire!(struct ScanRead { column, low, high, rows });
+
 /// A version installed, recorded by the record's shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Install {
@@ -104,3 +115,5 @@ pub struct Install {
     /// Whether the version is a tombstone.
     pub delete: bool,
 }
+
+plimsoll_types::wire!(struct Install { txn, column, key, stamp, delete });

@@ -1,16 +1,27 @@
-//! A running database of one process: shards with a protocol, tables, perhaps an oracle.
+//! A running database: shards with a protocol, tables, perhaps an oracle.
+//!
+//! All of it is in this process ([`Engine::start`]), or this process is one of several, each of which has an engine
+//! ([`Engine::networked`]). Then data shards are numbered over all of them, in the order of the nodes' numbers. An oracle is
+//! the shard after all data shards, so it is the only shard of the last node, which has no data.
+//!
+//! Every node loads what its own shards own. Transactions reach all others once they are connected
+//! ([`Engine::wait_for_others`]). Until a node has been heard of, it holds back all garbage here: it may have begun a
+//! snapshot as long ago as the database exists.
 
+use std::fmt;
+use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use plimsoll_checker::Install;
-use plimsoll_runtime::real::{RealEnv, Runtime};
+use plimsoll_runtime::real::{Address, Maker, Network, RealEnv, Runtime};
 use plimsoll_runtime::{Env, LowWater};
 use plimsoll_store::TableMemory;
 use plimsoll_txn::base::{Base, Counters, Layout};
 use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
-use plimsoll_types::{Key, ShardId, TableId, TableSpec};
+use plimsoll_types::{Key, Placement, ShardId, TableId, TableSpec};
 
 /// Rows loaded in one step of a shard, about 200 µs.
 const ROWS_PER_STEP: usize = 1000;
@@ -18,12 +29,12 @@ const ROWS_PER_STEP: usize = 1000;
 /// How an engine is set up.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineOptions {
-    /// Shards that hold data: threads.
+    /// Shards that hold data: threads. Of a node of a cluster, the cluster says how many.
     pub shards: usize,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Whether shard i is bound to core i.
-    pub pin: bool,
+    /// The core that the first shard is bound to, the next shard to the next core.
+    pub pin: Option<usize>,
     /// What the protocol leaves open.
     pub protocol: ProtocolOptions,
     /// How an oracle is asked.
@@ -41,7 +52,7 @@ impl Default for EngineOptions {
         EngineOptions {
             shards: 1,
             seed: 1,
-            pin: true,
+            pin: Some(0),
             protocol: ProtocolOptions::default(),
             oracle: OracleOptions::default(),
             single_version: false,
@@ -51,48 +62,120 @@ impl Default for EngineOptions {
     }
 }
 
-/// The shards of a database.
+/// The shards of a database, or those of one node of it.
 pub struct Engine<P: Protocol> {
     runtime: Runtime<P>,
     layout: RwLock<Layout>,
-    shards: usize,
+    /// Those of this process that hold data.
+    shards: Range<usize>,
+    /// All nodes, if there are several.
+    nodes: Vec<Address>,
 }
 
+/// A process's part of a database.
+struct Part {
+    /// By data shard of the whole database: the process that it is in.
+    processes: Arc<[u16]>,
+    /// This process.
+    process: usize,
+    /// Its shards, an oracle included.
+    shards: Range<usize>,
+    /// The number of the first attempt of each of its shards.
+    first_attempt: u64,
+}
+
+/// Nodes that could not be reached in time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Missing {
+    /// Who is missing.
+    pub nodes: Vec<Address>,
+    /// How long it took to give up.
+    pub waited: Duration,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> =
+            self.nodes.iter().map(|node| format!("node {} at {}", node.id, node.address)).collect();
+        let (names, are) = (names.join(", "), if names.len() == 1 { "is" } else { "are" });
+        write!(f, "{names} {are} not connected after {:?}: see that they run and can be reached", self.waited)
+    }
+}
+
+impl std::error::Error for Missing {}
+
 impl<P: Protocol> Engine<P> {
-    /// Starts the shards with empty tables.
+    /// Starts all shards, with empty tables.
     pub fn start(tables: Vec<TableSpec>, options: EngineOptions) -> std::io::Result<Engine<P>> {
-        let layout = Layout::in_one_process(tables, options.shards);
-        let process_counter = Arc::new(AtomicU64::new(0));
-        let config = |shard| SchemeConfig {
-            shard: ShardId(shard as u16),
-            data_shards: options.shards,
-            max_staleness_ns: options.max_staleness_ns,
-            oracle: options.oracle,
-            single_version: options.single_version,
+        let part = Part {
+            processes: vec![0; options.shards].into(),
             process: 0,
-            processes: 1,
-            process_counter: process_counter.clone(),
+            shards: 0..options.shards + usize::from(P::Scheme::ORACLE),
             first_attempt: 1,
-            patience_ns: plimsoll_txn::votes::PATIENCE_NS,
         };
-        let low_water = LowWater::new(options.shards, P::Scheme::slots(&config(0)));
-        let nodes = options.shards + usize::from(P::Scheme::ORACLE);
-        let makers = (0..nodes).map(|shard| {
-            let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
-            let make = move || {
-                let mut base = Base::new(&layout, &config, low_water);
-                base.installs = options.record.then(Vec::new);
-                P::new(base, options.protocol)
-            };
-            Box::new(make) as Box<dyn FnOnce() -> P + Send>
-        });
-        let runtime = Runtime::start(makers.collect(), options.seed, options.pin)?;
-        Ok(Engine { runtime, layout: RwLock::new(layout), shards: options.shards })
+        let (makers, layout, shards) = part.makers(tables, &options);
+        let runtime = Runtime::start(makers, options.seed, options.pin)?;
+        Ok(Engine { runtime, layout: RwLock::new(layout), shards, nodes: Vec::new() })
     }
 
-    /// Shards that hold data.
-    pub fn shards(&self) -> impl Iterator<Item = ShardId> + use<P> {
-        (0..self.shards as u16).map(ShardId)
+    /// Starts the shards of one node of a cluster, with empty tables. If the scheme has an oracle, the node with the
+    /// largest number has no data, and one shard, which is the oracle. What is no cluster is refused by the runtime.
+    pub fn networked(
+        tables: Vec<TableSpec>,
+        options: EngineOptions,
+        network: Network,
+    ) -> std::io::Result<Engine<P>> {
+        let mut nodes = network.nodes.clone();
+        nodes.sort_by_key(|node| node.id);
+        let data = &nodes[..nodes.len().saturating_sub(usize::from(P::Scheme::ORACLE))];
+        let processes =
+            data.iter().zip(0u16..).flat_map(|(node, process)| std::iter::repeat_n(process, node.shards));
+        let total = nodes.iter().try_fold(0usize, |sum, node| sum.checked_add(node.shards));
+        if data.is_empty() || total.is_none_or(|total| total > usize::from(u16::MAX)) {
+            let what = "a cluster has a node with data, and at most 65535 shards";
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, what));
+        }
+        let before = || nodes.iter().take_while(|node| node.id != network.node);
+        let first: usize = before().map(|node| node.shards).sum();
+        let here = nodes.iter().find(|node| node.id == network.node).map_or(0, |node| node.shards);
+        let part = Part {
+            processes: processes.collect(),
+            process: before().count(),
+            shards: first..first + here,
+            first_attempt: network.clock.now().0,
+        };
+        let (makers, layout, shards) = part.makers(tables, &options);
+        let runtime = Runtime::networked(makers, options.seed, options.pin, Vec::new(), network)?;
+        Ok(Engine { runtime, layout: RwLock::new(layout), shards, nodes })
+    }
+
+    /// Waits until every shard of this process is connected to every shard of the others.
+    pub fn wait_for_others(&self, limit: Duration) -> Result<(), Missing> {
+        let begun = Instant::now();
+        loop {
+            let traffic = self.runtime.traffic();
+            let missing = || traffic.iter().filter(|peer| peer.connected < peer.pairs).map(|peer| peer.node);
+            if missing().next().is_none() {
+                return Ok(());
+            }
+            if begun.elapsed() >= limit {
+                let nodes = self.nodes.iter().filter(|node| missing().any(|id| id == node.id));
+                return Err(Missing { nodes: nodes.cloned().collect(), waited: limit });
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Shards of this process that hold data.
+    pub fn shards(&self) -> impl Iterator<Item = ShardId> + Clone + use<P> {
+        self.shards.clone().map(|shard| ShardId(shard as u16))
+    }
+
+    /// The oracle's shard, if it is in this process.
+    pub fn oracle(&self) -> Option<ShardId> {
+        let shard = ShardId(self.layout().processes.len() as u16);
+        let end = self.runtime.first().index() + self.runtime.shards();
+        (P::Scheme::ORACLE && shard.index() < end).then_some(shard)
     }
 
     /// Tables and placement.
@@ -100,25 +183,31 @@ impl<P: Protocol> Engine<P> {
         self.layout.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Adds an empty table. Transactions may use it once this has returned.
+    /// Adds an empty table to the shards of this process. Transactions may use it once this has returned.
     pub fn create_table(&self, spec: TableSpec) -> TableId {
         let mut layout = self.layout.write().unwrap_or_else(PoisonError::into_inner);
-        for shard in 0..self.runtime.shards() as u16 {
+        for shard in self.shards().chain(self.oracle()) {
             let spec = spec.clone();
-            self.on_shard(ShardId(shard), move |_, base| base.create_table(spec));
+            self.on_shard(shard, move |_, base| base.create_table(spec));
         }
         layout.tables = layout.tables.iter().cloned().chain([spec]).collect();
         TableId((layout.tables.len() - 1) as u16)
     }
 
-    /// Puts rows, one value per column group, into a table that nobody uses yet. Each key is loaded once.
+    /// Puts rows, one value per column group, into a table that nobody uses yet: those that belong to shards of this
+    /// process. Each key is loaded once.
     pub fn load(&self, table: TableId, rows: Vec<(Key, Vec<Vec<u8>>)>) {
         let layout = self.layout();
         let partitioning = layout.tables[table.index()].partitioning;
-        let mut by_shard = vec![Vec::new(); self.shards];
+        let mut by_shard = vec![Vec::new(); self.shards.len()];
         for row in rows {
             match partitioning.slot(&row.0) {
-                Some(slot) => by_shard[layout.placement.shard(slot).index()].push(row),
+                Some(slot) => {
+                    let shard = layout.placement.shard(slot).index();
+                    if self.shards.contains(&shard) {
+                        by_shard[shard - self.shards.start].push(row);
+                    }
+                }
                 None => by_shard.iter_mut().for_each(|rows| rows.push(row.clone())),
             }
         }
@@ -141,7 +230,7 @@ impl<P: Protocol> Engine<P> {
         &self.runtime
     }
 
-    /// Looks at a shard's share of the database, between two of its steps.
+    /// Looks at the share of the database that a shard of this process has, between two of its steps.
     pub fn on_shard<R: Send + 'static>(
         &self,
         shard: ShardId,
@@ -153,7 +242,7 @@ impl<P: Protocol> Engine<P> {
         })
     }
 
-    /// Rows and bytes of every table over all shards.
+    /// Rows and bytes of every table over the shards of this process.
     pub fn memory(&self) -> Vec<TableMemory> {
         let mut total = vec![TableMemory::default(); self.layout().tables.len()];
         for shard in self.shards() {
@@ -177,5 +266,47 @@ impl<P: Protocol> Engine<P> {
     /// Takes what a shard has recorded: the versions it installed, in order.
     pub fn take_installs(&self, shard: ShardId) -> Vec<Install> {
         self.on_shard(shard, |_, base| base.installs.as_mut().map(std::mem::take).unwrap_or_default())
+    }
+}
+
+impl Part {
+    /// What makes the shards of this process, the layout of the whole database, and which of the shards hold data.
+    fn makers<P: Protocol>(
+        self,
+        tables: Vec<TableSpec>,
+        options: &EngineOptions,
+    ) -> (Vec<Maker<P>>, Layout, Range<usize>) {
+        let Part { processes, process, shards, first_attempt } = self;
+        let options = *options;
+        let data_shards = processes.len();
+        let process_count = processes.last().map_or(0, |&last| usize::from(last) + 1);
+        let layout =
+            Layout { tables: tables.into(), placement: Arc::new(Placement::even(data_shards)), processes };
+        let process_counter = Arc::new(AtomicU64::new(0));
+        let config = |shard| SchemeConfig {
+            shard: ShardId(shard as u16),
+            data_shards,
+            max_staleness_ns: options.max_staleness_ns,
+            oracle: options.oracle,
+            single_version: options.single_version,
+            process,
+            processes: process_count,
+            process_counter: process_counter.clone(),
+            first_attempt,
+            patience_ns: plimsoll_txn::votes::PATIENCE_NS,
+        };
+        let others: Vec<usize> = (0..process_count).filter(|&other| other != process).collect();
+        let data = shards.start.min(data_shards)..shards.end.min(data_shards);
+        let low_water = LowWater::among(data.clone(), P::Scheme::slots(&config(0)), &others);
+        let makers = shards.map(|shard| {
+            let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
+            let make = move || {
+                let mut base = Base::new(&layout, &config, low_water);
+                base.installs = options.record.then(Vec::new);
+                P::new(base, options.protocol)
+            };
+            Box::new(make) as Maker<P>
+        });
+        (makers.collect(), layout, data)
     }
 }

@@ -64,7 +64,7 @@ impl Procedure for Touch {
 fn messages<P: Protocol>(here: Option<bool>, there: Option<bool>) -> f64 {
     const RUNS: u64 = 50;
     let table = TableSpec::new("t", IndexKind::Hash, Partitioning::Modulo { bytes: 8 });
-    let options = EngineOptions { shards: 2, pin: false, ..EngineOptions::default() };
+    let options = EngineOptions { shards: 2, pin: None, ..EngineOptions::default() };
     let engine = Engine::<P>::start(vec![table], options).expect("threads can be started");
     for shard in engine.shards() {
         engine.on_shard(shard, move |_, base| {

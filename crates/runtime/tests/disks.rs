@@ -195,7 +195,7 @@ fn what_has_no_disk_says_so() {
         |fault: &Fault| matches!(fault, Fault::SlowDisk(..) | Fault::StallDisk(..) | Fault::FullDisk(..));
     assert!(!without.occurrences().iter().any(|occurrence| strange(&occurrence.fault)));
     let makers = vec![Box::new(Nothing::default) as real::Maker<Nothing>];
-    let runtime = Runtime::start(makers, 1, false).unwrap();
+    let runtime = Runtime::start(makers, 1, None).unwrap();
     assert!(runtime.run_on(A, |env| async move { env.disk().is_none() }));
 }
 

@@ -146,7 +146,7 @@ macro_rules! numbers {
     };
 }
 
-numbers!(u16, u32, u64, i64);
+numbers!(u16, u32, u64, i64, f64);
 
 impl Wire for u8 {
     #[inline]

@@ -96,6 +96,18 @@ pub struct Tally {
     pub sums: Vec<i64>,
 }
 
+plimsoll_types::wire!(struct Tally { committed, sums });
+
+impl Tally {
+    /// Adds what another driver of the same workload has counted.
+    pub fn add(&mut self, other: &Tally) {
+        self.committed.resize(self.committed.len().max(other.committed.len()), 0);
+        self.sums.resize(self.sums.len().max(other.sums.len()), 0);
+        self.committed.iter_mut().zip(&other.committed).for_each(|(sum, n)| *sum += n);
+        self.sums.iter_mut().zip(&other.sums).for_each(|(sum, n)| *sum += n);
+    }
+}
+
 /// An invariant's verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {

@@ -164,7 +164,7 @@ impl Database {
         let tables = schema.tables.iter().cloned().map(Table::new).collect();
         let how = EngineOptions {
             shards: options.shards,
-            pin: options.pin,
+            pin: options.pin.then_some(0),
             max_staleness_ns: options.max_staleness.as_nanos() as u64,
             ..EngineOptions::default()
         };

@@ -73,7 +73,7 @@ fn run<F: Future<Output = ()> + 'static>(
     round: impl Fn(RealEnv<Echo>) -> F + Copy + Send + 'static,
 ) -> std::io::Result<f64> {
     let makers = (0..shards).map(|_| Box::new(Echo::default) as Box<dyn FnOnce() -> Echo + Send>).collect();
-    let runtime = Runtime::start(makers, 1, true)?;
+    let runtime = Runtime::start(makers, 1, Some(0))?;
     let (rounds, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     for shard in 0..shards as u16 {
         let (rounds, stop) = (rounds.clone(), stop.clone());

@@ -82,7 +82,7 @@ fn one<P: Protocol>(
 pub fn start<P: Protocol>(setup: Setup, tables: Vec<TableSpec>, max_staleness_ns: u64) -> Engine<P> {
     let options = EngineOptions {
         shards: setup.shards,
-        pin: false,
+        pin: None,
         protocol: ProtocolOptions { lock_policy: setup.lock_policy },
         max_staleness_ns,
         record: true,

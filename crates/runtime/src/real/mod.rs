@@ -99,6 +99,8 @@ impl<N: Node> Peers<N> {
 
 /// The clock that the shards of a runtime sample: Unix nanoseconds. It is the monotonic clock plus an offset
 /// fixed at the start, so that no time stands still or jumps when the operating system's is set.
+///
+/// The monotonic clock is the same in all processes of a machine, so those that are given the same offset agree exactly.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     unix_offset: u64,
@@ -110,6 +112,16 @@ impl Clock {
     pub fn new() -> Clock {
         let unix = nanoseconds(ClockId::Realtime);
         Clock { unix_offset: unix.saturating_sub(nanoseconds(ClockId::Monotonic)) }
+    }
+
+    /// That of another process of this machine.
+    pub fn with_offset(unix_offset: u64) -> Clock {
+        Clock { unix_offset }
+    }
+
+    /// What another process of this machine needs to have the same clock.
+    pub fn offset(self) -> u64 {
+        self.unix_offset
     }
 
     /// What the clock says now.
@@ -131,9 +143,9 @@ pub struct Runtime<N: Node> {
 pub type Maker<N> = Box<dyn FnOnce() -> N + Send>;
 
 impl<N: Node> Runtime<N> {
-    /// Starts one thread per node maker; each maker runs on its shard's thread. With `pin`, shard `i` runs
-    /// on core `i` as long as there are so many cores; shards beyond that float.
-    pub fn start(makers: Vec<Maker<N>>, seed: u64, pin: bool) -> io::Result<Self> {
+    /// Starts one thread per node maker; each maker runs on its shard's thread. With `pin`, the first shard runs on
+    /// that core, the next one on the next, as long as there are so many cores; shards beyond that float.
+    pub fn start(makers: Vec<Maker<N>>, seed: u64, pin: Option<usize>) -> io::Result<Self> {
         Runtime::with_disks(makers, seed, pin, Vec::new())
     }
 
@@ -141,7 +153,7 @@ impl<N: Node> Runtime<N> {
     pub fn with_disks(
         makers: Vec<Maker<N>>,
         seed: u64,
-        pin: bool,
+        pin: Option<usize>,
         directories: Vec<Directory>,
     ) -> io::Result<Self> {
         Runtime::build(makers, seed, pin, directories, None, Clock::new())
@@ -154,7 +166,7 @@ impl<N: Node> Runtime<N> {
     pub fn networked(
         makers: Vec<Maker<N>>,
         seed: u64,
-        pin: bool,
+        pin: Option<usize>,
         directories: Vec<Directory>,
         network: Network,
     ) -> io::Result<Self>
@@ -162,7 +174,7 @@ impl<N: Node> Runtime<N> {
         N::Request: Wire,
         N::Reply: Wire,
     {
-        let clock = Clock::new();
+        let clock = network.clock;
         let prepared = Prepared::new(network, makers.len(), clock)?;
         Runtime::build(makers, seed, pin, directories, Some(prepared), clock)
     }
@@ -170,7 +182,7 @@ impl<N: Node> Runtime<N> {
     fn build(
         makers: Vec<Maker<N>>,
         seed: u64,
-        pin: bool,
+        pin: Option<usize>,
         directories: Vec<Directory>,
         network: Option<Prepared<N>>,
         clock: Clock,
@@ -205,8 +217,8 @@ impl<N: Node> Runtime<N> {
                 let _end_process = EndProcessOnPanic(format!("shard {}", me.0));
                 // Before it can sleep: other shards may already be sending.
                 peers.peers[index].alarm.get_or_init(|| Alarm::Thread(thread::current()));
-                if pin && index < cores {
-                    pin_to(index);
+                if let Some(core) = pin.map(|first| first + index).filter(|&core| core < cores) {
+                    pin_to(core);
                 }
                 shard::run(me, make(), peers, seed, disk, links);
             })?;

@@ -175,7 +175,7 @@ mod tests {
 
     fn start(shards: usize) -> Runtime<Till> {
         let makers = (0..shards).map(|_| Box::new(Till::default) as Box<dyn FnOnce() -> Till + Send>);
-        Runtime::start(makers.collect(), 1, false).unwrap()
+        Runtime::start(makers.collect(), 1, None).unwrap()
     }
 
     #[test]

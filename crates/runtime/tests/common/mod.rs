@@ -90,7 +90,7 @@ pub fn start(shards: usize, directory: &Path) -> Runtime<Nothing> {
     let makers = (0..shards).map(|_| Box::new(Nothing::default) as real::Maker<Nothing>);
     let directories = (0..shards).map(|shard| Directory::open(&directory.join(format!("shard-{shard}"))));
     let directories = directories.collect::<Result<_, _>>().expect("directories that can be used");
-    Runtime::with_disks(makers.collect(), 1, false, directories).expect("threads")
+    Runtime::with_disks(makers.collect(), 1, None, directories).expect("threads")
 }
 
 /// A directory for one test.

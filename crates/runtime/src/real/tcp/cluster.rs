@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use plimsoll_types::ShardId;
 
+use crate::real::Clock;
+
 /// After how long without a sign of life a node takes another for dead, unless it is told otherwise.
 pub const SILENCE: Duration = Duration::from_secs(2);
 
@@ -44,6 +46,8 @@ pub struct Network {
     pub secret: Option<Vec<u8>>,
     /// After how long without a sign of life a node is taken for dead; the same on all nodes. See [`SILENCE`].
     pub silence: Duration,
+    /// The clock of this node.
+    pub clock: Clock,
 }
 
 impl fmt::Debug for Network {
@@ -206,6 +210,7 @@ mod tests {
             listener: TcpListener::bind("127.0.0.1:0").unwrap(),
             secret: secret.map(<[u8]>::to_vec),
             silence: SILENCE,
+            clock: Clock::new(),
         }
     }
 

@@ -342,8 +342,8 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let nodes = nodes.iter().map(|&id| Address { id, address, shards: 2 }).collect();
         let secret = (!secret.is_empty()).then(|| secret.as_bytes().to_vec());
-        let (life, silence) = (100 + u64::from(node), SILENCE);
-        let network = Network { cluster: id, node, nodes, life, listener, secret, silence };
+        let (life, silence, clock) = (100 + u64::from(node), SILENCE, crate::real::Clock::new());
+        let network = Network { cluster: id, node, nodes, life, listener, secret, silence, clock };
         Arc::new(Cluster::new(&network, 2).unwrap())
     }
 

@@ -139,13 +139,14 @@ impl Plan {
             listener,
             secret: self.secret.clone(),
             silence: self.silence,
+            clock: Clock::new(),
         }
     }
 
     fn start(&self, node: u16, listener: TcpListener) -> Runtime<Till> {
         let shards = self.nodes[usize::from(node)].shards;
         let makers = (0..shards).map(|_| Box::new(Till::default) as super::super::Maker<Till>);
-        Runtime::networked(makers.collect(), 1, false, Vec::new(), self.network(node, listener)).unwrap()
+        Runtime::networked(makers.collect(), 1, None, Vec::new(), self.network(node, listener)).unwrap()
     }
 
     /// Starts a node again where it was.
@@ -391,6 +392,6 @@ fn what_cannot_be_a_cluster_is_an_error_and_not_a_panic() {
     let (plan, mut listeners) = Plan::new(&[2]);
     let network = plan.network(0, listeners.pop().unwrap());
     let makers = vec![Box::new(Till::default) as super::super::Maker<Till>];
-    let error = Runtime::networked(makers, 1, false, Vec::new(), network).err().expect("it is refused");
+    let error = Runtime::networked(makers, 1, None, Vec::new(), network).err().expect("it is refused");
     assert_eq!(error.to_string(), "node 0 is listed with 2 shards and has 1");
 }
