@@ -131,7 +131,13 @@ pub struct BenchArgs {
     #[arg(long, help_heading = "Protocol")]
     pub rc_single_version: bool,
 
-    /// Shards: one thread and one part of the data each [default: one per core].
+    /// Processes of a cluster on this machine, connected by TCP [default: none, all shards in this process].
+    ///
+    /// This process starts them, leads the run and adds up their figures. Each has its part of the data and of the
+    /// clients; `gts` and `vts` have one more, for the oracle. What they write in each other they commit by votes.
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub processes: Option<u64>,
+    /// Shards: one thread and one part of the data each; with --processes those of each [default: one per core].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     pub shards: Option<u64>,
     /// Allow more shards than cores.
@@ -223,6 +229,10 @@ pub struct BenchArgs {
     /// No progress, only the result.
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
+
+    /// This is one of the processes that another has started: it is told what to do over its standard input.
+    #[arg(long, hide = true)]
+    pub member: bool,
 }
 
 /// The workloads.
@@ -401,6 +411,8 @@ Examples:
       Long read-only transactions: snapshots against validation.
   plimsoll bench smallbank --protocol two_pl --lock-policy wound_wait --distributed 20
       Locking, with a fifth of the payments between shards.
+  plimsoll bench smallbank --processes 2 --shards 1 --distributed 20 --compare occ/dst,occ/gts
+      A cluster of two processes on this machine, connected by TCP, as the papers compare schemes.
   plimsoll bench smallbank --accounts 1000 --duration 2s --check
       A short run whose whole history is proved serializable.
   plimsoll bench micro --read-only 0 --read-share 80 --distributed 0 --compare occ/dst,occ/none

@@ -9,7 +9,7 @@ use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
 
-use crate::bench;
+use crate::bench::{self, Failure, Joining};
 use crate::cli::plan::{BenchPlan, Pair, Refusal, WorkloadPlan, refuse_more_than_memory};
 use crate::cli::{Protocol, Scheme};
 use crate::machine;
@@ -26,8 +26,8 @@ pub enum AnyWorkload {
     Micro(Micro),
 }
 
-/// Makes the workload, or says why that is impossible.
-pub fn workload(plan: &BenchPlan) -> Result<AnyWorkload, Refusal> {
+/// Makes the workload, or says why that is impossible. `memory_bytes` are free for data (0: unknown).
+pub fn workload(plan: &BenchPlan, memory_bytes: u64) -> Result<AnyWorkload, Refusal> {
     let (workload, bytes) = match &plan.workload {
         WorkloadPlan::Tpcc(scale) => {
             let parameters = tpcc::Parameters {
@@ -70,8 +70,26 @@ pub fn workload(plan: &BenchPlan) -> Result<AnyWorkload, Refusal> {
             (AnyWorkload::Micro(micro), bytes)
         }
     };
-    refuse_more_than_memory(bytes, machine::available_memory_bytes())?;
+    refuse_more_than_memory(bytes, memory_bytes)?;
     Ok(workload)
+}
+
+/// A function of the benchmark for a pair: `under!(pair, W, bench::run)`.
+macro_rules! under {
+    ($pair:expr, $W:ty, $($function:ident)::+) => {
+        match ($pair.protocol, $pair.scheme) {
+            (Protocol::Occ, Scheme::Dst) => $($function)::+::<Occ<Dst>, $W>,
+            (Protocol::Occ, Scheme::Gts) => $($function)::+::<Occ<Gts>, $W>,
+            (Protocol::Occ, Scheme::Vts) => $($function)::+::<Occ<Vts>, $W>,
+            (Protocol::Occ, Scheme::Rc) => $($function)::+::<Occ<Rc>, $W>,
+            (Protocol::Occ, Scheme::None) => $($function)::+::<Occ<NoTimestamps>, $W>,
+            (Protocol::TwoPl, Scheme::Dst) => $($function)::+::<TwoPl<Dst>, $W>,
+            (Protocol::TwoPl, Scheme::Gts) => $($function)::+::<TwoPl<Gts>, $W>,
+            (Protocol::TwoPl, Scheme::Vts) => $($function)::+::<TwoPl<Vts>, $W>,
+            (Protocol::TwoPl, Scheme::Rc) => $($function)::+::<TwoPl<Rc>, $W>,
+            (Protocol::TwoPl, Scheme::None) => $($function)::+::<TwoPl<NoTimestamps>, $W>,
+        }
+    };
 }
 
 /// Runs a workload under a pair.
@@ -82,7 +100,7 @@ pub fn run(
     repetition: u32,
     progress: Progress,
     interrupted: &AtomicBool,
-) -> std::io::Result<Run> {
+) -> Result<Run, Failure> {
     match workload {
         AnyWorkload::Tpcc(tpcc) => run_pair(tpcc, plan, pair, repetition, progress, interrupted),
         AnyWorkload::SmallBank(bank) => run_pair(bank, plan, pair, repetition, progress, interrupted),
@@ -98,18 +116,17 @@ pub fn run_pair<W: Workload>(
     repetition: u32,
     progress: Progress,
     interrupted: &AtomicBool,
-) -> std::io::Result<Run> {
-    let run = match (pair.protocol, pair.scheme) {
-        (Protocol::Occ, Scheme::Dst) => bench::run::<Occ<Dst>, W>,
-        (Protocol::Occ, Scheme::Gts) => bench::run::<Occ<Gts>, W>,
-        (Protocol::Occ, Scheme::Vts) => bench::run::<Occ<Vts>, W>,
-        (Protocol::Occ, Scheme::Rc) => bench::run::<Occ<Rc>, W>,
-        (Protocol::Occ, Scheme::None) => bench::run::<Occ<NoTimestamps>, W>,
-        (Protocol::TwoPl, Scheme::Dst) => bench::run::<TwoPl<Dst>, W>,
-        (Protocol::TwoPl, Scheme::Gts) => bench::run::<TwoPl<Gts>, W>,
-        (Protocol::TwoPl, Scheme::Vts) => bench::run::<TwoPl<Vts>, W>,
-        (Protocol::TwoPl, Scheme::Rc) => bench::run::<TwoPl<Rc>, W>,
-        (Protocol::TwoPl, Scheme::None) => bench::run::<TwoPl<NoTimestamps>, W>,
-    };
-    run(workload, plan, pair, repetition, progress, interrupted)
+) -> Result<Run, Failure> {
+    under!(pair, W, bench::run)(workload, plan, pair, repetition, progress, interrupted)
+}
+
+/// Is one of the processes of a run that another process leads.
+pub fn serve(workload: &AnyWorkload, plan: &BenchPlan) -> std::io::Result<()> {
+    let joining = Joining::meet()?;
+    let pair = joining.pair(plan)?;
+    match workload {
+        AnyWorkload::Tpcc(tpcc) => under!(pair, Tpcc, Joining::serve)(joining, tpcc, plan),
+        AnyWorkload::SmallBank(bank) => under!(pair, SmallBank, Joining::serve)(joining, bank, plan),
+        AnyWorkload::Micro(micro) => under!(pair, Micro, Joining::serve)(joining, micro, plan),
+    }
 }

@@ -88,10 +88,22 @@ fn interruption() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     Ok(interrupted)
 }
 
+/// Is one of the processes of a benchmark that another has started. The leader has seen to memory and files.
+fn member(args: cli::BenchArgs) -> Result<bool, Box<dyn std::error::Error>> {
+    let plan = args.validate(machine::cores(), 0)?;
+    let workload = dispatch::workload(&plan, 0)?;
+    dispatch::serve(&workload, &plan)?;
+    Ok(true)
+}
+
 /// Runs a benchmark. Returns whether every check held.
 fn bench(args: cli::BenchArgs) -> Result<bool, Box<dyn std::error::Error>> {
-    let plan = args.validate(machine::cores(), machine::available_memory_bytes())?;
-    let workload = dispatch::workload(&plan)?;
+    if args.member {
+        return member(args);
+    }
+    let memory_bytes = machine::available_memory_bytes();
+    let plan = args.validate(machine::cores(), memory_bytes)?;
+    let workload = dispatch::workload(&plan, memory_bytes)?;
     let progress = Progress::stderr(plan.quiet);
     let interrupted = interruption()?;
 

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 
 use plimsoll::engine::Engine;
-use plimsoll_checker::{History, Options};
+use plimsoll_checker::{History, Install, Options};
 use plimsoll_runtime::Env;
 use plimsoll_txn::protocol::{Attempt, Protocol, execute};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_txn::work::Work;
-use plimsoll_types::{ColumnGroup, ShardId};
+use plimsoll_types::ColumnGroup;
 use plimsoll_workloads::{Tally, Workload};
 
-use super::client::Finished;
-use super::{Control, Phase};
+use super::client::Recorded;
+use super::site::{Control, Phase};
 use crate::report::model::Check;
 
 /// An online audit that is aborted so often is given up; only the plain protocol's can be.
@@ -26,19 +26,9 @@ fn convert(check: plimsoll_workloads::Check) -> Check {
 }
 
 /// The workload's invariants on the quiesced database.
-pub fn invariants<P: Protocol, W: Workload>(
-    engine: &Engine<P>,
-    workload: &W,
-    finished: &[Finished],
-) -> Vec<Check> {
-    let mut tally = Tally { committed: vec![0; W::KINDS.len()], sums: vec![0; W::SUMS.len()] };
-    for shard in finished {
-        tally.committed.iter_mut().zip(&shard.tally.committed).for_each(|(sum, n)| *sum += n);
-        tally.sums.iter_mut().zip(&shard.tally.sums).for_each(|(sum, n)| *sum += n);
-    }
+pub fn invariants<P: Protocol, W: Workload>(engine: &Engine<P>, workload: &W, tally: &Tally) -> Vec<Check> {
     let mut audits = Vec::new();
-    for (number, mut audit) in workload.audits().into_iter().enumerate() {
-        let shard = ShardId((number % engine.shards().count()) as u16);
+    for (mut audit, shard) in workload.audits().into_iter().zip(engine.shards().cycle()) {
         audits.push(engine.runtime().run_on(shard, move |env| async move {
             let mut work = Work::default();
             while execute::<P, _, _>(&env, Attempt::default(), &mut audit, &mut work).await.is_err() {
@@ -47,7 +37,7 @@ pub fn invariants<P: Protocol, W: Workload>(
             audit
         }));
     }
-    workload.judge(&audits, &tally).into_iter().map(convert).collect()
+    workload.judge(&audits, tally).into_iter().map(convert).collect()
 }
 
 /// Starts the online check: snapshots of what must hold at every moment, while writers run.
@@ -59,7 +49,8 @@ pub fn start_online<P: Protocol, W: Workload>(
 ) -> Receiver<Vec<Check>> {
     let (done, result) = mpsc::channel();
     let (workload, control) = (workload.clone(), control.clone());
-    engine.runtime().spawn_on(ShardId(0), move |env| async move {
+    let first = engine.runtime().first();
+    engine.runtime().spawn_on(first, move |env| async move {
         let (mut audits, mut given_up) = (0, 0);
         let (mut violated, mut told) = (0, Vec::new());
         let mut work = Work::default();
@@ -109,12 +100,14 @@ pub fn start_online<P: Protocol, W: Workload>(
 }
 
 /// Hands the recorded history to the checker. Returns its verdict, transactions and dependencies.
-pub fn history<P: Protocol>(engine: &Engine<P>, finished: Vec<Finished>) -> (Check, u64, u64) {
-    let history = History {
-        transactions: finished.into_iter().flat_map(|shard| shard.recorded).collect(),
-        installs: engine.shards().map(|shard| engine.take_installs(shard)).collect(),
-    };
-    let tables = engine.layout().tables.clone();
+pub fn history<P: Protocol, W: Workload>(
+    workload: &W,
+    recorded: Vec<Recorded>,
+    installs: Vec<Vec<Install>>,
+) -> (Check, u64, u64) {
+    let transactions = recorded.into_iter().map(Recorded::transaction::<W>).collect();
+    let history = History { transactions, installs };
+    let tables = workload.tables();
     let names = |column: ColumnGroup| {
         let spec = &tables[column.table.index()];
         match spec.groups.len() {
@@ -122,7 +115,7 @@ pub fn history<P: Protocol>(engine: &Engine<P>, finished: Vec<Finished>) -> (Che
             _ => format!("{}.{}", spec.name, spec.groups[usize::from(column.group)]),
         }
     };
-    // In one process the clock has no error, so DST is strict; the other schemes promise less.
+    // All processes of a machine have one clock without error, so DST is strict; the other schemes promise less.
     let strict = P::Scheme::WAITS;
     let snapshots = P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE;
     let options = Options {

@@ -8,15 +8,16 @@ use std::sync::mpsc::Sender;
 
 use hdrhistogram::Histogram;
 use plimsoll::engine::Engine;
-use plimsoll_checker::Transaction;
+use plimsoll_checker::{Read, ScanRead, Transaction};
 use plimsoll_runtime::Env;
 use plimsoll_txn::protocol::{Attempt, Committed, Protocol, execute};
 use plimsoll_txn::timestamp::{Freshness, Scheme};
 use plimsoll_txn::work::Work;
-use plimsoll_types::{Abort, ShardId, Timestamp};
+use plimsoll_types::wire::{Input, Malformed, Sink, Wire};
+use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 use plimsoll_workloads::{Tally, Workload};
 
-use super::{Control, Phase};
+use super::site::{Control, Phase};
 use crate::cli::plan::BenchPlan;
 
 /// The longest back-off after repeated aborts, in nanoseconds.
@@ -58,14 +59,98 @@ impl Counts {
     }
 }
 
-/// What a shard's clients leave behind.
+/// A histogram travels as its values and how often each occurred.
+impl Wire for Counts {
+    fn encode(&self, out: &mut impl Sink) {
+        (self.committed, self.distributed, self.written).encode(out);
+        let latencies: Vec<(u64, u64)> =
+            self.latency.iter_recorded().map(|at| (at.value_iterated_to(), at.count_at_value())).collect();
+        (self.aborts.to_vec(), latencies).encode(out);
+    }
+
+    fn decode(input: &mut Input<'_>) -> Result<Counts, Malformed> {
+        let (committed, distributed, written) = Wire::decode(input)?;
+        let (aborts, latencies): (Vec<u64>, Vec<(u64, u64)>) = Wire::decode(input)?;
+        let aborts = aborts.try_into().map_err(|_| Malformed("a wrong number of reasons to abort"))?;
+        let mut counts = Counts { committed, distributed, written, aborts, ..Counts::default() };
+        for (latency, count) in latencies {
+            counts.latency.saturating_record_n(latency, count);
+        }
+        Ok(counts)
+    }
+}
+
+/// What a shard's clients, or those of several shards, leave behind.
+#[derive(Default)]
 pub struct Finished {
     /// By transaction type, the measured interval only.
     pub counts: Vec<Counts>,
     /// Everything since the load.
     pub tally: Tally,
     /// Every committed transaction, if the run is recorded.
-    pub recorded: Vec<Transaction>,
+    pub recorded: Vec<Recorded>,
+}
+
+plimsoll_types::wire!(struct Finished { counts, tally; recorded });
+
+impl Finished {
+    /// Adds what others have left.
+    pub fn add(&mut self, other: Finished) {
+        self.counts.resize(self.counts.len().max(other.counts.len()), Counts::default());
+        self.counts.iter_mut().zip(&other.counts).for_each(|(mine, other)| mine.add(other));
+        self.tally.add(&other.tally);
+        self.recorded.extend(other.recorded);
+    }
+}
+
+/// A committed transaction, as its client saw it.
+pub struct Recorded {
+    kind: u16,
+    id: TxnId,
+    timestamp: Option<Timestamp>,
+    session: u32,
+    begin: u64,
+    end: u64,
+    writes: u32,
+    reads: Vec<Read>,
+    scans: Vec<ScanRead>,
+}
+
+plimsoll_types::wire!(struct Recorded { kind, id, timestamp, session, begin, end, writes, reads, scans });
+
+impl Recorded {
+    fn new<P: Protocol>(committed: Committed, kind: usize, session: u32, begin: u64, end: u64) -> Recorded {
+        let recorded = committed.recorded.map(|recorded| *recorded).unwrap_or_default();
+        Recorded {
+            kind: kind as u16,
+            id: committed.id,
+            timestamp: committed.stamp.filter(|_| P::Scheme::SCALAR),
+            session,
+            begin,
+            end,
+            writes: committed.writes as u32,
+            reads: recorded.reads,
+            scans: recorded.scans,
+        }
+    }
+
+    /// For the checker.
+    pub fn transaction<W: Workload>(self) -> Transaction {
+        let Recorded { kind, id, timestamp, session, begin, end, writes, reads, scans } = self;
+        let declared = W::KINDS[usize::from(kind)];
+        Transaction {
+            id,
+            label: declared.name,
+            read_only: declared.read_only,
+            timestamp,
+            session,
+            begin,
+            end,
+            writes: Some(writes),
+            reads,
+            scans,
+        }
+    }
 }
 
 struct Shared {
@@ -116,8 +201,7 @@ pub fn start<P: Protocol, W: Workload>(
                 if shared.clients.get() == 0
                     && let Some(done) = shared.done.take()
                 {
-                    let nothing = Finished { counts: vec![], tally: Tally::default(), recorded: vec![] };
-                    let _ = done.send(shared.finished.replace(nothing));
+                    let _ = done.send(shared.finished.take());
                 }
             });
         }
@@ -144,7 +228,7 @@ async fn run<P: Protocol, W: Workload, E: Env<P>>(
     shared: &Shared,
 ) {
     let mut work = Work::default();
-    let live = &control.live[env.shard().index()];
+    let live = control.live(env.shard());
     let freshness = Freshness { staleness_ns, at_least: Timestamp::ZERO };
     loop {
         let phase = control.phase();
@@ -202,35 +286,14 @@ async fn run<P: Protocol, W: Workload, E: Env<P>>(
                 counts.latency.saturating_record(latency);
             }
             if committed.recorded.is_some() {
-                let times = (attempt.age, control.shards_clock.now().0);
-                finished.recorded.push(transaction::<P, W>(std::mem::take(committed), kind, session, times));
+                let (begin, end) = (attempt.age, control.shards_clock.now().0);
+                let committed = std::mem::take(committed);
+                finished.recorded.push(Recorded::new::<P>(committed, kind, session, begin, end));
             }
         }
         // Everybody gets a turn before the next transaction, unless this one has already waited.
         if env.clock().0 == attempt.age {
             env.pause().await;
         }
-    }
-}
-
-fn transaction<P: Protocol, W: Workload>(
-    committed: Committed,
-    kind: usize,
-    session: u32,
-    (begin, end): (u64, u64),
-) -> Transaction {
-    let recorded = committed.recorded.map(|recorded| *recorded).unwrap_or_default();
-    let declared = W::KINDS[kind];
-    Transaction {
-        id: committed.id,
-        label: declared.name,
-        read_only: declared.read_only,
-        timestamp: committed.stamp.filter(|_| P::Scheme::SCALAR),
-        session,
-        begin,
-        end,
-        writes: Some(committed.writes as u32),
-        reads: recorded.reads,
-        scans: recorded.scans,
     }
 }

@@ -7,77 +7,131 @@
 //!
 //! A comparison runs its pairs one after the other, A B C A B C, each on a freshly loaded database, and takes
 //! ratios within a repetition.
+//!
+//! A run is led from here and carried out by *sites* (`site.rs`): one in this process, or with `--processes` several
+//! processes that this one starts (`members.rs`). All that is said between them is orders and answers, and the leader does
+//! not know where its sites are.
 
 mod checks;
 mod client;
+mod members;
+mod site;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use plimsoll::engine::{Engine, EngineOptions};
-use plimsoll_runtime::Env;
-use plimsoll_txn::protocol::{LockPolicy as Policy, Protocol, ProtocolOptions};
-use plimsoll_txn::timestamp::{OracleOptions, Scheme};
-use plimsoll_types::{Abort, ShardId};
-use plimsoll_workloads::Workload;
+use plimsoll_txn::protocol::Protocol;
+use plimsoll_txn::timestamp::Scheme;
+use plimsoll_types::Abort;
+use plimsoll_types::wire::Malformed;
+use plimsoll_workloads::{Tally, Workload};
 use quanta::Clock;
 
-use crate::cli::LockPolicy;
 use crate::cli::plan::{BenchPlan, Pair};
 use crate::machine;
 use crate::report::model::{
-    Aborts, CheckerFigures, Latency, Load, Run, TableSize, Timeline, TransactionType,
+    Aborts, Check, CheckerFigures, Latency, Load, Run, TableSize, Timeline, TransactionType,
 };
 use crate::report::progress::{LoadSample, Progress, RunSample};
 use client::{Counts, Finished};
+use members::Members;
+pub use members::{Failure, Joining};
+use site::{Answer, Order, Sample, Site, Unsettled};
 
 /// How often progress and the timeline are sampled.
 const SAMPLE: Duration = Duration::from_millis(100);
+/// How often a site is asked whether it is done with something.
+const POLL: Duration = Duration::from_millis(2);
+/// How long the last transactions may take.
+const STOP_MAX: Duration = Duration::from_secs(60);
+/// How long what is on its way when the clients have ended may take to arrive.
+const SETTLE_MAX: Duration = Duration::from_secs(10);
 /// With `--check`, a run ends early when so many transactions are recorded: about what fits into memory.
 const RECORDED_MAX: u64 = 2_000_000;
 
-/// What clients and the main thread share.
-pub struct Control {
-    phase: AtomicU8,
-    /// Per shard: committed, aborted attempts.
-    live: Vec<(AtomicU64, AtomicU64)>,
-    clock: Clock,
-    /// What transactions are ordered by; the moments of recorded answers are read off it.
-    shards_clock: plimsoll_runtime::real::Clock,
+/// Where a run is carried out.
+enum Sites<P: Protocol, W: Workload> {
+    Here(Box<Site<P, W>>),
+    Members(Members),
 }
 
-/// A run's phases, in order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[repr(u8)]
-pub enum Phase {
-    /// Nothing counts but the sums.
-    WarmUp,
-    /// Everything counts.
-    Measure,
-    /// Clients end their transactions.
-    Stop,
-}
-
-impl Control {
-    fn set(&self, phase: Phase) {
-        self.phase.store(phase as u8, Relaxed);
-    }
-
-    /// The present phase.
-    #[inline]
-    pub fn phase(&self) -> Phase {
-        match self.phase.load(Relaxed) {
-            0 => Phase::WarmUp,
-            1 => Phase::Measure,
-            _ => Phase::Stop,
+impl<P: Protocol, W: Workload> Sites<P, W> {
+    fn start(workload: &W, plan: &BenchPlan, pair: Pair) -> Result<Sites<P, W>, Failure> {
+        let Some(processes) = plan.processes else {
+            return Ok(Sites::Here(Box::new(Site::start(workload, plan, None)?)));
+        };
+        let mut shards = vec![plan.shards_per_process(); processes];
+        if P::Scheme::ORACLE {
+            shards.push(1);
         }
+        let pair = plan.pairs.iter().position(|&other| other == pair);
+        Ok(Sites::Members(Members::start(&shards, pair.expect("a plan's pairs are run"))?))
     }
 
-    fn sum(&self, of: impl Fn(&(AtomicU64, AtomicU64)) -> &AtomicU64) -> u64 {
-        self.live.iter().map(|shard| of(shard).load(Relaxed)).sum()
+    /// Gives all the same order. `part` takes the answer apart.
+    fn ask<T>(&mut self, order: &Order, part: impl Fn(Answer) -> Option<T>) -> Result<Vec<T>, Failure> {
+        let answers = match self {
+            Sites::Here(site) => vec![site.obey(order)],
+            Sites::Members(members) => members.ask(order)?,
+        };
+        answers.into_iter().enumerate().map(|(node, answer)| expected(node, part(answer))).collect()
     }
+
+    fn tell(&mut self, order: &Order) -> Result<(), Failure> {
+        self.ask(order, |answer| matches!(answer, Answer::Done).then_some(())).map(drop)
+    }
+
+    fn sample(&mut self) -> Result<Sample, Failure> {
+        let samples = self.ask(&Order::Sample, |answer| match answer {
+            Answer::Sample(sample) => Some(sample),
+            _ => None,
+        })?;
+        Ok(samples.into_iter().fold(Sample::default(), Sample::sum))
+    }
+
+    fn tables(&mut self) -> Result<Vec<TableSize>, Failure> {
+        let sites = self.ask(&Order::Tables, |answer| match answer {
+            Answer::Tables(tables) => Some(tables),
+            _ => None,
+        })?;
+        let mut sums: Vec<TableSize> = Vec::new();
+        for tables in sites {
+            sums.resize(tables.len(), TableSize::default());
+            for (sum, table) in sums.iter_mut().zip(tables) {
+                sum.rows += table.rows;
+                sum.bytes += table.bytes;
+            }
+        }
+        Ok(sums)
+    }
+
+    /// What is still on its way. The clients have ended.
+    fn unsettled(&mut self) -> Result<Unsettled, Failure> {
+        let sites = self.ask(&Order::Settle, |answer| match answer {
+            Answer::Unsettled(open) => Some(open),
+            _ => None,
+        })?;
+        Ok(sites.into_iter().fold(Unsettled::default(), Unsettled::sum))
+    }
+
+    /// Audits the data, from one of the sites.
+    fn audit(&mut self, tally: Tally) -> Result<Vec<Check>, Failure> {
+        let order = Order::Audit(tally);
+        let answer = match self {
+            Sites::Here(site) => site.obey(&order),
+            Sites::Members(members) => members.ask_one(0, &order)?,
+        };
+        let checks = match answer {
+            Answer::Checks(checks) => Some(checks),
+            _ => None,
+        };
+        expected(0, checks)
+    }
+}
+
+/// A site answers what it is asked; another program at the end of a pipe need not.
+fn expected<T>(node: usize, part: Option<T>) -> Result<T, Failure> {
+    part.ok_or(Failure::Confused { node, what: Malformed("an answer to another question") })
 }
 
 /// Runs a workload under one pair, on a database of its own.
@@ -88,29 +142,8 @@ pub fn run<P: Protocol, W: Workload>(
     repetition: u32,
     progress: Progress,
     interrupted: &AtomicBool,
-) -> std::io::Result<Run> {
+) -> Result<Run, Failure> {
     let clock = Clock::new();
-    let options = EngineOptions {
-        shards: plan.shards,
-        seed: plan.seed,
-        pin: plan.shards <= machine::cores(),
-        protocol: ProtocolOptions {
-            lock_policy: match plan.lock_policy {
-                LockPolicy::WaitDie => Policy::WaitDie,
-                LockPolicy::WoundWait => Policy::WoundWait,
-                LockPolicy::NoWait => Policy::NoWait,
-            },
-        },
-        oracle: OracleOptions {
-            batch: plan.oracle.batch,
-            compress: plan.oracle.compress,
-            prefetch: plan.oracle.prefetch,
-        },
-        single_version: plan.rc_single_version,
-        max_staleness_ns: plan.staleness.as_nanos() as u64,
-        record: plan.check,
-    };
-    let engine = Engine::<P>::start(workload.tables(), options)?;
     let mut run = Run {
         workload: W::NAME.to_owned(),
         protocol: P::NAME.to_owned(),
@@ -120,55 +153,36 @@ pub fn run<P: Protocol, W: Workload>(
         repetition,
         ..Run::default()
     };
-    run.load = load(workload, &engine, &clock, progress, &pair.to_string());
-    let control = Arc::new(Control {
-        phase: AtomicU8::new(Phase::WarmUp as u8),
-        live: (0..plan.shards).map(|_| Default::default()).collect(),
-        clock: clock.clone(),
-        shards_clock: engine.runtime().clock(),
-    });
-
-    // Clients.
-    let (done, finished) = mpsc::channel::<Finished>();
-    for shard in engine.shards() {
-        client::start(&engine, shard, workload, plan, &control, done.clone());
-    }
-    drop(done);
-    let online = (plan.check_online_per_second > 0)
-        .then(|| checks::start_online(&engine, workload, &control, plan.check_online_per_second));
+    let mut sites = Sites::<P, W>::start(workload, plan, pair)?;
+    run.load = load(&mut sites, &clock, progress, format!("loading {} for {pair}", W::NAME))?;
+    sites.tell(&Order::Begin)?;
 
     // Warm-up and measurement.
-    let line = progress.run(format!("{} {pair}", W::NAME), plan.warmup + plan.duration);
+    let mut line = progress.run(format!("{} {pair}", W::NAME), plan.warmup + plan.duration);
     let started = clock.raw();
     let elapsed = || clock.delta(started, clock.raw());
-    let mut line = line;
-    let mut sample = |warm: bool| {
-        let sample = RunSample {
-            elapsed: elapsed(),
-            committed: control.sum(|shard| &shard.0),
-            aborted: control.sum(|shard| &shard.1),
-            memory_bytes: machine::resident_bytes(),
-        };
-        line.running(sample, warm);
-        sample
+    let mut sample = |sites: &mut Sites<P, W>, warm: bool| {
+        let sample = sites.sample()?;
+        let elapsed = elapsed();
+        let Sample { committed, aborted, resident_bytes: memory_bytes, .. } = sample;
+        line.running(RunSample { elapsed, committed, aborted, memory_bytes }, warm);
+        Ok::<u64, Failure>(committed)
     };
     while elapsed() < plan.warmup && !interrupted.load(Relaxed) {
         std::thread::sleep(SAMPLE.min(plan.warmup.saturating_sub(elapsed())));
-        sample(false);
+        sample(&mut sites, false)?;
     }
-    let before: Vec<_> = engine.shards().map(|shard| engine.counters(shard)).collect();
-    let cpu = machine::process_cpu_seconds();
+    sites.tell(&Order::Count)?;
     let measured = clock.raw();
-    control.set(Phase::Measure);
     let mut timeline = Timeline { interval_seconds: SAMPLE.as_secs_f64(), throughput_tps: Vec::new() };
-    let mut last = (control.sum(|shard| &shard.0), clock.raw());
+    let mut last = (sample(&mut sites, true)?, clock.raw());
     loop {
         let over = clock.delta(measured, clock.raw());
         if over >= plan.duration || interrupted.load(Relaxed) {
             break;
         }
         std::thread::sleep(SAMPLE.min(plan.duration - over));
-        let committed = sample(true).committed;
+        let committed = sample(&mut sites, true)?;
         let now = clock.raw();
         let seconds = clock.delta(last.1, now).as_secs_f64();
         timeline.throughput_tps.push((committed - last.0) as f64 / seconds);
@@ -178,39 +192,72 @@ pub fn run<P: Protocol, W: Workload>(
             break;
         }
     }
-    control.set(Phase::Stop);
     run.seconds = clock.delta(measured, clock.raw()).as_secs_f64();
-    run.cpu_seconds = machine::process_cpu_seconds() - cpu;
+    sites.tell(&Order::Stop)?;
     run.interrupted = interrupted.load(Relaxed);
     run.timeline = timeline;
     line.busy("finishing transactions");
-    let finished: Vec<Finished> = finished.iter().collect();
-    let online = online.map(|receiver| receiver.recv().expect("the online check ends with the run"));
+    let stopped = clock.raw();
+    loop {
+        let Sample { running, .. } = sites.sample()?;
+        if running == 0 {
+            break;
+        }
+        if clock.delta(stopped, clock.raw()) > STOP_MAX {
+            return Err(Failure::Stuck { running });
+        }
+        std::thread::sleep(POLL);
+    }
+    let settling = clock.raw();
+    let mut open = sites.unsettled()?;
+    while !open.is_nothing::<P::Scheme>() && clock.delta(settling, clock.raw()) < SETTLE_MAX {
+        std::thread::sleep(POLL);
+        open = sites.unsettled()?;
+    }
 
     // Figures.
-    let after: Vec<_> = engine.shards().map(|shard| engine.counters(shard)).collect();
-    let grown = |of: &dyn Fn(&(plimsoll_txn::base::Counters, u64)) -> u64| -> u64 {
-        before.iter().zip(&after).map(|(before, after)| of(after) - of(before)).sum()
-    };
-    run.read_only_waits = grown(&|(counters, _)| counters.read_only_waits);
-    run.read_only_restarts = grown(&|(counters, _)| counters.read_only_restarts);
-    run.oracle_messages = grown(&|(counters, _)| counters.oracle_messages);
-    let messages = grown(&|(_, messages)| *messages);
-    fill(&mut run, W::KINDS, &finished, messages);
+    let figures = sites.ask(&Order::Finish, |answer| match answer {
+        Answer::Finished(figures) => Some(figures),
+        _ => None,
+    })?;
+    let (mut finished, mut messages, mut online) = (Finished::default(), 0, Vec::new());
+    for site in figures {
+        finished.add(site.finished);
+        messages += site.messages;
+        run.cpu_seconds += site.cpu_seconds;
+        run.read_only_waits += site.read_only_waits;
+        run.read_only_restarts += site.read_only_restarts;
+        run.oracle_messages += site.oracle_messages;
+        run.links.extend(site.links);
+        online.extend(site.checks);
+    }
+    fill(&mut run, W::KINDS, &finished.counts, messages);
     run.fill_rates(plan.shards.min(machine::cores()));
-    for (spec, memory) in engine.layout().tables.iter().zip(engine.memory()) {
-        run.tables.push(&spec.name, TableSize { rows: memory.rows as u64, bytes: memory.bytes as u64 });
-        run.memory_bytes += memory.bytes as u64;
+    for (spec, size) in workload.tables().iter().zip(sites.tables()?) {
+        run.tables.push(&spec.name, size);
+        run.memory_bytes += size.bytes;
     }
 
     // Checks.
     line.busy("checking invariants");
-    run.checks = checks::invariants(&engine, workload, &finished);
-    run.checks.extend(online.into_iter().flatten());
+    run.checks = sites.audit(finished.tally)?;
+    run.checks.extend(online);
+    if plan.processes.is_some() || !open.is_nothing::<P::Scheme>() {
+        run.checks.push(open.check::<P::Scheme>());
+    }
     if plan.check {
         line.busy("checking the history");
         let begun = clock.raw();
-        let (check, transactions, dependencies) = checks::history(&engine, finished);
+        let (mut recorded, mut installs) = (Vec::new(), Vec::new());
+        let sites = sites.ask(&Order::History, |answer| match answer {
+            Answer::History(recorded, installs) => Some((recorded, installs)),
+            _ => None,
+        })?;
+        for (of_clients, of_shards) in sites {
+            recorded.extend(of_clients);
+            installs.extend(of_shards);
+        }
+        let (check, transactions, dependencies) = checks::history::<P, W>(workload, recorded, installs);
         let seconds = clock.delta(begun, clock.raw()).as_secs_f64();
         run.checker = Some(CheckerFigures { transactions, dependencies, seconds });
         run.checks.push(check);
@@ -219,66 +266,36 @@ pub fn run<P: Protocol, W: Workload>(
     Ok(run)
 }
 
-/// Loads all units, those of different shards in parallel.
+/// Loads all units.
 fn load<P: Protocol, W: Workload>(
-    workload: &W,
-    engine: &Engine<P>,
+    sites: &mut Sites<P, W>,
     clock: &Clock,
     progress: Progress,
-    title: &str,
-) -> Load {
+    title: String,
+) -> Result<Load, Failure> {
     let begun = clock.raw();
-    let units: Vec<usize> = (0..workload.units()).collect();
-    let (rows, loaded) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let (done, finished) = mpsc::channel::<()>();
-    let mut total = 0;
-    for shard in engine.shards() {
-        let placement = engine.layout().placement.clone();
-        let mine: Vec<usize> = (units.iter().copied())
-            .filter(|&unit| workload.unit_slot(unit).is_none_or(|slot| placement.shard(slot) == shard))
-            .collect();
-        total += mine.len() as u64;
-        let (workload, rows, loaded, done) = (workload.clone(), rows.clone(), loaded.clone(), done.clone());
-        engine.runtime().spawn_on(shard, move |env| async move {
-            for unit in mine {
-                env.local(|node| {
-                    let store = &mut node.base().store;
-                    let counts = workload.unit_slot(unit).is_some() || shard == ShardId(0);
-                    workload.load(unit, &mut |table, key, values| {
-                        store.load(table, &key, values);
-                        rows.fetch_add(u64::from(counts), Relaxed);
-                    });
-                });
-                loaded.fetch_add(1, Relaxed);
-                env.pause().await;
-            }
-            drop(done);
-        });
-    }
-    drop(done);
-    let mut line = progress.load(format!("loading {} for {title}", W::NAME), total);
-    while let Err(mpsc::RecvTimeoutError::Timeout) = finished.recv_timeout(SAMPLE) {
+    sites.tell(&Order::Load)?;
+    let mut now = sites.sample()?;
+    let mut line = progress.load(title, now.units);
+    while now.loaded < now.units {
+        std::thread::sleep(POLL);
+        now = sites.sample()?;
         line.loading(LoadSample {
             elapsed: clock.delta(begun, clock.raw()),
-            units: loaded.load(Relaxed),
-            rows: rows.load(Relaxed),
-            memory_bytes: machine::resident_bytes(),
+            units: now.loaded,
+            rows: now.rows,
+            memory_bytes: now.resident_bytes,
         });
     }
-    drop(line);
     let seconds = clock.delta(begun, clock.raw()).as_secs_f64();
-    let memory_bytes = engine.memory().iter().map(|table| table.bytes as u64).sum();
-    Load { seconds, rows: rows.load(Relaxed), memory_bytes }
+    let memory_bytes = sites.tables()?.iter().map(|table| table.bytes).sum();
+    Ok(Load { seconds, rows: now.rows, memory_bytes })
 }
 
 /// What the clients counted while it counted.
-fn fill(run: &mut Run, kinds: &[plimsoll_workloads::Kind], finished: &[Finished], messages: u64) {
+fn fill(run: &mut Run, kinds: &[plimsoll_workloads::Kind], counts: &[Counts], messages: u64) {
     let (mut distributed, mut all) = (0, [0; Abort::ALL.len()]);
-    for (kind, declared) in kinds.iter().enumerate() {
-        let mut sum = Counts::default();
-        for shard in finished {
-            sum.add(&shard.counts[kind]);
-        }
+    for (declared, sum) in kinds.iter().zip(counts) {
         run.committed += sum.committed;
         distributed += sum.distributed;
         all.iter_mut().zip(sum.aborts).for_each(|(all, aborts)| *all += aborts);

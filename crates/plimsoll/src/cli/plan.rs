@@ -38,6 +38,8 @@ pub const LEGAL_PAIRS: [Pair; 10] = {
 
 /// Threads beyond this serve no purpose on any machine, and a shard needs a slot of its own.
 const SHARDS_MAX: usize = 1024;
+/// Every shard is connected to every shard of all other processes.
+const PROCESSES_MAX: u64 = 64;
 /// Transactions in flight per shard: each holds a few kilobytes.
 const CONCURRENCY_MAX: usize = 65_536;
 /// More transactions per second than any machine runs.
@@ -73,8 +75,10 @@ pub struct BenchPlan {
     pub oracle: OraclePlan,
     /// For `rc`: no version chains.
     pub rc_single_version: bool,
-    /// Number of shards.
+    /// Number of shards, over all processes.
     pub shards: usize,
+    /// Processes to start; none: all shards are in this one. Divides the number of shards.
+    pub processes: Option<usize>,
     /// Transactions in flight per shard.
     pub concurrency: usize,
     /// Transactions per second to start over all shards; none: one after the other, as fast as they come.
@@ -198,7 +202,7 @@ impl BenchArgs {
         let name = self.workload_name()?;
         let pairs = self.pairs()?;
         self.refuse_flags_without_effect(name, &pairs)?;
-        let shards = self.shards(cores)?;
+        let (processes, shards) = self.shards(cores)?;
         let workload = match name {
             WorkloadName::Tpcc => WorkloadPlan::Tpcc(self.tpcc(shards)?),
             WorkloadName::SmallBank => WorkloadPlan::SmallBank(self.smallbank(shards)?),
@@ -227,6 +231,7 @@ impl BenchArgs {
             },
             rc_single_version: self.rc_single_version,
             shards,
+            processes,
             concurrency: concurrency as usize,
             rate: self.rate.map(|rate| within(rate, "rate", 1, RATE_MAX)).transpose()?,
             warmup: self.warmup.unwrap_or(Duration::from_secs(2)),
@@ -315,7 +320,26 @@ impl BenchArgs {
         Ok(())
     }
 
-    fn shards(&self, cores: usize) -> Result<usize, Refusal> {
+    /// The number of processes, and of shards over all of them.
+    fn shards(&self, cores: usize) -> Result<(Option<usize>, usize), Refusal> {
+        let processes = self.processes.map(|n| within(n, "processes", 1, PROCESSES_MAX)).transpose()?;
+        let Some(processes) = processes.map(|n| n as usize) else {
+            return Ok((None, self.shards_here(cores)?));
+        };
+        let each = self.shards.unwrap_or((cores / processes).clamp(1, SHARDS_MAX / processes) as u64);
+        let each = within(each, "shards", 1, (SHARDS_MAX / processes) as u64)? as usize;
+        let shards = processes * each;
+        if shards > cores && !self.oversubscribe {
+            refuse!(
+                "--processes {processes} with {each} {} each is more than the {cores} cores of this machine: give fewer, \
+                 or add --oversubscribe",
+                if each == 1 { "shard" } else { "shards" }
+            );
+        }
+        Ok((Some(processes), shards))
+    }
+
+    fn shards_here(&self, cores: usize) -> Result<usize, Refusal> {
         let shards = self.shards.unwrap_or(cores.clamp(1, SHARDS_MAX) as u64);
         let shards = within(shards, "shards", 1, SHARDS_MAX as u64)? as usize;
         if shards > cores && !self.oversubscribe {
@@ -442,6 +466,11 @@ impl WorkloadPlan {
 }
 
 impl BenchPlan {
+    /// Shards of each process.
+    pub fn shards_per_process(&self) -> usize {
+        self.shards / self.processes.unwrap_or(1)
+    }
+
     /// Everything that was set, as the report shows it for a run of this pair. Settings that have no
     /// effect on the pair are left out.
     pub fn config(&self, pair: Pair) -> Named<Value> {
@@ -465,7 +494,10 @@ impl BenchPlan {
                 micro.config().into_iter().for_each(|(name, value)| set(name, value));
             }
         }
-        set("shards", self.shards.into());
+        if let Some(processes) = self.processes {
+            set("processes", processes.into());
+        }
+        set("shards", self.shards_per_process().into());
         set("concurrency", self.concurrency.into());
         if let Some(rate) = self.rate {
             set("rate", rate.into());

@@ -42,6 +42,25 @@ fn defaults_are_one_warehouse_per_core_under_occ_and_dst() {
 }
 
 #[test]
+fn processes_divide_the_cores_and_multiply_the_shards() {
+    let two = plan("bench smallbank --processes 2").expect("fine");
+    assert_eq!((two.processes, two.shards, two.shards_per_process()), (Some(2), 2, 1));
+    let more = plan("bench tpcc --processes 3 --shards 2 --oversubscribe").expect("fine");
+    assert_eq!((more.shards, more.shards_per_process()), (6, 2));
+    let WorkloadPlan::Tpcc(tpcc) = &more.workload else { panic!("TPC-C was asked for") };
+    assert_eq!(tpcc.warehouses, 6);
+    let config = more.config(more.pairs[0]);
+    assert_eq!((config.get("processes"), config.get("shards")), (Some(&3.into()), Some(&2.into())));
+    refuses("bench tpcc --processes 0", "--processes 0 is too small: give 1 or more");
+    refuses("bench tpcc --processes 65", "--processes 65 is too large: give 64 or less");
+    refuses(
+        "bench tpcc --processes 3",
+        "--processes 3 with 1 shard each is more than the 2 cores of this machine: give fewer, or add --oversubscribe",
+    );
+    refuses("bench smallbank --processes 2 --shards 1 --rate 0", "--rate 0 is too small: give 1 or more");
+}
+
+#[test]
 fn a_comparison_runs_each_pair_three_times_with_the_first_as_reference() {
     let plan = plan("bench tpcc --compare two_pl/dst,occ/rc --lock-policy no_wait").expect("fine");
     assert_eq!(plan.pairs.iter().map(Pair::to_string).collect::<Vec<_>>(), ["two_pl/dst", "occ/rc"]);

@@ -99,9 +99,12 @@ pub struct Run {
     pub messages_per_transaction: f64,
     /// Messages to and from the timestamp oracle.
     pub oracle_messages: u64,
+    /// What processes sent each other; absent if there is one. The one after all that hold data is the oracle's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
     /// Memory held by the database at the end of the run.
     pub memory_bytes: u64,
-    /// Processor time that the whole process used in the measured interval, user and system.
+    /// Processor time that all processes of the database used in the measured interval, user and system.
     pub cpu_seconds: f64,
     /// By transaction type, the workload's principal type first.
     pub transactions: Named<TransactionType>,
@@ -195,6 +198,23 @@ pub struct TableSize {
     pub rows: u64,
     /// Memory with versions and index.
     pub bytes: u64,
+}
+
+/// What one process sent another in the measured interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Link {
+    /// Who sent.
+    pub from: u16,
+    /// To whom.
+    pub to: u16,
+    /// Messages of shards.
+    pub messages: u64,
+    /// Frames that carried them, signs of life included.
+    pub frames: u64,
+    /// Bytes of the frames.
+    pub bytes: u64,
+    /// Connections that came to an end.
+    pub resets: u64,
 }
 
 /// Throughput in equal intervals of the measured time.

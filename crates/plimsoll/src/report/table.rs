@@ -13,7 +13,7 @@ use std::io::IsTerminal;
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
-use super::model::{Aborts, Check, Document, Run, Spread, per};
+use super::model::{Aborts, Check, Document, Link, Run, Spread, per};
 use super::units;
 
 /// Where a table is shown.
@@ -143,7 +143,12 @@ fn heading(run: &Run, what: &str, times: &str, terminal: Terminal) -> String {
     let mut parts = vec![workload_title(&run.workload), what.to_owned()];
     if let (Some(shards), Some(concurrency)) = (setting("shards"), setting("concurrency")) {
         let noun = if shards == "1" { "shard" } else { "shards" };
-        parts.push(format!("{shards} {noun} × {concurrency} in flight"));
+        let processes = match setting("processes") {
+            Some(one) if one == "1" => "1 process of ".to_owned(),
+            Some(several) => format!("{several} processes of "),
+            None => String::new(),
+        };
+        parts.push(format!("{processes}{shards} {noun} × {concurrency} in flight"));
     }
     if let Some(rate) = run.config.get("rate").and_then(serde_json::Value::as_u64) {
         parts.push(format!("{}/s asked for", units::thousands(rate)));
@@ -297,6 +302,18 @@ fn totals(run: &Run) -> Vec<(&'static str, String)> {
         ("messages", messages),
         ("memory", memory),
     ];
+    if !run.links.is_empty() {
+        let sum = |of: fn(&Link) -> u64| run.links.iter().map(of).sum::<u64>() as f64;
+        let network = format!(
+            "{}/s between processes in {} frames/s of {:.1} messages; {} resets",
+            units::bytes(per(sum(|link| link.bytes), run.seconds) as u64),
+            units::rate(per(sum(|link| link.frames), run.seconds)),
+            per(sum(|link| link.messages), sum(|link| link.frames)),
+            // Both ends count each.
+            sum(|link| link.resets) / 2.0
+        );
+        totals.insert(4, ("network", network));
+    }
     if let Some(checker) = &run.checker {
         totals.push((
             "history",

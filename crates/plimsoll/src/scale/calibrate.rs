@@ -274,7 +274,8 @@ impl Calibration<'_> {
         for _ in 0..ROUNDS {
             for (&(workload, pair), (intervals, committed, aborts)) in runs.iter().zip(&mut measured) {
                 let plan = bench_plan(pair, shards, self.time / ROUNDS);
-                let run = dispatch::run_pair(workload, &plan, pair, 1, self.progress, self.interrupted)?;
+                let run = dispatch::run_pair(workload, &plan, pair, 1, self.progress, self.interrupted)
+                    .map_err(std::io::Error::other)?;
                 if self.interrupted.load(Relaxed) {
                     return Err(std::io::Error::other("interrupted"));
                 }
@@ -361,6 +362,7 @@ fn bench_plan(pair: Pair, shards: usize, duration: Duration) -> BenchPlan {
         oracle: OraclePlan { batch: true, compress: true, prefetch: false },
         rc_single_version: false,
         shards,
+        processes: None,
         concurrency: CONCURRENCY,
         rate: None,
         warmup: duration / 3,

@@ -1,0 +1,511 @@
+//! What one process does in a run: shards, their clients, and what they count.
+//!
+//! A site does what it is told ([`Order`]) and answers each order once ([`Answer`]), at once but for two: it waits for
+//! the other sites before its clients begin, and the audits at the end take as long as they take. Whoever leads the run
+//! (`mod.rs`) has one site that it calls, in its own process, or tells several over pipes (`members.rs`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::time::Duration;
+
+use plimsoll::engine::{Engine, EngineOptions};
+use plimsoll_checker::Install;
+use plimsoll_runtime::Env;
+use plimsoll_runtime::real::Network;
+use plimsoll_txn::protocol::{LockPolicy as Policy, Protocol, ProtocolOptions};
+use plimsoll_txn::timestamp::{OracleOptions, Scheme};
+use plimsoll_types::ShardId;
+use plimsoll_workloads::{Tally, Workload};
+use quanta::Clock;
+
+use super::checks;
+use super::client::{self, Finished, Recorded};
+use crate::cli::LockPolicy;
+use crate::cli::plan::BenchPlan;
+use crate::machine;
+use crate::report::model::{Check, Link, TableSize};
+
+/// How long a site waits for the others. They have loaded by then and only have to be connected.
+const OTHERS_MAX: Duration = Duration::from_secs(10);
+
+/// What a site is told, in this order.
+#[derive(Clone, Debug)]
+pub enum Order {
+    /// Begin to load.
+    Load,
+    /// Say how far you are: at any time.
+    Sample,
+    /// Say how large the tables are.
+    Tables,
+    /// Wait for the others, then let the clients begin.
+    Begin,
+    /// From now on everything counts.
+    Count,
+    /// Let the clients end their transactions.
+    Stop,
+    /// Say what is still on its way: clients have ended.
+    Settle,
+    /// Say what was counted.
+    Finish,
+    /// Hand over what was recorded.
+    History,
+    /// Audit the data, all of it: this is what clients of all sites have counted since the load.
+    Audit(Tally),
+}
+
+/// What a site answers.
+pub enum Answer {
+    /// It is so.
+    Done,
+    /// To [`Order::Sample`].
+    Sample(Sample),
+    /// To [`Order::Tables`].
+    Tables(Vec<TableSize>),
+    /// To [`Order::Settle`].
+    Unsettled(Unsettled),
+    /// To [`Order::Finish`].
+    Finished(Box<Figures>),
+    /// To [`Order::History`].
+    History(Vec<Recorded>, Vec<Vec<Install>>),
+    /// To [`Order::Audit`].
+    Checks(Vec<Check>),
+    /// It cannot be done, for this reason.
+    Failed(String),
+}
+
+/// How far a site is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    /// Units to load, and those that are loaded.
+    pub units: u64,
+    /// See `units`.
+    pub loaded: u64,
+    /// Rows loaded.
+    pub rows: u64,
+    /// Transactions committed since the clients began.
+    pub committed: u64,
+    /// Attempts that concurrency control aborted.
+    pub aborted: u64,
+    /// Shards whose clients have not ended, and online audits.
+    pub running: u64,
+    /// Memory that the process occupies.
+    pub resident_bytes: u64,
+}
+
+impl Sample {
+    /// That of two sites.
+    pub fn sum(self, other: Sample) -> Sample {
+        Sample {
+            units: self.units + other.units,
+            loaded: self.loaded + other.loaded,
+            rows: self.rows + other.rows,
+            committed: self.committed + other.committed,
+            aborted: self.aborted + other.aborted,
+            running: self.running + other.running,
+            resident_bytes: self.resident_bytes + other.resident_bytes,
+        }
+    }
+}
+
+/// What must come to an end before the data is audited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unsettled {
+    /// Transactions of other processes that shards still remember.
+    pub votes: u64,
+    /// Outcomes that shards have reported to an oracle so far.
+    pub reported: u64,
+    /// Outcomes that the oracle has published.
+    pub published: u64,
+}
+
+impl Unsettled {
+    /// That of two sites.
+    pub fn sum(self, other: Unsettled) -> Unsettled {
+        Unsettled {
+            votes: self.votes + other.votes,
+            reported: self.reported + other.reported,
+            published: self.published + other.published,
+        }
+    }
+
+    /// Whether nothing is on its way any more.
+    pub fn is_nothing<S: Scheme>(self) -> bool {
+        self.votes == 0 && (!S::ORACLE || self.reported == self.published)
+    }
+
+    /// As a condition of a run.
+    pub fn check<S: Scheme>(self) -> Check {
+        let mut detail = format!("{} votes or locks are left", self.votes);
+        if S::ORACLE {
+            detail += &format!("; the oracle has published {} of {}", self.published, self.reported);
+        }
+        Check { name: "every outcome is known everywhere".to_owned(), ok: self.is_nothing::<S>(), detail }
+    }
+}
+
+/// What was counted while it counted.
+pub struct Figures {
+    /// Of all clients.
+    pub finished: Finished,
+    /// See the fields of [`crate::report::model::Run`].
+    pub read_only_waits: u64,
+    /// See `read_only_waits`.
+    pub read_only_restarts: u64,
+    /// See `read_only_waits`.
+    pub oracle_messages: u64,
+    /// Messages that shards have sent to others.
+    pub messages: u64,
+    /// Processor time of this process.
+    pub cpu_seconds: f64,
+    /// What was sent to each other site.
+    pub links: Vec<Link>,
+    /// Of the online audits.
+    pub checks: Vec<Check>,
+}
+
+plimsoll_types::wire!(
+    enum Order {
+        Load = 0,
+        Sample = 1,
+        Tables = 2,
+        Begin = 3,
+        Count = 4,
+        Stop = 5,
+        Settle = 6,
+        Finish = 7,
+        History = 8,
+        Audit(tally) = 9,
+    }
+);
+plimsoll_types::wire!(
+    enum Answer {
+        Done = 0,
+        Sample(sample) = 1,
+        Tables(tables) = 2,
+        Unsettled(open) = 3,
+        Finished(figures) = 4,
+        History(recorded, installs) = 5,
+        Checks(checks) = 6,
+        Failed(why) = 7,
+    }
+);
+plimsoll_types::wire!(struct Sample { units, loaded, rows, committed, aborted, running, resident_bytes });
+plimsoll_types::wire!(struct Unsettled { votes, reported, published });
+plimsoll_types::wire!(struct Figures {
+    finished, read_only_waits, read_only_restarts, oracle_messages, messages, cpu_seconds, links, checks
+});
+plimsoll_types::wire!(struct Check { name, ok, detail });
+plimsoll_types::wire!(struct TableSize { rows, bytes });
+plimsoll_types::wire!(struct Link { from, to, messages, frames, bytes, resets });
+
+/// A run's phases, in order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Phase {
+    /// Nothing counts but the sums.
+    WarmUp,
+    /// Everything counts.
+    Measure,
+    /// Clients end their transactions.
+    Stop,
+}
+
+/// What a site shares with its clients.
+pub struct Control {
+    phase: AtomicU8,
+    /// The first shard of this process.
+    first: ShardId,
+    /// Per shard: committed, aborted attempts.
+    live: Vec<(AtomicU64, AtomicU64)>,
+    /// For latencies.
+    pub clock: Clock,
+    /// What transactions are ordered by; the moments of recorded answers are read off it.
+    pub shards_clock: plimsoll_runtime::real::Clock,
+}
+
+impl Control {
+    fn set(&self, phase: Phase) {
+        self.phase.store(phase as u8, Relaxed);
+    }
+
+    /// The present phase.
+    #[inline]
+    pub fn phase(&self) -> Phase {
+        match self.phase.load(Relaxed) {
+            0 => Phase::WarmUp,
+            1 => Phase::Measure,
+            _ => Phase::Stop,
+        }
+    }
+
+    /// What a shard's clients count for the progress line: committed transactions, aborted attempts.
+    pub fn live(&self, shard: ShardId) -> &(AtomicU64, AtomicU64) {
+        &self.live[shard.index() - self.first.index()]
+    }
+
+    fn sum(&self, of: impl Fn(&(AtomicU64, AtomicU64)) -> &AtomicU64) -> u64 {
+        self.live.iter().map(|shard| of(shard).load(Relaxed)).sum()
+    }
+}
+
+/// What loading has counted so far.
+#[derive(Default)]
+struct Loaded {
+    units: AtomicU64,
+    rows: AtomicU64,
+}
+
+/// What is counted from the start on, and reported as the difference of two readings.
+#[derive(Default)]
+struct Reading {
+    read_only_waits: u64,
+    read_only_restarts: u64,
+    oracle_messages: u64,
+    messages: u64,
+    cpu_seconds: f64,
+    links: Vec<Link>,
+}
+
+/// A process's part in a run.
+pub struct Site<P: Protocol, W: Workload> {
+    engine: Engine<P>,
+    workload: W,
+    plan: BenchPlan,
+    place: u16,
+    control: Arc<Control>,
+    units: u64,
+    loaded: Arc<Loaded>,
+    /// The clients of each shard that are not done, and what those of others have left behind.
+    running: usize,
+    clients: Option<Receiver<Finished>>,
+    finished: Finished,
+    online: Option<Receiver<Vec<Check>>>,
+    checks: Vec<Check>,
+    /// Since when it counts.
+    counted: Reading,
+    /// When it stopped, as counted from then.
+    cpu_seconds: f64,
+}
+
+impl<P: Protocol, W: Workload> Site<P, W> {
+    /// Starts the shards: all of them, or those of one node of a cluster.
+    pub fn start(workload: &W, plan: &BenchPlan, network: Option<Network>) -> std::io::Result<Site<P, W>> {
+        let place = network.as_ref().map_or(0, |network| network.node);
+        let options = EngineOptions {
+            shards: plan.shards,
+            seed: plan.seed,
+            pin: (plan.shards <= machine::cores()).then(|| usize::from(place) * plan.shards_per_process()),
+            protocol: ProtocolOptions {
+                lock_policy: match plan.lock_policy {
+                    LockPolicy::WaitDie => Policy::WaitDie,
+                    LockPolicy::WoundWait => Policy::WoundWait,
+                    LockPolicy::NoWait => Policy::NoWait,
+                },
+            },
+            oracle: OracleOptions {
+                batch: plan.oracle.batch,
+                compress: plan.oracle.compress,
+                prefetch: plan.oracle.prefetch,
+            },
+            single_version: plan.rc_single_version,
+            max_staleness_ns: plan.staleness.as_nanos() as u64,
+            record: plan.check,
+        };
+        let engine = match network {
+            None => Engine::start(workload.tables(), options)?,
+            Some(network) => Engine::networked(workload.tables(), options, network)?,
+        };
+        let shards = engine.shards().count();
+        let control = Control {
+            phase: AtomicU8::new(Phase::WarmUp as u8),
+            first: engine.runtime().first(),
+            live: (0..shards).map(|_| Default::default()).collect(),
+            clock: Clock::new(),
+            shards_clock: engine.runtime().clock(),
+        };
+        Ok(Site {
+            engine,
+            workload: workload.clone(),
+            plan: plan.clone(),
+            place,
+            control: Arc::new(control),
+            units: 0,
+            loaded: Arc::default(),
+            running: 0,
+            clients: None,
+            finished: Finished::default(),
+            online: None,
+            checks: Vec::new(),
+            counted: Reading::default(),
+            cpu_seconds: 0.0,
+        })
+    }
+
+    /// Does what it is told.
+    pub fn obey(&mut self, order: &Order) -> Answer {
+        match order {
+            Order::Load => self.load(),
+            Order::Sample => return Answer::Sample(self.sample()),
+            Order::Tables => return Answer::Tables(self.tables()),
+            Order::Begin => {
+                if let Err(missing) = self.engine.wait_for_others(OTHERS_MAX) {
+                    return Answer::Failed(missing.to_string());
+                }
+                self.begin();
+            }
+            Order::Count => {
+                self.counted = self.read();
+                self.control.set(Phase::Measure);
+            }
+            Order::Stop => {
+                self.control.set(Phase::Stop);
+                self.cpu_seconds = machine::process_cpu_seconds() - self.counted.cpu_seconds;
+            }
+            Order::Settle => return Answer::Unsettled(self.unsettled()),
+            Order::Finish => return Answer::Finished(Box::new(self.finish())),
+            Order::History => {
+                let installs = self.engine.shards().map(|shard| self.engine.take_installs(shard)).collect();
+                return Answer::History(std::mem::take(&mut self.finished.recorded), installs);
+            }
+            Order::Audit(tally) => {
+                return Answer::Checks(checks::invariants(&self.engine, &self.workload, tally));
+            }
+        }
+        Answer::Done
+    }
+
+    /// Begins to load all units, those of different shards in parallel.
+    fn load(&mut self) {
+        let engine = &self.engine;
+        for shard in engine.shards() {
+            let placement = engine.layout().placement.clone();
+            let workload = self.workload.clone();
+            let mine: Vec<usize> = (0..workload.units())
+                .filter(|&unit| workload.unit_slot(unit).is_none_or(|slot| placement.shard(slot) == shard))
+                .collect();
+            self.units += mine.len() as u64;
+            let loaded = self.loaded.clone();
+            engine.runtime().spawn_on(shard, move |env| async move {
+                for unit in mine {
+                    env.local(|node| {
+                        let store = &mut node.base().store;
+                        let counts = workload.unit_slot(unit).is_some() || shard == ShardId(0);
+                        workload.load(unit, &mut |table, key, values| {
+                            store.load(table, &key, values);
+                            loaded.rows.fetch_add(u64::from(counts), Relaxed);
+                        });
+                    });
+                    loaded.units.fetch_add(1, Relaxed);
+                    env.pause().await;
+                }
+            });
+        }
+    }
+
+    fn begin(&mut self) {
+        let (done, clients) = mpsc::channel();
+        for shard in self.engine.shards() {
+            let control = &self.control;
+            client::start(&self.engine, shard, &self.workload, &self.plan, control, done.clone());
+            self.running += 1;
+        }
+        self.clients = Some(clients);
+        let per_second = self.plan.check_online_per_second;
+        // One for the whole database, whose first shard has the first site.
+        if per_second > 0 && self.place == 0 {
+            self.online = Some(checks::start_online(&self.engine, &self.workload, &self.control, per_second));
+        }
+    }
+
+    fn sample(&mut self) -> Sample {
+        for shard in self.clients.iter().flat_map(Receiver::try_iter) {
+            self.finished.add(shard);
+            self.running -= 1;
+        }
+        match self.online.as_ref().map(Receiver::try_recv) {
+            None | Some(Err(TryRecvError::Empty)) => {}
+            Some(Ok(checks)) => (self.checks, self.online) = (checks, None),
+            Some(Err(TryRecvError::Disconnected)) => unreachable!("the online check ends with its verdict"),
+        }
+        Sample {
+            units: self.units,
+            loaded: self.loaded.units.load(Relaxed),
+            rows: self.loaded.rows.load(Relaxed),
+            committed: self.control.sum(|shard| &shard.0),
+            aborted: self.control.sum(|shard| &shard.1),
+            running: self.running as u64 + u64::from(self.online.is_some()),
+            resident_bytes: machine::resident_bytes(),
+        }
+    }
+
+    fn tables(&self) -> Vec<TableSize> {
+        let memory = self.engine.memory().into_iter();
+        memory.map(|table| TableSize { rows: table.rows as u64, bytes: table.bytes as u64 }).collect()
+    }
+
+    fn read(&self) -> Reading {
+        let mut reading = Reading { cpu_seconds: machine::process_cpu_seconds(), ..Reading::default() };
+        for shard in self.engine.shards() {
+            let (counters, messages) = self.engine.counters(shard);
+            reading.read_only_waits += counters.read_only_waits;
+            reading.read_only_restarts += counters.read_only_restarts;
+            reading.oracle_messages += counters.oracle_messages;
+            reading.messages += messages;
+        }
+        let traffic = self.engine.runtime().traffic().into_iter();
+        reading.links = traffic
+            .map(|peer| Link {
+                from: self.place,
+                to: peer.node,
+                messages: peer.messages_sent,
+                frames: peer.frames_sent,
+                bytes: peer.bytes_sent,
+                resets: peer.resets,
+            })
+            .collect();
+        reading
+    }
+
+    fn unsettled(&self) -> Unsettled {
+        let mut open = Unsettled::default();
+        for shard in self.engine.shards() {
+            let look = |_: &_, base: &mut plimsoll_txn::base::Base<P::Scheme>| {
+                (base.votes() as u64, base.counters.reports)
+            };
+            let (votes, reported) = self.engine.on_shard(shard, look);
+            open.votes += votes;
+            open.reported += reported;
+        }
+        if let Some(oracle) = self.engine.oracle() {
+            open.published = self.engine.on_shard(oracle, |_, base| base.scheme.published());
+        }
+        open
+    }
+
+    fn finish(&mut self) -> Figures {
+        let (now, then) = (self.read(), &self.counted);
+        let links = now.links.iter().zip(&then.links).map(|(now, then)| Link {
+            messages: now.messages - then.messages,
+            frames: now.frames - then.frames,
+            bytes: now.bytes - then.bytes,
+            resets: now.resets - then.resets,
+            ..*now
+        });
+        Figures {
+            // What was recorded is handed over when it is asked for.
+            finished: Finished {
+                counts: std::mem::take(&mut self.finished.counts),
+                tally: std::mem::take(&mut self.finished.tally),
+                recorded: Vec::new(),
+            },
+            read_only_waits: now.read_only_waits - then.read_only_waits,
+            read_only_restarts: now.read_only_restarts - then.read_only_restarts,
+            oracle_messages: now.oracle_messages - then.oracle_messages,
+            messages: now.messages - then.messages,
+            cpu_seconds: self.cpu_seconds,
+            links: links.collect(),
+            checks: std::mem::take(&mut self.checks),
+        }
+    }
+}
