@@ -142,7 +142,7 @@ impl<P: Protocol> Engine<P> {
             processes: processes.collect(),
             process: before().count(),
             shards: first..first + here,
-            first_attempt: network.clock.now().0,
+            first_attempt: network.life,
         };
         let (makers, layout, shards) = part.makers(tables, &options);
         let runtime = Runtime::networked(makers, options.seed, options.pin, Vec::new(), network)?;

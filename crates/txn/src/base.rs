@@ -374,7 +374,7 @@ impl<S: Scheme> Base<S> {
             // Nothing was heard of it yet.
             watermark.heard(process.into(), life.map(|_| &[][..]));
         }
-        if up {
+        if life.is_some() {
             self.scheme.connected(peer);
         }
     }
