@@ -156,6 +156,8 @@ struct Core<N: Node> {
     calls: RefCell<Slab<Call<N::Reply>>>,
     parked: RefCell<Slab<Option<Parked<N>>>>,
     outboxes: RefCell<Vec<Vec<Message<N>>>>,
+    /// The peers whose outboxes are not empty: there may be thousands of others.
+    receivers: RefCell<Vec<ShardId>>,
     unsent: Cell<u64>,
     sent: Cell<u64>,
     outgoing: RefCell<Vec<(ShardId, N::Request)>>,
@@ -203,6 +205,7 @@ impl<N: Node> ShardEnv<N> {
             calls: RefCell::default(),
             parked: RefCell::default(),
             outboxes: RefCell::new((0..shards).map(|_| Vec::new()).collect()),
+            receivers: RefCell::default(),
             unsent: Cell::new(0),
             sent: Cell::new(0),
             outgoing: RefCell::default(),
@@ -293,6 +296,8 @@ impl<N: Node> ShardEnv<N> {
                 parked.call = None;
             }
         }
+        // The peer may never come back.
+        self.core.outboxes.borrow_mut()[peer.index()].shrink_to_fit();
     }
 
     /// Tells the node that a peer of another process was connected, or that the channel to it was reset.
@@ -410,7 +415,11 @@ impl<N: Node> ShardEnv<N> {
     }
 
     fn post(&self, to: ShardId, message: Message<N>) {
-        self.core.outboxes.borrow_mut()[to.index()].push(message);
+        let outbox = &mut self.core.outboxes.borrow_mut()[to.index()];
+        if outbox.is_empty() {
+            self.core.receivers.borrow_mut().push(to);
+        }
+        outbox.push(message);
         self.core.unsent.set(self.core.unsent.get() + 1);
     }
 
@@ -424,12 +433,13 @@ impl<N: Node> ShardEnv<N> {
         }
         self.core.sent.set(self.core.sent.get() + unsent);
         let mut outboxes = self.core.outboxes.borrow_mut();
-        for (to, outbox) in outboxes.iter_mut().enumerate() {
-            if !outbox.is_empty() {
-                let capacity = outbox.len();
-                let messages = std::mem::replace(outbox, Vec::with_capacity(capacity));
-                outside.send(ShardId(to as u16), Batch { from: self.core.me, messages });
-            }
+        let mut receivers = self.core.receivers.borrow_mut();
+        receivers.sort_unstable();
+        for to in receivers.drain(..) {
+            let outbox = &mut outboxes[to.index()];
+            let capacity = outbox.len();
+            let messages = std::mem::replace(outbox, Vec::with_capacity(capacity));
+            outside.send(to, Batch { from: self.core.me, messages });
         }
     }
 
