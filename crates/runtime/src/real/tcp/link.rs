@@ -13,9 +13,8 @@ use mio::net::TcpStream;
 use super::beat::Beats;
 use super::frame::{self, Closed, Fault};
 
-/// What a buffer has room for at first, and what it may keep when it is empty.
-const ROOM: usize = 64 << 10;
-const KEEP: usize = 1 << 20;
+/// What a buffer has room for at first, and what it keeps when the connection rests: a node may have very many visitors.
+const ROOM: usize = 16 << 10;
 /// How many bytes of a connection are enough for one pass.
 pub(super) const TURN: usize = 1 << 20;
 
@@ -37,9 +36,6 @@ impl Inlet {
     fn room(&mut self) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
-            if self.bytes.len() > KEEP {
-                self.bytes = Vec::new();
-            }
         } else if self.end == self.bytes.len() && self.start > 0 {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
@@ -49,6 +45,12 @@ impl Inlet {
             self.bytes.resize(room, 0);
         }
         &mut self.bytes[self.end..]
+    }
+
+    fn rest(&mut self) {
+        if self.start == self.end && self.bytes.len() > ROOM {
+            *self = Inlet::default();
+        }
     }
 }
 
@@ -69,10 +71,15 @@ impl Outlet {
         if self.written == self.bytes.len() {
             self.written = 0;
             self.bytes.clear();
-            self.bytes.shrink_to(KEEP);
         } else if self.written > self.bytes.len() / 2 {
             self.bytes.drain(..self.written);
             self.written = 0;
+        }
+    }
+
+    fn rest(&mut self) {
+        if self.bytes.is_empty() && self.bytes.capacity() > ROOM {
+            *self = Outlet::default();
         }
     }
 }
@@ -176,6 +183,13 @@ impl Link {
         self.outlet.waiting().len()
     }
 
+    /// Gives back what a buffer has grown by and does not hold at present. A connection with much traffic has it again
+    /// in no time, so this is for every now and then.
+    pub(super) fn rest(&mut self) {
+        self.inlet.rest();
+        self.outlet.rest();
+    }
+
     /// Writes what the operating system takes. Returns how many bytes that was.
     pub(super) fn flush(&mut self) -> Result<usize, Fault> {
         let mut written = 0;
@@ -200,13 +214,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_inlet_grows_with_what_arrives_and_shrinks_when_it_is_empty() {
+    fn an_inlet_grows_with_what_arrives_and_shrinks_when_it_rests_empty() {
         let mut inlet = Inlet::default();
         let mut largest = 0;
         let mut next = 0u8;
         let mut taken = 0u8;
         // A frame of 3 MiB in pieces, then small ones.
         for piece in (0..3 * 1024).map(|_| 1024).chain([10, 10, 10]) {
+            inlet.rest();
             let room = inlet.room();
             let piece = piece.min(room.len());
             for byte in &mut room[..piece] {
@@ -224,7 +239,7 @@ mod tests {
             }
         }
         assert_eq!(largest, 4 << 20);
-        assert!(inlet.bytes.len() <= KEEP);
+        assert_eq!(inlet.bytes.len(), ROOM);
     }
 
     #[test]
@@ -249,5 +264,17 @@ mod tests {
         assert_eq!(outlet.waiting(), [6, 7, 8, 9, 10]);
         outlet.wrote(5);
         assert!(outlet.waiting().is_empty() && outlet.bytes.is_empty());
+    }
+
+    #[test]
+    fn an_outlet_shrinks_when_it_rests_empty() {
+        let mut outlet = Outlet::default();
+        outlet.bytes.resize(3 * ROOM, 0);
+        outlet.wrote(ROOM);
+        outlet.rest();
+        assert_eq!(outlet.waiting().len(), 2 * ROOM);
+        outlet.wrote(2 * ROOM);
+        outlet.rest();
+        assert!(outlet.bytes.capacity() <= ROOM);
     }
 }

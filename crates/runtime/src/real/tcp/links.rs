@@ -372,7 +372,8 @@ impl<N: Node> Links<N> {
         // Whoever was stopped for a while must not blame others for it: there may be something to read by now.
         self.ask(Some(Duration::ZERO));
         for number in 0..self.links.len() {
-            let Some(link) = &self.links[number] else { continue };
+            let Some(link) = &mut self.links[number] else { continue };
+            link.rest();
             let (peer, silent_ns) = (ShardId(number as u16), now_ns.saturating_sub(link.heard_ns));
             if silent_ns > self.shared.silence_ns && !link.readable {
                 let detail = format!("for {} ms", silent_ns / 1_000_000);
