@@ -79,7 +79,7 @@ pub trait Env<N: Node>: Clone + 'static {
     /// The shard this task runs on.
     fn shard(&self) -> ShardId;
 
-    /// How many shards can be called, those of other processes included.
+    /// How many shards can be called, those of other processes included, and those of visitors, who may not be there.
     fn shards(&self) -> usize;
 
     /// The physical clock in Unix nanoseconds, sampled in this pass. Never falls.

@@ -11,7 +11,8 @@
 //! A shard whose directory was given has a second thread that reads and writes there (`disk`).
 //!
 //! The shards of a runtime are all there are, or those of one node of a cluster ([`Runtime::networked`]): then they are
-//! numbered over all nodes, and talk to those of the others over TCP (`tcp`). A shard that has a network sleeps in the
+//! numbered over all nodes, and talk to those of the others over TCP (`tcp`). So does the shard of a process that only
+//! visits the cluster. A shard that has a network sleeps in the
 //! system call that waits for sockets. What wakes it is a write to an eventfd, which is remembered like an unpark, so
 //! the race of sleeping and sending is the same.
 //!
@@ -37,7 +38,7 @@ pub use crate::ShardEnv as RealEnv;
 use crate::disk::Submitted;
 use crate::shard::{Batch, Message, Start};
 pub use disk::{Directory, OpenError};
-pub use tcp::{Address, Closed, FRAME_MAX, Network, Refusal, SILENCE, Traffic};
+pub use tcp::{Address, Closed, FRAME_MAX, Network, Refusal, Role, SILENCE, Traffic};
 use tcp::{Connections, Prepared};
 
 /// How long an idle shard spins before it sleeps, in nanoseconds. On small machines spinning starves
@@ -82,7 +83,7 @@ impl<N: Node> Peer<N> {
 
 struct Peers<N: Node> {
     peers: Vec<Peer<N>>,
-    /// The number of the first of them, and how many shards all nodes have.
+    /// The number of the first of them, and how many shards all nodes and visitors have.
     first: usize,
     total: usize,
     stop: AtomicBool,
@@ -159,9 +160,9 @@ impl<N: Node> Runtime<N> {
         Runtime::build(makers, seed, pin, directories, None, Clock::new())
     }
 
-    /// Like [`Runtime::with_disks`], as one node of a cluster: the shards are those that the cluster gives to this
-    /// node, and [`crate::Env::call`] reaches those of all others. Calls to a node that is not connected fail at once;
-    /// [`Node::connected`] tells when it is. Refuses what cannot be a cluster, and one that could be reached from other
+    /// Like [`Runtime::with_disks`], as one node of a cluster, or as its visitor: the shards are those that the cluster
+    /// gives to it, and [`crate::Env::call`] reaches those of all others. Calls to a node that is not connected fail at once;
+    /// [`Node::connected`] tells when it is, and [`Runtime::refused`] that a visitor will not be. Refuses what cannot be a cluster, and one that could be reached from other
     /// machines without a secret.
     pub fn networked(
         makers: Vec<Maker<N>>,
@@ -256,9 +257,16 @@ impl<N: Node> Runtime<N> {
         ShardId(self.peers.first as u16)
     }
 
-    /// The traffic with each other node of the cluster.
+    /// The traffic with each other node of the cluster, and with its visitors.
     pub fn traffic(&self) -> Vec<Traffic> {
         self.connections.as_ref().map_or_else(Vec::new, Connections::traffic)
+    }
+
+    /// Why a node has refused this visitor, if one has: mostly [`Refusal::PlaceTaken`]. Then it closes all its connections
+    /// and dials nobody any more: drop it, and start another, in a new life and with another place, or with whatever
+    /// else was wrong put right. `None` for a node, which tries again and again.
+    pub fn refused(&self) -> Option<Refusal> {
+        self.connections.as_ref().and_then(Connections::refused)
     }
 
     /// The clock that the shards sample.

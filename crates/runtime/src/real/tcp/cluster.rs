@@ -1,8 +1,11 @@
 //! Who belongs to a cluster, and which shards are whose.
 //!
-//! Shards are numbered over all nodes in the order of the nodes' numbers: with nodes 1 and 4 of two shards each, node 1
-//! has shards 0 and 1, node 4 has 2 and 3. All nodes have to agree on that, so they compare a checksum of it when they
-//! meet. Addresses may differ from where they are seen and are not compared.
+//! Shards are numbered over all nodes in the order of the nodes' numbers, then over the places of visitors: with nodes 1
+//! and 4 of two shards each and three places, node 1 has shards 0 and 1, node 4 has 2 and 3, and the visitor that takes
+//! place 0 has shard 4. All have to agree on that, so they compare a checksum of it when they meet. Addresses may differ
+//! from where they are seen and are not compared.
+//!
+//! Here, all that can be met stand in that order too, and have an *index*: nodes, then places of visitors.
 
 use std::fmt;
 use std::io;
@@ -11,7 +14,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use plimsoll_types::ShardId;
+use plimsoll_types::{ShardId, wire};
+
+use super::places::Places;
 
 use crate::real::Clock;
 
@@ -21,7 +26,7 @@ pub const SILENCE: Duration = Duration::from_secs(2);
 /// One node of a cluster.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Address {
-    /// Its number; whose is lower dials.
+    /// Its number; of two nodes the one whose is lower dials.
     pub id: u16,
     /// Where it can be reached.
     pub address: SocketAddr,
@@ -29,18 +34,37 @@ pub struct Address {
     pub shards: usize,
 }
 
-/// A runtime's place in a cluster.
+/// What a runtime is to its cluster.
+#[derive(Debug)]
+pub enum Role {
+    /// One of the nodes.
+    Member {
+        /// Which of them.
+        node: u16,
+        /// Where visitors and the nodes with lower numbers can reach it.
+        listener: TcpListener,
+    },
+    /// One that comes, dials the nodes, and goes; it has one shard.
+    Visitor {
+        /// Which of the places it takes, counted from 0. Nobody else may have it: see
+        /// [`crate::real::Runtime::refused`].
+        place: usize,
+    },
+}
+
+/// A cluster, and a runtime's part in it.
 pub struct Network {
     /// Tells clusters apart: nodes of another are refused.
     pub cluster: u64,
-    /// Which of the nodes this one is.
-    pub node: u16,
-    /// All nodes, this one included.
+    /// What this runtime is.
+    pub role: Role,
+    /// All nodes, this one included if it is one.
     pub nodes: Vec<Address>,
-    /// Tells the lives of this node apart: larger than any that it ever had. A clock will do.
+    /// How many places for visitors there are, each with one shard; the same on all nodes.
+    pub visitors: usize,
+    /// Tells lives apart: larger than any that this node ever had, or that its place among the visitors ever had. A clock
+    /// of nanoseconds will do.
     pub life: u64,
-    /// Where the nodes with lower numbers can reach this one.
-    pub listener: TcpListener,
     /// What only nodes of the cluster know. It proves who they are; it encrypts nothing, and whoever can change packets
     /// on their way can still do so. Without one, nodes are reachable by programs of the same machine only.
     pub secret: Option<Vec<u8>>,
@@ -52,8 +76,37 @@ pub struct Network {
 
 impl fmt::Debug for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Network { cluster, node, nodes, .. } = self;
-        write!(f, "node {node} of cluster {cluster:016x}, {nodes:?}")
+        let Network { cluster, role, nodes, visitors, .. } = self;
+        let who = match role {
+            Role::Member { node, .. } => format!("node {node}"),
+            Role::Visitor { place } => format!("visitor {place}"),
+        };
+        write!(f, "{who} of cluster {cluster:016x}, {nodes:?}, {visitors} places for visitors")
+    }
+}
+
+/// Somebody that can be met.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Who {
+    /// The node of this number.
+    Node(u16),
+    /// The visitor at this place.
+    Visitor(u16),
+}
+
+wire!(
+    enum Who {
+        Node(id) = 0,
+        Visitor(place) = 1,
+    }
+);
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Who::Node(id) => write!(f, "node {id}"),
+            Who::Visitor(place) => write!(f, "visitor {place}"),
+        }
     }
 }
 
@@ -64,17 +117,21 @@ pub(super) struct Member {
     pub(super) shards: Range<usize>,
 }
 
-/// What the nodes of a cluster agree on, as one of them sees it.
+/// What a cluster agrees on, as one of its nodes or visitors sees it.
 pub(super) struct Cluster {
     pub(super) id: u64,
     /// By number.
     pub(super) nodes: Vec<Member>,
-    /// The place of this node among them.
+    /// Places for visitors.
+    visitors: usize,
+    /// Who has them.
+    pub(super) places: Places,
+    /// The index of this node or visitor.
     pub(super) here: usize,
     pub(super) secret: Vec<u8>,
-    /// Tells lives of this node apart: the later, the higher.
+    /// Tells its lives apart: the later, the higher.
     pub(super) incarnation: u64,
-    /// The incarnation to which each pair of a shard of this node and any other is connected; 0 if to none.
+    /// The incarnation to which each pair of a shard here and a shard of a node is connected; 0 if to none.
     live: Vec<AtomicU64>,
 }
 
@@ -86,16 +143,7 @@ impl Cluster {
         if let Some(twice) = listed.windows(2).find(|two| two[0].id == two[1].id) {
             return Err(invalid(format!("node {} is listed twice", twice[0].id)));
         }
-        let Some(here) = listed.iter().position(|node| node.id == network.node) else {
-            return Err(invalid(format!("node {} is not among the nodes of its cluster", network.node)));
-        };
-        if listed[here].shards != shards {
-            let said = listed[here].shards;
-            return Err(invalid(format!(
-                "node {} is listed with {said} shards and has {shards}",
-                network.node
-            )));
-        }
+        let here = find_here(network, &listed, shards)?;
         if network.silence < Duration::from_millis(100) {
             return Err(invalid("a node cannot be taken for dead after less than 100 ms of silence"));
         }
@@ -113,12 +161,18 @@ impl Cluster {
             nodes.push(Member { id, address, shards: total..total.saturating_add(shards) });
             total = total.saturating_add(shards);
         }
-        if total > usize::from(u16::MAX) {
-            return Err(invalid(format!("a cluster has at most {} shards, not {total}", u16::MAX)));
+        let all = total.saturating_add(network.visitors);
+        if all > usize::from(u16::MAX) {
+            return Err(invalid(format!(
+                "a cluster has at most {} shards, those of visitors included, not {all}",
+                u16::MAX
+            )));
         }
         Ok(Cluster {
             id: network.cluster,
             nodes,
+            visitors: network.visitors,
+            places: Places::new(network.visitors),
             here,
             secret: network.secret.clone().unwrap_or_default(),
             incarnation: network.life,
@@ -126,54 +180,138 @@ impl Cluster {
         })
     }
 
-    /// This node.
-    pub(super) fn me(&self) -> &Member {
-        &self.nodes[self.here]
+    /// This node or visitor.
+    pub(super) fn me(&self) -> Who {
+        self.who(self.here)
     }
 
-    /// How many shards all nodes have.
+    /// Its shards.
+    pub(super) fn own(&self) -> Range<usize> {
+        self.shards_of(self.here)
+    }
+
+    /// Whether this is a visitor.
+    pub(super) fn is_visitor(&self) -> bool {
+        self.here >= self.nodes.len()
+    }
+
+    /// How many places for visitors there are.
+    pub(super) fn visitors(&self) -> usize {
+        self.visitors
+    }
+
+    /// How many shards all have.
     pub(super) fn shards(&self) -> usize {
+        self.shards_of_nodes() + self.visitors
+    }
+
+    fn shards_of_nodes(&self) -> usize {
         self.nodes.last().map_or(0, |last| last.shards.end)
     }
 
-    /// The place of a node among all.
-    pub(super) fn place(&self, id: u16) -> Option<usize> {
-        self.nodes.binary_search_by_key(&id, |node| node.id).ok()
+    /// Where somebody stands.
+    pub(super) fn index(&self, who: Who) -> Option<usize> {
+        match who {
+            Who::Node(id) => self.nodes.binary_search_by_key(&id, |node| node.id).ok(),
+            Who::Visitor(place) => {
+                (usize::from(place) < self.visitors).then(|| self.nodes.len() + usize::from(place))
+            }
+        }
     }
 
-    /// The place of a shard's node among all.
-    pub(super) fn place_of(&self, shard: ShardId) -> usize {
-        self.nodes.partition_point(|node| node.shards.end <= shard.index())
+    /// Where the owner of a shard stands.
+    pub(super) fn index_of(&self, shard: ShardId) -> usize {
+        match shard.index().checked_sub(self.shards_of_nodes()) {
+            None => self.nodes.partition_point(|node| node.shards.end <= shard.index()),
+            Some(place) => self.nodes.len() + place,
+        }
+    }
+
+    /// Who stands there.
+    pub(super) fn who(&self, index: usize) -> Who {
+        match self.nodes.get(index) {
+            Some(node) => Who::Node(node.id),
+            None => Who::Visitor((index - self.nodes.len()) as u16),
+        }
+    }
+
+    /// The shards of whoever stands there.
+    pub(super) fn shards_of(&self, index: usize) -> Range<usize> {
+        match self.nodes.get(index) {
+            Some(node) => node.shards.clone(),
+            None => {
+                let shard = self.shards_of_nodes() + index - self.nodes.len();
+                shard..shard + 1
+            }
+        }
+    }
+
+    /// Whether it is for one to dial the other: a node dials those with higher numbers, a visitor all nodes, and nobody
+    /// dials a visitor.
+    pub(super) fn dials(&self, from: usize, to: usize) -> bool {
+        to < self.nodes.len() && (from < to || from >= self.nodes.len())
     }
 
     /// Tells configurations apart.
     pub(super) fn topology(&self) -> u32 {
-        self.nodes.iter().fold(0, |sum, node| {
+        let nodes = self.nodes.iter().fold(0, |sum, node| {
             let sum = crc32c::crc32c_append(sum, &node.id.to_le_bytes());
             crc32c::crc32c_append(sum, &(node.shards.len() as u64).to_le_bytes())
-        })
+        });
+        crc32c::crc32c_append(nodes, &(self.visitors as u64).to_le_bytes())
     }
 
-    fn live(&self, shard: ShardId, peer: ShardId) -> &AtomicU64 {
-        let own = shard.index() - self.me().shards.start;
-        &self.live[own * self.shards() + peer.index()]
+    /// `None` for a visitor, whose lives are in [`Places`].
+    fn live(&self, shard: ShardId, peer: ShardId) -> Option<&AtomicU64> {
+        let (own, peers) = (shard.index() - self.own().start, self.shards_of_nodes());
+        (peer.index() < peers).then(|| &self.live[own * peers + peer.index()])
     }
 
-    /// Whether a shard of this node is connected to a later life of its peer.
+    /// Whether a shard here is connected to a later life of its peer, a shard of a node.
     pub(super) fn has_later(&self, shard: ShardId, peer: ShardId, incarnation: u64) -> bool {
-        self.live(shard, peer).load(Relaxed) > incarnation
+        self.live(shard, peer).is_some_and(|live| live.load(Relaxed) > incarnation)
     }
 
-    /// A shard of this node was connected to its peer, or to nobody (0).
+    /// A shard here was connected to its peer, or to nobody (0).
     pub(super) fn set_live(&self, shard: ShardId, peer: ShardId, incarnation: u64) {
-        self.live(shard, peer).store(incarnation, Relaxed);
+        if let Some(live) = self.live(shard, peer) {
+            live.store(incarnation, Relaxed);
+        }
+    }
+}
+
+/// The index of this node or visitor, which has so many shards.
+fn find_here(network: &Network, listed: &[&Address], shards: usize) -> io::Result<usize> {
+    match network.role {
+        Role::Member { node, .. } => {
+            let Some(here) = listed.iter().position(|listed| listed.id == node) else {
+                return Err(invalid(format!("node {node} is not among the nodes of its cluster")));
+            };
+            match listed[here].shards {
+                said if said == shards => Ok(here),
+                said => Err(invalid(format!("node {node} is listed with {said} shards and has {shards}"))),
+            }
+        }
+        Role::Visitor { .. } if listed.is_empty() => {
+            Err(invalid("a cluster without nodes cannot be visited"))
+        }
+        Role::Visitor { place } if place >= network.visitors => Err(invalid(format!(
+            "place {place} is not among the {} places for visitors, counted from 0",
+            network.visitors
+        ))),
+        Role::Visitor { .. } if shards != 1 => Err(invalid(format!("a visitor has 1 shard, not {shards}"))),
+        Role::Visitor { place } => Ok(listed.len() + place),
     }
 }
 
 /// Whoever reaches a node without a secret can do anything.
 fn only_loopback(network: &Network, nodes: &[&Address]) -> io::Result<()> {
-    let listening = network.listener.local_addr()?;
-    let elsewhere = std::iter::once(listening)
+    let listening = match &network.role {
+        Role::Member { listener, .. } => Some(listener.local_addr()?),
+        Role::Visitor { .. } => None,
+    };
+    let elsewhere = listening
+        .into_iter()
         .chain(nodes.iter().map(|node| node.address))
         .find(|address| !address.ip().is_loopback());
     match elsewhere {
@@ -201,13 +339,13 @@ mod tests {
     fn network(secret: Option<&[u8]>, nodes: &[Listed]) -> Network {
         Network {
             cluster: 1,
-            node: 4,
+            role: Role::Member { node: 4, listener: TcpListener::bind("127.0.0.1:0").unwrap() },
+            visitors: 0,
             life: 1,
             nodes: nodes
                 .iter()
                 .map(|&(id, address, shards)| Address { id, address: address.parse().unwrap(), shards })
                 .collect(),
-            listener: TcpListener::bind("127.0.0.1:0").unwrap(),
             secret: secret.map(<[u8]>::to_vec),
             silence: SILENCE,
             clock: Clock::new(),
@@ -224,16 +362,58 @@ mod tests {
     fn shards_are_numbered_in_the_order_of_the_nodes() {
         let nodes = [HERE, (9, "[::1]:9", 1), (1, "127.0.0.1:1", 3)];
         let cluster = Cluster::new(&network(None, &nodes), 2).unwrap();
-        assert_eq!((cluster.me().id, cluster.me().shards.clone(), cluster.shards()), (4, 3..5, 6));
-        let places: Vec<usize> = (0..6).map(|shard| cluster.place_of(ShardId(shard))).collect();
-        assert_eq!(places, [0, 0, 0, 1, 1, 2]);
-        assert_eq!((cluster.place(9), cluster.place(2)), (Some(2), None));
+        assert_eq!((cluster.me(), cluster.own(), cluster.shards()), (Who::Node(4), 3..5, 6));
+        let owners: Vec<usize> = (0..6).map(|shard| cluster.index_of(ShardId(shard))).collect();
+        assert_eq!(owners, [0, 0, 0, 1, 1, 2]);
+        assert_eq!((cluster.index(Who::Node(9)), cluster.index(Who::Node(2))), (Some(2), None));
 
         let sorted = Cluster::new(&network(None, &[nodes[2], nodes[0], nodes[1]]), 2).unwrap();
         assert_eq!(cluster.topology(), sorted.topology());
-        let other =
-            Cluster::new(&network(None, &[HERE, (9, "[::1]:9", 3), (1, "[::1]:1", 1)]), 2).unwrap();
+        let other = Cluster::new(&network(None, &[HERE, (9, "[::1]:9", 3), (1, "[::1]:1", 1)]), 2).unwrap();
         assert_ne!(cluster.topology(), other.topology());
+    }
+
+    #[test]
+    fn visitors_come_after_the_nodes() {
+        let nodes = [HERE, (1, "127.0.0.1:1", 3)];
+        let node = Network { visitors: 2, ..network(None, &nodes) };
+        let visitor = Network { role: Role::Visitor { place: 1 }, visitors: 2, ..network(None, &nodes) };
+        let [node, visitor] =
+            [(node, 2), (visitor, 1)].map(|(network, shards)| Cluster::new(&network, shards).unwrap());
+        assert_eq!((visitor.me(), visitor.own(), visitor.shards()), (Who::Visitor(1), 6..7, 7));
+        assert_eq!(visitor.topology(), node.topology());
+        assert_ne!(visitor.topology(), Cluster::new(&network(None, &nodes), 2).unwrap().topology());
+        for shard in 0..7 {
+            let index = node.index_of(ShardId(shard));
+            assert!(node.shards_of(index).contains(&usize::from(shard)));
+            assert_eq!(node.index(node.who(index)), Some(index));
+        }
+        assert_eq!(node.index(Who::Visitor(2)), None);
+        let dials = |from| (0..4).filter(|&to| node.dials(from, to)).collect::<Vec<_>>();
+        assert_eq!([dials(0), dials(1), dials(2), dials(3)], [vec![1], vec![], vec![0, 1], vec![0, 1]]);
+    }
+
+    #[test]
+    fn who_cannot_be_a_visitor_is_refused_with_the_reason() {
+        let visitor = |place, visitors, nodes: &[Listed]| Network {
+            role: Role::Visitor { place },
+            visitors,
+            ..network(None, nodes)
+        };
+        let far = (5, "192.0.2.1:5", 1);
+        let cases = [
+            (visitor(2, 2, &[HERE]), 1, "place 2 is not among the 2 places for visitors, counted from 0"),
+            (visitor(0, 2, &[HERE]), 2, "a visitor has 1 shard, not 2"),
+            (visitor(0, 2, &[]), 1, "a cluster without nodes cannot be visited"),
+            (visitor(0, usize::MAX, &[HERE]), 1, "a cluster has at most 65535 shards"),
+            (visitor(0, 2, &[HERE, far]), 1, "a cluster without a secret stays on one machine"),
+        ];
+        for (network, shards, reason) in cases {
+            let said = refusal(&network, shards);
+            assert!(said.starts_with(reason), "{said}");
+        }
+        let secret = Some(b"secret".to_vec());
+        assert!(Cluster::new(&Network { secret, ..visitor(0, 2, &[HERE, far]) }, 1).is_ok());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What can be read from outside about the traffic with each other node.
+//! What can be read from outside about the traffic with each other node, and with all visitors together.
 //!
 //! Every shard counts for itself, in cells that nobody else writes to; whoever wants to know adds them up.
 
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
 use super::beat::Sample;
 use super::frame::Closed;
 
-/// The traffic between this node and another, since the start.
+/// The traffic between this node and another, or all visitors, since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Traffic {
-    /// The other node.
-    pub node: u16,
+    /// The other node; `None` for the visitors.
+    pub node: Option<u16>,
     /// How many pairs of a shard here and a shard there there are, and how many of them are connected now.
     pub pairs: usize,
     /// See `pairs`.
@@ -34,13 +34,14 @@ pub struct Traffic {
     pub resets: u64,
     /// Why the last one did, of some shard.
     pub last_reset: Option<Closed>,
-    /// By how much the other node's clock is ahead of this one's, wrong by half of the round trip at most.
+    /// By how much the other node's clock is ahead of this one's, wrong by half of the round trip at most. Visitors have
+    /// no clock in common: `None` for them.
     pub ahead_ns: Option<i64>,
     /// The round trip of that estimate.
     pub round_trip_ns: Option<u64>,
 }
 
-/// What one shard counts for one other node.
+/// What one shard counts for one other node, or for all visitors.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Row {
@@ -91,10 +92,14 @@ impl Row {
 }
 
 /// Adds up what the shards have counted for a node.
-pub(super) fn sum<'a>(node: u16, pairs: usize, rows: impl Iterator<Item = &'a Row> + Clone) -> Traffic {
+pub(super) fn sum<'a>(
+    node: Option<u16>,
+    pairs: usize,
+    rows: impl Iterator<Item = &'a Row> + Clone,
+) -> Traffic {
     let total = |of: fn(&Row) -> &Counter| rows.clone().map(|row| of(row).get()).sum::<u64>();
     let best = rows.clone().max_by_key(|row| row.closeness.load(Relaxed));
-    let best = best.filter(|row| row.closeness.load(Relaxed) > 0);
+    let best = best.filter(|row| node.is_some() && row.closeness.load(Relaxed) > 0);
     let mut reasons = rows.clone().filter_map(|row| Closed::numbered(row.last_reset.load(Relaxed)));
     Traffic {
         node,

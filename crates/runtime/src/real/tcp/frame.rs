@@ -66,10 +66,12 @@ pub enum Closed {
     Rule,
     /// This side had a message longer than a frame.
     Oversized,
+    /// This side is a visitor, and some node has refused it.
+    Refused,
 }
 
 impl Closed {
-    const ALL: [Closed; 10] = [
+    const ALL: [Closed; 11] = [
         Closed::Ended,
         Closed::Failed,
         Closed::Silent,
@@ -80,6 +82,7 @@ impl Closed {
         Closed::Malformed,
         Closed::Rule,
         Closed::Oversized,
+        Closed::Refused,
     ];
 
     /// The reason with this number.
@@ -101,6 +104,7 @@ impl fmt::Display for Closed {
             Closed::Malformed => "a frame that is malformed",
             Closed::Rule => "a message against the rules",
             Closed::Oversized => "a message too long for a frame",
+            Closed::Refused => "a node has refused this visitor",
         })
     }
 }

@@ -4,10 +4,14 @@
 //! socket for [`PATIENCE_NS`], and no more than [`STRANGERS`] are listened to at a time; further ones wait in the
 //! queue of the operating system. One who is refused is told why, and has as long to hear it.
 //!
-//! A node whose number is higher is dialed once for each pair of shards, by at most [`DIALS`] conversations at a time,
+//! A node that is to be dialed is dialed once for each pair of shards, by at most [`DIALS`] conversations at a time,
 //! so that many shards do not keep each other waiting there. What fails is tried again after a pause that doubles
 //! from [`PAUSE_MIN_NS`] to [`PAUSE_MAX_NS`], and begins anew when a connection has lasted. The log gets the first failure
 //! of a node and its recovery, and so many refusals of strangers per second that they cannot fill it.
+//!
+//! A visitor has nothing to listen to, and it does not try again where it was refused: what it was refused for, most of
+//! all that its place is taken, does not change by itself, and meanwhile the other nodes believe that it is there. The
+//! thread notes the refusal, wakes the shards, and ends.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -62,7 +66,7 @@ impl fmt::Display for Trouble {
             Trouble::Ended => f.write_str("it closed the connection"),
             Trouble::Late => f.write_str("it took too long"),
             Trouble::Refuse(refusal) => write!(f, "refused: {refusal}"),
-            Trouble::Refused(refusal) => write!(f, "it refuses this node: {refusal}"),
+            Trouble::Refused(refusal) => write!(f, "it refuses this side: {refusal}"),
         }
     }
 }
@@ -202,7 +206,7 @@ enum Progress {
 struct Dial {
     shard: ShardId,
     peer: ShardId,
-    /// The place of the peer's node among all.
+    /// The index of the peer's node.
     node: usize,
     progress: Progress,
     pause_ns: u64,
@@ -241,7 +245,8 @@ impl Log {
 pub(super) struct Handshakes {
     shared: Arc<Shared>,
     clock: Clock,
-    listener: mio::net::TcpListener,
+    /// Visitors have none.
+    listener: Option<mio::net::TcpListener>,
     poll: Poll,
     conversations: Slab<Conversation>,
     dials: Vec<Dial>,
@@ -256,17 +261,23 @@ pub(super) struct Handshakes {
 impl Handshakes {
     pub(super) fn new(
         shared: Arc<Shared>,
-        listener: TcpListener,
+        listener: Option<TcpListener>,
         clock: Clock,
         poll: Poll,
     ) -> io::Result<Handshakes> {
-        listener.set_nonblocking(true)?;
-        let mut listener = mio::net::TcpListener::from_std(listener);
-        poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+        let knocked = listener.is_some();
+        let listen = |listener: TcpListener| {
+            listener.set_nonblocking(true)?;
+            let mut listener = mio::net::TcpListener::from_std(listener);
+            poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+            Ok::<_, io::Error>(listener)
+        };
+        let listener = listener.map(listen).transpose()?;
         let cluster = &shared.cluster;
         let mut dials = Vec::new();
-        for (node, member) in cluster.nodes.iter().enumerate().skip(cluster.here + 1) {
-            for shard in cluster.me().shards.clone() {
+        let dialed = |&(node, _): &(usize, _)| cluster.dials(cluster.here, node);
+        for (node, member) in cluster.nodes.iter().enumerate().filter(dialed) {
+            for shard in cluster.own() {
                 for peer in member.shards.clone() {
                     dials.push(Dial {
                         shard: ShardId(shard as u16),
@@ -287,7 +298,7 @@ impl Handshakes {
             conversations: Slab::default(),
             dials,
             strangers: 0,
-            knocked: true,
+            knocked,
             not_before_ns: 0,
             log: Log::default(),
         })
@@ -298,10 +309,10 @@ impl Handshakes {
         Waker::new(poll.registry(), WAKE)
     }
 
-    /// Makes connections until the runtime stops.
+    /// Makes connections until the runtime stops, or a visitor is refused.
     pub(super) fn run(mut self) {
         let mut events = Events::with_capacity(256);
-        while !self.shared.stop.load(SeqCst) {
+        while !self.shared.stop.load(SeqCst) && !self.shared.is_refused() {
             let now_ns = self.clock.now().0;
             self.take_back(now_ns);
             self.end_late(now_ns);
@@ -378,7 +389,8 @@ impl Handshakes {
 
     fn accept(&mut self, now_ns: u64) {
         while self.knocked && self.strangers < STRANGERS && self.not_before_ns <= now_ns {
-            match self.listener.accept() {
+            let Some(listener) = &self.listener else { return };
+            match listener.accept() {
                 Ok((stream, with)) => {
                     self.strangers += 1;
                     let greeting = Greeting::listen(self.shared.cluster.clone(), nonce());
@@ -440,7 +452,7 @@ impl Handshakes {
     }
 
     fn hand_over(&mut self, number: u32, Agreed { shard, peer, incarnation }: Agreed) {
-        let Conversation { mut stream, dial, with, .. } = self.remove(number);
+        let Conversation { mut stream, mut greeting, dial, with, .. } = self.remove(number);
         let now_ns = self.clock.now().0;
         // The shard registers it with a poll of its own.
         let ready = self.poll.registry().deregister(&mut stream).and_then(|()| stream.set_nodelay(true));
@@ -451,7 +463,7 @@ impl Handshakes {
                     self.recovered(dial);
                 }
                 let door = self.shared.door(shard);
-                door.fresh.push(Fresh { stream, peer, incarnation });
+                door.fresh.push(Fresh { stream, peer, incarnation, claim: greeting.take_claim() });
                 wake(&door.waker);
             }
             (Err(error), Some(dial)) => self.failed(dial, &Trouble::Failed(error), now_ns),
@@ -475,9 +487,13 @@ impl Handshakes {
 
     fn failed(&mut self, dial: usize, trouble: &Trouble, now_ns: u64) {
         let node = self.dials[dial].node;
+        let member = &self.shared.cluster.nodes[node];
+        let (id, address) = (member.id, member.address);
+        if let (Trouble::Refused(refusal), true) = (trouble, self.shared.cluster.is_visitor()) {
+            tracing::warn!(node = id, %address, "refuses this visitor, which leaves the cluster: {refusal}");
+            return self.shared.refuse(*refusal);
+        }
         if !self.is_failing(node) {
-            let member = &self.shared.cluster.nodes[node];
-            let (id, address) = (member.id, member.address);
             tracing::warn!(node = id, %address, "cannot be reached, trying again and again: {trouble}");
         }
         self.dials[dial].failing = true;

@@ -26,12 +26,13 @@ use plimsoll_types::wire::{Input, Wire, whole};
 use plimsoll_types::{ShardId, wire};
 use sha2::Sha256;
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, Who};
+use super::places::Claim;
 
 /// What every hello begins with.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"plimsoll");
 /// The version of hellos, frames and of what the messages in them mean.
-pub(super) const VERSION: u16 = 1;
+pub(super) const VERSION: u16 = 2;
 /// The longest message of a handshake, without its length.
 pub(super) const MESSAGE_MAX: usize = 256;
 
@@ -48,22 +49,24 @@ pub enum Refusal {
     Version,
     /// Another cluster.
     Cluster,
-    /// Another idea of which nodes there are and how many shards they have.
+    /// Another idea of which nodes there are, how many shards they have, and how many places for visitors there are.
     Topology,
     /// It says that it is the node it talks to.
     Myself,
-    /// No node of the cluster has its number.
+    /// No node of the cluster has its number, or there is no such place for visitors.
     Stranger,
-    /// Not a shard of the node that says so, or not one of the node that is asked.
+    /// Not a shard of whoever says so, or not one of whoever is asked.
     Shard,
     /// Not its turn to dial.
     Direction,
-    /// A later life of the same node is connected.
+    /// A later life of the same node is connected, or a later visitor has had the same place.
     Superseded,
     /// It does not know the secret.
     Secret,
     /// What it said made no sense.
     Malformed,
+    /// Another visitor has its place.
+    PlaceTaken,
 }
 
 wire!(
@@ -79,6 +82,7 @@ wire!(
         Superseded = 9,
         Secret = 10,
         Malformed = 11,
+        PlaceTaken = 12,
     }
 );
 
@@ -88,19 +92,22 @@ impl fmt::Display for Refusal {
             Refusal::Magic => "it does not speak this protocol",
             Refusal::Version => "it speaks another version of the protocol",
             Refusal::Cluster => "it belongs to another cluster",
-            Refusal::Topology => "it was given other nodes or numbers of shards",
+            Refusal::Topology => "it was given other nodes, numbers of shards or places for visitors",
             Refusal::Myself => "it says that it is the very node it talks to",
-            Refusal::Stranger => "its number is not that of a node of the cluster",
-            Refusal::Shard => "the shards it names belong to other nodes",
+            Refusal::Stranger => "the cluster has no node of its number, or no such place for visitors",
+            Refusal::Shard => "the shards it names belong to others",
             Refusal::Direction => "it dials where it should be dialed",
-            Refusal::Superseded => "a process that started later has its number and is connected",
+            Refusal::Superseded => {
+                "a process that started later is connected under its number, or has had its place"
+            }
             Refusal::Secret => "it does not know the secret of the cluster",
             Refusal::Malformed => "what it says makes no sense",
+            Refusal::PlaceTaken => "another visitor has its place",
         })
     }
 }
 
-/// What a node says of itself.
+/// What a node or visitor says of itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Hello {
     pub(super) magic: u64,
@@ -109,8 +116,8 @@ pub(super) struct Hello {
     pub(super) cluster: u64,
     pub(super) topology: u32,
     pub(super) shards: u16,
-    pub(super) node: u16,
-    /// The node's life.
+    pub(super) who: Who,
+    /// Its life.
     pub(super) incarnation: u64,
     /// The shard for which it speaks, and the one it wants to talk to.
     pub(super) from: u16,
@@ -119,7 +126,7 @@ pub(super) struct Hello {
     pub(super) nonce: (u64, u64),
 }
 
-wire!(struct Hello { magic, version, cluster, topology, shards, node, incarnation, from, to, nonce });
+wire!(struct Hello { magic, version, cluster, topology, shards, who, incarnation, from, to, nonce });
 
 /// What both sides have agreed upon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,7 +134,7 @@ pub(super) struct Agreed {
     /// The shard of this node.
     pub(super) shard: ShardId,
     pub(super) peer: ShardId,
-    /// The life of the peer's node.
+    /// The life of whoever has the peer.
     pub(super) incarnation: u64,
 }
 
@@ -154,12 +161,22 @@ pub(super) struct Greeting {
     mine: Vec<u8>,
     theirs: Vec<u8>,
     agreed: Option<Agreed>,
+    /// A visitor's place is its own before it hears that it may come in.
+    claim: Option<Claim>,
 }
 
 impl Greeting {
     /// Waits for a hello.
     pub(super) fn listen(cluster: Arc<Cluster>, nonce: (u64, u64)) -> Greeting {
-        Greeting { cluster, dialed: None, nonce, mine: Vec::new(), theirs: Vec::new(), agreed: None }
+        Greeting {
+            cluster,
+            dialed: None,
+            nonce,
+            mine: Vec::new(),
+            theirs: Vec::new(),
+            agreed: None,
+            claim: None,
+        }
     }
 
     /// Says hello.
@@ -178,6 +195,11 @@ impl Greeting {
     /// Takes a message of the other side.
     pub(super) fn received(&mut self, message: &[u8]) -> Next {
         self.answer(message).unwrap_or_else(refuse)
+    }
+
+    /// The other side's claim to its place, if it is a visitor that may come in.
+    pub(super) fn take_claim(&mut self) -> Option<Claim> {
+        self.claim.take()
     }
 
     /// What came cannot even be a message.
@@ -210,8 +232,7 @@ impl Greeting {
             }
             (PROOF, Some(agreed), None) => {
                 self.check_proof(Side::Dialer, body)?;
-                // The later life may have come while this one was talking.
-                self.check_life(agreed)?;
+                self.admit(agreed)?;
                 Ok(Next::Agreed(framed(PROOF, &self.prove(Side::Listener)), agreed))
             }
             (_, None, None) => Err(Refusal::Magic),
@@ -227,7 +248,7 @@ impl Greeting {
             cluster: cluster.id,
             topology: cluster.topology(),
             shards: cluster.shards() as u16,
-            node: cluster.me().id,
+            who: cluster.me(),
             incarnation: cluster.incarnation,
             from: from.0,
             to: to.0,
@@ -253,30 +274,45 @@ impl Greeting {
         if (hello.topology, usize::from(hello.shards)) != (cluster.topology(), cluster.shards()) {
             return Err(Refusal::Topology);
         }
-        if hello.node == cluster.me().id {
+        if hello.who == cluster.me() {
             return Err(Refusal::Myself);
         }
-        let node = cluster.place(hello.node).ok_or(Refusal::Stranger)?;
+        let other = cluster.index(hello.who).ok_or(Refusal::Stranger)?;
         let (peer, shard) = (ShardId(hello.from), ShardId(hello.to));
-        let of = |node: usize, shard: ShardId| cluster.nodes[node].shards.contains(&shard.index());
-        if !of(node, peer) || !of(cluster.here, shard) {
+        let of = |index: usize, shard: ShardId| cluster.shards_of(index).contains(&shard.index());
+        if !of(other, peer) || !of(cluster.here, shard) {
             return Err(Refusal::Shard);
         }
         let agreed = Agreed { shard, peer, incarnation: hello.incarnation };
         match self.dialed {
             Some(dialed) if dialed != (shard, peer) => return Err(Refusal::Shard),
             Some(_) => {}
-            None if hello.node > cluster.me().id => return Err(Refusal::Direction),
+            None if !cluster.dials(other, cluster.here) => return Err(Refusal::Direction),
             None => self.check_life(agreed)?,
         }
         Ok(agreed)
     }
 
+    /// Who has dialed.
+    fn dialer(&self, peer: ShardId) -> Who {
+        self.cluster.who(self.cluster.index_of(peer))
+    }
+
     fn check_life(&self, Agreed { shard, peer, incarnation }: Agreed) -> Result<(), Refusal> {
-        match self.cluster.has_later(shard, peer, incarnation) {
-            true => Err(Refusal::Superseded),
-            false => Ok(()),
+        match self.dialer(peer) {
+            Who::Visitor(place) => self.cluster.places.check(place.into(), incarnation),
+            Who::Node(_) if self.cluster.has_later(shard, peer, incarnation) => Err(Refusal::Superseded),
+            Who::Node(_) => Ok(()),
         }
+    }
+
+    /// Somebody may come in, unless a later life or another visitor has come while this one was talking.
+    fn admit(&mut self, agreed: Agreed) -> Result<(), Refusal> {
+        self.check_life(agreed)?;
+        if let Who::Visitor(place) = self.dialer(agreed.peer) {
+            self.claim = Some(self.cluster.places.claim(place.into(), agreed.incarnation)?);
+        }
+        Ok(())
     }
 
     fn mac(&self, side: Side) -> Hmac<Sha256> {
@@ -333,7 +369,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::cluster::{Address, Network, SILENCE};
+    use super::super::cluster::{Address, Network, Role, SILENCE};
     use super::*;
 
     /// What a stranger may change about itself: secret, cluster, and a hello on its way.
@@ -343,8 +379,18 @@ mod tests {
         let nodes = nodes.iter().map(|&id| Address { id, address, shards: 2 }).collect();
         let secret = (!secret.is_empty()).then(|| secret.as_bytes().to_vec());
         let (life, silence, clock) = (100 + u64::from(node), SILENCE, crate::real::Clock::new());
-        let network = Network { cluster: id, node, nodes, life, listener, secret, silence, clock };
+        let role = Role::Member { node, listener };
+        let network = Network { cluster: id, role, nodes, visitors: 3, life, secret, silence, clock };
         Arc::new(Cluster::new(&network, 2).unwrap())
+    }
+
+    /// A visitor of nodes 1 and 2; the shards of the places are 4, 5 and 6.
+    fn visitor(place: usize, life: u64) -> Arc<Cluster> {
+        let address = "127.0.0.1:1".parse().unwrap();
+        let nodes = NODES.iter().map(|&id| Address { id, address, shards: 2 }).collect();
+        let role = Role::Visitor { place };
+        let network = Network { cluster: 9, role, nodes, visitors: 3, life, secret: None, silence: SILENCE };
+        Arc::new(Cluster::new(&network, 1).unwrap())
     }
 
     fn message(framed: &[u8]) -> &[u8] {
@@ -423,6 +469,68 @@ mod tests {
         assert!(matches!(heard, Next::Agreed(..)), "the same life may dial again: {heard:?}");
     }
 
+    #[test]
+    fn a_visitor_has_its_place_when_it_is_let_in_and_until_it_is_gone() {
+        let here = cluster(9, 2, &NODES, "");
+        // Both have said hello before either proves anything.
+        let mut meetings: Vec<_> = [10, 11]
+            .map(|life| {
+                let (mut dialer, hello) = Greeting::dial(visitor(1, life), (1, 2), ShardId(5), ShardId(2));
+                let mut listener = Greeting::listen(here.clone(), (3, 4));
+                let Next::Say(heard) = listener.received(message(&hello)) else { panic!("a hello") };
+                let Next::Say(proof) = dialer.received(message(&heard)) else { panic!("a proof") };
+                (listener, proof)
+            })
+            .into();
+        let (mut second, proof) = meetings.pop().unwrap();
+        assert!(matches!(second.received(message(&proof)), Next::Agreed(..)));
+        let (mut first, proof) = meetings.pop().unwrap();
+        assert!(matches!(first.received(message(&proof)), Next::Refuse(_, Refusal::PlaceTaken)));
+        assert!(first.take_claim().is_none());
+        // On its way to the shard the claim goes on.
+        let claim = second.take_claim();
+        assert!(claim.is_some());
+        drop(second);
+        let meets =
+            |place: usize, life: u64| match meet(visitor(place, life), here.clone(), 4 + place as u16, 3) {
+                (Next::Agreed(..), Next::Agreed(..)) => None,
+                (Next::Refused(heard), Next::Refuse(_, said)) if heard == said => Some(said),
+                other => panic!("{other:?}"),
+            };
+        assert_eq!(meets(1, 12), Some(Refusal::PlaceTaken));
+        assert_eq!((meets(1, 11), meets(2, 12)), (None, None));
+        drop(claim);
+        assert_eq!((meets(1, 10), meets(1, 12)), (Some(Refusal::Superseded), None));
+    }
+
+    #[test]
+    fn nobody_is_taken_for_a_visitor_or_a_node_that_it_is_not() {
+        let judge = |here: Arc<Cluster>, who, from, to| {
+            let message = hello(|hello| (hello.who, hello.from, hello.to) = (who, from, to));
+            match Greeting::listen(here, (3, 4)).received(&message) {
+                Next::Refuse(_, refusal) => Some(refusal),
+                _ => None,
+            }
+        };
+        let node = || cluster(9, 2, &NODES, "");
+        assert_eq!(judge(node(), Who::Visitor(2), 6, 2), None);
+        assert_eq!(judge(node(), Who::Visitor(3), 7, 2), Some(Refusal::Stranger));
+        assert_eq!(judge(node(), Who::Visitor(u16::MAX), 4, 2), Some(Refusal::Stranger));
+        assert_eq!(judge(node(), Who::Visitor(2), 5, 2), Some(Refusal::Shard));
+        // A node as a visitor, a visitor as a node.
+        assert_eq!(judge(node(), Who::Visitor(0), 0, 2), Some(Refusal::Shard));
+        assert_eq!(judge(node(), Who::Node(1), 4, 2), Some(Refusal::Shard));
+        assert_eq!(judge(node(), Who::Visitor(0), 4, 5), Some(Refusal::Shard));
+        // Nobody dials a visitor.
+        assert_eq!(judge(visitor(0, 7), Who::Visitor(1), 5, 4), Some(Refusal::Direction));
+        assert_eq!(judge(visitor(0, 7), Who::Node(1), 0, 4), Some(Refusal::Direction));
+        assert_eq!(judge(visitor(0, 7), Who::Visitor(0), 4, 4), Some(Refusal::Myself));
+        // Nobody answers in the name of a node that it is not.
+        let (mut dialer, _) = Greeting::dial(visitor(0, 7), (1, 2), ShardId(4), ShardId(2));
+        let answer = hello(|hello| (hello.who, hello.from, hello.to) = (Who::Visitor(1), 5, 4));
+        assert!(matches!(dialer.received(&answer), Next::Refuse(_, Refusal::Shard)));
+    }
+
     fn hello(change: impl FnOnce(&mut Hello)) -> Vec<u8> {
         let (greeting, _) = Greeting::dial(cluster(9, 1, &NODES, ""), (1, 2), ShardId(0), ShardId(2));
         let mut hello: Hello = whole(&greeting.mine).unwrap();
@@ -444,7 +552,7 @@ mod tests {
         let later = hello(|hello| hello.version += 1);
         assert_eq!(judge(&later), Some(Refusal::Version));
         assert_eq!(judge(&[&later[..], b"and more"].concat()), Some(Refusal::Version));
-        assert_eq!(judge(&hello(|hello| hello.node = 7)), Some(Refusal::Stranger));
+        assert_eq!(judge(&hello(|hello| hello.who = Who::Node(7))), Some(Refusal::Stranger));
         assert_eq!(judge(&hello(|_| {})[..20]), Some(Refusal::Malformed));
         assert_eq!(judge(b""), Some(Refusal::Malformed));
         assert_eq!(judge(b"GET / HTTP/1.1"), Some(Refusal::Magic));
@@ -456,7 +564,7 @@ mod tests {
         let (mut dialer, said) = Greeting::dial(here, (1, 2), ShardId(0), ShardId(2));
         // Somebody without the secret answers in the listener's name, and returns the dialer's own proof.
         let mut theirs: Hello = whole(&message(&said)[1..]).unwrap();
-        (theirs.node, theirs.from, theirs.to, theirs.nonce) = (2, 2, 0, (5, 6));
+        (theirs.who, theirs.from, theirs.to, theirs.nonce) = (Who::Node(2), 2, 0, (5, 6));
         let Next::Say(proof) = dialer.received(&[&[HELLO], &encoded(&theirs)[..]].concat()) else {
             panic!("the hello is right");
         };

@@ -12,6 +12,7 @@ use mio::net::TcpStream;
 
 use super::beat::Beats;
 use super::frame::{self, Closed, Fault};
+use super::places::Claim;
 
 /// What a buffer has room for at first, and what it keeps when the connection rests: a node may have very many visitors.
 const ROOM: usize = 16 << 10;
@@ -87,9 +88,11 @@ impl Outlet {
 /// One end of a connection.
 pub(super) struct Link {
     pub(super) stream: TcpStream,
-    /// The place of the peer's node among all, and the life of the node.
-    pub(super) node: usize,
+    /// The index of whoever has the peer, and its life.
+    pub(super) with: usize,
     pub(super) incarnation: u64,
+    /// Keeps the place of a visitor.
+    _claim: Option<Claim>,
     inlet: Inlet,
     outlet: Outlet,
     /// Numbers of the next frames.
@@ -111,11 +114,18 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(stream: TcpStream, node: usize, incarnation: u64, now_ns: u64) -> Link {
+    pub(super) fn new(
+        stream: TcpStream,
+        with: usize,
+        incarnation: u64,
+        claim: Option<Claim>,
+        now_ns: u64,
+    ) -> Link {
         Link {
             stream,
-            node,
+            with,
             incarnation,
+            _claim: claim,
             inlet: Inlet::default(),
             outlet: Outlet::default(),
             next_received: 0,

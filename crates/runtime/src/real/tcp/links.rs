@@ -20,7 +20,6 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mio::net::TcpStream;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use plimsoll_types::ShardId;
@@ -117,17 +116,23 @@ impl<N: Node> Links<N> {
         Waker::new(poll.registry(), WAKE)
     }
 
-    fn row(&self, node: usize) -> &Row {
-        self.shared.row(self.me, node)
+    fn row(&self, with: usize) -> &Row {
+        self.shared.row(self.me, with)
     }
 
     /// What comes before a pass.
     #[inline]
     pub(in super::super) fn turn(&mut self, env: &ShardEnv<N>) {
         assert!(self.arrived.is_empty(), "a pass handles all that has arrived");
+        let refused = self.shared.is_refused();
+        if refused && self.connected > 0 {
+            self.leave();
+        }
         self.settle(env);
         while let Some(fresh) = self.shared.door(self.me).fresh.pop() {
-            self.connect(env, fresh);
+            if !refused {
+                self.connect(env, fresh);
+            }
         }
         if self.connected == 0 {
             return;
@@ -160,8 +165,8 @@ impl<N: Node> Links<N> {
             return;
         };
         let sent = link.append(|number, out| (codec.encode)(&batch.messages, number, out));
-        let node = link.node;
-        self.row(node).messages_sent.add(batch.messages.len() as u64);
+        let with = link.with;
+        self.row(with).messages_sent.add(batch.messages.len() as u64);
         match sent {
             Ok(()) => self.flush(to),
             Err(fault) => self.break_off(to, fault),
@@ -171,7 +176,8 @@ impl<N: Node> Links<N> {
     /// Sleeps until something arrives, somebody wakes the shard, or it is time for something.
     pub(in super::super) fn sleep(&mut self, due_ns: Option<u64>) {
         let busy = !self.listed.is_empty() || !self.broken.is_empty() || !self.unreachable.is_empty();
-        if busy || !self.shared.door(self.me).fresh.is_empty() {
+        let refused = self.connected > 0 && self.shared.is_refused();
+        if busy || refused || !self.shared.door(self.me).fresh.is_empty() {
             return;
         }
         let now_ns = self.clock.now().0;
@@ -220,6 +226,14 @@ impl<N: Node> Links<N> {
         }
     }
 
+    /// Gives all connections up: a visitor that one node has refused has no business with the others, where the one
+    /// that has its place may come next.
+    fn leave(&mut self) {
+        for number in 0..self.links.len() {
+            self.break_off(ShardId(number as u16), Closed::Refused.into());
+        }
+    }
+
     /// Gives a connection up, from now on; the next turn closes it.
     fn break_off(&mut self, peer: ShardId, fault: Fault) {
         if let Some(link) = &mut self.links[peer.index()]
@@ -234,10 +248,9 @@ impl<N: Node> Links<N> {
     fn disconnect(&mut self, env: &ShardEnv<N>, peer: ShardId) -> bool {
         let Some(mut link) = self.links[peer.index()].take() else { return false };
         let fault = link.fault.as_ref().expect("a connection is closed for a reason");
-        let node = self.shared.cluster.nodes[link.node].id;
-        let (here, there) = (self.me.0, peer.0);
-        tracing::warn!(shard = here, peer = there, node, "connection closed: {fault}");
-        let row = self.row(link.node);
+        let with = self.shared.cluster.who(link.with);
+        tracing::warn!(shard = self.me.0, peer = peer.0, %with, "connection closed: {fault}");
+        let row = self.row(link.with);
         row.reset(fault.closed);
         row.connected.sub(1);
         row.bytes_waiting.sub(link.tally().1 as u64);
@@ -246,11 +259,14 @@ impl<N: Node> Links<N> {
         self.listed.retain(|&other| other != peer);
         env.reset(peer);
         env.connected(peer, None);
+        // Only now: the next visitor of the same place is not connected before this one's end was told.
+        drop(link);
         true
     }
 
     /// Takes a connection that has passed the handshake.
-    fn connect(&mut self, env: &ShardEnv<N>, Fresh { mut stream, peer, incarnation }: Fresh) {
+    fn connect(&mut self, env: &ShardEnv<N>, fresh: Fresh) {
+        let Fresh { mut stream, peer, incarnation, claim } = fresh;
         if let Some(link) = &mut self.links[peer.index()] {
             if link.incarnation > incarnation {
                 // It passed the handshake just before the later life did. Its end will notice.
@@ -265,19 +281,20 @@ impl<N: Node> Links<N> {
             self.shared.lost(self.me, peer);
             return;
         }
-        self.install(stream, peer, incarnation);
+        let with = self.shared.cluster.index_of(peer);
+        let link = Link::new(stream, with, incarnation, claim, self.clock.now().0);
+        self.install(link, peer);
         env.connected(peer, Some(incarnation));
     }
 
-    fn install(&mut self, stream: TcpStream, peer: ShardId, incarnation: u64) {
-        let place = self.shared.cluster.place_of(peer);
-        let node = self.shared.cluster.nodes[place].id;
-        tracing::info!(shard = self.me.0, peer = peer.0, node, "connected");
-        let now_ns = self.clock.now().0;
-        self.links[peer.index()] = Some(Box::new(Link::new(stream, place, incarnation, now_ns)));
-        self.shared.cluster.set_live(self.me, peer, incarnation);
-        self.row(place).connected.add(1);
+    fn install(&mut self, link: Link, peer: ShardId) {
+        let with = self.shared.cluster.who(link.with);
+        tracing::info!(shard = self.me.0, peer = peer.0, %with, "connected");
+        self.shared.cluster.set_live(self.me, peer, link.incarnation);
+        self.row(link.with).connected.add(1);
         self.connected += 1;
+        let now_ns = link.heard_ns;
+        self.links[peer.index()] = Some(Box::new(link));
         self.send_beat(peer, now_ns);
     }
 
@@ -331,11 +348,11 @@ impl<N: Node> Links<N> {
             bytes += more;
             if more > 0 {
                 link.heard_ns = now_ns;
-                self.row(link.node).bytes_received.add(more as u64);
+                self.row(link.with).bytes_received.add(more as u64);
             }
             while let Some(frame) = link.next_frame()? {
                 let content = (self.codec.decode)(frame)?;
-                let row = self.row(link.node);
+                let row = self.row(link.with);
                 row.frames_received.add(1);
                 row.messages_received.add(content.messages.len() as u64);
                 if let Some(sample) = content.beat.and_then(|beat| link.beats.arrived(beat, now_ns)) {
@@ -356,7 +373,7 @@ impl<N: Node> Links<N> {
         };
         let flushed = link.flush();
         let (frames, waited) = link.tally();
-        let row = self.shared.row(self.me, link.node);
+        let row = self.shared.row(self.me, link.with);
         row.frames_sent.add(frames);
         row.bytes_waiting.add(link.waiting() as u64);
         row.bytes_waiting.sub(waited as u64);

@@ -1,4 +1,4 @@
-//! Shards of several processes: a node of a cluster, over TCP.
+//! Shards of several processes: a node of a cluster or its visitor, over TCP.
 //!
 //! Every pair of shards of two nodes has a connection of its own (`links`, `link`), used by the threads of these shards
 //! and by no other: what a shard sends in a pass is written when the pass ends, and what has arrived is read before the
@@ -9,20 +9,40 @@
 //! ever, with pauses of 50 ms to 1 s. Both sides make sure that they mean each other (`hello`, `cluster`), then the
 //! socket is handed to the shard.
 //!
+//! A *visitor* is a process that belongs to the cluster for a while and has no address: a client that coordinates its
+//! transactions itself. It has one shard, numbered after those of the nodes, by the place that it takes. It dials all
+//! nodes and is dialed by nobody; visitors cannot call each other. Otherwise its shard is like any other: it calls, it is
+//! called, [`Node::connected`] tells when it comes and goes. Nodes are configured, so a node tries until it gets through;
+//! a visitor chooses its place itself, and when a node refuses it, most of all because another visitor has that place
+//! (`places`), it closes all its connections and says why ([`super::Runtime::refused`]).
+//!
 //! A connection is a channel between two lives of shards: in order, exactly once, as long as it lives. When it breaks,
 //! the channel is reset; when the peer comes back, that is a new one. A connection is broken if either side closes it,
 //! if something comes that cannot be (and whoever is at fault, no other connection suffers), if nothing has come for
 //! [`Network::silence`], though every end gives a sign of life every 250 ms (`beat`), and if a newer connection to the
 //! same peer takes its place: a peer that was started again may be back before its death was noticed. If two processes
-//! claim to be one node, the one that was started later is believed, and the other is refused.
+//! claim to be one node, the one that was started later is believed, and the other is refused; of two visitors in one
+//! place, the one that was there first.
 //!
 //! Example. Node 1 crashes while shard 0 of node 0 waits for an answer of its shard 2. The kernel closes the socket;
 //! shard 0 sees the end of the stream, resets the channel, and the call fails with [`crate::Unknown`]: the request may
 //! have been executed or not. Calls made from now on fail in the next pass. The thread dials; nobody listens. Node 1
 //! starts again, the thread gets through, shard 0 tells its node that shard 2 is connected, and calls work again.
 //!
+//! Example of a visit. Nodes 0 and 1 have two shards each, and there are 100 places. A client draws place 7 and starts as
+//! [`Role::Visitor`] in it: its shard has number 4 + 7 = 11, and it dials shards 0 to 3. Node 1 knows another visitor in
+//! place 7; the client's connections to node 0 are closed as well, and it is told [`Refusal::PlaceTaken`]. It drops the
+//! runtime, draws place 52, starts again, and waits until [`Traffic`] says that all its pairs are connected. When it
+//! ends, the nodes see the end of its connections, or hear nothing for too long; their shards are told that shard 56 is
+//! gone, and place 52 is free.
+//!
+//! A place that nobody has costs every shard, of nodes and visitors, 32 bytes, and its process 16 more. An end of a
+//! connection at rest takes 17 to 33 KiB, most of it buffers (`link`), besides what the operating system needs for a
+//! socket.
+//!
 //! A cluster may have a secret. It keeps strangers out; it does not hide what is said, nor keep somebody who can
-//! change packets on their way from changing them. Without a secret a node listens on loopback addresses only.
+//! change packets on their way from changing them. Without a secret a node listens on loopback addresses only, and
+//! nodes and visitors dial no others.
 //!
 //! Left out: encryption; a bound on what waits for a peer that does not keep up ([`Traffic::bytes_waiting`] tells how
 //! much that is: work is bounded where it is admitted); a message longer than [`FRAME_MAX`], which closes the
@@ -36,12 +56,13 @@ mod handshake;
 mod hello;
 mod link;
 mod links;
+mod places;
 #[cfg(test)]
 mod tests;
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use crossbeam_queue::SegQueue;
@@ -53,7 +74,7 @@ use plimsoll_types::wire::Wire;
 use super::{Clock, EndProcessOnPanic};
 use crate::Node;
 use cluster::Cluster;
-pub use cluster::{Address, Network, SILENCE};
+pub use cluster::{Address, Network, Role, SILENCE};
 pub use counters::Traffic;
 use counters::{Row, sum};
 use frame::Codec;
@@ -61,6 +82,7 @@ pub use frame::{Closed, FRAME_MAX};
 use handshake::Handshakes;
 pub use hello::Refusal;
 pub(super) use links::Links;
+use places::Claim;
 
 /// A connection that has passed the handshake, for the shard.
 struct Fresh {
@@ -68,6 +90,8 @@ struct Fresh {
     peer: ShardId,
     /// The life of the peer's node.
     incarnation: u64,
+    /// To the peer's place, if it is a visitor.
+    claim: Option<Claim>,
 }
 
 /// Where the thread of handshakes leaves connections for a shard.
@@ -82,34 +106,51 @@ struct Shared {
     silence_ns: u64,
     /// By shard of this node.
     doors: Vec<Door>,
-    /// By shard of this node and node.
+    /// By shard of this node, and node; then one for all visitors.
     rows: Vec<Row>,
     /// Pairs of a shard here and a shard of a node that this one dials, whose connection was closed.
     lost: SegQueue<(ShardId, ShardId)>,
+    /// Why a node has refused this visitor, if one has.
+    refused: OnceLock<Refusal>,
     stop: AtomicBool,
     /// Wakes the thread of handshakes.
     waker: Waker,
 }
 
 impl Shared {
-    fn place(&self, shard: ShardId) -> usize {
-        shard.index() - self.cluster.me().shards.start
+    /// Which of the shards of this node it is.
+    fn own(&self, shard: ShardId) -> usize {
+        shard.index() - self.cluster.own().start
     }
 
     fn door(&self, shard: ShardId) -> &Door {
-        &self.doors[self.place(shard)]
+        &self.doors[self.own(shard)]
     }
 
-    fn row(&self, shard: ShardId, node: usize) -> &Row {
-        &self.rows[self.place(shard) * self.cluster.nodes.len() + node]
+    /// What a shard counts for whoever has this index.
+    fn row(&self, shard: ShardId, index: usize) -> &Row {
+        let nodes = self.cluster.nodes.len();
+        &self.rows[self.own(shard) * (nodes + 1) + index.min(nodes)]
     }
 
     /// A connection is no more; if it is for this node to dial, it does so.
     fn lost(&self, shard: ShardId, peer: ShardId) {
-        if self.cluster.place_of(peer) > self.cluster.here {
+        if self.cluster.dials(self.cluster.here, self.cluster.index_of(peer)) {
             self.lost.push((shard, peer));
             wake(&self.waker);
         }
+    }
+
+    /// A node has refused this visitor: its shards close their connections.
+    fn refuse(&self, refusal: Refusal) {
+        self.refused.get_or_init(|| refusal);
+        for door in &self.doors {
+            wake(&door.waker);
+        }
+    }
+
+    fn is_refused(&self) -> bool {
+        self.refused.get().is_some()
     }
 }
 
@@ -138,30 +179,35 @@ where
         let shared = Arc::new(Shared {
             silence_ns: u64::try_from(network.silence.as_nanos()).unwrap_or(u64::MAX),
             doors: polls.iter().map(door).collect::<io::Result<_>>()?,
-            rows: (0..shards * cluster.nodes.len()).map(|_| Row::default()).collect(),
+            rows: (0..shards * (cluster.nodes.len() + 1)).map(|_| Row::default()).collect(),
             lost: SegQueue::new(),
+            refused: OnceLock::new(),
             stop: AtomicBool::new(false),
             waker: Handshakes::waker(&poll)?,
             cluster,
         });
-        let links = polls.into_iter().zip(shared.cluster.me().shards.clone()).map(|(poll, shard)| {
+        let links = polls.into_iter().zip(shared.cluster.own()).map(|(poll, shard)| {
             Links::new(ShardId(shard as u16), shared.clone(), Codec::new(), clock, poll)
         });
         let links = links.collect::<io::Result<_>>()?;
-        let handshakes = Handshakes::new(shared.clone(), network.listener, clock, poll)?;
+        let listener = match network.role {
+            Role::Member { listener, .. } => Some(listener),
+            Role::Visitor { .. } => None,
+        };
+        let handshakes = Handshakes::new(shared.clone(), listener, clock, poll)?;
         Ok(Prepared { shared, links, handshakes })
     }
 }
 
 impl<N: Node> Prepared<N> {
-    /// How many shards all nodes have.
+    /// How many shards all nodes and visitors have.
     pub(super) fn total(&self) -> usize {
         self.shared.cluster.shards()
     }
 
     /// The first shard of this node.
     pub(super) fn first(&self) -> usize {
-        self.shared.cluster.me().shards.start
+        self.shared.cluster.own().start
     }
 
     /// What wakes each shard.
@@ -187,18 +233,22 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// The traffic with each other node.
+    /// The traffic with each other node, and with visitors.
     pub(super) fn traffic(&self) -> Vec<Traffic> {
-        let shared = &*self.shared;
-        let own = shared.doors.len();
-        let nodes = shared.cluster.nodes.iter().enumerate();
-        nodes
-            .filter(|&(place, _)| place != shared.cluster.here)
-            .map(|(place, node)| {
-                let rows = shared.rows.iter().skip(place).step_by(shared.cluster.nodes.len());
-                sum(node.id, own * node.shards.len(), rows)
-            })
-            .collect()
+        let (cluster, own) = (&self.shared.cluster, self.shared.doors.len());
+        let rows = |index| self.shared.rows.iter().skip(index).step_by(cluster.nodes.len() + 1);
+        let others = cluster.nodes.iter().enumerate().filter(|&(index, _)| index != cluster.here);
+        let mut traffic: Vec<Traffic> =
+            others.map(|(index, node)| sum(Some(node.id), own * node.shards.len(), rows(index))).collect();
+        if cluster.visitors() > 0 && !cluster.is_visitor() {
+            traffic.push(sum(None, own * cluster.visitors(), rows(cluster.nodes.len())));
+        }
+        traffic
+    }
+
+    /// Why a node has refused this visitor, if one has.
+    pub(super) fn refused(&self) -> Option<Refusal> {
+        self.shared.refused.get().copied()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Nodes of a cluster in one process, over loopback.
 //!
 //! The shards' node is a till that counts, answers, lets some requests wait, and notes what it was told about its
-//! channels. Strangers and impostors are in `hostile`.
+//! channels. Strangers and impostors are in `hostile`, visitors in `visitors`.
 
 mod hostile;
+mod visitors;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -111,6 +112,7 @@ impl Node for Till {
 /// What the nodes of a cluster are told.
 struct Plan {
     nodes: Vec<Address>,
+    visitors: usize,
     secret: Option<Vec<u8>>,
     silence: Duration,
 }
@@ -127,16 +129,16 @@ impl Plan {
         };
         let nodes = listeners.iter().zip(shards).enumerate().map(address).collect();
         // Nobody is given up because the machine was busy with something else.
-        (Plan { nodes, secret: None, silence: Duration::from_secs(60) }, listeners)
+        (Plan { nodes, visitors: 0, secret: None, silence: Duration::from_secs(60) }, listeners)
     }
 
-    fn network(&self, node: u16, listener: TcpListener) -> Network {
+    fn network(&self, role: Role) -> Network {
         Network {
             cluster: 7,
-            node,
+            role,
             nodes: self.nodes.clone(),
+            visitors: self.visitors,
             life: Clock::new().now().0,
-            listener,
             secret: self.secret.clone(),
             silence: self.silence,
             clock: Clock::new(),
@@ -146,7 +148,22 @@ impl Plan {
     fn start(&self, node: u16, listener: TcpListener) -> Runtime<Till> {
         let shards = self.nodes[usize::from(node)].shards;
         let makers = (0..shards).map(|_| Box::new(Till::default) as super::super::Maker<Till>);
-        Runtime::networked(makers.collect(), 1, None, Vec::new(), self.network(node, listener)).unwrap()
+        Runtime::networked(
+            makers.collect(),
+            1,
+            None,
+            Vec::new(),
+            self.network(Role::Member { node, listener }),
+        )
+        .unwrap()
+    }
+
+    /// Starts all nodes and waits until they are connected.
+    fn start_all(&self, listeners: Vec<TcpListener>) -> Vec<Runtime<Till>> {
+        let listeners = listeners.into_iter().enumerate();
+        let nodes: Vec<_> = listeners.map(|(node, listener)| self.start(node as u16, listener)).collect();
+        nodes.iter().for_each(all_connected);
+        nodes
     }
 
     /// Starts a node again where it was.
@@ -160,9 +177,7 @@ impl Plan {
 /// A whole cluster, all of whose nodes are connected.
 fn cluster(shards: &[usize]) -> (Plan, Vec<Runtime<Till>>) {
     let (plan, listeners) = Plan::new(shards);
-    let nodes: Vec<_> =
-        listeners.into_iter().enumerate().map(|(node, listener)| plan.start(node as u16, listener)).collect();
-    nodes.iter().for_each(all_connected);
+    let nodes = plan.start_all(listeners);
     (plan, nodes)
 }
 
@@ -180,13 +195,15 @@ fn until<T>(what: &str, mut happened: impl FnMut() -> Option<T>) -> T {
 
 fn all_connected(runtime: &Runtime<Till>) {
     until("all nodes are connected", || {
-        runtime.traffic().iter().all(|traffic| traffic.connected == traffic.pairs).then_some(())
+        let traffic = runtime.traffic();
+        let mut nodes = traffic.iter().filter(|traffic| traffic.node.is_some());
+        nodes.all(|traffic| traffic.connected == traffic.pairs).then_some(())
     });
 }
 
 fn traffic(runtime: &Runtime<Till>, node: u16) -> Traffic {
     let mut all = runtime.traffic().into_iter();
-    all.find(|traffic| traffic.node == node).expect("the node is another of the cluster")
+    all.find(|traffic| traffic.node == Some(node)).expect("the node is another of the cluster")
 }
 
 /// What a call from a shard of this runtime comes to.
@@ -390,7 +407,7 @@ fn a_node_that_stops_lets_go_what_it_has_sent() {
 #[test]
 fn what_cannot_be_a_cluster_is_an_error_and_not_a_panic() {
     let (plan, mut listeners) = Plan::new(&[2]);
-    let network = plan.network(0, listeners.pop().unwrap());
+    let network = plan.network(Role::Member { node: 0, listener: listeners.pop().unwrap() });
     let makers = vec![Box::new(Till::default) as super::super::Maker<Till>];
     let error = Runtime::networked(makers, 1, None, Vec::new(), network).err().expect("it is refused");
     assert_eq!(error.to_string(), "node 0 is listed with 2 shards and has 1");

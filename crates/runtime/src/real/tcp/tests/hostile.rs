@@ -7,8 +7,9 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
+use super::super::cluster::Who;
 use super::super::frame::{Codec, HEAD};
-use super::super::hello::{Greeting, Next};
+use super::super::hello::{Greeting, Hello, Next};
 use super::*;
 use crate::shard::Message;
 
@@ -32,6 +33,10 @@ fn scene(change: impl FnOnce(&mut Plan)) -> Scene {
     Scene { plan, node, friend }
 }
 
+fn member(node: u16) -> Role {
+    Role::Member { node, listener: TcpListener::bind("127.0.0.1:0").unwrap() }
+}
+
 impl Scene {
     /// A socket that is connected to the node, and nothing more.
     fn knock(&self) -> TcpStream {
@@ -42,11 +47,12 @@ impl Scene {
 
     /// What a node says first, with these words changed.
     fn hello(&self, change: impl FnOnce(&mut Network)) -> (Greeting, Vec<u8>) {
-        let mut network = self.plan.network(ATTACKER, TcpListener::bind("127.0.0.1:0").unwrap());
+        let mut network = self.plan.network(member(ATTACKER));
         network.life = 1000;
         change(&mut network);
         let cluster = Arc::new(Cluster::new(&network, 1).unwrap());
-        Greeting::dial(cluster, (1, 2), ShardId(ATTACKER), ShardId(NODE))
+        let shard = ShardId(cluster.own().start as u16);
+        Greeting::dial(cluster, (1, 2), shard, ShardId(NODE))
     }
 
     /// A connection that has passed the handshake.
@@ -250,11 +256,62 @@ fn strangers_are_refused_with_the_reason() {
     assert_eq!(converse(&mut scene.knock(), greeting, hello), Next::Refused(Refusal::Secret));
     let (greeting, hello) = scene.hello(|network| network.secret = None);
     assert_eq!(converse(&mut scene.knock(), greeting, hello), Next::Refused(Refusal::Secret));
-    let (_, hello) = scene.hello(|network| network.node = NODE);
+    let (_, hello) = scene.hello(|network| network.role = member(NODE));
     assert_eq!(refusal(&scene, &hello), Refusal::Myself);
     assert_eq!(traffic(&scene.node, ATTACKER).resets, 0);
     // And whoever is none gets in.
     drop(scene.enter());
+}
+
+#[test]
+fn impostors_among_visitors_are_refused_with_the_reason() {
+    let scene = scene(|plan| (plan.visitors, plan.secret) = (2, Some(b"a secret".to_vec())));
+    let claim = |who: Who, from: u16, to: u16| {
+        let (_, said) = scene.hello(|_| {});
+        let mut hello: Hello = plimsoll_types::wire::whole(&said[5..]).unwrap();
+        (hello.who, hello.from, hello.to) = (who, from, to);
+        let mut body = Vec::new();
+        hello.encode(&mut body);
+        let mut bytes = (body.len() as u32 + 1).to_le_bytes().to_vec();
+        bytes.push(said[4]);
+        bytes.extend(body);
+        refusal(&scene, &bytes)
+    };
+    // Places that do not exist; a node as a visitor, a visitor as a node; a shard that it does not have.
+    assert_eq!(claim(Who::Visitor(2), 5, NODE), Refusal::Stranger);
+    assert_eq!(claim(Who::Visitor(u16::MAX), u16::MAX, NODE), Refusal::Stranger);
+    assert_eq!(claim(Who::Visitor(0), ATTACKER, NODE), Refusal::Shard);
+    assert_eq!(claim(Who::Node(ATTACKER), 3, NODE), Refusal::Shard);
+    assert_eq!(claim(Who::Visitor(0), 4, NODE), Refusal::Shard);
+    assert_eq!(claim(Who::Visitor(0), 3, 4), Refusal::Shard);
+    let role = || Role::Visitor { place: 1 };
+    let other = scene.hello(|network| (network.role, network.visitors) = (role(), 3));
+    assert_eq!(refusal(&scene, &other.1), Refusal::Topology);
+    let (greeting, hello) =
+        scene.hello(|network| (network.role, network.secret) = (role(), Some(b"another".to_vec())));
+    assert_eq!(converse(&mut scene.knock(), greeting, hello), Next::Refused(Refusal::Secret));
+    // None of them has a place: whoever may come gets it, and once.
+    let (greeting, hello) = scene.hello(|network| network.role = role());
+    let mut visitor = scene.knock();
+    assert!(matches!(converse(&mut visitor, greeting, hello), Next::Agreed(..)));
+    let later = scene.hello(|network| (network.role, network.life) = (role(), 2000));
+    assert_eq!(refusal(&scene, &later.1), Refusal::PlaceTaken);
+}
+
+#[test]
+fn a_visitor_that_falls_silent_loses_its_place() {
+    let scene = scene(|plan| (plan.visitors, plan.silence) = (1, Duration::from_secs(4)));
+    let visitor = |life| {
+        let mut stream = scene.knock();
+        let role = Role::Visitor { place: 0 };
+        let (greeting, hello) = scene.hello(|network| (network.role, network.life) = (role, life));
+        let next = converse(&mut stream, greeting, hello);
+        (matches!(next, Next::Agreed(..)), stream)
+    };
+    let (entered, mut stream) = visitor(1000);
+    assert!(entered && !visitor(2000).0);
+    until_end(&mut stream);
+    until("the place is free", || visitor(2000).0.then_some(()));
 }
 
 #[test]

@@ -1,0 +1,241 @@
+//! Visitors: they come, call everybody, go, and quarrel about places.
+#![allow(clippy::disallowed_types)] // A socket of the standard library stands between a visitor and a node.
+
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpStream};
+
+use super::*;
+
+/// A cluster with so many places for visitors, all of whose nodes are connected.
+fn visited(shards: &[usize], visitors: usize) -> (Plan, Vec<Runtime<Till>>) {
+    let (mut plan, listeners) = Plan::new(shards);
+    plan.visitors = visitors;
+    let nodes = plan.start_all(listeners);
+    (plan, nodes)
+}
+
+impl Plan {
+    fn visitor(&self, place: usize) -> Network {
+        self.network(Role::Visitor { place })
+    }
+
+    fn visit(&self, place: usize) -> Runtime<Till> {
+        visit(self.visitor(place))
+    }
+}
+
+fn visit(network: Network) -> Runtime<Till> {
+    let makers = vec![Box::new(Till::default) as super::super::super::Maker<Till>];
+    Runtime::networked(makers, 1, false, Vec::new(), network).unwrap()
+}
+
+/// The traffic of a node with all visitors.
+fn with_visitors(node: &Runtime<Till>) -> Traffic {
+    node.traffic().into_iter().find(|traffic| traffic.node.is_none()).expect("the cluster has places")
+}
+
+fn refused(visitor: &Runtime<Till>) -> Refusal {
+    let refusal = until("the visitor is refused", || visitor.refused());
+    until("it has left", || visitor.traffic().iter().all(|traffic| traffic.connected == 0).then_some(()));
+    refusal
+}
+
+/// What a shard was told about another.
+fn told(node: &Runtime<Till>, shard: u16, about: u16) -> Vec<bool> {
+    let told = channels(node, shard).into_iter().filter(|(peer, _)| peer.0 == about);
+    told.map(|(_, connected)| connected).collect()
+}
+
+/// A way to a node that is closed until it is opened. What breaks on the visitor's side of it is not noticed by the node
+/// until the gate is gone.
+struct Gate {
+    address: SocketAddr,
+    outside: Arc<SegQueue<TcpStream>>,
+    inside: Arc<SegQueue<TcpStream>>,
+    listener: TcpListener,
+    node: SocketAddr,
+}
+
+impl Gate {
+    fn new(node: SocketAddr) -> Gate {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        Gate { address, outside: Arc::default(), inside: Arc::default(), listener, node }
+    }
+
+    /// Lets those through who wait and who will come. The threads end with the test.
+    fn open(&self) {
+        let (listener, node) = (self.listener.try_clone().unwrap(), self.node);
+        let (outside, inside) = (self.outside.clone(), self.inside.clone());
+        start("gate", move || {
+            for visitor in listener.incoming() {
+                let (Ok(visitor), Ok(node)) = (visitor, TcpStream::connect(node)) else { return };
+                let ways = [(&visitor, &node), (&node, &visitor)]
+                    .map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap()));
+                outside.push(visitor);
+                inside.push(node);
+                for (mut from, mut to) in ways {
+                    start("way", move || drop(io::copy(&mut from, &mut to)));
+                }
+            }
+        });
+    }
+
+    /// Breaks all connections, on the side of the visitor.
+    fn cut(&self) {
+        break_all(&self.outside);
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        break_all(&self.inside);
+    }
+}
+
+fn break_all(streams: &SegQueue<TcpStream>) {
+    while let Some(stream) = streams.pop() {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+}
+
+fn start(name: &str, run: impl FnOnce() + Send + 'static) {
+    thread::Builder::new().name(name.to_owned()).spawn(run).unwrap();
+}
+
+#[test]
+fn visitors_call_all_nodes_and_are_called_but_not_by_each_other() {
+    let (plan, nodes) = visited(&[2, 2], 3);
+    let visitors = [plan.visit(2), plan.visit(0)];
+    let shards = [6, 4];
+    for (visitor, &shard) in visitors.iter().zip(&shards) {
+        all_connected(visitor);
+        assert_eq!((visitor.shards(), visitor.first(), visitor.refused()), (1, ShardId(shard), None));
+        let all = visitor.run_on(ShardId(shard), |env| async move { env.shards() });
+        assert_eq!(all, 7);
+        assert!((0..4).all(|to| echoes(visitor, shard, to)));
+        let told = channels(visitor, shard);
+        assert_eq!(told.len(), 4);
+        assert!(told.iter().all(|&(peer, connected)| peer.0 < 4 && connected), "{told:?}");
+    }
+    for (node, from) in [(&nodes[0], 0), (&nodes[0], 1), (&nodes[1], 2), (&nodes[1], 3)] {
+        assert!(shards.iter().all(|&to| echoes(node, from, to)));
+        // A place that nobody has.
+        assert_eq!(call(node, from, 5, Request::Take(0)), Err(Unknown));
+    }
+    for node in &nodes {
+        let traffic = with_visitors(node);
+        assert_eq!((traffic.pairs, traffic.connected, traffic.resets), (6, 4, 0));
+        assert_eq!((traffic.messages_received, traffic.messages_sent), (8, 8));
+        assert_eq!(node.refused(), None);
+    }
+    assert_eq!(call(&visitors[0], 6, 4, Request::Take(0)), Err(Unknown));
+    assert_eq!(visitors[0].traffic().len(), 2);
+}
+
+#[test]
+fn a_place_that_is_taken_is_refused_and_is_free_when_its_visitor_is_gone() {
+    let (plan, nodes) = visited(&[1, 1], 1);
+    let first = plan.visit(0);
+    all_connected(&first);
+    assert_eq!(refused(&plan.visit(0)), Refusal::PlaceTaken);
+    let early = Network { life: 1, ..plan.visitor(0) };
+    assert_eq!(refused(&visit(early)), Refusal::PlaceTaken);
+    // Nobody who has it or sees it has noticed anything.
+    assert!(echoes(&first, 2, 0) && echoes(&first, 2, 1) && first.refused().is_none());
+    assert!(first.traffic().iter().all(|traffic| traffic.resets == 0));
+
+    let (done, result) = std::sync::mpsc::channel();
+    nodes[0].spawn_on(ShardId(0), move |env| async move {
+        let _ = done.send(env.call(ShardId(2), Request::Take(1)).await);
+    });
+    assert!(echoes(&nodes[0], 0, 2), "by then the call waits there");
+    drop(first);
+    assert_eq!(result.recv().unwrap(), Err(Unknown));
+    let gone = || nodes.iter().all(|node| with_visitors(node).connected == 0).then_some(());
+    until("both nodes have noticed", gone);
+    for (node, shard) in nodes.iter().zip([0, 1]) {
+        assert_eq!(told(node, shard, 2), [true, false]);
+    }
+    let early = Network { life: 1, ..plan.visitor(0) };
+    assert_eq!(refused(&visit(early)), Refusal::Superseded);
+
+    let second = plan.visit(0);
+    all_connected(&second);
+    assert!(echoes(&second, 2, 0) && echoes(&nodes[1], 1, 2));
+    assert_eq!(told(&nodes[0], 0, 2), [true, false, true]);
+}
+
+#[test]
+fn a_visitor_that_has_lost_its_connections_finds_its_place_kept() {
+    let (mut plan, nodes) = visited(&[2], 1);
+    let gate = Gate::new(plan.nodes[0].address);
+    gate.open();
+    plan.nodes[0].address = gate.address;
+    let visitor = plan.visit(0);
+    all_connected(&visitor);
+    gate.cut();
+    // The node believes that it is still there.
+    until("both connections were made again", || {
+        let there = with_visitors(&nodes[0]);
+        (there.resets == 2 && there.connected == 2).then_some(())
+    });
+    assert_eq!(with_visitors(&nodes[0]).last_reset, Some(Closed::Replaced));
+    all_connected(&visitor);
+    assert_eq!((visitor.refused(), traffic(&visitor, 0).resets), (None, 2));
+    assert!((0..2).all(|to| echoes(&visitor, 2, to) && told(&nodes[0], to, 2) == [true, false, true]));
+}
+
+/// Two visitors with one place: the first is at node 0 and the second at node 1, and gates keep them from the others.
+fn rivals(plan: &Plan) -> [(Runtime<Till>, Gate); 2] {
+    [(0, 1), (1, 0)].map(|(near, far)| {
+        let mut network = plan.visitor(3);
+        let gate = Gate::new(plan.nodes[far].address);
+        network.nodes[far].address = gate.address;
+        let visitor = visit(network);
+        until("the visitor has its place", || (traffic(&visitor, near as u16).connected == 1).then_some(()));
+        (visitor, gate)
+    })
+}
+
+#[test]
+fn a_visitor_that_one_node_has_refused_leaves_the_others() {
+    let (plan, nodes) = visited(&[1, 1], 4);
+    let [(first, to_second_node), (second, to_first_node)] = rivals(&plan);
+    to_second_node.open();
+    assert_eq!(refused(&first), Refusal::PlaceTaken);
+    assert_eq!(traffic(&first, 0).last_reset, Some(Closed::Refused));
+    assert_eq!(call(&first, 5, 0, Request::Take(0)), Err(Unknown));
+    assert_eq!(told(&first, 5, 0), [true, false]);
+    until("the first has gone", || (with_visitors(&nodes[0]).connected == 0).then_some(()));
+    // So the second is alone, and has the place everywhere.
+    to_first_node.open();
+    all_connected(&second);
+    assert!(echoes(&second, 5, 0) && echoes(&second, 5, 1));
+    assert_eq!((told(&nodes[0], 0, 5), told(&nodes[1], 1, 5)), (vec![true, false, true], vec![true]));
+}
+
+#[test]
+fn of_two_visitors_that_meet_in_one_place_at_most_one_stays() {
+    let (plan, nodes) = visited(&[1, 1], 4);
+    let rivals = rivals(&plan);
+    rivals.iter().for_each(|(_, gate)| gate.open());
+    let here = |visitor: &Runtime<Till>| visitor.traffic().iter().map(|node| node.connected).sum::<usize>();
+    until("at most one is left", || {
+        let over = |visitor: &Runtime<Till>| visitor.refused().is_some() && here(visitor) == 0;
+        match rivals.iter().filter(|(visitor, _)| !over(visitor)).collect::<Vec<_>>()[..] {
+            [] => Some(()),
+            [(winner, _)] => (here(winner) == 2).then_some(()),
+            _ => None,
+        }
+    });
+    for (node, shard) in nodes.iter().zip([0, 1]) {
+        // One after the other.
+        assert!(told(node, shard, 5).chunks(2).all(|two| [&[true, false][..], &[true]].contains(&two)));
+    }
+    drop(rivals);
+    let gone = || nodes.iter().all(|node| with_visitors(node).connected == 0).then_some(());
+    until("all have gone", gone);
+    let next = plan.visit(3);
+    all_connected(&next);
+}
