@@ -4,6 +4,9 @@
 //! ([`Engine::networked`]). Then data shards are numbered over all of them, in the order of the nodes' numbers. An oracle is
 //! the shard after all data shards, so it is the only shard of the last node, which has no data.
 //!
+//! A cluster may have visitors: processes with one shard that holds no data and coordinates what its client does. Their shards
+//! come after all others.
+//!
 //! Every node loads what its own shards own. Transactions reach all others once they are connected
 //! ([`Engine::wait_for_others`]). Until a node has been heard of, it holds back all garbage here: it may have begun a
 //! snapshot as long ago as the database exists.
@@ -15,7 +18,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use plimsoll_checker::Install;
-use plimsoll_runtime::real::{Address, Maker, Network, RealEnv, Runtime};
+use plimsoll_runtime::real::{Address, Maker, Network, RealEnv, Role, Runtime};
 use plimsoll_runtime::{Env, LowWater};
 use plimsoll_store::TableMemory;
 use plimsoll_txn::base::{Base, Counters, Layout};
@@ -66,7 +69,9 @@ impl Default for EngineOptions {
 pub struct Engine<P: Protocol> {
     runtime: Runtime<P>,
     layout: RwLock<Layout>,
-    /// Those of this process that hold data.
+    /// Those of this process.
+    own: Range<usize>,
+    /// And those of them that hold data.
     shards: Range<usize>,
     /// All nodes, if there are several.
     nodes: Vec<Address>,
@@ -74,8 +79,12 @@ pub struct Engine<P: Protocol> {
 
 /// A process's part of a database.
 struct Part {
-    /// By data shard of the whole database: the process that it is in.
+    /// How many shards of the whole database hold data, the first of all.
+    holders: usize,
+    /// By shard of the whole database, but for an oracle: the process that it is in.
     processes: Arc<[u16]>,
+    /// The first of the processes that may or may not be there.
+    visitors: usize,
     /// This process.
     process: usize,
     /// Its shards, an oracle included.
@@ -108,17 +117,20 @@ impl<P: Protocol> Engine<P> {
     /// Starts all shards, with empty tables.
     pub fn start(tables: Vec<TableSpec>, options: EngineOptions) -> std::io::Result<Engine<P>> {
         let part = Part {
+            holders: options.shards,
             processes: vec![0; options.shards].into(),
+            visitors: 1,
             process: 0,
             shards: 0..options.shards + usize::from(P::Scheme::ORACLE),
             first_attempt: 1,
         };
         let (makers, layout, shards) = part.makers(tables, &options);
         let runtime = Runtime::start(makers, options.seed, options.pin)?;
-        Ok(Engine { runtime, layout: RwLock::new(layout), shards, nodes: Vec::new() })
+        let own = 0..options.shards;
+        Ok(Engine { runtime, layout: RwLock::new(layout), own, shards, nodes: Vec::new() })
     }
 
-    /// Starts the shards of one node of a cluster, with empty tables. If the scheme has an oracle, the node with the
+    /// Starts the shards of one node of a cluster, or the shard of a visitor, with empty tables. If the scheme has an oracle, the node with the
     /// largest number has no data, and one shard, which is the oracle. What is no cluster is refused by the runtime.
     pub fn networked(
         tables: Vec<TableSpec>,
@@ -128,42 +140,66 @@ impl<P: Protocol> Engine<P> {
         let mut nodes = network.nodes.clone();
         nodes.sort_by_key(|node| node.id);
         let data = &nodes[..nodes.len().saturating_sub(usize::from(P::Scheme::ORACLE))];
+        let places = data.len() as u16..data.len() as u16 + network.visitors as u16;
         let processes =
             data.iter().zip(0u16..).flat_map(|(node, process)| std::iter::repeat_n(process, node.shards));
+        let holders = data.iter().map(|node| node.shards).sum();
         let total = nodes.iter().try_fold(0usize, |sum, node| sum.checked_add(node.shards));
         if data.is_empty() || total.is_none_or(|total| total > usize::from(u16::MAX)) {
             let what = "a cluster has a node with data, and at most 65535 shards";
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, what));
         }
-        let before = || nodes.iter().take_while(|node| node.id != network.node);
-        let first: usize = before().map(|node| node.shards).sum();
-        let here = nodes.iter().find(|node| node.id == network.node).map_or(0, |node| node.shards);
+        if P::Scheme::ORACLE && network.visitors > 0 {
+            let what = "an oracle has no visitors";
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, what));
+        }
+        let (process, own) = match &network.role {
+            Role::Member { node, .. } => {
+                let before = || nodes.iter().take_while(|other| other.id != *node);
+                let first: usize = before().map(|node| node.shards).sum();
+                let here = nodes.iter().find(|other| other.id == *node).map_or(0, |node| node.shards);
+                (before().count(), first..first + here)
+            }
+            Role::Visitor { place } => (data.len() + place, holders + place..holders + place + 1),
+        };
         let part = Part {
-            processes: processes.collect(),
-            process: before().count(),
-            shards: first..first + here,
+            holders,
+            processes: processes.chain(places).collect(),
+            visitors: data.len(),
+            process,
+            shards: own.clone(),
             first_attempt: network.life,
         };
         let (makers, layout, shards) = part.makers(tables, &options);
         let runtime = Runtime::networked(makers, options.seed, options.pin, Vec::new(), network)?;
-        Ok(Engine { runtime, layout: RwLock::new(layout), shards, nodes })
+        Ok(Engine { runtime, layout: RwLock::new(layout), own, shards, nodes })
+    }
+
+    /// The nodes that this process is not, or not fully, connected to.
+    pub fn missing(&self) -> impl Iterator<Item = u16> + use<P> {
+        let traffic = self.runtime.traffic().into_iter();
+        traffic.filter(|peer| peer.connected < peer.pairs).filter_map(|peer| peer.node)
     }
 
     /// Waits until every shard of this process is connected to every shard of the others.
     pub fn wait_for_others(&self, limit: Duration) -> Result<(), Missing> {
         let begun = Instant::now();
         loop {
-            let traffic = self.runtime.traffic();
-            let missing = || traffic.iter().filter(|peer| peer.connected < peer.pairs).map(|peer| peer.node);
-            if missing().next().is_none() {
+            if self.missing().next().is_none() {
                 return Ok(());
             }
             if begun.elapsed() >= limit {
-                let nodes = self.nodes.iter().filter(|node| missing().any(|id| id == node.id));
+                let missing: Vec<u16> = self.missing().collect();
+                let nodes = self.nodes.iter().filter(|node| missing.contains(&node.id));
                 return Err(Missing { nodes: nodes.cloned().collect(), waited: limit });
             }
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    /// The shards of this process, but for an oracle: where its transactions are coordinated.
+    pub fn own(&self) -> Range<usize> {
+        self.own.clone()
     }
 
     /// Shards of this process that hold data.
@@ -276,12 +312,12 @@ impl Part {
         tables: Vec<TableSpec>,
         options: &EngineOptions,
     ) -> (Vec<Maker<P>>, Layout, Range<usize>) {
-        let Part { processes, process, shards, first_attempt } = self;
+        let Part { holders, processes, visitors, process, shards, first_attempt } = self;
         let options = *options;
         let data_shards = processes.len();
         let process_count = processes.last().map_or(0, |&last| usize::from(last) + 1);
         let layout =
-            Layout { tables: tables.into(), placement: Arc::new(Placement::even(data_shards)), processes };
+            Layout { tables: tables.into(), placement: Arc::new(Placement::even(holders)), processes };
         let process_counter = Arc::new(AtomicU64::new(0));
         let config = |shard| SchemeConfig {
             shard: ShardId(shard as u16),
@@ -296,8 +332,11 @@ impl Part {
             patience_ns: plimsoll_txn::votes::PATIENCE_NS,
         };
         let others: Vec<usize> = (0..process_count).filter(|&other| other != process).collect();
-        let data = shards.start.min(data_shards)..shards.end.min(data_shards);
-        let low_water = LowWater::among(data.clone(), P::Scheme::slots(&config(0)), &others);
+        let here = shards.start.min(data_shards)..shards.end.min(data_shards);
+        let low_water = LowWater::among(here, P::Scheme::slots(&config(0)), &others);
+        // Who has never been here has begun nothing.
+        (visitors..process_count).for_each(|visitor| low_water.heard(visitor, None));
+        let data = shards.start.min(holders)..shards.end.min(holders);
         let makers = shards.map(|shard| {
             let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
             let make = move || {

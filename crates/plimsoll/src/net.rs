@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll_runtime::real::{Address, Clock, Maker, Network, Runtime, SILENCE};
+use plimsoll_runtime::real::{Address, Clock, Maker, Network, Role, Runtime, SILENCE};
 use plimsoll_runtime::{Echo, Env};
 use plimsoll_types::ShardId;
 use serde::Serialize;
@@ -131,9 +131,18 @@ fn connected() -> Result<Vec<Runtime<Echo>>, Box<dyn std::error::Error>> {
     let mut runtimes = Vec::new();
     for (node, listener) in listeners.into_iter().enumerate() {
         let makers = vec![Box::new(Echo::default) as Maker<Echo>];
-        let (node, nodes, life) = (node as u16, nodes.clone(), Clock::new().now().0);
-        let network = Network { cluster: 1, node, nodes, life, listener, secret: None, silence: SILENCE };
-        runtimes.push(Runtime::networked(makers, 1, false, Vec::new(), network)?);
+        let (core, clock) = (node, Clock::new());
+        let network = Network {
+            cluster: 1,
+            role: Role::Member { node: node as u16, listener },
+            nodes: nodes.clone(),
+            visitors: 0,
+            life: clock.now().0,
+            secret: None,
+            silence: SILENCE,
+            clock,
+        };
+        runtimes.push(Runtime::networked(makers, 1, Some(core), Vec::new(), network)?);
     }
     let begun = Instant::now();
     while runtimes.iter().any(|runtime| runtime.traffic().iter().any(|peer| peer.connected == 0)) {

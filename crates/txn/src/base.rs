@@ -105,8 +105,9 @@ pub struct Base<S: Scheme> {
     /// None on an oracle's shard, which has no versions and begins no snapshots.
     watermark: Option<Watermark>,
     low: Vec<u64>,
-    /// The first shards of the other processes, if this is the first of its own: whom it tells the watermark.
-    listeners: Vec<ShardId>,
+    /// The first shards of the other processes, if this is the first of its own: whom it tells the watermark while they are
+    /// connected.
+    listeners: Vec<(ShardId, bool)>,
     /// When it told them last.
     told: Timestamp,
     /// Whether it is to tell them at the end of the present pass.
@@ -197,7 +198,8 @@ impl<S: Scheme> CommonReply<S> {
 impl<S: Scheme> Base<S> {
     /// An empty shard.
     pub fn new(layout: &Layout, config: &SchemeConfig, low_water: Arc<LowWater>) -> Base<S> {
-        let mut listeners = low_water.others().map(|process| layout.first_shard(process)).collect::<Vec<_>>();
+        let first = |process| (layout.first_shard(process), false);
+        let mut listeners: Vec<(ShardId, bool)> = low_water.others().map(first).collect();
         let speaks =
             config.shard < config.oracle_shard() && layout.first_shard(config.process) == config.shard;
         if !speaks {
@@ -349,7 +351,7 @@ impl<S: Scheme> Base<S> {
             }
         }
         watermark.update(&mut self.low);
-        self.telling = !self.listeners.is_empty() && clock.0 >= self.told.0 + TELL_NS;
+        self.telling = self.listens() && clock.0 >= self.told.0 + TELL_NS;
         if self.active.is_empty() {
             self.scheme.raise(&self.low);
         }
@@ -369,6 +371,9 @@ impl<S: Scheme> Base<S> {
     /// A shard of another process can be reached, or cannot any more.
     pub(crate) fn connected(&mut self, peer: ShardId, life: Option<u64>) {
         self.votes.connected(peer, life);
+        if let Some((_, up)) = self.listeners.iter_mut().find(|(listener, _)| *listener == peer) {
+            *up = life.is_some();
+        }
         if let (Some(watermark), Some(&process)) = (&self.watermark, self.layout.processes.get(peer.index()))
         {
             // Nothing was heard of it yet.
@@ -379,9 +384,14 @@ impl<S: Scheme> Base<S> {
         }
     }
 
+    /// Whether anybody is to be told the watermark.
+    fn listens(&self) -> bool {
+        self.listeners.iter().any(|(_, up)| *up)
+    }
+
     /// When the shard has something to do that nobody asks for.
     pub(crate) fn due(&self) -> Option<u64> {
-        let tell = (!self.listeners.is_empty()).then_some(self.told.0 + TELL_IDLE_NS);
+        let tell = self.listens().then_some(self.told.0 + TELL_IDLE_NS);
         tell.into_iter().chain(self.votes.due()).min()
     }
 
@@ -393,7 +403,8 @@ impl<S: Scheme> Base<S> {
         {
             self.told = self.votes.clock();
             let message = || Common::LowWater(watermark.here().to_vec());
-            tell.extend(self.listeners.iter().map(|&listener| (listener, message())));
+            let listening = self.listeners.iter().filter(|(_, up)| *up);
+            tell.extend(listening.map(|&(listener, _)| (listener, message())));
         }
         tell.into_iter().chain(self.scheme_messages().map(|(to, message)| (to, Common::Scheme(message))))
     }

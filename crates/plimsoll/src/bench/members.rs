@@ -285,14 +285,16 @@ impl Joining {
             let address: SocketAddr = address.parse().map_err(|_| invalid("that is no address"))?;
             Ok(Address { id, address, shards })
         };
+        let clock = Clock::with_offset(join.clock_offset);
         let network = Network {
             cluster: join.cluster,
-            node: join.node,
+            role: Role::Member { node: join.node, listener },
+            visitors: 0,
             nodes: (0..).zip(join.nodes).map(address).collect::<io::Result<_>>()?,
-            listener,
             secret: Some(join.secret),
             silence: SILENCE,
-            clock: Clock::with_offset(join.clock_offset),
+            life: clock.now().0,
+            clock,
         };
         let mut site = Site::<P, W>::start(workload, plan, Some(network))?;
         let mut stdout = io::stdout();

@@ -291,7 +291,10 @@ pub struct Site<P: Protocol, W: Workload> {
 impl<P: Protocol, W: Workload> Site<P, W> {
     /// Starts the shards: all of them, or those of one node of a cluster.
     pub fn start(workload: &W, plan: &BenchPlan, network: Option<Network>) -> std::io::Result<Site<P, W>> {
-        let place = network.as_ref().map_or(0, |network| network.node);
+        let place = match network.as_ref().map(|network| &network.role) {
+            Some(Role::Member { node, .. }) => *node,
+            _ => 0,
+        };
         let options = EngineOptions {
             shards: plan.shards,
             seed: plan.seed,
@@ -455,13 +458,15 @@ impl<P: Protocol, W: Workload> Site<P, W> {
         }
         let traffic = self.engine.runtime().traffic().into_iter();
         reading.links = traffic
-            .map(|peer| Link {
-                from: self.place,
-                to: peer.node,
-                messages: peer.messages_sent,
-                frames: peer.frames_sent,
-                bytes: peer.bytes_sent,
-                resets: peer.resets,
+            .filter_map(|peer| {
+                Some(Link {
+                    from: self.place,
+                    to: peer.node?,
+                    messages: peer.messages_sent,
+                    frames: peer.frames_sent,
+                    bytes: peer.bytes_sent,
+                    resets: peer.resets,
+                })
             })
             .collect();
         reading

@@ -26,7 +26,7 @@ impl Plan {
 
 fn visit(network: Network) -> Runtime<Till> {
     let makers = vec![Box::new(Till::default) as super::super::super::Maker<Till>];
-    Runtime::networked(makers, 1, false, Vec::new(), network).unwrap()
+    Runtime::networked(makers, 1, None, Vec::new(), network).unwrap()
 }
 
 /// The traffic of a node with all visitors.
