@@ -23,6 +23,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub mod micro;
 pub mod net;
+pub mod node;
 pub mod plan;
 pub mod scale;
 pub mod sim;
@@ -69,6 +70,15 @@ pub enum Command {
     ///
     /// Exit status: 0 done, however large the errors; 2 bad usage or no figures.
     Calibrate(scale::CalibrateArgs),
+    /// Run a node of a cluster, until SIGTERM or Ctrl-C.
+    ///
+    /// A file describes the cluster: its nodes, its tables, where each can be reached. Every node and every client reads the
+    /// same file. A node keeps its part of the data in memory, and answers over HTTP how it is.
+    ///
+    /// Exit status: 0 stopped; 2 bad usage or environment.
+    Start(node::StartArgs),
+    /// Show the cluster as it is: which nodes are up, connected, how large, how far their clocks are off.
+    Status(node::StatusArgs),
 }
 
 /// What else is measured.

@@ -42,6 +42,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use plimsoll_runtime::real::{Address, Clock, Network, Role, SILENCE};
 use plimsoll_types::{IndexKind, Partitioning, TableSpec};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -103,7 +104,9 @@ impl fmt::Display for ClusterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ClusterError::Read(path, error) => write!(f, "{} cannot be read: {error}", path.display()),
-            ClusterError::Form(error) => write!(f, "the file does not describe a cluster: {}", error.trim_end()),
+            ClusterError::Form(error) => {
+                write!(f, "the file does not describe a cluster: {}", error.trim_end())
+            }
             ClusterError::Content(sentence) => f.write_str(sentence),
             ClusterError::Table(error) => write!(f, "{error}"),
         }
@@ -187,13 +190,31 @@ struct PartitionEntry {
 impl Cluster {
     /// Reads a file. A `secret_file` in it is found beside it.
     pub fn read(path: &Path) -> Result<Cluster, ClusterError> {
-        let text = std::fs::read_to_string(path).map_err(|error| ClusterError::Read(path.to_owned(), error))?;
+        let text =
+            std::fs::read_to_string(path).map_err(|error| ClusterError::Read(path.to_owned(), error))?;
         build(&text, path.parent().unwrap_or(Path::new("")))
     }
 
     /// Reads the text of a file. A `secret_file` in it is found in the working directory.
     pub fn parse(text: &str) -> Result<Cluster, ClusterError> {
         build(text, Path::new(""))
+    }
+
+    /// What a process needs to take part.
+    pub(crate) fn network(&self, role: Role) -> Network {
+        let address = |node: &NodeConfig| Address { id: node.id, address: node.address, shards: node.shards };
+        let clock = Clock::new();
+        Network {
+            cluster: self.id,
+            role,
+            nodes: self.nodes.iter().map(address).collect(),
+            visitors: self.clients,
+            volatile: true,
+            life: clock.now().0,
+            secret: self.secret.clone(),
+            silence: SILENCE,
+            clock,
+        }
     }
 
     /// A node by its number.
@@ -260,11 +281,16 @@ fn nodes(entries: Vec<NodeEntry>) -> Result<Vec<NodeConfig>, ClusterError> {
         }
         if node.address.port() == 0 || node.address.ip().is_unspecified() {
             let (id, address) = (node.id, node.address);
-            return content(format!("node {id}: nobody can reach {address}; give the address that others see"));
+            return content(format!(
+                "node {id}: nobody can reach {address}; give the address that others see"
+            ));
         }
         let taken = |other: &NodeConfig| other.address == node.address || other.http == Some(node.address);
         if let Some(other) = nodes[..place].iter().find(|other| taken(other)) {
-            return content(format!("nodes {} and {} both have the address {}", other.id, node.id, node.address));
+            return content(format!(
+                "nodes {} and {} both have the address {}",
+                other.id, node.id, node.address
+            ));
         }
     }
     let shards = nodes.iter().fold(0, |sum: usize, node| sum.saturating_add(node.shards));

@@ -12,6 +12,7 @@
 //! snapshot as long ago as the database exists.
 
 use std::fmt;
+use std::net::TcpListener;
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -25,6 +26,8 @@ use plimsoll_txn::base::{Base, Counters, Layout};
 use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_types::{Key, Placement, ShardId, TableId, TableSpec};
+
+use crate::cluster::Cluster;
 
 /// Rows loaded in one step of a shard, about 200 µs.
 const ROWS_PER_STEP: usize = 1000;
@@ -175,6 +178,25 @@ impl<P: Protocol> Engine<P> {
         Ok(Engine { runtime, layout: RwLock::new(layout), own, shards, nodes })
     }
 
+    /// Starts a node of a cluster, with empty tables.
+    pub fn join(cluster: &Cluster, node: u16, listener: TcpListener) -> std::io::Result<Engine<P>> {
+        Engine::take_part(cluster, Role::Member { node, listener })
+    }
+
+    /// Starts a client of a cluster, in one of its places.
+    pub fn visit(cluster: &Cluster, place: usize) -> std::io::Result<Engine<P>> {
+        Engine::take_part(cluster, Role::Visitor { place })
+    }
+
+    fn take_part(cluster: &Cluster, role: Role) -> std::io::Result<Engine<P>> {
+        let options = EngineOptions {
+            pin: None,
+            max_staleness_ns: cluster.max_staleness.as_nanos() as u64,
+            ..EngineOptions::default()
+        };
+        Engine::networked(cluster.tables.clone(), options, cluster.network(role))
+    }
+
     /// The nodes that this process is not, or not fully, connected to.
     pub fn missing(&self) -> impl Iterator<Item = u16> + use<P> {
         let traffic = self.runtime.traffic().into_iter();
@@ -221,8 +243,9 @@ impl<P: Protocol> Engine<P> {
 
     /// Adds an empty table to the shards of this process. Transactions may use it once this has returned.
     pub fn create_table(&self, spec: TableSpec) -> TableId {
+        let shards: Vec<ShardId> = self.shards().chain(self.oracle()).collect();
         let mut layout = self.layout.write().unwrap_or_else(PoisonError::into_inner);
-        for shard in self.shards().chain(self.oracle()) {
+        for shard in shards {
             let spec = spec.clone();
             self.on_shard(shard, move |_, base| base.create_table(spec));
         }

@@ -107,8 +107,22 @@ pub enum OpenError {
         /// How long was asked for.
         asked: Duration,
     },
-    /// The operating system refused a thread.
+    /// The operating system refused a thread, or a socket.
     Threads(io::Error),
+    /// Nodes of a cluster could not be reached in time.
+    Unreachable {
+        /// Their numbers.
+        nodes: Vec<u16>,
+        /// How long it took to give up.
+        waited: Duration,
+    },
+    /// A node does not let this client in: why.
+    Refused(String),
+    /// All places for clients are taken.
+    Full {
+        /// How many there are.
+        clients: usize,
+    },
 }
 
 impl fmt::Display for OpenError {
@@ -123,6 +137,15 @@ impl fmt::Display for OpenError {
                 write!(f, "old versions can be kept for {STALENESS_MAX:?}, not for {asked:?}")
             }
             OpenError::Threads(error) => write!(f, "the shards' threads cannot be started: {error}"),
+            OpenError::Unreachable { nodes, waited } => {
+                let nodes: Vec<String> = nodes.iter().map(u16::to_string).collect();
+                let nodes = nodes.join(", ");
+                write!(f, "nodes {nodes} could not be reached for {waited:.1?}: see that they run")
+            }
+            OpenError::Refused(why) => write!(f, "a node refuses this client: {why}"),
+            OpenError::Full { clients } => {
+                write!(f, "all {clients} places for clients are taken; raise `clients` in the cluster's file")
+            }
         }
     }
 }
@@ -225,6 +248,12 @@ pub enum Error {
         /// How long it took to give up.
         waited: Duration,
     },
+    /// Nobody could say in time whether the transaction is committed: a node that has voted on it cannot be reached. It may
+    /// be committed, now or later. Of a cluster only.
+    InDoubt {
+        /// How long it took to give up.
+        waited: Duration,
+    },
     /// The client was cut off from a node for so long that versions of its snapshot are gone there. Of a cluster only.
     SnapshotGone,
     /// The tables of a cluster are those of the file that describes it.
@@ -275,6 +304,11 @@ impl fmt::Display for Error {
             Error::Unreachable { waited } => write!(
                 f,
                 "a node that is needed could not be reached for {waited:.1?}; see `plimsoll status`, and try again"
+            ),
+            Error::InDoubt { waited } => write!(
+                f,
+                "whether the transaction is committed was not known after {waited:.1?}: a node cannot be reached; look at what \
+                 it would have written before trying again"
             ),
             Error::SnapshotGone => {
                 write!(f, "the snapshot was cut off from a node for too long; take another")

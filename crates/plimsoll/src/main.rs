@@ -5,6 +5,7 @@ mod cli;
 mod dispatch;
 mod machine;
 mod net;
+mod node;
 mod report;
 mod scale;
 mod sim;
@@ -37,6 +38,10 @@ fn main() -> ExitCode {
             None => simulate(*args),
         },
         Command::Calibrate(args) => calibrate(args),
+        Command::Start(args) => start(args),
+        Command::Status(args) => {
+            args.validate().map_err(Into::into).and_then(|plan| node::status::status(&plan))
+        }
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -66,6 +71,19 @@ fn calibrate(args: cli::scale::CalibrateArgs) -> Result<bool, Box<dyn std::error
     let plan = args.validate()?;
     let interrupted = interruption()?;
     scale::calibrate(&plan, &interrupted)
+}
+
+/// Runs a node until it is told to stop.
+fn start(args: cli::node::StartArgs) -> Result<bool, Box<dyn std::error::Error>> {
+    let plan = args.validate()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    ctrlc::set_handler(move || {
+        if flag.swap(true, SeqCst) {
+            std::process::exit(130);
+        }
+    })?;
+    node::start(&plan, &stop)
 }
 
 /// Measures what calls to other nodes cost.

@@ -137,6 +137,7 @@ fn connected() -> Result<Vec<Runtime<Echo>>, Box<dyn std::error::Error>> {
             role: Role::Member { node: node as u16, listener },
             nodes: nodes.clone(),
             visitors: 0,
+            volatile: true,
             life: clock.now().0,
             secret: None,
             silence: SILENCE,
@@ -243,7 +244,10 @@ fn show(document: &Document, terminal: Terminal) -> String {
         columns.push(cells.to_vec());
     }
     text.push_str(&columns.render(terminal.width));
-    text.push_str(&format!("\n\nA call takes {} times as long as the bare socket.\n\n", units::ratio(document.ratio)));
+    text.push_str(&format!(
+        "\n\nA call takes {} times as long as the bare socket.\n\n",
+        units::ratio(document.ratio)
+    ));
     let mut columns = Columns::new(&[("calls in flight", 0), ("messages/s", 0)], false);
     for row in &document.throughput {
         columns.push(vec![units::thousands(row.in_flight as u64), units::rate(row.messages_per_second)]);

@@ -259,7 +259,7 @@ impl<N: Node> ShardEnv<N> {
     }
 
     /// What has not come to its end.
-    pub(crate) fn pending(&self) -> Pending {
+    pub fn pending(&self) -> Pending {
         let core = &*self.core;
         Pending {
             tasks: core.tasks.borrow().len(),

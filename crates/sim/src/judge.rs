@@ -94,9 +94,11 @@ fn in_doubt<P: Protocol>(plan: &Plan, left: &Left, installs: &[Vec<Install>]) ->
     let known: BTreeSet<TxnId> = left.attempts.iter().map(|(id, _)| *id).collect();
     let told: BTreeSet<TxnId> = left.transactions.iter().map(|transaction| transaction.id).collect();
     let crashing = plan.crashing();
-    let crashes = |shard: ShardId| crashing.contains(&(shard.index() / plan.hardware.shards_per_machine as usize));
+    let crashes =
+        |shard: ShardId| crashing.contains(&(shard.index() / plan.hardware.shards_per_machine as usize));
     // A procedure is noted when it is over.
-    let unanswered = |id: TxnId| crashes(id.coordinator) && !known.contains(&id) || left.in_doubt.contains(&id);
+    let unanswered =
+        |id: TxnId| crashes(id.coordinator) && !known.contains(&id) || left.in_doubt.contains(&id);
     let installed: BTreeMap<TxnId, Timestamp> = (installs.iter().flatten())
         .filter(|install| !told.contains(&install.txn) && unanswered(install.txn))
         .map(|install| (install.txn, install.stamp))

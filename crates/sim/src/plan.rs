@@ -243,7 +243,9 @@ impl Plan {
         let fronts = match selection.fronts {
             Some(fronts) if fronts > 0 && (oracle || counted) => {
                 let what = if oracle { scheme } else { workload.name() };
-                return Err(format!("no machine may crash under {what}: choose others, or leave the choice open"));
+                return Err(format!(
+                    "no machine may crash under {what}: choose others, or leave the choice open"
+                ));
             }
             Some(fronts) => fronts,
             None if oracle || counted => 0,

@@ -120,15 +120,17 @@ impl<P: Protocol> Stage<P> {
     }
 
     fn value(&mut self, shard: usize) -> Vec<u8> {
-        let read = self.begin(async move |env| loop {
-            let read = async {
-                let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), true).await?;
-                let value = txn.get(&env, TABLE.row(), &key(shard)).await?;
-                txn.commit(&env).await.map(|_| value)
-            };
-            match read.await {
-                Ok(value) => return value,
-                Err(_) => env.sleep(MS).await,
+        let read = self.begin(async move |env| {
+            loop {
+                let read = async {
+                    let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), true).await?;
+                    let value = txn.get(&env, TABLE.row(), &key(shard)).await?;
+                    txn.commit(&env).await.map(|_| value)
+                };
+                match read.await {
+                    Ok(value) => return value,
+                    Err(_) => env.sleep(MS).await,
+                }
             }
         });
         self.pass(1000 * MS);

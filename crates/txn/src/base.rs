@@ -343,6 +343,7 @@ impl<S: Scheme> Base<S> {
         for (read, stamp) in std::mem::take(&mut self.unpinned) {
             self.pin(&read, stamp);
         }
+        self.telling = self.listens() && clock.0 >= self.told.0 + TELL_NS;
         let Some(watermark) = &mut self.watermark else { return };
         self.scheme.low(&mut self.low);
         for (_, snapshot) in self.active.iter_mut() {
@@ -351,7 +352,6 @@ impl<S: Scheme> Base<S> {
             }
         }
         watermark.update(&mut self.low);
-        self.telling = self.listens() && clock.0 >= self.told.0 + TELL_NS;
         if self.active.is_empty() {
             self.scheme.raise(&self.low);
         }

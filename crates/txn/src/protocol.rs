@@ -130,7 +130,15 @@ pub struct Open<S: Scheme> {
 impl<S: Scheme> Open<S> {
     /// A new attempt.
     pub(crate) fn new(holder: Holder, work: Work<S>) -> Open<S> {
-        Open { holder, work, parts: Parts::default(), snapshot: None, touched: Vec::new(), met: Vec::new(), settling: false }
+        Open {
+            holder,
+            work,
+            parts: Parts::default(),
+            snapshot: None,
+            touched: Vec::new(),
+            met: Vec::new(),
+            settling: false,
+        }
     }
 
     /// It is over, one way or the other.

@@ -27,6 +27,8 @@ use crate::work::Work;
 
 /// How long a reader waits that was not answered before it asks again, in nanoseconds.
 const RETRY_NS: u64 = 1_000_000;
+/// So often a read is asked for again.
+const RETRIES: u32 = 1000;
 
 /// Rows that a read-only transaction reads in one go: about 100 µs.
 const ROWS_PER_STEP: usize = 1000;
@@ -251,7 +253,8 @@ async fn fetch_piece<P: Protocol, E: Env<P>, T: Procedure>(
     collect::<P, E>(env, shard, reads, call, ask).await
 }
 
-/// The answer to a read. If it was lost the read is repeated at the same snapshot: it never aborts.
+/// The answer to a read. If it was lost the read is repeated at the same snapshot, which no channel's reset ends; only a
+/// shard that cannot be reached at all does.
 async fn collect<P: Protocol, E: Env<P>>(
     env: &E,
     shard: ShardId,
@@ -260,14 +263,18 @@ async fn collect<P: Protocol, E: Env<P>>(
     ask: &impl Fn(Reads) -> P::Request,
 ) -> Result<Part<P::Scheme>, TooOld> {
     let mut reply = call.await;
-    while reply.is_err() {
+    for _ in 0..RETRIES {
+        if reply.is_ok() {
+            break;
+        }
         env.sleep(RETRY_NS).await;
         reply = env.call(shard, ask(reads.clone())).await;
     }
     match reply.map(P::common_reply) {
         Ok(CommonReply::Fetched(Some(fetched))) => Ok(Part { shard, reads, fetched, locked: false }),
         Ok(CommonReply::Fetched(None)) => Err(TooOld::Restart),
-        _ => unreachable!("a read is answered with what was read"),
+        Ok(_) => unreachable!("a read is answered with what was read"),
+        Err(Unknown) => Err(TooOld::Abort(Abort::Unknown)),
     }
 }
 

@@ -30,10 +30,10 @@
 //!
 //! *Lives.* A process that ends takes its data and its votes with it, and a process that is started again is another: it must
 //! not be asked how its former life has voted, and rows have other places there. A channel connects two lives, so whoever
-//! sends knows whom it reaches ([`Votes::life`]); a transaction notes the life in which it met a shard, and those who vote
-//! are named with theirs. A vote that was lost with its life is replaced by what the others know. If nobody knows the
-//! outcome any more the transaction is aborted, but only when its coordinator's life is over as well: it might be just about
-//! to say.
+//! sends knows whom it reaches ([`plimsoll_runtime::Node::connected`]); a transaction notes the life in which it met a shard,
+//! and those who vote are named with theirs. A vote that was lost with its life is replaced by what the others know. If nobody
+//! knows the outcome the transaction is aborted, under two conditions: its coordinator has lost the vote itself, or its life is
+//! over as well; and all others have promised not to commit any more because of what they were told before.
 //!
 //! Votes are entries of a log in memory, and the shard is all its replicas. Left out, therefore: terms, and what a
 //! promoted backup does.
@@ -633,11 +633,7 @@ fn told<P: Voter>(node: &mut P, from: ShardId, txn: TxnId, outcome: Option<bool>
             }
         }
         // A coordinator that lives may still ask. Who is the last to be told is seen when it is looked at again.
-        State::Known { told, .. } if outcome.is_some() && fenced => {
-            if !told.contains(&from) {
-                told.push(from);
-            }
-        }
+        State::Known { told, .. } if outcome.is_some() && fenced && !told.contains(&from) => told.push(from),
         _ => {}
     }
 }
@@ -669,7 +665,8 @@ impl Votes {
     /// Those who vote on a transaction with this shard and have not told it anything.
     fn others(&self, voters: &[(ShardId, u64)], told: &[ShardId]) -> Others {
         let mut others = Others::default();
-        for &(voter, life) in voters.iter().filter(|(voter, _)| *voter != self.shard && !told.contains(voter)) {
+        for &(voter, life) in voters.iter().filter(|(voter, _)| *voter != self.shard && !told.contains(voter))
+        {
             match self.life(voter).cmp(&life) {
                 Ordering::Equal => others.asked.push(voter),
                 Ordering::Less => others.unknown = true,

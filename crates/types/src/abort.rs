@@ -17,7 +17,8 @@ pub enum Abort {
     Refused,
     /// A participant's term has ended.
     StaleTerm,
-    /// The channel to a participant was reset before the first RECORD was sent.
+    /// The channel to a participant was reset before the first RECORD was sent, or a participant has lost its vote and all
+    /// others have agreed to abort.
     Unknown,
     /// The transaction's own logic said no (a missing item, too little money). Never retried.
     User,

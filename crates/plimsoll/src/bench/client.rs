@@ -20,8 +20,9 @@ use plimsoll_workloads::{Tally, Workload};
 use super::site::{Control, Phase};
 use crate::cli::plan::BenchPlan;
 
-/// The longest back-off after repeated aborts, in nanoseconds.
-const BACK_OFF_MAX_NS: u64 = 64_000;
+/// The longest back-off after repeated aborts, in nanoseconds, within a process and between processes: some times as long as
+/// a distributed transaction holds its locks.
+pub const BACK_OFF_MAX_NS: [u64; 2] = [64_000, 1_000_000];
 
 /// Longer latencies count as this long, in nanoseconds.
 const LATENCY_MAX_NS: u64 = 100_000_000_000;
@@ -267,7 +268,7 @@ async fn run<P: Protocol, W: Workload, E: Env<P>>(
             }
             env.pause().await;
             if aborts > 2 {
-                let limit = (1000 << aborts.min(16)).min(BACK_OFF_MAX_NS);
+                let limit = (1000 << aborts.min(16)).min(control.back_off_max_ns);
                 env.sleep(env.random() % limit).await;
             }
         };

@@ -22,7 +22,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_runtime::real::{Address, Clock, Network};
+use plimsoll_runtime::real::{Address, Clock, Network, Role};
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_types::wire::{Malformed, Sink, Wire, whole};
 use plimsoll_workloads::Workload;
@@ -290,6 +290,7 @@ impl Joining {
             cluster: join.cluster,
             role: Role::Member { node: join.node, listener },
             visitors: 0,
+            volatile: true,
             nodes: (0..).zip(join.nodes).map(address).collect::<io::Result<_>>()?,
             secret: Some(join.secret),
             silence: SILENCE,

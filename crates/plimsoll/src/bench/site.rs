@@ -12,7 +12,7 @@ use std::time::Duration;
 use plimsoll::engine::{Engine, EngineOptions};
 use plimsoll_checker::Install;
 use plimsoll_runtime::Env;
-use plimsoll_runtime::real::Network;
+use plimsoll_runtime::real::{Network, Role};
 use plimsoll_txn::protocol::{LockPolicy as Policy, Protocol, ProtocolOptions};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme};
 use plimsoll_types::ShardId;
@@ -218,6 +218,8 @@ pub struct Control {
     first: ShardId,
     /// Per shard: committed, aborted attempts.
     live: Vec<(AtomicU64, AtomicU64)>,
+    /// The longest pause after repeated aborts, in nanoseconds.
+    pub back_off_max_ns: u64,
     /// For latencies.
     pub clock: Clock,
     /// What transactions are ordered by; the moments of recorded answers are read off it.
@@ -324,6 +326,7 @@ impl<P: Protocol, W: Workload> Site<P, W> {
             phase: AtomicU8::new(Phase::WarmUp as u8),
             first: engine.runtime().first(),
             live: (0..shards).map(|_| Default::default()).collect(),
+            back_off_max_ns: client::BACK_OFF_MAX_NS[usize::from(plan.processes.is_some())],
             clock: Clock::new(),
             shards_clock: engine.runtime().clock(),
         };

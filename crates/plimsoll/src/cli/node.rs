@@ -1,6 +1,6 @@
 //! The flags of `plimsoll start` and `plimsoll status`, and what they come to.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use plimsoll::{Cluster, NodeConfig};
@@ -18,7 +18,14 @@ pub struct StartArgs {
     pub node: Option<u16>,
     /// How standard error is written: text for people, or one JSON object per line. What is logged is set by
     /// PLIMSOLL_LOG, for example `debug`.
-    #[arg(long, value_enum, value_name = "text|json", default_value = "text", hide_possible_values = true, hide_default_value = true)]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "text|json",
+        default_value = "text",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
     pub log: LogFormat,
 }
 
@@ -113,6 +120,6 @@ impl StatusArgs {
     }
 }
 
-fn read(file: &PathBuf) -> Result<Cluster, Refusal> {
+fn read(file: &Path) -> Result<Cluster, Refusal> {
     Cluster::read(file).map_err(|error| Refusal::from(error.to_string()))
 }

@@ -24,18 +24,22 @@ mod schema;
 mod snapshot;
 mod transaction;
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use plimsoll_runtime::real::Refusal;
 use plimsoll_txn::protocols::Occ;
 use plimsoll_txn::timestamps::Dst;
 use plimsoll_types::{
     ColumnGroup, IndexKind, Key, Partitioning, Placement, ShardId, TableId, TableSpec, Timestamp,
 };
 
+use crate::cluster::Cluster;
 use crate::engine::{Engine, EngineOptions};
 use crate::error::{Error, OpenError, SchemaError};
 use admission::Admission;
@@ -55,6 +59,10 @@ pub const VALUE_MAX: usize = 8 << 20;
 pub const WRITTEN_MAX: usize = 1 << 30;
 /// The longest time for which old versions can be kept.
 pub const STALENESS_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// Two clients that come at the same time may both be refused the place that they want. If none was free for so long,
+/// there is none.
+const FULL_AFTER: Duration = Duration::from_secs(1);
 
 /// What a shard runs.
 type Node = Occ<Dst>;
@@ -184,6 +192,71 @@ impl Database {
         Ok(Database { inner: Arc::new(inner), seen: Arc::default() })
     }
 
+    /// Connects to a running cluster, whose nodes own the data; transactions are coordinated here. Of the options `shards`,
+    /// `pin` and `max_staleness` are the cluster's. Waits until all nodes are connected.
+    ///
+    /// What is answered is committed, and seen by whatever begins later through this handle. What others see, and what this
+    /// handle sees of others, may be as much older as clocks differ: a session is the way to be sure.
+    ///
+    /// A node that ends takes its data with it, and what needs it waits or fails.
+    pub fn connect(cluster: &Cluster, options: Options) -> Result<Database, OpenError> {
+        if options.transactions_per_shard == 0 {
+            return Err(OpenError::NoTransactions);
+        }
+        let begun = Instant::now();
+        // Left to chance, so that clients who come together do not meet for ever.
+        let random = RandomState::new();
+        let first = random.hash_one(0) as usize;
+        let mut taken = 0;
+        while taken < cluster.clients || begun.elapsed() < FULL_AFTER {
+            if taken > 0 && taken % cluster.clients == 0 {
+                thread::sleep(Duration::from_millis(random.hash_one(taken) % 50));
+            }
+            let place = first.wrapping_add(taken) % cluster.clients;
+            let engine = Engine::visit(cluster, place).map_err(OpenError::Threads)?;
+            loop {
+                match engine.runtime().refused() {
+                    Some(Refusal::PlaceTaken) => {
+                        taken += 1;
+                        break;
+                    }
+                    Some(Refusal::NotOpen) if begun.elapsed() < options.patience => {
+                        thread::sleep(Duration::from_millis(50));
+                        break;
+                    }
+                    Some(refusal) => return Err(OpenError::Refused(refusal.to_string())),
+                    None if engine.missing().next().is_none() => {
+                        return Ok(Database::over(cluster, engine, options));
+                    }
+                    None => {}
+                }
+                if begun.elapsed() >= options.patience {
+                    let nodes = engine.missing().collect();
+                    return Err(OpenError::Unreachable { nodes, waited: begun.elapsed() });
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        Err(OpenError::Full { clients: cluster.clients })
+    }
+
+    fn over(cluster: &Cluster, engine: Engine<Node>, options: Options) -> Database {
+        let options = Options { max_staleness: cluster.max_staleness, ..options };
+        let inner = Inner {
+            placement: engine.layout().placement,
+            holders: cluster.nodes.iter().map(|node| node.shards).sum(),
+            own: engine.own(),
+            engine: RwLock::new(Some(engine)),
+            tables: RwLock::new(cluster.tables.iter().cloned().map(Table::new).collect()),
+            making: RwLock::new(()),
+            admission: Admission::new(options.transactions_per_shard),
+            options,
+            told: AtomicU64::new(0),
+            next: AtomicUsize::new(0),
+        };
+        Database { inner: Arc::new(inner), seen: Arc::default() }
+    }
+
     /// A handle with a session of its own, which has seen nothing yet: its stale snapshots may be older than
     /// what others have written meanwhile.
     pub fn session(&self) -> Database {
@@ -214,6 +287,9 @@ impl Database {
         spec: TableSpec,
         rows: impl IntoIterator<Item = (Key, Vec<Vec<u8>>)>,
     ) -> Result<TableId, Error> {
+        if self.inner.own.start > 0 {
+            return Err(Error::TablesAreFixed);
+        }
         schema::check(&spec)?;
         let mut rows: Vec<_> = rows.into_iter().collect();
         rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
@@ -242,7 +318,7 @@ impl Database {
         Ok(id)
     }
 
-    /// How much every table takes, in the order of their ids.
+    /// How much every table takes in this process, in the order of their ids.
     pub fn memory(&self) -> Result<Vec<TableMemory>, Error> {
         let memory = self.inner.running()?.memory();
         let tables = self.inner.tables();

@@ -19,6 +19,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::mem;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,8 @@ use crate::error::Error;
 const PAUSE_MIN_NS: u64 = 10_000;
 /// The pause's bound doubles so often at most: up to 5 ms.
 const DOUBLINGS: u32 = 9;
+/// A commit over the network is not given up sooner.
+const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
 impl Database {
     /// Runs a transaction: calls `body` and commits what it has written, all or nothing, as if nobody else were
@@ -238,12 +241,21 @@ impl Txn<'_> {
         let running = self.database.inner.running()?;
         let (open, shard) = self.take(self.database.inner.coordinator(first))?;
         let (attempt, waiting) = (self.attempt(), mem::take(&mut self.waiting));
-        let result = running.runtime().run_on(shard, move |env| async move {
-            let txn = resume(&env, open, attempt, waiting).await?;
-            txn.commit(&env).await.map(|committed| committed.stamp)
+        let (done, result) = mpsc::sync_channel(1);
+        running.runtime().spawn_on(shard, move |env| async move {
+            let committed = match resume(&env, open, attempt, waiting).await {
+                Ok(txn) => txn.commit(&env).await.map(|committed| committed.stamp),
+                Err(abort) => Err(abort),
+            };
+            let _ = done.send(committed);
         });
-        let stamp = result.map_err(Error::Conflict)?;
-        self.database.saw(stamp.unwrap_or_default());
+        // In one process nothing takes so long; a node that has voted and cannot be reached may take for ever.
+        let patience = self.database.inner.options.patience.max(PATIENCE_MIN);
+        let committed = match self.database.inner.own.start {
+            0 => result.recv().map_err(|_| Error::Closed)?,
+            _ => result.recv_timeout(patience).map_err(|_| Error::InDoubt { waited: patience })?,
+        };
+        self.database.saw(committed.map_err(Error::Conflict)?.unwrap_or_default());
         Ok(())
     }
 

@@ -47,7 +47,10 @@ pub fn serve(address: SocketAddr, look: Look) -> std::io::Result<()> {
 
 fn router(look: Look) -> Router {
     Router::new()
-        .route("/health", get(async |look| answer(look, |_| (StatusCode::OK, "the shards make passes\n")).await))
+        .route(
+            "/health",
+            get(async |look| answer(look, |_| (StatusCode::OK, "the shards make passes\n")).await),
+        )
         .route("/ready", get(async |look| answer(look, ready).await))
         .route("/metrics", get(async |look| answer(look, exposed).await))
         .route("/status", get(async |look| answer(look, axum::Json).await))

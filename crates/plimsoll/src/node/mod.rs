@@ -21,6 +21,7 @@ use plimsoll::{Cluster, NodeConfig};
 use plimsoll_runtime::Env;
 use plimsoll_txn::protocols::Occ;
 use plimsoll_txn::timestamps::Dst;
+use plimsoll_types::{SLOTS, Slot};
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::node::{LogFormat, StartPlan};
@@ -35,7 +36,7 @@ type Node = Occ<Dst>;
 
 /// Runs a node until it is told to stop.
 pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
-    log(plan.log)?;
+    log(plan.log).map_err(|error| error.to_string())?;
     let (cluster, node) = (&plan.cluster, &plan.node);
     let listener = bind(node.listen, "other nodes and clients", node)?;
     let engine = Arc::new(Engine::<Node>::join(cluster, node.id, listener)?);
@@ -98,7 +99,7 @@ fn taken(
 }
 
 /// Logs to standard error.
-fn log(format: LogFormat) -> Result<(), Box<dyn std::error::Error>> {
+fn log(format: LogFormat) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let filter = EnvFilter::builder()
         .with_default_directive(tracing::Level::INFO.into())
         .with_env_var("PLIMSOLL_LOG")
@@ -106,17 +107,18 @@ fn log(format: LogFormat) -> Result<(), Box<dyn std::error::Error>> {
         .map_err(|error| format!("PLIMSOLL_LOG: {error}"))?;
     let logger = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match format {
-        LogFormat::Text => logger.with_ansi(false).try_init(),
-        LogFormat::Json => logger.json().try_init(),
+        LogFormat::Text => logger.with_ansi(false).try_init()?,
+        LogFormat::Json => logger.json().try_init()?,
     }
+    Ok(())
 }
 
 /// How the node is.
 fn look(engine: &Engine<Node>, cluster: &Cluster, id: u16, begun: Instant) -> State {
     let layout = engine.layout();
     let mut slots = vec![0u64; layout.processes.len()];
-    for slot in plimsoll_types::Slot::all() {
-        slots[layout.placement.shard(slot).index()] += 1;
+    for slot in 0..SLOTS {
+        slots[layout.placement.shard(Slot(slot as u16)).index()] += 1;
     }
     let shards = engine.shards().map(|shard| {
         let slots = slots[shard.index()];
@@ -132,6 +134,7 @@ fn look(engine: &Engine<Node>, cluster: &Cluster, id: u16, begun: Instant) -> St
                 mark_raises: counters.mark_raises,
                 pins: counters.pins,
                 locks: base.store.locks() as u64,
+                in_doubt: base.in_doubt() as u64,
                 votes: base.votes() as u64,
                 tasks: pending.tasks as u64,
                 calls: pending.calls as u64,

@@ -47,6 +47,8 @@ pub struct ShardState {
     pub pins: u64,
     /// Records and ranges that are locked.
     pub locks: u64,
+    /// Transactions that the shard has voted for and does not know the outcome of.
+    pub in_doubt: u64,
     /// Votes of transactions that are remembered.
     pub votes: u64,
     /// Tasks, calls and requests that have begun and are not done.
@@ -63,10 +65,11 @@ pub struct TableState {
     pub bytes: u64,
 }
 
-/// Another node, as this one sees it; the clients together are one.
+/// Another node, as this one sees it, or all clients together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PeerState {
-    pub node: u16,
+    /// `null`: the clients.
+    pub node: Option<u16>,
     /// Pairs of a shard here and one there, and how many of them are connected.
     pub pairs: u64,
     pub connected: u64,
@@ -86,6 +89,8 @@ pub struct PeerState {
 
 /// A figure's name, whether it only grows, and what it is.
 type Metric = (&'static str, bool, &'static str);
+/// Figures that things of one kind have.
+type Metrics<T, V, const N: usize> = [(Metric, fn(&T) -> V); N];
 
 /// In the text format of Prometheus.
 pub fn metrics(state: &State) -> String {
@@ -105,14 +110,21 @@ pub fn metrics(state: &State) -> String {
     family(("uptime_seconds", true, "Since the node was started."), whole(state.uptime_seconds));
     family(("resident_bytes", false, "Memory of the process."), whole(state.resident_bytes as f64));
 
-    let shard_metrics: [(Metric, fn(&ShardState) -> u64); 11] = [
+    let shard_metrics: Metrics<ShardState, u64, 12> = [
         (("messages_total", true, "Messages sent to other shards."), |shard| shard.messages),
-        (("coordinated_total", true, "Transactions of more than one step, by coordinator."), |s| s.coordinated),
-        (("read_only_waits_total", true, "Waits of read-only transactions for writers."), |s| s.read_only_waits),
-        (("read_only_restarts_total", true, "Read-only transactions that began again."), |s| s.read_only_restarts),
+        (("coordinated_total", true, "Transactions of more than one step, by coordinator."), |s| {
+            s.coordinated
+        }),
+        (("read_only_waits_total", true, "Waits of read-only transactions for writers."), |s| {
+            s.read_only_waits
+        }),
+        (("read_only_restarts_total", true, "Read-only transactions that began again."), |s| {
+            s.read_only_restarts
+        }),
         (("mark_raises_total", true, "Marks raised by snapshot reads."), |shard| shard.mark_raises),
         (("pins_total", true, "Reads pinned by read-write transactions."), |shard| shard.pins),
         (("locks", false, "Records and ranges locked."), |shard| shard.locks),
+        (("in_doubt", false, "Transactions voted for whose outcome is not known."), |shard| shard.in_doubt),
         (("votes", false, "Transactions whose votes are remembered."), |shard| shard.votes),
         (("tasks", false, "Tasks that are not done."), |shard| shard.tasks),
         (("calls", false, "Calls that are not answered."), |shard| shard.calls),
@@ -123,38 +135,53 @@ pub fn metrics(state: &State) -> String {
         family(metric, state.shards.iter().map(sample).collect());
     }
 
-    let table_metrics: [(Metric, fn(&TableState) -> u64); 2] = [
-        (("table_rows", false, "Rows, deleted ones that are not yet collected included."), |table| table.rows),
+    let table_metrics: Metrics<TableState, u64, 2> = [
+        (("table_rows", false, "Rows, deleted ones that are not yet collected included."), |table| {
+            table.rows
+        }),
         (("table_bytes", false, "Keys, values, old versions and indexes."), |table| table.bytes),
     ];
     for (metric, of) in table_metrics {
-        let sample = |table: &TableState| (format!("{{table=\"{}\"}}", escaped(&table.table)), of(table) as f64);
+        let sample =
+            |table: &TableState| (format!("{{table=\"{}\"}}", escaped(&table.table)), of(table) as f64);
         family(metric, state.tables.iter().map(sample).collect());
     }
 
-    let peer_metrics: [(Metric, fn(&PeerState) -> u64); 8] = [
+    let peer_metrics: Metrics<PeerState, u64, 8> = [
         (("peer_pairs", false, "Pairs of a shard here and one there."), |peer| peer.pairs),
         (("peer_connected", false, "Such pairs that are connected."), |peer| peer.connected),
         (("peer_messages_sent_total", true, "Messages given to connections."), |peer| peer.messages_sent),
-        (("peer_messages_received_total", true, "Messages that have arrived."), |peer| peer.messages_received),
+        (("peer_messages_received_total", true, "Messages that have arrived."), |peer| {
+            peer.messages_received
+        }),
         (("peer_bytes_sent_total", true, "Bytes sent."), |peer| peer.bytes_sent),
         (("peer_bytes_received_total", true, "Bytes received."), |peer| peer.bytes_received),
-        (("peer_bytes_waiting", false, "Bytes that the other side has not taken."), |peer| peer.bytes_waiting),
+        (("peer_bytes_waiting", false, "Bytes that the other side has not taken."), |peer| {
+            peer.bytes_waiting
+        }),
         (("peer_resets_total", true, "Connections that have come to an end."), |peer| peer.resets),
     ];
     for (metric, of) in peer_metrics {
-        let sample = |peer: &PeerState| (format!("{{peer=\"{}\"}}", peer.node), of(peer) as f64);
+        let sample = |peer: &PeerState| (label(peer), of(peer) as f64);
         family(metric, state.peers.iter().map(sample).collect());
     }
-    let optional: [(Metric, fn(&PeerState) -> Option<f64>); 2] = [
-        (("peer_clock_ahead_seconds", false, "By how much the other clock is ahead."), |p| p.clock_ahead_seconds),
-        (("peer_round_trip_seconds", false, "Of that estimate; half of it is its error."), |p| p.round_trip_seconds),
+    let optional: Metrics<PeerState, Option<f64>, 2> = [
+        (("peer_clock_ahead_seconds", false, "By how much the other clock is ahead."), |p| {
+            p.clock_ahead_seconds
+        }),
+        (("peer_round_trip_seconds", false, "Of that estimate; half of it is its error."), |p| {
+            p.round_trip_seconds
+        }),
     ];
     for (metric, of) in optional {
         let known = state.peers.iter().filter_map(|peer| Some((peer, of(peer)?)));
-        family(metric, known.map(|(peer, value)| (format!("{{peer=\"{}\"}}", peer.node), value)).collect());
+        family(metric, known.map(|(peer, value)| (label(peer), value)).collect());
     }
     text
+}
+
+fn label(peer: &PeerState) -> String {
+    peer.node.map_or_else(|| "{peer=\"clients\"}".to_owned(), |node| format!("{{peer=\"{node}\"}}"))
 }
 
 /// A label's value.
@@ -177,6 +204,7 @@ mod tests {
             mark_raises: 0,
             pins: 0,
             locks: 0,
+            in_doubt: 0,
             votes: 0,
             tasks: 0,
             calls: 0,
@@ -203,7 +231,10 @@ mod tests {
                         # TYPE plimsoll_messages_total counter\nplimsoll_messages_total{shard=\"3\"} 7\n";
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("plimsoll_table_rows{table=\"a\\\"b\"} 2\n"), "{text}");
-        assert!(text.contains("plimsoll_ready 1\n") && text.contains("plimsoll_uptime_seconds 1.5\n"), "{text}");
+        assert!(
+            text.contains("plimsoll_ready 1\n") && text.contains("plimsoll_uptime_seconds 1.5\n"),
+            "{text}"
+        );
         assert!(!text.contains("peer"), "nothing is said of nobody: {text}");
     }
 }

@@ -36,10 +36,8 @@ struct Document {
 
 /// Asks, and shows. Returns whether every node is up and connected to all others.
 pub fn status(plan: &StatusPlan) -> Result<bool, Box<dyn std::error::Error>> {
-    let document = Document {
-        cluster: plan.cluster.name.clone(),
-        nodes: plan.cluster.nodes.iter().map(ask).collect(),
-    };
+    let document =
+        Document { cluster: plan.cluster.name.clone(), nodes: plan.cluster.nodes.iter().map(ask).collect() };
     let well = document.nodes.iter().all(|node| node.state.as_ref().is_some_and(|state| state.ready));
     let json = || serde_json::to_string_pretty(&document).map(|text| text + "\n");
     let text = match &plan.json {
@@ -96,16 +94,16 @@ fn show(document: &Document, terminal: Terminal) -> String {
     let mut notes = Vec::new();
     for asked in &document.nodes {
         let Some(state) = &asked.state else {
-            let mut row = vec![asked.node.to_string(), asked.address.clone(), "down".to_owned(), String::new()];
+            let mut row =
+                vec![asked.node.to_string(), asked.address.clone(), "down".to_owned(), String::new()];
             row.push(asked.shards.to_string());
             row.resize(11, String::new());
             columns.push(row);
             notes.push(format!("node {}: {}", asked.node, asked.error.as_deref().unwrap_or_default()));
             continue;
         };
-        let known = |id: u16| document.nodes.iter().any(|node| node.node == id);
-        let others: Vec<_> = state.peers.iter().filter(|peer| known(peer.node)).collect();
-        let clients: u64 = state.peers.iter().filter(|peer| !known(peer.node)).map(|peer| peer.connected).sum();
+        let others: Vec<_> = state.peers.iter().filter(|peer| peer.node.is_some()).collect();
+        let clients = state.peers.iter().find(|peer| peer.node.is_none()).map_or(0, |peer| peer.connected);
         let connected = others.iter().filter(|peer| peer.connected == peer.pairs).count();
         let clocks = others.iter().filter_map(|peer| peer.clock_ahead_seconds);
         let clock = clocks.max_by(|a, b| a.abs().total_cmp(&b.abs()));

@@ -54,7 +54,9 @@ fn lines(plan: &Plan, recording: &Recording) -> Vec<Line> {
     });
     let count = starts.max().unwrap_or(0).max(plan.shards_in_all());
     let per_machine = plan.hardware.shards_per_machine.max(1) as usize;
-    (0..count).map(|shard| Line { machine: shard / per_machine, oracle: shard >= plan.shards_in_all() }).collect()
+    (0..count)
+        .map(|shard| Line { machine: shard / per_machine, oracle: shard >= plan.shards_in_all() })
+        .collect()
 }
 
 struct Build<'a> {

@@ -319,7 +319,8 @@ fn world<P: Protocol, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<
     let low_water = LowWater::new(shards, P::Scheme::slots(&config(0)));
     let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
         let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
-        let make = move |_| P::new(Base::new(&layout, &config, low_water.clone()), ProtocolOptions::default());
+        let make =
+            move |_| P::new(Base::new(&layout, &config, low_water.clone()), ProtocolOptions::default());
         Box::new(make) as Maker<P>
     });
     let oracle = shards;

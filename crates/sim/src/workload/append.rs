@@ -72,7 +72,14 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         for _ in 0..20 {
             let begin = self.begin();
             let (session, how, operations) = (self.session, End::Unknown, Vec::new());
-            self.left.appended.push(Attempted { session, begin, end: begin, how, snapshot: look, operations });
+            self.left.appended.push(Attempted {
+                session,
+                begin,
+                end: begin,
+                how,
+                snapshot: look,
+                operations,
+            });
             let result = self.read_and_append(attempt, look).await;
             let end = self.observer.ended();
             let attempted = self.left.appended.last_mut().expect("it was just pushed");
@@ -106,11 +113,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         attempted.operations.push(operation);
     }
 
-    async fn read_and_append(
-        &mut self,
-        attempt: Attempt,
-        look: bool,
-    ) -> Result<Committed, Abort> {
+    async fn read_and_append(&mut self, attempt: Attempt, look: bool) -> Result<Committed, Abort> {
         let env = self.env.clone();
         let mut txn = Transaction::begin::<P, E>(&env, attempt, look).await?;
         self.attempts(txn.id());

@@ -11,7 +11,7 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use plimsoll_types::{ShardId, wire};
@@ -72,6 +72,9 @@ pub struct Network {
     pub silence: Duration,
     /// The clock of this node.
     pub clock: Clock,
+    /// Whether a node that ends loses what it held. Then nobody who knew it lets another life of it in: what it had would
+    /// seem never to have been there. And a node lets visitors in only once it has been connected to all others.
+    pub volatile: bool,
 }
 
 impl fmt::Debug for Network {
@@ -133,6 +136,11 @@ pub(super) struct Cluster {
     pub(super) incarnation: u64,
     /// The incarnation to which each pair of a shard here and a shard of a node is connected; 0 if to none.
     live: Vec<AtomicU64>,
+    volatile: bool,
+    /// By node: the incarnation that was met first; 0 if none was.
+    known: Vec<AtomicU64>,
+    /// Whether all shards here were connected to all of the nodes, at some moment.
+    formed: AtomicBool,
 }
 
 impl Cluster {
@@ -177,6 +185,9 @@ impl Cluster {
             secret: network.secret.clone().unwrap_or_default(),
             incarnation: network.life,
             live: (0..shards * total).map(|_| AtomicU64::new(0)).collect(),
+            volatile: network.volatile,
+            known: listed.iter().map(|_| AtomicU64::new(0)).collect(),
+            formed: AtomicBool::new(listed.len() == 1),
         })
     }
 
@@ -274,9 +285,32 @@ impl Cluster {
 
     /// A shard here was connected to its peer, or to nobody (0).
     pub(super) fn set_live(&self, shard: ShardId, peer: ShardId, incarnation: u64) {
-        if let Some(live) = self.live(shard, peer) {
-            live.store(incarnation, Relaxed);
+        let Some(live) = self.live(shard, peer) else { return };
+        live.store(incarnation, Relaxed);
+        if incarnation == 0 {
+            return;
         }
+        let known = &self.known[self.index_of(peer)];
+        let _ = known.compare_exchange(0, incarnation, Relaxed, Relaxed);
+        let mut others = (0..self.shards_of_nodes()).filter(|peer| !self.own().contains(peer));
+        let connected = |live: &AtomicU64| live.load(Relaxed) != 0;
+        let all = others.all(|peer| {
+            self.own().all(|own| self.live(ShardId(own as u16), ShardId(peer as u16)).is_some_and(connected))
+        });
+        if all {
+            self.formed.store(true, Relaxed);
+        }
+    }
+
+    /// Whether a node was met in another life, and has lost what it held then.
+    pub(super) fn has_forgotten(&self, peer: ShardId, incarnation: u64) -> bool {
+        let known = self.known.get(self.index_of(peer)).map_or(0, |known| known.load(Relaxed));
+        self.volatile && known != 0 && known != incarnation
+    }
+
+    /// Whether visitors are let in.
+    pub(super) fn is_open(&self) -> bool {
+        !self.volatile || self.formed.load(Relaxed)
     }
 }
 
@@ -341,6 +375,7 @@ mod tests {
             cluster: 1,
             role: Role::Member { node: 4, listener: TcpListener::bind("127.0.0.1:0").unwrap() },
             visitors: 0,
+            volatile: false,
             life: 1,
             nodes: nodes
                 .iter()

@@ -67,6 +67,10 @@ pub enum Refusal {
     Malformed,
     /// Another visitor has its place.
     PlaceTaken,
+    /// It was started again, and has lost what it held.
+    Forgotten,
+    /// The node has not met all others yet.
+    NotOpen,
 }
 
 wire!(
@@ -83,6 +87,8 @@ wire!(
         Secret = 10,
         Malformed = 11,
         PlaceTaken = 12,
+        Forgotten = 13,
+        NotOpen = 14,
     }
 );
 
@@ -103,6 +109,10 @@ impl fmt::Display for Refusal {
             Refusal::Secret => "it does not know the secret of the cluster",
             Refusal::Malformed => "what it says makes no sense",
             Refusal::PlaceTaken => "another visitor has its place",
+            Refusal::Forgotten => {
+                "it was started again and has lost its part of the data: start all nodes of the cluster again"
+            }
+            Refusal::NotOpen => "the nodes of the cluster have not all met yet",
         })
     }
 }
@@ -284,6 +294,9 @@ impl Greeting {
             return Err(Refusal::Shard);
         }
         let agreed = Agreed { shard, peer, incarnation: hello.incarnation };
+        if cluster.has_forgotten(peer, hello.incarnation) {
+            return Err(Refusal::Forgotten);
+        }
         match self.dialed {
             Some(dialed) if dialed != (shard, peer) => return Err(Refusal::Shard),
             Some(_) => {}
@@ -300,6 +313,7 @@ impl Greeting {
 
     fn check_life(&self, Agreed { shard, peer, incarnation }: Agreed) -> Result<(), Refusal> {
         match self.dialer(peer) {
+            Who::Visitor(_) if !self.cluster.is_open() => Err(Refusal::NotOpen),
             Who::Visitor(place) => self.cluster.places.check(place.into(), incarnation),
             Who::Node(_) if self.cluster.has_later(shard, peer, incarnation) => Err(Refusal::Superseded),
             Who::Node(_) => Ok(()),
@@ -380,7 +394,8 @@ mod tests {
         let secret = (!secret.is_empty()).then(|| secret.as_bytes().to_vec());
         let (life, silence, clock) = (100 + u64::from(node), SILENCE, crate::real::Clock::new());
         let role = Role::Member { node, listener };
-        let network = Network { cluster: id, role, nodes, visitors: 3, life, secret, silence, clock };
+        let network =
+            Network { cluster: id, role, nodes, visitors: 3, life, secret, silence, clock, volatile: false };
         Arc::new(Cluster::new(&network, 2).unwrap())
     }
 
@@ -389,7 +404,9 @@ mod tests {
         let address = "127.0.0.1:1".parse().unwrap();
         let nodes = NODES.iter().map(|&id| Address { id, address, shards: 2 }).collect();
         let role = Role::Visitor { place };
-        let network = Network { cluster: 9, role, nodes, visitors: 3, life, secret: None, silence: SILENCE };
+        let (secret, silence, clock) = (None, SILENCE, crate::real::Clock::new());
+        let network =
+            Network { cluster: 9, role, nodes, visitors: 3, life, secret, silence, clock, volatile: false };
         Arc::new(Cluster::new(&network, 1).unwrap())
     }
 

@@ -113,6 +113,7 @@ impl Node for Till {
 struct Plan {
     nodes: Vec<Address>,
     visitors: usize,
+    volatile: bool,
     secret: Option<Vec<u8>>,
     silence: Duration,
 }
@@ -129,7 +130,10 @@ impl Plan {
         };
         let nodes = listeners.iter().zip(shards).enumerate().map(address).collect();
         // Nobody is given up because the machine was busy with something else.
-        (Plan { nodes, visitors: 0, secret: None, silence: Duration::from_secs(60) }, listeners)
+        (
+            Plan { nodes, visitors: 0, volatile: false, secret: None, silence: Duration::from_secs(60) },
+            listeners,
+        )
     }
 
     fn network(&self, role: Role) -> Network {
@@ -138,6 +142,7 @@ impl Plan {
             role,
             nodes: self.nodes.clone(),
             visitors: self.visitors,
+            volatile: self.volatile,
             life: Clock::new().now().0,
             secret: self.secret.clone(),
             silence: self.silence,
@@ -353,6 +358,38 @@ fn a_request_that_waits_is_answered_to_nobody_after_a_reset() {
     assert!([1, 6].contains(&left), "the answer is to the second call: {left}");
     assert!(echoes(&again, 0, 1));
     assert_eq!(traffic(&again, 1).resets, 0);
+}
+
+#[test]
+fn a_node_that_has_lost_what_it_held_is_not_let_in_again_by_those_who_knew_it() {
+    let (mut plan, listeners) = Plan::new(&[1, 1]);
+    (plan.volatile, plan.visitors) = (true, 1);
+    let mut listeners = listeners.into_iter();
+    let first = plan.start(0, listeners.next().unwrap());
+    let visit = |plan: &Plan| {
+        let makers = vec![Box::new(Till::default) as super::super::Maker<Till>];
+        let network = plan.network(Role::Visitor { place: 0 });
+        Runtime::networked(makers, 1, None, Vec::new(), network).unwrap()
+    };
+    let early = visit(&plan);
+    assert_eq!(until("it is refused", || early.refused()), Refusal::NotOpen);
+    drop(early);
+    let second = plan.start(1, listeners.next().unwrap());
+    all_connected(&first);
+    all_connected(&second);
+    all_connected(&visit(&plan));
+    // The other lives on; its connection alone may break and come back.
+    drop(second);
+    let again = plan.start_again(1);
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!((traffic(&first, 1).connected, traffic(&again, 0).connected), (0, 0));
+    let late = visit(&plan);
+    assert_eq!(until("it is refused", || late.refused()), Refusal::NotOpen, "by the one that came back");
+    // When nobody is left who knew it, all begin anew.
+    drop((first, late));
+    let first = plan.start_again(0);
+    all_connected(&first);
+    all_connected(&again);
 }
 
 #[test]

@@ -1,0 +1,33 @@
+//! A client of a cluster: opens an account, pays into it, and reads it in a snapshot.
+//!
+//! `docs/cluster.md` has a file for it. With its nodes running:
+//!
+//! `cargo run --release --example visit -- bank.toml ann 5`
+
+use std::path::Path;
+
+use plimsoll::{Cluster, Database, Error, Freshness, Key, Options};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [file, owner, amount] = &arguments[..] else {
+        return Err("give the cluster's file, an owner and an amount".into());
+    };
+    let amount: u64 = amount.parse()?;
+    let db = Database::connect(&Cluster::read(Path::new(file))?, Options::default())?;
+    let account = db.table("account").ok_or("the cluster has no table `account`")?;
+    let key = Key::build().text(owner).finish();
+    let number = |bytes: Vec<u8>| bytes.try_into().map(u64::from_be_bytes).unwrap_or_default();
+
+    let balance = db.transact(|txn| -> Result<u64, Error> {
+        let balance = txn.get(account, &key)?.map_or(0, number) + amount;
+        txn.put(account, &key, &balance.to_be_bytes())?;
+        Ok(balance)
+    });
+    println!("{owner} has {}", balance?);
+
+    let snapshot = db.snapshot(Freshness::Newest)?;
+    let seen = snapshot.get(account, &key)?.map_or(0, number);
+    println!("a snapshot at {:?}, {:?} old, says {seen}", snapshot.timestamp(), snapshot.staleness());
+    Ok(())
+}
