@@ -245,7 +245,7 @@ fn show(document: &Document, terminal: Terminal) -> String {
     }
     text.push_str(&columns.render(terminal.width));
     text.push_str(&format!(
-        "\n\nA call takes {} times as long as the bare socket.\n\n",
+        "\n\nA call takes {} as long as the bare socket.\n\n",
         units::ratio(document.ratio)
     ));
     let mut columns = Columns::new(&[("calls in flight", 0), ("messages/s", 0)], false);
