@@ -1,4 +1,4 @@
-//! Plimsoll: a serializable in-memory transactional database, embedded.
+//! Plimsoll: a serializable in-memory transactional database, embedded, or in a cluster that [`Database::connect`] reaches.
 //!
 //! Tables are declared in a [`Schema`], or made later by [`Database::create_table`]; [`Database::open`] spreads their rows over *shards*, threads that own
 //! their data outright. Keys and values are bytes, keys ordered as such: [`Key::build`] makes composite ones.

@@ -22,7 +22,6 @@ use plimsoll_types::ShardId;
 use serde::Serialize;
 
 use crate::cli::net::NetPlan;
-use crate::cli::plan::JsonOutput;
 use crate::machine;
 use crate::report::file;
 use crate::report::model::Machine;
@@ -107,17 +106,7 @@ pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn std
         throughput,
         interrupted: interrupted.load(Relaxed),
     };
-    let json = || serde_json::to_string_pretty(&document).map(|text| text + "\n");
-    let text = match &plan.json {
-        JsonOutput::Stdout => json()?,
-        JsonOutput::File(path) => {
-            file::write_whole(path, &json()?)?;
-            show(&document, Terminal::stdout())
-        }
-        JsonOutput::None => show(&document, Terminal::stdout()),
-    };
-    // A reader who has seen enough and closed the pipe is no error.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    file::publish(&plan.json, &document, || show(&document, Terminal::stdout()))?;
     Ok(true)
 }
 

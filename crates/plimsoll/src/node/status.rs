@@ -1,6 +1,5 @@
 //! `plimsoll status`: asks every node how it is, and shows the cluster.
 
-use std::io::Write;
 use std::time::Duration;
 
 use plimsoll::NodeConfig;
@@ -8,7 +7,6 @@ use serde::Serialize;
 
 use super::state::State;
 use crate::cli::node::StatusPlan;
-use crate::cli::plan::JsonOutput;
 use crate::report::file;
 use crate::report::table::{Columns, Terminal};
 use crate::report::units;
@@ -39,17 +37,7 @@ pub fn status(plan: &StatusPlan) -> Result<bool, Box<dyn std::error::Error>> {
     let document =
         Document { cluster: plan.cluster.name.clone(), nodes: plan.cluster.nodes.iter().map(ask).collect() };
     let well = document.nodes.iter().all(|node| node.state.as_ref().is_some_and(|state| state.ready));
-    let json = || serde_json::to_string_pretty(&document).map(|text| text + "\n");
-    let text = match &plan.json {
-        JsonOutput::Stdout => json()?,
-        JsonOutput::File(path) => {
-            file::write_whole(path, &json()?)?;
-            show(&document, Terminal::stdout())
-        }
-        JsonOutput::None => show(&document, Terminal::stdout()),
-    };
-    // A reader who has seen enough and closed the pipe is no error.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    file::publish(&plan.json, &document, || show(&document, Terminal::stdout()))?;
     Ok(well)
 }
 

@@ -273,11 +273,6 @@ impl Faults {
         Faults::preset(|group| matches!(group, Group::Packets | Group::Links))
     }
 
-    /// Everything goes wrong, only that no shard loses its state.
-    pub fn all_but_crashes() -> Faults {
-        Faults::preset(|group| group != Group::Crashes)
-    }
-
     /// Everything goes wrong.
     pub fn all() -> Faults {
         Faults::preset(|_| true)
@@ -326,7 +321,6 @@ mod tests {
         };
         assert_eq!(off(&Faults::none()), [true; 6]);
         assert_eq!(off(&Faults::network()), [false, false, true, true, true, true]);
-        assert_eq!(off(&Faults::all_but_crashes()), [false, false, false, false, false, true]);
         assert_eq!(off(&Faults::all()), [false; 6]);
     }
 
