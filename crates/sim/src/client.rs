@@ -15,6 +15,10 @@ use crate::workload::append::{Attempted, End};
 
 /// A procedure is attempted so often before its client turns to something else.
 const ATTEMPTS: usize = 200;
+/// The longest pause after a first attempt, in nanoseconds, and how often it is doubled after further ones: what is in the
+/// way may be there as long as a partition lasts.
+const BACK_OFF_NS: u64 = 20_000;
+const BACK_OFF_DOUBLINGS: usize = 6;
 
 /// Everything that one transaction saw, as its client saw it: row and number.
 pub type Seen = Vec<(ColumnGroup, Key, u64)>;
@@ -176,6 +180,11 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         }
     }
 
+    /// Waits before another attempt after so many.
+    pub async fn back_off(&mut self, tries: usize) {
+        self.env.sleep(self.rng.below(BACK_OFF_NS << tries.min(BACK_OFF_DOUBLINGS))).await;
+    }
+
     /// Records a transaction.
     pub fn record(&mut self, ended: Ended) {
         let Ended { label, read_only, begin, number, seen, committed } = ended;
@@ -211,7 +220,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         attempt: Attempt,
         procedure: &mut T,
     ) -> Result<Option<Committed>, Abort> {
-        for _ in 0..ATTEMPTS {
+        for tries in 0..ATTEMPTS {
             let env = self.env.clone();
             let executed = execute::<P, E, T>(&env, attempt, procedure, &mut self.work).await;
             self.attempted(self.work.committed.id);
@@ -221,7 +230,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                 Err(_) if procedure.read_only() => self.left.read_only_aborts += 1,
                 Err(_) => self.left.aborts += 1,
             }
-            self.env.sleep(self.rng.below(20_000)).await;
+            self.back_off(tries).await;
         }
         Ok(None)
     }

@@ -184,8 +184,6 @@ pub(crate) struct Setting<P: Protocol> {
     data_shards: usize,
     /// After so long everything has arrived and nobody asks any more.
     quiet_ns: u64,
-    /// The largest error of a clock so far.
-    clock_error_ns: u64,
     recorder: Option<Recorder>,
 }
 
@@ -258,7 +256,6 @@ impl<P: Protocol> Setting<P> {
             shards,
             data_shards: plan.shards,
             quiet_ns: QUIET_NS + 3 * plan.patience_ns,
-            clock_error_ns: 0,
             recorder,
         }
     }
@@ -280,13 +277,9 @@ impl<P: Protocol> Setting<P> {
         }
     }
 
-    /// Goes on until `done`, or until some virtual time. Watches the clocks.
+    /// Goes on until `done`, or until some virtual time.
     fn go_on(&mut self, until_ns: u64, done: impl Fn() -> bool) {
         while !done() && self.world.now() < until_ns {
-            for shard in self.shards() {
-                let error_ns = self.world.clock(shard).0.abs_diff(self.world.true_time().0);
-                self.clock_error_ns = self.clock_error_ns.max(error_ns);
-            }
             let stepped = self.world.step();
             if let Some(recorder) = &self.recorder {
                 recorder.look(&self.world, self.shards());
@@ -379,7 +372,7 @@ impl<P: Protocol> Setting<P> {
     /// After so long a snapshot contains everything: an oracle has heard of it, and the slowest clock has passed what the
     /// fastest has stamped.
     pub(crate) fn settled_ns(&self) -> u64 {
-        10_000_000 + 2 * self.clock_error_ns
+        10_000_000 + 2 * self.world.clock_error_ns()
     }
 
     /// Lets everything arrive that is on its way.
@@ -468,7 +461,7 @@ impl<P: Protocol> Setting<P> {
             hash: self.world.hash(),
             virtual_ns: self.world.now(),
             faults: self.world.occurrences().to_vec(),
-            clock_error_ns: self.clock_error_ns,
+            clock_error_ns: self.world.clock_error_ns(),
             ..Outcome::default()
         }
     }

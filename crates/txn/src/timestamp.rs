@@ -54,7 +54,7 @@ pub struct OracleOptions {
     pub batch: bool,
     /// VTS: one slot for the whole process instead of one per shard.
     pub compress: bool,
-    /// Snapshots are fetched continuously in the background and read from a local, staler copy.
+    /// Snapshots are read from a local, staler copy, which is fetched anew in the background as soon as it was used.
     pub prefetch: bool,
 }
 

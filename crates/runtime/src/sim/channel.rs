@@ -147,17 +147,18 @@ impl<P> End<P> {
         self.post(now_ns, Body::Open)
     }
 
-    /// Takes a packet of the present incarnation; what is now in order goes to `delivered`.
-    pub(super) fn receive(&mut self, packet: Packet<P>, delivered: &mut Vec<Delivered<P>>) {
+    /// Takes a packet of the present incarnation; what is now in order goes to `delivered`. Returns whether it has
+    /// acknowledged anything.
+    pub(super) fn receive(&mut self, packet: Packet<P>, delivered: &mut Vec<Delivered<P>>) -> bool {
         assert_eq!(packet.incarnation, self.incarnation, "packets of other incarnations are not received");
-        self.forget_below(packet.received);
+        let acknowledged = self.forget_below(packet.received);
         let Packet { sequence, body, .. } = packet;
         if let Body::Nothing = body {
-            return;
+            return acknowledged;
         }
         self.owes = true;
         if sequence < self.next_received || self.early.contains_key(&sequence) {
-            return;
+            return acknowledged;
         }
         let content = match body {
             Body::Data(parcel) => {
@@ -168,12 +169,18 @@ impl<P> End<P> {
         };
         if sequence > self.next_received {
             self.early.insert(sequence, content);
-            return;
+            return acknowledged;
         }
         self.hand_on(content, delivered);
         while let Some(content) = self.early.remove(&self.next_received) {
             self.hand_on(content, delivered);
         }
+        acknowledged
+    }
+
+    /// Whether its oldest packet has waited this long for an acknowledgement.
+    pub(super) fn is_overdue(&self, now_ns: u64, first_ns: u64) -> bool {
+        self.unacknowledged.front().is_some_and(|oldest| oldest.sent_ns + first_ns <= now_ns)
     }
 
     /// The acknowledgement that is owed, if one is.
@@ -224,12 +231,14 @@ impl<P> End<P> {
         Packet { incarnation: self.incarnation, sequence, received: self.next_received, body }
     }
 
-    fn forget_below(&mut self, received: u64) {
+    fn forget_below(&mut self, received: u64) -> bool {
         assert!(received <= self.next_sent, "only what was sent is acknowledged");
+        let before = self.unacknowledged.len();
         while self.next_sent - (self.unacknowledged.len() as u64) < received {
             self.unacknowledged.pop_front();
             self.patience_ns = 0;
         }
+        self.unacknowledged.len() < before
     }
 
     fn hand_on(&mut self, content: Option<(u64, P)>, delivered: &mut Vec<Delivered<P>>) {
@@ -276,6 +285,7 @@ mod tests {
         assert!(again.is_empty());
         assert_eq!(a.resend(10, PATIENCE, &mut again), Some(30));
         assert_eq!(a.resend(30, PATIENCE, &mut again), Some(70));
+        assert!(!a.is_overdue(39, PATIENCE.0) && a.is_overdue(40, PATIENCE.0));
         assert_eq!(receive(&mut b, again.remove(1)), [7]);
         assert!(receive(&mut b, again.remove(0)).is_empty());
         receive(&mut a, b.acknowledge().expect("an acknowledgement is owed"));

@@ -18,26 +18,38 @@ pub(super) struct Clock {
     reading_ns: u64,
     /// How much faster than true time it runs, in millionths.
     drift_ppm: i64,
+    /// The largest error at the ends of earlier lines.
+    worst_ns: u64,
 }
 
 impl Clock {
     /// A clock that is so wrong at virtual time 0, and drifts.
     pub(super) fn new(offset_ns: i64, drift_ppm: i64) -> Clock {
         assert!(drift_ppm > -1_000_000, "a clock runs forwards");
-        Clock { since_ns: 0, reading_ns: EPOCH_NS.saturating_add_signed(offset_ns), drift_ppm }
+        let reading_ns = EPOCH_NS.saturating_add_signed(offset_ns);
+        Clock { since_ns: 0, reading_ns, drift_ppm, worst_ns: offset_ns.unsigned_abs() }
     }
 
     /// What it reads at a virtual time not before the last [`Clock::step`].
     pub(super) fn at(&self, now_ns: u64) -> Timestamp {
         let passed = now_ns - self.since_ns;
-        let drift = i128::from(passed) * i128::from(self.drift_ppm) / 1_000_000;
-        Timestamp((self.reading_ns + passed).saturating_add_signed(drift as i64))
+        // Whole seconds drift by whole nanoseconds.
+        let (seconds, rest) = ((passed / 1_000_000_000) as i64, (passed % 1_000_000_000) as i64);
+        let drift = seconds * self.drift_ppm * 1000 + rest * self.drift_ppm / 1_000_000;
+        Timestamp((self.reading_ns + passed).saturating_add_signed(drift))
     }
 
     /// Sets it forwards, or backwards.
     pub(super) fn step(&mut self, now_ns: u64, by_ns: i64) {
+        self.worst_ns = self.worst_ns(now_ns);
         self.reading_ns = self.at(now_ns).0.saturating_add_signed(by_ns);
         self.since_ns = now_ns;
+        self.worst_ns = self.worst_ns(now_ns);
+    }
+
+    /// By how much it has been wrong up to now, at most: on a line that is at one of its ends.
+    pub(super) fn worst_ns(&self, now_ns: u64) -> u64 {
+        self.worst_ns.max(self.at(now_ns).0.abs_diff(EPOCH_NS + now_ns))
     }
 }
 
@@ -53,5 +65,6 @@ mod tests {
         clock.step(1_000_000, -2_000_000);
         assert_eq!(clock.at(1_000_000).0, EPOCH_NS - 500 + 1_000_100 - 2_000_000);
         assert_eq!(clock.at(2_000_000).0, EPOCH_NS - 500 + 2_000_200 - 2_000_000);
+        assert_eq!(clock.worst_ns(2_000_000), 2_000_400, "right after it was set");
     }
 }

@@ -111,23 +111,24 @@ struct Queue {
     /// The same, for those who hold a [`Watch`].
     shown_ns: Rc<Cell<u64>>,
     pushed: u64,
-    heap: BinaryHeap<Reverse<(u64, u64, What)>>,
+    /// Under time and number in one word, which is compared at once.
+    heap: BinaryHeap<Reverse<(u128, What)>>,
 }
 
 impl Queue {
     fn push(&mut self, at_ns: u64, what: What) {
         assert!(at_ns >= self.now_ns, "nothing happens in the past");
-        self.heap.push(Reverse((at_ns, self.pushed, what)));
+        self.heap.push(Reverse((u128::from(at_ns) << 64 | u128::from(self.pushed), what)));
         self.pushed += 1;
     }
 
     fn next_ns(&self) -> Option<u64> {
-        self.heap.peek().map(|&Reverse((at_ns, ..))| at_ns)
+        self.heap.peek().map(|&Reverse((key, _))| (key >> 64) as u64)
     }
 
     fn pop(&mut self) -> Option<What> {
-        let Reverse((at_ns, _, what)) = self.heap.pop()?;
-        self.pass_to(at_ns);
+        let Reverse((key, what)) = self.heap.pop()?;
+        self.pass_to((key >> 64) as u64);
         Some(what)
     }
 
@@ -266,6 +267,11 @@ impl<N: Node> World<N> {
     /// What the clock of a shard's machine reads. Can fall, unlike what the shard makes of it.
     pub fn clock(&self, shard: ShardId) -> Timestamp {
         self.machines[self.machine(shard)].clock.at(self.now())
+    }
+
+    /// By how much any machine's clock has been wrong so far, at most, in nanoseconds.
+    pub fn clock_error_ns(&self) -> u64 {
+        self.machines.iter().map(|machine| machine.clock.worst_ns(self.now())).max().unwrap_or(0)
     }
 
     /// The environment of a shard's present life; `None` while it is down.

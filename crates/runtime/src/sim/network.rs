@@ -305,8 +305,14 @@ impl<N: Node> World<N> {
     fn accept(&mut self, from: ShardId, to: ShardId, packet: Packet<Messages<N>>) {
         let now_ns = self.queue.now_ns;
         let mut delivered = std::mem::take(&mut self.network.delivered);
+        let first_ns = self.hardware.resend_ns.max(1);
         let end = self.network.end(to, from);
-        end.receive(packet, &mut delivered);
+        // Acknowledgements set the pace at which a long outage is made good.
+        let overdue = end.receive(packet, &mut delivered) && end.is_overdue(now_ns, first_ns);
+        if overdue && now_ns < end.resend_ns {
+            end.resend_ns = now_ns;
+            self.queue.push(now_ns, What::Resend { from: to, to: from });
+        }
         let at_ns = now_ns + self.hardware.acknowledge_ns;
         if end.owes() && at_ns < end.acknowledge_ns {
             end.acknowledge_ns = at_ns;

@@ -69,7 +69,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     pub async fn append(&mut self) {
         let look = self.one_in(3);
         let attempt = self.attempt(0);
-        for _ in 0..20 {
+        for tries in 0..20 {
             let begin = self.begin();
             let (session, how, operations) = (self.session, End::Unknown, Vec::new());
             self.left.appended.push(Attempted {
@@ -103,7 +103,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                     }
                 }
             }
-            self.env.sleep(self.rng.below(50_000)).await;
+            self.back_off(tries).await;
         }
     }
 

@@ -34,7 +34,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     pub async fn cycle(&mut self) {
         let walk = self.one_in(4);
         let attempt = self.attempt(0);
-        for _ in 0..20 {
+        for tries in 0..20 {
             let (begin, start) = (self.begin(), self.rng.below(KEYS));
             let ended = match walk {
                 true => self.walk(attempt, start).await,
@@ -58,7 +58,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                 }
                 Err(_) => self.left.aborts += 1,
             }
-            self.env.sleep(self.rng.below(50_000)).await;
+            self.back_off(tries).await;
         }
     }
 

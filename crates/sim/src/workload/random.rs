@@ -121,7 +121,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     /// Interactive, read-write, until it commits or has had enough.
     async fn interactive(&mut self) {
         let attempt = self.attempt(0);
-        for _ in 0..20 {
+        for tries in 0..20 {
             let begin = self.begin();
             let (number, mut seen) = (self.next_number(), Seen::new());
             match self.interact(attempt, number, &mut seen).await {
@@ -135,7 +135,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                 Ok(None) | Err(Abort::User) => return,
                 Err(_) => {
                     self.left.aborts += 1;
-                    self.env.sleep(self.rng.below(50_000)).await;
+                    self.back_off(tries).await;
                 }
             }
         }

@@ -17,12 +17,8 @@ use plimsoll_types::{ShardId, Timestamp};
 
 use plimsoll_types::mutants::{Mutant, planted};
 
-use super::oracle::Waiting;
+use super::oracle::{LocalCopy, Waiting};
 use crate::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
-
-/// How stale a shard's copy of stable may get while nobody asks for it, in nanoseconds; the watermark
-/// depends on it.
-const REFRESH_NS: u64 = 1_000_000;
 
 /// GTS on one shard, or the oracle.
 #[derive(Debug)]
@@ -31,9 +27,8 @@ pub struct Gts {
     options: OracleOptions,
     clock: Timestamp,
     stable: Timestamp,
-    refreshed: Timestamp,
     stamps: Waiting,
-    snapshots: Waiting,
+    snapshots: LocalCopy,
     arrived: BTreeMap<Ticket, Timestamp>,
     reports: Vec<Timestamp>,
     counter: Counter,
@@ -108,9 +103,8 @@ impl Scheme for Gts {
             options: config.oracle,
             clock: Timestamp::ZERO,
             stable: Timestamp::ZERO,
-            refreshed: Timestamp::ZERO,
             stamps: Waiting::default(),
-            snapshots: Waiting::default(),
+            snapshots: LocalCopy::new(config.oracle),
             arrived: BTreeMap::new(),
             reports: Vec::new(),
             counter: Counter::default(),
@@ -150,10 +144,7 @@ impl Scheme for Gts {
     }
 
     fn snapshot(&mut self, freshness: Freshness) -> Option<Timestamp> {
-        // Without prefetching the copy serves only the transaction that was just released with it.
-        let fresh = self.options.prefetch || self.refreshed == self.clock;
-        (fresh && self.refreshed > Timestamp::ZERO && freshness.at_least <= self.stable)
-            .then_some(self.stable)
+        (self.snapshots.serves(self.clock) && freshness.at_least <= self.stable).then_some(self.stable)
     }
 
     fn want_snapshot(&mut self, ticket: Ticket) {
@@ -161,7 +152,7 @@ impl Scheme for Gts {
     }
 
     fn awaits_snapshot(&self) -> bool {
-        self.snapshots.outstanding() > 0
+        self.snapshots.is_awaited()
     }
 
     fn connected(&mut self, peer: ShardId) {
@@ -199,8 +190,7 @@ impl Scheme for Gts {
             }
             Message::Stable(stable) => {
                 self.stable.raise(Timestamp(*stable));
-                self.refreshed = self.clock;
-                released.extend(self.snapshots.answered());
+                released.extend(self.snapshots.renew(self.clock));
             }
         }
     }
@@ -222,12 +212,8 @@ impl Scheme for Gts {
         let spare = u64::from(planted(Mutant::PrefetchedNumbers));
         let fetches = self.stamps.send(self.options.batch).map(|n| Message::Fetch(n as u64 + spare));
         send.extend(fetches.map(|fetch| (self.oracle, fetch)));
-        send.extend(self.snapshots.send(self.options.batch).map(|_| (self.oracle, Message::AskStable)));
-        let due = self.options.prefetch || self.clock.0.saturating_sub(self.refreshed.0) > REFRESH_NS;
-        if due && self.snapshots.outstanding() == 0 && self.clock > Timestamp::ZERO {
-            self.snapshots.ask_ahead();
-            send.push((self.oracle, Message::AskStable));
-        }
+        let asks = self.snapshots.ask(self.options.batch, self.clock);
+        send.extend((0..asks).map(|_| (self.oracle, Message::AskStable)));
     }
 
     fn low(&self, low: &mut [u64]) {

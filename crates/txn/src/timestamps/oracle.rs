@@ -8,6 +8,9 @@
 use std::collections::VecDeque;
 
 use plimsoll_runtime::Ticket;
+use plimsoll_types::Timestamp;
+
+use crate::timestamp::OracleOptions;
 
 /// Requests of one sort that wait for the oracle's answer.
 #[derive(Debug, Default)]
@@ -57,6 +60,75 @@ impl Waiting {
     }
 }
 
+/// How stale a shard's copy may get while nobody asks for it, in nanoseconds; the watermark depends on it.
+const REFRESH_NS: u64 = 1_000_000;
+
+/// What is known of a shard's copy of what snapshots are made from, and who waits for a newer one.
+#[derive(Debug)]
+pub struct LocalCopy {
+    prefetch: bool,
+    /// When it was renewed, by the clock of that pass.
+    renewed: Timestamp,
+    /// With prefetching: whether it was used since a newer one was asked for.
+    used: bool,
+    waiting: Waiting,
+}
+
+impl LocalCopy {
+    /// One that there is nothing in yet.
+    pub fn new(options: OracleOptions) -> LocalCopy {
+        LocalCopy {
+            prefetch: options.prefetch,
+            renewed: Timestamp::ZERO,
+            used: false,
+            waiting: Waiting::default(),
+        }
+    }
+
+    /// Whether a snapshot may be made from it in this pass. Without prefetching only by those who were just released with
+    /// it, and not for long with it: a shard that has slept has asked nobody.
+    pub fn serves(&mut self, clock: Timestamp) -> bool {
+        self.used |= self.prefetch;
+        let age_ns = clock.0.saturating_sub(self.renewed.0);
+        self.renewed > Timestamp::ZERO && (age_ns == 0 || self.prefetch && age_ns <= REFRESH_NS)
+    }
+
+    /// A request waits for a newer one.
+    pub fn gather(&mut self, ticket: Ticket) {
+        self.waiting.gather(ticket);
+    }
+
+    /// Whether a newer one was asked for.
+    pub fn is_awaited(&self) -> bool {
+        self.waiting.outstanding() > 0
+    }
+
+    /// See [`Waiting::ask_again`].
+    pub fn ask_again(&mut self) {
+        self.waiting.ask_again();
+    }
+
+    /// A newer one has come: those who waited for it.
+    pub fn renew(&mut self, clock: Timestamp) -> Vec<Ticket> {
+        self.renewed = clock;
+        self.waiting.answered()
+    }
+
+    /// How many messages are to ask for a newer one, now that it is time to send.
+    pub fn ask(&mut self, batch: bool, clock: Timestamp) -> usize {
+        let asked = self.waiting.send(batch).count();
+        let due = self.used || clock.0.saturating_sub(self.renewed.0) > REFRESH_NS;
+        if asked == 0 && (!due || self.is_awaited() || clock == Timestamp::ZERO) {
+            return 0;
+        }
+        self.used = false;
+        if asked == 0 {
+            self.waiting.ask_ahead();
+        }
+        asked.max(1)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,5 +144,34 @@ mod tests {
         assert_eq!(waiting.outstanding(), 0);
         assert_eq!(waiting.send(true).collect::<Vec<_>>(), [2]);
         assert_eq!(waiting.answered(), [1, 2]);
+    }
+
+    #[test]
+    fn a_copy_that_is_prefetched_is_asked_for_when_it_was_used_and_otherwise_now_and_then() {
+        let mut copy = LocalCopy::new(OracleOptions { prefetch: true, ..OracleOptions::default() });
+        let at = |ns| Timestamp(10 * REFRESH_NS + ns);
+        assert!(!copy.serves(at(0)), "there is nothing in it");
+        copy.gather(7);
+        assert_eq!(copy.ask(true, at(0)), 1);
+        assert_eq!(copy.ask(true, at(1)), 0, "one at a time");
+        assert_eq!(copy.renew(at(2)), [7]);
+        assert_eq!(copy.ask(true, at(4)), 0, "nobody has used it");
+        assert!(copy.serves(at(5)));
+        assert_eq!(copy.ask(true, at(5)), 1);
+        assert!(copy.renew(at(6)).is_empty());
+        assert_eq!(copy.ask(true, at(6 + REFRESH_NS)), 0);
+        assert_eq!(copy.ask(true, at(7 + REFRESH_NS)), 1, "it must not get too old");
+        assert!(copy.serves(at(6 + REFRESH_NS)));
+        assert!(!copy.serves(at(7 + REFRESH_NS)), "nobody has asked in time");
+    }
+
+    #[test]
+    fn without_prefetching_a_copy_serves_those_who_waited_for_it() {
+        let mut copy = LocalCopy::new(OracleOptions::default());
+        copy.gather(7);
+        assert_eq!(copy.ask(true, Timestamp(1)), 1);
+        assert_eq!(copy.renew(Timestamp(2)), [7]);
+        assert!(copy.serves(Timestamp(2)));
+        assert!(!copy.serves(Timestamp(3)));
     }
 }

@@ -23,11 +23,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use plimsoll_runtime::Ticket;
 use plimsoll_types::{ShardId, Timestamp};
 
-use super::oracle::Waiting;
+use super::oracle::LocalCopy;
 use crate::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 
-/// How stale a shard's copy of the vector may get while nobody asks for it, in nanoseconds.
-const REFRESH_NS: u64 = 1_000_000;
 const COUNTER_BITS: u32 = 48;
 
 fn pack(slot: usize, counter: u64) -> Timestamp {
@@ -62,8 +60,7 @@ pub struct Vts {
     known: Arc<Vector>,
     /// The latest stamps of each slot that have validated reads on this shard.
     readers: Vector,
-    refreshed: Timestamp,
-    snapshots: Waiting,
+    snapshots: LocalCopy,
     reports: Vec<Report>,
     published: Published,
     answers: Vec<(ShardId, Message)>,
@@ -180,8 +177,7 @@ impl Scheme for Vts {
             counter: if compressed { config.process_counter.clone() } else { Arc::default() },
             known: Arc::new(vec![0; slots]),
             readers: Vec::new(),
-            refreshed: Timestamp::ZERO,
-            snapshots: Waiting::default(),
+            snapshots: LocalCopy::new(config.oracle),
             reports: Vec::new(),
             published: Published::new(slots),
             answers: Vec::new(),
@@ -228,9 +224,8 @@ impl Scheme for Vts {
     }
 
     fn snapshot(&mut self, freshness: Freshness) -> Option<Arc<Vector>> {
-        let fresh = self.options.prefetch || self.refreshed == self.clock;
-        (fresh && self.refreshed > Timestamp::ZERO && Self::sees(&self.known, freshness.at_least))
-            .then(|| self.known.clone())
+        let serves = self.snapshots.serves(self.clock) && Self::sees(&self.known, freshness.at_least);
+        serves.then(|| self.known.clone())
     }
 
     fn want_snapshot(&mut self, ticket: Ticket) {
@@ -238,7 +233,7 @@ impl Scheme for Vts {
     }
 
     fn awaits_snapshot(&self) -> bool {
-        self.snapshots.outstanding() > 0
+        self.snapshots.is_awaited()
     }
 
     fn connected(&mut self, peer: ShardId) {
@@ -266,8 +261,7 @@ impl Scheme for Vts {
             Message::Published(vector) => {
                 // Joined: the shard may have woken up above what the oracle had published when it answered.
                 self.raise(vector);
-                self.refreshed = self.clock;
-                released.extend(self.snapshots.answered());
+                released.extend(self.snapshots.renew(self.clock));
             }
         }
     }
@@ -285,12 +279,8 @@ impl Scheme for Vts {
         } else {
             send.extend(self.reports.drain(..).map(|report| (self.oracle, Message::Report(vec![report]))));
         }
-        send.extend(self.snapshots.send(self.options.batch).map(|_| (self.oracle, Message::AskVector)));
-        let due = self.options.prefetch || self.clock.0.saturating_sub(self.refreshed.0) > REFRESH_NS;
-        if due && self.snapshots.outstanding() == 0 && self.clock > Timestamp::ZERO {
-            self.snapshots.ask_ahead();
-            send.push((self.oracle, Message::AskVector));
-        }
+        let asks = self.snapshots.ask(self.options.batch, self.clock);
+        send.extend((0..asks).map(|_| (self.oracle, Message::AskVector)));
     }
 
     fn low(&self, low: &mut [u64]) {
