@@ -5,11 +5,12 @@
 //! and a process can end, so the shards that a transaction writes *vote*. A vote is the first of two entries that a
 //! shard makes for a transaction:
 //!
-//! * RECORD, if the transaction owns its locks there: the stamp, the writes, and who else votes;
+//! * RECORD, if the transaction owns its locks there: a stamp, the writes, and who else votes;
 //! * REFUSE, in every other state.
 //!
-//! The transaction is committed if all votes are RECORD, and aborted if one is REFUSE. There is no other record of it, and
-//! so the rules are few:
+//! The transaction is committed if all votes are RECORD, and aborted if one is REFUSE. Its stamp is the largest of those in
+//! the votes; under OCC and 2PL they are all the one that the coordinator has chosen. There is no other record of it, and so the rules are
+//! few:
 //!
 //! 1. A coordinator may give up alone until it has sent its first RECORD. From then on it *asks*: silence says nothing.
 //! 2. Whoever is asked and has not voted refuses, and drops the transaction's locks.
@@ -63,10 +64,19 @@ const SETTLED_MAX: u32 = 16;
 /// A shard's vote on a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Vote {
-    /// To commit, with this stamp.
+    /// To commit, with no smaller stamp than this.
     Record(Timestamp),
     /// To abort.
     Refuse,
+}
+
+/// What all votes together come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// All were RECORD, and this is the largest of their stamps.
+    Committed(Timestamp),
+    /// One was REFUSE.
+    Aborted,
 }
 
 /// What is asked of those who vote.
@@ -89,8 +99,8 @@ pub enum Request {
     Outcome {
         /// The transaction.
         txn: TxnId,
-        /// Whether it is committed.
-        committed: bool,
+        /// What has become of it.
+        outcome: Outcome,
     },
     /// From a coordinator: the vote.
     Ask(TxnId),
@@ -99,7 +109,7 @@ pub enum Request {
         /// The transaction.
         txn: TxnId,
         /// The outcome, if the one who asks knows it.
-        committed: Option<bool>,
+        outcome: Option<Outcome>,
         /// To be promised: not to commit unless somebody knows that it is committed. The coordinator's life is over, and
         /// this is the first number of its present one.
         doubt: Option<u64>,
@@ -111,7 +121,7 @@ pub enum Request {
         /// The vote.
         vote: Vote,
         /// The outcome, if the one who answers knows it.
-        outcome: Option<bool>,
+        outcome: Option<Outcome>,
         /// Whether it has promised.
         promised: bool,
     },
@@ -134,7 +144,7 @@ pub enum Reply {
     /// The vote.
     Vote(Vote),
     /// The outcome, if it is known.
-    Outcome(Option<bool>),
+    Outcome(Option<Outcome>),
 }
 
 impl Request {
@@ -145,8 +155,8 @@ impl Request {
                 let writes = writes.iter().map(|(column, key, _)| (column, key));
                 About::new("RECORD", Some(*txn)).writes(writes)
             }
-            Request::Outcome { txn, committed: true } => About::new("COMMIT", Some(*txn)),
-            Request::Outcome { txn, committed: false } => About::new("ABORT", Some(*txn)),
+            Request::Outcome { txn, outcome: Outcome::Committed(_) } => About::new("COMMIT", Some(*txn)),
+            Request::Outcome { txn, outcome: Outcome::Aborted } => About::new("ABORT", Some(*txn)),
             Request::Ask(txn) => About::new("ASK", Some(*txn)),
             Request::Inquire { txn, .. } => About::new("INQUIRE", Some(*txn)),
             Request::Told { txn, .. } => About::new("TOLD", Some(*txn)),
@@ -176,11 +186,18 @@ plimsoll_types::wire!(
     }
 );
 
+plimsoll_types::wire!(
+    enum Outcome {
+        Committed(stamp) = 0,
+        Aborted = 1,
+    }
+);
+
 plimsoll_types::wire!(enum Request {
     Record { txn, stamp, writes, reads, voters } = 0,
-    Outcome { txn, committed } = 1,
+    Outcome { txn, outcome } = 1,
     Ask(txn) = 2,
-    Inquire { txn, committed, doubt } = 3,
+    Inquire { txn, outcome, doubt } = 3,
     Told { txn, vote, outcome, promised } = 4,
     Remind = 5,
     Settled { first, below } = 6,
@@ -190,7 +207,7 @@ plimsoll_types::wire!(enum Request {
 plimsoll_types::wire!(
     enum Reply {
         Vote(vote) = 0,
-        Outcome(committed) = 1,
+        Outcome(outcome) = 1,
     }
 );
 
@@ -220,7 +237,8 @@ pub(crate) trait Voter: Protocol {
 enum State {
     /// It holds locks here.
     Open,
-    /// The vote is RECORD, the outcome not known.
+    /// The vote is RECORD, the outcome not known. The stamp is the largest of those in the votes it has heard of: who
+    /// repeats it as its own vote does not change the largest of all.
     Recorded {
         stamp: Timestamp,
         writes: Packed,
@@ -230,7 +248,7 @@ enum State {
     },
     /// The vote is REFUSE.
     Refused,
-    /// The vote was RECORD and the outcome is known.
+    /// The vote was RECORD and the outcome is known; if it is committed, with this stamp.
     Known { stamp: Timestamp, committed: bool, voters: Vec<(ShardId, u64)>, told: Vec<ShardId> },
 }
 
@@ -289,11 +307,11 @@ pub struct Votes {
 
 impl State {
     /// The outcome, if it is known.
-    fn outcome(&self) -> Option<bool> {
+    fn outcome(&self) -> Option<Outcome> {
         match self {
             State::Recorded { .. } | State::Open => None,
-            State::Known { committed, .. } => Some(*committed),
-            State::Refused => Some(false),
+            State::Known { stamp, committed: true, .. } => Some(Outcome::Committed(*stamp)),
+            State::Known { .. } | State::Refused => Some(Outcome::Aborted),
         }
     }
 }
@@ -329,6 +347,13 @@ impl Votes {
     #[inline]
     fn distributed(&self) -> bool {
         self.processes.first() != self.processes.last()
+    }
+
+    /// Whether somebody who votes on a transaction, or coordinates it, is in another process than this shard. All of them
+    /// come to the same answer.
+    pub(crate) fn between_processes(&self, txn: TxnId, voters: impl IntoIterator<Item = ShardId>) -> bool {
+        let mut others = voters.into_iter().chain([txn.coordinator]);
+        self.distributed() && others.any(|shard| self.elsewhere(shard))
     }
 
     /// The present life of a shard. Nothing that is sent to it reaches another.
@@ -481,30 +506,32 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
             let (writes, voters) = (std::mem::take(writes), std::mem::take(voters));
             Handled::Reply(Reply::Vote(record(node, *txn, *stamp, writes, reads, voters)))
         }
-        Request::Outcome { txn, committed } => {
+        Request::Outcome { txn, outcome } => {
             let votes = &node.base().votes;
             let recorded = matches!(votes.state(*txn), Some(State::Recorded { .. }));
             // Somebody was promised that the word of a coordinator whose life is over comes too late.
-            Handled::Reply(Reply::Outcome(match *committed && recorded && votes.fenced(*txn) {
-                true => None,
-                false => Some(learn(node, *txn, *committed).unwrap_or(*committed)),
-            }))
+            Handled::Reply(Reply::Outcome(
+                match *outcome != Outcome::Aborted && recorded && votes.fenced(*txn) {
+                    true => None,
+                    false => Some(learn(node, *txn, *outcome).unwrap_or(*outcome)),
+                },
+            ))
         }
         Request::Doubt(txn) => {
             vote(node, *txn);
             Handled::Reply(Reply::Outcome(promise(node, *txn)))
         }
         Request::Ask(txn) => Handled::Reply(Reply::Vote(vote(node, *txn))),
-        Request::Inquire { txn, committed, doubt } => {
+        Request::Inquire { txn, outcome: known, doubt } => {
             if let Some(first) = *doubt {
                 let settled = node.base().votes.settled.entry(txn.coordinator).or_default();
                 settled.first = settled.first.max(first);
                 promise(node, *txn);
             }
-            if let Some(committed) = *committed {
-                learn(node, *txn, committed);
+            if let Some(outcome) = *known {
+                learn(node, *txn, outcome);
             }
-            let vote = match committed {
+            let vote = match known {
                 // Whoever has forgotten knew.
                 Some(_) if !node.base().votes.entries.contains_key(&key(*txn)) => Vote::Refuse,
                 _ => vote(node, *txn),
@@ -512,15 +539,14 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
             let votes = &mut node.base().votes;
             let outcome = match votes.state(*txn) {
                 Some(state) => state.outcome(),
-                None => *committed,
+                None => *known,
             };
             let promised = doubt.is_some();
             votes.outgoing.push((from, Request::Told { txn: *txn, vote, outcome, promised }));
             Handled::Done
         }
         Request::Told { txn, vote, outcome, promised } => {
-            let outcome = outcome.or((*vote == Vote::Refuse).then_some(false));
-            told(node, from, *txn, outcome, *promised);
+            told(node, from, *txn, *vote, *outcome, *promised);
             Handled::Done
         }
         Request::Remind => {
@@ -551,12 +577,22 @@ fn record<P: Voter>(
     reads: &[ReadRef],
     voters: Vec<(ShardId, u64)>,
 ) -> Vote {
-    let open =
-        matches!(node.base().votes.entries.get(&key(txn)), None | Some(Entry { state: State::Open, .. }));
-    let owns = open && node.holds(txn) || planted(Mutant::LateRecord);
+    let owns = node.base().votes.unvoted(txn) && node.holds(txn) || planted(Mutant::LateRecord);
     if !(owns && node.still_current(txn, stamp, reads)) {
         return vote(node, txn);
     }
+    enter_record(node, txn, stamp, writes, voters);
+    Vote::Record(stamp)
+}
+
+/// Enters RECORD: the locks are held until the outcome is known. Who votes alone knows it.
+pub(crate) fn enter_record<P: Voter>(
+    node: &mut P,
+    txn: TxnId,
+    stamp: Timestamp,
+    writes: Packed,
+    voters: Vec<(ShardId, u64)>,
+) {
     let told = Vec::new();
     let state = match voters.len() {
         1 => {
@@ -566,11 +602,10 @@ fn record<P: Voter>(
         _ => State::Recorded { stamp, writes, voters, told, doubt: Doubt::No },
     };
     node.base().votes.enter(txn, state);
-    Vote::Record(stamp)
 }
 
 /// The vote, which is REFUSE if there was none.
-fn vote<P: Voter>(node: &mut P, txn: TxnId) -> Vote {
+pub(crate) fn vote<P: Voter>(node: &mut P, txn: TxnId) -> Vote {
     match node.base().votes.entries.get(&key(txn)).map(|entry| &entry.state) {
         Some(State::Recorded { stamp, .. } | State::Known { stamp, .. }) => Vote::Record(*stamp),
         Some(State::Refused) => Vote::Refuse,
@@ -584,7 +619,7 @@ fn vote<P: Voter>(node: &mut P, txn: TxnId) -> Vote {
 }
 
 /// From now on the shard does not commit because of what others have voted. Returns the outcome if it is known.
-fn promise<P: Voter>(node: &mut P, txn: TxnId) -> Option<bool> {
+fn promise<P: Voter>(node: &mut P, txn: TxnId) -> Option<Outcome> {
     let entry = node.base().votes.entries.get_mut(&key(txn))?;
     if let State::Recorded { doubt: doubt @ Doubt::No, .. } = &mut entry.state {
         *doubt = Doubt::Promised;
@@ -594,46 +629,71 @@ fn promise<P: Voter>(node: &mut P, txn: TxnId) -> Option<bool> {
 
 /// The outcome of a transaction is known. Returns what it has been here all along, or is from now on; `None` if it was
 /// forgotten.
-fn learn<P: Voter>(node: &mut P, txn: TxnId, committed: bool) -> Option<bool> {
+fn learn<P: Voter>(node: &mut P, txn: TxnId, outcome: Outcome) -> Option<Outcome> {
     let entry = node.base().votes.entries.get_mut(&key(txn))?;
     match std::mem::replace(&mut entry.state, State::Refused) {
-        State::Recorded { stamp, writes, voters, .. } => {
+        State::Recorded { stamp: voted, writes, voters, .. } => {
+            let (stamp, committed) = match outcome {
+                Outcome::Committed(stamp) => (stamp, true),
+                Outcome::Aborted => (voted, false),
+            };
             entry.state = State::Known { stamp, committed, voters, told: Vec::new() };
             match committed {
                 true => node.install(txn, stamp, &writes),
                 false => node.release(txn),
             }
-            Some(committed)
+            Some(outcome)
         }
-        State::Known { stamp, committed, voters, told } => {
-            entry.state = State::Known { stamp, committed, voters, told };
-            Some(committed)
+        known @ State::Known { .. } => {
+            entry.state = known;
+            entry.state.outcome()
         }
         // It says no, whatever the other says.
         State::Open | State::Refused => {
             node.release(txn);
-            Some(false)
+            Some(Outcome::Aborted)
         }
     }
 }
 
+/// Takes another vote into account: the stamp is the largest.
+pub(crate) fn join(stamp: &mut Timestamp, vote: Timestamp) {
+    stamp.raise(vote);
+}
+
 /// Another who votes has told its vote.
-fn told<P: Voter>(node: &mut P, from: ShardId, txn: TxnId, outcome: Option<bool>, promised: bool) {
+fn told<P: Voter>(
+    node: &mut P,
+    from: ShardId,
+    txn: TxnId,
+    vote: Vote,
+    outcome: Option<Outcome>,
+    promised: bool,
+) {
     let votes = &mut node.base().votes;
     let fenced = votes.fenced(txn);
     let Some(entry) = votes.entries.get_mut(&key(txn)) else { return };
     match &mut entry.state {
-        State::Recorded { voters, told, doubt, .. } => {
+        State::Recorded { stamp, voters, told, doubt, .. } => {
+            let mut outcome = outcome;
+            match vote {
+                Vote::Record(vote) => join(stamp, vote),
+                Vote::Refuse => outcome = outcome.or(Some(Outcome::Aborted)),
+            }
             if !told.contains(&from) && (promised || *doubt != Doubt::Asks) {
                 told.push(from);
             }
             let all = *doubt == Doubt::No && told.len() + 1 == voters.len();
-            if let Some(committed) = outcome.or(all.then_some(true)) {
-                learn(node, txn, committed);
+            if let Some(outcome) = outcome.or(all.then_some(Outcome::Committed(*stamp))) {
+                learn(node, txn, outcome);
             }
         }
         // A coordinator that lives may still ask. Who is the last to be told is seen when it is looked at again.
-        State::Known { told, .. } if outcome.is_some() && fenced && !told.contains(&from) => told.push(from),
+        State::Known { told, .. }
+            if (outcome.is_some() || vote == Vote::Refuse) && fenced && !told.contains(&from) =>
+        {
+            told.push(from);
+        }
         _ => {}
     }
 }
@@ -658,6 +718,11 @@ impl Votes {
         }
     }
 
+    /// Whether the shard has no vote on a transaction yet.
+    pub(crate) fn unvoted(&self, txn: TxnId) -> bool {
+        matches!(self.state(txn), None | Some(State::Open))
+    }
+
     fn state(&self, txn: TxnId) -> Option<&State> {
         self.entries.get(&key(txn)).map(|entry| &entry.state)
     }
@@ -676,9 +741,9 @@ impl Votes {
         others
     }
 
-    fn inquire(&mut self, voters: Vec<ShardId>, txn: TxnId, committed: Option<bool>, doubt: Option<u64>) {
+    fn inquire(&mut self, voters: Vec<ShardId>, txn: TxnId, outcome: Option<Outcome>, doubt: Option<u64>) {
         let asked = voters.into_iter();
-        self.outgoing.extend(asked.map(|voter| (voter, Request::Inquire { txn, committed, doubt })));
+        self.outgoing.extend(asked.map(|voter| (voter, Request::Inquire { txn, outcome, doubt })));
     }
 
     /// The next entry of which nothing was heard for too long.
@@ -755,18 +820,18 @@ pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
                 vote(node, txn);
             }
             State::Recorded { .. } if planted(Mutant::GivesUpInDoubt) => {
-                learn(node, txn, false);
+                learn(node, txn, Outcome::Aborted);
             }
             State::Recorded { .. } => {
                 if doubts(votes, txn) {
-                    learn(node, txn, false);
+                    learn(node, txn, Outcome::Aborted);
                 }
             }
-            State::Known { voters, committed, told, .. } if fenced => {
-                let (others, committed) = (votes.others(voters, told), Some(*committed));
+            known @ State::Known { voters, told, .. } if fenced => {
+                let (others, outcome) = (votes.others(voters, told), known.outcome());
                 match others.asked.is_empty() && !others.unknown {
                     true => drop(votes.entries.remove(&key(txn))),
-                    false => votes.inquire(others.asked, txn, committed, None),
+                    false => votes.inquire(others.asked, txn, outcome, None),
                 }
             }
             State::Refused if fenced => {
@@ -783,31 +848,36 @@ pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
     }
 }
 
-/// Whether a transaction has to be voted on: it writes in another process.
-pub(crate) fn needed<P: Voter, E: Env<P>>(env: &E, open: &Open<P::Scheme>) -> bool {
+/// Whether a transaction has to be voted on if these shards do so: one of them is in another process.
+pub(crate) fn needed<P: Voter, E: Env<P>>(env: &E, txn: TxnId, voters: &[ShardId]) -> bool {
+    env.local(|node| node.base().votes.between_processes(txn, voters.iter().copied()))
+}
+
+/// Those who vote on a transaction, with the lives in which they hold its locks. They will have to be told when it is
+/// settled. `None` if one of them has lost what was read there.
+pub(crate) fn voters<P: Voter, E: Env<P>>(
+    env: &E,
+    open: &Open<P::Scheme>,
+    shards: &[ShardId],
+) -> Option<Vec<(ShardId, u64)>> {
     env.local(|node| {
-        let votes = &node.base().votes;
-        votes.distributed() && open.work.writes.iter().any(|write| votes.elsewhere(write.shard))
+        let votes = &mut node.base().votes;
+        shards.iter().for_each(|&shard| votes.owe(open.holder.txn.number, shard));
+        let life = |&shard: &ShardId| (shard, open.life(votes, shard));
+        (!open.lost(votes)).then(|| shards.iter().map(life).collect())
     })
 }
 
-/// Lets all shards vote that a transaction writes, and tells them the outcome, in the background if they are elsewhere.
-/// Fails if it is aborted. `reads` are those that a shard has still to validate.
+/// Lets all shards vote that a transaction writes, and tells them the outcome. Fails if it is aborted. `reads` are those
+/// that a shard has still to validate.
 pub(crate) async fn decide<P: Voter, E: Env<P>>(
     env: &E,
     open: &mut Open<P::Scheme>,
     stamp: Timestamp,
     reads: impl Fn(&Open<P::Scheme>, ShardId) -> Vec<ReadRef>,
 ) -> Result<(), Abort> {
-    let (me, txn) = (env.shard(), open.holder.txn);
-    let shards = open.work.writes.shards();
-    let voters: Option<Vec<(ShardId, u64)>> = env.local(|node| {
-        let votes = &mut node.base().votes;
-        shards.iter().for_each(|&shard| votes.owe(txn.number, shard));
-        let life = |&shard: &ShardId| (shard, open.life(votes, shard));
-        (!open.lost(votes)).then(|| shards.iter().map(life).collect())
-    });
-    let Some(mut voters) = voters else {
+    let txn = open.holder.txn;
+    let Some(voters) = voters::<P, _>(env, open, &open.work.writes.shards()) else {
         if P::Scheme::REPORTS {
             env.local(|node| node.base().finished(stamp, None));
         }
@@ -820,7 +890,7 @@ pub(crate) async fn decide<P: Voter, E: Env<P>>(
             (shard, life, env.call(shard, P::voting(record)))
         })
         .collect();
-    let mut outcome = Ok(());
+    let mut outcome = Ok(stamp);
     for (shard, life, call) in calls {
         let vote = match call.await.map(P::voted) {
             Ok(Reply::Vote(vote)) => Some(vote),
@@ -837,28 +907,44 @@ pub(crate) async fn decide<P: Voter, E: Env<P>>(
             break;
         }
     }
+    conclude(env, open, voters, stamp, outcome).await.map(drop)
+}
+
+/// All votes are known, or as many as it takes: tells those who voted the outcome, in the background if they are elsewhere.
+/// Returns the stamp, or why it is aborted; [`Abort::Unknown`] if a vote is lost. `named` is the stamp that an oracle waits
+/// to hear about.
+pub(crate) async fn conclude<P: Voter, E: Env<P>>(
+    env: &E,
+    open: &mut Open<P::Scheme>,
+    mut voters: Vec<(ShardId, u64)>,
+    named: Timestamp,
+    mut outcome: Result<Timestamp, Abort>,
+) -> Result<Timestamp, Abort> {
+    let (me, txn) = (env.shard(), open.holder.txn);
     // The vote is lost, but the others may have known it. If not, none of them will commit any more.
-    if outcome == Err(Abort::Unknown) && gather(env, voters.clone(), || Request::Doubt(txn)).await {
-        outcome = Ok(());
+    if outcome == Err(Abort::Unknown)
+        && let Some(stamp) = gather(env, voters.clone(), || Request::Doubt(txn)).await
+    {
+        outcome = Ok(stamp);
     }
-    let committed = outcome.is_ok();
-    open.touched.retain(|shard| !shards.contains(shard));
-    if shards.contains(&me) {
-        env.local(|node| learn(node, txn, committed));
+    let decided = outcome.map_or(Outcome::Aborted, Outcome::Committed);
+    open.touched.retain(|shard| !voters.iter().any(|(voter, _)| voter == shard));
+    if voters.iter().any(|&(voter, _)| voter == me) {
+        env.local(|node| learn(node, txn, decided));
     }
     open.settling = true;
-    let observed = committed.then(|| open.work.observed.clone());
+    let observed = outcome.is_ok().then(|| open.work.observed.clone());
     let inner = env.clone();
     env.spawn(async move {
         // Who votes alone knows.
         if voters.len() > 1 {
             voters.retain(|&(shard, _)| shard != me);
-            gather(&inner, voters, || Request::Outcome { txn, committed }).await;
+            gather(&inner, voters, || Request::Outcome { txn, outcome: decided }).await;
         }
         inner.local(|node| {
             let base = node.base();
             if P::Scheme::REPORTS {
-                base.finished(stamp, observed.as_ref());
+                base.finished(named, observed.as_ref());
             }
             base.settled(txn);
         });
@@ -878,14 +964,14 @@ pub(crate) async fn ask<P: Voter, E: Env<P>>(env: &E, shard: ShardId, life: u64,
     None
 }
 
-/// Asks or tells all who voted something, again and again until all have answered. Returns whether any of them knows that
-/// the transaction is committed.
+/// Asks or tells all who voted something, again and again until all have answered. Returns the stamp if any of them knows
+/// that the transaction is committed.
 async fn gather<P: Voter, E: Env<P>>(
     env: &E,
     mut voters: Vec<(ShardId, u64)>,
     request: impl Fn() -> Request,
-) -> bool {
-    let mut any = false;
+) -> Option<Timestamp> {
+    let mut any = None;
     loop {
         // Who has lost everything has nothing to say, and nothing to learn.
         env.local(|node| voters.retain(|&(shard, life)| node.base().votes.life(shard) == life));
@@ -894,7 +980,8 @@ async fn gather<P: Voter, E: Env<P>>(
         let mut left = Vec::new();
         for (voter, call) in calls {
             match call.await.map(P::voted) {
-                Ok(reply) => any |= reply == Reply::Outcome(Some(true)),
+                Ok(Reply::Outcome(Some(Outcome::Committed(stamp)))) => any = Some(stamp),
+                Ok(_) => {}
                 Err(_) => left.push(voter),
             }
         }

@@ -516,7 +516,7 @@ impl<S: Scheme> Protocol for Occ<S> {
         // The own shard last, together with all that can be done in the same step.
         let elsewhere = |shard| shard != me && !unlocked_reads(open, shard).is_empty();
         let elsewhere = open.parts.shards().into_iter().any(elsewhere);
-        let voting = votes::needed(env, open);
+        let voting = votes::needed(env, txn, &open.work.writes.shards());
         let at_once = S::AT_ONCE && !elsewhere && !voting;
         let stamp = match env.local(|node| node.last(open, at_once, rest)) {
             Last::Committed(stamp) => stamp,

@@ -771,7 +771,7 @@ impl<S: Scheme> Protocol for TwoPl<S> {
         let Some(stamp) = protocol::stamp(env, open).await else {
             return Err(Stop::Abort(Self::abort(env, open, Abort::Unknown).await));
         };
-        let voting = !alone && votes::needed(env, open);
+        let voting = !alone && votes::needed(env, txn, &open.work.writes.shards());
         if !alone {
             env.local(|node| node.base.pin_local(txn, &open.work, stamp));
             let written = open.work.writes.shards();
