@@ -130,6 +130,22 @@ pub enum Common<S: Scheme> {
         /// Records whose owners it has waited for so far. By key: a row that was unlinked may be another's.
         waited: Vec<(ColumnGroup, Key)>,
     },
+    /// Newest committed versions, without locks.
+    Read {
+        /// Who reads.
+        txn: TxnId,
+        /// What to read.
+        reads: Reads,
+    },
+    /// Pins what was read without locks to the stamp, and looks whether it is still current.
+    Validate {
+        /// Whose locks do not count.
+        txn: TxnId,
+        /// The commit stamp, final.
+        stamp: Timestamp,
+        /// What was read.
+        reads: Vec<ReadRef>,
+    },
     /// Own shard only: a snapshot from the oracle.
     Snapshot(Freshness),
     /// Own shard only: a commit stamp from the oracle; every write lock is held.
@@ -144,7 +160,8 @@ pub enum Common<S: Scheme> {
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Common<S> {
-    ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater(told) = 2;
+    ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater(told) = 2,
+    Read { txn, reads } = 3, Validate { txn, stamp, reads } = 4;
     Self::Snapshot(_) | Self::Stamp { .. }
 });
 
@@ -159,6 +176,8 @@ impl<S: Scheme> Common<S> {
 pub enum CommonReply<S: Scheme> {
     /// What was read, or `None` if the snapshot is older than the watermark.
     Fetched(Option<Fetched<S>>),
+    /// Whether all that was read is still current.
+    Validated(bool),
     /// The snapshot asked for. It is already held, under this number: see [`Base::hold`].
     Snapshot(S::Snapshot, u32),
     /// The stamp asked for.
@@ -166,7 +185,7 @@ pub enum CommonReply<S: Scheme> {
 }
 
 plimsoll_types::wire!(<S: Scheme> enum CommonReply<S> {
-    Fetched(fetched) = 0;
+    Fetched(fetched) = 0, Validated(valid) = 1;
     Self::Snapshot(..) | Self::Stamp(_)
 });
 
@@ -175,6 +194,8 @@ impl<S: Scheme> Common<S> {
     pub(crate) fn about(&self) -> About {
         match self {
             Common::ReadAt { txn, reads, .. } => About::new("READ AT", Some(*txn)).reads(reads),
+            Common::Read { txn, reads } => About::new("READ", Some(*txn)).reads(reads),
+            Common::Validate { txn, .. } => About::new("VALIDATE", Some(*txn)),
             Common::Snapshot(_) => About::new("SNAPSHOT", None),
             Common::Stamp { .. } => About::new("STAMP", None),
             Common::Scheme(message) => About::oracle(message),
@@ -189,6 +210,8 @@ impl<S: Scheme> CommonReply<S> {
         match self {
             CommonReply::Fetched(Some(_)) => "values",
             CommonReply::Fetched(None) => "too old",
+            CommonReply::Validated(true) => "valid",
+            CommonReply::Validated(false) => "not valid",
             CommonReply::Snapshot(..) => "snapshot",
             CommonReply::Stamp(_) => "stamp",
         }
@@ -453,6 +476,22 @@ impl<S: Scheme> Base<S> {
                     }
                 }
             }
+            Common::Read { txn, reads } => {
+                let mut fetched = self.fetch(*txn, None, reads).expect("the newest version is never gone");
+                if planted(Mutant::EarlyBound) {
+                    for (column, key, _) in &reads.gets {
+                        let place = self.store.find(column.table, key);
+                        self.observe_overwritten(&mut fetched.observed, *column, place);
+                    }
+                }
+                CommonReply::Fetched(Some(fetched))
+            }
+            Common::Validate { txn, stamp, reads } => {
+                if planted(Mutant::EarlyStamp) {
+                    stamp.0 = stamp.0.saturating_sub(1_000_000);
+                }
+                CommonReply::Validated(self.validate(*txn, *stamp, reads))
+            }
             Common::Snapshot(freshness) => match self.scheme.snapshot(*freshness) {
                 Some(snapshot) => CommonReply::Snapshot(snapshot.clone(), self.hold(snapshot)),
                 None => {
@@ -555,6 +594,24 @@ impl<S: Scheme> Base<S> {
         }
         self.observe_overwritten(observed, column, place);
         Ok(place)
+    }
+
+    /// The same for a write that is about to be granted, which learns its place.
+    pub(crate) fn check(
+        &mut self,
+        txn: &TxnId,
+        write: &mut Write,
+        observed: &mut S::Observed,
+    ) -> Result<(), Abort> {
+        let what = (write.column, &write.key, write.change);
+        match self.check_write(Some(txn), what, write.expected, observed) {
+            Ok(place) => write.place = Some(place),
+            Err(abort) => {
+                self.step_refused(Some(txn), write.column, &write.key);
+                return Err(abort);
+            }
+        }
+        Ok(())
     }
 
     fn range_locked_by_other(&self, txn: Option<&TxnId>, table: TableId, key: &Key) -> bool {

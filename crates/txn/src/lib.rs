@@ -9,6 +9,8 @@ pub mod base;
 pub mod fetched;
 pub mod interactive;
 mod local;
+mod locks;
+mod optimistic;
 mod parts;
 pub mod procedure;
 pub mod protocol;

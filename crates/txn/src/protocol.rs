@@ -311,6 +311,28 @@ fn at_once<S: Scheme, T: Procedure>(
     Ok(())
 }
 
+/// Executes what is left of a transaction directly on the coordinator's shard. If that is not possible, nothing of it was
+/// done; if the procedure gives up, what it has read here is noted.
+pub(crate) fn execute_rest<S: Scheme>(
+    base: &mut Base<S>,
+    open: &mut Open<S>,
+    rest: Option<impl Rest<S>>,
+    track: bool,
+) -> Result<(), Stop> {
+    let before = open.work.save();
+    match rest.map_or(Ok(()), |rest| rest(base, &mut open.work, open.holder.txn, track)) {
+        Ok(()) => {
+            base.step_read_here(open.holder.txn, &open.work);
+            Ok(())
+        }
+        Err(Stop::Abort(abort)) => Err(Stop::Abort(abort)),
+        Err(stop) => {
+            open.work.restore(before);
+            Err(stop)
+        }
+    }
+}
+
 /// Executes directly on the store: the pieces of `stage` that belong here (others are done already, if they
 /// may be: `txn` is then known), and all later stages, which must be here entirely.
 pub(crate) fn run_here<S: Scheme, T: Procedure>(

@@ -6,9 +6,10 @@ use plimsoll_checker::{Read, ScanRead, Version};
 use plimsoll_store::{At, Place, VALUE_MAX};
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::wire::{Input, Malformed, Sink, Wire};
-use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
+use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, Timestamp, TxnId};
 
 use crate::fetched::ReadRef;
+use crate::locks::Range;
 use crate::protocol::Committed;
 use crate::timestamp::Scheme;
 
@@ -351,7 +352,7 @@ pub struct Work<S: Scheme> {
     /// Whatever else it read there.
     pub local_reads: Vec<ReadRef>,
     /// Ranges it read there, and absent keys as ranges, if they have to be locked later.
-    pub local_ranges: Vec<(TableId, Key, Option<Key>)>,
+    pub(crate) local_ranges: Vec<Range>,
     /// What it will write, anywhere.
     pub writes: Writes,
     /// What came of the last transaction that has committed.
@@ -436,6 +437,8 @@ impl<S: Scheme> Work<S> {
 #[cfg(test)]
 mod tests {
     use plimsoll_types::wire::{encoded, whole};
+
+    use plimsoll_types::TableId;
 
     use super::*;
     use crate::timestamps::Dst;

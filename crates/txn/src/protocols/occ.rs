@@ -34,8 +34,8 @@ use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, TableId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply, Linked};
-use crate::fetched::{Fetched, ReadRef};
-use crate::parts::Part;
+use crate::fetched::ReadRef;
+use crate::optimistic;
 use crate::procedure::Reads;
 use crate::protocol::{self, Open, Protocol, ProtocolOptions, Rest, Stop};
 use crate::steps::{About, What};
@@ -54,13 +54,6 @@ pub struct Occ<S: Scheme> {
 pub enum Request<S: Scheme> {
     /// The same under every protocol.
     Common(Common<S>),
-    /// Newest committed versions, without locks.
-    Read {
-        /// Who reads.
-        txn: TxnId,
-        /// What to read.
-        reads: Reads,
-    },
     /// Locks the write set on this shard, all of it or nothing.
     Lock {
         /// Who locks.
@@ -87,15 +80,6 @@ pub enum Request<S: Scheme> {
         /// What it has read and does not write.
         reads: Vec<ReadRef>,
     },
-    /// Pins the read set on this shard to the stamp, and looks whether it is still current.
-    Validate {
-        /// Whose locks do not count.
-        txn: TxnId,
-        /// The commit stamp, final.
-        stamp: Timestamp,
-        /// What was read.
-        reads: Vec<ReadRef>,
-    },
     /// Installs the write set on this shard, and unlocks it.
     Install {
         /// Who holds the locks.
@@ -115,21 +99,17 @@ pub enum Request<S: Scheme> {
 
 plimsoll_types::wire!(<S: Scheme> enum Request<S> {
     Common(common) = 0,
-    Read { txn, reads } = 1,
-    Lock { holder, observed, writes, reads } = 2,
-    Validate { txn, stamp, reads } = 3,
-    Install { txn, stamp, writes, answer } = 4,
-    Abort(txn) = 5,
-    Vote(request) = 6,
-    Commit { holder, observed, writes, values, reads } = 7
+    Lock { holder, observed, writes, reads } = 1,
+    Install { txn, stamp, writes, answer } = 2,
+    Abort(txn) = 3,
+    Vote(request) = 4,
+    Commit { holder, observed, writes, values, reads } = 5
 });
 
 /// What it answers.
 pub enum Reply<S: Scheme> {
     /// The same under every protocol.
     Common(CommonReply<S>),
-    /// What was read.
-    Read(Fetched<S>),
     /// All is locked.
     Locked {
         /// What is overwritten.
@@ -141,8 +121,6 @@ pub enum Reply<S: Scheme> {
     Refused(Abort),
     /// Committed, with this stamp.
     Committed(Timestamp),
-    /// Whether all that was read is still current.
-    Validated(bool),
     /// All is installed.
     Installed,
     /// What has to do with votes.
@@ -151,13 +129,11 @@ pub enum Reply<S: Scheme> {
 
 plimsoll_types::wire!(<S: Scheme> enum Reply<S> {
     Common(common) = 0,
-    Read(fetched) = 1,
-    Locked { observed, linked } = 2,
-    Refused(abort) = 3,
-    Validated(valid) = 4,
-    Installed = 5,
-    Vote(reply) = 6,
-    Committed(stamp) = 7
+    Locked { observed, linked } = 1,
+    Refused(abort) = 2,
+    Installed = 3,
+    Vote(reply) = 4,
+    Committed(stamp) = 5
 });
 
 impl<S: Scheme> Node for Occ<S> {
@@ -171,17 +147,6 @@ impl<S: Scheme> Node for Occ<S> {
                 Handled::Done => return Handled::Done,
                 Handled::Wait => return Handled::Wait,
             },
-            Request::Read { txn, reads } => {
-                let mut fetched =
-                    self.base.fetch(*txn, None, reads).expect("the newest version is never gone");
-                if planted(Mutant::EarlyBound) {
-                    for (column, key, _) in &reads.gets {
-                        let place = self.base.store.find(column.table, key);
-                        self.base.observe_overwritten(&mut fetched.observed, *column, place);
-                    }
-                }
-                Reply::Read(fetched)
-            }
             Request::Lock { holder, observed, writes, reads } => {
                 match self.lock(*holder, observed, writes, reads) {
                     Ok(linked) => Reply::Locked { observed: observed.clone(), linked },
@@ -193,12 +158,6 @@ impl<S: Scheme> Node for Occ<S> {
                     Ok(stamp) => Reply::Committed(stamp),
                     Err(abort) => Reply::Refused(abort),
                 }
-            }
-            Request::Validate { txn, stamp, reads } => {
-                if planted(Mutant::EarlyStamp) {
-                    stamp.0 = stamp.0.saturating_sub(1_000_000);
-                }
-                Reply::Validated(self.base.validate(*txn, *stamp, reads))
             }
             Request::Install { txn, stamp, writes, answer } => {
                 self.install(*txn, *stamp, writes);
@@ -260,7 +219,7 @@ impl<S: Scheme> Occ<S> {
             return Err(Abort::Refused);
         }
         for write in writes.iter_mut() {
-            self.check_write(&holder.txn, write, observed)?;
+            self.base.check(&holder.txn, write, observed)?;
         }
         let mut locked = Vec::with_capacity(reads.len());
         for read in reads {
@@ -309,7 +268,7 @@ impl<S: Scheme> Occ<S> {
         if !self.base.votes.admit(holder.txn) {
             return Err(Abort::Refused);
         }
-        let checked = writes.iter_mut().try_for_each(|write| self.check_write(&holder.txn, write, observed));
+        let checked = writes.iter_mut().try_for_each(|write| self.base.check(&holder.txn, write, observed));
         let stamp = self.base.stamp(holder.txn, observed);
         let valid = self.base.validate(holder.txn, stamp, reads);
         let refused = match checked {
@@ -327,30 +286,8 @@ impl<S: Scheme> Occ<S> {
         Ok(stamp)
     }
 
-    fn check_write(
-        &mut self,
-        txn: &TxnId,
-        write: &mut Write,
-        observed: &mut S::Observed,
-    ) -> Result<(), Abort> {
-        let what = (write.column, &write.key, write.change);
-        match self.base.check_write(Some(txn), what, write.expected, observed) {
-            Ok(place) => write.place = Some(place),
-            Err(abort) => {
-                self.base.step_refused(Some(txn), write.column, &write.key);
-                return Err(abort);
-            }
-        }
-        Ok(())
-    }
-
     fn install(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {
-        for (column, key, value) in writes.iter() {
-            let row = self.base.store.find(column.table, key).row().expect("a locked record is linked");
-            let at = At { row, column };
-            assert!(!self.base.locked_by_other(at, Some(&txn)), "only the owner of a record installs");
-            self.base.install(txn, at, stamp, value);
-        }
+        self.base.install_locked(txn, stamp, writes);
         self.base.scheme.pinned(stamp);
         for &at in self.held.get(&txn).into_iter().flatten() {
             self.base.pin_locked(txn, at, stamp);
@@ -431,7 +368,6 @@ impl<S: Scheme> Protocol for Occ<S> {
     fn about(request: &Request<S>) -> About {
         match request {
             Request::Common(common) => common.about(),
-            Request::Read { txn, reads } => About::new("READ", Some(*txn)).reads(reads),
             Request::Lock { holder, writes, .. } => {
                 let writes = writes.iter().map(|write| (write.column, &write.key));
                 About::new("LOCK", Some(holder.txn)).writes(writes)
@@ -440,7 +376,6 @@ impl<S: Scheme> Protocol for Occ<S> {
                 let writes = writes.iter().map(|write| (write.column, &write.key));
                 About::new("COMMIT", Some(holder.txn)).writes(writes)
             }
-            Request::Validate { txn, .. } => About::new("VALIDATE", Some(*txn)),
             Request::Install { txn, writes, .. } => {
                 let writes = writes.iter().map(|(column, key, _)| (column, key));
                 About::new("INSTALL", Some(*txn)).writes(writes)
@@ -453,12 +388,9 @@ impl<S: Scheme> Protocol for Occ<S> {
     fn answer(reply: &Reply<S>) -> &'static str {
         match reply {
             Reply::Common(reply) => reply.answer(),
-            Reply::Read(_) => "values",
             Reply::Locked { .. } => "locked",
             Reply::Refused(_) => "refused",
             Reply::Committed(_) => "committed",
-            Reply::Validated(true) => "valid",
-            Reply::Validated(false) => "not valid",
             Reply::Installed => "installed",
             Reply::Vote(reply) => reply.answer(),
         }
@@ -469,29 +401,7 @@ impl<S: Scheme> Protocol for Occ<S> {
         open: &mut Open<S>,
         batches: Vec<(ShardId, Reads)>,
     ) -> Result<(), Abort> {
-        let txn = open.holder.txn;
-        if !open.meet(env, batches.iter().map(|(shard, _)| *shard)) {
-            return Err(fail(env, open, Abort::Unknown));
-        }
-        let mut calls = Vec::with_capacity(batches.len());
-        for (shard, reads) in batches {
-            let request = match &open.snapshot {
-                Some(snapshot) => Request::Common(Common::read_at(txn, snapshot.clone(), reads.clone())),
-                None => Request::Read { txn, reads: reads.clone() },
-            };
-            calls.push((shard, reads, env.call(shard, request)));
-        }
-        for (shard, reads, call) in calls {
-            let fetched = match call.await {
-                Ok(Reply::Read(fetched) | Reply::Common(CommonReply::Fetched(Some(fetched)))) => fetched,
-                // It may have locked something already, if not all that was left could be executed here.
-                Ok(_) => return Err(fail(env, open, Abort::Validation)),
-                Err(_) => return Err(fail(env, open, Abort::Unknown)),
-            };
-            S::join(&mut open.work.observed, &fetched.observed);
-            open.parts.push(Part { shard, reads, fetched, locked: false });
-        }
-        Ok(())
+        optimistic::read(env, open, batches).await
     }
 
     async fn wrote<E: Env<Self>>(_: &E, _: &mut Open<S>) -> Result<(), Abort> {
@@ -533,7 +443,13 @@ impl<S: Scheme> Protocol for Occ<S> {
                     return Err(Stop::Abort(fail(env, open, Abort::Unknown)));
                 };
                 // Validate the read set; those who vote do it when they vote.
-                if !validate(env, open, stamp, voting).await {
+                let voters = if voting { open.work.writes.shards() } else { Vec::new() };
+                let reads = |open: &Open<S>, shard| match voters.contains(&shard) || planted(Mutant::FastPath)
+                {
+                    true => Vec::new(),
+                    false => unlocked_reads(open, shard),
+                };
+                if !optimistic::validate(env, open, stamp, reads).await {
                     if S::REPORTS && open.work.needs_stamp() {
                         env.local(|node| node.base.finished(stamp, None));
                     }
@@ -569,12 +485,7 @@ impl<S: Scheme> Protocol for Occ<S> {
         if why != Abort::User {
             return why;
         }
-        // The procedure gave up because of what it has read: that must have been so at one moment.
-        let stamp = match size_of::<S::Mark>() > 0 {
-            true => env.local(|node| node.base.stamp(open.holder.txn, &open.work.observed)),
-            false => Timestamp::ZERO,
-        };
-        if validate(env, open, stamp, false).await { Abort::User } else { Abort::Validation }
+        optimistic::given_up(env, open).await
     }
 }
 
@@ -647,7 +558,8 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
         for shard in open.parts.shards().into_iter().filter(|&shard| shard != me) {
             let (txn, stamp) = (open.holder.txn, S::lower_bound(&open.work.observed));
             let reads = unlocked_reads(open, shard);
-            calls.push((shard, env.call(shard, Request::Validate { txn, stamp, reads })));
+            let request = Request::Common(Common::Validate { txn, stamp, reads });
+            calls.push((shard, env.call(shard, request)));
         }
     }
     let mut refused = None;
@@ -664,7 +576,7 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
             // "It exists" is an answer only if nothing else has changed.
             Ok(Reply::Refused(Abort::User)) => refused = refused.or(Some(Abort::User)),
             Ok(Reply::Refused(abort)) => refused = Some(abort),
-            Ok(Reply::Validated(valid)) if planted(Mutant::FastPath) => {
+            Ok(Reply::Common(CommonReply::Validated(valid))) if planted(Mutant::FastPath) => {
                 refused = refused.or((!valid).then_some(Abort::Validation));
             }
             Ok(_) => unreachable!("a lock request is granted or refused"),
@@ -747,18 +659,12 @@ impl<S: Scheme> Occ<S> {
     /// stamped, validated and installed before anybody else gets to run.
     fn last(&mut self, open: &mut Open<S>, at_once: bool, rest: Option<impl Rest<S>>) -> Last {
         let (holder, me) = (open.holder, self.base.shard);
-        let before = open.work.save();
-        let rest = rest.map_or(Ok(()), |rest| rest(&mut self.base, &mut open.work, holder.txn, !at_once));
-        if let Err(stop) = rest {
-            if let Stop::Elsewhere = stop {
-                open.work.restore(before);
-            }
+        if let Err(stop) = protocol::execute_rest(&mut self.base, open, rest, !at_once) {
             return Last::Failed(stop);
         }
-        self.base.step_read_here(holder.txn, &open.work);
         let Work { observed, writes, .. } = &mut open.work;
         for write in writes.iter_mut().filter(|write| write.shard == me && write.place.is_none()) {
-            if let Err(abort) = self.check_write(&holder.txn, write, observed) {
+            if let Err(abort) = self.base.check(&holder.txn, write, observed) {
                 return Last::Failed(Stop::Abort(abort));
             }
         }
@@ -794,35 +700,6 @@ impl<S: Scheme> Occ<S> {
             false => Last::Failed(Stop::Abort(Abort::Validation)),
         }
     }
-}
-
-/// Validates the read set on every shard at the final stamp, but for those that will vote. All reads precede all checks.
-async fn validate<S: Scheme, E: Env<Occ<S>>>(
-    env: &E,
-    open: &Open<S>,
-    stamp: Timestamp,
-    voting: bool,
-) -> bool {
-    let (me, txn) = (env.shard(), open.holder.txn);
-    if env.local(|node| open.lost(&node.base.votes)) {
-        return false;
-    }
-    let voters = if voting { open.work.writes.shards() } else { Vec::new() };
-    let mut calls = Vec::new();
-    for shard in open.parts.shards().into_iter().filter(|shard| *shard != me && !voters.contains(shard)) {
-        let reads = unlocked_reads(open, shard);
-        if !reads.is_empty() && !planted(Mutant::FastPath) {
-            calls.push(env.call(shard, Request::Validate { txn, stamp, reads }));
-        }
-    }
-    let here: Vec<ReadRef> = open.parts.of(me).flat_map(|part| part.fetched.read_refs()).collect();
-    let mut valid = env.local(|node| {
-        node.base.validate(txn, stamp, &here) & node.base.validate(txn, stamp, &open.work.local_reads)
-    });
-    for call in calls {
-        valid &= matches!(call.await, Ok(Reply::Validated(true)));
-    }
-    valid
 }
 
 /// Tells the other shards to install. Nothing can go wrong any more, so nobody waits, except for an oracle

@@ -18,8 +18,7 @@
 //! later ones they conflict with, under wait-die in the order of arrival, under wound-wait in the order of age.
 //!
 //! *Phantoms.* A scan locks its range on the shard: an exact predicate lock, which inserts into the range
-//! conflict with. A shard is one thread, so the list of locked ranges needs no index of its own, and no
-//! supremum or next key is locked that the scan did not ask for. A locked absent key is an empty row.
+//! conflict with ([`crate::locks`]). A locked absent key is an empty row.
 //!
 //! A step that runs on the coordinator's own shard to the end, commit included, only checks for locks: see
 //! [`crate::protocol`]. Within one process PIN and the release of shared locks travel with the install.
@@ -30,13 +29,14 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use plimsoll_runtime::{Env, Handled, Node, Ticket};
-use plimsoll_store::{At, Holder, LockId, Mark, Visited, Waiter};
+use plimsoll_store::{At, Holder, LockId, Visited, Waiter};
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, ShardId, TableId, Timestamp, TxnId};
+use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply};
 use crate::fetched::{Fetched, ReadRef};
 use crate::local::just_after;
+use crate::locks::Locks;
 use crate::parts::Part;
 use crate::procedure::{Intent, Reads, Scan};
 use crate::protocol::{self, LockPolicy, Open, Protocol, ProtocolOptions, Rest, Stop};
@@ -58,22 +58,13 @@ pub struct TwoPl<S: Scheme> {
 
 #[derive(Debug, Default)]
 struct Held {
-    exclusive: Vec<At>,
-    shared: Vec<At>,
-    ranges: Vec<(TableId, LockId)>,
+    locks: Locks,
     /// Its parked request.
     ticket: Option<Ticket>,
     /// The queues it stands in. Handled again, a request may come to wait elsewhere, or not at all.
     queued: Vec<WaitsFor>,
     /// Why waiting ends: its coordinator has given it up, or this shard has refused it.
     cancelled: Option<Abort>,
-}
-
-impl Held {
-    /// Whether it has no locks.
-    fn is_empty(&self) -> bool {
-        self.exclusive.is_empty() && self.shared.is_empty() && self.ranges.is_empty()
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -193,7 +184,7 @@ impl<S: Scheme> Node for TwoPl<S> {
                 if !matches!(acquired, Ok(None)) {
                     self.stop_waiting(holder.txn);
                 }
-                if acquired.is_err() && self.held.get(&holder.txn).is_some_and(Held::is_empty) {
+                if acquired.is_err() && self.held.get(&holder.txn).is_some_and(|held| held.locks.is_empty()) {
                     self.held.remove(&holder.txn);
                 }
                 match acquired {
@@ -315,7 +306,8 @@ impl<S: Scheme> TwoPl<S> {
         // is in them.
         let mut fetched = self.base.fetch(holder.txn, None, reads).expect("the newest version is never gone");
         S::join(&mut fetched.observed, so_far);
-        let exclusive = self.held.get(&holder.txn).map(|held| held.exclusive.clone()).unwrap_or_default();
+        let exclusive =
+            self.held.get(&holder.txn).map(|held| held.locks.exclusive.clone()).unwrap_or_default();
         for &at in exclusive.iter().filter(|_| !planted(Mutant::UpgradeKeepsBound)) {
             let key = self.base.store.key(at.column.table, at.row);
             let place = self.base.store.find(at.column.table, &key);
@@ -380,7 +372,7 @@ impl<S: Scheme> TwoPl<S> {
                 .collect(),
         };
         if holders.is_empty() && ahead.is_empty() {
-            let held = self.held.entry(holder.txn).or_default();
+            let held = &mut self.held.entry(holder.txn).or_default().locks;
             lock.waiting.retain(|waiter| !mine(&waiter.holder));
             if exclusive {
                 lock.sharers.retain(|sharer| !mine(sharer));
@@ -513,16 +505,13 @@ impl<S: Scheme> TwoPl<S> {
             Some(&last) if live >= scan.limit => Some(just_after(&self.base.store.key(table, last))),
             _ => scan.high.clone(),
         };
-        let held = self.held.entry(holder.txn).or_default();
+        let held = &mut self.held.entry(holder.txn).or_default().locks;
         let same = |range: &&plimsoll_store::RangeLock| range.low == scan.low && range.high == high;
         let mut known = self.base.store.ranges(table).iter().filter(same);
         if known.any(|range| held.ranges.contains(&(table, range.lock))) {
             return Grant::Granted;
         }
-        let lock = self.base.store.lock_range(table, scan.low.clone(), high);
-        let range = self.base.store.lock_by_id_mut(lock).expect("a range was just locked");
-        range.sharers.push(holder);
-        self.held.entry(holder.txn).or_default().ranges.push((table, lock));
+        self.base.share_range(holder, (table, scan.low.clone(), high), held);
         Grant::Granted
     }
 
@@ -551,12 +540,7 @@ impl<S: Scheme> TwoPl<S> {
     }
 
     fn finish(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {
-        for (column, key, value) in writes.iter() {
-            let row = self.base.store.find(column.table, key).row().expect("a locked record is linked");
-            let at = At { row, column };
-            assert!(!self.base.locked_by_other(at, Some(&txn)), "only the owner of a record installs");
-            self.base.install(txn, at, stamp, value);
-        }
+        self.base.install_locked(txn, stamp, writes);
         self.release(txn, Some(stamp));
     }
 
@@ -570,57 +554,7 @@ impl<S: Scheme> TwoPl<S> {
             self.held.insert(txn, Held { cancelled: Some(Abort::Refused), ..Held::default() });
             self.base.released.push(ticket);
         }
-        if committed.is_some() {
-            self.base.scheme.pinned(committed.unwrap_or_default());
-        }
-        for &(table, lock) in &held.ranges {
-            if let Some(stamp) = committed {
-                self.pin_range(txn, table, lock, stamp);
-            }
-            let waiting = self.base.store.unlock_range(table, lock);
-            self.base.released.extend(waiting);
-        }
-        for &at in &held.shared {
-            if let Some(stamp) = committed
-                && !planted(Mutant::ReleaseWithoutPin)
-            {
-                self.base.pin_locked(txn, at, stamp);
-            }
-            let lock = self.base.store.lock_mut(at);
-            lock.sharers.retain(|sharer| sharer.txn != txn);
-            self.base.released.extend(lock.waiting.iter().map(|waiter| waiter.ticket));
-            self.base.store.tidy_lock(at);
-        }
-        for &at in &held.exclusive {
-            if let Some(stamp) = committed {
-                self.base.pin_locked(txn, at, stamp);
-            }
-            self.base.unlock(at, txn);
-        }
-    }
-
-    /// The leaves that cover a scanned range carry its mark, or the cell of an absent key.
-    fn pin_range(&mut self, txn: TxnId, table: TableId, lock: LockId, stamp: Timestamp) {
-        if size_of::<S::Mark>() == 0 {
-            return;
-        }
-        let Some(range) = self.base.store.ranges(table).iter().find(|range| range.lock == lock) else {
-            return;
-        };
-        let (low, high) = (range.low.clone(), range.high.clone());
-        if self.base.store.spec(table).index == IndexKind::Hash {
-            let cover = self.base.store.find(table, &low).cover();
-            self.base.store.cover_mark_mut(table, cover).raise(stamp);
-            return;
-        }
-        let before = self.base.watched_leaves(table, &low, high.as_ref());
-        self.base.store.scan(table, &low, high.as_ref(), |_, visited| {
-            if let Visited::Leaf(_, mark, _) = visited {
-                mark.raise(stamp);
-            }
-            ControlFlow::Continue(())
-        });
-        self.base.step_pinned(txn, before, false);
+        self.base.drop_locks(txn, &held.locks, committed);
     }
 
     /// A transaction of this shard was wounded: wherever it waits, it stops, and its coordinator aborts it.
@@ -825,30 +759,19 @@ impl<S: Scheme> TwoPl<S> {
         if self.running.get(&holder.txn).is_some_and(|running| running.wounded) {
             return Err(Stop::Abort(Abort::Wounded));
         }
-        let before = open.work.save();
         let at_once = S::AT_ONCE && alone;
-        let rest = rest.map_or(Ok(()), |rest| rest(&mut self.base, &mut open.work, holder.txn, !at_once));
-        if let Err(stop) = rest {
-            open.work.restore(before);
-            return Err(stop);
-        }
-        self.base.step_read_here(holder.txn, &open.work);
+        protocol::execute_rest(&mut self.base, open, rest, !at_once)?;
         if at_once {
             return Ok(());
         }
-        let held = self.held.entry(holder.txn).or_default();
+        let held = &mut self.held.entry(holder.txn).or_default().locks;
         for read in &open.work.local_reads {
-            let ReadRef::Row { at, .. } = *read else { continue };
-            let lock = self.base.store.lock_mut(at);
-            if !lock.sharers.contains(&holder) && lock.owner != Some(holder) {
-                lock.sharers.push(holder);
-                held.shared.push(at);
+            if let ReadRef::Row { at, .. } = *read {
+                self.base.share(holder, at, held);
             }
         }
-        for (table, low, high) in open.work.local_ranges.drain(..) {
-            let lock = self.base.store.lock_range(table, low, high);
-            self.base.store.lock_by_id_mut(lock).expect("a range was just locked").sharers.push(holder);
-            held.ranges.push((table, lock));
+        for range in open.work.local_ranges.drain(..) {
+            self.base.share_range(holder, range, held);
         }
         let Work { observed, writes, .. } = &mut open.work;
         for write in writes.iter_mut().filter(|write| write.shard == me && write.place.is_some()) {

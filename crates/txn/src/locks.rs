@@ -1,0 +1,120 @@
+//! What a transaction has locked on a shard: its writes exclusively, its reads shared, its ranges as such.
+//!
+//! Used by the protocols that hold what they read until the outcome is known. A range is an exact predicate: inserts into
+//! it conflict with its lock. A shard is one thread, so the list of locked ranges needs no index of its own, and no
+//! supremum or next key is locked that nobody has asked for. What was read gets its mark in the step that drops its lock,
+//! and before that: the next writer must find it.
+
+use std::ops::ControlFlow;
+
+use plimsoll_store::{At, Holder, LockId, Mark, Visited};
+use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::{IndexKind, Key, TableId, Timestamp, TxnId};
+
+use crate::base::Base;
+use crate::timestamp::Scheme;
+use crate::work::Packed;
+
+/// A range of keys; without an end it goes to the end of the table.
+pub(crate) type Range = (TableId, Key, Option<Key>);
+
+/// The locks of a transaction on a shard.
+#[derive(Debug, Default)]
+pub(crate) struct Locks {
+    pub exclusive: Vec<At>,
+    pub shared: Vec<At>,
+    pub ranges: Vec<(TableId, LockId)>,
+}
+
+impl Locks {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.exclusive.is_empty() && self.shared.is_empty() && self.ranges.is_empty()
+    }
+}
+
+impl<S: Scheme> Base<S> {
+    /// Takes the shared lock of a record, which nobody is in the way of, unless the transaction has locked it already.
+    /// Tells whether the lock is new.
+    pub(crate) fn share(&mut self, holder: Holder, at: At, locks: &mut Locks) -> bool {
+        let lock = self.store.lock_mut(at);
+        let new = !lock.sharers.contains(&holder) && lock.owner != Some(holder);
+        if new {
+            lock.sharers.push(holder);
+            locks.shared.push(at);
+        }
+        new
+    }
+
+    /// Takes the shared lock of a range, which nobody is ever in the way of: rows that are locked are met one by one.
+    pub(crate) fn share_range(&mut self, holder: Holder, (table, low, high): Range, locks: &mut Locks) {
+        let lock = self.store.lock_range(table, low, high);
+        self.store.lock_by_id_mut(lock).expect("a range was just locked").sharers.push(holder);
+        locks.ranges.push((table, lock));
+    }
+
+    /// Installs writes whose records are locked.
+    pub(crate) fn install_locked(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {
+        for (column, key, value) in writes.iter() {
+            let row = self.store.find(column.table, key).row().expect("a locked record is linked");
+            let at = At { row, column };
+            assert!(!self.locked_by_other(at, Some(&txn)), "only the owner of a record installs");
+            self.install(txn, at, stamp, value);
+        }
+    }
+
+    /// Drops locks; if the transaction committed, what they protected is pinned first.
+    pub(crate) fn drop_locks(&mut self, txn: TxnId, locks: &Locks, committed: Option<Timestamp>) {
+        if let Some(stamp) = committed {
+            self.scheme.pinned(stamp);
+        }
+        for &(table, lock) in &locks.ranges {
+            if let Some(stamp) = committed {
+                self.pin_range(txn, table, lock, stamp);
+            }
+            let waiting = self.store.unlock_range(table, lock);
+            self.released.extend(waiting);
+        }
+        for &at in &locks.shared {
+            if let Some(stamp) = committed
+                && !planted(Mutant::ReleaseWithoutPin)
+            {
+                self.pin_locked(txn, at, stamp);
+            }
+            let lock = self.store.lock_mut(at);
+            lock.sharers.retain(|sharer| sharer.txn != txn);
+            self.released.extend(lock.waiting.iter().map(|waiter| waiter.ticket));
+            self.store.tidy_lock(at);
+        }
+        for &at in &locks.exclusive {
+            if let Some(stamp) = committed {
+                self.pin_locked(txn, at, stamp);
+            }
+            self.unlock(at, txn);
+        }
+    }
+
+    /// The leaves that cover a scanned range carry its mark, or the cell of an absent key.
+    fn pin_range(&mut self, txn: TxnId, table: TableId, lock: LockId, stamp: Timestamp) {
+        if size_of::<S::Mark>() == 0 {
+            return;
+        }
+        let Some(range) = self.store.ranges(table).iter().find(|range| range.lock == lock) else {
+            return;
+        };
+        let (low, high) = (range.low.clone(), range.high.clone());
+        if self.store.spec(table).index == IndexKind::Hash {
+            let cover = self.store.find(table, &low).cover();
+            self.store.cover_mark_mut(table, cover).raise(stamp);
+            return;
+        }
+        let before = self.watched_leaves(table, &low, high.as_ref());
+        self.store.scan(table, &low, high.as_ref(), |_, visited| {
+            if let Visited::Leaf(_, mark, _) = visited {
+                mark.raise(stamp);
+            }
+            ControlFlow::Continue(())
+        });
+        self.step_pinned(txn, before, false);
+    }
+}

@@ -1,0 +1,95 @@
+//! Reading without locks, and looking later whether what was read is still so.
+//!
+//! What OCC and client-driven two-phase commit have in common. A transaction reads the newest committed versions, or those
+//! at its snapshot if it is interactive, one message per shard and stage, and notes what the answers depend on
+//! ([`ReadRef`]). [`validate`] asks all shards about it again: all reads precede all checks, so what passes was so at one
+//! moment in between. Each shard pins what it is asked about to the stamp and then looks, in one step.
+
+use plimsoll_runtime::Env;
+use plimsoll_types::{Abort, ShardId, Timestamp};
+
+use crate::base::{Common, CommonReply};
+use crate::fetched::ReadRef;
+use crate::parts::Part;
+use crate::procedure::Reads;
+use crate::protocol::{Open, Protocol};
+use crate::timestamp::Scheme;
+
+/// Reads one batch per shard and appends the answers to the transaction's parts. If it fails, the transaction is aborted.
+pub(crate) async fn read<P: Protocol, E: Env<P>>(
+    env: &E,
+    open: &mut Open<P::Scheme>,
+    batches: Vec<(ShardId, Reads)>,
+) -> Result<(), Abort> {
+    let txn = open.holder.txn;
+    if !open.meet(env, batches.iter().map(|(shard, _)| *shard)) {
+        return Err(P::abort(env, open, Abort::Unknown).await);
+    }
+    let mut calls = Vec::with_capacity(batches.len());
+    for (shard, reads) in batches {
+        let request = match &open.snapshot {
+            Some(snapshot) => Common::read_at(txn, snapshot.clone(), reads.clone()),
+            None => Common::Read { txn, reads: reads.clone() },
+        };
+        calls.push((shard, reads, env.call(shard, P::common(request))));
+    }
+    for (shard, reads, call) in calls {
+        let fetched = match call.await.map(P::common_reply) {
+            Ok(CommonReply::Fetched(Some(fetched))) => fetched,
+            // It may have locked something already, if not all that was left could be executed here.
+            Ok(_) => return Err(P::abort(env, open, Abort::Validation).await),
+            Err(_) => return Err(P::abort(env, open, Abort::Unknown).await),
+        };
+        P::Scheme::join(&mut open.work.observed, &fetched.observed);
+        open.parts.push(Part { shard, reads, fetched, locked: false });
+    }
+    Ok(())
+}
+
+/// All that was read on another shard.
+pub(crate) fn all_reads<S: Scheme>(open: &Open<S>, shard: ShardId) -> Vec<ReadRef> {
+    open.parts.of(shard).flat_map(|part| part.fetched.read_refs()).collect()
+}
+
+/// Pins what was read to the stamp and looks whether it is still current, on every shard: `elsewhere` says what to ask
+/// another.
+pub(crate) async fn validate<P: Protocol, E: Env<P>>(
+    env: &E,
+    open: &Open<P::Scheme>,
+    stamp: Timestamp,
+    elsewhere: impl Fn(&Open<P::Scheme>, ShardId) -> Vec<ReadRef>,
+) -> bool {
+    let (me, txn) = (env.shard(), open.holder.txn);
+    if env.local(|node| open.lost(&node.base().votes)) {
+        return false;
+    }
+    let mut calls = Vec::new();
+    for shard in open.parts.shards().into_iter().filter(|shard| *shard != me) {
+        let reads = elsewhere(open, shard);
+        if !reads.is_empty() {
+            calls.push(env.call(shard, P::common(Common::Validate { txn, stamp, reads })));
+        }
+    }
+    let here = all_reads(open, me);
+    let mut valid = env.local(|node| {
+        let base = node.base();
+        base.validate(txn, stamp, &here) & base.validate(txn, stamp, &open.work.local_reads)
+    });
+    for call in calls {
+        valid &= matches!(call.await.map(P::common_reply), Ok(CommonReply::Validated(true)));
+    }
+    valid
+}
+
+/// A transaction holds no locks any more, and its procedure has given up because of what it has read: that must have been so
+/// at one moment. Returns the reason to report.
+pub(crate) async fn given_up<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme>) -> Abort {
+    let stamp = match size_of::<<P::Scheme as Scheme>::Mark>() > 0 {
+        true => env.local(|node| node.base().stamp(open.holder.txn, &open.work.observed)),
+        false => Timestamp::ZERO,
+    };
+    match validate(env, open, stamp, all_reads).await {
+        true => Abort::User,
+        false => Abort::Validation,
+    }
+}
