@@ -20,7 +20,7 @@ use crate::timestamp::Scheme;
 use crate::work::{Change, Recorded, Work, Write, Writes};
 
 /// Where a scan that visited `rows` stopped: it says nothing about keys beyond.
-pub(crate) fn scanned_to(scan: &Scan, rows: &[(Key, Timestamp)], stopped: bool) -> Option<Key> {
+pub(crate) fn scanned_to<T>(scan: &Scan, rows: &[(Key, T)], stopped: bool) -> Option<Key> {
     match rows.last() {
         Some((last, _)) if stopped => Some(just_after(last)),
         _ => scan.high.clone(),

@@ -9,7 +9,8 @@
 //! * REFUSE, in every other state.
 //!
 //! The transaction is committed if all votes are RECORD, and aborted if one is REFUSE. Its stamp is the largest of those in
-//! the votes; under OCC and 2PL they are all the one that the coordinator has chosen. There is no other record of it, and so the rules are
+//! the votes: under OCC and 2PL they are all the one that the coordinator has chosen, under client-driven two-phase commit
+//! each is what that shard needs ([`crate::protocols::Client2pc`]). There is no other record of it, and so the rules are
 //! few:
 //!
 //! 1. A coordinator may give up alone until it has sent its first RECORD. From then on it *asks*: silence says nothing.
@@ -219,11 +220,9 @@ pub(crate) trait Voter: Protocol {
     /// Unwraps the answer to one.
     fn voted(reply: Self::Reply) -> Reply;
 
-    /// Whether the transaction owns the locks here that it was granted.
-    fn holds(&self, txn: TxnId) -> bool;
-
-    /// Whether what it has read without locking it is still current; pins it.
-    fn still_current(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool;
+    /// Whether the transaction owns the locks here that it was granted, and what it has read without locking it is still
+    /// current; pins that.
+    fn ready(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool;
 
     /// Installs the writes and drops the locks.
     fn install(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed);
@@ -577,8 +576,8 @@ fn record<P: Voter>(
     reads: &[ReadRef],
     voters: Vec<(ShardId, u64)>,
 ) -> Vote {
-    let owns = node.base().votes.unvoted(txn) && node.holds(txn) || planted(Mutant::LateRecord);
-    if !(owns && node.still_current(txn, stamp, reads)) {
+    let ready = node.base().votes.unvoted(txn) && node.ready(txn, stamp, reads);
+    if !ready && !planted(Mutant::LateRecord) {
         return vote(node, txn);
     }
     enter_record(node, txn, stamp, writes, voters);
@@ -658,7 +657,9 @@ fn learn<P: Voter>(node: &mut P, txn: TxnId, outcome: Outcome) -> Option<Outcome
 
 /// Takes another vote into account: the stamp is the largest.
 pub(crate) fn join(stamp: &mut Timestamp, vote: Timestamp) {
-    stamp.raise(vote);
+    if !planted(Mutant::VotesNotJoined) {
+        stamp.raise(vote);
+    }
 }
 
 /// Another who votes has told its vote.

@@ -98,6 +98,12 @@ mutants! {
     WaitsForEver = "waits-for-ever",
     /// 2PL: nobody looks whether the locks in other processes are still held.
     PinIgnored = "pin-ignored",
+    /// client_2pc: whoever adds votes up goes by the stamp of the first, and not by the largest.
+    VotesNotJoined = "votes-not-joined",
+    /// client_2pc: records that were only read are checked when a shard votes, and not held until the decision.
+    ReadsNotHeld = "reads-not-held",
+    /// client_2pc: absent keys and ranges are checked when a shard votes, and not held until the decision.
+    RangesNotHeld = "ranges-not-held",
 }
 
 #[cfg(feature = "mutants")]

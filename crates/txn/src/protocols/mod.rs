@@ -1,7 +1,9 @@
 //! The concurrency-control protocols.
 
+mod client_2pc;
 mod occ;
 mod two_pl;
 
+pub use client_2pc::Client2pc;
 pub use occ::Occ;
 pub use two_pl::TwoPl;

@@ -314,12 +314,8 @@ impl<S: Scheme> Voter for Occ<S> {
         }
     }
 
-    fn holds(&self, txn: TxnId) -> bool {
-        self.held.contains_key(&txn)
-    }
-
-    fn still_current(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool {
-        self.base.validate(txn, stamp, reads)
+    fn ready(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool {
+        self.held.contains_key(&txn) && self.base.validate(txn, stamp, reads)
     }
 
     fn install(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {

@@ -566,6 +566,11 @@ impl<S: Scheme> TwoPl<S> {
         self.outgoing.extend(running.asked.iter().map(|&shard| (shard, Request::Cancel(txn))));
     }
 
+    /// Whether a transaction still has the locks here that it was granted.
+    fn holds(&self, txn: TxnId) -> bool {
+        self.held.get(&txn).is_some_and(|held| held.cancelled.is_none() && held.ticket.is_none())
+    }
+
     /// Whether the transaction may commit; from now on it cannot be wounded.
     fn begin_commit(&mut self, txn: TxnId) -> bool {
         let running = self.running.entry(txn).or_default();
@@ -586,12 +591,8 @@ impl<S: Scheme> Voter for TwoPl<S> {
         }
     }
 
-    fn holds(&self, txn: TxnId) -> bool {
-        self.held.get(&txn).is_some_and(|held| held.cancelled.is_none() && held.ticket.is_none())
-    }
-
-    fn still_current(&mut self, _: TxnId, _: Timestamp, _: &[ReadRef]) -> bool {
-        true
+    fn ready(&mut self, txn: TxnId, _: Timestamp, _: &[ReadRef]) -> bool {
+        self.holds(txn)
     }
 
     fn install(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {

@@ -43,6 +43,10 @@ impl Scheme for NoTimestamps {
         observed.raise(*other);
     }
 
+    fn lower_bound(observed: &Timestamp) -> Timestamp {
+        observed.next()
+    }
+
     #[inline]
     fn stamp(&mut self, observed: &Timestamp) -> Timestamp {
         observed.next()

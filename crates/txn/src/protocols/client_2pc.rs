@@ -1,0 +1,545 @@
+//! Client-driven two-phase commit, after RAMCloud: one message to each shard says everything.
+//!
+//! A transaction reads without locks and buffers its writes, as under OCC. To commit, its coordinator (RAMCloud's client)
+//! sends one **PREPARE** to every shard that it has read or written: the reads with their reject rule (the version must
+//! still be the one that was read, the key must still be absent, the range must hold the same rows), the writes with
+//! their values, and who else takes part. The shard, in one step,
+//!
+//! 1. **checks** everything: whatever is locked by another, or has changed, makes its vote ABORT. Nobody waits;
+//! 2. **locks** it: writes exclusively, reads shared, absent keys and ranges as ranges;
+//! 3. **votes** PREPARED, with the smallest stamp that it could accept: one more than the bounds of what is
+//!    overwritten there and than everything that the coordinator has observed.
+//!
+//! When all votes are PREPARED the transaction is committed and its client is answered, after a single round trip. The
+//! **DECISION** follows in the background. It carries the stamp, the largest of all votes: what was read is pinned to it,
+//! what was written is installed under it, and the locks go. A shard that is the only one decides when it votes. A
+//! transaction that has written nothing is *validated* instead: the shards look whether all is still current and not
+//! locked, and hold nothing.
+//!
+//! Worked example, under DST. T reads `x` on A at @5 and writes `y` on B, whose mark is 7; the coordinator's clock shows 4.
+//! A holds `x` and votes 6, B locks `y` with `lb = 8` and votes 8. T commits at 8. A reader of `y` at s = 7 needs not
+//! wait: T's stamp is at least 8. One at s = 9 waits for the decision. W wants to overwrite `x` and cannot until A has
+//! raised the mark of `x` to 8; then it commits at 9 or later, after T, which has not seen it.
+//!
+//! That reads are held until the decision is what makes one round enough: the stamp is not known when they are checked, so
+//! they cannot be pinned then. It is also why absent keys and ranges must be held: if an insert could slip in between a
+//! shard's vote and the last vote elsewhere, T would be before it there, and could be after it somewhere else.
+//!
+//! Between processes PREPARED is a RECORD, and ABORT a REFUSE, of [`crate::votes`]: shards that were only read vote as
+//! well, because their locks count, and whoever asks them all finds the same stamp. Within one process a DECISION
+//! cannot be lost, and the writes wait for it beside their locks.
+//!
+//! Left out: durability; more than one PREPARE per shard for large transactions.
+
+use std::collections::BTreeMap;
+
+use plimsoll_runtime::{Env, Handled, Node, Ticket};
+use plimsoll_store::Holder;
+use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
+
+use crate::base::{Base, Common, CommonReply};
+use crate::fetched::ReadRef;
+use crate::local::{just_after, scanned_to};
+use crate::locks::{Locks, Range};
+use crate::optimistic;
+use crate::procedure::Reads;
+use crate::protocol::{self, Open, Protocol, ProtocolOptions, Rest, Stop};
+use crate::steps::{About, What};
+use crate::timestamp::{ReadOnly, Scheme};
+use crate::votes::{self, Vote, Voter};
+use crate::work::{Packed, Write};
+
+/// Client-driven two-phase commit on one shard.
+pub struct Client2pc<S: Scheme> {
+    base: Base<S>,
+    /// What is prepared here and not decided.
+    prepared: BTreeMap<TxnId, Prepared>,
+}
+
+/// A transaction that this shard has voted for.
+#[derive(Debug, Default)]
+struct Prepared {
+    locks: Locks,
+    /// What it writes here, unless the vote has it.
+    values: Packed,
+}
+
+/// All that a transaction asks of one shard.
+pub struct Prepare<S: Scheme> {
+    /// The transaction.
+    holder: Holder,
+    /// What it is ordered after so far.
+    observed: S::Observed,
+    /// What it has read and does not write, with what must still be so.
+    reads: Vec<ReadRef>,
+    /// The ranges among it, and absent keys as ranges: nothing may be inserted there.
+    ranges: Vec<Range>,
+    /// What it writes, and what it has read there.
+    writes: Vec<Write>,
+    /// And the values.
+    values: Packed,
+    /// All shards that take part, and the lives in which they do.
+    participants: Vec<(ShardId, u64)>,
+}
+
+plimsoll_types::wire!(<S: Scheme> struct Prepare<S> {
+    holder, observed, reads, ranges, writes, values, participants
+});
+
+/// What a participant is asked.
+pub enum Request<S: Scheme> {
+    /// The same under every protocol.
+    Common(Common<S>),
+    /// Checks and locks everything, and votes.
+    Prepare(Prepare<S>),
+    /// Within one process: what has become of a transaction that was prepared.
+    Decision {
+        /// The transaction.
+        txn: TxnId,
+        /// Its stamp; `None` if it is aborted.
+        stamp: Option<Timestamp>,
+    },
+    /// What has to do with votes between processes.
+    Vote(votes::Request),
+}
+
+plimsoll_types::wire!(<S: Scheme> enum Request<S> {
+    Common(common) = 0,
+    Prepare(prepare) = 1,
+    Decision { txn, stamp } = 2,
+    Vote(request) = 3
+});
+
+/// What it answers.
+pub enum Reply<S: Scheme> {
+    /// The same under every protocol.
+    Common(CommonReply<S>),
+    /// The vote: PREPARED, with no smaller stamp than this.
+    Prepared(Timestamp),
+    /// Nobody else takes part: committed, with this stamp.
+    Committed(Timestamp),
+    /// The vote: ABORT, and why. Nothing is locked.
+    Refused(Abort),
+    /// What has to do with votes between processes.
+    Vote(votes::Reply),
+}
+
+plimsoll_types::wire!(<S: Scheme> enum Reply<S> {
+    Common(common) = 0,
+    Prepared(vote) = 1,
+    Committed(stamp) = 2,
+    Refused(abort) = 3,
+    Vote(reply) = 4
+});
+
+impl<S: Scheme> Node for Client2pc<S> {
+    type Request = Request<S>;
+    type Reply = Reply<S>;
+
+    fn handle(&mut self, from: ShardId, request: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
+        Handled::Reply(match request {
+            Request::Common(common) => match self.base.handle(from, common, ticket) {
+                Handled::Reply(reply) => Reply::Common(reply),
+                Handled::Done => return Handled::Done,
+                Handled::Wait => return Handled::Wait,
+            },
+            Request::Prepare(prepare) => self.prepare(prepare),
+            Request::Decision { txn, stamp } => {
+                self.decide(*txn, *stamp, None);
+                return Handled::Done;
+            }
+            Request::Vote(request) => match votes::handle(self, from, request) {
+                Handled::Reply(reply) => Reply::Vote(reply),
+                Handled::Done => return Handled::Done,
+                Handled::Wait => return Handled::Wait,
+            },
+        })
+    }
+
+    fn released(&mut self) -> &mut Vec<Ticket> {
+        &mut self.base.released
+    }
+
+    fn pass(&mut self, clock: Timestamp) {
+        self.base.pass(clock);
+        votes::tick(self, clock);
+    }
+
+    fn connected(&mut self, peer: ShardId, life: Option<u64>) {
+        self.base.connected(peer, life);
+    }
+
+    fn due(&self) -> Option<u64> {
+        self.base.due()
+    }
+
+    fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
+        send.extend(self.base.votes.outgoing().map(|(to, request)| (to, Request::Vote(request))));
+        send.extend(self.base.outgoing().map(|(to, common)| (to, Request::Common(common))));
+    }
+
+    fn park(&mut self) {
+        self.base.park();
+    }
+}
+
+/// The participant.
+impl<S: Scheme> Client2pc<S> {
+    /// Checks, locks and votes, in one step.
+    fn prepare(&mut self, prepare: &mut Prepare<S>) -> Reply<S> {
+        let txn = prepare.holder.txn;
+        let participants = std::mem::take(&mut prepare.participants);
+        // Somebody may have asked for the vote before PREPARE came: then it was ABORT, and stays it.
+        let votes = &mut self.base.votes;
+        if !(votes.admit(txn) && votes.unvoted(txn) || planted(Mutant::LateRecord)) {
+            return Reply::Refused(Abort::Refused);
+        }
+        let voting = votes.between_processes(txn, participants.iter().map(|&(shard, _)| shard));
+        if let Err(abort) = self.check(prepare) {
+            if voting {
+                votes::vote(self, txn);
+            }
+            return Reply::Refused(abort);
+        }
+        let stamp = self.lock(prepare);
+        let values = std::mem::take(&mut prepare.values);
+        let alone = participants.len() == 1;
+        if voting {
+            votes::enter_record(self, txn, stamp, values, participants);
+        } else if alone {
+            self.decide(txn, Some(stamp), Some(&values));
+        } else {
+            self.prepared.entry(txn).or_default().values = values;
+        }
+        if alone { Reply::Committed(stamp) } else { Reply::Prepared(stamp) }
+    }
+
+    /// Whether everything is as the transaction has read it, and nobody's lock is in its way.
+    fn check(&mut self, prepare: &mut Prepare<S>) -> Result<(), Abort> {
+        let Prepare { holder, observed, reads, writes, .. } = prepare;
+        // Reads first: "it exists" is an answer only if nothing else has changed.
+        if !reads.iter().all(|read| self.base.still_valid(holder.txn, read)) {
+            return Err(Abort::Validation);
+        }
+        writes.iter_mut().try_for_each(|write| self.base.check(&holder.txn, write, observed))
+    }
+
+    /// Takes locks that were found free. The bounds were read in this very step: whoever raises a mark from now on sees the
+    /// owner. Returns the vote, which is the lower bound that the locks of writes promise.
+    fn lock(&mut self, prepare: &mut Prepare<S>) -> Timestamp {
+        let Prepare { holder, observed, reads, ranges, writes, .. } = prepare;
+        let Prepared { locks, .. } = self.prepared.entry(holder.txn).or_default();
+        for write in writes {
+            let (at, _) = self.base.grant(*holder, write, observed);
+            locks.exclusive.push(at);
+        }
+        for read in reads.iter().filter(|_| !planted(Mutant::ReadsNotHeld)) {
+            if let ReadRef::Row { at, .. } = *read
+                && self.base.share(*holder, at, locks)
+            {
+                self.base.step_locks(holder.txn, at, false);
+            }
+        }
+        for range in ranges.drain(..).filter(|_| !planted(Mutant::RangesNotHeld)) {
+            self.base.share_range(*holder, range, locks);
+        }
+        S::lower_bound(observed)
+    }
+
+    /// Installs at the stamp and pins what was read to it, or does neither, and drops the locks. Whoever has not prepared
+    /// anything, or has been told before, has nothing to abort.
+    fn decide(&mut self, txn: TxnId, stamp: Option<Timestamp>, values: Option<&Packed>) {
+        let Some(prepared) = self.prepared.remove(&txn) else {
+            assert!(stamp.is_none(), "a shard that has voted holds its locks until the decision");
+            return;
+        };
+        if let Some(stamp) = stamp {
+            self.base.install_locked(txn, stamp, values.unwrap_or(&prepared.values));
+        }
+        self.base.drop_locks(txn, &prepared.locks, stamp);
+    }
+}
+
+impl<S: Scheme> Voter for Client2pc<S> {
+    fn voting(request: votes::Request) -> Request<S> {
+        Request::Vote(request)
+    }
+
+    fn voted(reply: Reply<S>) -> votes::Reply {
+        match reply {
+            Reply::Vote(reply) => reply,
+            _ => unreachable!("a request to do with votes has such a reply"),
+        }
+    }
+
+    fn ready(&mut self, _: TxnId, _: Timestamp, _: &[ReadRef]) -> bool {
+        // PREPARE locks and votes at once: whoever has locks here has voted.
+        false
+    }
+
+    fn install(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {
+        self.decide(txn, Some(stamp), Some(writes));
+    }
+
+    fn release(&mut self, txn: TxnId) {
+        self.decide(txn, None, None);
+    }
+}
+
+/// The coordinator.
+impl<S: Scheme> Protocol for Client2pc<S> {
+    type Scheme = S;
+    const NAME: &'static str = "client_2pc";
+    const LOCKS: bool = false;
+
+    fn new(base: Base<S>, _: ProtocolOptions) -> Client2pc<S> {
+        const {
+            assert!(
+                S::WAITS || matches!(S::READ_ONLY, ReadOnly::Validated),
+                "the stamp is known after the votes: readers at a snapshot must wait for it"
+            );
+        }
+        Client2pc { base, prepared: BTreeMap::new() }
+    }
+
+    fn base(&mut self) -> &mut Base<S> {
+        &mut self.base
+    }
+
+    fn common(request: Common<S>) -> Request<S> {
+        Request::Common(request)
+    }
+
+    fn common_reply(reply: Reply<S>) -> CommonReply<S> {
+        match reply {
+            Reply::Common(reply) => reply,
+            _ => unreachable!("a common request has a common reply"),
+        }
+    }
+
+    fn about(request: &Request<S>) -> About {
+        match request {
+            Request::Common(common) => common.about(),
+            Request::Prepare(prepare) => {
+                let writes = prepare.writes.iter().map(|write| (write.column, &write.key));
+                About::new("PREPARE", Some(prepare.holder.txn)).writes(writes)
+            }
+            Request::Decision { txn, stamp: Some(_) } => About::new("COMMIT", Some(*txn)),
+            Request::Decision { txn, stamp: None } => About::new("ABORT", Some(*txn)),
+            Request::Vote(request) => request.about(),
+        }
+    }
+
+    fn answer(reply: &Reply<S>) -> &'static str {
+        match reply {
+            Reply::Common(reply) => reply.answer(),
+            Reply::Prepared(_) => "prepared",
+            Reply::Committed(_) => "committed",
+            Reply::Refused(_) => "refused",
+            Reply::Vote(reply) => reply.answer(),
+        }
+    }
+
+    async fn read<E: Env<Self>>(
+        env: &E,
+        open: &mut Open<S>,
+        batches: Vec<(ShardId, Reads)>,
+    ) -> Result<(), Abort> {
+        optimistic::read(env, open, batches).await
+    }
+
+    async fn wrote<E: Env<Self>>(_: &E, _: &mut Open<S>) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    async fn commit<E: Env<Self>>(
+        env: &E,
+        open: &mut Open<S>,
+        rest: Option<impl Rest<S>>,
+    ) -> Result<(), Stop> {
+        // What is left executes on the store. From here to the own vote nothing else runs on this shard.
+        let executed = env.local(|node| protocol::execute_rest(&mut node.base, open, rest, true));
+        let decided = match executed {
+            Err(Stop::Elsewhere) => return Err(Stop::Elsewhere),
+            Err(Stop::Conflict) => Err(Abort::WriteConflict),
+            Err(Stop::Abort(abort)) => Err(abort),
+            Ok(()) if open.work.writes.is_empty() => validated(env, open).await,
+            Ok(()) => two_phases(env, open).await.map(Some),
+        };
+        match decided {
+            Ok(stamp) => {
+                let shards = open.shards();
+                open.work.commit(open.holder.txn, stamp, shards);
+                Ok(())
+            }
+            Err(abort) => Err(Stop::Abort(Self::abort(env, open, abort).await)),
+        }
+    }
+
+    async fn abort<E: Env<Self>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
+        // What was prepared has been decided: there is nothing to unlock.
+        env.local(|node| node.base.step(open.holder.txn, |_| What::Aborts(why)));
+        match why {
+            Abort::User => optimistic::given_up(env, open).await,
+            why => why,
+        }
+    }
+}
+
+/// Commits a transaction that has written nothing, without locks and votes.
+async fn validated<S: Scheme, E: Env<Client2pc<S>>>(
+    env: &E,
+    open: &Open<S>,
+) -> Result<Option<Timestamp>, Abort> {
+    let stamp = protocol::stamp(env, open).await.ok_or(Abort::Unknown)?;
+    match optimistic::validate(env, open, stamp, optimistic::all_reads).await {
+        true => Ok(open.work.needs_stamp().then_some(stamp)),
+        false => Err(Abort::Validation),
+    }
+}
+
+/// Commits a transaction that writes: one PREPARE to every shard that takes part, and what their votes come to.
+async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
+    env: &E,
+    open: &mut Open<S>,
+) -> Result<Timestamp, Abort> {
+    let (me, txn) = (env.shard(), open.holder.txn);
+    // Every vote is above all that this shard's transactions have seen: the other clocks may be behind.
+    if S::WAITS {
+        let latest = env.local(|node| node.base.scheme.stamp(&open.work.observed));
+        S::observe(&mut open.work.observed, latest);
+    }
+    open.work.writes.iter_mut().for_each(|write| write.locked = true);
+    let shards = participants(open);
+    let participants = votes::voters(env, open, &shards).ok_or(Abort::Unknown)?;
+    let voting = votes::needed(env, txn, &shards);
+
+    // PREPARE: here, where nothing has changed since the last piece was executed, and everywhere else at once.
+    let mut votes = Vec::with_capacity(shards.len());
+    if shards.contains(&me) {
+        let own = env.local(|node| {
+            let mut prepare = node.ask(open, me, &participants);
+            node.prepare(&mut prepare)
+        });
+        votes.push(vote(own)?);
+    }
+    let calls: Vec<_> = (participants.iter().filter(|(shard, _)| *shard != me))
+        .map(|&(shard, life)| {
+            let prepare = env.local(|node| node.ask(open, shard, &participants));
+            (shard, life, env.call(shard, Request::Prepare(prepare)))
+        })
+        .collect();
+    let mut outcome = Ok(());
+    for (shard, life, call) in calls {
+        let vote = match call.await {
+            Ok(reply) => vote(reply),
+            Err(_) if voting => match votes::ask(env, shard, life, txn).await {
+                Some(Vote::Record(vote)) => Ok(vote),
+                Some(Vote::Refuse) => Err(Abort::Refused),
+                None => Err(Abort::Unknown),
+            },
+            Err(_) => Err(Abort::Unknown),
+        };
+        match vote {
+            Ok(vote) => votes.push(vote),
+            Err(abort) => {
+                outcome = Err(abort);
+                break;
+            }
+        }
+    }
+
+    // The outcome is what the votes say. The DECISION is for those who wait for it.
+    let outcome = outcome.map(|()| largest(votes));
+    let outcome = match participants.len() {
+        1 => outcome,
+        _ if voting => votes::conclude(env, open, participants, Timestamp::ZERO, outcome).await,
+        _ => {
+            for shard in shards {
+                match shard == me {
+                    true => env.local(|node| node.decide(txn, outcome.ok(), None)),
+                    false => env.send(shard, Request::Decision { txn, stamp: outcome.ok() }),
+                }
+            }
+            outcome
+        }
+    };
+    let stamp = outcome?;
+    env.local(|node| node.base.step(txn, |_| What::Stamps { stamp, least: stamp }));
+    Ok(stamp)
+}
+
+/// A shard's vote, or why it is ABORT.
+fn vote<S: Scheme>(reply: Reply<S>) -> Result<Timestamp, Abort> {
+    match reply {
+        Reply::Prepared(vote) | Reply::Committed(vote) => Ok(vote),
+        Reply::Refused(abort) => Err(abort),
+        _ => unreachable!("PREPARE is answered with a vote"),
+    }
+}
+
+/// What all votes come to.
+fn largest(votes: Vec<Timestamp>) -> Timestamp {
+    let largest = votes.into_iter().reduce(|mut stamp, vote| {
+        votes::join(&mut stamp, vote);
+        stamp
+    });
+    largest.expect("somebody takes part")
+}
+
+/// The shards that the transaction has read or writes, in order. Where it has read only what never changes there is nothing
+/// to vote on.
+fn participants<S: Scheme>(open: &Open<S>) -> Vec<ShardId> {
+    let mut shards = open.work.writes.shards();
+    let read = |&shard: &ShardId| !optimistic::all_reads(open, shard).is_empty();
+    shards.extend(open.parts.shards().into_iter().filter(read));
+    if !open.work.local_reads.is_empty() {
+        shards.push(open.holder.txn.coordinator);
+    }
+    shards.sort_unstable();
+    shards.dedup();
+    shards
+}
+
+impl<S: Scheme> Client2pc<S> {
+    /// What a transaction that this shard coordinates asks of another, or of this one.
+    fn ask(&self, open: &Open<S>, shard: ShardId, participants: &[(ShardId, u64)]) -> Prepare<S> {
+        let overwritten = open.work.writes.overwritten(shard);
+        let (mut reads, mut ranges) = (optimistic::all_reads(open, shard), self.ranges(open, shard));
+        if shard == self.base.shard {
+            reads.extend(&open.work.local_reads);
+            ranges.extend(open.work.local_ranges.iter().cloned());
+        }
+        // Whoever checks a write checks what was read there, too.
+        reads.retain(|read| overwritten.binary_search(read).is_err());
+        Prepare {
+            holder: open.holder,
+            observed: open.work.observed.clone(),
+            reads,
+            ranges,
+            writes: open.work.writes.of(shard).cloned().collect(),
+            values: open.work.writes.pack(shard),
+            participants: participants.to_vec(),
+        }
+    }
+
+    /// The absent keys and ranges that were read on a shard by messages.
+    fn ranges(&self, open: &Open<S>, shard: ShardId) -> Vec<Range> {
+        let mut ranges = Vec::new();
+        for part in open.parts.of(shard) {
+            for ((column, key, _), got) in part.reads.gets.iter().zip(&part.fetched.gets) {
+                if got.value.is_none() && !self.base.immutable(column.table) {
+                    ranges.push((column.table, key.clone(), Some(just_after(key))));
+                }
+            }
+            for ((scan, _), scanned) in part.reads.scans.iter().zip(&part.fetched.scans) {
+                if scan.limit > 0 && !self.base.immutable(scan.column.table) {
+                    let high = scanned_to(scan, &scanned.rows, scanned.rows.len() >= scan.limit);
+                    ranges.push((scan.column.table, scan.low.clone(), high));
+                }
+            }
+        }
+        ranges
+    }
+}
