@@ -265,6 +265,9 @@ pub enum Protocol {
     Occ,
     /// Two-phase locking: lock everything before touching it.
     TwoPl,
+    /// Client-driven two-phase commit: check, lock and vote in one message to each shard (dst and none only).
+    #[value(name = "client_2pc")]
+    Client2pc,
 }
 
 /// The timestamp schemes.
@@ -289,6 +292,7 @@ impl Protocol {
         match self {
             Protocol::Occ => "occ",
             Protocol::TwoPl => "two_pl",
+            Protocol::Client2pc => "client_2pc",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use plimsoll_txn::protocols::{Occ, TwoPl};
+use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc, Vts};
 use plimsoll_workloads::Workload;
 use plimsoll_workloads::micro::{self, Micro};
@@ -88,6 +88,11 @@ macro_rules! under {
             (Protocol::TwoPl, Scheme::Vts) => $($function)::+::<TwoPl<Vts>, $W>,
             (Protocol::TwoPl, Scheme::Rc) => $($function)::+::<TwoPl<Rc>, $W>,
             (Protocol::TwoPl, Scheme::None) => $($function)::+::<TwoPl<NoTimestamps>, $W>,
+            (Protocol::Client2pc, Scheme::Dst) => $($function)::+::<Client2pc<Dst>, $W>,
+            (Protocol::Client2pc, Scheme::None) => $($function)::+::<Client2pc<NoTimestamps>, $W>,
+            (Protocol::Client2pc, Scheme::Gts | Scheme::Vts | Scheme::Rc) => {
+                unreachable!("{} is refused with the command line", $pair)
+            }
         }
     };
 }

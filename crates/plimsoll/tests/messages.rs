@@ -7,7 +7,7 @@ use plimsoll::engine::{Engine, EngineOptions};
 use plimsoll_runtime::Env;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_txn::protocol::{Attempt, Protocol, execute};
-use plimsoll_txn::protocols::{Occ, TwoPl};
+use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamps::{Dst, NoTimestamps, Rc, Vts};
 use plimsoll_txn::work::Work;
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec};
@@ -99,6 +99,7 @@ const WRITE: Option<bool> = Some(true);
 fn a_transaction_at_home_sends_nothing() {
     assert_eq!(messages::<Occ<Dst>>(WRITE, None), 0.0);
     assert_eq!(messages::<TwoPl<Dst>>(WRITE, None), 0.0);
+    assert_eq!(messages::<Client2pc<Dst>>(WRITE, None), 0.0);
     assert_eq!(messages::<Occ<Dst>>(READ, None), 0.0);
 }
 
@@ -125,11 +126,27 @@ fn two_pl_locks_and_finishes_elsewhere_and_dst_adds_nothing() {
 }
 
 #[test]
+fn client_2pc_prepares_and_decides_elsewhere_and_dst_adds_nothing() {
+    // READ and its reply, PREPARE and the vote; the client knows. DECISION.
+    assert_eq!(messages::<Client2pc<NoTimestamps>>(WRITE, WRITE), 5.0);
+    assert_eq!(messages::<Client2pc<Dst>>(WRITE, WRITE), 5.0);
+    // What is only read is prepared like what is written.
+    assert_eq!(messages::<Client2pc<NoTimestamps>>(WRITE, READ), 5.0);
+    assert_eq!(messages::<Client2pc<Dst>>(WRITE, READ), 5.0);
+    // Who is the only one decides.
+    assert_eq!(messages::<Client2pc<NoTimestamps>>(None, WRITE), 4.0);
+    assert_eq!(messages::<Client2pc<Dst>>(None, WRITE), 4.0);
+}
+
+#[test]
 fn a_read_only_transaction_takes_one_round_where_the_plain_protocol_takes_two() {
     assert_eq!(messages::<Occ<Dst>>(READ, READ), 2.0);
     assert_eq!(messages::<TwoPl<Dst>>(READ, READ), 2.0);
     assert_eq!(messages::<Occ<Rc>>(READ, READ), 2.0);
+    assert_eq!(messages::<Client2pc<Dst>>(READ, READ), 2.0);
     assert_eq!(messages::<Occ<NoTimestamps>>(READ, READ), 4.0);
+    // Nothing is locked, so there is nothing to decide.
+    assert_eq!(messages::<Client2pc<NoTimestamps>>(READ, READ), 4.0);
     // Plain 2PL releases its shared locks one-way.
     assert_eq!(messages::<TwoPl<NoTimestamps>>(READ, READ), 3.0);
 }

@@ -39,8 +39,8 @@ fn run(arguments: &str) -> Value {
 }
 
 #[test]
-fn a_bank_in_two_processes_is_serializable_under_occ_and_two_pl() {
-    for protocol in ["occ", "two_pl"] {
+fn a_bank_in_two_processes_is_serializable_under_every_protocol() {
+    for protocol in ["occ", "two_pl", "client_2pc"] {
         let run = run(&format!("smallbank --protocol {protocol} --accounts 2000 --distributed 20"));
         let links = run["links"].as_array().expect("links");
         let ends: Vec<_> = links.iter().map(|link| (link["from"].as_u64(), link["to"].as_u64())).collect();
@@ -64,7 +64,7 @@ fn the_oracle_is_a_process_of_its_own() {
 
 #[test]
 fn orders_in_two_processes_are_consistent() {
-    for protocol in ["occ", "two_pl"] {
+    for protocol in ["occ", "two_pl", "client_2pc"] {
         let run = run(&format!("tpcc --protocol {protocol} --warehouses 2 --items 200 --customers 30"));
         let rows = |table: &str| run["tables"][table]["rows"].as_u64().expect("rows");
         assert_eq!((rows("warehouse"), rows("stock")), (2, 400), "each process loads its own warehouse");

@@ -83,6 +83,11 @@ fn random_transactions_of_no_wait_are_serializable_under_every_scheme() {
     on_one_to_three_shards("no_wait");
 }
 
+#[test]
+fn random_transactions_of_client_2pc_are_serializable_under_every_scheme() {
+    on_one_to_three_shards("client_2pc");
+}
+
 fn on_one_to_three_shards(protocol: &'static str) {
     let mut found = Random { failures: Vec::new() };
     (1..=3).for_each(|shards| common::with_protocol(protocol, shards, &mut found));

@@ -8,9 +8,17 @@ use plimsoll_types::mutants::Mutant;
 use plimsoll_workloads::random::Rng;
 
 /// The protocols, 2PL by the name of its lock policy too.
-pub const PROTOCOLS: [&str; 5] = ["occ", "two_pl", "wait_die", "wound_wait", "no_wait"];
+pub const PROTOCOLS: [&str; 6] = ["occ", "two_pl", "wait_die", "wound_wait", "no_wait", "client_2pc"];
 /// The timestamp schemes. The last is not serializable, and never drawn.
 pub const SCHEMES: [&str; 5] = ["dst", "gts", "vts", "none", "rc"];
+
+/// The schemes that a protocol can run with.
+pub fn schemes(protocol: &str) -> &'static [&'static str] {
+    match protocol {
+        "client_2pc" => &["dst", "none"],
+        _ => &SCHEMES,
+    }
+}
 
 /// What runs in a world.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,7 +120,7 @@ impl Default for Selection {
 pub struct Plan {
     /// Where all randomness of the world comes from.
     pub seed: u64,
-    /// `occ` or `two_pl`.
+    /// `occ`, `two_pl` or `client_2pc`.
     pub protocol: &'static str,
     /// For 2PL.
     pub lock_policy: LockPolicy,
@@ -176,7 +184,7 @@ impl Plan {
     /// The pair as it is written everywhere, 2PL by its lock policy.
     pub fn pair(&self) -> String {
         let protocol = match (self.protocol, self.lock_policy) {
-            ("occ", _) => "occ",
+            ("occ" | "client_2pc", _) => self.protocol,
             (_, LockPolicy::WaitDie) => "wait_die",
             (_, LockPolicy::WoundWait) => "wound_wait",
             (_, LockPolicy::NoWait) => "no_wait",
@@ -202,11 +210,20 @@ impl Plan {
     pub fn drawn(seed: u64, selection: &Selection) -> Result<Plan, String> {
         // A stream of its own for each decision: what is selected by hand changes nothing else.
         let draw = |stream: u64, n: u64| Rng::new(seed, stream << 32).below(n) as usize;
-        let protocol = selection.protocol.unwrap_or(["occ", "wait_die", "wound_wait", "no_wait"][draw(1, 4)]);
-        let scheme = selection.scheme.unwrap_or(match selection.fronts {
-            None | Some(0) => ["dst", "dst", "dst", "gts", "vts", "none"][draw(2, 6)],
-            Some(_) => ["dst", "none"][draw(2, 2)],
+        let scheme = selection.scheme.unwrap_or(match (selection.protocol, selection.fronts) {
+            (Some("client_2pc"), _) | (_, Some(1..)) => ["dst", "none"][draw(2, 2)],
+            _ => ["dst", "dst", "dst", "gts", "vts", "none"][draw(2, 6)],
         });
+        let protocols = ["occ", "wait_die", "wound_wait", "no_wait", "client_2pc"];
+        let legal: Vec<_> =
+            protocols.into_iter().filter(|protocol| schemes(protocol).contains(&scheme)).collect();
+        let protocol = selection.protocol.unwrap_or(legal[draw(1, legal.len() as u64)]);
+        if !schemes(protocol).contains(&scheme) {
+            let legal: Vec<String> =
+                schemes(protocol).iter().map(|scheme| format!("{protocol}/{scheme}")).collect();
+            let legal = legal.join(", ");
+            return Err(format!("{protocol}/{scheme} is not a legal pair: choose one of {legal}"));
+        }
         let workload = selection.workload.unwrap_or({
             use WorkloadName::*;
             match selection.fronts {
@@ -264,7 +281,10 @@ impl Plan {
         let latency_ns = hardware.latency_ns.saturating_add(hardware.jitter_ns).min(1_000_000_000);
         Ok(Plan {
             seed,
-            protocol: if protocol == "occ" { "occ" } else { "two_pl" },
+            protocol: match protocol {
+                "occ" | "client_2pc" => protocol,
+                _ => "two_pl",
+            },
             lock_policy: match protocol {
                 "wound_wait" => LockPolicy::WoundWait,
                 "no_wait" => LockPolicy::NoWait,

@@ -21,7 +21,7 @@ use plimsoll_runtime::sim::{Maker, Occurrence, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
-use plimsoll_txn::protocols::{Occ, TwoPl};
+use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
 use plimsoll_types::{Placement, ShardId, TableId, TableSpec, Timestamp};
@@ -92,6 +92,8 @@ pub fn run(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
         ("two_pl", "vts") => caught::<TwoPl<Vts>>(plan, recorder),
         ("two_pl", "none") => caught::<TwoPl<NoTimestamps>>(plan, recorder),
         ("two_pl", "rc") => caught::<TwoPl<ReadCommitted>>(plan, recorder),
+        ("client_2pc", "dst") => caught::<Client2pc<Dst>>(plan, recorder),
+        ("client_2pc", "none") => caught::<Client2pc<NoTimestamps>>(plan, recorder),
         (protocol, scheme) => unreachable!("{protocol}/{scheme} is not planned"),
     };
     #[cfg(feature = "mutants")]

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use adya::{History, Opts, Valid, Workload};
 use plimsoll_sim::export::lines_of;
-use plimsoll_sim::plan::{FaultsName, Plan, Selection, WorkloadName};
+use plimsoll_sim::plan::{FaultsName, Plan, Selection, WorkloadName, schemes};
 use plimsoll_sim::run::{Outcome, run};
 use plimsoll_sim::workload::append::{Attempted, End, Operation};
 use plimsoll_workloads::random::Rng;
@@ -220,8 +220,8 @@ fn second_opinion(plan: &Plan, outcome: &Outcome, clocks_are_right: bool) -> Vec
 
 #[test]
 fn every_protocol_under_every_scheme_passes() {
-    for protocol in ["occ", "wait_die", "wound_wait", "no_wait"] {
-        for scheme in ["dst", "gts", "vts", "none"] {
+    for protocol in ["occ", "wait_die", "wound_wait", "no_wait", "client_2pc"] {
+        for &scheme in schemes(protocol).iter().filter(|&&scheme| scheme != "rc") {
             for seed in 0..24 {
                 let faults = if seed % 2 == 0 { FaultsName::Network } else { FaultsName::Drawn };
                 let (plan, outcome) = world(seed, (protocol, scheme), faults);
@@ -288,6 +288,8 @@ fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
             LostWakeUp | EarlyAnswer | HeldSnapshotForgotten => continue,
             // Nor is what clients were told of these what has happened.
             AbortsAlone | RefusalNotPlanted | GivesUpInDoubt | LateRecord | PinIgnored => continue,
+            VotesNotJoined => ("client_2pc", "dst"),
+            ReadsNotHeld | RangesNotHeld => ("client_2pc", "none"),
             ForeignLockIgnored | NewVersionIgnored | FastPath => ("occ", "none"),
             UpgradeKeepsBound | ReleaseWithoutPin => ("wait_die", "dst"),
             GapIgnored | PrefetchedNumbers => ("occ", "gts"),

@@ -10,14 +10,17 @@ use std::sync::atomic::AtomicU64;
 
 use plimsoll_runtime::sim::{Fault, Faults, Hardware, Link, Maker, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
+use plimsoll_store::At;
 use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions};
-use plimsoll_txn::protocols::{Occ, TwoPl};
+use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::Dst;
 use plimsoll_txn::votes::PATIENCE_NS;
-use plimsoll_types::{Abort, IndexKind, Key, Partitioning, Placement, ShardId, TableId, TableSpec};
+use plimsoll_types::{
+    Abort, IndexKind, Key, Partitioning, Placement, ShardId, TableId, TableSpec, Timestamp,
+};
 
 const TABLE: TableId = TableId(0);
 /// Three machines with data, and one without.
@@ -77,10 +80,18 @@ impl<P: Protocol> Stage<P> {
         &mut self,
         task: impl AsyncFnOnce(ShardEnv<P>) -> R + 'static,
     ) -> Rc<RefCell<Option<R>>> {
+        self.begin_at(C, task)
+    }
+
+    fn begin_at<R: 'static>(
+        &mut self,
+        machine: usize,
+        task: impl AsyncFnOnce(ShardEnv<P>) -> R + 'static,
+    ) -> Rc<RefCell<Option<R>>> {
         let (result, place) = (Rc::new(RefCell::new(None)), Rc::new(RefCell::new(None)));
         let slot = result.clone();
         place.replace(Some(task));
-        self.world.spawn_on(ShardId(C as u16), move |env| async move {
+        self.world.spawn_on(ShardId(machine as u16), move |env| async move {
             let task = place.borrow_mut().take().expect("a task is started once");
             let done = task(env).await;
             slot.replace(Some(done));
@@ -137,6 +148,16 @@ impl<P: Protocol> Stage<P> {
         read.take().expect("nobody is in the way of a reader").expect("the record is there")
     }
 
+    /// The stamp of the newest version.
+    fn stamp(&self, shard: usize) -> Timestamp {
+        let stamp = self.world.node(ShardId(shard as u16), |node| {
+            let store = &mut node.base().store;
+            let row = store.find(TABLE, &key(shard)).row().expect("the record is there");
+            store.record(At { row, column: TABLE.row() }).stamp()
+        });
+        stamp.expect("the machine is up")
+    }
+
     /// Nothing is locked any more, and nobody remembers anything.
     fn is_at_rest(&mut self) {
         for shard in [A, B, D].map(|shard| ShardId(shard as u16)) {
@@ -169,6 +190,13 @@ macro_rules! under_each {
             $(#[test]
             fn $name() {
                 super::$name::<super::TwoPl<super::Dst>>();
+            })*
+        }
+
+        mod client_2pc {
+            $(#[test]
+            fn $name() {
+                super::$name::<super::Client2pc<super::Dst>>();
             })*
         }
     };
@@ -311,4 +339,100 @@ fn read_locks_do_not_outlive_their_coordinator<P: Protocol>() {
     stage.pass(100 * MS);
     assert_eq!(ended.take(), Some(Ok(())));
     assert_eq!([A, B].map(|shard| stage.value(shard)), [b"new", b"new"]);
+}
+
+// What only client-driven two-phase commit does: shards vote before the stamp is known, and those that were only read do.
+
+#[test]
+fn those_who_voted_find_the_largest_stamp_without_their_coordinator() {
+    let mut stage = Stage::<Client2pc<Dst>>::new();
+    // A reader whose clock is ahead leaves a mark on A that only A knows of.
+    stage.world.inflict(Fault::Step(D, 100 * MS as i64));
+    stage.pass(10 * MS);
+    let read = stage.begin_at(D, async move |env: ShardEnv<Client2pc<Dst>>| {
+        let mut txn = Transaction::begin::<Client2pc<Dst>, _>(&env, Attempt::default(), true).await?;
+        txn.get(&env, TABLE.row(), &key(A)).await?;
+        txn.commit(&env).await.map(|committed| committed.stamp)
+    });
+    stage.pass(10 * MS);
+    let mark = read.take().expect("it has read").expect("readers do not abort").expect("at a snapshot");
+    let ended = stage.begin(async |env| write::<Client2pc<Dst>>(env, &[A, B]).await);
+    stage.pass_until_voted(&[A, B]);
+    let cut = stage.cut(&[(A, C), (B, C)]);
+    let crash = stage.world.inflict(Fault::Crash(C));
+    stage.pass(3 * PATIENCE_NS);
+    assert!(ended.borrow().is_none(), "nobody was told");
+    assert!(stage.stamp(B) > mark, "B knows what A has asked for");
+    assert_eq!(stage.stamp(A), stage.stamp(B));
+    stage.world.end(cut);
+    stage.world.end(crash);
+    assert_eq!([A, B].map(|shard| stage.value(shard)), [b"new", b"new"]);
+    stage.pass(3 * PATIENCE_NS);
+    stage.is_at_rest();
+}
+
+/// Reads A and writes B.
+async fn read_and_write(env: ShardEnv<Client2pc<Dst>>) -> Result<(), Abort> {
+    let mut txn = Transaction::begin::<Client2pc<Dst>, _>(&env, Attempt::default(), false).await?;
+    txn.get(&env, TABLE.row(), &key(A)).await?;
+    txn.put(&env, TABLE.row(), &key(B), b"new").await?;
+    txn.commit(&env).await.map(drop)
+}
+
+#[test]
+fn a_shard_that_was_only_read_votes_and_holds_what_was_read() {
+    let mut stage = Stage::<Client2pc<Dst>>::new();
+    let ended = stage.begin(read_and_write);
+    stage.pass_until_voted(&[A, B]);
+    let cut = stage.cut(&[(A, C), (B, C), (A, B), (B, A)]);
+    stage.restart(C);
+    stage.pass(PATIENCE_NS);
+    let other = stage.begin_at(D, async |env| write::<Client2pc<Dst>>(env, &[A]).await);
+    stage.pass(100 * MS);
+    assert_eq!(other.take(), Some(Err(Abort::WriteConflict)), "nobody overwrites it before the decision");
+    stage.world.end(cut);
+    stage.pass(3 * PATIENCE_NS);
+    assert!(ended.borrow().is_none(), "nobody was told");
+    assert_eq!([A, B].map(|shard| stage.value(shard)), [b"old", b"new"]);
+    stage.pass(3 * PATIENCE_NS);
+    stage.is_at_rest();
+    let other = stage.begin_at(D, async |env| write::<Client2pc<Dst>>(env, &[A]).await);
+    stage.pass(100 * MS);
+    assert_eq!(other.take(), Some(Ok(())));
+    assert!(stage.stamp(A) > stage.stamp(B), "who overwrites what was read comes after the reader");
+}
+
+#[test]
+fn a_vote_that_is_lost_where_it_was_only_read_ends_the_transaction() {
+    let mut stage = Stage::<Client2pc<Dst>>::new();
+    let ended = stage.begin(read_and_write);
+    stage.pass_until_voted(&[A, B]);
+    let cut = stage.cut(&[(A, C)]);
+    stage.pass(20 * MS);
+    stage.restart(A);
+    stage.world.end(cut);
+    stage.pass(100 * MS);
+    assert_eq!(ended.take(), Some(Err(Abort::Unknown)));
+    assert_eq!([A, B].map(|shard| stage.value(shard)), [b"old", b"old"]);
+    stage.pass(3 * PATIENCE_NS);
+    stage.is_at_rest();
+}
+
+#[test]
+fn a_prepare_that_comes_after_the_refusal_is_refused() {
+    let mut stage = Stage::<Client2pc<Dst>>::new();
+    let cut = stage.cut(&[(C, B)]);
+    let ended = stage.begin(async |env| write::<Client2pc<Dst>>(env, &[A, B]).await);
+    stage.pass_until_voted(&[A]);
+    assert!(!stage.in_doubt(B), "it has heard of nothing");
+    // A asks B, who says no, and must remember that it has.
+    stage.pass(2 * PATIENCE_NS);
+    assert!(!stage.in_doubt(A), "it knows that the transaction is aborted");
+    assert!(ended.borrow().is_none(), "the coordinator waits for B");
+    stage.world.end(cut);
+    stage.pass(PATIENCE_NS);
+    assert_eq!(ended.take(), Some(Err(Abort::Refused)));
+    assert_eq!([A, B].map(|shard| stage.value(shard)), [b"old", b"old"]);
+    stage.pass(3 * PATIENCE_NS);
+    stage.is_at_rest();
 }

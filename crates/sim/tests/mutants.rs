@@ -21,6 +21,8 @@ fn selection(mutant: Mutant) -> Selection {
         UpgradeKeepsBound | ReleaseWithoutPin => ("wait_die", "dst"),
         AbortsAlone | RefusalNotPlanted | GivesUpInDoubt | LateRecord => ("occ", "dst"),
         WaitsForEver => ("occ", "none"),
+        VotesNotJoined => ("client_2pc", "dst"),
+        ReadsNotHeld | RangesNotHeld => ("client_2pc", "none"),
         PinIgnored => ("wait_die", "none"),
         GapIgnored | PrefetchedNumbers => ("occ", "gts"),
         NoPin
@@ -38,7 +40,7 @@ fn selection(mutant: Mutant) -> Selection {
         | LostWakeUp => ("", "dst"),
     };
     let selected = Selection {
-        protocol: ["occ", "wait_die"].into_iter().find(|&name| name == protocol),
+        protocol: ["occ", "wait_die", "client_2pc"].into_iter().find(|&name| name == protocol),
         scheme: Some(scheme),
         mutant: Some(mutant),
         fronts: (mutant == WaitsForEver).then_some(1),

@@ -16,7 +16,7 @@ use plimsoll_sim::client::{Client, Observer};
 use plimsoll_sim::workload::random;
 use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::protocol::{LockPolicy, Protocol, ProtocolOptions};
-use plimsoll_txn::protocols::{Occ, TwoPl};
+use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, ReadOnly, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
 use plimsoll_types::wire::{Wire, encoded, whole};
@@ -228,4 +228,6 @@ fn a_message_is_decoded_to_what_was_encoded_and_anything_else_is_refused_in_litt
     check::<TwoPl<Vts>>(8);
     check::<TwoPl<NoTimestamps>>(8);
     check::<TwoPl<ReadCommitted>>(8);
+    check::<Client2pc<Dst>>(4);
+    check::<Client2pc<NoTimestamps>>(4);
 }

@@ -1,10 +1,13 @@
 //! Worlds of many seeds: the same twice, without a violation, and caught where there is one.
 
-use plimsoll_sim::plan::{FaultsName, Plan, SCHEMES, Selection, WorkloadName};
+use plimsoll_sim::plan::{FaultsName, Plan, Selection, WorkloadName, schemes};
 use plimsoll_sim::recorder::Recorder;
 use plimsoll_sim::run::{Outcome, run};
 use plimsoll_sim::shrink::shrink;
 use plimsoll_sim::trace::render;
+
+/// Each once.
+const PROTOCOLS: [&str; 5] = ["occ", "wait_die", "wound_wait", "no_wait", "client_2pc"];
 
 fn world(seed: u64, selection: &Selection) -> (Plan, Outcome) {
     let plan = Plan::drawn(seed, selection).unwrap();
@@ -37,8 +40,8 @@ fn every_world_is_the_same_twice() {
 
 #[test]
 fn a_world_is_the_same_whether_or_not_its_messages_are_encoded() {
-    for protocol in ["occ", "wait_die", "wound_wait", "no_wait"] {
-        for scheme in SCHEMES {
+    for protocol in PROTOCOLS {
+        for &scheme in schemes(protocol) {
             for seed in 0..4 {
                 let selection =
                     Selection { protocol: Some(protocol), scheme: Some(scheme), ..Selection::default() };
@@ -59,8 +62,8 @@ fn worlds_with_drawn_faults_violate_nothing() {
 
 #[test]
 fn every_protocol_under_every_scheme_and_workload_violates_nothing() {
-    for protocol in ["occ", "wait_die", "wound_wait", "no_wait"] {
-        for scheme in SCHEMES.into_iter().filter(|&scheme| scheme != "rc") {
+    for protocol in PROTOCOLS {
+        for &scheme in schemes(protocol).iter().filter(|&&scheme| scheme != "rc") {
             for workload in WorkloadName::ALL {
                 for (seed, faults) in [(1, FaultsName::None), (2, FaultsName::All)] {
                     passes(
@@ -126,6 +129,14 @@ fn a_fault_that_is_left_out_leaves_the_others_as_they_were() {
 fn a_selection_that_names_no_fault_is_refused() {
     let selection = Selection { knobs: vec![("los".to_owned(), "1".to_owned())], ..Selection::default() };
     assert!(Plan::drawn(0, &selection).unwrap_err().contains("los"));
+}
+
+#[test]
+fn a_pair_that_is_not_legal_is_refused_with_those_that_are() {
+    let selection = Selection { protocol: Some("client_2pc"), scheme: Some("gts"), ..Selection::default() };
+    let refusal = Plan::drawn(0, &selection).unwrap_err();
+    let legal = "choose one of client_2pc/dst, client_2pc/none";
+    assert_eq!(refusal, format!("client_2pc/gts is not a legal pair: {legal}"));
 }
 
 #[test]

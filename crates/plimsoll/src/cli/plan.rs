@@ -19,8 +19,8 @@ use crate::report::model::Named;
 use crate::report::units;
 
 /// The protocols and the timestamp schemes that each can run with. Their order is that of the help.
-pub const LEGAL_PAIRS: [Pair; 10] = {
-    use Protocol::{Occ, TwoPl};
+pub const LEGAL_PAIRS: [Pair; 12] = {
+    use Protocol::{Client2pc, Occ, TwoPl};
     use Scheme::{Dst, Gts, None, Rc, Vts};
     [
         Pair { protocol: Occ, scheme: Dst },
@@ -33,6 +33,8 @@ pub const LEGAL_PAIRS: [Pair; 10] = {
         Pair { protocol: TwoPl, scheme: Vts },
         Pair { protocol: TwoPl, scheme: Rc },
         Pair { protocol: TwoPl, scheme: None },
+        Pair { protocol: Client2pc, scheme: Dst },
+        Pair { protocol: Client2pc, scheme: None },
     ]
 };
 

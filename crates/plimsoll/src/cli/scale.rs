@@ -10,7 +10,7 @@ use plimsoll_sim::scale::published::FIGURES;
 use plimsoll_sim::scale::study::{Configuration, Load};
 use plimsoll_sim::scale::{Cluster, published::Figure};
 
-use super::plan::{JsonOutput, Refusal, json_output, refuse, within};
+use super::plan::{JsonOutput, LEGAL_PAIRS, Pair, Refusal, json_output, refuse, within};
 use super::{Protocol, Scheme, WorkloadName, duration, number};
 use crate::report::file::check_writable;
 use crate::report::table::workload_title;
@@ -31,11 +31,11 @@ pub struct ScaleArgs {
         long,
         value_enum,
         hide_possible_values = true,
-        value_name = "occ|two_pl",
+        value_name = "occ|two_pl|client_2pc",
         help_heading = "What runs"
     )]
     pub protocol: Option<Protocol>,
-    /// Timestamp schemes; ratios are to the first [default: dst,rc,none,vts,gts].
+    /// Timestamp schemes; ratios are to the first [default: dst,rc,none,vts,gts, those that the protocol goes with].
     #[arg(
         long,
         value_enum,
@@ -213,11 +213,17 @@ impl ScaleArgs {
             },
             WorkloadName::Micro => Load::Micro,
         };
-        let schemes: Vec<&'static str> = match self.schemes.as_slice() {
-            [] => vec!["dst", "rc", "none", "vts", "gts"],
-            schemes => schemes.iter().map(|scheme| scheme.name()).collect(),
-        };
         let protocol = self.protocol.unwrap_or(Protocol::Occ);
+        let pair = |scheme| Pair { protocol, scheme };
+        let schemes: Vec<Scheme> = match self.schemes.as_slice() {
+            [] => [Scheme::Dst, Scheme::Rc, Scheme::None, Scheme::Vts, Scheme::Gts]
+                .into_iter()
+                .filter(|&scheme| LEGAL_PAIRS.contains(&pair(scheme)))
+                .collect(),
+            schemes => schemes.to_vec(),
+        };
+        schemes.iter().try_for_each(|&scheme| pair(scheme).legal(&LEGAL_PAIRS).map(drop))?;
+        let schemes: Vec<&'static str> = schemes.into_iter().map(Scheme::name).collect();
         let configurations = nodes.iter().map(|&nodes| {
             let cluster = |&scheme| {
                 Ok::<Cluster, Refusal>(Cluster {

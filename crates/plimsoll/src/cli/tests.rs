@@ -92,7 +92,7 @@ fn a_missing_workload_is_asked_for() {
 fn an_unknown_workload_scheme_or_protocol_lists_the_known() {
     parser_refuses("bench ycsb", "[possible values: tpcc, smallbank, micro]");
     parser_refuses("bench tpcc --scheme hlc", "[possible values: dst, gts, vts, rc, none]");
-    parser_refuses("bench tpcc --protocol mvto", "[possible values: occ, two_pl]");
+    parser_refuses("bench tpcc --protocol mvto", "[possible values: occ, two_pl, client_2pc]");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn an_unknown_name_in_a_comparison_lists_the_known() {
     );
     refuses(
         "bench tpcc --compare mvto/dst,occ/rc",
-        "there is no protocol `mvto`: the protocols are occ and two_pl",
+        "there is no protocol `mvto`: the protocols are occ, two_pl and client_2pc",
     );
     refuses("bench tpcc --compare occ,two_pl", "`occ` is not a pair: write protocol/scheme, such as occ/dst");
 }
@@ -121,6 +121,11 @@ fn an_illegal_pair_lists_the_legal_ones() {
     assert_eq!(
         refusal.expect_err("refused").to_string(),
         "two_pl/vts is not a legal pair: choose one of occ/dst, occ/gts"
+    );
+    refuses(
+        "bench tpcc --protocol client_2pc --scheme gts",
+        "client_2pc/gts is not a legal pair: choose one of occ/dst, occ/gts, occ/vts, occ/rc, occ/none, two_pl/dst, \
+         two_pl/gts, two_pl/vts, two_pl/rc, two_pl/none, client_2pc/dst, client_2pc/none",
     );
 }
 
@@ -442,6 +447,8 @@ fn a_scaling_study_doubles_the_nodes() {
     assert_eq!(at("--nodes 1,3,31"), [1, 3, 31]);
     let plan = scaling("--schemes gts,dst --workload smallbank --machine val --nodes 2").expect("fine");
     assert_eq!(plan.series[0].schemes, ["gts", "dst"]);
+    let plan = scaling("--protocol client_2pc").expect("fine");
+    assert_eq!(plan.series[0].schemes, ["dst", "none"]);
     assert_eq!(plan.series[0].configurations[0][1].cluster.shards_per_node, 24);
     assert_eq!(scaling("--paper").expect("fine").series.len(), 6);
     assert_eq!(scaling("--paper --figures 6(c)").expect("fine").series[0].at, [2, 4, 8, 12, 16]);
@@ -468,6 +475,7 @@ fn a_scaling_study_that_cannot_be_is_refused() {
         "--paper --figures 7",
         "--figures 7 is not one that can be predicted: there are 1(b), 6(b), 6(c)",
     );
+    refused("--protocol client_2pc --schemes dst,gts", "client_2pc/gts is not a legal pair: choose one of");
     refused("--report /nowhere/scale.html", "the directory /nowhere does not exist");
     refused("--schemes dst,xts", "invalid value 'xts'");
 }

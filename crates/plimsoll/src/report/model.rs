@@ -62,7 +62,7 @@ pub struct Machine {
 pub struct Run {
     /// `tpcc`, `smallbank`, `micro`.
     pub workload: String,
-    /// `occ`, `two_pl`.
+    /// `occ`, `two_pl`, `client_2pc`.
     pub protocol: String,
     /// `dst`, `gts`, `vts`, `rc`, `none`.
     pub scheme: String,

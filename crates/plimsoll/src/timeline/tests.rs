@@ -35,6 +35,7 @@ fn worlds() -> impl Iterator<Item = (Plan, Outcome, Recording)> {
         [("occ", "dst"), ("wait_die", "dst"), ("wound_wait", "dst"), ("no_wait", "dst"), ("occ", "gts")];
     let pairs =
         pairs.into_iter().chain([("wait_die", "gts"), ("occ", "vts"), ("occ", "none"), ("wait_die", "rc")]);
+    let pairs = pairs.chain([("client_2pc", "dst"), ("client_2pc", "none")]);
     pairs.enumerate().flat_map(|(number, (protocol, scheme))| {
         let workloads = [WorkloadName::Random, WorkloadName::Cycle, WorkloadName::SmallBank];
         workloads.into_iter().enumerate().map(move |(other, workload)| {

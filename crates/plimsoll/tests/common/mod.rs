@@ -11,7 +11,7 @@ use plimsoll::engine::{Engine, EngineOptions};
 use plimsoll_checker::{History, Options, Report, Transaction};
 use plimsoll_runtime::Env;
 use plimsoll_txn::protocol::{LockPolicy, Protocol, ProtocolOptions};
-use plimsoll_txn::protocols::{Occ, TwoPl};
+use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc, Vts};
 use plimsoll_types::{ColumnGroup, ShardId, TableSpec};
@@ -19,7 +19,7 @@ use plimsoll_types::{ColumnGroup, ShardId, TableSpec};
 /// What the database under test is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Setup {
-    /// `occ`, or 2PL by the name of its lock policy.
+    /// `occ`, `client_2pc`, or 2PL by the name of its lock policy.
     pub protocol: &'static str,
     /// The scheme's name.
     pub scheme: &'static str,
@@ -29,8 +29,8 @@ pub struct Setup {
     pub shards: usize,
 }
 
-/// OCC, and 2PL with each lock policy, in the order of reports.
-pub const PROTOCOLS: [&str; 4] = ["occ", "wait_die", "wound_wait", "no_wait"];
+/// All protocols, 2PL with each lock policy, in the order of reports.
+pub const PROTOCOLS: [&str; 5] = ["occ", "wait_die", "wound_wait", "no_wait", "client_2pc"];
 /// The schemes, in the order of reports.
 pub const SCHEMES: [&str; 5] = ["dst", "gts", "vts", "none", "rc"];
 
@@ -47,14 +47,17 @@ pub fn everywhere(shards: usize, experiment: &mut impl Experiment) {
     }
 }
 
-/// Runs an experiment under one protocol and every scheme.
+/// Runs an experiment under one protocol and every scheme that it can have.
 pub fn with_protocol(protocol: &'static str, shards: usize, experiment: &mut impl Experiment) {
     let lock_policy = match protocol {
         "wound_wait" => LockPolicy::WoundWait,
         "no_wait" => LockPolicy::NoWait,
         _ => LockPolicy::WaitDie,
     };
-    if protocol == "occ" {
+    if protocol == "client_2pc" {
+        one::<Client2pc<Dst>>(protocol, lock_policy, shards, experiment);
+        one::<Client2pc<NoTimestamps>>(protocol, lock_policy, shards, experiment);
+    } else if protocol == "occ" {
         one::<Occ<Dst>>(protocol, lock_policy, shards, experiment);
         one::<Occ<Gts>>(protocol, lock_policy, shards, experiment);
         one::<Occ<Vts>>(protocol, lock_policy, shards, experiment);

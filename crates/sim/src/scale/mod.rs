@@ -27,7 +27,7 @@ use plimsoll_runtime::sim::{Carried, Costs, EPOCH_NS, Maker, Pass, Watch, World}
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions, execute};
-use plimsoll_txn::protocols::{Occ, TwoPl};
+use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
 use plimsoll_txn::work::Work;
@@ -61,7 +61,7 @@ pub struct Cluster {
     pub cores: Option<usize>,
     /// Transactions in flight per shard.
     pub concurrency: usize,
-    /// `occ` or `two_pl`.
+    /// `occ`, `two_pl` or `client_2pc`.
     pub protocol: &'static str,
     /// `dst`, `gts`, `vts`, `rc` or `none`.
     pub scheme: &'static str,
@@ -148,6 +148,8 @@ pub fn predict<W: Workload>(
         ("two_pl", "vts") => run::<TwoPl<Vts>, W>,
         ("two_pl", "none") => run::<TwoPl<NoTimestamps>, W>,
         ("two_pl", "rc") => run::<TwoPl<ReadCommitted>, W>,
+        ("client_2pc", "dst") => run::<Client2pc<Dst>, W>,
+        ("client_2pc", "none") => run::<Client2pc<NoTimestamps>, W>,
         (protocol, scheme) => unreachable!("{protocol}/{scheme} is no pair"),
     };
     run(cluster, model, access, workload, stop)

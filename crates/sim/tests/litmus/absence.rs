@@ -8,7 +8,7 @@ litmus! {
     two_that_insert_into_what_the_other_has_scanned_do_not_both_commit {
         broken: "linking a key does not change the version of its leaf: only an install or an unlink would",
         setups: &["occ/dst", "occ/gts", "occ/vts", "occ/none"],
-        also: &[],
+        also: &["client_2pc/dst", "client_2pc/none"],
         caught: &[(LinkUnnoticed, "phantom (G2)")],
         script: "
             A: a? x, B: b? y
@@ -28,7 +28,7 @@ litmus! {
     two_that_insert_what_the_other_has_found_absent_do_not_both_commit {
         broken: "linking a key does not change the counter of its cell",
         setups: &["occ/dst", "occ/gts", "occ/vts", "occ/none"],
-        also: &[],
+        also: &["client_2pc/dst", "client_2pc/none"],
         caught: &[(LinkUnnoticed, "write skew (G2-item)")],
         script: "
             A: a?, B: b?
@@ -47,8 +47,10 @@ litmus! {
 
     an_insert_comes_after_who_has_scanned_its_place {
         broken: "a scan does not raise the marks of leaves",
-        setups: &["occ/dst", "two_pl/dst"],
-        also: &["occ/gts", "occ/vts", "occ/none", "two_pl/gts", "two_pl/vts", "two_pl/none"],
+        setups: &["occ/dst", "two_pl/dst", "client_2pc/dst"],
+        also: &[
+            "occ/gts", "occ/vts", "occ/none", "two_pl/gts", "two_pl/vts", "two_pl/none", "client_2pc/none",
+        ],
         caught: &[(LeafNotMarked, "phantom (G-single)")],
         script: "
             A: a? x, B: y

@@ -11,6 +11,7 @@
 //! Left out: what there is no code for yet: votes, failover, moving slots.
 
 mod absence;
+mod client_2pc;
 mod occ;
 mod oracle;
 mod script;
@@ -92,7 +93,7 @@ macro_rules! litmus {
 
 #[test]
 fn the_page_lists_every_litmus() {
-    let all = [occ::ALL, snapshots::ALL, two_pl::ALL, absence::ALL, oracle::ALL];
+    let all = [occ::ALL, snapshots::ALL, two_pl::ALL, client_2pc::ALL, absence::ALL, oracle::ALL];
     let lines: String = all.into_iter().flatten().map(Litmus::line).collect();
     let table = format!("| the rule, broken | history | test | planted bug |\n|---|---|---|---|\n{lines}");
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulator.md");

@@ -8,7 +8,7 @@ litmus! {
     a_reader_that_slips_in_between_read_and_lock_comes_before_the_writer {
         broken: "the bound of the write set is read before the lock",
         setups: &["occ/dst"],
-        also: &["occ/gts", "occ/vts", "occ/none"],
+        also: &["occ/gts", "occ/vts", "occ/none", "client_2pc/dst", "client_2pc/none"],
         caught: &[(EarlyBound, "fractured read (G-single)"), (BoundIgnored, "fractured read (G-single)")],
         script: "
             A: x, B: y
@@ -29,7 +29,7 @@ litmus! {
     what_was_read_is_pinned_before_anybody_looks_whether_it_is_current {
         broken: "validate, then raise the mark; or raise no mark of what was read",
         setups: &["occ/dst"],
-        also: &["occ/gts", "occ/vts", "occ/none"],
+        also: &["occ/gts", "occ/vts", "occ/none", "client_2pc/dst", "client_2pc/none"],
         caught: &[
             (ValidateThenPin, "read-only anomaly (G2-item)"),
             (NoPin, "read-only anomaly (G2-item)"),
@@ -53,7 +53,7 @@ litmus! {
     two_that_locked_what_the_other_has_read_do_not_both_commit {
         broken: "validation ignores foreign locks",
         setups: &["occ/dst", "occ/gts", "occ/vts", "occ/none"],
-        also: &[],
+        also: &["client_2pc/dst", "client_2pc/none"],
         caught: &[(ForeignLockIgnored, "write skew (G2-item)")],
         script: "
             A: x, B: y
@@ -73,7 +73,7 @@ litmus! {
     what_was_overwritten_since_it_was_read_is_noticed {
         broken: "validation ignores newer versions",
         setups: &["occ/dst", "occ/gts", "occ/vts", "occ/none"],
-        also: &[],
+        also: &["client_2pc/dst", "client_2pc/none"],
         caught: &[(NewVersionIgnored, "write skew (G2-item)")],
         script: "
             A: x, B: y
@@ -94,7 +94,7 @@ litmus! {
     a_mark_that_a_reader_has_left_is_not_lowered_by_a_commit {
         broken: "a commit stores its timestamp as mark instead of the maximum",
         setups: &["occ/dst"],
-        also: &["occ/gts", "occ/vts", "occ/none"],
+        also: &["occ/gts", "occ/vts", "occ/none", "client_2pc/dst", "client_2pc/none"],
         caught: &[(StoredMark, "fractured read (G-single)")],
         script: "
             A: x, B: y z
@@ -119,7 +119,7 @@ litmus! {
     reads_are_validated_after_the_last_lock {
         broken: "LOCK and VALIDATE at once, not validated again at the final timestamp",
         setups: &["occ/dst", "occ/gts", "occ/vts", "occ/none"],
-        also: &[],
+        also: &["client_2pc/dst", "client_2pc/none"],
         caught: &[(FastPath, "read skew (G-single)")],
         script: "
             A: x, B: y
@@ -142,7 +142,7 @@ litmus! {
     the_stamp_at_which_reads_are_pinned_is_final {
         broken: "the same, and only the timestamp changes",
         setups: &["occ/dst"],
-        also: &["occ/gts", "occ/vts", "occ/none"],
+        also: &["occ/gts", "occ/vts", "occ/none", "client_2pc/dst", "client_2pc/none"],
         caught: &[(FastPath, "read-only anomaly (G2-item)")],
         script: "
             A: x, B: y
@@ -164,7 +164,7 @@ litmus! {
     what_is_read_on_a_shard_that_is_written_is_locked_until_the_last_lock_is_held {
         broken: "LOCK and VALIDATE at A while a LOCK at B is outstanding",
         setups: &["occ/dst"],
-        also: &["occ/gts", "occ/vts", "occ/none"],
+        also: &["occ/gts", "occ/vts", "occ/none", "client_2pc/dst", "client_2pc/none"],
         caught: &[(ValidatedAtLock, "read-only anomaly (G2-item)")],
         script: "
             A: x z, B: y
@@ -187,7 +187,10 @@ litmus! {
     a_reader_that_is_validated_pins_what_it_has_read {
         broken: "a validated read without writes does not pin",
         setups: &["occ/dst", "two_pl/dst"],
-        also: &["occ/gts", "occ/vts", "occ/none", "two_pl/gts", "two_pl/vts", "two_pl/none"],
+        also: &[
+            "occ/gts", "occ/vts", "occ/none", "two_pl/gts", "two_pl/vts", "two_pl/none", "client_2pc/dst",
+            "client_2pc/none",
+        ],
         caught: &[(ReadersWithoutPin, "long fork (G2-item)")],
         script: "
             A: x, B: y

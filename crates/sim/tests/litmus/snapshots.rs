@@ -7,8 +7,10 @@ use crate::litmus;
 litmus! {
     a_reader_waits_for_an_owner_although_another_has_raised_the_mark {
         broken: "a read waits only if the mark is at most its snapshot",
-        setups: &["occ/dst", "two_pl/dst"],
-        also: &["occ/gts", "occ/vts", "occ/none", "two_pl/gts", "two_pl/vts", "two_pl/none"],
+        setups: &["occ/dst", "two_pl/dst", "client_2pc/dst"],
+        also: &[
+            "occ/gts", "occ/vts", "occ/none", "two_pl/gts", "two_pl/vts", "two_pl/none", "client_2pc/none",
+        ],
         caught: &[(GatedWait, "fractured read (G-single)"), (NoWait, "fractured read (G-single)")],
         script: "
             A: x, B: y
@@ -31,7 +33,7 @@ litmus! {
     a_reader_that_need_not_wait_for_an_owner_raises_the_mark_for_the_next_one {
         broken: "who does not wait because of the lower bound does not raise the mark",
         setups: &["occ/dst"],
-        also: &["occ/gts", "occ/vts", "occ/none"],
+        also: &["occ/gts", "occ/vts", "occ/none", "client_2pc/dst", "client_2pc/none"],
         caught: &[(SkipWithoutRaise, "fractured read (G-single)"), (NoRaise, "fractured read (G-single)")],
         script: "
             A: x, B: y v, C: z k
@@ -59,8 +61,10 @@ litmus! {
 
     the_mark_is_raised_before_anybody_looks_for_an_owner {
         broken: "a read looks for an owner before it raises the mark",
-        setups: &["occ/dst", "two_pl/dst"],
-        also: &["occ/gts", "occ/vts", "occ/none", "two_pl/gts", "two_pl/vts", "two_pl/none"],
+        setups: &["occ/dst", "two_pl/dst", "client_2pc/dst"],
+        also: &[
+            "occ/gts", "occ/vts", "occ/none", "two_pl/gts", "two_pl/vts", "two_pl/none", "client_2pc/none",
+        ],
         caught: &[(LateRaise, "fractured read (G-single)")],
         script: "
             A: x, B: y
@@ -78,7 +82,7 @@ litmus! {
 
     a_reader_waits_for_one_owner_and_not_for_the_next {
         broken: "a grant promises no lower bound above the record's bound: a reader starves behind ever new owners",
-        setups: &["occ/dst", "two_pl/dst"],
+        setups: &["occ/dst", "two_pl/dst", "client_2pc/dst"],
         also: &["occ/gts", "occ/vts", "two_pl/gts", "two_pl/vts"],
         caught: &[(NoLowerBound, "not answered")],
         script: "

@@ -8,7 +8,7 @@ litmus! {
     an_upgrade_reads_the_bound_again {
         broken: "2PL: an upgrade keeps the bound of the shared lock",
         setups: &["two_pl/dst"],
-        also: &["two_pl/gts", "two_pl/vts", "two_pl/none"],
+        also: &["two_pl/gts", "two_pl/vts", "two_pl/none", "client_2pc/dst", "client_2pc/none"],
         caught: &[(UpgradeKeepsBound, "fractured read (G-single)"), (BoundIgnored, "fractured read (G-single)")],
         script: "
             A: x, B: y
@@ -29,7 +29,7 @@ litmus! {
     a_shared_lock_is_released_after_its_pin {
         broken: "2PL: no PIN",
         setups: &["two_pl/dst"],
-        also: &["two_pl/gts", "two_pl/vts", "two_pl/none"],
+        also: &["two_pl/gts", "two_pl/vts", "two_pl/none", "client_2pc/dst", "client_2pc/none"],
         caught: &[(ReleaseWithoutPin, "read-only anomaly (G2-item)")],
         script: "
             A: x, B: y
@@ -51,7 +51,7 @@ litmus! {
     a_commit_does_not_lower_the_mark_of_what_it_has_read {
         broken: "2PL: a commit stores its timestamp as mark instead of the maximum",
         setups: &["two_pl/dst"],
-        also: &["two_pl/gts", "two_pl/vts", "two_pl/none"],
+        also: &["two_pl/gts", "two_pl/vts", "two_pl/none", "client_2pc/dst", "client_2pc/none"],
         caught: &[(StoredMark, "fractured read (G-single)")],
         script: "
             A: x, B: y z
