@@ -30,7 +30,8 @@ pub mod sim;
 #[cfg(test)]
 mod tests;
 
-use plan::{LEGAL_PAIRS, Pair};
+use plimsoll::{LEGAL_PAIRS, Pair};
+pub use plimsoll::{Protocol, Scheme};
 
 /// A distributed in-memory transactional database.
 ///
@@ -257,59 +258,6 @@ pub enum WorkloadName {
     Micro,
 }
 
-/// The concurrency-control protocols.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum Protocol {
-    /// Optimistic: read freely, lock what is written at commit, validate what was read.
-    Occ,
-    /// Two-phase locking: lock everything before touching it.
-    TwoPl,
-    /// Client-driven two-phase commit: check, lock and vote in one message to each shard (dst and none only).
-    #[value(name = "client_2pc")]
-    Client2pc,
-}
-
-/// The timestamp schemes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum Scheme {
-    /// Decentralized scalar timestamps: snapshots without an oracle; readers never abort.
-    Dst,
-    /// A global counter: an oracle numbers every commit; readers see its stable prefix.
-    Gts,
-    /// A vector of counters, kept by an oracle; readers see its stable part.
-    Vts,
-    /// Read committed, NOT serializable: the yardstick, readers for whom nothing is done.
-    Rc,
-    /// No timestamps: readers are validated or locked like all other transactions.
-    None,
-}
-
-impl Protocol {
-    /// Its name, here and in [`plimsoll_sim`].
-    pub fn name(self) -> &'static str {
-        match self {
-            Protocol::Occ => "occ",
-            Protocol::TwoPl => "two_pl",
-            Protocol::Client2pc => "client_2pc",
-        }
-    }
-}
-
-impl Scheme {
-    /// Its name, here and in [`plimsoll_sim`].
-    pub fn name(self) -> &'static str {
-        match self {
-            Scheme::Dst => "dst",
-            Scheme::Gts => "gts",
-            Scheme::Vts => "vts",
-            Scheme::Rc => "rc",
-            Scheme::None => "none",
-        }
-    }
-}
-
 /// What a transaction does when it meets a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
@@ -341,7 +289,7 @@ macro_rules! display_as_value {
         }
     )* };
 }
-display_as_value!(WorkloadName, Protocol, Scheme, LockPolicy);
+display_as_value!(WorkloadName, LockPolicy);
 
 /// Reads `500ms`, `1.5s`, `10s`, `5m`, `2h`; `0` needs no unit.
 pub fn duration(text: &str) -> Result<Duration, String> {

@@ -49,6 +49,7 @@ use sha2::{Digest, Sha256};
 
 use crate::database::{SHARDS_MAX, STALENESS_MAX, Schema};
 use crate::error::SchemaError;
+use crate::pair::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};
 
 /// The most clients that can be connected to a cluster at a time.
 pub const CLIENTS_MAX: usize = 1024;
@@ -62,6 +63,8 @@ pub struct Cluster {
     pub id: u64,
     /// All nodes, by number.
     pub nodes: Vec<NodeConfig>,
+    /// What transactions are run and ordered by.
+    pub pair: Pair,
     /// The tables.
     pub tables: Vec<TableSpec>,
     /// How far in the past a snapshot may begin.
@@ -115,11 +118,19 @@ impl fmt::Display for ClusterError {
 
 impl std::error::Error for ClusterError {}
 
+impl From<PairError> for ClusterError {
+    fn from(error: PairError) -> ClusterError {
+        ClusterError::Content(error.to_string())
+    }
+}
+
 /// The file, as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     cluster: String,
+    protocol: Option<String>,
+    scheme: Option<String>,
     secret_file: Option<PathBuf>,
     #[serde(default)]
     max_staleness_ms: u64,
@@ -239,6 +250,16 @@ fn build(text: &str, directory: &Path) -> Result<Cluster, ClusterError> {
     if max_staleness > STALENESS_MAX {
         return content(format!("max_staleness_ms: old versions can be kept for {STALENESS_MAX:?} at most"));
     }
+    let pair = pair(file.protocol.as_deref(), file.scheme.as_deref())?;
+    if !pair.has_staleness() && !max_staleness.is_zero() {
+        return content(format!(
+            "max_staleness_ms has no effect under {}: leave it out, or choose the scheme dst",
+            pair.scheme
+        ));
+    }
+    if pair.has_oracle() {
+        return content(format!("scheme = \"{}\" needs an oracle, which no cluster has yet", pair.scheme));
+    }
     let mut schema = Schema::new();
     for entry in file.table {
         schema.add(table(entry)?).map_err(ClusterError::Table)?;
@@ -248,6 +269,7 @@ fn build(text: &str, directory: &Path) -> Result<Cluster, ClusterError> {
         name: file.cluster,
         id: 0,
         nodes: nodes(file.node)?,
+        pair,
         tables: schema.tables,
         max_staleness,
         clients: file.clients,
@@ -255,6 +277,12 @@ fn build(text: &str, directory: &Path) -> Result<Cluster, ClusterError> {
     };
     cluster.id = checksum(&cluster);
     Ok(cluster)
+}
+
+fn pair(protocol: Option<&str>, scheme: Option<&str>) -> Result<Pair, PairError> {
+    let protocol = protocol.map_or(Ok(Protocol::default()), Protocol::named)?;
+    let scheme = scheme.map_or(Ok(Scheme::default()), Scheme::named)?;
+    Pair { protocol, scheme }.legal(&LEGAL_PAIRS)
 }
 
 fn nodes(entries: Vec<NodeEntry>) -> Result<Vec<NodeConfig>, ClusterError> {
@@ -330,8 +358,8 @@ fn secret(path: &Path) -> Result<Vec<u8>, ClusterError> {
 /// Of all that nodes and clients must agree on. Addresses may look different from different places.
 fn checksum(cluster: &Cluster) -> u64 {
     let nodes: Vec<_> = cluster.nodes.iter().map(|node| (node.id, node.shards)).collect();
-    let Cluster { name, tables, max_staleness, clients, .. } = cluster;
-    let text = format!("{name:?} {nodes:?} {tables:?} {max_staleness:?} {clients}");
+    let Cluster { name, pair, tables, max_staleness, clients, .. } = cluster;
+    let text = format!("{name:?} {pair} {nodes:?} {tables:?} {max_staleness:?} {clients}");
     let digest = Sha256::digest(text.as_bytes());
     u64::from_le_bytes(digest[..8].try_into().expect("a digest has 32 bytes"))
 }
@@ -369,6 +397,8 @@ mod tests {
             id(&format!("{NODE}shards = 2\n")),
             id(&format!("{NODE}{other}")),
             id(&format!("clients = 3\n{NODE}")),
+            id(&format!("protocol = \"two_pl\"\n{NODE}")),
+            id(&format!("scheme = \"none\"\n{NODE}")),
             id(&table.replace("\"t\"", "\"u\"")),
             id(&format!("{table}index = \"hash\"\n")),
         ];
@@ -395,6 +425,12 @@ mod tests {
             (&format!("{NODE}[[node]]\nid = 2\naddress = \"127.0.0.1:7001\"\n"), "both have the address"),
             (&format!("clients = 0\n{NODE}"), "clients"),
             (&format!("max_staleness_ms = 99999999999\n{NODE}"), "max_staleness_ms"),
+            (
+                &format!("protocol = \"mvcc\"\n{NODE}"),
+                "no protocol `mvcc`: the protocols are occ, two_pl and client_2pc",
+            ),
+            (&format!("scheme = \"hlc\"\n{NODE}"), "the schemes are dst, gts, vts, rc and none"),
+            (&format!("scheme = \"rc\"\nmax_staleness_ms = 5\n{NODE}"), "no effect under rc"),
             (&format!("secret_file = \"/nowhere/at/all\"\n{NODE}"), "/nowhere/at/all"),
             (&format!("{NODE}[[table]]\nname = \"\"\n"), "needs a name"),
             (&format!("{NODE}[[table]]\nname = \"t\"\nindex = \"heap\"\n"), "heap"),

@@ -1,9 +1,9 @@
-//! From names to types: the closed list of protocols × timestamp schemes × workloads.
+//! From names to types: the closed list of workloads, each under every pair of protocol and timestamp scheme
+//! ([`plimsoll::LEGAL_PAIRS`]).
 
 use std::sync::atomic::AtomicBool;
 
-use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
-use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc, Vts};
+use plimsoll::with_node;
 use plimsoll_workloads::Workload;
 use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::smallbank::{self, SmallBank};
@@ -11,7 +11,6 @@ use plimsoll_workloads::tpcc::{self, Tpcc};
 
 use crate::bench::{self, Failure, Joining};
 use crate::cli::plan::{BenchPlan, Pair, Refusal, WorkloadPlan, refuse_more_than_memory};
-use crate::cli::{Protocol, Scheme};
 use crate::machine;
 use crate::report::model::Run;
 use crate::report::progress::Progress;
@@ -74,29 +73,6 @@ pub fn workload(plan: &BenchPlan, memory_bytes: u64) -> Result<AnyWorkload, Refu
     Ok(workload)
 }
 
-/// A function of the benchmark for a pair: `under!(pair, W, bench::run)`.
-macro_rules! under {
-    ($pair:expr, $W:ty, $($function:ident)::+) => {
-        match ($pair.protocol, $pair.scheme) {
-            (Protocol::Occ, Scheme::Dst) => $($function)::+::<Occ<Dst>, $W>,
-            (Protocol::Occ, Scheme::Gts) => $($function)::+::<Occ<Gts>, $W>,
-            (Protocol::Occ, Scheme::Vts) => $($function)::+::<Occ<Vts>, $W>,
-            (Protocol::Occ, Scheme::Rc) => $($function)::+::<Occ<Rc>, $W>,
-            (Protocol::Occ, Scheme::None) => $($function)::+::<Occ<NoTimestamps>, $W>,
-            (Protocol::TwoPl, Scheme::Dst) => $($function)::+::<TwoPl<Dst>, $W>,
-            (Protocol::TwoPl, Scheme::Gts) => $($function)::+::<TwoPl<Gts>, $W>,
-            (Protocol::TwoPl, Scheme::Vts) => $($function)::+::<TwoPl<Vts>, $W>,
-            (Protocol::TwoPl, Scheme::Rc) => $($function)::+::<TwoPl<Rc>, $W>,
-            (Protocol::TwoPl, Scheme::None) => $($function)::+::<TwoPl<NoTimestamps>, $W>,
-            (Protocol::Client2pc, Scheme::Dst) => $($function)::+::<Client2pc<Dst>, $W>,
-            (Protocol::Client2pc, Scheme::None) => $($function)::+::<Client2pc<NoTimestamps>, $W>,
-            (Protocol::Client2pc, Scheme::Gts | Scheme::Vts | Scheme::Rc) => {
-                unreachable!("{} is refused with the command line", $pair)
-            }
-        }
-    };
-}
-
 /// Runs a workload under a pair.
 pub fn run(
     workload: &AnyWorkload,
@@ -122,16 +98,16 @@ pub fn run_pair<W: Workload>(
     progress: Progress,
     interrupted: &AtomicBool,
 ) -> Result<Run, Failure> {
-    under!(pair, W, bench::run)(workload, plan, pair, repetition, progress, interrupted)
+    with_node!(pair, Node => bench::run::<Node, W>(workload, plan, pair, repetition, progress, interrupted))
 }
 
 /// Is one of the processes of a run that another process leads.
 pub fn serve(workload: &AnyWorkload, plan: &BenchPlan) -> std::io::Result<()> {
     let joining = Joining::meet()?;
     let pair = joining.pair(plan)?;
-    match workload {
-        AnyWorkload::Tpcc(tpcc) => under!(pair, Tpcc, Joining::serve)(joining, tpcc, plan),
-        AnyWorkload::SmallBank(bank) => under!(pair, SmallBank, Joining::serve)(joining, bank, plan),
-        AnyWorkload::Micro(micro) => under!(pair, Micro, Joining::serve)(joining, micro, plan),
-    }
+    with_node!(pair, Node => match workload {
+        AnyWorkload::Tpcc(tpcc) => joining.serve::<Node, Tpcc>(tpcc, plan),
+        AnyWorkload::SmallBank(bank) => joining.serve::<Node, SmallBank>(bank, plan),
+        AnyWorkload::Micro(micro) => joining.serve::<Node, Micro>(micro, plan),
+    })
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use plimsoll_types::{Abort, TableId};
 
 use crate::database::{KEY_MAX, SHARDS_MAX, STALENESS_MAX, TABLES_MAX, VALUE_MAX, WRITTEN_MAX};
+use crate::pair::{PairError, Scheme};
 
 /// Why a table cannot be declared.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -107,6 +108,13 @@ pub enum OpenError {
         /// How long was asked for.
         asked: Duration,
     },
+    /// There is no such protocol with such a scheme.
+    Pair(PairError),
+    /// Old versions are to be kept for snapshots that the scheme does not have.
+    NoStaleness {
+        /// The scheme.
+        scheme: Scheme,
+    },
     /// The operating system refused a thread, or a socket.
     Threads(io::Error),
     /// Nodes of a cluster could not be reached in time.
@@ -136,6 +144,8 @@ impl fmt::Display for OpenError {
             OpenError::MaxStaleness { asked } => {
                 write!(f, "old versions can be kept for {STALENESS_MAX:?}, not for {asked:?}")
             }
+            OpenError::Pair(error) => error.fmt(f),
+            OpenError::NoStaleness { scheme } => no_staleness(f, *scheme),
             OpenError::Threads(error) => write!(f, "the shards' threads cannot be started: {error}"),
             OpenError::Unreachable { nodes, waited } => {
                 let nodes: Vec<String> = nodes.iter().map(u16::to_string).collect();
@@ -243,6 +253,16 @@ pub enum Error {
         /// The largest possible one, chosen when the database was opened.
         max: Duration,
     },
+    /// The scheme has no snapshots.
+    NoSnapshots {
+        /// The scheme.
+        scheme: Scheme,
+    },
+    /// The scheme has no snapshots of the past.
+    NoStaleness {
+        /// The scheme.
+        scheme: Scheme,
+    },
     /// A node that holds what is asked for could not be reached in time. Of a cluster only.
     Unreachable {
         /// How long it took to give up.
@@ -301,6 +321,11 @@ impl fmt::Display for Error {
             Error::TooMuchWritten => {
                 write!(f, "one transaction writes more than {WRITTEN_MAX} bytes; split it up")
             }
+            Error::NoSnapshots { scheme } => write!(
+                f,
+                "there are no snapshots under {scheme}: read in a transaction, or choose another scheme, such as dst"
+            ),
+            Error::NoStaleness { scheme } => no_staleness(f, *scheme),
             Error::Unreachable { waited } => write!(
                 f,
                 "a node that is needed could not be reached for {waited:.1?}; see `plimsoll status`, and try again"
@@ -324,6 +349,10 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+fn no_staleness(f: &mut fmt::Formatter<'_>, scheme: Scheme) -> fmt::Result {
+    write!(f, "no snapshot begins in the past under {scheme}: ask for the newest, or choose the scheme dst")
+}
 
 impl From<SchemaError> for Error {
     fn from(error: SchemaError) -> Error {

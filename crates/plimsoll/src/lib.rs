@@ -52,6 +52,7 @@ mod cluster;
 mod database;
 pub mod engine;
 mod error;
+mod pair;
 
 pub use cluster::{CLIENTS_MAX, Cluster, ClusterError, NodeConfig};
 pub use database::{
@@ -59,6 +60,7 @@ pub use database::{
     Snapshot, TABLES_MAX, TableMemory, Txn, VALUE_MAX, WRITTEN_MAX,
 };
 pub use error::{Error, OpenError, SchemaError};
+pub use pair::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};
 pub use plimsoll_types::{
     Abort, ColumnGroup, IndexKind, Key, KeyBuilder, Partitioning, TableId, TableSpec, Timestamp,
 };

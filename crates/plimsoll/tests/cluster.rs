@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll::{Cluster, Database, Error, Freshness, Key, OpenError, Options};
+use plimsoll::{Cluster, Database, Error, Freshness, Key, OpenError, Options, Txn};
 use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -29,12 +29,17 @@ fn free_ports(count: usize) -> Vec<u16> {
 impl Scene {
     /// Nodes 1, 2, ... of so many shards; none runs yet.
     fn new(shards: &[usize]) -> Scene {
+        Scene::under("", shards)
+    }
+
+    /// The same with more at the beginning of the file.
+    fn under(keys: &str, shards: &[usize]) -> Scene {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("plimsoll-cluster-test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
         let directory = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&directory).unwrap();
         let ports = free_ports(2 * shards.len());
-        let mut text = "cluster = \"bank\"\nclients = 4\nsecret_file = \"secret\"\n".to_owned();
+        let mut text = format!("{keys}cluster = \"bank\"\nclients = 4\nsecret_file = \"secret\"\n");
         for (place, shards) in shards.iter().enumerate() {
             let (port, http) = (ports[2 * place], ports[2 * place + 1]);
             text += &format!(
@@ -60,6 +65,15 @@ impl Scene {
             .spawn()
             .unwrap();
         self.nodes[id - 1] = Some(child);
+    }
+
+    /// Starts a node, and keeps what it says.
+    fn start_logged(&mut self, id: usize) -> std::process::ChildStderr {
+        let mut command = plimsoll(&["start", path(&self.file()), "--node", &id.to_string()]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let log = child.stderr.take().unwrap();
+        self.nodes[id - 1] = Some(child);
+        log
     }
 
     fn connect(&self) -> Database {
@@ -153,8 +167,25 @@ fn transfers(db: &Database, client: u64, accounts: u64, rounds: u64) {
 fn total(db: &Database, accounts: u64) -> u64 {
     let table = db.table("account").unwrap();
     let keys: Vec<Key> = (0..accounts).map(account).collect();
-    let values = db.snapshot(Freshness::Newest).unwrap().get_many(table, &keys).unwrap();
-    values.into_iter().map(balance).sum()
+    match db.snapshot(Freshness::Newest) {
+        Ok(snapshot) => snapshot.get_many(table, &keys).unwrap().into_iter().map(balance).sum(),
+        Err(Error::NoSnapshots { .. }) => {
+            let read = |txn: &mut Txn<'_>| -> Result<u64, Error> {
+                keys.iter().try_fold(0, |sum, key| Ok(sum + balance(txn.get(table, key)?)))
+            };
+            db.transact(read).unwrap()
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Opens accounts with 1,000 each.
+fn fill(db: &Database, accounts: u64) {
+    let table = db.table("account").unwrap();
+    db.transact(|txn| -> Result<(), Error> {
+        (0..accounts).try_for_each(|number| txn.insert(table, &account(number), &1000u64.to_be_bytes()))
+    })
+    .unwrap();
 }
 
 #[test]
@@ -164,12 +195,7 @@ fn clients_transact_against_nodes_that_are_other_processes() {
     scene.start(1);
     scene.start(2);
     let db = scene.connect();
-    let table = db.table("account").unwrap();
-    db.transact(|txn| -> Result<(), Error> {
-        (0..ACCOUNTS).try_for_each(|number| txn.insert(table, &account(number), &1000u64.to_be_bytes()))
-    })
-    .unwrap();
-
+    fill(&db, ACCOUNTS);
     thread::scope(|scope| {
         for client in 0..3 {
             let scene = &scene;
@@ -336,6 +362,42 @@ fn a_node_that_is_killed_takes_its_data_along_and_says_so() {
     let db = scene.connect();
     let rows = db.snapshot(Freshness::Newest).unwrap().scan(entries, ..).unwrap().count();
     assert_eq!(rows, 0, "an empty one");
+}
+
+#[test]
+fn a_cluster_runs_the_protocol_and_the_scheme_of_its_file() {
+    for (protocol, scheme) in [("two_pl", "dst"), ("occ", "none"), ("two_pl", "rc")] {
+        let mut scene = Scene::under(&format!("protocol = \"{protocol}\"\nscheme = \"{scheme}\"\n"), &[1, 1]);
+        let log = scene.start_logged(1);
+        scene.start(2);
+        let db = scene.connect();
+        fill(&db, 8);
+        thread::scope(|scope| {
+            (0..2).for_each(|client| {
+                drop(scope.spawn({
+                    let db = &db;
+                    move || transfers(db, client, 8, 20)
+                }))
+            });
+        });
+        let snapshot = db.snapshot(Freshness::Newest).err();
+        match scheme {
+            "dst" => assert_eq!(snapshot, None),
+            _ => assert!(matches!(snapshot, Some(Error::NoSnapshots { .. })), "{snapshot:?}"),
+        }
+        let (status, _) = scene.status();
+        assert_eq!((&status["protocol"], &status["scheme"]), (&protocol.into(), &scheme.into()));
+        assert_eq!(status["serializable"], scheme != "rc");
+        assert_eq!(status["nodes"][1]["state"]["scheme"], scheme);
+        let shown = plimsoll(&["status", path(&scene.file())]).output().unwrap();
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        assert!(shown.contains(&format!("{protocol}/{scheme}")), "{shown}");
+        assert_eq!(shown.contains("NOT serializable"), scheme == "rc", "{shown}");
+        drop(scene);
+        let mut text = String::new();
+        { log }.read_to_string(&mut text).unwrap();
+        assert_eq!(text.contains("NOT serializable"), scheme == "rc", "{text}");
+    }
 }
 
 /// Not a test: what [`a_client_that_dies_leaves_no_lock_and_its_place_to_others`] kills.

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll::{
-    Database, Error, Freshness, IndexKind, KEY_MAX, Key, KeyRange, OpenError, Options, Partitioning, Row,
-    Schema, SchemaError, TableId, TableSpec, VALUE_MAX,
+    Database, Error, Freshness, IndexKind, KEY_MAX, Key, KeyRange, LEGAL_PAIRS, OpenError, Options,
+    Partitioning, Row, Schema, SchemaError, TableId, TableSpec, VALUE_MAX,
 };
 
 /// A database with one table.
@@ -737,5 +737,60 @@ fn a_transaction_may_have_tens_of_thousands_of_operations() {
             expected.map(|number| (Key::of_u64(number), value(number + u64::from(number % 3 == 1))));
         let expected = expected.chain([(Key::of_u64(ROWS), value(1))]);
         assert!(rows.into_iter().eq(expected.map(|(key, value)| (key, value.to_vec()))));
+    }
+}
+
+#[test]
+fn every_pair_keeps_transfers_whole_and_says_what_its_snapshots_are() {
+    const ACCOUNTS: u64 = 8;
+    for pair in LEGAL_PAIRS {
+        let (db, table) = open_with(IndexKind::Ordered, Options { shards: 2, pair, ..Options::default() });
+        (0..ACCOUNTS).for_each(|account| put(&db, table, account, 100));
+        let sum_of = |rows: Vec<Row>| rows.into_iter().map(|(_, value)| number(Some(value))).sum::<u64>();
+        thread::scope(|scope| {
+            for seed in 0..3 {
+                let db = db.clone();
+                scope.spawn(move || {
+                    for round in 0..60u64 {
+                        let (from, to) = ((round + seed) % ACCOUNTS, (3 * round + 1) % ACCOUNTS);
+                        let moved: Result<(), Error> = db.transact(|txn| {
+                            for (account, by) in [(from, -1), (to, 1)] {
+                                let sum =
+                                    number(txn.get(table, &Key::of_u64(account))?).wrapping_add_signed(by);
+                                txn.put(table, &Key::of_u64(account), &sum.to_be_bytes())?;
+                            }
+                            Ok(())
+                        });
+                        moved.unwrap();
+                        // One that only reads is serializable as well, whether or not there are snapshots.
+                        let seen: Result<Vec<Row>, Error> = db.transact(|txn| txn.scan(table, ..));
+                        assert_eq!(sum_of(seen.unwrap()), 100 * ACCOUNTS, "{pair}");
+                    }
+                });
+            }
+        });
+        let newest = db.snapshot(Freshness::Newest);
+        match pair.has_snapshots() {
+            true => {
+                let rows = newest.unwrap().scan(table, ..).unwrap().collect::<Result<_, _>>().unwrap();
+                assert_eq!(sum_of(rows), 100 * ACCOUNTS, "{pair}");
+            }
+            false => assert_eq!(newest.err(), Some(Error::NoSnapshots { scheme: pair.scheme })),
+        }
+        if pair.has_snapshots() && !pair.has_staleness() {
+            let stale = db.snapshot(Freshness::Stale(Duration::from_millis(1)));
+            assert_eq!(stale.err(), Some(Error::NoStaleness { scheme: pair.scheme }));
+        }
+    }
+}
+
+#[test]
+fn a_session_sees_its_own_writes_under_every_scheme_with_snapshots() {
+    for pair in LEGAL_PAIRS.into_iter().filter(|pair| pair.has_snapshots()) {
+        let (db, table) = open_with(IndexKind::Hash, Options { shards: 2, pair, ..Options::default() });
+        for round in 1..100 {
+            put(&db, table, round % 5, round);
+            assert_eq!(now(&db, table, round % 5), round, "{pair}");
+        }
     }
 }

@@ -15,7 +15,7 @@ mod parts;
 pub mod procedure;
 pub mod protocol;
 pub mod protocols;
-mod read_only;
+pub mod read_only;
 mod reads;
 mod remote;
 pub mod steps;

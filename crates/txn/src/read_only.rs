@@ -63,7 +63,7 @@ pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>, T: Procedure>(
 
 /// A snapshot as fresh as asked for. One that had to be waited for is already held, from the moment it was
 /// known; another has to be, if it outlives this step.
-pub(crate) async fn snapshot<P: Protocol, E: Env<P>>(
+pub async fn snapshot<P: Protocol, E: Env<P>>(
     env: &E,
     freshness: Freshness,
 ) -> Result<(<P::Scheme as Scheme>::Snapshot, Option<u32>), Abort> {

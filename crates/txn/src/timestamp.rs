@@ -118,7 +118,7 @@ pub trait Scheme: Sized + 'static {
     /// Kept beside each record, leaf and absent cell.
     type Mark: Mark;
     /// What a read-only transaction reads at.
-    type Snapshot: Clone + Debug + Send + Wire + 'static;
+    type Snapshot: Clone + Debug + Send + Sync + Wire + 'static;
     /// What a coordinator gathers on its way.
     type Observed: Clone + Debug + Default + Send + Wire + 'static;
     /// What travels between a shard and the oracle.

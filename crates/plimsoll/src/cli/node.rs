@@ -52,6 +52,8 @@ pub struct StatusArgs {
 const START_EXAMPLES: &str = "The file:
   cluster = \"bank\"
   secret_file = \"bank.secret\"       # 16 bytes or more; without one, loopback addresses only
+  protocol = \"occ\"                 # or two_pl, client_2pc
+  scheme = \"dst\"                   # what orders transactions; or none; or rc, which is NOT serializable
 
   [[node]]
   id = 1

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+pub use plimsoll::Pair;
+use plimsoll::{LEGAL_PAIRS, PairError};
 use serde_json::Value;
 
 use super::micro::MicroPlan;
@@ -17,26 +19,6 @@ use super::{BenchArgs, LockPolicy, Protocol, Scheme, Switch, WorkloadName, displ
 use crate::report::file::{Unwritable, check_writable};
 use crate::report::model::Named;
 use crate::report::units;
-
-/// The protocols and the timestamp schemes that each can run with. Their order is that of the help.
-pub const LEGAL_PAIRS: [Pair; 12] = {
-    use Protocol::{Client2pc, Occ, TwoPl};
-    use Scheme::{Dst, Gts, None, Rc, Vts};
-    [
-        Pair { protocol: Occ, scheme: Dst },
-        Pair { protocol: Occ, scheme: Gts },
-        Pair { protocol: Occ, scheme: Vts },
-        Pair { protocol: Occ, scheme: Rc },
-        Pair { protocol: Occ, scheme: None },
-        Pair { protocol: TwoPl, scheme: Dst },
-        Pair { protocol: TwoPl, scheme: Gts },
-        Pair { protocol: TwoPl, scheme: Vts },
-        Pair { protocol: TwoPl, scheme: Rc },
-        Pair { protocol: TwoPl, scheme: None },
-        Pair { protocol: Client2pc, scheme: Dst },
-        Pair { protocol: Client2pc, scheme: None },
-    ]
-};
 
 /// Threads beyond this serve no purpose on any machine, and a shard needs a slot of its own.
 const SHARDS_MAX: usize = 1024;
@@ -52,15 +34,6 @@ const ITEMS_DEFAULT: u32 = 100_000;
 const CUSTOMERS_DEFAULT: u32 = 3_000;
 /// Identifiers of warehouses, items and customers are 32 bits wide; this leaves room to count.
 const ID_MAX: u64 = 1_000_000_000;
-
-/// A protocol with a timestamp scheme.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pair {
-    /// The protocol.
-    pub protocol: Protocol,
-    /// The scheme.
-    pub scheme: Scheme,
-}
 
 /// A benchmark to run, complete and without contradictions.
 #[derive(Clone, Debug, PartialEq)]
@@ -181,6 +154,12 @@ impl std::error::Error for Refusal {}
 impl From<String> for Refusal {
     fn from(sentence: String) -> Refusal {
         Refusal(sentence)
+    }
+}
+
+impl From<PairError> for Refusal {
+    fn from(error: PairError) -> Refusal {
+        Refusal(error.to_string())
     }
 }
 
@@ -415,40 +394,6 @@ impl BenchArgs {
     }
 }
 
-impl Pair {
-    /// Reads `occ/dst`.
-    pub fn parse(text: &str) -> Result<Pair, Refusal> {
-        let Some((protocol, scheme)) = text.split_once('/') else {
-            refuse!("`{text}` is not a pair: write protocol/scheme, such as occ/dst");
-        };
-        let Ok(protocol) = Protocol::from_str(protocol, false) else {
-            refuse!(
-                "there is no protocol `{protocol}`: the protocols are {}",
-                list(Protocol::value_variants())
-            );
-        };
-        let Ok(scheme) = Scheme::from_str(scheme, false) else {
-            refuse!("there is no scheme `{scheme}`: the schemes are {}", list(Scheme::value_variants()));
-        };
-        Ok(Pair { protocol, scheme })
-    }
-
-    /// The pair itself if it is on the list.
-    pub(super) fn legal(self, legal: &[Pair]) -> Result<Pair, Refusal> {
-        if legal.contains(&self) {
-            return Ok(self);
-        }
-        let pairs: Vec<String> = legal.iter().map(Pair::to_string).collect();
-        refuse!("{self} is not a legal pair: choose one of {}", pairs.join(", "));
-    }
-}
-
-impl fmt::Display for Pair {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", display(&self.protocol), display(&self.scheme))
-    }
-}
-
 impl WorkloadPlan {
     /// Roughly how much memory the loaded data takes. A bound for what cannot possibly fit; the workload
     /// knows it better.
@@ -572,13 +517,4 @@ pub(super) fn percent(percent: f64, flag: &str) -> Result<f64, Refusal> {
         refuse!("--{flag} {percent} is not a percentage: give a number from 0 to 100");
     }
     Ok(percent)
-}
-
-/// `a, b and c`.
-fn list<T: ValueEnum>(values: &[T]) -> String {
-    let names: Vec<String> = values.iter().map(display).collect();
-    match names.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-        _ => names.concat(),
-    }
 }

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use plimsoll::LEGAL_PAIRS;
 use plimsoll_sim::scale::model::CostModel;
 use plimsoll_sim::scale::published::FIGURES;
 use plimsoll_sim::scale::study::{Configuration, Load};
 use plimsoll_sim::scale::{Cluster, published::Figure};
 
-use super::plan::{JsonOutput, LEGAL_PAIRS, Pair, Refusal, json_output, refuse, within};
+use super::plan::{JsonOutput, Pair, Refusal, json_output, refuse, within};
 use super::{Protocol, Scheme, WorkloadName, duration, number};
 use crate::report::file::check_writable;
 use crate::report::table::workload_title;

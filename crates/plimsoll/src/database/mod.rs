@@ -19,6 +19,7 @@
 //! checked here, on the client's thread.
 
 mod admission;
+mod driver;
 mod keys;
 mod schema;
 mod snapshot;
@@ -33,8 +34,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_runtime::real::Refusal;
-use plimsoll_txn::protocols::Occ;
-use plimsoll_txn::timestamps::Dst;
+use plimsoll_txn::protocol::Protocol;
 use plimsoll_types::{
     ColumnGroup, IndexKind, Key, Partitioning, Placement, ShardId, TableId, TableSpec, Timestamp,
 };
@@ -42,7 +42,10 @@ use plimsoll_types::{
 use crate::cluster::Cluster;
 use crate::engine::{Engine, EngineOptions};
 use crate::error::{Error, OpenError, SchemaError};
+use crate::pair::{LEGAL_PAIRS, Pair};
+use crate::with_node;
 use admission::Admission;
+use driver::Driver;
 
 pub use keys::{Column, KeyRange};
 pub use schema::{Schema, TABLES_MAX};
@@ -64,9 +67,6 @@ pub const STALENESS_MAX: Duration = Duration::from_secs(24 * 3600);
 /// there is none.
 const FULL_AFTER: Duration = Duration::from_secs(1);
 
-/// What a shard runs.
-type Node = Occ<Dst>;
-
 /// A row as a scan returns it.
 pub type Row = (Key, Vec<u8>);
 
@@ -85,6 +85,9 @@ pub struct Options {
     /// Read-write transactions that run at the same time, per shard; further ones wait for their turn. Bounds the
     /// memory that clients in a hurry can take. 1000 by default.
     pub transactions_per_shard: usize,
+    /// What transactions are run and ordered by: `occ/dst` by default. The others are there to be compared with; some can do
+    /// less, and `rc` is not serializable.
+    pub pair: Pair,
 }
 
 impl Default for Options {
@@ -95,6 +98,7 @@ impl Default for Options {
             max_staleness: Duration::ZERO,
             patience: Duration::from_secs(10),
             transactions_per_shard: 1000,
+            pair: Pair::default(),
         }
     }
 }
@@ -136,7 +140,8 @@ impl Table {
 
 struct Inner {
     /// `None` after the database was closed.
-    engine: RwLock<Option<Engine<Node>>>,
+    engine: RwLock<Option<Box<dyn Driver>>>,
+    pair: Pair,
     /// By id. Locked for a moment at a time.
     tables: RwLock<Vec<Arc<Table>>>,
     /// Held while a table is made: one at a time.
@@ -169,6 +174,10 @@ impl Database {
         if options.transactions_per_shard == 0 {
             return Err(OpenError::NoTransactions);
         }
+        let pair = options.pair.legal(&LEGAL_PAIRS).map_err(OpenError::Pair)?;
+        if !pair.has_staleness() && !options.max_staleness.is_zero() {
+            return Err(OpenError::NoStaleness { scheme: pair.scheme });
+        }
         let tables = schema.tables.iter().cloned().map(Table::new).collect();
         let how = EngineOptions {
             shards: options.shards,
@@ -176,12 +185,16 @@ impl Database {
             max_staleness_ns: options.max_staleness.as_nanos() as u64,
             ..EngineOptions::default()
         };
-        let engine = Engine::start(schema.tables, how).map_err(OpenError::Threads)?;
+        let engine = with_node!(pair, Node => {
+            let engine = Engine::<Node>::start(schema.tables, how).map_err(OpenError::Threads)?;
+            Box::new(engine) as Box<dyn Driver>
+        });
         let inner = Inner {
-            placement: engine.layout().placement,
+            placement: Arc::new(Placement::even(options.shards)),
             holders: options.shards,
-            own: 0..options.shards,
+            own: engine.own(),
             engine: RwLock::new(Some(engine)),
+            pair,
             tables: RwLock::new(tables),
             making: RwLock::new(()),
             admission: Admission::new(options.transactions_per_shard.saturating_mul(options.shards)),
@@ -193,7 +206,7 @@ impl Database {
     }
 
     /// Connects to a running cluster, whose nodes own the data; transactions are coordinated here. Of the options `shards`,
-    /// `pin` and `max_staleness` are the cluster's. Waits until all nodes are connected.
+    /// `pin`, `max_staleness` and `pair` are the cluster's. Waits until all nodes are connected.
     ///
     /// What is answered is committed, and seen by whatever begins later through this handle. What others see, and what this
     /// handle sees of others, may be as much older as clocks differ: a session is the way to be sure.
@@ -213,9 +226,12 @@ impl Database {
                 thread::sleep(Duration::from_millis(random.hash_one(taken) % 50));
             }
             let place = first.wrapping_add(taken) % cluster.clients;
-            let engine = Engine::visit(cluster, place).map_err(OpenError::Threads)?;
+            let engine = with_node!(cluster.pair, Node => {
+                let engine = Engine::<Node>::visit(cluster, place).map_err(OpenError::Threads)?;
+                Box::new(engine) as Box<dyn Driver>
+            });
             loop {
-                match engine.runtime().refused() {
+                match engine.refused() {
                     Some(Refusal::PlaceTaken) => {
                         taken += 1;
                         break;
@@ -225,13 +241,13 @@ impl Database {
                         break;
                     }
                     Some(refusal) => return Err(OpenError::Refused(refusal.to_string())),
-                    None if engine.missing().next().is_none() => {
+                    None if engine.missing().is_empty() => {
                         return Ok(Database::over(cluster, engine, options));
                     }
                     None => {}
                 }
                 if begun.elapsed() >= options.patience {
-                    let nodes = engine.missing().collect();
+                    let nodes = engine.missing();
                     return Err(OpenError::Unreachable { nodes, waited: begun.elapsed() });
                 }
                 thread::sleep(Duration::from_millis(1));
@@ -240,13 +256,15 @@ impl Database {
         Err(OpenError::Full { clients: cluster.clients })
     }
 
-    fn over(cluster: &Cluster, engine: Engine<Node>, options: Options) -> Database {
-        let options = Options { max_staleness: cluster.max_staleness, ..options };
+    fn over(cluster: &Cluster, engine: Box<dyn Driver>, options: Options) -> Database {
+        let options = Options { max_staleness: cluster.max_staleness, pair: cluster.pair, ..options };
+        let holders = cluster.nodes.iter().map(|node| node.shards).sum();
         let inner = Inner {
-            placement: engine.layout().placement,
-            holders: cluster.nodes.iter().map(|node| node.shards).sum(),
+            placement: Arc::new(Placement::even(holders)),
+            holders,
             own: engine.own(),
             engine: RwLock::new(Some(engine)),
+            pair: cluster.pair,
             tables: RwLock::new(cluster.tables.iter().cloned().map(Table::new).collect()),
             making: RwLock::new(()),
             admission: Admission::new(options.transactions_per_shard),
@@ -287,7 +305,7 @@ impl Database {
         spec: TableSpec,
         rows: impl IntoIterator<Item = (Key, Vec<Vec<u8>>)>,
     ) -> Result<TableId, Error> {
-        if self.inner.own.start > 0 {
+        if self.inner.visits() {
             return Err(Error::TablesAreFixed);
         }
         schema::check(&spec)?;
@@ -343,13 +361,13 @@ impl Database {
 }
 
 /// The engine, for one operation.
-struct Running<'a>(RwLockReadGuard<'a, Option<Engine<Node>>>);
+struct Running<'a>(RwLockReadGuard<'a, Option<Box<dyn Driver>>>);
 
 impl Deref for Running<'_> {
-    type Target = Engine<Node>;
+    type Target = dyn Driver;
 
-    fn deref(&self) -> &Engine<Node> {
-        self.0.as_ref().expect("an engine that runs is looked at")
+    fn deref(&self) -> &(dyn Driver + 'static) {
+        self.0.as_deref().expect("an engine that runs is looked at")
     }
 }
 
@@ -358,6 +376,16 @@ impl Inner {
     fn running(&self) -> Result<Running<'_>, Error> {
         let guard = self.engine.read().unwrap_or_else(PoisonError::into_inner);
         if guard.is_some() { Ok(Running(guard)) } else { Err(Error::Closed) }
+    }
+
+    /// Whether the data is in other processes.
+    fn visits(&self) -> bool {
+        self.own.start > 0
+    }
+
+    /// Whether a transaction reads at a snapshot until it commits.
+    fn reads_at_snapshot(&self) -> bool {
+        self.pair.has_snapshots() && !with_node!(self.pair, Node => <Node as Protocol>::LOCKS)
     }
 
     fn tables(&self) -> RwLockReadGuard<'_, Vec<Arc<Table>>> {

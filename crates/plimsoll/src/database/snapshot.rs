@@ -1,6 +1,6 @@
 //! Read-only transactions: everything as it was at one timestamp.
 //!
-//! A snapshot is a number s, registered with the shard it was taken on, which keeps the watermark of all
+//! Under DST a snapshot is a number s, registered with the shard it was taken on, which keeps the watermark of all
 //! processes below it; its reads go straight to the shards that own the data, wait there for a writer whose
 //! timestamp may still come out at or below s, and never abort (`docs/protocols/dst.md`).
 //!
@@ -13,27 +13,24 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::mpsc::{self, Receiver};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use plimsoll_runtime::Env;
-use plimsoll_txn::base::{Common, CommonReply};
-use plimsoll_txn::fetched::Fetched;
 use plimsoll_txn::interactive::CHUNK_ROWS;
 use plimsoll_txn::procedure::{Intent, Reads, Scan};
-use plimsoll_txn::protocol::Protocol;
-use plimsoll_txn::timestamp::{self, Scheme};
-use plimsoll_txn::timestamps::Dst;
+use plimsoll_txn::timestamp;
 use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp};
 
+use super::driver::{Answer, Frozen};
 use super::keys::just_after;
-use super::{Column, Database, Inner, KeyRange, Node, Row, Running, check_key};
+use super::{Column, Database, Inner, KeyRange, Row, Running, check_key};
 use crate::error::Error;
 
 /// When a snapshot is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Freshness {
-    /// Now: it contains everything that was committed, by anybody, before it was asked for.
+    /// Now: it contains everything that was committed, by anybody, before it was asked for. Under gts and vts it contains
+    /// what the oracle has published, and whatever this client was told of.
     #[default]
     Newest,
     /// So long ago, but never before what the session has seen. Rarely has to wait for a writer. At most
@@ -45,7 +42,8 @@ pub enum Freshness {
 /// versions it can see are kept until it is dropped. May be used by many threads at once.
 pub struct Snapshot {
     inner: Arc<Inner>,
-    at: Timestamp,
+    at: Frozen,
+    place: Timestamp,
     staleness: Duration,
     /// Where it is registered, and as what.
     shard: ShardId,
@@ -53,12 +51,20 @@ pub struct Snapshot {
 }
 
 impl Database {
-    /// Takes a snapshot. [`Error::TooStale`] if versions are not kept for so long.
+    /// Takes a snapshot. [`Error::NoSnapshots`] if the scheme has none, [`Error::TooStale`] if versions are not kept for so
+    /// long, [`Error::Unreachable`] if an oracle has to be asked and does not answer.
     pub fn snapshot(&self, freshness: Freshness) -> Result<Snapshot, Error> {
-        let max = self.inner.options.max_staleness;
+        let Inner { pair, options, .. } = &*self.inner;
+        let max = options.max_staleness;
+        if !pair.has_snapshots() {
+            return Err(Error::NoSnapshots { scheme: pair.scheme });
+        }
         let asked = match freshness {
             Freshness::Newest => {
                 timestamp::Freshness { staleness_ns: 0, at_least: Timestamp(self.inner.told.load(SeqCst)) }
+            }
+            Freshness::Stale(_) if !pair.has_staleness() => {
+                return Err(Error::NoStaleness { scheme: pair.scheme });
             }
             Freshness::Stale(asked) if asked > max => return Err(Error::TooStale { asked, max }),
             Freshness::Stale(asked) => timestamp::Freshness {
@@ -67,32 +73,36 @@ impl Database {
             },
         };
         let shard = self.inner.coordinator(self.inner.any_shard());
-        let running = self.inner.running()?;
-        let (at, held, clock) = running.runtime().run_on(shard, move |env| async move {
-            let (at, held) = env.local(|node| {
-                let base = node.base();
-                let at = base.scheme.snapshot(asked).expect("under DST a shard has every snapshot at once");
-                (at, base.hold(at))
-            });
-            let clock = env.clock();
-            while env.clock() <= at {
-                env.pause().await;
+        let begun = Instant::now();
+        let taken = loop {
+            let waited = begun.elapsed();
+            match self.inner.running()?.snapshot(shard, asked) {
+                Ok(taken) => break taken,
+                Err(_) if waited >= options.patience => return Err(Error::Unreachable { waited }),
+                Err(_) => thread::sleep(RETRY),
             }
-            (at, held, clock)
-        });
-        self.saw(at);
-        let staleness = Duration::from_nanos(clock.0.saturating_sub(at.0));
-        Ok(Snapshot { inner: self.inner.clone(), at, staleness, shard, held })
+        };
+        let place = taken.place.unwrap_or_default();
+        self.saw(place);
+        let staleness = match pair.has_staleness() {
+            true => Duration::from_nanos(taken.clock.0.saturating_sub(place.0)),
+            false => Duration::ZERO,
+        };
+        Ok(Snapshot { inner: self.inner.clone(), at: taken.at, place, staleness, shard, held: taken.held })
     }
 }
 
+/// How long an oracle that does not answer is left alone.
+const RETRY: Duration = Duration::from_millis(5);
+
 impl Snapshot {
-    /// Its place in the order of all transactions: it contains those with this timestamp or a smaller one.
+    /// Its place in the order of all transactions: it contains those with this timestamp or a smaller one. Zero under
+    /// vts, whose snapshots are vectors.
     pub fn timestamp(&self) -> Timestamp {
-        self.at
+        self.place
     }
 
-    /// How old it was when it was taken.
+    /// How old it was when it was taken. Under gts and vts nobody knows, and it is zero.
     pub fn staleness(&self) -> Duration {
         self.staleness
     }
@@ -104,8 +114,8 @@ impl Snapshot {
         let shard = self.inner.home(column.table, key);
         let reads = Reads { gets: vec![(column, key.clone(), Intent::Read)], scans: Vec::new() };
         let running = self.inner.running()?;
-        let fetched = collect(&self.ask(&running, shard, reads))?;
-        Ok(fetched.value(&fetched.gets[0]).map(<[u8]>::to_vec))
+        let answer = self.ask(&running, shard, reads);
+        Ok(answer()?.gets.pop().flatten())
     }
 
     /// Reads many records, all shards at the same time, a few hundred per round. The values are in the order of
@@ -137,10 +147,9 @@ impl Snapshot {
         let asked = batches
             .into_iter()
             .map(|(shard, (positions, reads))| (positions, self.ask(&running, shard, reads)));
-        for (positions, answers) in asked.collect::<Vec<_>>() {
-            let fetched = collect(&answers)?;
-            for (position, got) in positions.into_iter().zip(&fetched.gets) {
-                values[position] = fetched.value(got).map(<[u8]>::to_vec);
+        for (positions, answer) in asked.collect::<Vec<_>>() {
+            for (position, value) in positions.into_iter().zip(answer()?.gets) {
+                values[position] = value;
             }
         }
         Ok(())
@@ -160,51 +169,17 @@ impl Snapshot {
         Ok(Rows { snapshot: self, column, high: range.high, left: range.limit, cursors })
     }
 
-    /// Sends reads to a shard, again and again while it cannot be reached: whatever was answered or not, the same is read.
-    fn ask(&self, running: &Running<'_>, shard: ShardId, reads: Reads) -> Receiver<Answer> {
-        let (answer, answers) = mpsc::sync_channel(1);
-        let (snapshot, patience) = (self.at, self.inner.options.patience);
-        running.runtime().spawn_on(self.inner.coordinator(shard), move |env| async move {
-            let txn = env.local(|node| node.base().next_id());
-            let begun = env.clock();
-            let fetched = loop {
-                let request = Node::common(Common::read_at(txn, snapshot, reads.clone()));
-                match env.call(shard, request).await.map(Node::common_reply) {
-                    Ok(CommonReply::Fetched(fetched)) => break fetched.ok_or(Error::SnapshotGone),
-                    Ok(_) => unreachable!("a shard answers reads with what was read"),
-                    Err(_) => {}
-                }
-                let waited = Duration::from_nanos(env.clock().0 - begun.0);
-                if waited >= patience {
-                    break Err(Error::Unreachable { waited });
-                }
-                env.sleep(RETRY_NS).await;
-            };
-            // Nobody listens any more if the client has met an error elsewhere.
-            let _ = answer.send(fetched);
-        });
-        answers
+    /// Sends reads to a shard.
+    fn ask(&self, running: &Running<'_>, shard: ShardId, reads: Reads) -> Answer {
+        let coordinator = self.inner.coordinator(shard);
+        running.read_at(coordinator, shard, &self.at, reads, self.inner.options.patience)
     }
-}
-
-/// What became of reads.
-type Answer = Result<Fetched<Dst>, Error>;
-
-/// How long a shard that cannot be reached is left alone, in nanoseconds.
-const RETRY_NS: u64 = 5_000_000;
-
-/// Waits for the answer of a shard.
-fn collect(answers: &Receiver<Answer>) -> Answer {
-    answers.recv().expect("a task started on a shard runs to its end")
 }
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
         if let Ok(running) = self.inner.running() {
-            let held = self.held;
-            running.runtime().spawn_on(self.shard, move |env| async move {
-                env.local(|node| node.base().release(held));
-            });
+            running.release(self.shard, self.held);
         }
     }
 }
@@ -245,15 +220,10 @@ impl Rows<'_> {
                 asked.push((snapshot.ask(&running, cursor.shard, reads), cursor));
             }
         }
-        for (answers, cursor) in asked {
-            let mut fetched = collect(&answers)?;
-            let scanned = std::mem::take(&mut fetched.scans[0]);
-            if scanned.rows.len() == limit {
-                cursor.next = scanned.rows.last().map(|(key, _)| just_after(key));
-            }
-            let rows =
-                scanned.rows.into_iter().filter_map(|(key, got)| Some((key, fetched.value(&got)?.to_vec())));
-            cursor.rows.extend(rows);
+        for (answer, cursor) in asked {
+            let scanned = answer()?.scans.pop().expect("a scan is answered with rows");
+            cursor.next = scanned.last.as_ref().map(just_after);
+            cursor.rows.extend(scanned.rows);
         }
         Ok(())
     }

@@ -1,14 +1,15 @@
 //! Read-write transactions: a closure that is run until it commits.
 //!
-//! The closure runs on its caller's thread, its operations on the shards. It reads at the snapshot at which
+//! The closure runs on its caller's thread, its operations on the shards. Under OCC it reads at the snapshot at which
 //! the attempt began, with its own writes on top, so whatever it sees is consistent, even in an attempt that
 //! will fail; at commit, what it read must still be the newest (`plimsoll_txn::interactive`). An attempt holds
-//! no lock before that, so a slow or crashed client is in nobody's way.
+//! no lock before that, so a slow or crashed client is in nobody's way. Under 2PL it locks as it goes; without snapshots
+//! (rc, none) it reads the newest versions, and the commit finds out whether they belong together.
 //!
 //! Hops between threads are what costs, so there are few. An attempt begins together with its first
 //! operation, on the shard that owns the key. Writes cannot fail before the commit and wait on this side for the
 //! next read, or for the commit, which takes them along: a transaction of r reads and any number of writes
-//! makes r + 1 hops. One that wrote nothing has nothing to commit and makes r.
+//! makes r + 1 hops. One that wrote nothing and reads at a snapshot has nothing to commit and makes r.
 //!
 //! **Retry.** A conflict ends the attempt: the operation that met it returns [`Error::Conflict`], as do all
 //! after it, and whatever the closure then returns is dropped. After a pause the closure runs again, from the
@@ -19,19 +20,16 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::mem;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll_runtime::real::RealEnv;
-use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::procedure::Scan;
 use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::timestamp;
-use plimsoll_txn::timestamps::Dst;
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp};
 
-use super::{Column, Database, KeyRange, Node, Row, WRITTEN_MAX, check_key, check_value};
+use super::driver::{Begun, Going, Operation, Outcome, Went, Write};
+use super::{Column, Database, KeyRange, Row, WRITTEN_MAX, check_key, check_value};
 use crate::error::Error;
 
 /// The bound of the pause after the first conflict, in nanoseconds.
@@ -57,8 +55,10 @@ impl Database {
     ) -> Result<T, E> {
         let mut retry = Retry::begin();
         let _admitted = self.inner.admission.admit(self.inner.options.patience)?;
+        let age = self.inner.running()?.clock().0;
         loop {
-            let mut txn = Txn { database: self, state: State::New, waiting: Vec::new(), written_bytes: 0 };
+            let mut txn =
+                Txn { database: self, age, state: State::New, waiting: Vec::new(), written_bytes: 0 };
             let result = body(&mut txn);
             let abort = match (&txn.state, result) {
                 (State::Over(abort), _) => *abort,
@@ -80,15 +80,14 @@ impl Database {
 /// [`Error::Conflict`], after which the attempt is over.
 pub struct Txn<'a> {
     database: &'a Database,
+    /// When the transaction was first attempted: it grows older, and finally wins (2PL).
+    age: u64,
     state: State,
     /// Writes that no shard knows of yet, in order.
     waiting: Vec<Write>,
     /// Bytes of all keys and values written so far.
     written_bytes: usize,
 }
-
-/// A transaction that a shard coordinates, between two of its operations.
-type Begun = Box<Transaction<Dst>>;
 
 enum State {
     /// No shard knows of it yet.
@@ -99,19 +98,16 @@ enum State {
     Over(Abort),
 }
 
-enum Write {
-    Put(ColumnGroup, Key, Vec<u8>),
-    Delete(TableId, Key),
-}
-
 impl Txn<'_> {
     /// Reads a record.
     pub fn get(&mut self, column: impl Column, key: &Key) -> Result<Option<Vec<u8>>, Error> {
         let column = self.database.inner.column(column)?;
         check_key(key)?;
         let home = self.database.inner.home(column.table, key);
-        let key = key.clone();
-        self.step(home, async move |env, txn| txn.get(env, column, &key).await)
+        match self.step(home, Operation::Get(column, key.clone()))? {
+            Outcome::Value(value) => Ok(value),
+            _ => unreachable!("a get is answered with a value"),
+        }
     }
 
     /// Writes a record, whether or not it exists.
@@ -166,25 +162,22 @@ impl Txn<'_> {
         let first = inner.shards_of(column.table, &range);
         let first = if let [only] = first[..] { only } else { inner.any_shard() };
         let scan = Scan { column, low: range.low, high: range.high, limit: range.limit };
-        self.step(first, async move |env, txn| txn.scan(env, &scan).await)
+        match self.step(first, Operation::Scan(scan))? {
+            Outcome::Rows(rows) => Ok(rows),
+            _ => unreachable!("a scan is answered with rows"),
+        }
     }
 
     /// Whether none of these records of a row exists; what was found will still be so at commit.
     fn absent(&mut self, table: TableId, key: &Key, columns: &[ColumnGroup]) -> Result<(), Error> {
         check_key(key)?;
         let home = self.database.inner.home(table, key);
-        let (key, columns) = (key.clone(), columns.to_vec());
-        let exists = self.step(home, async move |env, txn| {
-            for column in columns {
-                if txn.get(env, column, &key).await?.is_some() {
-                    return Ok(true);
-                }
+        match self.step(home, Operation::Exists(columns.to_vec(), key.clone()))? {
+            Outcome::Exists(false) => Ok(()),
+            Outcome::Exists(true) => {
+                Err(Error::Exists { table: self.database.inner.table(table)?.name.clone() })
             }
-            Ok(false)
-        })?;
-        match exists {
-            true => Err(Error::Exists { table: self.database.inner.table(table)?.name.clone() }),
-            false => Ok(()),
+            _ => unreachable!("whether a row exists is answered with yes or no"),
         }
     }
 
@@ -202,24 +195,15 @@ impl Txn<'_> {
 
     /// Works on the coordinating shard, which is `first` if the attempt begins with this step. The writes that
     /// wait go first.
-    fn step<R: Send + 'static>(
-        &mut self,
-        first: ShardId,
-        work: impl AsyncFnOnce(&RealEnv<Node>, &mut Transaction<Dst>) -> Result<R, Abort> + Send + 'static,
-    ) -> Result<R, Error> {
+    fn step(&mut self, first: ShardId, operation: Operation) -> Result<Outcome, Error> {
         let running = self.database.inner.running()?;
-        let (open, shard) = self.take(self.database.inner.coordinator(first))?;
-        let (attempt, waiting) = (self.attempt(), mem::take(&mut self.waiting));
-        let result = running.runtime().run_on(shard, move |env| async move {
-            let mut txn = resume(&env, open, attempt, waiting).await?;
-            let result = work(&env, &mut txn).await?;
-            Ok((txn, result))
-        });
-        match result {
-            Ok((txn, result)) => {
-                self.database.saw(txn.snapshot().unwrap_or_default());
-                self.state = State::Begun(txn, shard);
-                Ok(result)
+        let going = self.go(first)?;
+        let shard = going.shard;
+        match running.step(going, operation) {
+            Ok(Went { begun, outcome, place }) => {
+                self.database.saw(place.unwrap_or_default());
+                self.state = State::Begun(begun, shard);
+                Ok(outcome)
             }
             Err(abort) => {
                 self.state = State::Over(abort);
@@ -229,34 +213,37 @@ impl Txn<'_> {
     }
 
     fn commit(&mut self) -> Result<(), Error> {
-        if self.written_bytes == 0 && self.waiting.is_empty() {
-            return Ok(()); // All that it read was so at its snapshot.
+        let inner = &self.database.inner;
+        let nothing_written = self.written_bytes == 0 && self.waiting.is_empty();
+        // All that it read was so at its snapshot. Without one that has still to be seen.
+        if nothing_written && (inner.reads_at_snapshot() || matches!(self.state, State::New)) {
+            return Ok(());
         }
         let first = match self.waiting.first() {
             Some(Write::Put(ColumnGroup { table, .. }, key, _) | Write::Delete(table, key)) => {
-                self.database.inner.home(*table, key)
+                inner.home(*table, key)
             }
-            None => self.database.inner.any_shard(),
+            None => inner.any_shard(),
         };
-        let running = self.database.inner.running()?;
-        let (open, shard) = self.take(self.database.inner.coordinator(first))?;
-        let (attempt, waiting) = (self.attempt(), mem::take(&mut self.waiting));
-        let (done, result) = mpsc::sync_channel(1);
-        running.runtime().spawn_on(shard, move |env| async move {
-            let committed = match resume(&env, open, attempt, waiting).await {
-                Ok(txn) => txn.commit(&env).await.map(|committed| committed.stamp),
-                Err(abort) => Err(abort),
-            };
-            let _ = done.send(committed);
-        });
+        let running = inner.running()?;
         // In one process nothing takes so long; a node that has voted and cannot be reached may take for ever.
-        let patience = self.database.inner.options.patience.max(PATIENCE_MIN);
-        let committed = match self.database.inner.own.start {
-            0 => result.recv().map_err(|_| Error::Closed)?,
-            _ => result.recv_timeout(patience).map_err(|_| Error::InDoubt { waited: patience })?,
-        };
-        self.database.saw(committed.map_err(Error::Conflict)?.unwrap_or_default());
-        Ok(())
+        let waited = inner.options.patience.max(PATIENCE_MIN);
+        let patience = inner.visits().then_some(waited);
+        match running.commit(self.go(first)?, patience) {
+            Ok(stamp) => {
+                self.database.saw(stamp.unwrap_or_default());
+                Ok(())
+            }
+            Err(Some(abort)) => Err(Error::Conflict(abort)),
+            Err(None) if patience.is_none() => Err(Error::Closed),
+            Err(None) => Err(Error::InDoubt { waited }),
+        }
+    }
+
+    /// The attempt, on its way to its shard, or to `first` if it begins.
+    fn go(&mut self, first: ShardId) -> Result<Going, Error> {
+        let (begun, shard) = self.take(self.database.inner.coordinator(first))?;
+        Ok(Going { shard, attempt: self.attempt(), begun, writes: mem::take(&mut self.waiting) })
     }
 
     /// The transaction, if it has begun, and its shard.
@@ -273,7 +260,7 @@ impl Txn<'_> {
 
     fn attempt(&self) -> Attempt {
         let at_least = Timestamp(self.database.inner.told.load(SeqCst));
-        Attempt { freshness: timestamp::Freshness { staleness_ns: 0, at_least }, ..Attempt::default() }
+        Attempt { age: self.age, freshness: timestamp::Freshness { staleness_ns: 0, at_least } }
     }
 }
 
@@ -283,30 +270,9 @@ impl Drop for Txn<'_> {
         if let State::Begun(txn, shard) = mem::replace(&mut self.state, State::New)
             && let Ok(running) = self.database.inner.running()
         {
-            running.runtime().spawn_on(shard, move |env| async move { txn.rollback(&env).await });
+            running.rollback(shard, txn);
         }
     }
-}
-
-/// Begins a transaction unless it has begun, and tells it of the writes that have waited. (An error has
-/// ended it and given everything back.)
-async fn resume(
-    env: &RealEnv<Node>,
-    open: Option<Begun>,
-    attempt: Attempt,
-    waiting: Vec<Write>,
-) -> Result<Begun, Abort> {
-    let mut txn = match open {
-        Some(txn) => txn,
-        None => Box::new(Transaction::begin(env, attempt, false).await?),
-    };
-    for write in waiting {
-        match write {
-            Write::Put(column, key, value) => txn.put(env, column, &key, &value).await?,
-            Write::Delete(table, key) => txn.delete(env, table, &key).await?,
-        }
-    }
-    Ok(txn)
 }
 
 /// Conflicts so far.

@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use plimsoll::engine::Engine;
-use plimsoll::{Cluster, NodeConfig};
+use plimsoll::{Cluster, NodeConfig, with_node};
 use plimsoll_runtime::Env;
-use plimsoll_txn::protocols::Occ;
-use plimsoll_txn::timestamps::Dst;
+use plimsoll_txn::protocol::Protocol;
+use plimsoll_txn::timestamp::Scheme;
 use plimsoll_types::{SLOTS, Slot};
 use tracing_subscriber::EnvFilter;
 
@@ -31,15 +31,16 @@ use state::{PeerState, ShardState, State, TableState};
 /// How often a node looks whether it is to stop, and whether others have come or gone.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a node runs.
-type Node = Occ<Dst>;
-
 /// Runs a node until it is told to stop.
 pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
     log(plan.log).map_err(|error| error.to_string())?;
+    with_node!(plan.cluster.pair, Node => run::<Node>(plan, stop))
+}
+
+fn run<P: Protocol>(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
     let (cluster, node) = (&plan.cluster, &plan.node);
     let listener = bind(node.listen, "other nodes and clients", node)?;
-    let engine = Arc::new(Engine::<Node>::join(cluster, node.id, listener)?);
+    let engine = Arc::new(Engine::<P>::join(cluster, node.id, listener)?);
     if let Some(address) = node.http {
         let (begun, engine, cluster) = (Instant::now(), Arc::downgrade(&engine), cluster.clone());
         let id = node.id;
@@ -53,11 +54,19 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
     tracing::info!(
         cluster = cluster.name,
         node = node.id,
+        protocol = P::NAME,
+        scheme = P::Scheme::NAME,
         shards = node.shards,
         tables = cluster.tables.len(),
         address = %node.listen,
         "the node is up"
     );
+    if !P::Scheme::SERIALIZABLE {
+        tracing::warn!(
+            "transactions are NOT serializable under {}: it is for comparison only",
+            P::Scheme::NAME
+        );
+    }
     let mut ready = false;
     while !stop.load(SeqCst) {
         let now = engine.missing().next().is_none();
@@ -114,7 +123,7 @@ fn log(format: LogFormat) -> Result<(), Box<dyn std::error::Error + Send + Sync>
 }
 
 /// How the node is.
-fn look(engine: &Engine<Node>, cluster: &Cluster, id: u16, begun: Instant) -> State {
+fn look<P: Protocol>(engine: &Engine<P>, cluster: &Cluster, id: u16, begun: Instant) -> State {
     let layout = engine.layout();
     let mut slots = vec![0u64; layout.processes.len()];
     for slot in 0..SLOTS {
@@ -165,6 +174,9 @@ fn look(engine: &Engine<Node>, cluster: &Cluster, id: u16, begun: Instant) -> St
         plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
         cluster: cluster.name.clone(),
         cluster_id: format!("{:016x}", cluster.id),
+        protocol: P::NAME.to_owned(),
+        scheme: P::Scheme::NAME.to_owned(),
+        serializable: P::Scheme::SERIALIZABLE,
         node: id,
         ready: engine.missing().next().is_none(),
         uptime_seconds: begun.elapsed().as_secs_f64(),

@@ -14,6 +14,10 @@ pub struct State {
     /// The cluster's name and checksum.
     pub cluster: String,
     pub cluster_id: String,
+    /// What transactions are run and ordered by, and whether they are serializable.
+    pub protocol: String,
+    pub scheme: String,
+    pub serializable: bool,
     /// The node's number.
     pub node: u16,
     /// Whether it is connected to all others.
@@ -214,6 +218,9 @@ mod tests {
             plimsoll: "0".to_owned(),
             cluster: "c".to_owned(),
             cluster_id: "0".to_owned(),
+            protocol: "occ".to_owned(),
+            scheme: "dst".to_owned(),
+            serializable: true,
             node: 1,
             ready: true,
             uptime_seconds: 1.5,

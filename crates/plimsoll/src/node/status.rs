@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll::NodeConfig;
+use plimsoll::{Cluster, NodeConfig};
 use serde::Serialize;
 
 use super::state::State;
@@ -29,13 +29,22 @@ struct Asked {
 #[derive(Serialize)]
 struct Document {
     cluster: String,
+    protocol: &'static str,
+    scheme: &'static str,
+    serializable: bool,
     nodes: Vec<Asked>,
 }
 
 /// Asks, and shows. Returns whether every node is up and connected to all others.
 pub fn status(plan: &StatusPlan) -> Result<bool, Box<dyn std::error::Error>> {
-    let document =
-        Document { cluster: plan.cluster.name.clone(), nodes: plan.cluster.nodes.iter().map(ask).collect() };
+    let Cluster { name, pair, nodes, .. } = &plan.cluster;
+    let document = Document {
+        cluster: name.clone(),
+        protocol: pair.protocol.name(),
+        scheme: pair.scheme.name(),
+        serializable: pair.serializable(),
+        nodes: nodes.iter().map(ask).collect(),
+    };
     let well = document.nodes.iter().all(|node| node.state.as_ref().is_some_and(|state| state.ready));
     file::publish(&plan.json, &document, || show(&document, Terminal::stdout()))?;
     Ok(well)
@@ -62,7 +71,12 @@ fn fetch(url: &str) -> Result<State, String> {
 }
 
 fn show(document: &Document, terminal: Terminal) -> String {
-    let mut text = terminal.bold(&format!("Cluster {}", document.cluster)) + "\n\n";
+    let Document { cluster, protocol, scheme, .. } = document;
+    let mut text = terminal.bold(&format!("Cluster {cluster}, {protocol}/{scheme}"));
+    if !document.serializable {
+        text += ": NOT serializable";
+    }
+    text += "\n\n";
     let mut columns = Columns::new(
         &[
             ("node", 0),

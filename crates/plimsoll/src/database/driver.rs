@@ -1,0 +1,307 @@
+//! The engine of a database, whatever its protocol and its scheme are.
+//!
+//! [`Database`](super::Database) is one type for all of them. What it asks of an engine is this trait, which every engine
+//! has; one virtual call per operation is nothing beside the hop to a shard that each of them makes. What only the engine
+//! understands, a transaction that has begun or a snapshot, goes back and forth unseen.
+
+use std::any::Any;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use plimsoll_runtime::Env;
+use plimsoll_runtime::real::{RealEnv, Refusal};
+use plimsoll_store::TableMemory;
+use plimsoll_txn::base::{Common, CommonReply};
+use plimsoll_txn::interactive::Transaction;
+use plimsoll_txn::procedure::{Reads, Scan};
+use plimsoll_txn::protocol::{Attempt, Protocol};
+use plimsoll_txn::read_only;
+use plimsoll_txn::timestamp::{Freshness, Scheme};
+use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, TableSpec, Timestamp};
+
+use super::Row;
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// How long a shard that cannot be reached is left alone, in nanoseconds.
+const RETRY_NS: u64 = 5_000_000;
+
+/// A transaction that a shard coordinates, between two of its operations.
+pub(super) type Begun = Box<dyn Any + Send>;
+
+/// What a snapshot sees.
+pub(super) type Frozen = Arc<dyn Any + Send + Sync>;
+
+/// What was asked of a shard, to be waited for.
+pub(super) type Answer = Box<dyn FnOnce() -> Result<Found, Error>>;
+
+/// What a snapshot has read: by get, and by scan.
+pub(super) struct Found {
+    pub(super) gets: Vec<Option<Vec<u8>>>,
+    pub(super) scans: Vec<Scanned>,
+}
+
+/// Rows of one shard.
+pub(super) struct Scanned {
+    pub(super) rows: Vec<Row>,
+    /// The last key that was looked at, if there may be more behind it.
+    pub(super) last: Option<Key>,
+}
+
+/// A write that no shard knows of yet.
+pub(super) enum Write {
+    Put(ColumnGroup, Key, Vec<u8>),
+    Delete(TableId, Key),
+}
+
+/// What a transaction does next.
+pub(super) enum Operation {
+    Get(ColumnGroup, Key),
+    /// Whether any of these records of a row exists.
+    Exists(Vec<ColumnGroup>, Key),
+    Scan(Scan),
+}
+
+/// What came of it.
+pub(super) enum Outcome {
+    Value(Option<Vec<u8>>),
+    Exists(bool),
+    Rows(Vec<Row>),
+}
+
+/// A transaction on its way to the shard that coordinates it: what it was before, and what it has written since.
+pub(super) struct Going {
+    pub(super) shard: ShardId,
+    pub(super) attempt: Attempt,
+    pub(super) begun: Option<Begun>,
+    pub(super) writes: Vec<Write>,
+}
+
+/// A transaction after an operation.
+pub(super) struct Went {
+    pub(super) begun: Begun,
+    pub(super) outcome: Outcome,
+    /// The place of its snapshot in the order of all transactions, if it has one.
+    pub(super) place: Option<Timestamp>,
+}
+
+/// A snapshot that was taken.
+pub(super) struct Taken {
+    pub(super) at: Frozen,
+    pub(super) place: Option<Timestamp>,
+    /// The clock of the shard on which it is registered, and as what.
+    pub(super) clock: Timestamp,
+    pub(super) held: u32,
+}
+
+/// An engine, as a database sees it.
+pub(super) trait Driver: Send + Sync {
+    /// The shards of this process.
+    fn own(&self) -> Range<usize>;
+    /// The nodes of the cluster that are not connected.
+    fn missing(&self) -> Vec<u16>;
+    /// Why a node does not let this client in.
+    fn refused(&self) -> Option<Refusal>;
+    /// What the clock of the shards says.
+    fn clock(&self) -> Timestamp;
+    /// See [`Engine::create_table`].
+    fn create_table(&self, spec: TableSpec) -> TableId;
+    /// See [`Engine::load`].
+    fn load(&self, table: TableId, rows: Vec<(Key, Vec<Vec<u8>>)>);
+    /// See [`Engine::memory`].
+    fn memory(&self) -> Vec<TableMemory>;
+
+    /// Begins a transaction unless it has begun, tells it of its writes, and does something.
+    fn step(&self, going: Going, operation: Operation) -> Result<Went, Abort>;
+    /// Commits. `Err(None)`: nobody could say in time.
+    fn commit(&self, going: Going, patience: Option<Duration>) -> Result<Option<Timestamp>, Option<Abort>>;
+    /// Gives a transaction up.
+    fn rollback(&self, shard: ShardId, begun: Begun);
+
+    /// Takes a snapshot, and holds it. An oracle may not answer.
+    fn snapshot(&self, shard: ShardId, freshness: Freshness) -> Result<Taken, Abort>;
+    /// Has `coordinator` read something at a snapshot on another shard, again and again while it cannot be reached:
+    /// whatever was answered or not, the same is read.
+    fn read_at(
+        &self,
+        coordinator: ShardId,
+        shard: ShardId,
+        at: &Frozen,
+        reads: Reads,
+        patience: Duration,
+    ) -> Answer;
+    /// Ends what a snapshot holds.
+    fn release(&self, shard: ShardId, held: u32);
+}
+
+impl<P: Protocol> Driver for Engine<P> {
+    fn own(&self) -> Range<usize> {
+        Engine::own(self)
+    }
+
+    fn missing(&self) -> Vec<u16> {
+        Engine::missing(self).collect()
+    }
+
+    fn refused(&self) -> Option<Refusal> {
+        self.runtime().refused()
+    }
+
+    fn clock(&self) -> Timestamp {
+        self.runtime().clock().now()
+    }
+
+    fn create_table(&self, spec: TableSpec) -> TableId {
+        Engine::create_table(self, spec)
+    }
+
+    fn load(&self, table: TableId, rows: Vec<(Key, Vec<Vec<u8>>)>) {
+        Engine::load(self, table, rows);
+    }
+
+    fn memory(&self) -> Vec<TableMemory> {
+        Engine::memory(self)
+    }
+
+    fn step(&self, going: Going, operation: Operation) -> Result<Went, Abort> {
+        let Going { shard, attempt, begun, writes } = going;
+        let begun = begun.map(transaction::<P>);
+        self.runtime().run_on(shard, move |env| async move {
+            let mut txn = resume(&env, begun, attempt, writes).await?;
+            let outcome = match operation {
+                Operation::Get(column, key) => Outcome::Value(txn.get(&env, column, &key).await?),
+                Operation::Exists(columns, key) => {
+                    Outcome::Exists(exists(&env, &mut txn, columns, &key).await?)
+                }
+                Operation::Scan(scan) => Outcome::Rows(txn.scan(&env, &scan).await?),
+            };
+            Ok(Went { place: txn.snapshot(), begun: txn, outcome })
+        })
+    }
+
+    fn commit(&self, going: Going, patience: Option<Duration>) -> Result<Option<Timestamp>, Option<Abort>> {
+        let Going { shard, attempt, begun, writes } = going;
+        let begun = begun.map(transaction::<P>);
+        let (done, result) = mpsc::sync_channel(1);
+        self.runtime().spawn_on(shard, move |env| async move {
+            let committed = match resume(&env, begun, attempt, writes).await {
+                Ok(txn) => txn.commit(&env).await.map(|committed| committed.stamp),
+                Err(abort) => Err(abort),
+            };
+            let _ = done.send(committed);
+        });
+        let result = match patience {
+            None => result.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(patience) => result.recv_timeout(patience),
+        };
+        result.map_err(|_| None)?.map_err(Some)
+    }
+
+    fn rollback(&self, shard: ShardId, begun: Begun) {
+        let txn = transaction::<P>(begun);
+        self.runtime().spawn_on(shard, move |env| async move { txn.rollback(&env).await });
+    }
+
+    fn snapshot(&self, shard: ShardId, freshness: Freshness) -> Result<Taken, Abort> {
+        self.runtime().run_on(shard, move |env| async move {
+            let (at, held) = read_only::snapshot::<P, _>(&env, freshness).await?;
+            let held = held.unwrap_or_else(|| env.local(|node| node.base().hold(at.clone())));
+            let (clock, place) = (env.clock(), P::Scheme::place(&at));
+            // The clock may be behind it by as little as timestamps run ahead of clocks.
+            while P::Scheme::WAITS && place.is_some_and(|place| env.clock() <= place) {
+                env.pause().await;
+            }
+            Ok(Taken { at: Arc::new(at), place, clock, held })
+        })
+    }
+
+    fn read_at(
+        &self,
+        coordinator: ShardId,
+        shard: ShardId,
+        at: &Frozen,
+        reads: Reads,
+        patience: Duration,
+    ) -> Answer {
+        let at = at.downcast_ref::<<P::Scheme as Scheme>::Snapshot>();
+        let at = at.expect("a snapshot goes back to where it comes from").clone();
+        let scanned: Vec<usize> = reads.scans.iter().map(|(scan, _)| scan.limit).collect();
+        let (answer, answers) = mpsc::sync_channel(1);
+        self.runtime().spawn_on(coordinator, move |env| async move {
+            let txn = env.local(|node| node.base().next_id());
+            let begun = env.clock();
+            let fetched = loop {
+                let request = P::common(Common::read_at(txn, at.clone(), reads.clone()));
+                match env.call(shard, request).await.map(P::common_reply) {
+                    Ok(CommonReply::Fetched(fetched)) => break fetched.ok_or(Error::SnapshotGone),
+                    Ok(_) => unreachable!("a shard answers reads with what was read"),
+                    Err(_) => {}
+                }
+                let waited = Duration::from_nanos(env.clock().0 - begun.0);
+                if waited >= patience {
+                    break Err(Error::Unreachable { waited });
+                }
+                env.sleep(RETRY_NS).await;
+            };
+            // Nobody listens any more if the client has met an error elsewhere.
+            let _ = answer.send(fetched);
+        });
+        Box::new(move || {
+            let fetched = answers.recv().expect("a task started on a shard runs to its end")?;
+            let value = |got| fetched.value(got).map(<[u8]>::to_vec);
+            let gets = fetched.gets.iter().map(value).collect();
+            let scans = fetched.scans.iter().zip(scanned).map(|(scan, limit)| Scanned {
+                rows: scan.rows.iter().filter_map(|(key, got)| Some((key.clone(), value(got)?))).collect(),
+                last: scan.rows.last().filter(|_| scan.rows.len() == limit).map(|(key, _)| key.clone()),
+            });
+            Ok(Found { gets, scans: scans.collect() })
+        })
+    }
+
+    fn release(&self, shard: ShardId, held: u32) {
+        self.runtime().spawn_on(shard, move |env| async move {
+            env.local(|node| node.base().release(held));
+        });
+    }
+}
+
+fn transaction<P: Protocol>(begun: Begun) -> Box<Transaction<P::Scheme>> {
+    begun.downcast().expect("a transaction goes back to where it comes from")
+}
+
+/// Begins a transaction unless it has begun, and tells it of the writes that have waited. (An error has
+/// ended it and given everything back.)
+async fn resume<P: Protocol>(
+    env: &RealEnv<P>,
+    begun: Option<Box<Transaction<P::Scheme>>>,
+    attempt: Attempt,
+    writes: Vec<Write>,
+) -> Result<Box<Transaction<P::Scheme>>, Abort> {
+    let mut txn = match begun {
+        Some(txn) => txn,
+        None => Box::new(Transaction::begin(env, attempt, false).await?),
+    };
+    for write in writes {
+        match write {
+            Write::Put(column, key, value) => txn.put(env, column, &key, &value).await?,
+            Write::Delete(table, key) => txn.delete(env, table, &key).await?,
+        }
+    }
+    Ok(txn)
+}
+
+async fn exists<P: Protocol>(
+    env: &RealEnv<P>,
+    txn: &mut Transaction<P::Scheme>,
+    columns: Vec<ColumnGroup>,
+    key: &Key,
+) -> Result<bool, Abort> {
+    for column in columns {
+        if txn.get(env, column, key).await?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
