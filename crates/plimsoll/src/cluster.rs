@@ -43,6 +43,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plimsoll_runtime::real::{Address, Clock, Network, Role, SILENCE};
+use plimsoll_txn::timestamp::OracleOptions;
 use plimsoll_types::{IndexKind, Partitioning, TableSpec};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -51,6 +52,8 @@ use crate::database::{SHARDS_MAX, STALENESS_MAX, Schema};
 use crate::error::SchemaError;
 use crate::pair::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};
 
+/// The number by which the oracle is known among the nodes: the largest, so that its shard comes after all that have data.
+pub const ORACLE_ID: u16 = u16::MAX;
 /// The most clients that can be connected to a cluster at a time.
 pub const CLIENTS_MAX: usize = 1024;
 
@@ -61,8 +64,10 @@ pub struct Cluster {
     pub name: String,
     /// Tells clusters apart, and versions of the file of one: a checksum of all that nodes must agree on.
     pub id: u64,
-    /// All nodes, by number.
+    /// All nodes with data, by number.
     pub nodes: Vec<NodeConfig>,
+    /// The timestamp oracle, if the scheme has one.
+    pub oracle: Option<OracleConfig>,
     /// What transactions are run and ordered by.
     pub pair: Pair,
     /// The tables.
@@ -90,6 +95,15 @@ pub struct NodeConfig {
     pub shards: usize,
 }
 
+/// The timestamp oracle.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OracleConfig {
+    /// Its process, whose number is [`ORACLE_ID`].
+    pub node: NodeConfig,
+    /// How it is asked.
+    pub options: OracleOptions,
+}
+
 /// Why a file describes no cluster.
 #[derive(Debug)]
 pub enum ClusterError {
@@ -101,6 +115,16 @@ pub enum ClusterError {
     Content(String),
     /// A table cannot be made.
     Table(SchemaError),
+}
+
+impl fmt::Display for NodeConfig {
+    /// As it is called in sentences.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.id {
+            ORACLE_ID => f.write_str("the oracle"),
+            id => write!(f, "node {id}"),
+        }
+    }
 }
 
 impl fmt::Display for ClusterError {
@@ -136,6 +160,7 @@ struct File {
     max_staleness_ms: u64,
     #[serde(default = "clients")]
     clients: usize,
+    oracle: Option<OracleEntry>,
     #[serde(default)]
     node: Vec<NodeEntry>,
     #[serde(default)]
@@ -159,6 +184,17 @@ struct NodeEntry {
 
 fn one() -> usize {
     1
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OracleEntry {
+    address: SocketAddr,
+    listen: Option<SocketAddr>,
+    http: Option<SocketAddr>,
+    batch: Option<bool>,
+    compress: Option<bool>,
+    prefetch: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -218,7 +254,7 @@ impl Cluster {
         Network {
             cluster: self.id,
             role,
-            nodes: self.nodes.iter().map(address).collect(),
+            nodes: self.processes().map(address).collect(),
             visitors: self.clients,
             volatile: true,
             life: clock.now().0,
@@ -228,7 +264,12 @@ impl Cluster {
         }
     }
 
-    /// A node by its number.
+    /// All processes that the file names: the nodes, and the oracle.
+    pub fn processes(&self) -> impl Iterator<Item = &NodeConfig> {
+        self.nodes.iter().chain(self.oracle.iter().map(|oracle| &oracle.node))
+    }
+
+    /// A node with data by its number.
     pub fn node(&self, id: u16) -> Option<&NodeConfig> {
         self.nodes.iter().find(|node| node.id == id)
     }
@@ -257,18 +298,18 @@ fn build(text: &str, directory: &Path) -> Result<Cluster, ClusterError> {
             pair.scheme
         ));
     }
-    if pair.has_oracle() {
-        return content(format!("scheme = \"{}\" needs an oracle, which no cluster has yet", pair.scheme));
-    }
+    let oracle = oracle(file.oracle, pair)?;
     let mut schema = Schema::new();
     for entry in file.table {
         schema.add(table(entry)?).map_err(ClusterError::Table)?;
     }
     let secret = file.secret_file.map(|path| secret(&directory.join(path))).transpose()?;
+    let nodes = nodes(file.node, oracle.as_ref().map(|oracle| &oracle.node))?;
     let mut cluster = Cluster {
         name: file.cluster,
         id: 0,
-        nodes: nodes(file.node)?,
+        nodes,
+        oracle,
         pair,
         tables: schema.tables,
         max_staleness,
@@ -285,7 +326,42 @@ fn pair(protocol: Option<&str>, scheme: Option<&str>) -> Result<Pair, PairError>
     Pair { protocol, scheme }.legal(&LEGAL_PAIRS)
 }
 
-fn nodes(entries: Vec<NodeEntry>) -> Result<Vec<NodeConfig>, ClusterError> {
+fn oracle(entry: Option<OracleEntry>, pair: Pair) -> Result<Option<OracleConfig>, ClusterError> {
+    let scheme = pair.scheme;
+    let Some(OracleEntry { address, listen, http, batch, compress, prefetch }) = entry else {
+        return match pair.has_oracle() {
+            true => content(format!(
+                "scheme = \"{scheme}\" needs an oracle: add [oracle] with its address, and run it with --role oracle"
+            )),
+            false => Ok(None),
+        };
+    };
+    if !pair.has_oracle() {
+        return content(format!(
+            "nobody asks an [oracle] under {scheme}: leave it out, or choose the scheme gts"
+        ));
+    }
+    if scheme == Scheme::Vts {
+        return content(
+            "vts has a counter for each process for ever, and clients come and go: choose the scheme gts, or run vts by \
+             `plimsoll bench --processes`"
+                .to_owned(),
+        );
+    }
+    if compress.is_some() {
+        return content(format!("compress has no effect under {scheme}: leave it out"));
+    }
+    let defaults = OracleOptions::default();
+    let options = OracleOptions {
+        batch: batch.unwrap_or(defaults.batch),
+        prefetch: prefetch.unwrap_or(defaults.prefetch),
+        ..defaults
+    };
+    let node = NodeConfig { id: ORACLE_ID, address, listen: listen.unwrap_or(address), http, shards: 1 };
+    Ok(Some(OracleConfig { node, options }))
+}
+
+fn nodes(entries: Vec<NodeEntry>, oracle: Option<&NodeConfig>) -> Result<Vec<NodeConfig>, ClusterError> {
     let node = |entry: NodeEntry| NodeConfig {
         id: entry.id,
         address: entry.address,
@@ -303,22 +379,21 @@ fn nodes(entries: Vec<NodeEntry>) -> Result<Vec<NodeConfig>, ClusterError> {
             return content(format!("two nodes have the number {}", pair[0].id));
         }
     }
-    for (place, node) in nodes.iter().enumerate() {
+    if let Some(node) = nodes.iter().find(|node| node.id == ORACLE_ID) {
+        return content(format!("the number {} stands for the oracle: give the node another", node.id));
+    }
+    let all: Vec<&NodeConfig> = nodes.iter().chain(oracle).collect();
+    for (place, node) in all.iter().enumerate() {
         if node.shards == 0 {
-            return content(format!("node {} has no shards", node.id));
+            return content(format!("{node} has no shards"));
         }
         if node.address.port() == 0 || node.address.ip().is_unspecified() {
-            let (id, address) = (node.id, node.address);
-            return content(format!(
-                "node {id}: nobody can reach {address}; give the address that others see"
-            ));
+            let address = node.address;
+            return content(format!("{node}: nobody can reach {address}; give the address that others see"));
         }
         let taken = |other: &NodeConfig| other.address == node.address || other.http == Some(node.address);
-        if let Some(other) = nodes[..place].iter().find(|other| taken(other)) {
-            return content(format!(
-                "nodes {} and {} both have the address {}",
-                other.id, node.id, node.address
-            ));
+        if let Some(other) = all[..place].iter().find(|other| taken(other)) {
+            return content(format!("{other} and {node} both have the address {}", node.address));
         }
     }
     let shards = nodes.iter().fold(0, |sum: usize, node| sum.saturating_add(node.shards));
@@ -358,8 +433,9 @@ fn secret(path: &Path) -> Result<Vec<u8>, ClusterError> {
 /// Of all that nodes and clients must agree on. Addresses may look different from different places.
 fn checksum(cluster: &Cluster) -> u64 {
     let nodes: Vec<_> = cluster.nodes.iter().map(|node| (node.id, node.shards)).collect();
-    let Cluster { name, pair, tables, max_staleness, clients, .. } = cluster;
-    let text = format!("{name:?} {pair} {nodes:?} {tables:?} {max_staleness:?} {clients}");
+    let Cluster { name, pair, oracle, tables, max_staleness, clients, .. } = cluster;
+    let oracle = oracle.as_ref().map(|oracle| oracle.options);
+    let text = format!("{name:?} {pair} {oracle:?} {nodes:?} {tables:?} {max_staleness:?} {clients}");
     let digest = Sha256::digest(text.as_bytes());
     u64::from_le_bytes(digest[..8].try_into().expect("a digest has 32 bytes"))
 }
@@ -369,6 +445,8 @@ mod tests {
     use super::*;
 
     const NODE: &str = "cluster = \"c\"\n[[node]]\nid = 1\naddress = \"127.0.0.1:7001\"\n";
+
+    const ORACLE: &str = "[oracle]\naddress = \"127.0.0.1:7009\"\n";
 
     fn refused(text: &str) -> String {
         Cluster::parse(text).expect_err("it describes no cluster").to_string()
@@ -399,6 +477,8 @@ mod tests {
             id(&format!("clients = 3\n{NODE}")),
             id(&format!("protocol = \"two_pl\"\n{NODE}")),
             id(&format!("scheme = \"none\"\n{NODE}")),
+            id(&format!("scheme = \"gts\"\n{NODE}{ORACLE}")),
+            id(&format!("scheme = \"gts\"\n{NODE}{ORACLE}prefetch = true\n")),
             id(&table.replace("\"t\"", "\"u\"")),
             id(&format!("{table}index = \"hash\"\n")),
         ];
@@ -431,6 +511,18 @@ mod tests {
             ),
             (&format!("scheme = \"hlc\"\n{NODE}"), "the schemes are dst, gts, vts, rc and none"),
             (&format!("scheme = \"rc\"\nmax_staleness_ms = 5\n{NODE}"), "no effect under rc"),
+            (&format!("scheme = \"gts\"\n{NODE}"), "needs an oracle: add [oracle]"),
+            (&format!("{NODE}{ORACLE}"), "nobody asks an [oracle] under dst"),
+            (&format!("scheme = \"vts\"\n{NODE}{ORACLE}"), "choose the scheme gts"),
+            (&format!("scheme = \"gts\"\n{NODE}{ORACLE}compress = true\n"), "no effect under gts"),
+            (
+                &format!("scheme = \"gts\"\n{NODE}{}", ORACLE.replace("7009", "7001")),
+                "node 1 and the oracle both have",
+            ),
+            (
+                &format!("scheme = \"gts\"\n{}{ORACLE}", NODE.replace("id = 1", "id = 65535")),
+                "for the oracle",
+            ),
             (&format!("secret_file = \"/nowhere/at/all\"\n{NODE}"), "/nowhere/at/all"),
             (&format!("{NODE}[[table]]\nname = \"\"\n"), "needs a name"),
             (&format!("{NODE}[[table]]\nname = \"t\"\nindex = \"heap\"\n"), "heap"),

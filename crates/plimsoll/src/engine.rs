@@ -5,7 +5,7 @@
 //! the shard after all data shards, so it is the only shard of the last node, which has no data.
 //!
 //! A cluster may have visitors: processes with one shard that holds no data and coordinates what its client does. Their shards
-//! come after all others.
+//! come after all others, an oracle's included.
 //!
 //! Every node loads what its own shards own. Transactions reach all others once they are connected
 //! ([`Engine::wait_for_others`]). Until a node has been heard of, it holds back all garbage here: it may have begun a
@@ -29,6 +29,8 @@ use plimsoll_types::{Key, Placement, ShardId, TableId, TableSpec};
 
 use crate::cluster::Cluster;
 
+/// What stands for the oracle among the numbers of processes.
+const ORACLE: u16 = u16::MAX;
 /// Rows loaded in one step of a shard, about 200 µs.
 const ROWS_PER_STEP: usize = 1000;
 
@@ -76,6 +78,8 @@ pub struct Engine<P: Protocol> {
     own: Range<usize>,
     /// And those of them that hold data.
     shards: Range<usize>,
+    /// The oracle's shard, of the whole database, if the scheme has one.
+    oracle: ShardId,
     /// All nodes, if there are several.
     nodes: Vec<Address>,
 }
@@ -84,8 +88,10 @@ pub struct Engine<P: Protocol> {
 struct Part {
     /// How many shards of the whole database hold data, the first of all.
     holders: usize,
-    /// By shard of the whole database, but for an oracle: the process that it is in.
+    /// By shard of the whole database, but for an oracle after all others: the process that it is in.
     processes: Arc<[u16]>,
+    /// How many processes there may be, the oracle's not counted.
+    process_count: usize,
     /// The first of the processes that may or may not be there.
     visitors: usize,
     /// This process.
@@ -122,6 +128,7 @@ impl<P: Protocol> Engine<P> {
         let part = Part {
             holders: options.shards,
             processes: vec![0; options.shards].into(),
+            process_count: 1,
             visitors: 1,
             process: 0,
             shards: 0..options.shards + usize::from(P::Scheme::ORACLE),
@@ -130,7 +137,8 @@ impl<P: Protocol> Engine<P> {
         let (makers, layout, shards) = part.makers(tables, &options);
         let runtime = Runtime::start(makers, options.seed, options.pin)?;
         let own = 0..options.shards;
-        Ok(Engine { runtime, layout: RwLock::new(layout), own, shards, nodes: Vec::new() })
+        let oracle = ShardId(options.shards as u16);
+        Ok(Engine { runtime, layout: RwLock::new(layout), own, shards, oracle, nodes: Vec::new() })
     }
 
     /// Starts the shards of one node of a cluster, or the shard of a visitor, with empty tables. If the scheme has an oracle, the node with the
@@ -152,10 +160,8 @@ impl<P: Protocol> Engine<P> {
             let what = "a cluster has a node with data, and at most 65535 shards";
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, what));
         }
-        if P::Scheme::ORACLE && network.visitors > 0 {
-            let what = "an oracle has no visitors";
-            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, what));
-        }
+        // Visitors come after the oracle, which is no process that anybody has to ask for a watermark or a vote.
+        let oracle = (P::Scheme::ORACLE && network.visitors > 0).then_some(ORACLE);
         let (process, own) = match &network.role {
             Role::Member { node, .. } => {
                 let before = || nodes.iter().take_while(|other| other.id != *node);
@@ -163,11 +169,15 @@ impl<P: Protocol> Engine<P> {
                 let here = nodes.iter().find(|other| other.id == *node).map_or(0, |node| node.shards);
                 (before().count(), first..first + here)
             }
-            Role::Visitor { place } => (data.len() + place, holders + place..holders + place + 1),
+            Role::Visitor { place } => {
+                let first = total.unwrap_or(holders) + place;
+                (data.len() + place, first..first + 1)
+            }
         };
         let part = Part {
             holders,
-            processes: processes.chain(places).collect(),
+            processes: processes.chain(oracle).chain(places).collect(),
+            process_count: data.len() + network.visitors,
             visitors: data.len(),
             process,
             shards: own.clone(),
@@ -175,7 +185,8 @@ impl<P: Protocol> Engine<P> {
         };
         let (makers, layout, shards) = part.makers(tables, &options);
         let runtime = Runtime::networked(makers, options.seed, options.pin, Vec::new(), network)?;
-        Ok(Engine { runtime, layout: RwLock::new(layout), own, shards, nodes })
+        let oracle = ShardId(holders as u16);
+        Ok(Engine { runtime, layout: RwLock::new(layout), own, shards, oracle, nodes })
     }
 
     /// Starts a node of a cluster, with empty tables.
@@ -191,6 +202,7 @@ impl<P: Protocol> Engine<P> {
     fn take_part(cluster: &Cluster, role: Role) -> std::io::Result<Engine<P>> {
         let options = EngineOptions {
             pin: None,
+            oracle: cluster.oracle.as_ref().map(|oracle| oracle.options).unwrap_or_default(),
             max_staleness_ns: cluster.max_staleness.as_nanos() as u64,
             ..EngineOptions::default()
         };
@@ -231,9 +243,9 @@ impl<P: Protocol> Engine<P> {
 
     /// The oracle's shard, if it is in this process.
     pub fn oracle(&self) -> Option<ShardId> {
-        let shard = ShardId(self.layout().processes.len() as u16);
-        let end = self.runtime.first().index() + self.runtime.shards();
-        (P::Scheme::ORACLE && shard.index() < end).then_some(shard)
+        let first = self.runtime.first().index();
+        let here = (first..first + self.runtime.shards()).contains(&self.oracle.index());
+        (P::Scheme::ORACLE && here).then_some(self.oracle)
     }
 
     /// Tables and placement.
@@ -335,16 +347,14 @@ impl Part {
         tables: Vec<TableSpec>,
         options: &EngineOptions,
     ) -> (Vec<Maker<P>>, Layout, Range<usize>) {
-        let Part { holders, processes, visitors, process, shards, first_attempt } = self;
+        let Part { holders, processes, process_count, visitors, process, shards, first_attempt } = self;
         let options = *options;
-        let data_shards = processes.len();
-        let process_count = processes.last().map_or(0, |&last| usize::from(last) + 1);
         let layout =
             Layout { tables: tables.into(), placement: Arc::new(Placement::even(holders)), processes };
         let process_counter = Arc::new(AtomicU64::new(0));
         let config = |shard| SchemeConfig {
             shard: ShardId(shard as u16),
-            data_shards,
+            data_shards: holders,
             max_staleness_ns: options.max_staleness_ns,
             oracle: options.oracle,
             single_version: options.single_version,
@@ -355,7 +365,11 @@ impl Part {
             patience_ns: plimsoll_txn::votes::PATIENCE_NS,
         };
         let others: Vec<usize> = (0..process_count).filter(|&other| other != process).collect();
-        let here = shards.start.min(data_shards)..shards.end.min(data_shards);
+        // All but the oracle, which has no versions.
+        let here = match P::Scheme::ORACLE && shards.contains(&holders) {
+            true => shards.start..holders,
+            false => shards.clone(),
+        };
         let low_water = LowWater::among(here, P::Scheme::slots(&config(0)), &others);
         // Who has never been here has begun nothing.
         (visitors..process_count).for_each(|visitor| low_water.heard(visitor, None));

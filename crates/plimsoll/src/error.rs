@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use plimsoll_types::{Abort, TableId};
 
+use crate::cluster::ORACLE_ID;
 use crate::database::{KEY_MAX, SHARDS_MAX, STALENESS_MAX, TABLES_MAX, VALUE_MAX, WRITTEN_MAX};
 use crate::pair::{PairError, Scheme};
 
@@ -148,9 +149,13 @@ impl fmt::Display for OpenError {
             OpenError::NoStaleness { scheme } => no_staleness(f, *scheme),
             OpenError::Threads(error) => write!(f, "the shards' threads cannot be started: {error}"),
             OpenError::Unreachable { nodes, waited } => {
-                let nodes: Vec<String> = nodes.iter().map(u16::to_string).collect();
+                let name = |&id: &u16| match id {
+                    ORACLE_ID => "the oracle".to_owned(),
+                    id => format!("node {id}"),
+                };
+                let nodes: Vec<String> = nodes.iter().map(name).collect();
                 let nodes = nodes.join(", ");
-                write!(f, "nodes {nodes} could not be reached for {waited:.1?}: see that they run")
+                write!(f, "{nodes} could not be reached for {waited:.1?}: see that all of the cluster runs")
             }
             OpenError::Refused(why) => write!(f, "a node refuses this client: {why}"),
             OpenError::Full { clients } => {
@@ -263,7 +268,7 @@ pub enum Error {
         /// The scheme.
         scheme: Scheme,
     },
-    /// A node that holds what is asked for could not be reached in time. Of a cluster only.
+    /// A node that is needed, or the oracle, could not be reached in time. Of a cluster only.
     Unreachable {
         /// How long it took to give up.
         waited: Duration,
@@ -328,7 +333,7 @@ impl fmt::Display for Error {
             Error::NoStaleness { scheme } => no_staleness(f, *scheme),
             Error::Unreachable { waited } => write!(
                 f,
-                "a node that is needed could not be reached for {waited:.1?}; see `plimsoll status`, and try again"
+                "a node that is needed, or the oracle, could not be reached for {waited:.1?}; see `plimsoll status`, and try again"
             ),
             Error::InDoubt { waited } => write!(
                 f,

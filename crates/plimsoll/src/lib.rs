@@ -54,7 +54,7 @@ pub mod engine;
 mod error;
 mod pair;
 
-pub use cluster::{CLIENTS_MAX, Cluster, ClusterError, NodeConfig};
+pub use cluster::{CLIENTS_MAX, Cluster, ClusterError, NodeConfig, ORACLE_ID, OracleConfig};
 pub use database::{
     Column, Database, Freshness, KEY_MAX, KeyRange, Options, Row, Rows, SHARDS_MAX, STALENESS_MAX, Schema,
     Snapshot, TABLES_MAX, TableMemory, Txn, VALUE_MAX, WRITTEN_MAX,

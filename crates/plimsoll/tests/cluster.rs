@@ -38,7 +38,7 @@ impl Scene {
         let name = format!("plimsoll-cluster-test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
         let directory = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&directory).unwrap();
-        let ports = free_ports(2 * shards.len());
+        let ports = free_ports(2 * shards.len() + 2);
         let mut text = format!("{keys}cluster = \"bank\"\nclients = 4\nsecret_file = \"secret\"\n");
         for (place, shards) in shards.iter().enumerate() {
             let (port, http) = (ports[2 * place], ports[2 * place + 1]);
@@ -47,11 +47,22 @@ impl Scene {
                 place + 1
             );
         }
+        if keys.contains("gts") {
+            let (port, http) = (ports[2 * shards.len()], ports[2 * shards.len() + 1]);
+            text += &format!("[oracle]\naddress = \"127.0.0.1:{port}\"\nhttp = \"127.0.0.1:{http}\"\n");
+        }
         text += "[[table]]\nname = \"account\"\nindex = \"hash\"\n[[table]]\nname = \"entry\"\n";
         std::fs::write(directory.join("cluster.toml"), text).unwrap();
         std::fs::write(directory.join("secret"), "correct horse battery\n").unwrap();
         let http = ports.chunks(2).map(|pair| pair[1]).collect();
-        Scene { directory, http, nodes: shards.iter().map(|_| None).collect() }
+        Scene { directory, http, nodes: (0..=shards.len()).map(|_| None).collect() }
+    }
+
+    /// Two nodes and an oracle that is node 3 here, all of them running.
+    fn with_oracle(keys: &str) -> Scene {
+        let mut scene = Scene::under(&format!("scheme = \"gts\"\n{keys}"), &[1, 1]);
+        (1..=3).for_each(|id| scene.start(id));
+        scene
     }
 
     fn file(&self) -> PathBuf {
@@ -59,7 +70,9 @@ impl Scene {
     }
 
     fn start(&mut self, id: usize) {
-        let child = plimsoll(&["start", path(&self.file()), "--node", &id.to_string()])
+        let number = id.to_string();
+        let who = if id == self.nodes.len() { ["--role", "oracle"] } else { ["--node", &number] };
+        let child = plimsoll(&["start", path(&self.file()), who[0], who[1]])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -264,14 +277,8 @@ impl Scene {
     }
 }
 
-#[test]
-fn a_client_that_dies_leaves_no_lock_and_its_place_to_others() {
-    let mut scene = Scene::new(&[1, 1]);
-    scene.start(1);
-    scene.start(2);
-    let db = scene.connect();
-    let table = db.table("account").unwrap();
-    // The other half of this test, in a process of its own, which is killed while it transacts.
+/// Starts the other half of a test in a process of its own, and kills it while it transacts.
+fn kill_a_client(scene: &Scene) {
     let mut victim = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "victim", "--ignored", "--nocapture"])
         .env("PLIMSOLL_TEST_CLUSTER", scene.file())
@@ -289,6 +296,16 @@ fn a_client_that_dies_leaves_no_lock_and_its_place_to_others() {
     thread::sleep(Duration::from_millis(200));
     victim.kill().unwrap();
     victim.wait().unwrap();
+}
+
+#[test]
+fn a_client_that_dies_leaves_no_lock_and_its_place_to_others() {
+    let mut scene = Scene::new(&[1, 1]);
+    scene.start(1);
+    scene.start(2);
+    let db = scene.connect();
+    let table = db.table("account").unwrap();
+    kill_a_client(&scene);
 
     // What it had locked is free again, and what it wrote is there on both sides or on none.
     until("the records can be written", || {
@@ -400,7 +417,121 @@ fn a_cluster_runs_the_protocol_and_the_scheme_of_its_file() {
     }
 }
 
-/// Not a test: what [`a_client_that_dies_leaves_no_lock_and_its_place_to_others`] kills.
+/// What the oracle says of itself: how many numbers are published, and how many given out and not published.
+fn oracle(scene: &Scene) -> (u64, u64) {
+    let (code, text) = scene.get(3, "/status");
+    let state: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(code, 200);
+    let number = |field: &str| state["oracle"][field].as_u64().unwrap();
+    (number("published"), number("unpublished"))
+}
+
+#[test]
+fn under_gts_an_oracle_numbers_commits_and_a_client_that_dies_holds_none_back() {
+    for keys in ["", "protocol = \"two_pl\"\n"] {
+        let scene = Scene::with_oracle(keys);
+        let db = scene.connect();
+        fill(&db, 8);
+        thread::scope(|scope| {
+            for client in 0..2 {
+                let db = &db;
+                scope.spawn(move || transfers(db, client, 8, 20));
+            }
+        });
+        let (status, well) = scene.status();
+        assert!(well, "{status}");
+        assert_eq!(status["oracle"]["state"]["ready"], true);
+        assert!(scene.get(3, "/metrics").1.contains("plimsoll_oracle_published_total"));
+        assert!(scene.get(1, "/metrics").1.contains("plimsoll_peer_connected{peer=\"oracle\"} 1\n"));
+
+        // Its numbers are taken for installed when nobody knows of anything that is not.
+        kill_a_client(&scene);
+        until("every number is published", || (oracle(&scene).1 == 0).then_some(()));
+        let table = db.table("account").unwrap();
+        db.transact(|txn| txn.put(table, &account(5), &77u64.to_be_bytes())).unwrap();
+        let read = |n| balance(db.snapshot(Freshness::Newest).unwrap().get(table, &account(n)).unwrap());
+        assert_eq!(read(5), 77);
+        assert_eq!(read(0), read(1), "what the dead client wrote is there on both sides or on none");
+        drop(db);
+        until("a client that leaves takes nothing along", || (oracle(&scene).1 == 0).then_some(()));
+    }
+}
+
+#[test]
+fn an_oracle_that_stalls_stops_commits_for_as_long_and_nothing_is_lost() {
+    let mut scene = Scene::with_oracle("");
+    let db = scene.connect();
+    fill(&db, 8);
+    let table = db.table("account").unwrap();
+    let before = db.snapshot(Freshness::Newest).unwrap();
+    let impatient = scene.connect_within(Duration::from_secs(4)).unwrap();
+    scene.signal(3, "-STOP");
+    let begun = Instant::now();
+    let write = |db: &Database| -> Result<(), Error> {
+        db.transact(|txn| txn.put(table, &account(0), &1000u64.to_be_bytes()))
+    };
+    assert!(matches!(write(&impatient), Err(Error::Unreachable { .. } | Error::InDoubt { .. })));
+    let snapshot = impatient.snapshot(Freshness::Newest).err();
+    assert!(matches!(snapshot, Some(Error::Unreachable { .. })), "{snapshot:?}");
+    assert!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());
+    // What was seen before is still seen.
+    assert_eq!(balance(before.get(table, &account(3)).unwrap()), 1000);
+    until("the nodes have noticed", || (scene.get(1, "/ready").0 == 503).then_some(()));
+    thread::scope(|scope| {
+        let patient = scope.spawn(|| transfers(&db, 1, 8, 10));
+        thread::sleep(Duration::from_millis(300));
+        scene.signal(3, "-CONT");
+        patient.join().unwrap();
+    });
+    write(&impatient).unwrap();
+    assert_eq!(total(&impatient, 8), 8000);
+    until("every number is published", || (oracle(&scene).1 == 0).then_some(()));
+}
+
+#[test]
+fn an_oracle_that_dies_is_missed_by_all_and_not_let_in_again_before_all_are_new() {
+    let mut scene = Scene::with_oracle("");
+    let db = scene.connect();
+    fill(&db, 8);
+    let table = db.table("account").unwrap();
+    let before = db.snapshot(Freshness::Newest).unwrap();
+    let impatient = scene.connect_within(Duration::from_secs(2)).unwrap();
+    let mut dead = scene.nodes[2].take().unwrap();
+    dead.kill().unwrap();
+    dead.wait().unwrap();
+    let write = |db: &Database| -> Result<(), Error> {
+        db.transact(|txn| txn.put(table, &account(0), &1000u64.to_be_bytes()))
+    };
+    let failed = write(&impatient);
+    assert!(matches!(failed, Err(Error::Unreachable { .. } | Error::InDoubt { .. })), "{failed:?}");
+    assert_eq!(balance(before.get(table, &account(3)).unwrap()), 1000);
+    let shown = |scene: &Scene| {
+        let output = plimsoll(&["status", path(&scene.file())]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(shown(&scene).contains("without the oracle nothing commits"), "{}", shown(&scene));
+
+    // Its next life would give out numbers that are too small.
+    scene.start(3);
+    until("it is said what is to be done", || {
+        shown(&scene).contains("only when all processes of the cluster have been started anew").then_some(())
+    });
+    assert!(write(&impatient).is_err());
+    let newcomer = scene.connect_within(Duration::from_secs(1)).err();
+    assert!(newcomer.is_some(), "nobody comes in");
+    for id in [1, 2] {
+        let mut node = scene.nodes[id - 1].take().unwrap();
+        node.kill().unwrap();
+        node.wait().unwrap();
+        scene.start(id);
+    }
+    let db = scene.connect();
+    fill(&db, 8);
+    assert_eq!(total(&db, 8), 8000);
+}
+
+/// Not a test: what [`kill_a_client`] kills.
 #[test]
 #[ignore = "run by another test"]
 fn victim() {
@@ -433,10 +564,11 @@ fn what_cannot_be_is_refused_with_a_sentence() {
     let file = path(&file);
     assert!(refused(&["start", "/nowhere/cluster.toml"]).contains("/nowhere/cluster.toml"));
     assert!(refused(&["start", file]).contains("--node with one of 1, 2"));
+    assert!(refused(&["start", file, "--role", "oracle"]).contains("needs none under dst"));
     assert!(refused(&["start", file, "--node", "7"]).contains("has no node 7, only 1, 2"));
     scene.start(1);
     until("node 1 is up", || std::net::TcpListener::bind(("127.0.0.1", scene.http[0])).err());
-    assert!(refused(&["start", file, "--node", "1"]).contains("is the node running already?"));
+    assert!(refused(&["start", file, "--node", "1"]).contains("is node 1 running already?"));
 
     // Without a secret nothing leaves the machine.
     let open = std::fs::read_to_string(scene.file()).unwrap().replace("secret_file = \"secret\"\n", "");

@@ -182,11 +182,13 @@ pub enum CommonReply<S: Scheme> {
     Snapshot(S::Snapshot, u32),
     /// The stamp asked for.
     Stamp(Timestamp),
+    /// Neither: the oracle cannot be reached.
+    OutOfReach,
 }
 
 plimsoll_types::wire!(<S: Scheme> enum CommonReply<S> {
     Fetched(fetched) = 0, Validated(valid) = 1;
-    Self::Snapshot(..) | Self::Stamp(_)
+    Self::Snapshot(..) | Self::Stamp(_) | Self::OutOfReach
 });
 
 impl<S: Scheme> Common<S> {
@@ -214,6 +216,7 @@ impl<S: Scheme> CommonReply<S> {
             CommonReply::Validated(false) => "not valid",
             CommonReply::Snapshot(..) => "snapshot",
             CommonReply::Stamp(_) => "stamp",
+            CommonReply::OutOfReach => "out of reach",
         }
     }
 }
@@ -223,8 +226,8 @@ impl<S: Scheme> Base<S> {
     pub fn new(layout: &Layout, config: &SchemeConfig, low_water: Arc<LowWater>) -> Base<S> {
         let first = |process| (layout.first_shard(process), false);
         let mut listeners: Vec<(ShardId, bool)> = low_water.others().map(first).collect();
-        let speaks =
-            config.shard < config.oracle_shard() && layout.first_shard(config.process) == config.shard;
+        let oracle = S::ORACLE && config.shard == config.oracle_shard();
+        let speaks = !oracle && layout.first_shard(config.process) == config.shard;
         if !speaks {
             listeners.clear();
         }
@@ -245,8 +248,7 @@ impl<S: Scheme> Base<S> {
             layout: layout.clone(),
             attempts: config.first_attempt - 1,
             active: Slab::default(),
-            watermark: (config.shard < config.oracle_shard())
-                .then(|| Watermark::new(low_water, config.shard)),
+            watermark: (!oracle).then(|| Watermark::new(low_water, config.shard)),
             low: vec![0; S::slots(config)],
             listeners,
             told: Timestamp::ZERO,
@@ -402,9 +404,7 @@ impl<S: Scheme> Base<S> {
             // Nothing was heard of it yet.
             watermark.heard(process.into(), life.map(|_| &[][..]));
         }
-        if life.is_some() {
-            self.scheme.connected(peer);
-        }
+        self.scheme.connected(peer, life, &mut self.released);
     }
 
     /// Whether anybody is to be told the watermark.
@@ -415,7 +415,7 @@ impl<S: Scheme> Base<S> {
     /// When the shard has something to do that nobody asks for.
     pub(crate) fn due(&self) -> Option<u64> {
         let tell = self.listens().then_some(self.told.0 + TELL_IDLE_NS);
-        tell.into_iter().chain(self.votes.due()).min()
+        tell.into_iter().chain(self.votes.due()).chain(self.scheme.due()).min()
     }
 
     /// What the shard itself has to tell others at the end of a pass.
@@ -494,25 +494,33 @@ impl<S: Scheme> Base<S> {
             }
             Common::Snapshot(freshness) => match self.scheme.snapshot(*freshness) {
                 Some(snapshot) => CommonReply::Snapshot(snapshot.clone(), self.hold(snapshot)),
+                None if self.scheme.lost(ticket) => CommonReply::OutOfReach,
                 None => {
                     self.scheme.want_snapshot(ticket);
-                    return Handled::Wait;
+                    match self.scheme.lost(ticket) {
+                        true => CommonReply::OutOfReach,
+                        false => return Handled::Wait,
+                    }
                 }
             },
             Common::Stamp { asked } => {
                 if !std::mem::replace(asked, true) {
                     self.scheme.want_stamp(ticket);
-                    if !planted(Mutant::PrefetchedNumbers) {
-                        return Handled::Wait;
-                    }
                 }
                 match self.scheme.take_stamp(ticket) {
                     Some(stamp) => CommonReply::Stamp(stamp),
+                    None if self.scheme.lost(ticket) => CommonReply::OutOfReach,
                     None => return Handled::Wait,
                 }
             }
             Common::Scheme(message) => {
-                self.scheme.receive(from, message, &mut self.released);
+                match S::inquiry(message) {
+                    Some((coordinator, below)) => {
+                        let left = self.votes.undecided(coordinator, below);
+                        self.scheme.answer(from, message, left);
+                    }
+                    None => self.scheme.receive(from, message, &mut self.released),
+                }
                 return Handled::Done;
             }
             Common::LowWater(told) => {

@@ -264,8 +264,8 @@ pub(crate) async fn answerable<P: Protocol, E: Env<P>>(env: &E, stamp: Timestamp
     env.sleep(stamp.0.saturating_sub(env.clock().0)).await;
 }
 
-/// The commit stamp of a transaction that holds every write lock; zero if it needs none, `None` if the oracle's answer
-/// is lost.
+/// The commit stamp of a transaction that holds every write lock; zero if it needs none, `None` if the oracle
+/// cannot be reached.
 pub(crate) async fn stamp<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme>) -> Option<Timestamp> {
     let (txn, observed) = (open.holder.txn, &open.work.observed);
     if !open.work.needs_stamp() {
@@ -279,8 +279,8 @@ pub(crate) async fn stamp<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme
             env.local(|node| node.base().step(txn, |_| What::Stamps { stamp, least: Timestamp::ZERO }));
             Some(stamp)
         }
+        Ok(CommonReply::OutOfReach) | Err(_) => None,
         Ok(_) => unreachable!("a request for a stamp is answered with one"),
-        Err(_) => None,
     }
 }
 

@@ -72,8 +72,8 @@ pub async fn snapshot<P: Protocol, E: Env<P>>(
     }
     match env.call(env.shard(), P::common(Common::Snapshot(freshness))).await.map(P::common_reply) {
         Ok(CommonReply::Snapshot(snapshot, held)) => Ok((snapshot, Some(held))),
+        Ok(CommonReply::OutOfReach) | Err(_) => Err(Abort::Unknown),
         Ok(_) => unreachable!("a request for a snapshot is answered with one"),
-        Err(_) => Err(Abort::Unknown),
     }
 }
 

@@ -181,6 +181,12 @@ pub trait Scheme: Sized + 'static {
         unreachable!("{} has every stamp at once, no need to wait for {ticket}", Self::NAME)
     }
 
+    /// Whether what was asked for under this ticket will not come: the oracle cannot be reached.
+    fn lost(&mut self, ticket: Ticket) -> bool {
+        let _ = ticket;
+        false
+    }
+
     /// The outcome of a transaction that has a stamp: what it had observed if it committed and is installed
     /// everywhere, `None` if it aborted. Only if [`Scheme::REPORTS`].
     fn finished(&mut self, stamp: Timestamp, committed: Option<&Self::Observed>) {
@@ -212,10 +218,24 @@ pub trait Scheme: Sized + 'static {
     /// The snapshot as a place in the order of timestamps, if there is such an order.
     fn place(at: &Self::Snapshot) -> Option<Timestamp>;
 
-    /// There is a channel to a shard of another process, perhaps the oracle, and none of what was sent there before
-    /// will be answered.
-    fn connected(&mut self, peer: ShardId) {
-        let _ = peer;
+    /// There is a channel to a shard of another process, perhaps the oracle, in this life, or there is none any more. None
+    /// of what was sent there before will be answered; tickets that wait for it are released if they are
+    /// [`Scheme::lost`].
+    fn connected(&mut self, peer: ShardId, life: Option<u64>, released: &mut Vec<Ticket>) {
+        let _ = (peer, life, released);
+    }
+
+    /// Of a message in which an oracle asks what is left of what a coordinator had begun before it was lost: the
+    /// coordinator, and the first of its attempts that are not meant.
+    fn inquiry(message: &Self::Message) -> Option<(ShardId, u64)> {
+        let _ = message;
+        None
+    }
+
+    /// Answers such a message: whether anything is left undecided here.
+    fn answer(&mut self, from: ShardId, inquiry: &Self::Message, left: bool) {
+        let _ = (from, left);
+        unreachable!("{} inquires nothing, {inquiry:?} is no question", Self::NAME)
     }
 
     /// A message from a shard, if this is the oracle, or from the oracle.
@@ -227,6 +247,16 @@ pub trait Scheme: Sized + 'static {
     /// How many outcomes were reported, if this is the oracle: those whose turn has come.
     fn published(&self) -> u64 {
         0
+    }
+
+    /// How many stamps were given out whose turn has not come, if this is an oracle that gives them out.
+    fn unpublished(&self) -> u64 {
+        0
+    }
+
+    /// When the scheme has something to do that nobody asks for.
+    fn due(&self) -> Option<u64> {
+        None
     }
 
     /// At the end of a pass: messages to send.

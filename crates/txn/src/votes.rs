@@ -387,6 +387,13 @@ impl Votes {
         self.entries.values().filter(|entry| matches!(entry.state, State::Recorded { .. })).count()
     }
 
+    /// Whether an attempt of a coordinator, before this one, holds locks here or has been voted on with an outcome that is
+    /// not known.
+    pub(crate) fn undecided(&self, coordinator: ShardId, before: u64) -> bool {
+        let mut entries = self.entries.range((coordinator, 0)..(coordinator, before));
+        entries.any(|(_, entry)| matches!(entry.state, State::Open | State::Recorded { .. }))
+    }
+
     /// How many votes and locks of other processes' transactions are remembered.
     pub fn entries(&self) -> usize {
         self.entries.len()

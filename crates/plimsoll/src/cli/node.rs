@@ -16,6 +16,16 @@ pub struct StartArgs {
     /// The number of this node in the file [default: the only one].
     #[arg(long, value_name = "ID")]
     pub node: Option<u16>,
+    /// What this process is: a node that holds data, or the timestamp oracle of a cluster under gts [default: node].
+    #[arg(
+        long,
+        value_enum,
+        value_name = "node|oracle",
+        default_value = "node",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub role: ProcessRole,
     /// How standard error is written: text for people, or one JSON object per line. What is logged is set by
     /// PLIMSOLL_LOG, for example `debug`.
     #[arg(
@@ -27,6 +37,15 @@ pub struct StartArgs {
         hide_default_value = true
     )]
     pub log: LogFormat,
+}
+
+/// What a process is to its cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ProcessRole {
+    /// It holds data.
+    Node,
+    /// It gives out timestamps.
+    Oracle,
 }
 
 /// How logs are written.
@@ -53,7 +72,13 @@ const START_EXAMPLES: &str = "The file:
   cluster = \"bank\"
   secret_file = \"bank.secret\"       # 16 bytes or more; without one, loopback addresses only
   protocol = \"occ\"                 # or two_pl, client_2pc
-  scheme = \"dst\"                   # what orders transactions; or none; or rc, which is NOT serializable
+  scheme = \"dst\"                   # what orders transactions; or gts, none, or rc, which is NOT serializable
+
+  [oracle]                          # under gts only: a process of its own
+  address = \"127.0.0.1:7400\"
+  http = \"127.0.0.1:8400\"
+  batch = true                      # one message for all transactions of a shard that are ready
+  prefetch = false                  # snapshots ahead of their use: staler, and they outlive a dead oracle
 
   [[node]]
   id = 1
@@ -69,6 +94,7 @@ const START_EXAMPLES: &str = "The file:
 
 Examples:
   plimsoll start bank.toml --node 1
+  plimsoll start bank.toml --role oracle
   PLIMSOLL_LOG=debug plimsoll start bank.toml --node 1 --log json 2> node1.log";
 
 const STATUS_EXAMPLES: &str = "Exit status: 0 all nodes are up and connected; 1 some are not; 2 bad usage.
@@ -101,6 +127,19 @@ impl StartArgs {
     /// Reads the file and finds the node.
     pub fn validate(self) -> Result<StartPlan, Refusal> {
         let cluster = read(&self.file)?;
+        if self.role == ProcessRole::Oracle {
+            let Some(oracle) = &cluster.oracle else {
+                refuse!(
+                    "{} has no [oracle], and needs none under {}: run its nodes with --node",
+                    self.file.display(),
+                    cluster.pair.scheme
+                );
+            };
+            if let Some(node) = self.node {
+                refuse!("--role oracle is not node {node}: leave --node out");
+            }
+            return Ok(StartPlan { node: oracle.node.clone(), cluster, log: self.log });
+        }
         let ids: Vec<String> = cluster.nodes.iter().map(|node| node.id.to_string()).collect();
         let ids = ids.join(", ");
         let node = match (self.node, &cluster.nodes[..]) {

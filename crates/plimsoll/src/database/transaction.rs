@@ -292,6 +292,9 @@ impl Retry {
         let waited = self.began.elapsed();
         let bound_ns = PAUSE_MIN_NS << self.attempts.min(DOUBLINGS);
         self.attempts += 1;
+        if waited >= patience && last == Abort::Unknown {
+            return Err(Error::Unreachable { waited });
+        }
         if waited >= patience {
             return Err(Error::Contended { attempts: self.attempts, waited, last });
         }

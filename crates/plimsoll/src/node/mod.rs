@@ -26,7 +26,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::node::{LogFormat, StartPlan};
 use crate::machine;
-use state::{PeerState, ShardState, State, TableState};
+use state::{OracleState, PeerState, ShardState, State, TableState};
 
 /// How often a node looks whether it is to stop, and whether others have come or gone.
 const LOOK: Duration = Duration::from_millis(50);
@@ -53,13 +53,13 @@ fn run<P: Protocol>(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn
     }
     tracing::info!(
         cluster = cluster.name,
-        node = node.id,
+        process = %node,
         protocol = P::NAME,
         scheme = P::Scheme::NAME,
         shards = node.shards,
         tables = cluster.tables.len(),
         address = %node.listen,
-        "the node is up"
+        "up"
     );
     if !P::Scheme::SERIALIZABLE {
         tracing::warn!(
@@ -73,15 +73,19 @@ fn run<P: Protocol>(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn
         match (ready, now) {
             (false, true) => tracing::info!("connected to all other nodes"),
             (true, false) => {
-                let missing: Vec<u16> = engine.missing().collect();
-                tracing::warn!(?missing, "not connected to all other nodes");
+                let missing: Vec<String> = cluster
+                    .processes()
+                    .filter(|node| engine.missing().any(|id| id == node.id))
+                    .map(NodeConfig::to_string)
+                    .collect();
+                tracing::warn!("not connected to {}", missing.join(", "));
             }
             _ => {}
         }
         ready = now;
         std::thread::sleep(LOOK);
     }
-    tracing::info!("the node stops");
+    tracing::info!("{node} stops");
     Ok(true)
 }
 
@@ -100,11 +104,11 @@ fn taken(
     node: &NodeConfig,
 ) -> Box<dyn std::error::Error> {
     let what = match error.kind() {
-        ErrorKind::AddrInUse => "it is taken; is the node running already?".to_owned(),
+        ErrorKind::AddrInUse => format!("it is taken; is {node} running already?"),
         ErrorKind::AddrNotAvailable => "this machine does not have it; see `listen` in the file".to_owned(),
         _ => error.to_string(),
     };
-    format!("node {} cannot listen on {address} for {whom}: {what}", node.id).into()
+    format!("{node} cannot listen on {address} for {whom}: {what}").into()
 }
 
 /// Logs to standard error.
@@ -142,6 +146,7 @@ fn look<P: Protocol>(engine: &Engine<P>, cluster: &Cluster, id: u16, begun: Inst
                 read_only_restarts: counters.read_only_restarts,
                 mark_raises: counters.mark_raises,
                 pins: counters.pins,
+                oracle_messages: counters.oracle_messages,
                 locks: base.store.locks() as u64,
                 in_doubt: base.in_doubt() as u64,
                 votes: base.votes() as u64,
@@ -178,6 +183,13 @@ fn look<P: Protocol>(engine: &Engine<P>, cluster: &Cluster, id: u16, begun: Inst
         scheme: P::Scheme::NAME.to_owned(),
         serializable: P::Scheme::SERIALIZABLE,
         node: id,
+        oracle: engine.oracle().map(|shard| {
+            engine.on_shard(shard, |_, base| OracleState {
+                published: base.scheme.published(),
+                unpublished: base.scheme.unpublished(),
+                messages: base.counters.oracle_messages,
+            })
+        }),
         ready: engine.missing().next().is_none(),
         uptime_seconds: begun.elapsed().as_secs_f64(),
         resident_bytes: machine::resident_bytes(),

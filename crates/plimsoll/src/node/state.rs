@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use plimsoll::ORACLE_ID;
 use serde::{Deserialize, Serialize};
 
 /// A node, at a moment.
@@ -18,8 +19,10 @@ pub struct State {
     pub protocol: String,
     pub scheme: String,
     pub serializable: bool,
-    /// The node's number.
+    /// The node's number; 65535 is the oracle.
     pub node: u16,
+    /// Of the oracle only.
+    pub oracle: Option<OracleState>,
     /// Whether it is connected to all others.
     pub ready: bool,
     /// Seconds since it was started.
@@ -29,6 +32,16 @@ pub struct State {
     pub shards: Vec<ShardState>,
     pub tables: Vec<TableState>,
     pub peers: Vec<PeerState>,
+}
+
+/// The oracle.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OracleState {
+    /// Numbers that snapshots contain, and those given out that they do not contain yet.
+    pub published: u64,
+    pub unpublished: u64,
+    /// Messages sent to shards.
+    pub messages: u64,
 }
 
 /// One shard.
@@ -49,6 +62,8 @@ pub struct ShardState {
     pub mark_raises: u64,
     /// What read-write transactions have read and pinned.
     pub pins: u64,
+    /// Messages to the oracle, or from the oracle to others.
+    pub oracle_messages: u64,
     /// Records and ranges that are locked.
     pub locks: u64,
     /// Transactions that the shard has voted for and does not know the outcome of.
@@ -72,7 +87,7 @@ pub struct TableState {
 /// Another node, as this one sees it, or all clients together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PeerState {
-    /// `null`: the clients.
+    /// `null`: the clients. 65535: the oracle.
     pub node: Option<u16>,
     /// Pairs of a shard here and one there, and how many of them are connected.
     pub pairs: u64,
@@ -114,7 +129,7 @@ pub fn metrics(state: &State) -> String {
     family(("uptime_seconds", true, "Since the node was started."), whole(state.uptime_seconds));
     family(("resident_bytes", false, "Memory of the process."), whole(state.resident_bytes as f64));
 
-    let shard_metrics: Metrics<ShardState, u64, 12> = [
+    let shard_metrics: Metrics<ShardState, u64, 13> = [
         (("messages_total", true, "Messages sent to other shards."), |shard| shard.messages),
         (("coordinated_total", true, "Transactions of more than one step, by coordinator."), |s| {
             s.coordinated
@@ -127,6 +142,7 @@ pub fn metrics(state: &State) -> String {
         }),
         (("mark_raises_total", true, "Marks raised by snapshot reads."), |shard| shard.mark_raises),
         (("pins_total", true, "Reads pinned by read-write transactions."), |shard| shard.pins),
+        (("oracle_messages_total", true, "Messages to the oracle."), |shard| shard.oracle_messages),
         (("locks", false, "Records and ranges locked."), |shard| shard.locks),
         (("in_doubt", false, "Transactions voted for whose outcome is not known."), |shard| shard.in_doubt),
         (("votes", false, "Transactions whose votes are remembered."), |shard| shard.votes),
@@ -137,6 +153,16 @@ pub fn metrics(state: &State) -> String {
     for (metric, of) in shard_metrics {
         let sample = |shard: &ShardState| (format!("{{shard=\"{}\"}}", shard.shard), of(shard) as f64);
         family(metric, state.shards.iter().map(sample).collect());
+    }
+
+    if let Some(oracle) = &state.oracle {
+        for (metric, value) in [
+            (("oracle_published_total", true, "Numbers that snapshots contain."), oracle.published),
+            (("oracle_unpublished", false, "Numbers given out that none contains yet."), oracle.unpublished),
+            (("oracle_answers_total", true, "Messages to shards."), oracle.messages),
+        ] {
+            family(metric, whole(value as f64));
+        }
     }
 
     let table_metrics: Metrics<TableState, u64, 2> = [
@@ -185,7 +211,11 @@ pub fn metrics(state: &State) -> String {
 }
 
 fn label(peer: &PeerState) -> String {
-    peer.node.map_or_else(|| "{peer=\"clients\"}".to_owned(), |node| format!("{{peer=\"{node}\"}}"))
+    match peer.node {
+        None => "{peer=\"clients\"}".to_owned(),
+        Some(ORACLE_ID) => "{peer=\"oracle\"}".to_owned(),
+        Some(node) => format!("{{peer=\"{node}\"}}"),
+    }
 }
 
 /// A label's value.
@@ -207,6 +237,7 @@ mod tests {
             read_only_restarts: 0,
             mark_raises: 0,
             pins: 0,
+            oracle_messages: 0,
             locks: 0,
             in_doubt: 0,
             votes: 0,
@@ -222,6 +253,7 @@ mod tests {
             scheme: "dst".to_owned(),
             serializable: true,
             node: 1,
+            oracle: Some(OracleState { published: 41, unpublished: 1, messages: 5 }),
             ready: true,
             uptime_seconds: 1.5,
             resident_bytes: 9,
@@ -242,6 +274,7 @@ mod tests {
             text.contains("plimsoll_ready 1\n") && text.contains("plimsoll_uptime_seconds 1.5\n"),
             "{text}"
         );
+        assert!(text.contains("plimsoll_oracle_unpublished 1\n"), "{text}");
         assert!(!text.contains("peer"), "nothing is said of nobody: {text}");
     }
 }

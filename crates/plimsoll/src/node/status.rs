@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll::{Cluster, NodeConfig};
+use plimsoll::{Cluster, NodeConfig, ORACLE_ID};
 use serde::Serialize;
 
 use super::state::State;
@@ -13,6 +13,8 @@ use crate::report::units;
 
 /// A node that says nothing for so long is down.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Processes that are started together are up for as long, but for so many seconds.
+const RESTART: f64 = 1.0;
 /// A clock that is so far off makes snapshots less fresh than people expect, in seconds.
 const CLOCK_ALARM: f64 = 0.5;
 
@@ -33,19 +35,25 @@ struct Document {
     scheme: &'static str,
     serializable: bool,
     nodes: Vec<Asked>,
+    oracle: Option<Asked>,
 }
 
 /// Asks, and shows. Returns whether every node is up and connected to all others.
 pub fn status(plan: &StatusPlan) -> Result<bool, Box<dyn std::error::Error>> {
-    let Cluster { name, pair, nodes, .. } = &plan.cluster;
+    let Cluster { name, pair, nodes, oracle, .. } = &plan.cluster;
     let document = Document {
         cluster: name.clone(),
         protocol: pair.protocol.name(),
         scheme: pair.scheme.name(),
         serializable: pair.serializable(),
         nodes: nodes.iter().map(ask).collect(),
+        oracle: oracle.as_ref().map(|oracle| ask(&oracle.node)),
     };
-    let well = document.nodes.iter().all(|node| node.state.as_ref().is_some_and(|state| state.ready));
+    let well = document
+        .nodes
+        .iter()
+        .chain(&document.oracle)
+        .all(|node| node.state.as_ref().is_some_and(|state| state.ready));
     file::publish(&plan.json, &document, || show(&document, Terminal::stdout()))?;
     Ok(well)
 }
@@ -94,14 +102,21 @@ fn show(document: &Document, terminal: Terminal) -> String {
         false,
     );
     let mut notes = Vec::new();
-    for asked in &document.nodes {
+    for asked in document.nodes.iter().chain(&document.oracle) {
+        let name = match asked.node {
+            ORACLE_ID => "oracle".to_owned(),
+            id => id.to_string(),
+        };
+        let called = if asked.node == ORACLE_ID { "the oracle".to_owned() } else { format!("node {name}") };
         let Some(state) = &asked.state else {
-            let mut row =
-                vec![asked.node.to_string(), asked.address.clone(), "down".to_owned(), String::new()];
+            let mut row = vec![name, asked.address.clone(), "down".to_owned(), String::new()];
             row.push(asked.shards.to_string());
             row.resize(11, String::new());
             columns.push(row);
-            notes.push(format!("node {}: {}", asked.node, asked.error.as_deref().unwrap_or_default()));
+            notes.push(format!("{called}: {}", asked.error.as_deref().unwrap_or_default()));
+            if asked.node == ORACLE_ID {
+                notes.push("without the oracle nothing commits, and no snapshot is taken".to_owned());
+            }
             continue;
         };
         let others: Vec<_> = state.peers.iter().filter(|peer| peer.node.is_some()).collect();
@@ -111,13 +126,26 @@ fn show(document: &Document, terminal: Terminal) -> String {
         let clock = clocks.max_by(|a, b| a.abs().total_cmp(&b.abs()));
         if let Some(ahead) = clock.filter(|ahead| ahead.abs() > CLOCK_ALARM) {
             notes.push(format!(
-                "node {}: its clock is {} away from another's; snapshots are as much less fresh, nothing else",
-                asked.node,
+                "{called}: its clock is {} away from another's; snapshots are as much less fresh, nothing else",
                 units::seconds(ahead.abs())
             ));
         }
+        if let Some(oracle) = &state.oracle {
+            let (published, unpublished) =
+                (units::thousands(oracle.published), units::thousands(oracle.unpublished));
+            notes.push(format!("the oracle has published {published} numbers and waits for {unpublished}"));
+        }
+        let oldest = (document.nodes.iter())
+            .filter_map(|node| node.state.as_ref())
+            .fold(0.0f64, |oldest, state| oldest.max(state.uptime_seconds));
+        if !state.ready && state.uptime_seconds + RESTART < oldest {
+            notes.push(format!(
+                "{called} was started after others and is not connected to all: if it had been there before, what it held is \
+                 lost, and they let it in again only when all processes of the cluster have been started anew"
+            ));
+        }
         columns.push(vec![
-            asked.node.to_string(),
+            name,
             asked.address.clone(),
             if state.ready { "ready" } else { "waits for others" }.to_owned(),
             units::seconds(state.uptime_seconds),

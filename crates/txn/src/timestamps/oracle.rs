@@ -5,7 +5,7 @@
 //! transaction that uses it holds all its locks: an older number could order its versions wrongly.
 //! The oracle answers in the order of arrival, so answers need no names.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use plimsoll_runtime::Ticket;
 use plimsoll_types::Timestamp;
@@ -18,12 +18,32 @@ pub struct Waiting {
     gathered: Vec<Ticket>,
     /// One entry per message on its way.
     asked: VecDeque<Vec<Ticket>>,
+    /// The oracle cannot be reached.
+    down: bool,
+    /// Those who need not wait any more.
+    lost: BTreeSet<Ticket>,
 }
 
 impl Waiting {
     /// A request joins the next message.
     pub fn gather(&mut self, ticket: Ticket) {
-        self.gathered.push(ticket);
+        match self.down {
+            true => drop(self.lost.insert(ticket)),
+            false => self.gathered.push(ticket),
+        }
+    }
+
+    /// The oracle can be reached no more. Nobody waits for it: who comes now, and who has asked, is [`Waiting::lost`].
+    pub fn give_up(&mut self, released: &mut Vec<Ticket>) {
+        let waiting: Vec<Ticket> = self.asked.drain(..).flatten().chain(self.gathered.drain(..)).collect();
+        self.lost.extend(&waiting);
+        released.extend(waiting);
+        self.down = true;
+    }
+
+    /// Whether a request will not be answered. Said once.
+    pub fn lost(&mut self, ticket: Ticket) -> bool {
+        self.lost.remove(&ticket)
     }
 
     /// The requests that travel in one message each, now that it is time to send.
@@ -45,6 +65,7 @@ impl Waiting {
     /// The channel to the oracle is a new one: what was asked over the former one, or before there was any, will not be
     /// answered, and is asked again.
     pub fn ask_again(&mut self) {
+        self.down = false;
         let asked: Vec<Ticket> = self.asked.drain(..).flatten().collect();
         self.gathered.splice(0..0, asked);
     }
@@ -63,7 +84,7 @@ impl Waiting {
 /// How stale a shard's copy may get while nobody asks for it, in nanoseconds; the watermark depends on it.
 const REFRESH_NS: u64 = 1_000_000;
 
-/// What is known of a shard's copy of what snapshots are made from, and who waits for a newer one.
+/// What is known of a shard's copy of what snapshots are made from.
 #[derive(Debug)]
 pub struct LocalCopy {
     prefetch: bool,
@@ -71,7 +92,8 @@ pub struct LocalCopy {
     renewed: Timestamp,
     /// With prefetching: whether it was used since a newer one was asked for.
     used: bool,
-    waiting: Waiting,
+    /// Who wants a newer one.
+    pub waiting: Waiting,
 }
 
 impl LocalCopy {
@@ -86,26 +108,12 @@ impl LocalCopy {
     }
 
     /// Whether a snapshot may be made from it in this pass. Without prefetching only by those who were just released with
-    /// it, and not for long with it: a shard that has slept has asked nobody.
+    /// it. With it as long as it is new enough, for a shard that has slept has asked nobody; it outlives the oracle.
     pub fn serves(&mut self, clock: Timestamp) -> bool {
         self.used |= self.prefetch;
         let age_ns = clock.0.saturating_sub(self.renewed.0);
-        self.renewed > Timestamp::ZERO && (age_ns == 0 || self.prefetch && age_ns <= REFRESH_NS)
-    }
-
-    /// A request waits for a newer one.
-    pub fn gather(&mut self, ticket: Ticket) {
-        self.waiting.gather(ticket);
-    }
-
-    /// Whether a newer one was asked for.
-    pub fn is_awaited(&self) -> bool {
-        self.waiting.outstanding() > 0
-    }
-
-    /// See [`Waiting::ask_again`].
-    pub fn ask_again(&mut self) {
-        self.waiting.ask_again();
+        let will_do = self.prefetch && (age_ns <= REFRESH_NS || self.waiting.down);
+        self.renewed > Timestamp::ZERO && (age_ns == 0 || will_do)
     }
 
     /// A newer one has come: those who waited for it.
@@ -118,7 +126,8 @@ impl LocalCopy {
     pub fn ask(&mut self, batch: bool, clock: Timestamp) -> usize {
         let asked = self.waiting.send(batch).count();
         let due = self.used || clock.0.saturating_sub(self.renewed.0) > REFRESH_NS;
-        if asked == 0 && (!due || self.is_awaited() || clock == Timestamp::ZERO) {
+        let may = self.waiting.outstanding() == 0 && !self.waiting.down && clock > Timestamp::ZERO;
+        if asked == 0 && !(due && may) {
             return 0;
         }
         self.used = false;
@@ -151,7 +160,7 @@ mod tests {
         let mut copy = LocalCopy::new(OracleOptions { prefetch: true, ..OracleOptions::default() });
         let at = |ns| Timestamp(10 * REFRESH_NS + ns);
         assert!(!copy.serves(at(0)), "there is nothing in it");
-        copy.gather(7);
+        copy.waiting.gather(7);
         assert_eq!(copy.ask(true, at(0)), 1);
         assert_eq!(copy.ask(true, at(1)), 0, "one at a time");
         assert_eq!(copy.renew(at(2)), [7]);
@@ -163,15 +172,37 @@ mod tests {
         assert_eq!(copy.ask(true, at(7 + REFRESH_NS)), 1, "it must not get too old");
         assert!(copy.serves(at(6 + REFRESH_NS)));
         assert!(!copy.serves(at(7 + REFRESH_NS)), "nobody has asked in time");
+        copy.waiting.give_up(&mut Vec::new());
+        assert!(copy.serves(at(8 + REFRESH_NS)), "better than nothing");
+        assert_eq!(copy.ask(true, at(8 + REFRESH_NS)), 0);
     }
 
     #[test]
     fn without_prefetching_a_copy_serves_those_who_waited_for_it() {
         let mut copy = LocalCopy::new(OracleOptions::default());
-        copy.gather(7);
+        copy.waiting.gather(7);
         assert_eq!(copy.ask(true, Timestamp(1)), 1);
         assert_eq!(copy.renew(Timestamp(2)), [7]);
         assert!(copy.serves(Timestamp(2)));
         assert!(!copy.serves(Timestamp(3)));
+    }
+
+    #[test]
+    fn nobody_waits_for_an_oracle_that_cannot_be_reached() {
+        let mut waiting = Waiting::default();
+        waiting.gather(1);
+        assert_eq!(waiting.send(true).count(), 1);
+        waiting.gather(2);
+        let mut released = Vec::new();
+        waiting.give_up(&mut released);
+        assert_eq!(released, [1, 2]);
+        waiting.gather(3);
+        assert!([1, 2, 3].into_iter().all(|ticket| waiting.lost(ticket)));
+        assert!(!waiting.lost(1), "it is said once");
+        waiting.ask_again();
+        waiting.gather(4);
+        assert!(!waiting.lost(4));
+        assert_eq!(waiting.send(true).collect::<Vec<_>>(), [1]);
+        assert_eq!(waiting.answered(), [4]);
     }
 }

@@ -229,17 +229,23 @@ impl Scheme for Vts {
     }
 
     fn want_snapshot(&mut self, ticket: Ticket) {
-        self.snapshots.gather(ticket);
+        self.snapshots.waiting.gather(ticket);
     }
 
     fn awaits_snapshot(&self) -> bool {
-        self.snapshots.is_awaited()
+        self.snapshots.waiting.outstanding() > 0
     }
 
-    fn connected(&mut self, peer: ShardId) {
-        if peer == self.oracle {
-            self.snapshots.ask_again();
+    fn connected(&mut self, peer: ShardId, life: Option<u64>, released: &mut Vec<Ticket>) {
+        match life {
+            _ if peer != self.oracle => {}
+            Some(_) => self.snapshots.waiting.ask_again(),
+            None => self.snapshots.waiting.give_up(released),
         }
+    }
+
+    fn lost(&mut self, ticket: Ticket) -> bool {
+        self.snapshots.waiting.lost(ticket)
     }
 
     #[inline]
