@@ -1,20 +1,18 @@
 //! A client of a cluster: opens an account, pays into it, and reads it in a snapshot.
 //!
-//! `docs/cluster.md` has a file for it. With its nodes running:
+//! With a node running, `plimsoll start --table account:hash`, say where it answers over HTTP; or give the cluster's file:
 //!
-//! `cargo run --release --example visit -- bank.toml ann 5`
-
-use std::path::Path;
+//! `cargo run --release --example visit -- 127.0.0.1:8401 ann 5`
 
 use plimsoll::{Cluster, Database, Error, Freshness, Key, Options};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [file, owner, amount] = &arguments[..] else {
-        return Err("give the cluster's file, an owner and an amount".into());
+    let [cluster, owner, amount] = &arguments[..] else {
+        return Err("give the cluster's file or the address of a node, an owner and an amount".into());
     };
     let amount: u64 = amount.parse()?;
-    let db = Database::connect(&Cluster::read(Path::new(file))?, Options::default())?;
+    let db = Database::connect(&Cluster::find(cluster, None)?, Options::default())?;
     let account = db.table("account").ok_or("the cluster has no table `account`")?;
     let key = Key::build().text(owner).finish();
     let number = |bytes: Vec<u8>| bytes.try_into().map(u64::from_be_bytes).unwrap_or_default();

@@ -74,7 +74,8 @@ pub enum Command {
     /// Run a node of a cluster, until SIGTERM or Ctrl-C.
     ///
     /// A file describes the cluster: its nodes, its tables, where each can be reached. Every node and every client reads the
-    /// same file. A node keeps its part of the data in memory, and answers over HTTP how it is.
+    /// same file. A single node needs none: flags say what there is to say, and clients ask the node. A node keeps its part of the
+    /// data in memory, and answers over HTTP how it is.
     ///
     /// Exit status: 0 stopped; 2 bad usage or environment.
     Start(node::StartArgs),

@@ -45,7 +45,7 @@ use std::time::Duration;
 use plimsoll_runtime::real::{Address, Clock, Network, Role, SILENCE};
 use plimsoll_txn::timestamp::OracleOptions;
 use plimsoll_types::{IndexKind, Partitioning, TableSpec};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::database::{SHARDS_MAX, STALENESS_MAX, Schema};
@@ -54,6 +54,8 @@ use crate::pair::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};
 
 /// The number by which the oracle is known among the nodes: the largest, so that its shard comes after all that have data.
 pub const ORACLE_ID: u16 = u16::MAX;
+/// A node that does not describe its cluster for so long is not asked any more.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// The most clients that can be connected to a cluster at a time.
 pub const CLIENTS_MAX: usize = 1024;
 
@@ -78,6 +80,8 @@ pub struct Cluster {
     pub clients: usize,
     /// What only nodes and clients of the cluster know, if it has a secret.
     pub secret: Option<Vec<u8>>,
+    /// All but the secret, for [`Cluster::find`].
+    description: String,
 }
 
 /// One node.
@@ -115,6 +119,8 @@ pub enum ClusterError {
     Content(String),
     /// A table cannot be made.
     Table(SchemaError),
+    /// None of the nodes at these addresses says what its cluster is; what was wrong with the last.
+    Silent(String, String),
 }
 
 impl fmt::Display for NodeConfig {
@@ -136,6 +142,11 @@ impl fmt::Display for ClusterError {
             }
             ClusterError::Content(sentence) => f.write_str(sentence),
             ClusterError::Table(error) => write!(f, "{error}"),
+            ClusterError::Silent(addresses, why) => write!(
+                f,
+                "no node describes its cluster at {addresses} ({why}): give the `http` address of one that runs, or the \
+                 cluster's file"
+            ),
         }
     }
 }
@@ -148,8 +159,8 @@ impl From<PairError> for ClusterError {
     }
 }
 
-/// The file, as it is written.
-#[derive(Deserialize)]
+/// The file, as it is written, and as a node tells it to clients.
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     cluster: String,
@@ -171,7 +182,7 @@ fn clients() -> usize {
     64
 }
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NodeEntry {
     id: u16,
@@ -186,7 +197,7 @@ fn one() -> usize {
     1
 }
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OracleEntry {
     address: SocketAddr,
@@ -197,7 +208,7 @@ struct OracleEntry {
     prefetch: Option<bool>,
 }
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TableEntry {
     name: String,
@@ -209,7 +220,7 @@ struct TableEntry {
     partition: PartitionEntry,
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Index {
     Hash,
@@ -217,7 +228,7 @@ enum Index {
     Ordered,
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum By {
     #[default]
@@ -225,7 +236,7 @@ enum By {
     Modulo,
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PartitionEntry {
     #[serde(default)]
@@ -239,12 +250,38 @@ impl Cluster {
     pub fn read(path: &Path) -> Result<Cluster, ClusterError> {
         let text =
             std::fs::read_to_string(path).map_err(|error| ClusterError::Read(path.to_owned(), error))?;
-        build(&text, path.parent().unwrap_or(Path::new("")))
+        build(form(&text)?, path.parent().unwrap_or(Path::new("")))
+    }
+
+    /// Reads a file, or asks nodes: `place` is a path, or HTTP addresses of nodes with commas between them, of which one that
+    /// answers is enough. What nodes keep for themselves is the secret.
+    pub fn find(place: &str, secret_file: Option<&Path>) -> Result<Cluster, ClusterError> {
+        let addresses: Option<Vec<SocketAddr>> =
+            place.split(',').map(|address| address.trim().parse().ok()).collect();
+        let mut cluster = match addresses {
+            None => Cluster::read(Path::new(place))?,
+            Some(addresses) => {
+                let mut last = String::new();
+                let mut note = |why| last = why;
+                let answer = addresses.into_iter().find_map(|at| described(at).map_err(&mut note).ok());
+                let Some(file) = answer else { return Err(ClusterError::Silent(place.to_owned(), last)) };
+                build(file, Path::new(""))?
+            }
+        };
+        if let Some(path) = secret_file {
+            cluster.secret = Some(secret(path)?);
+        }
+        Ok(cluster)
+    }
+
+    /// What [`Cluster::find`] asks nodes for, as JSON.
+    pub fn description(&self) -> &str {
+        &self.description
     }
 
     /// Reads the text of a file. A `secret_file` in it is found in the working directory.
     pub fn parse(text: &str) -> Result<Cluster, ClusterError> {
-        build(text, Path::new(""))
+        build(form(text)?, Path::new(""))
     }
 
     /// What a process needs to take part.
@@ -279,8 +316,22 @@ fn content<T>(sentence: String) -> Result<T, ClusterError> {
     Err(ClusterError::Content(sentence))
 }
 
-fn build(text: &str, directory: &Path) -> Result<Cluster, ClusterError> {
-    let file: File = toml::from_str(text).map_err(|error| ClusterError::Form(error.to_string()))?;
+fn form(text: &str) -> Result<File, ClusterError> {
+    toml::from_str(text).map_err(|error| ClusterError::Form(error.to_string()))
+}
+
+/// What a node says of its cluster, or why it does not.
+fn described(address: SocketAddr) -> Result<File, String> {
+    let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build().into();
+    let mut answer =
+        agent.get(format!("http://{address}/cluster")).call().map_err(|error| error.to_string())?;
+    let text = answer.body_mut().read_to_string().map_err(|error| error.to_string())?;
+    serde_json::from_str(&text).map_err(|error| format!("it answers something else: {error}"))
+}
+
+fn build(mut file: File, directory: &Path) -> Result<Cluster, ClusterError> {
+    let secret_file = file.secret_file.take();
+    let description = serde_json::to_string(&file).map_err(|error| ClusterError::Form(error.to_string()))?;
     if file.cluster.is_empty() {
         return content("a cluster needs a name: cluster = \"...\"".to_owned());
     }
@@ -303,7 +354,7 @@ fn build(text: &str, directory: &Path) -> Result<Cluster, ClusterError> {
     for entry in file.table {
         schema.add(table(entry)?).map_err(ClusterError::Table)?;
     }
-    let secret = file.secret_file.map(|path| secret(&directory.join(path))).transpose()?;
+    let secret = secret_file.map(|path| secret(&directory.join(path))).transpose()?;
     let nodes = nodes(file.node, oracle.as_ref().map(|oracle| &oracle.node))?;
     let mut cluster = Cluster {
         name: file.cluster,
@@ -315,6 +366,7 @@ fn build(text: &str, directory: &Path) -> Result<Cluster, ClusterError> {
         max_staleness,
         clients: file.clients,
         secret,
+        description,
     };
     cluster.id = checksum(&cluster);
     Ok(cluster)
@@ -530,6 +582,19 @@ mod tests {
         ] {
             assert!(refused(text).contains(word), "{text:?}: {}", refused(text));
         }
+    }
+
+    #[test]
+    fn a_cluster_is_what_its_description_says() {
+        let text = format!(
+            "scheme = \"gts\"\nclients = 3\n{NODE}{ORACLE}[[table]]\nname = \"t\"\nindex = \"hash\"\n\
+             groups = [\"a\", \"b\"]\npartition = {{ by = \"modulo\", bytes = 8 }}\n"
+        );
+        let cluster = Cluster::parse(&text).unwrap();
+        let again: File = serde_json::from_str(cluster.description()).unwrap();
+        assert_eq!(build(again, Path::new("")).unwrap(), cluster);
+        let nobody = Cluster::find("127.0.0.1:9", None).unwrap_err().to_string();
+        assert!(nobody.contains("`http` address of one that runs"), "{nobody}");
     }
 
     #[test]

@@ -75,7 +75,7 @@ fn calibrate(args: cli::scale::CalibrateArgs) -> Result<bool, Box<dyn std::error
 
 /// Runs a node until it is told to stop.
 fn start(args: cli::node::StartArgs) -> Result<bool, Box<dyn std::error::Error>> {
-    let plan = args.validate()?;
+    let plan = args.validate(machine::cores())?;
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
     ctrlc::set_handler(move || {

@@ -531,6 +531,61 @@ fn an_oracle_that_dies_is_missed_by_all_and_not_let_in_again_before_all_are_new(
     assert_eq!(total(&db, 8), 8000);
 }
 
+#[test]
+fn a_node_without_a_file_is_a_whole_database_that_describes_itself() {
+    let scene = Scene::new(&[1]);
+    let ports = free_ports(4);
+    let at = |place: usize| format!("127.0.0.1:{}", ports[place]);
+    let directory = |node: &str| path(&scene.directory.join(node)).to_owned();
+    let (one, other) = (directory("one"), directory("other"));
+    let alone = ["--table", "account:hash", "--table", "entry", "--shards", "1", "--data-dir"];
+    let run = |listen: usize, http: usize, more: &[&str]| {
+        let (listen, http) = (at(listen), at(http));
+        let mut command = plimsoll(&["start", "--listen", &listen, "--http", &http]);
+        command.args(more).stdout(Stdio::null()).stderr(Stdio::null());
+        Killed(command.spawn().unwrap())
+    };
+    let node = run(0, 1, &[&alone[..], &[&one[..]]].concat());
+    let cluster = until("the node describes itself", || Cluster::find(&at(1), None).ok());
+    assert_eq!(cluster.tables.iter().map(|table| &*table.name).collect::<Vec<_>>(), ["account", "entry"]);
+    let db = Database::connect(&cluster, Options { patience: PATIENCE, ..Options::default() }).unwrap();
+    fill(&db, 8);
+    transfers(&db, 1, 8, 10);
+    let shown = plimsoll(&["status", &at(1)]).output().unwrap();
+    assert!(shown.status.success(), "{shown:?}");
+    // Its directory is its own, now and later.
+    let taken = ["start", "--listen", &at(2), "--http", &at(3), "--table", "account", "--data-dir"];
+    assert!(refused(&[&taken[..], &[&one[..]]].concat()).contains("in use by another process"));
+    drop((db, node));
+    let stranger = [&taken[..], &[&one[..], "--cluster", "shop"]].concat();
+    assert!(refused(&stranger).contains("belongs to node 1 of cluster \"plimsoll\""));
+
+    // Two nodes that are told of each other.
+    let first = [&alone[..], &[&one[..], "--node", "1", "--peers"]].concat();
+    let peers = [format!("2={}", at(2)), format!("1={}", at(0))];
+    std::fs::remove_dir_all(&one).unwrap();
+    let _one = run(0, 1, &[&first[..], &[&peers[0][..]]].concat());
+    let second = [&alone[..], &[&other[..], "--node", "2", "--peers", &peers[1][..]]].concat();
+    let _two = run(2, 3, &second);
+    let cluster =
+        until("a node describes both", || Cluster::find(&format!("{},{}", at(1), at(3)), None).ok());
+    let db = Database::connect(&cluster, Options { patience: PATIENCE, ..Options::default() }).unwrap();
+    fill(&db, 8);
+    transfers(&db, 1, 8, 10);
+    let shown = plimsoll(&["status", &format!("{},{}", at(1), at(3))]).output().unwrap();
+    assert!(shown.status.success(), "{shown:?}");
+}
+
+/// A process that ends with its owner.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Not a test: what [`kill_a_client`] kills.
 #[test]
 #[ignore = "run by another test"]
@@ -562,6 +617,16 @@ fn what_cannot_be_is_refused_with_a_sentence() {
     let mut scene = Scene::new(&[1, 1]);
     let file = scene.file();
     let file = path(&file);
+    assert!(refused(&["start"]).contains("--table account:hash --table entry"));
+    assert!(refused(&["start", "--table", "a:tree"]).contains("`hash` or `ordered`, not `tree`"));
+    assert!(refused(&["start", "--table", "a", "--listen", "0.0.0.0:1"]).contains("add --advertise"));
+    assert!(refused(&["start", "--table", "a", "--scheme", "gts"]).contains("write a file"));
+    let peers = |peers| refused(&["start", "--table", "a", "--node", "1", "--peers", peers]);
+    assert!(peers("127.0.0.1:7402").contains("write ID=ADDR"));
+    assert!(peers("1=127.0.0.1:7402").contains("two nodes have the number 1"));
+    assert!(peers("2=127.0.0.1:7401").contains("both have the address"));
+    assert!(refused(&["start", file, "--table", "a"]).contains("cannot be used with"));
+    assert!(refused(&["status", "127.0.0.1:9"]).contains("no node describes its cluster"));
     assert!(refused(&["start", "/nowhere/cluster.toml"]).contains("/nowhere/cluster.toml"));
     assert!(refused(&["start", file]).contains("--node with one of 1, 2"));
     assert!(refused(&["start", file, "--role", "oracle"]).contains("needs none under dst"));

@@ -1,9 +1,11 @@
 //! The flags of `plimsoll start` and `plimsoll status`, and what they come to.
 
-use std::path::{Path, PathBuf};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use plimsoll::{Cluster, NodeConfig};
+use plimsoll::{Cluster, NodeConfig, Pair, Protocol, Scheme};
+use serde_json::Value;
 
 use super::plan::{JsonOutput, Refusal, json_output, refuse};
 
@@ -11,11 +13,16 @@ use super::plan::{JsonOutput, Refusal, json_output, refuse};
 #[derive(Args, Clone, Debug)]
 #[command(after_help = START_EXAMPLES)]
 pub struct StartArgs {
-    /// The file that describes the cluster; the same for all nodes and clients.
-    pub file: PathBuf,
-    /// The number of this node in the file [default: the only one].
+    /// The file that describes the cluster; the same for all nodes and clients. Without one, flags do.
+    pub file: Option<PathBuf>,
+    /// The number of this node [default: the only one of the file; without a file 1].
     #[arg(long, value_name = "ID")]
     pub node: Option<u16>,
+    /// A directory that belongs to this node alone. Nothing is kept in it yet but whose it is.
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub described: Described,
     /// What this process is: a node that holds data, or the timestamp oracle of a cluster under gts [default: node].
     #[arg(
         long,
@@ -37,6 +44,48 @@ pub struct StartArgs {
         hide_default_value = true
     )]
     pub log: LogFormat,
+}
+
+/// What a file would say.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Without a file")]
+pub struct Described {
+    /// A table, and how it is looked up: `account:hash`, or `entry`, which is ordered. May be given again.
+    #[arg(long = "table", value_name = "NAME[:hash|ordered]", conflicts_with = "file")]
+    pub tables: Vec<String>,
+    /// Where clients and other nodes reach this one [default: 127.0.0.1:7401].
+    #[arg(long, value_name = "ADDR", conflicts_with = "file")]
+    pub listen: Option<SocketAddr>,
+    /// What others call that address, if they see another [default: the same].
+    #[arg(long, value_name = "ADDR", conflicts_with = "file")]
+    pub advertise: Option<SocketAddr>,
+    /// Where it answers over HTTP how it is, and clients ask for its cluster [default: 127.0.0.1:8401].
+    #[arg(long, value_name = "ADDR", conflicts_with = "file")]
+    pub http: Option<SocketAddr>,
+    /// Threads that own its data; with --peers, the same number on all nodes [default: one per core].
+    #[arg(long, value_name = "N", conflicts_with = "file")]
+    pub shards: Option<usize>,
+    /// The other nodes of the cluster, and where they listen. All nodes are told the same, each of the others.
+    #[arg(
+        long,
+        value_name = "ID=ADDR,...",
+        value_delimiter = ',',
+        conflicts_with = "file",
+        requires = "node"
+    )]
+    pub peers: Vec<String>,
+    /// The name of the cluster [default: plimsoll].
+    #[arg(long, value_name = "NAME", conflicts_with = "file")]
+    pub cluster: Option<String>,
+    /// A secret of 16 bytes or more, without which nodes stay on loopback addresses.
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    pub secret_file: Option<PathBuf>,
+    /// Concurrency-control protocol [default: occ].
+    #[arg(long, value_enum, conflicts_with = "file")]
+    pub protocol: Option<Protocol>,
+    /// Timestamp scheme [default: dst].
+    #[arg(long, value_enum, conflicts_with = "file")]
+    pub scheme: Option<Scheme>,
 }
 
 /// What a process is to its cluster.
@@ -61,8 +110,9 @@ pub enum LogFormat {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = STATUS_EXAMPLES)]
 pub struct StatusArgs {
-    /// The file that describes the cluster.
-    pub file: PathBuf,
+    /// The file that describes the cluster, or the HTTP addresses of some of its nodes with commas between them.
+    #[arg(value_name = "FILE|ADDR,...")]
+    pub cluster: String,
     /// Write the result as JSON, to standard output if no file is given (then nothing else goes there).
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub json: Option<Option<PathBuf>>,
@@ -93,6 +143,10 @@ const START_EXAMPLES: &str = "The file:
   partition = { by = \"hash\", bytes = 8 }   # rows with equal first bytes live together; by default each for itself
 
 Examples:
+  plimsoll start --table account:hash --table entry
+      A whole database in one process, one shard per core, on 127.0.0.1:7401 and, for HTTP, 127.0.0.1:8401.
+  plimsoll start --node 1 --peers 2=10.0.0.2:7401 --listen 10.0.0.1:7401 --secret-file s --shards 4 --table account
+      One of two nodes without a file; the other is told --node 2 --peers 1=10.0.0.1:7401, and all else alike.
   plimsoll start bank.toml --node 1
   plimsoll start bank.toml --role oracle
   PLIMSOLL_LOG=debug plimsoll start bank.toml --node 1 --log json 2> node1.log";
@@ -101,6 +155,7 @@ const STATUS_EXAMPLES: &str = "Exit status: 0 all nodes are up and connected; 1 
 
 Examples:
   plimsoll status bank.toml
+  plimsoll status 127.0.0.1:8401
   plimsoll status bank.toml --json";
 
 /// A node to run.
@@ -110,6 +165,8 @@ pub struct StartPlan {
     pub cluster: Cluster,
     /// The node.
     pub node: NodeConfig,
+    /// The directory that it claims.
+    pub data_dir: Option<PathBuf>,
     /// How logs are written.
     pub log: LogFormat,
 }
@@ -119,26 +176,31 @@ pub struct StartPlan {
 pub struct StatusPlan {
     /// The cluster.
     pub cluster: Cluster,
+    /// Where some of its nodes answer, besides those whose addresses it knows.
+    pub addresses: Vec<SocketAddr>,
     /// Where the JSON document goes.
     pub json: JsonOutput,
 }
 
 impl StartArgs {
-    /// Reads the file and finds the node.
-    pub fn validate(self) -> Result<StartPlan, Refusal> {
-        let cluster = read(&self.file)?;
+    /// Reads the file, or what flags say instead, and finds the node.
+    pub fn validate(self, cores: usize) -> Result<StartPlan, Refusal> {
+        let (cluster, place) = match &self.file {
+            Some(file) => (read(&file.to_string_lossy())?, file.display().to_string()),
+            None => (self.described.cluster(self.node.unwrap_or(1), cores)?, "the command line".to_owned()),
+        };
         if self.role == ProcessRole::Oracle {
             let Some(oracle) = &cluster.oracle else {
                 refuse!(
-                    "{} has no [oracle], and needs none under {}: run its nodes with --node",
-                    self.file.display(),
+                    "{place} has no [oracle], and needs none under {}: run its nodes with --node",
                     cluster.pair.scheme
                 );
             };
             if let Some(node) = self.node {
                 refuse!("--role oracle is not node {node}: leave --node out");
             }
-            return Ok(StartPlan { node: oracle.node.clone(), cluster, log: self.log });
+            let node = oracle.node.clone();
+            return Ok(StartPlan { node, cluster, data_dir: self.data_dir, log: self.log });
         }
         let ids: Vec<String> = cluster.nodes.iter().map(|node| node.id.to_string()).collect();
         let ids = ids.join(", ");
@@ -147,20 +209,79 @@ impl StartArgs {
             (None, _) => refuse!("which node is this? give --node with one of {ids}"),
             (Some(id), _) => match cluster.node(id) {
                 Some(node) => node.clone(),
-                None => refuse!("{} has no node {id}, only {ids}", self.file.display()),
+                None => refuse!("{place} has no node {id}, only {ids}"),
             },
         };
-        Ok(StartPlan { cluster, node, log: self.log })
+        Ok(StartPlan { cluster, node, data_dir: self.data_dir, log: self.log })
+    }
+}
+
+/// Where a node listens that is told nothing else, and where it answers over HTTP.
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7401);
+const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8401);
+
+impl Described {
+    /// The cluster that a file with the same content would describe, checked in the same way.
+    fn cluster(&self, node: u16, cores: usize) -> Result<Cluster, Refusal> {
+        if self.tables.is_empty() {
+            refuse!(
+                "a node needs tables: give some, such as --table account:hash --table entry, or a file that describes the \
+                 cluster"
+            );
+        }
+        let pair =
+            Pair { protocol: self.protocol.unwrap_or_default(), scheme: self.scheme.unwrap_or_default() };
+        if pair.has_oracle() {
+            refuse!("--scheme {} needs an oracle, and only a file can name one: write a file", pair.scheme);
+        }
+        let listen = self.listen.unwrap_or(LISTEN);
+        let address = self.advertise.unwrap_or(listen);
+        if address.ip().is_unspecified() {
+            refuse!("nobody can reach {address}: add --advertise with the address that others see");
+        }
+        let shards = self.shards.unwrap_or(cores);
+        // A string of JSON is one of TOML.
+        let mut text = format!(
+            "cluster = {}\nprotocol = \"{}\"\nscheme = \"{}\"\n",
+            Value::from(self.cluster.as_deref().unwrap_or("plimsoll")),
+            pair.protocol,
+            pair.scheme
+        );
+        if let Some(path) = &self.secret_file {
+            text += &format!("secret_file = {}\n", Value::from(path.to_string_lossy()));
+        }
+        text += &format!(
+            "[[node]]\nid = {node}\naddress = \"{address}\"\nlisten = \"{listen}\"\nhttp = \"{}\"\nshards = {shards}\n",
+            self.http.unwrap_or(HTTP)
+        );
+        for peer in &self.peers {
+            let parts = peer.split_once('=');
+            let Some((Ok(id), Ok(address))) =
+                parts.map(|(id, address)| (id.trim().parse::<u16>(), address.trim().parse::<SocketAddr>()))
+            else {
+                refuse!("--peers {peer}: write ID=ADDR for each of the others, such as 2=10.0.0.2:7401");
+            };
+            text += &format!("[[node]]\nid = {id}\naddress = \"{address}\"\nshards = {shards}\n");
+        }
+        for table in &self.tables {
+            let (name, index) = table.split_once(':').unwrap_or((table, "ordered"));
+            if !["hash", "ordered"].contains(&index) {
+                refuse!("--table {table}: a table is `hash` or `ordered`, not `{index}`");
+            }
+            text += &format!("[[table]]\nname = {}\nindex = \"{index}\"\n", Value::from(name));
+        }
+        Cluster::parse(&text).map_err(|error| Refusal::from(error.to_string()))
     }
 }
 
 impl StatusArgs {
     /// Reads the file.
     pub fn validate(self) -> Result<StatusPlan, Refusal> {
-        Ok(StatusPlan { cluster: read(&self.file)?, json: json_output(self.json.as_ref())? })
+        let addresses = self.cluster.split(',').filter_map(|address| address.trim().parse().ok()).collect();
+        Ok(StatusPlan { cluster: read(&self.cluster)?, addresses, json: json_output(self.json.as_ref())? })
     }
 }
 
-fn read(file: &Path) -> Result<Cluster, Refusal> {
-    Cluster::read(file).map_err(|error| Refusal::from(error.to_string()))
+fn read(place: &str) -> Result<Cluster, Refusal> {
+    Cluster::find(place, None).map_err(|error| Refusal::from(error.to_string()))
 }

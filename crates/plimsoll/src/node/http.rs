@@ -6,6 +6,7 @@
 //! | `/ready` | 200 if connected to all other nodes, otherwise 503 |
 //! | `/metrics` | in the text format of Prometheus |
 //! | `/status` | all of it as JSON |
+//! | `/cluster` | what the cluster is, without its secret, as JSON: all that a client needs to find it |
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,14 +28,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub type Look = Arc<dyn Fn() -> State + Send + Sync>;
 
 /// Serves until the process ends, on a thread of its own. The address is taken when this returns.
-pub fn serve(address: SocketAddr, look: Look) -> std::io::Result<()> {
+pub fn serve(address: SocketAddr, look: Look, cluster: String) -> std::io::Result<()> {
     let listener = std::net::TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name("http".to_owned()).spawn(move || {
         runtime.block_on(async move {
             let served = match tokio::net::TcpListener::from_std(listener) {
-                Ok(listener) => axum::serve(listener, router(look)).await,
+                Ok(listener) => axum::serve(listener, router(look, cluster)).await,
                 Err(error) => Err(error),
             };
             if let Err(error) = served {
@@ -45,7 +46,8 @@ pub fn serve(address: SocketAddr, look: Look) -> std::io::Result<()> {
     Ok(())
 }
 
-fn router(look: Look) -> Router {
+fn router(look: Look, cluster: String) -> Router {
+    let described = ([(CONTENT_TYPE, "application/json")], cluster);
     Router::new()
         .route(
             "/health",
@@ -53,6 +55,7 @@ fn router(look: Look) -> Router {
         )
         .route("/ready", get(async |look| answer(look, ready).await))
         .route("/metrics", get(async |look| answer(look, exposed).await))
+        .route("/cluster", get(async move || described.clone()))
         .route("/status", get(async |look| answer(look, axum::Json).await))
         .with_state(look)
 }

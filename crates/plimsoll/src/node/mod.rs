@@ -4,8 +4,10 @@
 //! not the others are there; what needs them waits. SIGTERM and Ctrl-C stop it: what it has sent leaves, then the
 //! process ends with status 0.
 //!
-//! Left out: files. What a node holds is gone when it ends, and the others are told nothing of it but that.
+//! Left out: durability. What a node holds is gone when it ends, and the others are told nothing of it but that; a data
+//! directory is claimed (`data_dir`), and nothing more is in it yet.
 
+mod data_dir;
 mod http;
 pub mod state;
 pub mod status;
@@ -39,6 +41,8 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
 
 fn run<P: Protocol>(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
     let (cluster, node) = (&plan.cluster, &plan.node);
+    // Held until the process ends.
+    let _claim = plan.data_dir.as_ref().map(|path| data_dir::claim(path, cluster, node.id)).transpose()?;
     let listener = bind(node.listen, "other nodes and clients", node)?;
     let engine = Arc::new(Engine::<P>::join(cluster, node.id, listener)?);
     if let Some(address) = node.http {
@@ -48,7 +52,8 @@ fn run<P: Protocol>(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn
             Some(engine) => look(&engine, &cluster, id, begun),
             None => State { node: id, ..State::default() },
         };
-        http::serve(address, Arc::new(look)).map_err(|error| taken(error, address, "HTTP", node))?;
+        http::serve(address, Arc::new(look), plan.cluster.description().to_owned())
+            .map_err(|error| taken(error, address, "HTTP", node))?;
         tracing::info!(%address, "health, readiness, metrics and status over HTTP");
     }
     tracing::info!(
@@ -105,7 +110,7 @@ fn taken(
 ) -> Box<dyn std::error::Error> {
     let what = match error.kind() {
         ErrorKind::AddrInUse => format!("it is taken; is {node} running already?"),
-        ErrorKind::AddrNotAvailable => "this machine does not have it; see `listen` in the file".to_owned(),
+        ErrorKind::AddrNotAvailable => "this machine does not have it; see `listen`".to_owned(),
         _ => error.to_string(),
     };
     format!("{node} cannot listen on {address} for {whom}: {what}").into()

@@ -1,5 +1,6 @@
 //! `plimsoll status`: asks every node how it is, and shows the cluster.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use plimsoll::{Cluster, NodeConfig, ORACLE_ID};
@@ -46,8 +47,8 @@ pub fn status(plan: &StatusPlan) -> Result<bool, Box<dyn std::error::Error>> {
         protocol: pair.protocol.name(),
         scheme: pair.scheme.name(),
         serializable: pair.serializable(),
-        nodes: nodes.iter().map(ask).collect(),
-        oracle: oracle.as_ref().map(|oracle| ask(&oracle.node)),
+        nodes: nodes.iter().map(|node| ask(node, &plan.addresses)).collect(),
+        oracle: oracle.as_ref().map(|oracle| ask(&oracle.node, &plan.addresses)),
     };
     let well = document
         .nodes
@@ -58,10 +59,13 @@ pub fn status(plan: &StatusPlan) -> Result<bool, Box<dyn std::error::Error>> {
     Ok(well)
 }
 
-fn ask(node: &NodeConfig) -> Asked {
-    let said = match node.http {
-        Some(address) => fetch(&format!("http://{address}/status")),
-        None => Err("has no `http` address in the file".to_owned()),
+fn ask(node: &NodeConfig, addresses: &[SocketAddr]) -> Asked {
+    let status = |address: &SocketAddr| fetch(&format!("http://{address}/status"));
+    let said = match &node.http {
+        Some(address) => status(address),
+        None => (addresses.iter().filter_map(|address| status(address).ok()))
+            .find(|state| state.node == node.id)
+            .ok_or_else(|| "its `http` address is not known".to_owned()),
     };
     let (state, error) = match said {
         Ok(state) if state.node != node.id => (None, Some(format!("node {} answers there", state.node))),
