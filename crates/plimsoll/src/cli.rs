@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub mod cluster;
 pub mod micro;
 pub mod net;
 pub mod node;
@@ -149,6 +150,15 @@ pub struct BenchArgs {
     /// clients; `gts` and `vts` have one more, for the oracle. What they write in each other they commit by votes.
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     pub processes: Option<u64>,
+    /// Run on a cluster that runs already, as one of its clients: its file, or HTTP addresses of its nodes.
+    ///
+    /// The file says which workload its nodes have loaded, under which protocol and scheme:
+    /// `workload = "smallbank --accounts 10000"`. All transactions are coordinated here.
+    #[arg(long, value_name = "FILE|ADDR,...", help_heading = "Scale", conflicts_with = "processes")]
+    pub cluster: Option<String>,
+    /// The secret of the cluster, if addresses are given.
+    #[arg(long, value_name = "FILE", help_heading = "Scale", requires = "cluster")]
+    pub secret_file: Option<PathBuf>,
     /// Shards: one thread and one part of the data each; with --processes those of each [default: one per core].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     pub shards: Option<u64>,
@@ -376,6 +386,8 @@ Examples:
       Locking, with a fifth of the payments between shards.
   plimsoll bench smallbank --processes 2 --shards 1 --distributed 20 --compare occ/dst,occ/gts
       A cluster of two processes on this machine, connected by TCP, as the papers compare schemes.
+  plimsoll bench smallbank --cluster bank.toml --concurrency 32 --rate 5000
+      A client of a running cluster that starts 5,000 transactions per second; the file says what its nodes have loaded.
   plimsoll bench smallbank --accounts 1000 --duration 2s --check
       A short run whose whole history is proved serializable.
   plimsoll bench micro --read-only 0 --read-share 80 --distributed 0 --compare occ/dst,occ/none

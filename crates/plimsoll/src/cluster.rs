@@ -74,14 +74,17 @@ pub struct Cluster {
     pub pair: Pair,
     /// The tables.
     pub tables: Vec<TableSpec>,
+    /// The benchmark whose tables and rows its nodes begin with, as flags of `plimsoll bench`. Then `tables` are left to whoever
+    /// knows that benchmark.
+    pub workload: Option<String>,
     /// How far in the past a snapshot may begin.
     pub max_staleness: Duration,
     /// How many clients may be connected at a time.
     pub clients: usize,
     /// What only nodes and clients of the cluster know, if it has a secret.
     pub secret: Option<Vec<u8>>,
-    /// All but the secret, for [`Cluster::find`].
-    description: String,
+    /// All that the file says but the secret, as JSON: what [`Cluster::find`] asks nodes for.
+    pub description: String,
 }
 
 /// One node.
@@ -167,6 +170,7 @@ struct File {
     protocol: Option<String>,
     scheme: Option<String>,
     secret_file: Option<PathBuf>,
+    workload: Option<String>,
     #[serde(default)]
     max_staleness_ms: u64,
     #[serde(default = "clients")]
@@ -274,11 +278,6 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// What [`Cluster::find`] asks nodes for, as JSON.
-    pub fn description(&self) -> &str {
-        &self.description
-    }
-
     /// Reads the text of a file. A `secret_file` in it is found in the working directory.
     pub fn parse(text: &str) -> Result<Cluster, ClusterError> {
         build(form(text)?, Path::new(""))
@@ -350,6 +349,9 @@ fn build(mut file: File, directory: &Path) -> Result<Cluster, ClusterError> {
         ));
     }
     let oracle = oracle(file.oracle, pair)?;
+    if file.workload.is_some() && !file.table.is_empty() {
+        return content("a workload brings its own tables: leave [[table]] out, or the workload".to_owned());
+    }
     let mut schema = Schema::new();
     for entry in file.table {
         schema.add(table(entry)?).map_err(ClusterError::Table)?;
@@ -363,6 +365,7 @@ fn build(mut file: File, directory: &Path) -> Result<Cluster, ClusterError> {
         oracle,
         pair,
         tables: schema.tables,
+        workload: file.workload,
         max_staleness,
         clients: file.clients,
         secret,
@@ -485,9 +488,10 @@ fn secret(path: &Path) -> Result<Vec<u8>, ClusterError> {
 /// Of all that nodes and clients must agree on. Addresses may look different from different places.
 fn checksum(cluster: &Cluster) -> u64 {
     let nodes: Vec<_> = cluster.nodes.iter().map(|node| (node.id, node.shards)).collect();
-    let Cluster { name, pair, oracle, tables, max_staleness, clients, .. } = cluster;
+    let Cluster { name, pair, oracle, tables, workload, max_staleness, clients, .. } = cluster;
     let oracle = oracle.as_ref().map(|oracle| oracle.options);
-    let text = format!("{name:?} {pair} {oracle:?} {nodes:?} {tables:?} {max_staleness:?} {clients}");
+    let text =
+        format!("{name:?} {pair} {oracle:?} {nodes:?} {tables:?} {workload:?} {max_staleness:?} {clients}");
     let digest = Sha256::digest(text.as_bytes());
     u64::from_le_bytes(digest[..8].try_into().expect("a digest has 32 bytes"))
 }
@@ -529,6 +533,7 @@ mod tests {
             id(&format!("clients = 3\n{NODE}")),
             id(&format!("protocol = \"two_pl\"\n{NODE}")),
             id(&format!("scheme = \"none\"\n{NODE}")),
+            id(&format!("workload = \"tpcc\"\n{NODE}")),
             id(&format!("scheme = \"gts\"\n{NODE}{ORACLE}")),
             id(&format!("scheme = \"gts\"\n{NODE}{ORACLE}prefetch = true\n")),
             id(&table.replace("\"t\"", "\"u\"")),
@@ -563,6 +568,7 @@ mod tests {
             ),
             (&format!("scheme = \"hlc\"\n{NODE}"), "the schemes are dst, gts, vts, rc and none"),
             (&format!("scheme = \"rc\"\nmax_staleness_ms = 5\n{NODE}"), "no effect under rc"),
+            (&format!("workload = \"tpcc\"\n{NODE}[[table]]\nname = \"t\"\n"), "brings its own tables"),
             (&format!("scheme = \"gts\"\n{NODE}"), "needs an oracle: add [oracle]"),
             (&format!("{NODE}{ORACLE}"), "nobody asks an [oracle] under dst"),
             (&format!("scheme = \"vts\"\n{NODE}{ORACLE}"), "choose the scheme gts"),
@@ -591,7 +597,7 @@ mod tests {
              groups = [\"a\", \"b\"]\npartition = {{ by = \"modulo\", bytes = 8 }}\n"
         );
         let cluster = Cluster::parse(&text).unwrap();
-        let again: File = serde_json::from_str(cluster.description()).unwrap();
+        let again: File = serde_json::from_str(&cluster.description).unwrap();
         assert_eq!(build(again, Path::new("")).unwrap(), cluster);
         let nobody = Cluster::find("127.0.0.1:9", None).unwrap_err().to_string();
         assert!(nobody.contains("`http` address of one that runs"), "{nobody}");

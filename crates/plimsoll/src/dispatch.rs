@@ -1,15 +1,19 @@
 //! From names to types: the closed list of workloads, each under every pair of protocol and timestamp scheme
 //! ([`plimsoll::LEGAL_PAIRS`]).
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use plimsoll::engine::Engine;
 use plimsoll::with_node;
+use plimsoll_txn::protocol::Protocol;
+use plimsoll_types::TableSpec;
 use plimsoll_workloads::Workload;
 use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
 
-use crate::bench::{self, Failure, Joining};
+use crate::bench::{self, Failure, Joining, Loaded};
 use crate::cli::plan::{BenchPlan, Pair, Refusal, WorkloadPlan, refuse_more_than_memory};
 use crate::machine;
 use crate::report::model::Run;
@@ -23,6 +27,26 @@ pub enum AnyWorkload {
     SmallBank(SmallBank),
     /// The microbenchmarks.
     Micro(Micro),
+}
+
+impl AnyWorkload {
+    /// Its tables.
+    pub fn tables(&self) -> Vec<TableSpec> {
+        match self {
+            AnyWorkload::Tpcc(tpcc) => tpcc.tables(),
+            AnyWorkload::SmallBank(bank) => bank.tables(),
+            AnyWorkload::Micro(micro) => micro.tables(),
+        }
+    }
+
+    /// Begins to load what belongs to the shards of this process. Returns how many units that are.
+    pub fn load<P: Protocol>(&self, engine: &Engine<P>, loaded: &Arc<Loaded>) -> u64 {
+        match self {
+            AnyWorkload::Tpcc(tpcc) => bench::load(engine, tpcc, loaded),
+            AnyWorkload::SmallBank(bank) => bench::load(engine, bank, loaded),
+            AnyWorkload::Micro(micro) => bench::load(engine, micro, loaded),
+        }
+    }
 }
 
 /// Makes the workload, or says why that is impossible. `memory_bytes` are free for data (0: unknown).

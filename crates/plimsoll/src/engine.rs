@@ -11,7 +11,9 @@
 //! ([`Engine::wait_for_others`]). Until a node has been heard of, it holds back all garbage here: it may have begun a
 //! snapshot as long ago as the database exists.
 
+use std::collections::hash_map::RandomState;
 use std::fmt;
+use std::hash::BuildHasher;
 use std::net::TcpListener;
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -19,7 +21,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use plimsoll_checker::Install;
-use plimsoll_runtime::real::{Address, Maker, Network, RealEnv, Role, Runtime};
+use plimsoll_runtime::real::{Address, Maker, Network, RealEnv, Refusal, Role, Runtime};
 use plimsoll_runtime::{Env, LowWater};
 use plimsoll_store::TableMemory;
 use plimsoll_txn::base::{Base, Counters, Layout};
@@ -28,7 +30,11 @@ use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_types::{Key, Placement, ShardId, TableId, TableSpec};
 
 use crate::cluster::Cluster;
+use crate::error::OpenError;
 
+/// Two clients that come at the same time may both be refused the place that they want. If none was free for so long,
+/// there is none.
+const FULL_AFTER: Duration = Duration::from_secs(1);
 /// What stands for the oracle among the numbers of processes.
 const ORACLE: u16 = u16::MAX;
 /// Rows loaded in one step of a shard, about 200 µs.
@@ -195,8 +201,45 @@ impl<P: Protocol> Engine<P> {
     }
 
     /// Starts a client of a cluster, in one of its places.
-    pub fn visit(cluster: &Cluster, place: usize) -> std::io::Result<Engine<P>> {
+    fn visit(cluster: &Cluster, place: usize) -> std::io::Result<Engine<P>> {
         Engine::take_part(cluster, Role::Visitor { place })
+    }
+
+    /// Starts a client of a cluster in a place that is free, and waits until it is connected to all nodes.
+    pub fn connect(cluster: &Cluster, patience: Duration) -> Result<Engine<P>, OpenError> {
+        let begun = Instant::now();
+        // Left to chance, so that clients who come together do not meet for ever.
+        let random = RandomState::new();
+        let first = random.hash_one(0) as usize;
+        let mut taken = 0;
+        while taken < cluster.clients || begun.elapsed() < FULL_AFTER {
+            if taken > 0 && taken % cluster.clients == 0 {
+                std::thread::sleep(Duration::from_millis(random.hash_one(taken) % 50));
+            }
+            let place = first.wrapping_add(taken) % cluster.clients;
+            let engine = Engine::visit(cluster, place).map_err(OpenError::Threads)?;
+            loop {
+                match engine.runtime().refused() {
+                    Some(Refusal::PlaceTaken) => {
+                        taken += 1;
+                        break;
+                    }
+                    Some(Refusal::NotOpen) if begun.elapsed() < patience => {
+                        std::thread::sleep(Duration::from_millis(50));
+                        break;
+                    }
+                    Some(refusal) => return Err(OpenError::Refused(refusal.to_string())),
+                    None if engine.missing().next().is_none() => return Ok(engine),
+                    None => {}
+                }
+                if begun.elapsed() >= patience {
+                    let nodes = engine.missing().collect();
+                    return Err(OpenError::Unreachable { nodes, waited: begun.elapsed() });
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        Err(OpenError::Full { clients: cluster.clients })
     }
 
     fn take_part(cluster: &Cluster, role: Role) -> std::io::Result<Engine<P>> {
@@ -234,6 +277,12 @@ impl<P: Protocol> Engine<P> {
     /// The shards of this process, but for an oracle: where its transactions are coordinated.
     pub fn own(&self) -> Range<usize> {
         self.own.clone()
+    }
+
+    /// Shards of this process that transactions are coordinated on: those with data, or that of a client.
+    pub fn coordinators(&self) -> impl Iterator<Item = ShardId> + Clone + use<P> {
+        let oracle = self.oracle();
+        self.own.clone().map(|shard| ShardId(shard as u16)).filter(move |shard| Some(*shard) != oracle)
     }
 
     /// Shards of this process that hold data.

@@ -76,6 +76,8 @@ fn calibrate(args: cli::scale::CalibrateArgs) -> Result<bool, Box<dyn std::error
 /// Runs a node until it is told to stop.
 fn start(args: cli::node::StartArgs) -> Result<bool, Box<dyn std::error::Error>> {
     let plan = args.validate(machine::cores())?;
+    let memory_bytes = machine::available_memory_bytes();
+    let workload = plan.workload.as_ref().map(|plan| dispatch::workload(plan, memory_bytes)).transpose()?;
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
     ctrlc::set_handler(move || {
@@ -83,7 +85,7 @@ fn start(args: cli::node::StartArgs) -> Result<bool, Box<dyn std::error::Error>>
             std::process::exit(130);
         }
     })?;
-    node::start(&plan, &stop)
+    node::start(&plan, workload.as_ref(), &stop)
 }
 
 /// Measures what calls to other nodes cost.

@@ -586,6 +586,73 @@ impl Drop for Killed {
     }
 }
 
+/// A cluster of two nodes that have loaded a benchmark, or are about to.
+fn loaded(keys: &str) -> Scene {
+    let mut scene = Scene::under(keys, &[1, 1]);
+    let text = std::fs::read_to_string(scene.file()).unwrap();
+    let text = text.replace("[[table]]\nname = \"account\"\nindex = \"hash\"\n", "");
+    std::fs::write(scene.file(), text.replace("[[table]]\nname = \"entry\"\n", "")).unwrap();
+    (1..=2 + usize::from(keys.contains("gts"))).for_each(|id| scene.start(id));
+    scene
+}
+
+/// A short run, and what every such run has to show.
+fn bench(scene: &Scene, arguments: &[&str]) -> Value {
+    let short = ["--warmup", "100ms", "--duration", "400ms", "--quiet", "--json"];
+    let file = scene.file();
+    let cluster = ["--cluster", path(&file)];
+    let output = plimsoll(&[&["bench"], arguments, &cluster[..], &short[..]].concat()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {} {said}", output.status);
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    let run = document["runs"][0].clone();
+    assert_eq!(run["config"]["cluster"], "bank");
+    for figure in ["committed", "messages_per_transaction", "cpu_seconds", "throughput_tps"] {
+        assert!(run[figure].as_f64().is_some_and(|figure| figure > 0.0), "{arguments:?}: {figure} of {run}");
+    }
+    let checks = run["checks"].as_array().unwrap();
+    assert!(checks.len() >= 3 && checks.iter().all(|check| check["ok"] == true), "{checks:?}");
+    run
+}
+
+#[test]
+fn a_benchmark_runs_as_a_client_of_a_cluster_that_has_loaded_it() {
+    let scene = loaded("workload = \"smallbank --accounts 1000 --distributed 20\"\n");
+    let run = bench(&scene, &["smallbank", "--rate", "300"]);
+    assert_eq!(run["config"]["accounts"], 1000);
+    let rate = run["throughput_tps"].as_f64().unwrap();
+    assert!((100.0..600.0).contains(&rate), "as many as were due: {rate}");
+    assert!(run["tables"]["savings"]["rows"].as_u64() == Some(2000), "{}", run["tables"]);
+    assert!(run["transactions"]["balance"]["latency_us"]["p99"].as_f64() > Some(0.0), "{run}");
+
+    // A second run would be judged by what the first has done.
+    let file = scene.file();
+    let again = |more: &[&str]| refused(&[&["bench", "smallbank", "--cluster", path(&file)], more].concat());
+    assert!(again(&["--duration", "100ms"]).contains("start the nodes anew"));
+    assert!(again(&["--accounts", "5"]).contains("--accounts is said by the cluster's file"));
+    assert!(again(&["--check"]).contains("leave it out"));
+    assert!(
+        refused(&["bench", "tpcc", "--cluster", path(&file)]).contains("have loaded smallbank, not tpcc")
+    );
+    let other = loaded("workload = \"smallbank --duration 5s\"\n");
+    assert!(refused(&["start", path(&other.file()), "--node", "1"]).contains("--duration is no matter of"));
+    let tables = Scene::new(&[1]);
+    let none = refused(&["bench", "tpcc", "--cluster", path(&tables.file())]);
+    assert!(none.contains("has loaded no benchmark"), "{none}");
+}
+
+#[test]
+fn orders_and_tuples_are_consistent_on_a_cluster_under_other_protocols_and_schemes() {
+    let scene =
+        loaded("protocol = \"two_pl\"\nworkload = \"tpcc --warehouses 2 --items 200 --customers 30\"\n");
+    let run = bench(&scene, &["tpcc", "--concurrency", "4"]);
+    assert_eq!((&run["protocol"], &run["tables"]["stock"]["rows"]), (&"two_pl".into(), &400.into()));
+    drop(scene);
+    let scene = loaded("scheme = \"gts\"\nworkload = \"micro --tuples 1000\"\n");
+    let run = bench(&scene, &["micro", "--read-only", "20"]);
+    assert!(run["oracle_messages"].as_u64() > Some(0), "{run}");
+}
+
 /// Not a test: what [`kill_a_client`] kills.
 #[test]
 #[ignore = "run by another test"]

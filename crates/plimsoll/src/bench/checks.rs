@@ -28,7 +28,7 @@ fn convert(check: plimsoll_workloads::Check) -> Check {
 /// The workload's invariants on the quiesced database.
 pub fn invariants<P: Protocol, W: Workload>(engine: &Engine<P>, workload: &W, tally: &Tally) -> Vec<Check> {
     let mut audits = Vec::new();
-    for (mut audit, shard) in workload.audits().into_iter().zip(engine.shards().cycle()) {
+    for (mut audit, shard) in workload.audits().into_iter().zip(engine.coordinators().cycle()) {
         audits.push(engine.runtime().run_on(shard, move |env| async move {
             let mut work = Work::default();
             while execute::<P, _, _>(&env, Attempt::default(), &mut audit, &mut work).await.is_err() {

@@ -172,7 +172,7 @@ pub fn start<P: Protocol, W: Workload>(
     let (workload, control, placement) =
         (workload.clone(), control.clone(), engine.layout().placement.clone());
     let clients = plan.concurrency;
-    let all_clients = (clients * plan.shards) as u64;
+    let all_clients = (clients * plan.coordinators()) as u64;
     let interval_ns = plan.rate.map(|rate| all_clients * 1_000_000_000 / rate);
     let staleness_ns = plan.staleness.as_nanos() as u64;
     engine.runtime().spawn_on(shard, move |env| async move {
@@ -192,7 +192,7 @@ pub fn start<P: Protocol, W: Workload>(
             let inner = env.clone();
             let pace = interval_ns.map(|interval_ns| {
                 // The clients take turns.
-                let first = env.clock().0 + interval_ns * number as u64 / all_clients;
+                let first = env.clock().0 + interval_ns * (number as u64 % all_clients) / all_clients;
                 Pace { interval_ns, due: first }
             });
             env.spawn(async move {

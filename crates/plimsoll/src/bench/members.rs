@@ -65,6 +65,8 @@ pub enum Failure {
         /// How it ended.
         status: ExitStatus,
     },
+    /// This process could not do what it was to do: why.
+    Here(String),
     /// A process could not do what it was told.
     Failed {
         /// Its number.
@@ -95,6 +97,7 @@ impl fmt::Display for Failure {
                 "process {node} (pid {id}) ended before the run did, with {status}: what it said last is above; if it \
                  said nothing, look who killed it and whether the machine ran out of memory"
             ),
+            Failure::Here(why) => f.write_str(why),
             Failure::Failed { node, why } => write!(f, "process {node} gave up: {why}"),
             Failure::Stuck { running } => write!(
                 f,

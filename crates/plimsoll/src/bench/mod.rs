@@ -10,7 +10,8 @@
 //!
 //! A run is led from here and carried out by *sites* (`site.rs`): one in this process, or with `--processes` several
 //! processes that this one starts (`members.rs`). All that is said between them is orders and answers, and the leader does
-//! not know where its sites are.
+//! not know where its sites are. With `--cluster` the one site is a client of a cluster that runs already, and has loaded what its
+//! file says.
 
 mod checks;
 mod client;
@@ -37,6 +38,7 @@ use client::{Counts, Finished};
 use members::Members;
 pub use members::{Failure, Joining};
 use site::{Answer, Order, Sample, Site, Unsettled};
+pub use site::{Loaded, load};
 
 /// How often progress and the timeline are sampled.
 const SAMPLE: Duration = Duration::from_millis(100);
@@ -57,6 +59,9 @@ enum Sites<P: Protocol, W: Workload> {
 
 impl<P: Protocol, W: Workload> Sites<P, W> {
     fn start(workload: &W, plan: &BenchPlan, pair: Pair) -> Result<Sites<P, W>, Failure> {
+        if let Some(cluster) = &plan.cluster {
+            return Ok(Sites::Here(Box::new(Site::visit(workload, plan, cluster)?)));
+        }
         let Some(processes) = plan.processes else {
             return Ok(Sites::Here(Box::new(Site::start(workload, plan, None)?)));
         };
@@ -71,7 +76,7 @@ impl<P: Protocol, W: Workload> Sites<P, W> {
     /// Gives all the same order. `part` takes the answer apart.
     fn ask<T>(&mut self, order: &Order, part: impl Fn(Answer) -> Option<T>) -> Result<Vec<T>, Failure> {
         let answers = match self {
-            Sites::Here(site) => vec![site.obey(order)],
+            Sites::Here(site) => vec![heard(site.obey(order))?],
             Sites::Members(members) => members.ask(order)?,
         };
         answers.into_iter().enumerate().map(|(node, answer)| expected(node, part(answer))).collect()
@@ -118,7 +123,7 @@ impl<P: Protocol, W: Workload> Sites<P, W> {
     fn audit(&mut self, tally: Tally) -> Result<Vec<Check>, Failure> {
         let order = Order::Audit(tally);
         let answer = match self {
-            Sites::Here(site) => site.obey(&order),
+            Sites::Here(site) => heard(site.obey(&order))?,
             Sites::Members(members) => members.ask_one(0, &order)?,
         };
         let checks = match answer {
@@ -126,6 +131,14 @@ impl<P: Protocol, W: Workload> Sites<P, W> {
             _ => None,
         };
         expected(0, checks)
+    }
+}
+
+/// What a site in this process has answered.
+fn heard(answer: Answer) -> Result<Answer, Failure> {
+    match answer {
+        Answer::Failed(why) => Err(Failure::Here(why)),
+        answer => Ok(answer),
     }
 }
 
@@ -154,7 +167,7 @@ pub fn run<P: Protocol, W: Workload>(
         ..Run::default()
     };
     let mut sites = Sites::<P, W>::start(workload, plan, pair)?;
-    run.load = load(&mut sites, &clock, progress, format!("loading {} for {pair}", W::NAME))?;
+    run.load = load_all(&mut sites, &clock, progress, format!("loading {} for {pair}", W::NAME))?;
     sites.tell(&Order::Begin)?;
 
     // Warm-up and measurement.
@@ -242,7 +255,7 @@ pub fn run<P: Protocol, W: Workload>(
     line.busy("checking invariants");
     run.checks = sites.audit(finished.tally)?;
     run.checks.extend(online);
-    if plan.processes.is_some() || !open.is_nothing::<P::Scheme>() {
+    if plan.processes.is_some() || plan.cluster.is_some() || !open.is_nothing::<P::Scheme>() {
         run.checks.push(open.check::<P::Scheme>());
     }
     if plan.check {
@@ -267,7 +280,7 @@ pub fn run<P: Protocol, W: Workload>(
 }
 
 /// Loads all units.
-fn load<P: Protocol, W: Workload>(
+fn load_all<P: Protocol, W: Workload>(
     sites: &mut Sites<P, W>,
     clock: &Clock,
     progress: Progress,

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use plimsoll::Cluster;
 use plimsoll::engine::{Engine, EngineOptions};
 use plimsoll_checker::Install;
 use plimsoll_runtime::Env;
@@ -21,13 +22,19 @@ use quanta::Clock;
 
 use super::checks;
 use super::client::{self, Finished, Recorded};
+use super::members::Failure;
 use crate::cli::LockPolicy;
 use crate::cli::plan::BenchPlan;
 use crate::machine;
+use crate::node::state::State;
+use crate::node::status::states;
 use crate::report::model::{Check, Link, TableSize};
 
 /// How long a site waits for the others. They have loaded by then and only have to be connected.
 const OTHERS_MAX: Duration = Duration::from_secs(10);
+
+/// How long nodes of a cluster may take to load.
+const LOADED_MAX: Duration = Duration::from_secs(600);
 
 /// What a site is told, in this order.
 #[derive(Clone, Debug)]
@@ -253,8 +260,9 @@ impl Control {
 
 /// What loading has counted so far.
 #[derive(Default)]
-struct Loaded {
-    units: AtomicU64,
+pub struct Loaded {
+    /// Units.
+    pub units: AtomicU64,
     rows: AtomicU64,
 }
 
@@ -288,6 +296,8 @@ pub struct Site<P: Protocol, W: Workload> {
     counted: Reading,
     /// When it stopped, as counted from then.
     cpu_seconds: f64,
+    /// The cluster, if this is one of its clients: its nodes have the data.
+    cluster: Option<Cluster>,
 }
 
 impl<P: Protocol, W: Workload> Site<P, W> {
@@ -321,16 +331,28 @@ impl<P: Protocol, W: Workload> Site<P, W> {
             None => Engine::start(workload.tables(), options)?,
             Some(network) => Engine::networked(workload.tables(), options, network)?,
         };
-        let shards = engine.shards().count();
+        Ok(Site::over(engine, workload, plan, place))
+    }
+
+    /// Joins a running cluster as a client.
+    pub fn visit(workload: &W, plan: &BenchPlan, cluster: &Cluster) -> Result<Site<P, W>, Failure> {
+        let cluster = Cluster { tables: workload.tables(), ..cluster.clone() };
+        let engine =
+            Engine::connect(&cluster, OTHERS_MAX).map_err(|error| Failure::Here(error.to_string()))?;
+        Ok(Site { cluster: Some(cluster), ..Site::over(engine, workload, plan, 0) })
+    }
+
+    fn over(engine: Engine<P>, workload: &W, plan: &BenchPlan, place: u16) -> Site<P, W> {
+        let far = plan.processes.is_some() || plan.cluster.is_some();
         let control = Control {
             phase: AtomicU8::new(Phase::WarmUp as u8),
             first: engine.runtime().first(),
-            live: (0..shards).map(|_| Default::default()).collect(),
-            back_off_max_ns: client::BACK_OFF_MAX_NS[usize::from(plan.processes.is_some())],
+            live: engine.coordinators().map(|_| Default::default()).collect(),
+            back_off_max_ns: client::BACK_OFF_MAX_NS[usize::from(far)],
             clock: Clock::new(),
             shards_clock: engine.runtime().clock(),
         };
-        Ok(Site {
+        Site {
             engine,
             workload: workload.clone(),
             plan: plan.clone(),
@@ -345,73 +367,84 @@ impl<P: Protocol, W: Workload> Site<P, W> {
             checks: Vec::new(),
             counted: Reading::default(),
             cpu_seconds: 0.0,
-        })
+            cluster: None,
+        }
     }
 
     /// Does what it is told.
     pub fn obey(&mut self, order: &Order) -> Answer {
+        self.done(order).unwrap_or_else(Answer::Failed)
+    }
+
+    fn done(&mut self, order: &Order) -> Result<Answer, String> {
         match order {
-            Order::Load => self.load(),
-            Order::Sample => return Answer::Sample(self.sample()),
-            Order::Tables => return Answer::Tables(self.tables()),
+            Order::Load => self.load()?,
+            Order::Sample => return Ok(Answer::Sample(self.sample())),
+            Order::Tables => return Ok(Answer::Tables(self.tables()?)),
             Order::Begin => {
-                if let Err(missing) = self.engine.wait_for_others(OTHERS_MAX) {
-                    return Answer::Failed(missing.to_string());
-                }
+                self.engine.wait_for_others(OTHERS_MAX).map_err(|missing| missing.to_string())?;
                 self.begin();
             }
             Order::Count => {
-                self.counted = self.read();
+                self.counted = self.read()?;
                 self.control.set(Phase::Measure);
             }
             Order::Stop => {
                 self.control.set(Phase::Stop);
-                self.cpu_seconds = machine::process_cpu_seconds() - self.counted.cpu_seconds;
+                self.cpu_seconds = self.read()?.cpu_seconds - self.counted.cpu_seconds;
             }
-            Order::Settle => return Answer::Unsettled(self.unsettled()),
-            Order::Finish => return Answer::Finished(Box::new(self.finish())),
+            Order::Settle => return Ok(Answer::Unsettled(self.unsettled()?)),
+            Order::Finish => return Ok(Answer::Finished(Box::new(self.finish()?))),
             Order::History => {
                 let installs = self.engine.shards().map(|shard| self.engine.take_installs(shard)).collect();
-                return Answer::History(std::mem::take(&mut self.finished.recorded), installs);
+                return Ok(Answer::History(std::mem::take(&mut self.finished.recorded), installs));
             }
             Order::Audit(tally) => {
-                return Answer::Checks(checks::invariants(&self.engine, &self.workload, tally));
+                return Ok(Answer::Checks(checks::invariants(&self.engine, &self.workload, tally)));
             }
         }
-        Answer::Done
+        Ok(Answer::Done)
     }
 
-    /// Begins to load all units, those of different shards in parallel.
-    fn load(&mut self) {
-        let engine = &self.engine;
-        for shard in engine.shards() {
-            let placement = engine.layout().placement.clone();
-            let workload = self.workload.clone();
-            let mine: Vec<usize> = (0..workload.units())
-                .filter(|&unit| workload.unit_slot(unit).is_none_or(|slot| placement.shard(slot) == shard))
-                .collect();
-            self.units += mine.len() as u64;
-            let loaded = self.loaded.clone();
-            engine.runtime().spawn_on(shard, move |env| async move {
-                for unit in mine {
-                    env.local(|node| {
-                        let store = &mut node.base().store;
-                        let counts = workload.unit_slot(unit).is_some() || shard == ShardId(0);
-                        workload.load(unit, &mut |table, key, values| {
-                            store.load(table, &key, values);
-                            loaded.rows.fetch_add(u64::from(counts), Relaxed);
-                        });
-                    });
-                    loaded.units.fetch_add(1, Relaxed);
-                    env.pause().await;
-                }
-            });
+    /// How the processes of the cluster are, if this is one of its clients.
+    fn states(&self) -> Result<Vec<State>, String> {
+        self.cluster.as_ref().map_or(Ok(Vec::new()), states)
+    }
+
+    /// Waits until all nodes of a cluster have loaded, and sees that nobody has changed anything since.
+    fn find_loaded(&self) -> Result<(), String> {
+        let begun = Instant::now();
+        while !self.states()?.iter().all(|state| state.ready) {
+            if begun.elapsed() > LOADED_MAX {
+                return Err(format!(
+                    "the cluster was not ready within {LOADED_MAX:?}: see `plimsoll status`"
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(50));
         }
+        let nothing = Tally { committed: vec![0; W::KINDS.len()], sums: vec![0; W::SUMS.len()] };
+        let checks = checks::invariants(&self.engine, &self.workload, &nothing);
+        match checks.into_iter().find(|check| !check.ok) {
+            None => Ok(()),
+            Some(Check { name, detail, .. }) => Err(format!(
+                "the data of the cluster is not what was loaded ({name}: {detail}): another run has changed it; start the \
+                 nodes anew"
+            )),
+        }
+    }
+
+    /// Begins to load all units. Nodes of a cluster have done so.
+    fn load(&mut self) -> Result<(), String> {
+        match self.cluster {
+            Some(_) => self.find_loaded()?,
+            None => self.units = load(&self.engine, &self.workload, &self.loaded),
+        }
+        Ok(())
     }
 
     fn begin(&mut self) {
         let (done, clients) = mpsc::channel();
-        for shard in self.engine.shards() {
+        for shard in self.engine.coordinators() {
             let control = &self.control;
             client::start(&self.engine, shard, &self.workload, &self.plan, control, done.clone());
             self.running += 1;
@@ -445,19 +478,36 @@ impl<P: Protocol, W: Workload> Site<P, W> {
         }
     }
 
-    fn tables(&self) -> Vec<TableSize> {
+    fn tables(&self) -> Result<Vec<TableSize>, String> {
         let memory = self.engine.memory().into_iter();
-        memory.map(|table| TableSize { rows: table.rows as u64, bytes: table.bytes as u64 }).collect()
+        let mut tables: Vec<TableSize> =
+            memory.map(|table| TableSize { rows: table.rows as u64, bytes: table.bytes as u64 }).collect();
+        for state in self.states()? {
+            for (sum, table) in tables.iter_mut().zip(state.tables) {
+                sum.rows += table.rows;
+                sum.bytes += table.bytes;
+            }
+        }
+        Ok(tables)
     }
 
-    fn read(&self) -> Reading {
+    fn read(&self) -> Result<Reading, String> {
         let mut reading = Reading { cpu_seconds: machine::process_cpu_seconds(), ..Reading::default() };
-        for shard in self.engine.shards() {
+        for shard in self.engine.coordinators() {
             let (counters, messages) = self.engine.counters(shard);
             reading.read_only_waits += counters.read_only_waits;
             reading.read_only_restarts += counters.read_only_restarts;
             reading.oracle_messages += counters.oracle_messages;
             reading.messages += messages;
+        }
+        for state in self.states()? {
+            reading.cpu_seconds += state.cpu_seconds;
+            for shard in state.shards {
+                reading.read_only_waits += shard.read_only_waits;
+                reading.read_only_restarts += shard.read_only_restarts;
+                reading.oracle_messages += shard.oracle_messages;
+                reading.messages += shard.messages;
+            }
         }
         let traffic = self.engine.runtime().traffic().into_iter();
         reading.links = traffic
@@ -472,12 +522,23 @@ impl<P: Protocol, W: Workload> Site<P, W> {
                 })
             })
             .collect();
-        reading
+        Ok(reading)
     }
 
-    fn unsettled(&self) -> Unsettled {
+    fn unsettled(&self) -> Result<Unsettled, String> {
         let mut open = Unsettled::default();
-        for shard in self.engine.shards() {
+        for state in self.states()? {
+            open.votes += state.shards.iter().map(|shard| shard.votes).sum::<u64>();
+            // Numbers of all clients there ever were, this one included.
+            if let Some(oracle) = state.oracle {
+                return Ok(Unsettled {
+                    published: oracle.published,
+                    reported: oracle.published + oracle.unpublished,
+                    ..open
+                });
+            }
+        }
+        for shard in self.engine.coordinators() {
             let look = |_: &_, base: &mut plimsoll_txn::base::Base<P::Scheme>| {
                 (base.votes() as u64, base.counters.reports)
             };
@@ -488,11 +549,11 @@ impl<P: Protocol, W: Workload> Site<P, W> {
         if let Some(oracle) = self.engine.oracle() {
             open.published = self.engine.on_shard(oracle, |_, base| base.scheme.published());
         }
-        open
+        Ok(open)
     }
 
-    fn finish(&mut self) -> Figures {
-        let (now, then) = (self.read(), &self.counted);
+    fn finish(&mut self) -> Result<Figures, String> {
+        let (now, then) = (self.read()?, &self.counted);
         let links = now.links.iter().zip(&then.links).map(|(now, then)| Link {
             messages: now.messages - then.messages,
             frames: now.frames - then.frames,
@@ -500,7 +561,7 @@ impl<P: Protocol, W: Workload> Site<P, W> {
             resets: now.resets - then.resets,
             ..*now
         });
-        Figures {
+        Ok(Figures {
             // What was recorded is handed over when it is asked for.
             finished: Finished {
                 counts: std::mem::take(&mut self.finished.counts),
@@ -514,6 +575,35 @@ impl<P: Protocol, W: Workload> Site<P, W> {
             cpu_seconds: self.cpu_seconds,
             links: links.collect(),
             checks: std::mem::take(&mut self.checks),
-        }
+        })
     }
+}
+
+/// Begins to load all units that belong to the shards of this process, those of different shards in parallel. Returns how many
+/// there are.
+pub fn load<P: Protocol, W: Workload>(engine: &Engine<P>, workload: &W, loaded: &Arc<Loaded>) -> u64 {
+    let mut units = 0;
+    for shard in engine.shards() {
+        let placement = engine.layout().placement.clone();
+        let (workload, loaded) = (workload.clone(), loaded.clone());
+        let mine: Vec<usize> = (0..workload.units())
+            .filter(|&unit| workload.unit_slot(unit).is_none_or(|slot| placement.shard(slot) == shard))
+            .collect();
+        units += mine.len() as u64;
+        engine.runtime().spawn_on(shard, move |env| async move {
+            for unit in mine {
+                env.local(|node| {
+                    let store = &mut node.base().store;
+                    let counts = workload.unit_slot(unit).is_some() || shard == ShardId(0);
+                    workload.load(unit, &mut |table, key, values| {
+                        store.load(table, &key, values);
+                        loaded.rows.fetch_add(u64::from(counts), Relaxed);
+                    });
+                });
+                loaded.units.fetch_add(1, Relaxed);
+                env.pause().await;
+            }
+        });
+    }
+    units
 }

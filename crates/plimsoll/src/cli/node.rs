@@ -7,7 +7,8 @@ use clap::{Args, ValueEnum};
 use plimsoll::{Cluster, NodeConfig, Pair, Protocol, Scheme};
 use serde_json::Value;
 
-use super::plan::{JsonOutput, Refusal, json_output, refuse};
+use super::cluster::loaded;
+use super::plan::{BenchPlan, JsonOutput, Refusal, json_output, refuse};
 
 /// The flags of `plimsoll start`.
 #[derive(Args, Clone, Debug)]
@@ -142,6 +143,9 @@ const START_EXAMPLES: &str = "The file:
   groups = [\"owner\", \"balance\"]     # column groups; one by default
   partition = { by = \"hash\", bytes = 8 }   # rows with equal first bytes live together; by default each for itself
 
+Instead of tables, a benchmark that its nodes load when they start, for `plimsoll bench --cluster`:
+  workload = \"smallbank --accounts 10000\"
+
 Examples:
   plimsoll start --table account:hash --table entry
       A whole database in one process, one shard per core, on 127.0.0.1:7401 and, for HTTP, 127.0.0.1:8401.
@@ -165,6 +169,8 @@ pub struct StartPlan {
     pub cluster: Cluster,
     /// The node.
     pub node: NodeConfig,
+    /// What it loads when it starts.
+    pub workload: Option<BenchPlan>,
     /// The directory that it claims.
     pub data_dir: Option<PathBuf>,
     /// How logs are written.
@@ -189,6 +195,7 @@ impl StartArgs {
             Some(file) => (read(&file.to_string_lossy())?, file.display().to_string()),
             None => (self.described.cluster(self.node.unwrap_or(1), cores)?, "the command line".to_owned()),
         };
+        let workload = loaded(&cluster, cores)?;
         if self.role == ProcessRole::Oracle {
             let Some(oracle) = &cluster.oracle else {
                 refuse!(
@@ -200,7 +207,7 @@ impl StartArgs {
                 refuse!("--role oracle is not node {node}: leave --node out");
             }
             let node = oracle.node.clone();
-            return Ok(StartPlan { node, cluster, data_dir: self.data_dir, log: self.log });
+            return Ok(StartPlan { node, cluster, workload, data_dir: self.data_dir, log: self.log });
         }
         let ids: Vec<String> = cluster.nodes.iter().map(|node| node.id.to_string()).collect();
         let ids = ids.join(", ");
@@ -212,7 +219,7 @@ impl StartArgs {
                 None => refuse!("{place} has no node {id}, only {ids}"),
             },
         };
-        Ok(StartPlan { cluster, node, data_dir: self.data_dir, log: self.log })
+        Ok(StartPlan { cluster, node, workload, data_dir: self.data_dir, log: self.log })
     }
 }
 

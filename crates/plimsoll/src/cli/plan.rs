@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 pub use plimsoll::Pair;
-use plimsoll::{LEGAL_PAIRS, PairError};
+use plimsoll::{Cluster, LEGAL_PAIRS, PairError};
 use serde_json::Value;
 
 use super::micro::MicroPlan;
@@ -54,7 +54,9 @@ pub struct BenchPlan {
     pub shards: usize,
     /// Processes to start; none: all shards are in this one. Divides the number of shards.
     pub processes: Option<usize>,
-    /// Transactions in flight per shard.
+    /// The running cluster that it is run on, as a client, instead of one that is started.
+    pub cluster: Option<Cluster>,
+    /// Transactions in flight per shard; on a cluster, in all.
     pub concurrency: usize,
     /// Transactions per second to start over all shards; none: one after the other, as fast as they come.
     pub rate: Option<u64>,
@@ -180,6 +182,9 @@ impl BenchArgs {
     /// for data (0: unknown). Makes and removes temporary files beside the outputs to see whether they can
     /// be written.
     pub fn validate(mut self, cores: usize, memory_bytes: u64) -> Result<BenchPlan, Refusal> {
+        if let Some(place) = self.cluster.take() {
+            return self.on_cluster(&place, cores);
+        }
         let name = self.workload_name()?;
         let pairs = self.pairs()?;
         self.refuse_flags_without_effect(name, &pairs)?;
@@ -213,6 +218,7 @@ impl BenchArgs {
             rc_single_version: self.rc_single_version,
             shards,
             processes,
+            cluster: None,
             concurrency: concurrency as usize,
             rate: self.rate.map(|rate| within(rate, "rate", 1, RATE_MAX)).transpose()?,
             warmup: self.warmup.unwrap_or(Duration::from_secs(2)),
@@ -228,7 +234,7 @@ impl BenchArgs {
     }
 
     /// The workload, also where `--json tpcc` took it for a file's name.
-    fn workload_name(&mut self) -> Result<WorkloadName, Refusal> {
+    pub(super) fn workload_name(&mut self) -> Result<WorkloadName, Refusal> {
         if let Some(name) = self.workload {
             return Ok(name);
         }
@@ -413,6 +419,11 @@ impl WorkloadPlan {
 }
 
 impl BenchPlan {
+    /// Shards, over all processes, that coordinate transactions.
+    pub fn coordinators(&self) -> usize {
+        if self.cluster.is_some() { 1 } else { self.shards }
+    }
+
     /// Shards of each process.
     pub fn shards_per_process(&self) -> usize {
         self.shards / self.processes.unwrap_or(1)
@@ -443,6 +454,10 @@ impl BenchPlan {
         }
         if let Some(processes) = self.processes {
             set("processes", processes.into());
+        }
+        if let Some(cluster) = &self.cluster {
+            set("cluster", cluster.name.as_str().into());
+            set("nodes", cluster.nodes.len().into());
         }
         set("shards", self.shards_per_process().into());
         set("concurrency", self.concurrency.into());

@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use plimsoll_runtime::Env;
-use plimsoll_runtime::real::{RealEnv, Refusal};
+use plimsoll_runtime::real::RealEnv;
 use plimsoll_store::TableMemory;
 use plimsoll_txn::base::{Common, CommonReply};
 use plimsoll_txn::interactive::Transaction;
@@ -100,10 +100,6 @@ pub(super) struct Taken {
 pub(super) trait Driver: Send + Sync {
     /// The shards of this process.
     fn own(&self) -> Range<usize>;
-    /// The nodes of the cluster that are not connected.
-    fn missing(&self) -> Vec<u16>;
-    /// Why a node does not let this client in.
-    fn refused(&self) -> Option<Refusal>;
     /// What the clock of the shards says.
     fn clock(&self) -> Timestamp;
     /// See [`Engine::create_table`].
@@ -139,14 +135,6 @@ pub(super) trait Driver: Send + Sync {
 impl<P: Protocol> Driver for Engine<P> {
     fn own(&self) -> Range<usize> {
         Engine::own(self)
-    }
-
-    fn missing(&self) -> Vec<u16> {
-        Engine::missing(self).collect()
-    }
-
-    fn refused(&self) -> Option<Refusal> {
-        self.runtime().refused()
     }
 
     fn clock(&self) -> Timestamp {

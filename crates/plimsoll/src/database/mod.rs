@@ -25,15 +25,12 @@ mod schema;
 mod snapshot;
 mod transaction;
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use plimsoll_runtime::real::Refusal;
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_types::{
     ColumnGroup, IndexKind, Key, Partitioning, Placement, ShardId, TableId, TableSpec, Timestamp,
@@ -62,10 +59,6 @@ pub const VALUE_MAX: usize = 8 << 20;
 pub const WRITTEN_MAX: usize = 1 << 30;
 /// The longest time for which old versions can be kept.
 pub const STALENESS_MAX: Duration = Duration::from_secs(24 * 3600);
-
-/// Two clients that come at the same time may both be refused the place that they want. If none was free for so long,
-/// there is none.
-const FULL_AFTER: Duration = Duration::from_secs(1);
 
 /// A row as a scan returns it.
 pub type Row = (Key, Vec<u8>);
@@ -216,44 +209,10 @@ impl Database {
         if options.transactions_per_shard == 0 {
             return Err(OpenError::NoTransactions);
         }
-        let begun = Instant::now();
-        // Left to chance, so that clients who come together do not meet for ever.
-        let random = RandomState::new();
-        let first = random.hash_one(0) as usize;
-        let mut taken = 0;
-        while taken < cluster.clients || begun.elapsed() < FULL_AFTER {
-            if taken > 0 && taken % cluster.clients == 0 {
-                thread::sleep(Duration::from_millis(random.hash_one(taken) % 50));
-            }
-            let place = first.wrapping_add(taken) % cluster.clients;
-            let engine = with_node!(cluster.pair, Node => {
-                let engine = Engine::<Node>::visit(cluster, place).map_err(OpenError::Threads)?;
-                Box::new(engine) as Box<dyn Driver>
-            });
-            loop {
-                match engine.refused() {
-                    Some(Refusal::PlaceTaken) => {
-                        taken += 1;
-                        break;
-                    }
-                    Some(Refusal::NotOpen) if begun.elapsed() < options.patience => {
-                        thread::sleep(Duration::from_millis(50));
-                        break;
-                    }
-                    Some(refusal) => return Err(OpenError::Refused(refusal.to_string())),
-                    None if engine.missing().is_empty() => {
-                        return Ok(Database::over(cluster, engine, options));
-                    }
-                    None => {}
-                }
-                if begun.elapsed() >= options.patience {
-                    let nodes = engine.missing();
-                    return Err(OpenError::Unreachable { nodes, waited: begun.elapsed() });
-                }
-                thread::sleep(Duration::from_millis(1));
-            }
-        }
-        Err(OpenError::Full { clients: cluster.clients })
+        let engine = with_node!(cluster.pair, Node => {
+            Box::new(Engine::<Node>::connect(cluster, options.patience)?) as Box<dyn Driver>
+        });
+        Ok(Database::over(cluster, engine, options))
     }
 
     fn over(cluster: &Cluster, engine: Box<dyn Driver>, options: Options) -> Database {

@@ -26,7 +26,9 @@ use plimsoll_txn::timestamp::Scheme;
 use plimsoll_types::{SLOTS, Slot};
 use tracing_subscriber::EnvFilter;
 
+use crate::bench::Loaded;
 use crate::cli::node::{LogFormat, StartPlan};
+use crate::dispatch::AnyWorkload;
 use crate::machine;
 use state::{OracleState, PeerState, ShardState, State, TableState};
 
@@ -34,25 +36,44 @@ use state::{OracleState, PeerState, ShardState, State, TableState};
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Runs a node until it is told to stop.
-pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
+pub fn start(
+    plan: &StartPlan,
+    workload: Option<&AnyWorkload>,
+    stop: &AtomicBool,
+) -> Result<bool, Box<dyn std::error::Error>> {
     log(plan.log).map_err(|error| error.to_string())?;
-    with_node!(plan.cluster.pair, Node => run::<Node>(plan, stop))
+    with_node!(plan.cluster.pair, Node => run::<Node>(plan, workload, stop))
 }
 
-fn run<P: Protocol>(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
-    let (cluster, node) = (&plan.cluster, &plan.node);
+fn run<P: Protocol>(
+    plan: &StartPlan,
+    workload: Option<&AnyWorkload>,
+    stop: &AtomicBool,
+) -> Result<bool, Box<dyn std::error::Error>> {
+    let cluster = match workload {
+        Some(workload) => Cluster { tables: workload.tables(), ..plan.cluster.clone() },
+        None => plan.cluster.clone(),
+    };
+    let (cluster, node) = (&cluster, &plan.node);
     // Held until the process ends.
     let _claim = plan.data_dir.as_ref().map(|path| data_dir::claim(path, cluster, node.id)).transpose()?;
     let listener = bind(node.listen, "other nodes and clients", node)?;
     let engine = Arc::new(Engine::<P>::join(cluster, node.id, listener)?);
+    let loaded: Arc<Loaded> = Arc::default();
+    let units = workload.map_or(0, |workload| workload.load(&engine, &loaded));
     if let Some(address) = node.http {
+        let loaded = loaded.clone();
         let (begun, engine, cluster) = (Instant::now(), Arc::downgrade(&engine), cluster.clone());
         let id = node.id;
         let look = move || match engine.upgrade() {
-            Some(engine) => look(&engine, &cluster, id, begun),
+            Some(engine) => {
+                let mut state = look(&engine, &cluster, id, begun);
+                state.ready &= loaded.units.load(SeqCst) == units;
+                state
+            }
             None => State { node: id, ..State::default() },
         };
-        http::serve(address, Arc::new(look), plan.cluster.description().to_owned())
+        http::serve(address, Arc::new(look), cluster.description.clone())
             .map_err(|error| taken(error, address, "HTTP", node))?;
         tracing::info!(%address, "health, readiness, metrics and status over HTTP");
     }
@@ -71,6 +92,9 @@ fn run<P: Protocol>(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn
             "transactions are NOT serializable under {}: it is for comparison only",
             P::Scheme::NAME
         );
+    }
+    if let Some(workload) = &cluster.workload {
+        tracing::info!("the tables are those of the benchmark `{workload}`");
     }
     let mut ready = false;
     while !stop.load(SeqCst) {
@@ -198,6 +222,7 @@ fn look<P: Protocol>(engine: &Engine<P>, cluster: &Cluster, id: u16, begun: Inst
         ready: engine.missing().next().is_none(),
         uptime_seconds: begun.elapsed().as_secs_f64(),
         resident_bytes: machine::resident_bytes(),
+        cpu_seconds: machine::process_cpu_seconds(),
         shards: shards.collect(),
         tables: tables.collect(),
         peers: peers.collect(),

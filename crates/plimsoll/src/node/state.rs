@@ -23,12 +23,13 @@ pub struct State {
     pub node: u16,
     /// Of the oracle only.
     pub oracle: Option<OracleState>,
-    /// Whether it is connected to all others.
+    /// Whether it is connected to all others, and has the rows that it begins with.
     pub ready: bool,
     /// Seconds since it was started.
     pub uptime_seconds: f64,
-    /// Bytes of the whole process.
+    /// Bytes of the whole process, and processor time that it has used.
     pub resident_bytes: u64,
+    pub cpu_seconds: f64,
     pub shards: Vec<ShardState>,
     pub tables: Vec<TableState>,
     pub peers: Vec<PeerState>,
@@ -125,9 +126,13 @@ pub fn metrics(state: &State) -> String {
         }
     };
     let whole = |value: f64| vec![(String::new(), value)];
-    family(("ready", false, "1 if connected to all other nodes."), whole(f64::from(u8::from(state.ready))));
+    family(
+        ("ready", false, "1 if connected to all other nodes, with all rows to begin with."),
+        whole(f64::from(u8::from(state.ready))),
+    );
     family(("uptime_seconds", true, "Since the node was started."), whole(state.uptime_seconds));
     family(("resident_bytes", false, "Memory of the process."), whole(state.resident_bytes as f64));
+    family(("cpu_seconds_total", true, "Processor time of the process."), whole(state.cpu_seconds));
 
     let shard_metrics: Metrics<ShardState, u64, 13> = [
         (("messages_total", true, "Messages sent to other shards."), |shard| shard.messages),
@@ -257,6 +262,7 @@ mod tests {
             ready: true,
             uptime_seconds: 1.5,
             resident_bytes: 9,
+            cpu_seconds: 0.5,
             shards: vec![shard],
             tables: vec![TableState { table: "a\"b".to_owned(), rows: 2, bytes: 3 }],
             peers: Vec::new(),

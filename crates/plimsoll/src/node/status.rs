@@ -75,6 +75,19 @@ fn ask(node: &NodeConfig, addresses: &[SocketAddr]) -> Asked {
     Asked { node: node.id, address: node.address.to_string(), shards: node.shards, state, error }
 }
 
+/// How all processes of a cluster are, the oracle last, or who does not say so.
+pub fn states(cluster: &Cluster) -> Result<Vec<State>, String> {
+    let asked = cluster.processes().map(|node| ask(node, &[]));
+    asked
+        .map(|asked| {
+            asked.state.ok_or_else(|| {
+                let who = cluster.processes().find(|node| node.id == asked.node).map(NodeConfig::to_string);
+                format!("{}: {}", who.unwrap_or_default(), asked.error.unwrap_or_default())
+            })
+        })
+        .collect()
+}
+
 fn fetch(url: &str) -> Result<State, String> {
     let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build().into();
     let mut answer = agent.get(url).call().map_err(|error| error.to_string())?;

@@ -363,6 +363,7 @@ fn bench_plan(pair: Pair, shards: usize, duration: Duration) -> BenchPlan {
         rc_single_version: false,
         shards,
         processes: None,
+        cluster: None,
         concurrency: CONCURRENCY,
         rate: None,
         warmup: duration / 3,
