@@ -219,6 +219,12 @@ pub struct BenchArgs {
     /// Not a chance but a number, the nearest whole one: at 20 each transaction of ten tuples updates eight.
     #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
     pub read_share: Option<f64>,
+    /// Shards that every transaction touches, with as many of its tuples on each, instead of --distributed (micro).
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Mix")]
+    pub participants: Option<u64>,
+    /// How unevenly the tuples of a shard are drawn: 0.99 is a common choice for contention (micro) [default: 0, evenly].
+    #[arg(long, value_name = "EXPONENT", help_heading = "Mix")]
+    pub zipf: Option<f64>,
     /// A read-write transaction keeps its shard's processor busy for that long (micro) [default: 0s].
     #[arg(long, value_parser = duration, value_name = "DURATION", help_heading = "Mix")]
     pub spin: Option<Duration>,
@@ -392,6 +398,8 @@ Examples:
       A short run whose whole history is proved serializable.
   plimsoll bench micro --read-only 0 --read-share 80 --distributed 0 --compare occ/dst,occ/none
       What it costs to raise the marks of tuples that are only read.
+  plimsoll bench micro --read-only 0 --read-share 0 --tuples-per-transaction 10 --participants 2 --concurrency 1
+      What a commit over two shards takes, five tuples on each; --zipf 0.99 adds contention.
   plimsoll bench tpcc --items 1000 --customers 30 --duration 1s --warmup 0s --json
       A small and quick one for a script.
 

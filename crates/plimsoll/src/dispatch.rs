@@ -84,6 +84,8 @@ pub fn workload(plan: &BenchPlan, memory_bytes: u64) -> Result<AnyWorkload, Refu
                 read_only_pct: scale.read_only_percent,
                 read_share_pct: scale.read_share_percent,
                 distributed_pct: scale.distributed_percent,
+                participants: scale.participants,
+                zipf: scale.zipf,
                 spin_rounds: machine::rounds_in(scale.spin, micro::spin),
                 seed: plan.seed,
                 ..micro::Parameters::new(plan.shards as u64)

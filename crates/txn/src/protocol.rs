@@ -279,7 +279,11 @@ pub(crate) async fn stamp<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme
             env.local(|node| node.base().step(txn, |_| What::Stamps { stamp, least: Timestamp::ZERO }));
             Some(stamp)
         }
-        Ok(CommonReply::OutOfReach) | Err(_) => None,
+        Ok(CommonReply::OutOfReach) | Err(_) => {
+            // Nothing can be committed anyway: whoever tries again need not hurry.
+            env.sleep(read_only::RETRY_NS).await;
+            None
+        }
         Ok(_) => unreachable!("a request for a stamp is answered with one"),
     }
 }

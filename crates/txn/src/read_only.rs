@@ -26,7 +26,7 @@ use crate::timestamp::{Freshness, Scheme};
 use crate::work::Work;
 
 /// How long a reader waits that was not answered before it asks again, in nanoseconds.
-const RETRY_NS: u64 = 1_000_000;
+pub(crate) const RETRY_NS: u64 = 1_000_000;
 /// So often a read is asked for again.
 const RETRIES: u32 = 1000;
 
@@ -72,7 +72,10 @@ pub async fn snapshot<P: Protocol, E: Env<P>>(
     }
     match env.call(env.shard(), P::common(Common::Snapshot(freshness))).await.map(P::common_reply) {
         Ok(CommonReply::Snapshot(snapshot, held)) => Ok((snapshot, Some(held))),
-        Ok(CommonReply::OutOfReach) | Err(_) => Err(Abort::Unknown),
+        Ok(CommonReply::OutOfReach) | Err(_) => {
+            env.sleep(RETRY_NS).await;
+            Err(Abort::Unknown)
+        }
         Ok(_) => unreachable!("a request for a snapshot is answered with one"),
     }
 }

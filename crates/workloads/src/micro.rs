@@ -18,6 +18,10 @@
 //! | 15(a) | what waiting for writers costs | half of each kind, ten tuples of hardly more, half at home |
 //! | 15(b) | what raising marks costs | read-write only, ten tuples at home, 0 to 100 % of them only read |
 //!
+//! RAMCloud's transaction benchmarks fit in as well: write-only transactions over 1 to 5 shards
+//! ([`Parameters::participants`]) show what a participant costs, five tuples of a Zipfian distribution
+//! ([`Parameters::zipf`]) what contention does.
+//!
 //! **The invariant.** A tuple counts how often it was updated. So after a run the tuples add up to the updates that
 //! clients were told of: one that is lost, done twice or done by halves shows. And because every read-write
 //! transaction adds the same number u to the sum, a snapshot of all tuples adds up to a multiple of u. Reading
@@ -50,7 +54,7 @@ use plimsoll_types::{IndexKind, Key, Partitioning, SLOTS, ShardId, Slot, TableId
 pub use audit::Audit;
 pub use transaction::{Transaction, spin};
 
-use crate::random::Rng;
+use crate::random::{Rng, Zipf};
 use crate::{Check, Kind, Sink, Tally, Workload};
 use audit::{all_there, counts_updates, seen_whole};
 use transaction::{Part, Tuple};
@@ -60,6 +64,8 @@ pub const TUPLES: TableId = TableId(0);
 
 /// A class has about so many tuples in all blocks together.
 const CLASS: u64 = 500;
+/// Shares of more tuples would take longer to add up than a run.
+const ZIPF_MAX: u64 = 10_000_000;
 /// More tuples are not what a microbenchmark is about, and finding out that they differ takes a while.
 const TUPLES_PER_TRANSACTION_MAX: u64 = 1000;
 
@@ -79,6 +85,12 @@ pub struct Parameters {
     pub read_share_pct: f64,
     /// Share of the tuples that are on another shard, in per cent; the paper's 90 % local are 10 % here.
     pub distributed_pct: f64,
+    /// Blocks that every transaction touches, its own among them, with as many tuples in each, or one more; 0: as
+    /// `distributed_pct` has it.
+    pub participants: u64,
+    /// How unevenly the tuples of a block are drawn, below 1: see [`Zipf`]; 0: all are alike. Transactions are not
+    /// congruent then, since the class would say too much about the tuple; all tuples are one class.
+    pub zipf: f64,
     /// Rounds that a read-write transaction spins; see [`spin`].
     pub spin_rounds: u64,
     /// Seed of the clients. The load is the same for all.
@@ -96,6 +108,8 @@ impl Parameters {
             read_only_pct: 50.0,
             read_share_pct: 50.0,
             distributed_pct: 10.0,
+            participants: 0,
+            zipf: 0.0,
             spin_rounds: 0,
             seed: 1,
         }
@@ -117,6 +131,19 @@ impl Parameters {
             return Err(format!(
                 "A transaction takes at most {most} different ones of {} tuples, not {}.",
                 self.tuples_per_shard, self.tuples_per_transaction
+            ));
+        }
+        let most = self.shards.min(self.tuples_per_transaction);
+        if self.participants > most {
+            return Err(format!(
+                "{} tuples of {} shards are on at most {most} of them, not on {}.",
+                self.tuples_per_transaction, self.shards, self.participants
+            ));
+        }
+        if !(0.0..1.0).contains(&self.zipf) || self.zipf > 0.0 && self.tuples_per_shard > ZIPF_MAX {
+            return Err(format!(
+                "A Zipfian distribution has an exponent from 0 to below 1, not {}, and at most {ZIPF_MAX} tuples per shard.",
+                self.zipf
             ));
         }
         for (name, percent) in [
@@ -141,6 +168,9 @@ impl Parameters {
     /// How many classes there are: all tuples of a transaction have one remainder, divided by this number. A
     /// class leaves a transaction at least a fourfold choice in every block, unless there are too few tuples.
     pub fn classes(&self) -> u64 {
+        if self.zipf > 0.0 {
+            return 1;
+        }
         let in_block = (CLASS / self.shards).max(4 * self.tuples_per_transaction).max(1);
         (self.tuples_per_shard / in_block).max(1)
     }
@@ -152,13 +182,15 @@ pub struct Micro {
     parameters: Parameters,
     classes: u64,
     updates: u64,
+    zipf: Option<Zipf>,
 }
 
 impl Micro {
     /// The workload with these parameters, or what is wrong with them.
     pub fn new(parameters: Parameters) -> Result<Micro, String> {
         parameters.validate()?;
-        Ok(Micro { classes: parameters.classes(), updates: parameters.updates(), parameters })
+        let zipf = (parameters.zipf > 0.0).then(|| Zipf::new(parameters.tuples_per_shard, parameters.zipf));
+        Ok(Micro { classes: parameters.classes(), updates: parameters.updates(), zipf, parameters })
     }
 
     /// What it was made with.
@@ -242,15 +274,27 @@ impl Workload for Micro {
         let in_class = (span - class).div_ceil(self.classes);
         let mut tuples: Vec<Tuple> = Vec::with_capacity(count as usize);
         let mut all_here = true;
-        for number in 0..count {
-            let mut block = home;
-            if !others.is_empty() && rng.pct(self.parameters.distributed_pct) {
-                block = Client::one_of(rng, others);
-                all_here = false;
+        let mut blocks = vec![home];
+        while (blocks.len() as u64) < self.parameters.participants {
+            let block = Client::one_of(rng, others);
+            if !blocks.contains(&block) {
+                blocks.push(block);
             }
+        }
+        for number in 0..count {
+            let mut block = blocks[number as usize % blocks.len()];
+            let by_chance = self.parameters.participants == 0 && !others.is_empty();
+            if by_chance && rng.pct(self.parameters.distributed_pct) {
+                block = Client::one_of(rng, others);
+            }
+            all_here &= block == home;
             // Another number instead of one that is taken, but of the same block: the locality stays as asked.
             let key = loop {
-                let key = u64::from(block) * span + class + rng.below(in_class) * self.classes;
+                let position = match &self.zipf {
+                    Some(zipf) => zipf.draw(rng),
+                    None => class + rng.below(in_class) * self.classes,
+                };
+                let key = u64::from(block) * span + position;
                 if tuples.iter().all(|tuple| tuple.key != key) {
                     break key;
                 }

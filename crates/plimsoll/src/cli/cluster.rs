@@ -150,6 +150,8 @@ impl BenchArgs {
             tuples_per_transaction: self.tuples_per_transaction.or(file.tuples_per_transaction),
             read_only: self.read_only.or(file.read_only),
             read_share: self.read_share.or(file.read_share),
+            participants: self.participants.or(file.participants),
+            zipf: self.zipf.or(file.zipf),
             spin: self.spin.or(file.spin),
             ..self
         };

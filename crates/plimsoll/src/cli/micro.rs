@@ -13,6 +13,8 @@ use crate::report::units;
 
 /// More tuples per shard than memory holds.
 const TUPLES_MAX: u64 = 1_000_000_000;
+/// The share of each is added up before the run.
+const ZIPF_TUPLES_MAX: u64 = 10_000_000;
 /// A shard that spins does nothing else; its clients, and the end of the run, wait.
 const SPIN_MAX: Duration = Duration::from_secs(1);
 
@@ -29,19 +31,25 @@ pub struct MicroPlan {
     pub read_share_percent: f64,
     /// Tuples on another shard, 0 to 100.
     pub distributed_percent: f64,
+    /// Shards that every transaction touches; 0: as `distributed_percent` has it.
+    pub participants: u64,
+    /// How unevenly tuples are drawn, 0 to below 1.
+    pub zipf: f64,
     /// How long a read-write transaction keeps the processor busy.
     pub spin: Duration,
 }
 
 impl MicroPlan {
     /// Everything that was set, by the names of the flags.
-    pub(super) fn config(&self) -> [(&'static str, Value); 6] {
+    pub(super) fn config(&self) -> [(&'static str, Value); 8] {
         [
             ("tuples", self.tuples_per_shard.into()),
             ("tuples_per_transaction", self.tuples_per_transaction.into()),
             ("read_only", self.read_only_percent.into()),
             ("read_share", self.read_share_percent.into()),
             ("distributed", self.distributed_percent.into()),
+            ("participants", self.participants.into()),
+            ("zipf", self.zipf.into()),
             ("spin_seconds", self.spin.as_secs_f64().into()),
         ]
     }
@@ -63,7 +71,27 @@ impl BenchArgs {
         }
         let read_only_percent = percent(self.read_only.unwrap_or(50.0), "read-only")?;
         let read_share_percent = percent(self.read_share.unwrap_or(50.0), "read-share")?;
-        let distributed_percent = self.between_shards(shards, 10.0)?;
+        let participants = within(self.participants.unwrap_or(0), "participants", 0, shards as u64)?;
+        if participants > 0 && self.distributed.is_some() {
+            refuse!("--participants says on how many shards the tuples are: leave --distributed out");
+        }
+        if participants > tuples_per_transaction {
+            refuse!(
+                "{tuples_per_transaction} tuples are on {tuples_per_transaction} shards at most: give \
+                 --tuples-per-transaction {participants} or more"
+            );
+        }
+        let zipf = self.zipf.unwrap_or(0.0);
+        if !(0.0..1.0).contains(&zipf) {
+            refuse!("--zipf {zipf} is outside of 0 to 0.999: give a number such as 0.99");
+        }
+        if zipf > 0.0 && tuples_per_shard > ZIPF_TUPLES_MAX {
+            refuse!("--zipf goes with {} tuples per shard at most", units::thousands(ZIPF_TUPLES_MAX));
+        }
+        let distributed_percent = match participants {
+            0 => self.between_shards(shards, 10.0)?,
+            _ => 100.0 * (participants - 1) as f64 / participants as f64,
+        };
         let spin = self.spin.unwrap_or_default();
         if spin > SPIN_MAX {
             refuse!("--spin {spin:?} is too long: give 1s or less");
@@ -85,6 +113,8 @@ impl BenchArgs {
             read_only_percent,
             read_share_percent,
             distributed_percent,
+            participants,
+            zipf,
             spin,
         })
     }

@@ -283,6 +283,8 @@ impl BenchArgs {
             (Micro, "read-only", self.read_only.is_some()),
             (Micro, "read-share", self.read_share.is_some()),
             (Micro, "spin", self.spin.is_some()),
+            (Micro, "participants", self.participants.is_some()),
+            (Micro, "zipf", self.zipf.is_some()),
         ] {
             if given && owner != name {
                 refuse!("--{flag} is a flag of {owner}, not of {name}: leave it out");

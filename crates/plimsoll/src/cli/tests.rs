@@ -257,6 +257,8 @@ fn a_microbenchmark_is_ten_tuples_a_tenth_of_them_elsewhere() {
         read_only_percent: 50.0,
         read_share_percent: 50.0,
         distributed_percent: 10.0,
+        participants: 0,
+        zipf: 0.0,
         spin: Duration::ZERO,
     };
     assert_eq!(micro("bench micro"), expected);
@@ -478,4 +480,23 @@ fn a_scaling_study_that_cannot_be_is_refused() {
     refused("--protocol client_2pc --schemes dst,gts", "client_2pc/gts is not a legal pair: choose one of");
     refused("--report /nowhere/scale.html", "the directory /nowhere does not exist");
     refused("--schemes dst,xts", "invalid value 'xts'");
+}
+
+#[test]
+fn participants_and_skew_of_a_microbenchmark_are_possible_ones() {
+    let three = "bench micro --shards 3 --oversubscribe";
+    refuses(&format!("{three} --participants 4"), "--participants 4 is too large: give 3 or less");
+    refuses(
+        &format!("{three} --participants 3 --tuples-per-transaction 2"),
+        "2 tuples are on 2 shards at most: give --tuples-per-transaction 3 or more",
+    );
+    refuses(
+        &format!("{three} --participants 2 --distributed 5"),
+        "--participants says on how many shards the tuples are: leave --distributed out",
+    );
+    refuses(&format!("{three} --zipf 1"), "--zipf 1 is outside of 0 to 0.999: give a number such as 0.99");
+    refuses("bench tpcc --zipf 0.5", "--zipf is a flag of micro, not of tpcc: leave it out");
+    let plan = plan(&format!("{three} --participants 3 --zipf 0.99")).expect("fine");
+    let WorkloadPlan::Micro(micro) = plan.workload else { panic!("{:?}", plan.workload) };
+    assert_eq!((micro.participants, micro.zipf), (3, 0.99));
 }

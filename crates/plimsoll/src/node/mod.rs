@@ -73,7 +73,7 @@ fn run<P: Protocol>(
             }
             None => State { node: id, ..State::default() },
         };
-        http::serve(address, Arc::new(look), cluster.description.clone())
+        http::serve(address, Arc::new(look), plan.cluster.description.clone())
             .map_err(|error| taken(error, address, "HTTP", node))?;
         tracing::info!(%address, "health, readiness, metrics and status over HTTP");
     }

@@ -226,3 +226,44 @@ fn impossible_parameters_are_refused_in_a_sentence() {
     assert!(bad(|p| p.read_share_pct = -1.0).contains("only read"));
     assert!(bad(|p| p.distributed_pct = f64::NAN).contains("distributed share"));
 }
+
+#[test]
+fn a_transaction_takes_part_on_exactly_so_many_shards() {
+    for participants in 1..=4 {
+        let micro = micro(4, |p| (p.participants, p.tuples_per_transaction) = (participants, 9));
+        let mut client = client(&micro, 0, 2);
+        for _ in 0..200 {
+            let mut tuples = BTreeMap::new();
+            for (tuple, _) in micro.next(&mut client).tuples() {
+                *tuples.entry(tuple / 1500).or_insert(0) += 1;
+            }
+            assert_eq!(tuples.len() as u64, participants, "{tuples:?}");
+            assert!(tuples.contains_key(&2), "its own is among them");
+            assert!(tuples.values().max().unwrap() - tuples.values().min().unwrap() <= 1, "{tuples:?}");
+        }
+    }
+    let refused = |change: fn(&mut Parameters)| {
+        let mut parameters = Parameters::new(2);
+        change(&mut parameters);
+        Micro::new(parameters).err()
+    };
+    assert!(refused(|p| p.participants = 3).is_some_and(|why| why.contains("at most 2")));
+    assert!(refused(|p| p.zipf = 1.0).is_some_and(|why| why.contains("below 1")));
+}
+
+#[test]
+fn zipfian_tuples_are_hot_on_every_shard_and_still_count_their_updates() {
+    let micro = micro(2, |p| (p.zipf, p.tuples_per_transaction, p.read_only_pct) = (0.99, 5, 0.0));
+    let mut counts = BTreeMap::new();
+    let mut first = client(&micro, 0, 0);
+    for _ in 0..2000 {
+        micro.next(&mut first).tuples().for_each(|(tuple, _)| *counts.entry(tuple).or_insert(0) += 1);
+    }
+    // In a block of 1,500 the hottest tuple is drawn more often than one of all in the middle.
+    assert!(counts[&0] > 800 && counts[&0] > 50 * counts.get(&700).copied().unwrap_or(0), "{}", counts[&0]);
+    let mut database = Database::load(&micro);
+    let tally = run(&micro, &mut database, 500);
+    for check in judged(&micro, &mut database, &tally).into_iter().chain(online(&micro, &mut database)) {
+        assert!(check.ok, "{check:?}");
+    }
+}
