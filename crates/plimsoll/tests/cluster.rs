@@ -673,6 +673,35 @@ fn victim() {
     }
 }
 
+#[test]
+fn writes_that_need_a_dead_node_lock_nothing_on_the_others() {
+    for protocol in ["occ", "two_pl", "client_2pc"] {
+        let mut scene = Scene::under(&format!("protocol = \"{protocol}\"\n"), &[1, 1]);
+        scene.start(1);
+        scene.start(2);
+        drop(scene.connect());
+        let db = scene.connect_within(Duration::from_secs(1)).unwrap();
+        let entries = db.table("entry").unwrap();
+        let put = |numbers: std::ops::Range<u64>| {
+            db.transact(|txn| -> Result<(), Error> {
+                numbers.clone().try_for_each(|number| txn.put(entries, &Key::of_u64(number), b"entry"))
+            })
+        };
+        put(0..6).unwrap();
+        let mut dead = scene.nodes[1].take().unwrap();
+        dead.kill().unwrap();
+        dead.wait().unwrap();
+        thread::sleep(Duration::from_millis(300));
+        assert!(put(0..6).is_err(), "{protocol}");
+        until("nothing is locked any more", || {
+            let here = scene.status().0["nodes"][0]["state"]["shards"][0].clone();
+            (here["locks"] == 0 && here["votes"] == 0).then_some(())
+        });
+        let written = (0..6).filter(|&number| put(number..number + 1).is_ok()).count();
+        assert!(0 < written && written < 6, "{protocol}: {written}");
+    }
+}
+
 fn refused(arguments: &[&str]) -> String {
     let Output { status, stderr, .. } = plimsoll(arguments).output().unwrap();
     assert_eq!(status.code(), Some(2), "{arguments:?}");

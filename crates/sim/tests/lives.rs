@@ -23,6 +23,8 @@ use plimsoll_types::{
 };
 
 const TABLE: TableId = TableId(0);
+/// Its rows have two columns with records of their own; there are none yet.
+const WIDE: TableId = TableId(1);
 /// Three machines with data, and one without.
 const A: usize = 0;
 const B: usize = 1;
@@ -43,7 +45,8 @@ struct Stage<P: Protocol> {
 
 impl<P: Protocol> Stage<P> {
     fn new() -> Stage<P> {
-        let tables = vec![TableSpec::new("t", IndexKind::Hash, Partitioning::Modulo { bytes: 8 })];
+        let spec = |name| TableSpec::new(name, IndexKind::Hash, Partitioning::Modulo { bytes: 8 });
+        let tables = vec![spec("t"), spec("wide").with_groups(&["a", "b"])];
         let placement = Arc::new(Placement::even(3));
         let layout = Layout { tables: tables.into(), placement, processes: vec![0, 1, 2, 3].into() };
         let makers = (0..4).map(|shard: usize| {
@@ -210,6 +213,7 @@ under_each! {
     what_one_knows_outweighs_what_it_said_before
     a_coordinator_that_has_lost_a_vote_asks_the_others_first
     read_locks_do_not_outlive_their_coordinator
+    a_column_that_was_found_absent_stays_so_when_its_row_is_linked
 }
 
 fn what_was_read_in_a_life_that_is_over_is_not_relied_upon<P: Protocol>() {
@@ -318,6 +322,41 @@ fn a_coordinator_that_has_lost_a_vote_asks_the_others_first<P: Protocol>() {
     assert_eq!(ended.take(), Some(Ok(())));
     assert_eq!([A, B].map(|shard| stage.value(shard)), [b"new", b"new"]);
     stage.pass(3 * PATIENCE_NS);
+    stage.is_at_rest();
+}
+
+/// One column of a row is found absent and another is written, which gives the row a place: whoever fills the first comes
+/// after that.
+fn a_column_that_was_found_absent_stays_so_when_its_row_is_linked<P: Protocol>() {
+    let mut stage = Stage::<P>::new();
+    let ended = stage.begin(async move |env: ShardEnv<P>| {
+        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+        assert_eq!(txn.get(&env, WIDE.group(0), &key(A)).await?, None);
+        txn.put(&env, WIDE.group(1), &key(A), b"new").await?;
+        txn.put(&env, TABLE.row(), &key(B), b"new").await?;
+        txn.commit(&env).await.map(drop)
+    });
+    stage.pass_until_voted(&[A, B]);
+    let cut = stage.cut(&[(A, C), (B, C)]);
+    let other = stage.begin_at(A, async move |env: ShardEnv<P>| {
+        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+        txn.put(&env, WIDE.group(0), &key(A), b"other").await?;
+        txn.commit(&env).await.map(drop)
+    });
+    stage.pass(20 * MS);
+    assert!(!matches!(other.take(), Some(Ok(()))), "it is held, or locked");
+    stage.world.end(cut);
+    stage.pass(3 * PATIENCE_NS);
+    assert_eq!(ended.take(), Some(Ok(())));
+    let bounds = stage.world.node(ShardId(A as u16), |node| {
+        let store = &mut node.base().store;
+        let place = store.find(WIDE, &key(A));
+        let row = place.row().expect("it was linked");
+        let [absent, written] = [0, 1].map(|group| At { row, column: WIDE.group(group) });
+        (store.bound(Some(store.record(absent)), WIDE, place.cover()), store.record(written).stamp())
+    });
+    let (bound, stamp) = bounds.expect("the machine is up");
+    assert!(bound >= stamp, "{bound:?} is below {stamp:?}");
     stage.is_at_rest();
 }
 

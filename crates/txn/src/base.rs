@@ -629,22 +629,35 @@ impl<S: Scheme> Base<S> {
         })
     }
 
-    /// Takes the exclusive lock that [`Base::check_write`] found free. Returns the record and, if its key had
-    /// to be linked, what covers it with the version before and after.
+    /// Takes the exclusive lock that [`Base::check_write`] found free. If the key has to be linked, it returns what covers
+    /// it with the version before and after, and the row is locked with all its column groups: who has found one of
+    /// them absent has noted the version of what covered the key, which another's write to it would not change.
     pub(crate) fn grant(
         &mut self,
         holder: Holder,
         write: &Write,
         observed: &S::Observed,
+        locked: &mut Vec<At>,
     ) -> (At, Option<Linked>) {
         let place = write.place.expect("a write is checked before it is granted");
         let (at, linked) = match place.row() {
             Some(row) => (At { row, column: write.column }, None),
             None => self.link(write),
         };
+        if linked.is_some() {
+            let groups = 0..self.groups(at.column.table);
+            for column in groups.map(|group| ColumnGroup { group, ..at.column }).filter(|c| *c != at.column) {
+                let lock = self.store.lock_mut(At { column, ..at });
+                lock.owner = Some(holder);
+                lock.lb = Timestamp::MAX;
+                locked.push(At { column, ..at });
+            }
+        }
         let lock = self.store.lock_mut(at);
         assert!(!lock.owned_by_other(Some(&holder.txn)), "one transaction at a time owns a record");
-        lock.owner = Some(holder);
+        if lock.owner.replace(holder).is_none() {
+            locked.push(at);
+        }
         lock.lb = S::lower_bound(observed);
         if planted(Mutant::HighLowerBound) {
             lock.lb = Timestamp(lock.lb.0.saturating_add(1_000_000));

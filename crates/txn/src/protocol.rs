@@ -6,6 +6,10 @@
 //! others read from the shards that hold their data, stage by stage, until all that is left is at hand, and then
 //! commit as their protocol says ([`Protocol::commit`]).
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
 use plimsoll_runtime::{Env, Node};
 use plimsoll_store::Holder;
 use plimsoll_types::mutants::{Mutant, planted};
@@ -286,6 +290,27 @@ pub(crate) async fn stamp<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme
         }
         Ok(_) => unreachable!("a request for a stamp is answered with one"),
     }
+}
+
+/// Waits for several answers at once and hands each on as it comes, until all have come or the hand says that it is enough.
+pub(crate) async fn as_answered<K: Copy, F: Future>(
+    calls: Vec<(K, F)>,
+    mut answered: impl FnMut(K, F::Output) -> bool,
+) {
+    let mut calls: Vec<(K, Pin<Box<F>>)> =
+        calls.into_iter().map(|(key, call)| (key, Box::pin(call))).collect();
+    poll_fn(move |context| {
+        let mut enough = false;
+        calls.retain_mut(|(key, call)| {
+            if !enough && let Poll::Ready(answer) = call.as_mut().poll(context) {
+                enough = answered(*key, answer);
+                return false;
+            }
+            true
+        });
+        if enough || calls.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
 }
 
 /// Why pieces could not run to the end directly on the store.

@@ -301,6 +301,8 @@ pub struct Votes {
     open: BTreeSet<u64>,
     /// Who may hold something for own attempts: the largest number, and how many were settled since they were told.
     owed: BTreeMap<ShardId, (u64, u32)>,
+    /// Shards of other processes that there is a channel to.
+    up: BTreeSet<ShardId>,
     outgoing: Vec<(ShardId, Request)>,
 }
 
@@ -330,6 +332,7 @@ impl Votes {
             first: config.first_attempt,
             open: BTreeSet::new(),
             owed: BTreeMap::new(),
+            up: BTreeSet::new(),
             outgoing: Vec::new(),
         }
     }
@@ -364,11 +367,20 @@ impl Votes {
         }
     }
 
-    /// A shard of another process is connected, in this life.
+    /// A shard of another process is connected, in this life, or is not any more.
     pub(crate) fn connected(&mut self, peer: ShardId, life: Option<u64>) {
         if let (Some(known), Some(life)) = (self.lives.get_mut(peer.index()), life) {
             *known = life;
         }
+        match life {
+            Some(_) => self.up.insert(peer),
+            None => self.up.remove(&peer),
+        };
+    }
+
+    /// Whether there is a channel to a shard.
+    fn reaches(&self, shard: ShardId) -> bool {
+        !self.elsewhere(shard) || self.up.contains(&shard)
     }
 
     /// Whether a transaction's coordinator has begun a new life since. Then nothing comes from it any more.
@@ -862,7 +874,8 @@ pub(crate) fn needed<P: Voter, E: Env<P>>(env: &E, txn: TxnId, voters: &[ShardId
 }
 
 /// Those who vote on a transaction, with the lives in which they hold its locks. They will have to be told when it is
-/// settled. `None` if one of them has lost what was read there.
+/// settled. `None` if one of them has lost what was read there or cannot be reached: once one has been asked to vote, it is
+/// too late to give up alone.
 pub(crate) fn voters<P: Voter, E: Env<P>>(
     env: &E,
     open: &Open<P::Scheme>,
@@ -872,7 +885,8 @@ pub(crate) fn voters<P: Voter, E: Env<P>>(
         let votes = &mut node.base().votes;
         shards.iter().for_each(|&shard| votes.owe(open.holder.txn.number, shard));
         let life = |&shard: &ShardId| (shard, open.life(votes, shard));
-        (!open.lost(votes)).then(|| shards.iter().map(life).collect())
+        let all = shards.iter().all(|&shard| votes.reaches(shard));
+        (all && !open.lost(votes)).then(|| shards.iter().map(life).collect())
     })
 }
 

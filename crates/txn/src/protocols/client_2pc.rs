@@ -87,6 +87,16 @@ plimsoll_types::wire!(<S: Scheme> struct Prepare<S> {
     holder, observed, reads, ranges, writes, values, participants
 });
 
+impl<S: Scheme> Prepare<S> {
+    /// Whether it makes sense: the receiver takes part, and there is a value for each write. Whoever sends another has a bug,
+    /// or is nobody's friend.
+    fn agrees(&self, participants: &[(ShardId, u64)], receiver: ShardId) -> bool {
+        let written = self.writes.iter().map(|write| (write.column, &write.key));
+        let valued = self.values.iter().map(|(column, key, _)| (column, key));
+        participants.iter().any(|&(shard, _)| shard == receiver) && written.eq(valued)
+    }
+}
+
 /// What a participant is asked.
 pub enum Request<S: Scheme> {
     /// The same under every protocol.
@@ -105,10 +115,8 @@ pub enum Request<S: Scheme> {
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Request<S> {
-    Common(common) = 0,
-    Prepare(prepare) = 1,
-    Decision { txn, stamp } = 2,
-    Vote(request) = 3
+    Common(common) = 0, Prepare(prepare) = 1, Vote(request) = 2;
+    Self::Decision { .. }
 });
 
 /// What it answers.
@@ -191,8 +199,9 @@ impl<S: Scheme> Client2pc<S> {
         let txn = prepare.holder.txn;
         let participants = std::mem::take(&mut prepare.participants);
         // Somebody may have asked for the vote before PREPARE came: then it was ABORT, and stays it.
+        let new = !self.prepared.contains_key(&txn) && prepare.agrees(&participants, self.base.shard);
         let votes = &mut self.base.votes;
-        if !(votes.admit(txn) && votes.unvoted(txn) || planted(Mutant::LateRecord)) {
+        if !(new && votes.admit(txn) && votes.unvoted(txn) || planted(Mutant::LateRecord)) {
             return Reply::Refused(Abort::Refused);
         }
         let voting = votes.between_processes(txn, participants.iter().map(|&(shard, _)| shard));
@@ -231,8 +240,7 @@ impl<S: Scheme> Client2pc<S> {
         let Prepare { holder, observed, reads, ranges, writes, .. } = prepare;
         let Prepared { locks, .. } = self.prepared.entry(holder.txn).or_default();
         for write in writes {
-            let (at, _) = self.base.grant(*holder, write, observed);
-            locks.exclusive.push(at);
+            self.base.grant(*holder, write, observed, &mut locks.exclusive);
         }
         for read in reads.iter().filter(|_| !planted(Mutant::ReadsNotHeld)) {
             if let ReadRef::Row { at, .. } = *read
@@ -363,7 +371,7 @@ impl<S: Scheme> Protocol for Client2pc<S> {
         let decided = match executed {
             Err(Stop::Elsewhere) => return Err(Stop::Elsewhere),
             Err(Stop::Conflict) => Err(Abort::WriteConflict),
-            Err(Stop::Abort(abort)) => Err(abort),
+            Err(Stop::Abort(abort)) => return Err(Stop::Abort(Self::abort(env, open, abort).await)),
             Ok(()) if open.work.writes.is_empty() => validated(env, open).await,
             Ok(()) => two_phases(env, open).await.map(Some),
         };
@@ -373,7 +381,10 @@ impl<S: Scheme> Protocol for Client2pc<S> {
                 open.work.commit(open.holder.txn, stamp, shards);
                 Ok(())
             }
-            Err(abort) => Err(Stop::Abort(Self::abort(env, open, abort).await)),
+            Err(abort) => {
+                env.local(|node| node.base.step(open.holder.txn, |_| What::Aborts(abort)));
+                Err(Stop::Abort(abort))
+            }
         }
     }
 
@@ -422,30 +433,42 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
             let mut prepare = node.ask(open, me, &participants);
             node.prepare(&mut prepare)
         });
-        votes.push(vote(own)?);
+        match vote(own) {
+            Ok(vote) => votes.push(vote),
+            // Nobody else has checked anything yet.
+            Err(Abort::User) => return Err(optimistic::given_up(env, open).await),
+            Err(abort) => return Err(abort),
+        }
     }
     let calls: Vec<_> = (participants.iter().filter(|(shard, _)| *shard != me))
         .map(|&(shard, life)| {
             let prepare = env.local(|node| node.ask(open, shard, &participants));
-            (shard, life, env.call(shard, Request::Prepare(prepare)))
+            ((shard, life), env.call(shard, Request::Prepare(prepare)))
         })
         .collect();
-    let mut outcome = Ok(());
-    for (shard, life, call) in calls {
-        let vote = match call.await {
-            Ok(reply) => vote(reply),
-            Err(_) if voting => match votes::ask(env, shard, life, txn).await {
-                Some(Vote::Record(vote)) => Ok(vote),
-                Some(Vote::Refuse) => Err(Abort::Refused),
-                None => Err(Abort::Unknown),
-            },
-            Err(_) => Err(Abort::Unknown),
-        };
-        match vote {
-            Ok(vote) => votes.push(vote),
-            Err(abort) => {
-                outcome = Err(abort);
-                break;
+    let (mut outcome, mut exists, mut lost) = (Ok(()), false, Vec::new());
+    // One refusal is enough, whoever has not answered yet.
+    protocol::as_answered(calls, |participant, answer| {
+        match answer.map(vote) {
+            Ok(Ok(vote)) => votes.push(vote),
+            Ok(Err(Abort::User)) => exists = true,
+            Ok(Err(abort)) => outcome = Err(abort),
+            Err(_) => lost.push(participant),
+        }
+        outcome.is_err()
+    })
+    .await;
+    // "It exists" is an answer if nothing else has changed: all others have checked what was read, and hold it.
+    if exists && outcome.is_ok() {
+        outcome = Err(if lost.is_empty() { Abort::User } else { Abort::Refused });
+    }
+    for (shard, life) in lost {
+        if outcome.is_ok() {
+            let asked = if voting { votes::ask(env, shard, life, txn).await } else { None };
+            match asked {
+                Some(Vote::Record(vote)) => votes.push(vote),
+                Some(Vote::Refuse) => outcome = Err(Abort::Refused),
+                None => outcome = Err(Abort::Unknown),
             }
         }
     }

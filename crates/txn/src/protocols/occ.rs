@@ -248,9 +248,7 @@ impl<S: Scheme> Occ<S> {
         let held = self.held.entry(holder.txn).or_default();
         let mut linked = Vec::new();
         for write in writes {
-            let (at, link) = self.base.grant(holder, write, observed);
-            held.push(at);
-            linked.extend(link);
+            linked.extend(self.base.grant(holder, write, observed, held).1);
         }
         linked
     }
@@ -685,9 +683,7 @@ impl<S: Scheme> Occ<S> {
         let held = self.held.entry(holder.txn).or_default();
         let Work { observed, writes, .. } = &mut open.work;
         for write in writes.iter_mut().filter(|write| write.shard == me) {
-            let (at, link) = self.base.grant(holder, write, observed);
-            held.push(at);
-            linked.extend(link);
+            linked.extend(self.base.grant(holder, write, observed, held).1);
             write.locked = true;
         }
         open.touch(me);

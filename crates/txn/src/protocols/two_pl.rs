@@ -776,11 +776,10 @@ impl<S: Scheme> TwoPl<S> {
         }
         let Work { observed, writes, .. } = &mut open.work;
         for write in writes.iter_mut().filter(|write| write.shard == me && write.place.is_some()) {
-            let (at, _) = self.base.grant(holder, write, observed);
+            let (at, _) = self.base.grant(holder, write, observed, &mut held.exclusive);
             let lock = self.base.store.lock_mut(at);
             lock.sharers.retain(|sharer| *sharer != holder);
             held.shared.retain(|&shared| shared != at);
-            held.exclusive.push(at);
             write.locked = true;
         }
         open.touch(me);
