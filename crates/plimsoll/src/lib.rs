@@ -36,6 +36,8 @@
 //!   another is repeated after a random pause; an error of the closure's own rolls it back.
 //! * **[`Database::snapshot`]** reads a consistent state that does not change, as fresh or as stale as asked for.
 //!   It never aborts, whatever is written meanwhile, and its scans need little memory.
+//! * **[`Options::pair`]** chooses another protocol or timestamp scheme, to compare with. Not all have snapshots, and `rc` is
+//!   not serializable.
 //! * **Sessions.** All clones of a handle see what was written through any of them; so do fresh snapshots through
 //!   other handles. Only for stale snapshots it matters who asks: see [`Database::session`].
 //! * **Errors** are values: [`SchemaError`], [`OpenError`], [`Error`]. A panic in a shard is a bug and ends the

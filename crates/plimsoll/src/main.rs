@@ -76,7 +76,9 @@ fn calibrate(args: cli::scale::CalibrateArgs) -> Result<bool, Box<dyn std::error
 /// Runs a node until it is told to stop.
 fn start(args: cli::node::StartArgs) -> Result<bool, Box<dyn std::error::Error>> {
     let plan = args.validate(machine::cores())?;
-    let memory_bytes = machine::available_memory_bytes();
+    // It loads its part of the data only.
+    let shards: usize = plan.cluster.nodes.iter().map(|node| node.shards).sum();
+    let memory_bytes = machine::available_memory_bytes() * (shards / plan.node.shards) as u64;
     let workload = plan.workload.as_ref().map(|plan| dispatch::workload(plan, memory_bytes)).transpose()?;
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
@@ -123,6 +125,8 @@ fn bench(args: cli::BenchArgs) -> Result<bool, Box<dyn std::error::Error>> {
     }
     let memory_bytes = machine::available_memory_bytes();
     let plan = args.validate(machine::cores(), memory_bytes)?;
+    // The nodes of a cluster have seen to it themselves.
+    let memory_bytes = if plan.cluster.is_some() { 0 } else { memory_bytes };
     let workload = dispatch::workload(&plan, memory_bytes)?;
     let progress = Progress::stderr(plan.quiet);
     let interrupted = interruption()?;

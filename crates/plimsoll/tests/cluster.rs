@@ -636,17 +636,40 @@ fn a_benchmark_runs_as_a_client_of_a_cluster_that_has_loaded_it() {
     );
     let other = loaded("workload = \"smallbank --duration 5s\"\n");
     assert!(refused(&["start", path(&other.file()), "--node", "1"]).contains("--duration is no matter of"));
+    let orders = loaded("workload = \"tpcc\"\n");
+    assert!(refused(&["start", path(&orders.file()), "--node", "1"]).contains("choose smallbank or micro"));
     let tables = Scene::new(&[1]);
     let none = refused(&["bench", "tpcc", "--cluster", path(&tables.file())]);
     assert!(none.contains("has loaded no benchmark"), "{none}");
 }
 
 #[test]
-fn orders_and_tuples_are_consistent_on_a_cluster_under_other_protocols_and_schemes() {
-    let scene =
-        loaded("protocol = \"two_pl\"\nworkload = \"tpcc --warehouses 2 --items 200 --customers 30\"\n");
-    let run = bench(&scene, &["tpcc", "--concurrency", "4"]);
-    assert_eq!((&run["protocol"], &run["tables"]["stock"]["rows"]), (&"two_pl".into(), &400.into()));
+fn a_run_ends_with_the_name_of_a_node_that_is_gone() {
+    let mut scene = loaded("workload = \"smallbank --accounts 1000 --distributed 20\"\n");
+    let file = scene.file();
+    let arguments =
+        ["bench", "smallbank", "--cluster", path(&file), "--warmup", "0s", "--duration", "60s", "--quiet"];
+    let run = plimsoll(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let clients = || {
+        let peers = scene.status().0["nodes"][0]["state"]["peers"].clone();
+        peers
+            .as_array()
+            .and_then(|peers| peers.iter().find(|peer| peer["node"].is_null())?["connected"].as_u64())
+    };
+    until("the client is there", || clients().filter(|&connected| connected > 0));
+    thread::sleep(Duration::from_millis(500));
+    scene.signal(2, "-KILL");
+    let output = run.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("node 2 cannot be reached"), "{said}");
+}
+
+#[test]
+fn a_bank_and_tuples_are_consistent_on_a_cluster_under_other_protocols_and_schemes() {
+    let scene = loaded("protocol = \"two_pl\"\nworkload = \"smallbank --accounts 500\"\n");
+    let run = bench(&scene, &["smallbank", "--concurrency", "4"]);
+    assert_eq!((&run["protocol"], &run["tables"]["checking"]["rows"]), (&"two_pl".into(), &1000.into()));
     drop(scene);
     let scene = loaded("scheme = \"gts\"\nworkload = \"micro --tuples 1000\"\n");
     let run = bench(&scene, &["micro", "--read-only", "20"]);

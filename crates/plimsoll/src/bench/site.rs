@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
-use plimsoll::Cluster;
 use plimsoll::engine::{Engine, EngineOptions};
+use plimsoll::{Cluster, NodeConfig};
 use plimsoll_checker::Install;
 use plimsoll_runtime::Env;
 use plimsoll_runtime::real::{Network, Role};
@@ -33,6 +33,8 @@ use crate::report::model::{Check, Link, TableSize};
 /// How long a site waits for the others. They have loaded by then and only have to be connected.
 const OTHERS_MAX: Duration = Duration::from_secs(10);
 
+/// A node of a cluster that cannot be reached for so long is gone.
+const GONE_AFTER: Duration = Duration::from_secs(5);
 /// How long nodes of a cluster may take to load.
 const LOADED_MAX: Duration = Duration::from_secs(600);
 
@@ -298,6 +300,8 @@ pub struct Site<P: Protocol, W: Workload> {
     cpu_seconds: f64,
     /// The cluster, if this is one of its clients: its nodes have the data.
     cluster: Option<Cluster>,
+    /// Since when one of its processes is not connected.
+    missed_since: Option<Instant>,
 }
 
 impl<P: Protocol, W: Workload> Site<P, W> {
@@ -368,6 +372,7 @@ impl<P: Protocol, W: Workload> Site<P, W> {
             counted: Reading::default(),
             cpu_seconds: 0.0,
             cluster: None,
+            missed_since: None,
         }
     }
 
@@ -379,7 +384,10 @@ impl<P: Protocol, W: Workload> Site<P, W> {
     fn done(&mut self, order: &Order) -> Result<Answer, String> {
         match order {
             Order::Load => self.load()?,
-            Order::Sample => return Ok(Answer::Sample(self.sample())),
+            Order::Sample => {
+                self.see_that_all_are_there()?;
+                return Ok(Answer::Sample(self.sample()));
+            }
             Order::Tables => return Ok(Answer::Tables(self.tables()?)),
             Order::Begin => {
                 self.engine.wait_for_others(OTHERS_MAX).map_err(|missing| missing.to_string())?;
@@ -409,6 +417,23 @@ impl<P: Protocol, W: Workload> Site<P, W> {
     /// How the processes of the cluster are, if this is one of its clients.
     fn states(&self) -> Result<Vec<State>, String> {
         self.cluster.as_ref().map_or(Ok(Vec::new()), states)
+    }
+
+    /// Without a node of the cluster transactions would be attempted for ever.
+    fn see_that_all_are_there(&mut self) -> Result<(), String> {
+        let Some(cluster) = &self.cluster else { return Ok(()) };
+        let Some(id) = self.engine.missing().next() else {
+            self.missed_since = None;
+            return Ok(());
+        };
+        if self.missed_since.get_or_insert_with(Instant::now).elapsed() < GONE_AFTER {
+            return Ok(());
+        }
+        let who = cluster.processes().find(|node| node.id == id).map(NodeConfig::to_string);
+        Err(format!(
+            "{} cannot be reached for {GONE_AFTER:?}, and the run ends: see `plimsoll status`",
+            who.unwrap_or_default()
+        ))
     }
 
     /// Waits until all nodes of a cluster have loaded, and sees that nobody has changed anything since.

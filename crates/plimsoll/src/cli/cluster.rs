@@ -1,6 +1,6 @@
 //! A benchmark on a cluster: what its file says, and what is left to flags.
 //!
-//! The file of a cluster may name a workload with its scale, `workload = "tpcc --warehouses 4"`: nodes load it when they start,
+//! The file of a cluster may name a workload with its scale, `workload = "smallbank --accounts 10000"`: nodes load it when they start,
 //! and `plimsoll bench --cluster` runs it. What is loaded, and under which protocol and scheme, is the cluster's; what
 //! transactions do, how many at a time and for how long is the client's.
 
@@ -10,7 +10,7 @@ use clap::Parser;
 use plimsoll::{Cluster, Pair};
 
 use super::plan::{BenchPlan, Refusal, refuse};
-use super::{BenchArgs, Cli, Command};
+use super::{BenchArgs, Cli, Command, WorkloadName};
 
 /// The plan of the workload that the nodes of a cluster load; none if its file names none.
 pub fn loaded(cluster: &Cluster, cores: usize) -> Result<Option<BenchPlan>, Refusal> {
@@ -32,6 +32,13 @@ fn args(cluster: &Cluster) -> Result<Option<BenchArgs>, Refusal> {
             return Err(wrong(error.render().to_string().lines().next().unwrap_or_default().to_owned()));
         }
     };
+    if args.workload == Some(WorkloadName::Tpcc) {
+        return Err(wrong(
+            "TPC-C reads items, of which every node has a copy and a client has none; choose smallbank or micro, or run it \
+             by --processes"
+                .to_owned(),
+        ));
+    }
     match args.of_the_run().into_iter().chain(args.of_the_database()).find(|(_, given)| *given) {
         Some((flag, _)) => Err(wrong(format!("--{flag} is no matter of what is loaded, leave it out"))),
         None => Ok(Some(args)),

@@ -82,7 +82,11 @@ pub fn states(cluster: &Cluster) -> Result<Vec<State>, String> {
         .map(|asked| {
             asked.state.ok_or_else(|| {
                 let who = cluster.processes().find(|node| node.id == asked.node).map(NodeConfig::to_string);
-                format!("{}: {}", who.unwrap_or_default(), asked.error.unwrap_or_default())
+                format!(
+                    "{} does not say how it is ({}): see `plimsoll status`",
+                    who.unwrap_or_default(),
+                    asked.error.unwrap_or_default()
+                )
             })
         })
         .collect()

@@ -532,15 +532,16 @@ mod tests {
         oracle.receive(visitor, &mut Message::Resume(Vec::new()), &mut Vec::new());
         oracle.receive(visitor, &mut Message::Fetch(1), &mut Vec::new());
         assert_eq!(asked(&mut oracle), [A, B]);
-        let left = |oracle: &mut Gts, from, left| {
-            oracle.receive(from, &mut Message::Left { number: 2, left }, &mut Vec::new());
+        let left = |oracle: &mut Gts, number, from, left| {
+            oracle.receive(from, &mut Message::Left { number, left }, &mut Vec::new());
             oracle.published()
         };
-        assert_eq!(left(&mut oracle, A, false), 0);
-        assert_eq!(left(&mut oracle, B, true), 0, "something is undecided there");
+        assert_eq!(left(&mut oracle, 2, A, false), 0);
+        assert_eq!(left(&mut oracle, 2, B, true), 0, "something is undecided there");
+        assert_eq!(left(&mut oracle, 1, B, false), 0, "the answer to a question from before comes too late");
         oracle.tick(Timestamp(1 + INQUIRE_NS));
         assert_eq!(asked(&mut oracle), [B], "it is asked again");
-        assert_eq!(left(&mut oracle, B, false), 3);
+        assert_eq!(left(&mut oracle, 2, B, false), 3);
         assert_eq!(oracle.unpublished(), 1, "that of the other");
     }
 }
