@@ -115,8 +115,10 @@ pub enum Request<S: Scheme> {
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Request<S> {
-    Common(common) = 0, Prepare(prepare) = 1, Vote(request) = 2;
-    Self::Decision { .. }
+    Common(common) = 0,
+    Prepare(prepare) = 1,
+    Decision { txn, stamp } = 2,
+    Vote(request) = 3
 });
 
 /// What it answers.
@@ -154,7 +156,10 @@ impl<S: Scheme> Node for Client2pc<S> {
             },
             Request::Prepare(prepare) => self.prepare(prepare),
             Request::Decision { txn, stamp } => {
-                self.decide(*txn, *stamp, None);
+                // Another process has no say but by votes.
+                if !self.base.votes.elsewhere(from) {
+                    self.decide(*txn, *stamp, None);
+                }
                 return Handled::Done;
             }
             Request::Vote(request) => match votes::handle(self, from, request) {
