@@ -129,7 +129,7 @@ pub struct Attempt {
 /// Why a stamp or a snapshot is what it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Because {
-    /// `clock`, `version`, `bound`, `ahead`, `session`, `stale`, `oracle`, `counter`.
+    /// `clock`, `version`, `bound`, `ahead`, `asked`, `session`, `stale`, `oracle`, `counter`.
     pub kind: &'static str,
     /// Which record's version or bound.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -49,6 +49,8 @@ function because(attempt) {
       return attempt.snapshot
         ? ["Its shard has already given out that time", ...(b.by === undefined ? [] : [", to ", { x: b.by }]), `, ahead of its clock. ${clock}`]
         : ["It is one more than the last time its shard has given out or been told", ...(b.by === undefined ? [] : [" (", ...whose, ")"]), `, which is ahead of its clock. ${clock}`];
+    case "asked":
+      return [`It is one more than the latest time that its shard knew of when it asked for votes. Now: ${clock}`];
     case "session":
       return [rank(attempt.stamp) < rank(b.clock) ? "It may be stale, but not older than what its client has seen last" : "It is what its client has seen last", ...(b.by === undefined ? [] : [", from ", { x: b.by }]), `: a session never goes back. ${clock}`];
     case "stale":
