@@ -29,14 +29,12 @@ use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_types::{Key, Placement, ShardId, TableId, TableSpec};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, ORACLE_ID};
 use crate::error::OpenError;
 
-/// Two clients that come at the same time may both be refused the place that they want. If none was free for so long,
-/// there is none.
+/// Clients that come at the same time may all be refused the places that they want, also by one that has left again. If
+/// none could be had for so long, there is none.
 const FULL_AFTER: Duration = Duration::from_secs(1);
-/// What stands for the oracle among the numbers of processes.
-const ORACLE: u16 = u16::MAX;
 /// Rows loaded in one step of a shard, about 200 µs.
 const ROWS_PER_STEP: usize = 1000;
 
@@ -167,7 +165,7 @@ impl<P: Protocol> Engine<P> {
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, what));
         }
         // Visitors come after the oracle, which is no process that anybody has to ask for a watermark or a vote.
-        let oracle = (P::Scheme::ORACLE && network.visitors > 0).then_some(ORACLE);
+        let oracle = (P::Scheme::ORACLE && network.visitors > 0).then_some(ORACLE_ID);
         let (process, own) = match &network.role {
             Role::Member { node, .. } => {
                 let before = || nodes.iter().take_while(|other| other.id != *node);
@@ -212,6 +210,7 @@ impl<P: Protocol> Engine<P> {
         let random = RandomState::new();
         let first = random.hash_one(0) as usize;
         let mut taken = 0;
+        let mut error = OpenError::Full { clients: cluster.clients };
         while taken < cluster.clients || begun.elapsed() < FULL_AFTER {
             if taken > 0 && taken % cluster.clients == 0 {
                 std::thread::sleep(Duration::from_millis(random.hash_one(taken) % 50));
@@ -220,7 +219,11 @@ impl<P: Protocol> Engine<P> {
             let engine = Engine::visit(cluster, place).map_err(OpenError::Threads)?;
             loop {
                 match engine.runtime().refused() {
-                    Some(Refusal::PlaceTaken) => {
+                    Some(refusal @ (Refusal::PlaceTaken | Refusal::Superseded)) => {
+                        error = match refusal {
+                            Refusal::PlaceTaken => OpenError::Full { clients: cluster.clients },
+                            _ => OpenError::Refused(refusal.to_string()),
+                        };
                         taken += 1;
                         break;
                     }
@@ -239,7 +242,7 @@ impl<P: Protocol> Engine<P> {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
-        Err(OpenError::Full { clients: cluster.clients })
+        Err(error)
     }
 
     fn take_part(cluster: &Cluster, role: Role) -> std::io::Result<Engine<P>> {

@@ -1,5 +1,7 @@
 //! A cluster as its users have it: nodes are processes, clients come from outside, and somebody pulls a plug.
 
+mod waiting;
+
 use std::io::Read;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -11,7 +13,7 @@ use std::time::{Duration, Instant};
 use plimsoll::{Cluster, Database, Error, Freshness, Key, OpenError, Options, Txn};
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+use waiting::{PATIENCE, until};
 
 /// A directory with the file of a cluster, and the nodes that run.
 struct Scene {
@@ -137,17 +139,6 @@ fn plimsoll(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
     command.args(arguments);
     command
-}
-
-fn until<T>(what: &str, mut is: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = is() {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{what} within {PATIENCE:?}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn account(number: u64) -> Key {
@@ -326,6 +317,19 @@ fn a_client_that_dies_leaves_no_lock_and_its_place_to_others() {
     assert!(matches!(full, Err(OpenError::Full { clients: 4 })), "{:?}", full.err());
     drop(others);
     until("a place is free again", || scene.connect_within(Duration::from_secs(1)).ok());
+}
+
+#[test]
+fn clients_that_come_together_all_find_a_place() {
+    let mut scene = Scene::new(&[1, 1]);
+    (1..=2).for_each(|id| scene.start(id));
+    drop(scene.connect());
+    let scene = &scene;
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| (0..25).for_each(|_| drop(scene.connect())));
+        }
+    });
 }
 
 #[test]

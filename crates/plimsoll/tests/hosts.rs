@@ -7,6 +7,8 @@
 //! Clients append to lists and read them all the while. What they saw is judged by a checker that knows nothing of this
 //! database.
 
+mod waiting;
+
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -21,10 +23,11 @@ use plimsoll_runtime::sim::EPOCH_NS;
 use plimsoll_sim::export::lines_of;
 use plimsoll_sim::workload::append::{Attempted, End, Operation};
 
+use waiting::{PATIENCE, until};
+
 const NODES: usize = 3;
 const CLIENTS: u32 = 8;
 const LISTS: u64 = 24;
-const PATIENCE: Duration = Duration::from_secs(30);
 
 fn address(host: usize) -> String {
     format!("10.0.0.{host}")
@@ -90,17 +93,6 @@ impl Drop for Host {
     fn drop(&mut self) {
         let _ = self.node.kill();
         let _ = self.node.wait();
-    }
-}
-
-fn until<T>(what: &str, mut is: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = is() {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{what} within {PATIENCE:?}");
-        thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -31,6 +31,17 @@ pub enum Handled<R> {
     Wait,
 }
 
+impl<R> Handled<R> {
+    /// The same with another answer.
+    pub fn map<T>(self, answer: impl FnOnce(R) -> T) -> Handled<T> {
+        match self {
+            Handled::Reply(reply) => Handled::Reply(answer(reply)),
+            Handled::Done => Handled::Done,
+            Handled::Wait => Handled::Wait,
+        }
+    }
+}
+
 /// The channel to a shard was reset: what became of the request is not known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unknown;

@@ -31,7 +31,7 @@
 use std::fmt;
 
 use crate::RowId;
-use crate::ordered::Slab;
+use crate::slab::Slab;
 
 /// Slots of a bucket.
 const SLOTS: usize = 12;

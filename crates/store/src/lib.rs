@@ -6,6 +6,7 @@ mod lock;
 mod mark;
 mod ordered;
 mod record;
+mod slab;
 mod store;
 mod table;
 mod tails;

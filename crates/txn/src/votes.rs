@@ -37,180 +37,33 @@
 //! knows the outcome the transaction is aborted, under two conditions: its coordinator has lost the vote itself, or its life is
 //! over as well; and all others have promised not to commit any more because of what they were told before.
 //!
-//! Votes are entries of a log in memory, and the shard is all its replicas. Left out, therefore: terms, and what a
+//! What is said is in `messages`, what a coordinator does in `coordinator`; here is what a shard does that votes. Votes are
+//! entries of a log in memory, and the shard is all its replicas. Left out, therefore: terms, and what a
 //! promoted backup does.
+
+mod coordinator;
+mod messages;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use plimsoll_runtime::{Env, Handled};
+use plimsoll_runtime::Handled;
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
+use plimsoll_types::{ShardId, Timestamp, TxnId};
 
 use crate::fetched::ReadRef;
-use crate::protocol::{Open, Protocol};
-use crate::steps::About;
-use crate::timestamp::{Scheme, SchemeConfig};
+use crate::protocol::Protocol;
+use crate::timestamp::SchemeConfig;
 use crate::work::Packed;
+pub(crate) use coordinator::{ask, conclude, decide, needed, voters};
+pub use messages::{Outcome, Reply, Request, Vote};
 
 /// How long a shard waits for word of a transaction that holds locks there before it does something about it, in
 /// nanoseconds.
 pub const PATIENCE_NS: u64 = 1_000_000_000;
-/// How long whoever was not answered waits before asking again, in nanoseconds.
-const RETRY_NS: u64 = 5_000_000;
 /// A peer is told what is settled after so many transactions at the latest.
 const SETTLED_MAX: u32 = 16;
-
-/// A shard's vote on a transaction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Vote {
-    /// To commit, with no smaller stamp than this.
-    Record(Timestamp),
-    /// To abort.
-    Refuse,
-}
-
-/// What all votes together come to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// All were RECORD, and this is the largest of their stamps.
-    Committed(Timestamp),
-    /// One was REFUSE.
-    Aborted,
-}
-
-/// What is asked of those who vote.
-#[derive(Debug)]
-pub enum Request {
-    /// All locks are held and the stamp is final.
-    Record {
-        /// The transaction.
-        txn: TxnId,
-        /// Its stamp.
-        stamp: Timestamp,
-        /// What it writes here.
-        writes: Packed,
-        /// What it has read here and not locked: to be validated first.
-        reads: Vec<ReadRef>,
-        /// The shards that it writes, which all vote, and the lives in which they hold its locks.
-        voters: Vec<(ShardId, u64)>,
-    },
-    /// The outcome, which will be acknowledged.
-    Outcome {
-        /// The transaction.
-        txn: TxnId,
-        /// What has become of it.
-        outcome: Outcome,
-    },
-    /// From a coordinator: the vote.
-    Ask(TxnId),
-    /// From another who votes: the vote, to be [`Request::Told`].
-    Inquire {
-        /// The transaction.
-        txn: TxnId,
-        /// The outcome, if the one who asks knows it.
-        outcome: Option<Outcome>,
-        /// To be promised: not to commit unless somebody knows that it is committed. The coordinator's life is over, and
-        /// this is the first number of its present one.
-        doubt: Option<u64>,
-    },
-    /// Answers [`Request::Inquire`].
-    Told {
-        /// The transaction.
-        txn: TxnId,
-        /// The vote.
-        vote: Vote,
-        /// The outcome, if the one who answers knows it.
-        outcome: Option<Outcome>,
-        /// Whether it has promised.
-        promised: bool,
-    },
-    /// From a coordinator: a vote is lost. The outcome, or the promise of [`Request::Inquire`].
-    Doubt(TxnId),
-    /// To a coordinator that says nothing: what is settled?
-    Remind,
-    /// From a coordinator: what it will not ask for any more.
-    Settled {
-        /// The first number of its present life.
-        first: u64,
-        /// All attempts below are settled.
-        below: u64,
-    },
-}
-
-/// What those who vote answer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reply {
-    /// The vote.
-    Vote(Vote),
-    /// The outcome, if it is known.
-    Outcome(Option<Outcome>),
-}
-
-impl Request {
-    /// What it is about, for whoever watches.
-    pub(crate) fn about(&self) -> About {
-        match self {
-            Request::Record { txn, writes, .. } => {
-                let writes = writes.iter().map(|(column, key, _)| (column, key));
-                About::new("RECORD", Some(*txn)).writes(writes)
-            }
-            Request::Outcome { txn, outcome: Outcome::Committed(_) } => About::new("COMMIT", Some(*txn)),
-            Request::Outcome { txn, outcome: Outcome::Aborted } => About::new("ABORT", Some(*txn)),
-            Request::Ask(txn) => About::new("ASK", Some(*txn)),
-            Request::Inquire { txn, .. } => About::new("INQUIRE", Some(*txn)),
-            Request::Told { txn, .. } => About::new("TOLD", Some(*txn)),
-            Request::Doubt(txn) => About::new("DOUBT", Some(*txn)),
-            Request::Remind => About::new("REMIND", None),
-            Request::Settled { .. } => About::new("SETTLED", None),
-        }
-    }
-}
-
-impl Reply {
-    /// It in a word, for whoever watches.
-    pub(crate) fn answer(&self) -> &'static str {
-        match self {
-            Reply::Vote(Vote::Record(_)) => "record",
-            Reply::Vote(Vote::Refuse) => "refuse",
-            Reply::Outcome(Some(_)) => "known",
-            Reply::Outcome(None) => "in doubt",
-        }
-    }
-}
-
-plimsoll_types::wire!(
-    enum Vote {
-        Record(stamp) = 0,
-        Refuse = 1,
-    }
-);
-
-plimsoll_types::wire!(
-    enum Outcome {
-        Committed(stamp) = 0,
-        Aborted = 1,
-    }
-);
-
-plimsoll_types::wire!(enum Request {
-    Record { txn, stamp, writes, reads, voters } = 0,
-    Outcome { txn, outcome } = 1,
-    Ask(txn) = 2,
-    Inquire { txn, outcome, doubt } = 3,
-    Told { txn, vote, outcome, promised } = 4,
-    Remind = 5,
-    Settled { first, below } = 6,
-    Doubt(txn) = 7
-});
-
-plimsoll_types::wire!(
-    enum Reply {
-        Vote(vote) = 0,
-        Outcome(outcome) = 1,
-    }
-);
 
 /// A protocol whose transactions vote, as its participants are seen from here.
 pub(crate) trait Voter: Protocol {
@@ -865,152 +718,5 @@ pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
                 }
             }
         }
-    }
-}
-
-/// Whether a transaction has to be voted on if these shards do so: one of them is in another process.
-pub(crate) fn needed<P: Voter, E: Env<P>>(env: &E, txn: TxnId, voters: &[ShardId]) -> bool {
-    env.local(|node| node.base().votes.between_processes(txn, voters.iter().copied()))
-}
-
-/// Those who vote on a transaction, with the lives in which they hold its locks. They will have to be told when it is
-/// settled. `None` if one of them has lost what was read there or cannot be reached: once one has been asked to vote, it is
-/// too late to give up alone.
-pub(crate) fn voters<P: Voter, E: Env<P>>(
-    env: &E,
-    open: &Open<P::Scheme>,
-    shards: &[ShardId],
-) -> Option<Vec<(ShardId, u64)>> {
-    env.local(|node| {
-        let votes = &mut node.base().votes;
-        shards.iter().for_each(|&shard| votes.owe(open.holder.txn.number, shard));
-        let life = |&shard: &ShardId| (shard, open.life(votes, shard));
-        let all = shards.iter().all(|&shard| votes.reaches(shard));
-        (all && !open.lost(votes)).then(|| shards.iter().map(life).collect())
-    })
-}
-
-/// Lets all shards vote that a transaction writes, and tells them the outcome. Fails if it is aborted. `reads` are those
-/// that a shard has still to validate.
-pub(crate) async fn decide<P: Voter, E: Env<P>>(
-    env: &E,
-    open: &mut Open<P::Scheme>,
-    stamp: Timestamp,
-    reads: impl Fn(&Open<P::Scheme>, ShardId) -> Vec<ReadRef>,
-) -> Result<(), Abort> {
-    let txn = open.holder.txn;
-    let Some(voters) = voters::<P, _>(env, open, &open.work.writes.shards()) else {
-        if P::Scheme::REPORTS {
-            env.local(|node| node.base().finished(stamp, None));
-        }
-        return Err(Abort::Unknown);
-    };
-    let calls: Vec<_> = (voters.iter())
-        .map(|&(shard, life)| {
-            let (writes, reads) = (open.work.writes.pack(shard), reads(open, shard));
-            let record = Request::Record { txn, stamp, writes, reads, voters: voters.clone() };
-            (shard, life, env.call(shard, P::voting(record)))
-        })
-        .collect();
-    let mut outcome = Ok(stamp);
-    for (shard, life, call) in calls {
-        let vote = match call.await.map(P::voted) {
-            Ok(Reply::Vote(vote)) => Some(vote),
-            Ok(Reply::Outcome(_)) => unreachable!("RECORD is answered with a vote"),
-            Err(_) if planted(Mutant::AbortsAlone) => Some(Vote::Refuse),
-            Err(_) => ask(env, shard, life, txn).await,
-        };
-        match vote {
-            Some(Vote::Record(_)) => {}
-            Some(Vote::Refuse) => outcome = Err(Abort::Refused),
-            None => outcome = Err(Abort::Unknown),
-        }
-        if outcome.is_err() {
-            break;
-        }
-    }
-    conclude(env, open, voters, stamp, outcome).await.map(drop)
-}
-
-/// All votes are known, or as many as it takes: tells those who voted the outcome, in the background if they are elsewhere.
-/// Returns the stamp, or why it is aborted; [`Abort::Unknown`] if a vote is lost. `named` is the stamp that an oracle waits
-/// to hear about.
-pub(crate) async fn conclude<P: Voter, E: Env<P>>(
-    env: &E,
-    open: &mut Open<P::Scheme>,
-    mut voters: Vec<(ShardId, u64)>,
-    named: Timestamp,
-    mut outcome: Result<Timestamp, Abort>,
-) -> Result<Timestamp, Abort> {
-    let (me, txn) = (env.shard(), open.holder.txn);
-    // The vote is lost, but the others may have known it. If not, none of them will commit any more.
-    if outcome == Err(Abort::Unknown)
-        && let Some(stamp) = gather(env, voters.clone(), || Request::Doubt(txn)).await
-    {
-        outcome = Ok(stamp);
-    }
-    let decided = outcome.map_or(Outcome::Aborted, Outcome::Committed);
-    open.touched.retain(|shard| !voters.iter().any(|(voter, _)| voter == shard));
-    if voters.iter().any(|&(voter, _)| voter == me) {
-        env.local(|node| learn(node, txn, decided));
-    }
-    open.settling = true;
-    let observed = outcome.is_ok().then(|| open.work.observed.clone());
-    let inner = env.clone();
-    env.spawn(async move {
-        // Who votes alone knows.
-        if voters.len() > 1 {
-            voters.retain(|&(shard, _)| shard != me);
-            gather(&inner, voters, || Request::Outcome { txn, outcome: decided }).await;
-        }
-        inner.local(|node| {
-            let base = node.base();
-            if P::Scheme::REPORTS {
-                base.finished(named, observed.as_ref());
-            }
-            base.settled(txn);
-        });
-    });
-    outcome
-}
-
-/// Asks a shard for its vote until it answers; `None` if the life that it would have voted in is over.
-pub(crate) async fn ask<P: Voter, E: Env<P>>(env: &E, shard: ShardId, life: u64, txn: TxnId) -> Option<Vote> {
-    while env.local(|node| node.base().votes.life(shard) == life) {
-        match env.call(shard, P::voting(Request::Ask(txn))).await.map(P::voted) {
-            Ok(Reply::Vote(vote)) => return Some(vote),
-            Ok(Reply::Outcome(_)) => unreachable!("whoever is asked for a vote answers with one"),
-            Err(_) => env.sleep(RETRY_NS).await,
-        }
-    }
-    None
-}
-
-/// Asks or tells all who voted something, again and again until all have answered. Returns the stamp if any of them knows
-/// that the transaction is committed.
-async fn gather<P: Voter, E: Env<P>>(
-    env: &E,
-    mut voters: Vec<(ShardId, u64)>,
-    request: impl Fn() -> Request,
-) -> Option<Timestamp> {
-    let mut any = None;
-    loop {
-        // Who has lost everything has nothing to say, and nothing to learn.
-        env.local(|node| voters.retain(|&(shard, life)| node.base().votes.life(shard) == life));
-        let ask = |&voter: &(ShardId, u64)| (voter, env.call(voter.0, P::voting(request())));
-        let calls: Vec<_> = voters.iter().map(ask).collect();
-        let mut left = Vec::new();
-        for (voter, call) in calls {
-            match call.await.map(P::voted) {
-                Ok(Reply::Outcome(Some(Outcome::Committed(stamp)))) => any = Some(stamp),
-                Ok(_) => {}
-                Err(_) => left.push(voter),
-            }
-        }
-        if left.is_empty() {
-            return any;
-        }
-        voters = left;
-        env.sleep(RETRY_NS).await;
     }
 }

@@ -62,7 +62,7 @@ mutants! {
     HighLowerBound = "high-lower-bound",
     /// 2PL: a lock taken for a read that will be written keeps the bound it had at the read.
     UpgradeKeepsBound = "upgrade-keeps-bound",
-    /// 2PL: shared locks are released without pinning what they protected.
+    /// 2PL, client_2pc: shared locks are released without pinning what they protected.
     ReleaseWithoutPin = "release-without-pin",
     /// OCC: reads on other shards are pinned to a stamp that was taken before the last lock.
     EarlyStamp = "early-stamp",

@@ -134,7 +134,6 @@ impl Table {
 struct Inner {
     /// `None` after the database was closed.
     engine: RwLock<Option<Box<dyn Driver>>>,
-    pair: Pair,
     /// By id. Locked for a moment at a time.
     tables: RwLock<Vec<Arc<Table>>>,
     /// Held while a table is made: one at a time.
@@ -187,7 +186,6 @@ impl Database {
             holders: options.shards,
             own: engine.own(),
             engine: RwLock::new(Some(engine)),
-            pair,
             tables: RwLock::new(tables),
             making: RwLock::new(()),
             admission: Admission::new(options.transactions_per_shard.saturating_mul(options.shards)),
@@ -223,7 +221,6 @@ impl Database {
             holders,
             own: engine.own(),
             engine: RwLock::new(Some(engine)),
-            pair: cluster.pair,
             tables: RwLock::new(cluster.tables.iter().cloned().map(Table::new).collect()),
             making: RwLock::new(()),
             admission: Admission::new(options.transactions_per_shard),
@@ -344,7 +341,8 @@ impl Inner {
 
     /// Whether a transaction reads at a snapshot until it commits.
     fn reads_at_snapshot(&self) -> bool {
-        self.pair.has_snapshots() && !with_node!(self.pair, Node => <Node as Protocol>::LOCKS)
+        let pair = self.options.pair;
+        pair.has_snapshots() && !with_node!(pair, Node => <Node as Protocol>::LOCKS)
     }
 
     fn tables(&self) -> RwLockReadGuard<'_, Vec<Arc<Table>>> {

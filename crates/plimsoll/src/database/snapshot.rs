@@ -54,8 +54,8 @@ impl Database {
     /// Takes a snapshot. [`Error::NoSnapshots`] if the scheme has none, [`Error::TooStale`] if versions are not kept for so
     /// long, [`Error::Unreachable`] if an oracle has to be asked and does not answer.
     pub fn snapshot(&self, freshness: Freshness) -> Result<Snapshot, Error> {
-        let Inner { pair, options, .. } = &*self.inner;
-        let max = options.max_staleness;
+        let options = &self.inner.options;
+        let (pair, max) = (options.pair, options.max_staleness);
         if !pair.has_snapshots() {
             return Err(Error::NoSnapshots { scheme: pair.scheme });
         }

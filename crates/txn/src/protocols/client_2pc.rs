@@ -149,11 +149,7 @@ impl<S: Scheme> Node for Client2pc<S> {
 
     fn handle(&mut self, from: ShardId, request: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
         Handled::Reply(match request {
-            Request::Common(common) => match self.base.handle(from, common, ticket) {
-                Handled::Reply(reply) => Reply::Common(reply),
-                Handled::Done => return Handled::Done,
-                Handled::Wait => return Handled::Wait,
-            },
+            Request::Common(common) => return self.base.handle(from, common, ticket).map(Reply::Common),
             Request::Prepare(prepare) => self.prepare(prepare),
             Request::Decision { txn, stamp } => {
                 // Another process has no say but by votes.
@@ -162,11 +158,7 @@ impl<S: Scheme> Node for Client2pc<S> {
                 }
                 return Handled::Done;
             }
-            Request::Vote(request) => match votes::handle(self, from, request) {
-                Handled::Reply(reply) => Reply::Vote(reply),
-                Handled::Done => return Handled::Done,
-                Handled::Wait => return Handled::Wait,
-            },
+            Request::Vote(request) => return votes::handle(self, from, request).map(Reply::Vote),
         })
     }
 

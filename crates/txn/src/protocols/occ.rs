@@ -142,11 +142,7 @@ impl<S: Scheme> Node for Occ<S> {
 
     fn handle(&mut self, from: ShardId, request: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
         Handled::Reply(match request {
-            Request::Common(common) => match self.base.handle(from, common, ticket) {
-                Handled::Reply(reply) => Reply::Common(reply),
-                Handled::Done => return Handled::Done,
-                Handled::Wait => return Handled::Wait,
-            },
+            Request::Common(common) => return self.base.handle(from, common, ticket).map(Reply::Common),
             Request::Lock { holder, observed, writes, reads } => {
                 match self.lock(*holder, observed, writes, reads) {
                     Ok(linked) => Reply::Locked { observed: observed.clone(), linked },
@@ -171,11 +167,7 @@ impl<S: Scheme> Node for Occ<S> {
                 self.base.votes.close(*txn);
                 return Handled::Done;
             }
-            Request::Vote(request) => match votes::handle(self, from, request) {
-                Handled::Reply(reply) => Reply::Vote(reply),
-                Handled::Done => return Handled::Done,
-                Handled::Wait => return Handled::Wait,
-            },
+            Request::Vote(request) => return votes::handle(self, from, request).map(Reply::Vote),
         })
     }
 

@@ -174,11 +174,7 @@ impl<S: Scheme> Node for TwoPl<S> {
 
     fn handle(&mut self, from: ShardId, request: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
         match request {
-            Request::Common(common) => match self.base.handle(from, common, ticket) {
-                Handled::Reply(reply) => Handled::Reply(Reply::Common(reply)),
-                Handled::Done => Handled::Done,
-                Handled::Wait => Handled::Wait,
-            },
+            Request::Common(common) => self.base.handle(from, common, ticket).map(Reply::Common),
             Request::Acquire { holder, reads, writes, observed } => {
                 let acquired = self.acquire(*holder, reads, writes, observed, ticket);
                 if !matches!(acquired, Ok(None)) {
@@ -210,11 +206,7 @@ impl<S: Scheme> Node for TwoPl<S> {
                 self.base.votes.close(*txn);
                 Handled::Done
             }
-            Request::Vote(request) => match votes::handle(self, from, request) {
-                Handled::Reply(reply) => Handled::Reply(Reply::Vote(reply)),
-                Handled::Done => Handled::Done,
-                Handled::Wait => Handled::Wait,
-            },
+            Request::Vote(request) => votes::handle(self, from, request).map(Reply::Vote),
             Request::Wound(txn) => {
                 self.wound(*txn);
                 Handled::Done

@@ -33,6 +33,9 @@ use plimsoll_types::mutants::{Mutant, planted};
 use super::oracle::{LocalCopy, Waiting};
 use crate::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 
+/// How often the oracle asks about a coordinator that is gone, in nanoseconds.
+const INQUIRE_NS: u64 = 100_000_000;
+
 /// GTS on one shard, or the oracle.
 #[derive(Debug)]
 pub struct Gts {
@@ -50,8 +53,7 @@ pub struct Gts {
     reports: Vec<Timestamp>,
     /// Numbers that this shard has and has not reported.
     open: BTreeSet<Timestamp>,
-    /// Whether the oracle can be reached, and is yet to hear which numbers those are.
-    down: bool,
+    /// Whether the oracle can be reached anew, and is yet to hear which numbers those are.
     resume: bool,
     counter: Counter,
     /// The oracle's: the life of each shard that it has met.
@@ -207,7 +209,6 @@ impl Scheme for Gts {
             arrived: BTreeMap::new(),
             reports: Vec::new(),
             open: BTreeSet::new(),
-            down: false,
             resume: false,
             counter: Counter::default(),
             lives: BTreeMap::new(),
@@ -272,10 +273,7 @@ impl Scheme for Gts {
         if peer != self.oracle {
             return;
         }
-        self.down = life.is_none();
-        self.resume = !self.down;
-        // What is not open any more will be known from what still is.
-        self.reports.clear();
+        self.resume = life.is_some();
         for waiting in [&mut self.stamps, &mut self.snapshots.waiting] {
             match life {
                 Some(_) => waiting.ask_again(),
@@ -353,7 +351,8 @@ impl Scheme for Gts {
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Message)>) {
         self.inquire(send);
         send.append(&mut self.answers);
-        if self.down {
+        // What is not open any more will be known from what still is.
+        if self.stamps.down {
             return self.reports.clear();
         }
         if std::mem::take(&mut self.resume) {
@@ -391,9 +390,6 @@ impl Scheme for Gts {
         stamp.0 <= watermark[0]
     }
 }
-
-/// How often the oracle asks about a coordinator that is gone, in nanoseconds.
-const INQUIRE_NS: u64 = 100_000_000;
 
 /// What an oracle does about coordinators that come and go.
 impl Gts {

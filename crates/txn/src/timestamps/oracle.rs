@@ -19,7 +19,7 @@ pub struct Waiting {
     /// One entry per message on its way.
     asked: VecDeque<Vec<Ticket>>,
     /// The oracle cannot be reached.
-    down: bool,
+    pub down: bool,
     /// Those who need not wait any more.
     lost: BTreeSet<Ticket>,
 }
