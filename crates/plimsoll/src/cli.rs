@@ -82,6 +82,11 @@ pub enum Command {
     Start(node::StartArgs),
     /// Show the cluster as it is: which nodes are up, connected, how large, how far their clocks are off.
     Status(node::StatusArgs),
+    /// Move slots, with the rows in them, from where they are to a shard, while transactions go on.
+    ///
+    /// Rows are spread over 4096 slots, and slots over shards. `plimsoll status` shows how many each node has, and the numbers
+    /// of its shards. A slot cannot be used while it is on its way; transactions that need it try again, and snapshots wait.
+    Move(node::MoveArgs),
 }
 
 /// What else is measured.

@@ -283,6 +283,18 @@ pub enum Error {
     SnapshotGone,
     /// The tables of a cluster are those of the file that describes it.
     TablesAreFixed,
+    /// Slots cannot move to a shard that holds no data.
+    NoSuchShard {
+        /// The shard.
+        shard: u16,
+        /// How many shards there are.
+        shards: usize,
+    },
+    /// Slots could not move, because there was no moment in which no transaction held locks there.
+    SlotsInUse {
+        /// How long it took to give up.
+        waited: Duration,
+    },
 }
 
 impl fmt::Display for Error {
@@ -346,6 +358,13 @@ impl fmt::Display for Error {
             Error::TablesAreFixed => {
                 write!(f, "the tables of a cluster are those of its file; declare the table there")
             }
+            Error::NoSuchShard { shard, shards } => {
+                write!(f, "there is no shard {shard}; slots move to one of 0 to {}", shards.saturating_sub(1))
+            }
+            Error::SlotsInUse { waited } => write!(
+                f,
+                "transactions held locks on the slots for {waited:.1?}: try again, or move fewer slots at a time"
+            ),
             Error::TooStale { asked, max } => {
                 write!(f, "versions are kept for {max:?}, not for {asked:?}; raise `max_staleness`")
             }

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Command::Status(args) => {
             args.validate().map_err(Into::into).and_then(|plan| node::status::status(&plan))
         }
+        Command::Move(args) => move_slots(args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -88,6 +89,13 @@ fn start(args: cli::node::StartArgs) -> Result<bool, Box<dyn std::error::Error>>
         }
     })?;
     node::start(&plan, workload.as_ref(), &stop)
+}
+
+/// Moves slots of a cluster.
+fn move_slots(args: cli::node::MoveArgs) -> Result<bool, Box<dyn std::error::Error>> {
+    let plan = args.validate()?;
+    let interrupted = interruption()?;
+    node::moves::move_slots(&plan, &interrupted)
 }
 
 /// Measures what calls to other nodes cost.

@@ -38,6 +38,7 @@ struct Sum {
     transactions: u64,
     aborts: u64,
     faults: u64,
+    moves: u64,
     virtual_ns: u64,
     failed: Vec<(Plan, Outcome)>,
 }
@@ -222,6 +223,7 @@ impl Sum {
         self.transactions += outcome.transactions;
         self.aborts += outcome.aborts;
         self.faults += outcome.faults.len() as u64;
+        self.moves += outcome.moves;
         self.virtual_ns += outcome.virtual_ns;
         if !outcome.violations.is_empty() {
             self.failed.push((world, outcome));
@@ -236,11 +238,12 @@ impl Sum {
             n => format!("{} worlds with violations", units::thousands(n as u64)),
         };
         format!(
-            "{}{of} worlds · {} transactions · {} aborts · {} faults · {:.0} virtual s in {:.1} s · {verdict}",
+            "{}{of} worlds · {} transactions · {} aborts · {} faults · {} moves · {:.0} virtual s in {:.1} s · {verdict}",
             units::thousands(self.worlds),
             units::thousands(self.transactions),
             units::thousands(self.aborts),
             units::thousands(self.faults),
+            units::thousands(self.moves),
             self.virtual_ns as f64 / 1e9,
             elapsed.as_secs_f64(),
         )
@@ -268,9 +271,10 @@ fn describe(world: &Plan, outcome: &Outcome) -> String {
         text.push_str(&format!("  planted   {}: {}\n", mutant.name(), mutant.description()));
     }
     text.push_str(&format!(
-        "  outcome   {} committed, {} aborts in {:.3} virtual s; clocks up to {:.3} ms wrong; hash {:016x}\n",
+        "  outcome   {} committed, {} aborts, slots moved {} times, in {:.3} virtual s; clocks up to {:.3} ms wrong; hash {:016x}\n",
         outcome.transactions,
         outcome.aborts,
+        outcome.moves,
         outcome.virtual_ns as f64 / 1e9,
         outcome.clock_error_ns as f64 / 1e6,
         outcome.hash,
@@ -301,14 +305,15 @@ fn describe(world: &Plan, outcome: &Outcome) -> String {
 /// The command line that runs a world again.
 fn again(world: &Plan, plan: &SimPlan) -> String {
     let mut line = format!(
-        "plimsoll sim --seed {} --protocol {} --scheme {} --workload {} --shards {} --fronts {} --clients {} \
-         --transactions {}",
+        "plimsoll sim --seed {} --protocol {} --scheme {} --workload {} --shards {} --fronts {} --moves {} \
+         --clients {} --transactions {}",
         world.seed,
         world.pair().split('/').next().unwrap_or_default(),
         world.scheme,
         world.workload.name(),
         world.shards,
         world.fronts,
+        world.moves,
         world.clients,
         world.transactions,
     );

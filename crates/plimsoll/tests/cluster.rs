@@ -320,6 +320,44 @@ fn a_client_that_dies_leaves_no_lock_and_its_place_to_others() {
 }
 
 #[test]
+fn slots_move_between_nodes_while_clients_transact() {
+    const ACCOUNTS: u64 = 12;
+    let mut scene = Scene::new(&[1, 2]);
+    (1..=2).for_each(|id| scene.start(id));
+    let db = scene.connect();
+    fill(&db, ACCOUNTS);
+    let file = scene.file();
+    let moved = |slots: &str, to: &str| {
+        let arguments = ["move", path(&file), "--slots", slots, "--to", to, "--json"];
+        let Output { status, stdout, stderr } = plimsoll(&arguments).output().unwrap();
+        assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+        serde_json::from_slice::<Value>(&stdout).unwrap()["moved"].as_u64().unwrap()
+    };
+    thread::scope(|scope| {
+        for client in 0..2 {
+            let scene = &scene;
+            scope.spawn(move || transfers(&scene.connect(), client, ACCOUNTS, 150));
+        }
+        assert_eq!(moved("0..2048", "0"), 2048);
+        assert_eq!(moved("1000..3000", "2"), 2000);
+        assert_eq!(moved("0..4096", "1"), 4096);
+    });
+    // One that has seen it all, and one whose map is of the first day.
+    assert_eq!([&db, &scene.connect()].map(|db| total(db, ACCOUNTS)), [ACCOUNTS * 1000; 2]);
+    let (status, _) = scene.status();
+    let shards = |node: usize| status["nodes"][node]["state"]["shards"].as_array().unwrap().clone();
+    let slots: Vec<u64> = [0, 1].into_iter().flat_map(shards).map(|shard| shard["slots"].as_u64().unwrap()).collect();
+    assert_eq!(slots, [0, 4096, 0], "{status}");
+    let rows = status["nodes"][0]["state"]["tables"][0]["rows"].as_u64();
+    assert_eq!(rows, Some(0), "nothing was left behind");
+    assert!(shards(1)[0]["map_version"].as_u64() >= Some(4096), "{status}");
+
+    for (slots, to, said) in [("5..5", "0", "slots are numbered"), ("0..9", "3", "there is no such shard")] {
+        assert!(refused(&["move", path(&file), "--slots", slots, "--to", to]).contains(said));
+    }
+}
+
+#[test]
 fn clients_that_come_together_all_find_a_place() {
     let mut scene = Scene::new(&[1, 1]);
     (1..=2).for_each(|id| scene.start(id));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll::{
     Database, Error, Freshness, IndexKind, KEY_MAX, Key, KeyRange, LEGAL_PAIRS, OpenError, Options,
-    Partitioning, Row, Schema, SchemaError, TableId, TableSpec, VALUE_MAX,
+    Partitioning, Row, SLOTS, Schema, SchemaError, ShardId, Slot, TableId, TableSpec, VALUE_MAX,
 };
 
 /// A database with one table.
@@ -792,5 +792,68 @@ fn a_session_sees_its_own_writes_under_every_scheme_with_snapshots() {
             put(&db, table, round % 5, round);
             assert_eq!(now(&db, table, round % 5), round, "{pair}");
         }
+    }
+}
+
+#[test]
+fn slots_move_from_shard_to_shard_while_everybody_works() {
+    const ACCOUNTS: u64 = 40;
+    let slots: Vec<Slot> = (0..SLOTS as u16).map(Slot).collect();
+    for pair in LEGAL_PAIRS.into_iter().filter(|pair| pair.serializable()) {
+        let (db, table) = open_with(IndexKind::Ordered, Options { shards: 3, pair, ..Options::default() });
+        (0..ACCOUNTS).for_each(|account| put(&db, table, account, 100));
+        let over = AtomicBool::new(false);
+        let before = pair.has_snapshots().then(|| db.snapshot(Freshness::Newest).unwrap());
+        let mut scan = before.iter().flat_map(|snapshot| snapshot.scan(table, ..).unwrap());
+        assert_eq!(scan.next().is_some(), pair.has_snapshots());
+        thread::scope(|scope| {
+            for seed in 0..3 {
+                let (db, over) = (&db, &over);
+                scope.spawn(move || {
+                    for round in 0.. {
+                        if over.load(SeqCst) {
+                            break;
+                        }
+                        let (from, to) = ((round + seed) % ACCOUNTS, (3 * round + 1) % ACCOUNTS);
+                        let moved: Result<(), Error> = db.transact(|txn| {
+                            if from != to {
+                                for (key, by) in [(from, -1i64), (to, 1)] {
+                                    let sum = number(txn.get(table, &Key::of_u64(key))?) as i64 + by;
+                                    txn.put(table, &Key::of_u64(key), &sum.to_be_bytes())?;
+                                }
+                            }
+                            // A row that comes and goes.
+                            let ghost = Key::of_u64(1000 + seed);
+                            match txn.get(table, &ghost)? {
+                                Some(_) => txn.delete(table, &ghost),
+                                None => txn.insert(table, &ghost, &0u64.to_be_bytes()),
+                            }
+                        });
+                        moved.unwrap();
+                    }
+                });
+            }
+            // Everything to one shard, back, and about.
+            for (round, some) in [&slots[..], &slots[..2000], &slots[1000..3000], &slots[..]].into_iter().enumerate() {
+                let to = ShardId([1, 0, 2, 0][round]);
+                db.move_slots(some, to).unwrap();
+                db.move_slots(some, to).expect("there is nothing to do");
+                let rows: Vec<Row> = db.transact(|txn| -> Result<_, Error> { txn.scan(table, ..) }).unwrap();
+                let accounts = rows.iter().filter(|(key, _)| *key < Key::of_u64(ACCOUNTS));
+                let sums: Vec<u64> = accounts.map(|(_, value)| number(Some(value.clone()))).collect();
+                assert_eq!((sums.len() as u64, sums.iter().sum()), (ACCOUNTS, 100 * ACCOUNTS), "{pair}, round {round}");
+            }
+            over.store(true, SeqCst);
+        });
+        // Of the past nothing has changed.
+        let values: Vec<u64> = scan.map(|row| number(Some(row.unwrap().1))).collect();
+        let keys: Vec<Key> = (0..ACCOUNTS).map(Key::of_u64).collect();
+        if let Some(before) = &before {
+            assert_eq!(values, [100; ACCOUNTS as usize - 1], "{pair}");
+            let values = before.get_many(table, &keys).unwrap();
+            assert!(values.into_iter().all(|value| number(value) == 100), "{pair}");
+        }
+        let nowhere = db.move_slots(&slots, ShardId(3)).unwrap_err();
+        assert!(matches!(nowhere, Error::NoSuchShard { shard: 3, shards: 3 }), "{nowhere}");
     }
 }

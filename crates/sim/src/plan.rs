@@ -83,6 +83,8 @@ pub struct Selection {
     pub shards: Option<usize>,
     /// Machines that hold none.
     pub fronts: Option<usize>,
+    /// Times that slots are asked to move.
+    pub moves: Option<usize>,
     /// Clients per shard.
     pub clients: Option<usize>,
     /// Transactions that each client runs.
@@ -105,6 +107,7 @@ impl Default for Selection {
             workload: None,
             shards: None,
             fronts: None,
+            moves: None,
             clients: None,
             transactions: None,
             skip: Vec::new(),
@@ -132,6 +135,8 @@ pub struct Plan {
     pub shards: usize,
     /// Machines that hold none: their clients coordinate what happens elsewhere. They crash, and start again.
     pub fronts: usize,
+    /// Times that some slots of a shard are asked to move to another.
+    pub moves: usize,
     /// Clients on each shard.
     pub clients: usize,
     /// Transactions that each client runs.
@@ -294,6 +299,7 @@ impl Plan {
             workload,
             shards,
             fronts,
+            moves: selection.moves.unwrap_or([0, 0, 4, 30][draw(10, 4)]),
             clients,
             transactions,
             patience_ns: match workload {

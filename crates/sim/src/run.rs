@@ -19,13 +19,15 @@ use std::sync::atomic::AtomicU64;
 use plimsoll_checker::History;
 use plimsoll_runtime::sim::{Maker, Occurrence, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
-use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::base::{Base, Common, CommonReply, Layout};
+use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
 use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
-use plimsoll_types::{Placement, ShardId, TableId, TableSpec, Timestamp};
+use plimsoll_types::{Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp};
 use plimsoll_workloads::micro::{self, Micro};
+use plimsoll_workloads::random::Rng;
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
 use plimsoll_workloads::{Tally, Workload};
@@ -42,6 +44,11 @@ const TROUBLE_NS: u64 = 20_000_000_000;
 const PATIENCE_NS: u64 = 20_000_000_000;
 /// Virtual time in which everything arrives that was sent last, besides what shards wait for before they ask.
 const QUIET_NS: u64 = 500_000_000;
+
+/// Virtual time between one move of slots and the next, on average.
+const MOVE_EVERY_NS: u64 = 5_000_000;
+/// The stream of random numbers that moves are drawn from.
+const MOVES_STREAM: u64 = 11 << 32;
 
 /// Something that must not have happened.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,6 +70,8 @@ pub struct Outcome {
     pub transactions: u64,
     /// Attempts that aborted.
     pub aborts: u64,
+    /// Times that slots moved.
+    pub moves: u64,
     /// Faults that began.
     pub faults: Vec<Occurrence>,
     /// The largest error of any clock, in nanoseconds.
@@ -186,6 +195,8 @@ pub(crate) struct Setting<P: Protocol> {
     data_shards: usize,
     /// After so long everything has arrived and nobody asks any more.
     quiet_ns: u64,
+    /// How often slots have moved.
+    moved: Rc<Cell<u64>>,
     recorder: Option<Recorder>,
 }
 
@@ -258,6 +269,7 @@ impl<P: Protocol> Setting<P> {
             shards,
             data_shards: plan.shards,
             quiet_ns: QUIET_NS + 3 * plan.patience_ns,
+            moved: Rc::default(),
             recorder,
         }
     }
@@ -353,6 +365,7 @@ impl<P: Protocol> Setting<P> {
                 });
             }
         });
+        self.move_slots(plan, running.clone());
         self.go_on(TROUBLE_NS, || running.get() == 0);
         self.world.heal_all();
         let until_ns = self.world.now() + PATIENCE_NS;
@@ -369,6 +382,34 @@ impl<P: Protocol> Setting<P> {
             recorder.attempts(&left.borrow().attempts);
         }
         (left.take(), stuck)
+    }
+
+    /// Has slots move between shards with data, one time after the other, as long as clients run.
+    fn move_slots(&mut self, plan: &Plan, running: Rc<Cell<usize>>) {
+        let (moves, shards, moved) = (plan.moves, plan.shards as u64, self.moved.clone());
+        if shards < 2 || moves == 0 {
+            return;
+        }
+        let mut rng = Rng::new(plan.seed, MOVES_STREAM);
+        self.world.spawn_on(ShardId(0), move |env| async move {
+            for _ in 0..moves {
+                env.sleep(rng.below(2 * MOVE_EVERY_NS)).await;
+                if running.get() == 0 {
+                    break;
+                }
+                let from = rng.below(shards);
+                let to = (from + 1 + rng.below(shards - 1)) % shards;
+                let one_in = 1 << rng.below(3);
+                let placement = env.local(|node| node.base().placement().clone());
+                let owned = (0..SLOTS as u16).map(Slot).filter(|&slot| placement.shard(slot).0 == from as u16);
+                let slots: Vec<Slot> = owned.filter(|_| rng.below(one_in) == 0).collect();
+                let request = Common::Move { slots, to: ShardId(to as u16), asked: false };
+                let outcome = env.call(ShardId(from as u16), P::common(request)).await.map(P::common_reply);
+                if let Ok(CommonReply::MoveOver(MoveOutcome::Moved)) = outcome {
+                    moved.set(moved.get() + 1);
+                }
+            }
+        });
     }
 
     /// After so long a snapshot contains everything: an oracle has heard of it, and the slowest clock has passed what the
@@ -462,6 +503,7 @@ impl<P: Protocol> Setting<P> {
         Outcome {
             hash: self.world.hash(),
             virtual_ns: self.world.now(),
+            moves: self.moved.get(),
             faults: self.world.occurrences().to_vec(),
             clock_error_ns: self.world.clock_error_ns(),
             ..Outcome::default()

@@ -1,6 +1,6 @@
 //! From a world that fails to a smaller one that fails.
 //!
-//! Tries, in this order and as long as anything helps: fewer transactions, fewer clients, fewer shards, fewer faults.
+//! Tries, in this order and as long as anything helps: fewer transactions, fewer clients, fewer shards, fewer moves, fewer faults.
 //! A candidate is kept if it has a violation of the same kind; that it is another occurrence of it does not matter.
 //! Faults are left out by halves and then one by one; all others stay what they were, for each is drawn by itself.
 
@@ -54,6 +54,12 @@ pub fn shrink(plan: &Plan, outcome: Outcome, run: impl Fn(&Plan) -> Outcome) -> 
         if best.0.fronts > 0 {
             let candidate = Plan { fronts: 0, ..best.0.clone() };
             attempt(&mut best, candidate);
+        }
+        for moves in [0, best.0.moves / 2, best.0.moves.saturating_sub(1)] {
+            if moves < best.0.moves {
+                let candidate = Plan { moves, ..best.0.clone() };
+                attempt(&mut best, candidate);
+            }
         }
         let mut left: Vec<u32> = best.1.faults.iter().map(|fault| fault.index).collect();
         left.retain(|index| !best.0.skip.contains(index));

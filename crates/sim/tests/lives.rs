@@ -11,15 +11,16 @@ use std::sync::atomic::AtomicU64;
 use plimsoll_runtime::sim::{Fault, Faults, Hardware, Link, Maker, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_store::At;
-use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::base::{Base, Common, CommonReply, Layout};
 use plimsoll_txn::interactive::Transaction;
+use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions};
 use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::Dst;
 use plimsoll_txn::votes::PATIENCE_NS;
 use plimsoll_types::{
-    Abort, IndexKind, Key, Partitioning, Placement, ShardId, TableId, TableSpec, Timestamp,
+    Abort, IndexKind, Key, Partitioning, Placement, ShardId, Slot, TableId, TableSpec, Timestamp,
 };
 
 const TABLE: TableId = TableId(0);
@@ -214,6 +215,8 @@ under_each! {
     a_coordinator_that_has_lost_a_vote_asks_the_others_first
     read_locks_do_not_outlive_their_coordinator
     a_column_that_was_found_absent_stays_so_when_its_row_is_linked
+    a_slot_does_not_move_between_the_answer_and_the_install
+    what_moves_is_sent_again_when_the_channel_breaks
 }
 
 fn what_was_read_in_a_life_that_is_over_is_not_relied_upon<P: Protocol>() {
@@ -321,6 +324,72 @@ fn a_coordinator_that_has_lost_a_vote_asks_the_others_first<P: Protocol>() {
     stage.pass(PATIENCE_NS / 4);
     assert_eq!(ended.take(), Some(Ok(())));
     assert_eq!([A, B].map(|shard| stage.value(shard)), [b"new", b"new"]);
+    stage.pass(3 * PATIENCE_NS);
+    stage.is_at_rest();
+}
+
+/// Asks a machine to give the slot of its record to another.
+async fn give<P: Protocol>(env: ShardEnv<P>, from: usize, to: usize) -> MoveOutcome {
+    let to = ShardId(to as u16);
+    let request = Common::Move { slots: vec![Slot(from as u16)], to, asked: false };
+    match env.call(ShardId(from as u16), P::common(request)).await.map(P::common_reply) {
+        Ok(CommonReply::MoveOver(outcome)) => outcome,
+        _ => panic!("whoever is asked to move something says what came of it"),
+    }
+}
+
+/// Who has the record of a machine.
+fn holders<P: Protocol>(stage: &Stage<P>, record: usize) -> Vec<usize> {
+    let has = |&machine: &usize| {
+        let shard = ShardId(machine as u16);
+        stage.world.node(shard, |node| node.base().store.find(TABLE, &key(record)).row().is_some()) == Some(true)
+    };
+    [A, B, D].iter().copied().filter(has).collect()
+}
+
+fn a_slot_does_not_move_between_the_answer_and_the_install<P: Protocol>() {
+    let mut stage = Stage::<P>::new();
+    let ended = stage.begin(async |env| write::<P>(env, &[A, B]).await);
+    stage.pass_until_voted(&[A, B]);
+    let cut = stage.cut(&[(C, A), (B, A)]);
+    let moved = stage.begin_at(D, async |env| give::<P>(env, A, D).await);
+    stage.pass(PATIENCE_NS / 2);
+    assert_eq!(ended.take(), Some(Ok(())), "the client was answered");
+    assert!(stage.in_doubt(A) && moved.borrow().is_none());
+    assert_eq!(holders(&stage, A), [A]);
+    stage.world.end(cut);
+    stage.pass(PATIENCE_NS);
+    assert_eq!(moved.take(), Some(MoveOutcome::Moved));
+    assert_eq!(holders(&stage, A), [D]);
+    assert_eq!([A, B].map(|record| stage.value(record)), [b"new", b"new"]);
+    let ended = stage.begin(async |env| write::<P>(env, &[A, D]).await);
+    stage.pass(100 * MS);
+    assert_eq!(ended.take(), Some(Ok(())), "the coordinator has learned where it is");
+    stage.pass(3 * PATIENCE_NS);
+    stage.is_at_rest();
+}
+
+fn what_moves_is_sent_again_when_the_channel_breaks<P: Protocol>() {
+    let mut stage = Stage::<P>::new();
+    let cut = stage.cut(&[(A, B)]);
+    let moved = stage.begin_at(A, async |env| give::<P>(env, A, B).await);
+    stage.pass(10 * MS);
+    assert_eq!(holders(&stage, A), [0; 0], "it is under way");
+    let read = stage.begin(async |env| {
+        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), true).await?;
+        txn.get(&env, TABLE.row(), &key(A)).await
+    });
+    stage.pass(10 * MS);
+    assert!(read.borrow().is_none(), "a reader waits for it");
+    stage.world.inflict(Fault::Reset(ShardId(A as u16), ShardId(B as u16)));
+    stage.world.end(cut);
+    stage.pass(1000 * MS);
+    assert_eq!(moved.take(), Some(MoveOutcome::Moved));
+    assert_eq!(holders(&stage, A), [B]);
+    if P::NAME != "two_pl" {
+        assert_eq!(read.take(), Some(Ok(Some(b"old".to_vec()))));
+    }
+    assert_eq!(stage.value(A), b"old");
     stage.pass(3 * PATIENCE_NS);
     stage.is_at_rest();
 }

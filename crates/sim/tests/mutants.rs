@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use plimsoll_sim::plan::{FaultsName, Plan, Selection, WorkloadName};
+use plimsoll_sim::plan::{FaultsName, Plan, SCHEMES, Selection, WorkloadName};
 use plimsoll_sim::run::run;
 use plimsoll_types::mutants::Mutant;
 
@@ -24,6 +24,9 @@ fn selection(mutant: Mutant) -> Selection {
         VotesNotJoined => ("client_2pc", "dst"),
         ReadsNotHeld | RangesNotHeld => ("client_2pc", "none"),
         PinIgnored => ("wait_die", "none"),
+        MarksLeftBehind => ("", "dst"),
+        MoveUnnoticed => ("occ", ""),
+        MoveUnderLocks | MapUnchecked | ScanUnchecked => ("", ""),
         GapIgnored | PrefetchedNumbers => ("occ", "gts"),
         NoPin
         | StoredMark
@@ -39,11 +42,15 @@ fn selection(mutant: Mutant) -> Selection {
         | HeldSnapshotForgotten
         | LostWakeUp => ("", "dst"),
     };
+    let moving =
+        matches!(mutant, MarksLeftBehind | MoveUnnoticed | MoveUnderLocks | MapUnchecked | ScanUnchecked);
     let selected = Selection {
         protocol: ["occ", "wait_die", "client_2pc"].into_iter().find(|&name| name == protocol),
-        scheme: Some(scheme),
+        scheme: SCHEMES.into_iter().find(|&name| name == scheme),
         mutant: Some(mutant),
         fronts: (mutant == WaitsForEver).then_some(1),
+        moves: moving.then_some(30),
+        shards: moving.then_some(3),
         ..Selection::default()
     };
     // These two take a clock that is far behind, at the right moment.

@@ -41,6 +41,11 @@ impl<T: Default> Chunks<T> {
 }
 
 impl<T> Chunks<T> {
+    /// How many items there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
     /// Memory taken, in bytes.
     pub fn bytes(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.len() * size_of::<T>()).sum()

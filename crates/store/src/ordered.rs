@@ -51,8 +51,8 @@ mod node;
 use std::fmt;
 use std::ops::ControlFlow;
 
-use plimsoll_types::Key;
 use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::{Key, Timestamp};
 
 use crate::slab::Slab;
 use crate::{Mark, RowId, Tails};
@@ -322,6 +322,12 @@ impl<M: Mark> OrderedIndex<M> {
     #[inline]
     pub fn mark_mut(&mut self, leaf: LeafId) -> &mut M {
         &mut self.leaves[leaf.0].mark
+    }
+
+    /// An upper bound of the marks of all leaves.
+    pub fn marks(&self) -> Timestamp {
+        let leaves = 0..self.leaves.slots() as u32;
+        leaves.map(|leaf| self.leaves[leaf].mark.get()).max().unwrap_or_default()
     }
 
     fn next_version(&mut self) -> u64 {

@@ -51,7 +51,7 @@ pub struct SnapshotTooOld;
 
 /// Older versions, shared by all tables.
 #[derive(Debug, Default)]
-struct Versions {
+pub(crate) struct Versions {
     nodes: Chunks<Version>,
     free: Vec<u32>,
 }
@@ -63,6 +63,12 @@ impl Versions {
         let position = self.free.pop().unwrap_or_else(|| self.nodes.extend(1) as u32);
         self.nodes[position as usize] = version;
         position + 1
+    }
+
+    /// Frees a node and returns what was in it.
+    pub(crate) fn take(&mut self, position: u32) -> Version {
+        self.free.push(position);
+        self.nodes[position as usize]
     }
 }
 
@@ -89,13 +95,15 @@ pub struct Operations {
 /// All tables of one shard.
 #[derive(Debug)]
 pub struct Store<M> {
-    tables: Vec<Table<M>>,
-    values: Values,
-    versions: Versions,
+    pub(crate) tables: Vec<Table<M>>,
+    pub(crate) values: Values,
+    pub(crate) versions: Versions,
     locks: Slab<Lock>,
     garbage: VecDeque<Garbage>,
-    /// The partition's floor: a mark for everything at once, raised before marks or tombstones are forgotten.
+    /// The partition's floor: a mark for everything at once, raised before tombstones are forgotten.
     floor: Timestamp,
+    /// A mark for everything at once, at or above the floor: what rows that have come from elsewhere were marked with.
+    pub(crate) least: Timestamp,
     /// Whether hidden versions are kept until the watermark passes; otherwise they are dropped at once.
     history: bool,
     operations: Operations,
@@ -130,6 +138,7 @@ impl<M: Mark> Store<M> {
             locks: Slab::default(),
             garbage: VecDeque::new(),
             floor: Timestamp::ZERO,
+            least: Timestamp::ZERO,
             history,
             operations: Operations::default(),
         }
@@ -165,6 +174,11 @@ impl<M: Mark> Store<M> {
     #[inline]
     pub fn floor(&self) -> Timestamp {
         self.floor
+    }
+
+    pub(crate) fn raise_floor(&mut self, to: Timestamp) {
+        self.floor.raise(to);
+        self.least.raise(to);
     }
 
     /// Where a key is, or would be.
@@ -234,7 +248,7 @@ impl<M: Mark> Store<M> {
             (Index::Hash(_), Some(_)) => Timestamp::ZERO,
             _ => table.cover_mark(cover).get(),
         };
-        mark.join(cover).join(self.floor)
+        mark.join(cover).join(self.least)
     }
 
     /// The newest value of a record; `None` if it is absent.
@@ -270,7 +284,7 @@ impl<M: Mark> Store<M> {
 
     /// Whether [`Store::read_at`] would raise the mark of a record.
     pub fn would_raise(&self, at: At, mark: Timestamp) -> bool {
-        would_raise(self.record(at), self.floor, mark)
+        would_raise(self.record(at), self.least, mark)
     }
 
     /// The snapshot read of a record as one step: raises its mark to `mark`, unless what writers of it must exceed
@@ -286,7 +300,7 @@ impl<M: Mark> Store<M> {
         sees: impl Fn(Timestamp) -> bool,
     ) -> (bool, Option<Result<Option<(Timestamp, &[u8])>, SnapshotTooOld>>) {
         let record = self.tables[at.column.table.index()].record_mut(at);
-        let raise = would_raise(record, self.floor, mark);
+        let raise = would_raise(record, self.least, mark);
         if raise {
             record.mark.raise(mark);
         }
@@ -363,8 +377,9 @@ impl<M: Mark> Store<M> {
             locks: &self.locks,
             groups: table.groups,
         };
+        let epoch = table.epoch;
         index.scan_leaves(low, high, &table.tails, |leaf, mark, version, _, in_range| {
-            visit(&mut rows, Visited::Leaf(leaf.into(), mark, version))?;
+            visit(&mut rows, Visited::Leaf(leaf.into(), mark, version + epoch))?;
             operations.scanned += in_range.len() as u64;
             in_range.iter().try_for_each(|&row| visit(&mut rows, Visited::Row(row)))
         });
@@ -492,8 +507,7 @@ impl<M: Mark> Store<M> {
                 table.value_bytes -= Values::footprint(len);
             }
             table.value_bytes -= size_of::<Version>();
-            self.versions.free.push(next - 1);
-            next = node.older;
+            next = self.versions.take(next - 1).older;
         }
         let record = table.record_mut(at);
         if record.older != 0 || (record.is_tombstone() && !passed(record.stamp)) {
@@ -510,9 +524,9 @@ impl<M: Mark> Store<M> {
         };
         if row.clone().all(dead) {
             let deleted = row.filter(|record| record.is_tombstone()).map(|record| record.stamp).max();
-            // Before the tombstone is forgotten: absent reads take its stamp from the floor.
-            self.floor.raise(deleted.unwrap_or_default());
+            // From now on absent reads take the tombstone's stamp from the floor.
             table.unlink(at.row);
+            self.raise_floor(deleted.unwrap_or_default());
         }
     }
 }

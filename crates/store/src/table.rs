@@ -22,6 +22,8 @@ use crate::{HashIndex, LeafId, Mark, OrderedIndex, Record, RowId, Tails};
 
 /// Absent cells per hash table and shard.
 const CELLS: usize = 1024;
+/// More than any leaf or cell changes its version by itself.
+const EPOCH: u64 = 1 << 40;
 
 /// What stands for an absent key: a leaf of an ordered table, a cell of a hash table. It has a mark and a version
 /// that changes when a key is linked there.
@@ -121,6 +123,8 @@ pub(crate) struct Table<M> {
     pub tails: Tails,
     free: Vec<RowId>,
     cells: Box<[Cell<M>]>,
+    /// Added to the versions of all leaves and cells.
+    pub epoch: u64,
     pub ranges: Vec<RangeLock>,
     tail_bytes: usize,
     /// Bytes of newest and older values, and of version nodes.
@@ -142,6 +146,7 @@ impl<M: Mark> Table<M> {
             tails: Tails::default(),
             free: Vec::new(),
             cells: vec![Cell::default(); cells].into_boxed_slice(),
+            epoch: 0,
             ranges: Vec::new(),
             tail_bytes: 0,
             value_bytes: 0,
@@ -163,6 +168,14 @@ impl<M: Mark> Table<M> {
                 Place::new(place.row, place.leaf.into())
             }
         }
+    }
+
+    /// Links a row under a number that no other row has ever had.
+    pub fn link_unused(&mut self, key: &Key) -> RowId {
+        let free = std::mem::take(&mut self.free);
+        let row = self.link(key).row().expect("a linked row exists");
+        self.free = free;
+        row
     }
 
     /// Links a new row of empty records under an absent key.
@@ -241,9 +254,26 @@ impl<M: Mark> Table<M> {
     #[inline]
     pub fn cover_version(&self, cover: Cover) -> u64 {
         match &self.index {
-            Index::Ordered(index) => index.version(LeafId(cover.0)),
-            Index::Hash(_) => self.cells[cover.0 as usize].insertions,
+            Index::Ordered(index) => index.version(LeafId(cover.0)) + self.epoch,
+            Index::Hash(_) => self.cells[cover.0 as usize].insertions + self.epoch,
         }
+    }
+
+    /// Changes the versions of all leaves and cells.
+    pub fn change_covers(&mut self) {
+        if !planted(Mutant::MoveUnnoticed) {
+            self.epoch += EPOCH;
+        }
+    }
+
+    /// An upper bound of the marks of all cells.
+    pub fn cell_marks(&self) -> Timestamp {
+        self.cells.iter().map(|cell| cell.mark.get()).max().unwrap_or_default()
+    }
+
+    /// Whether a row is linked.
+    pub fn is_linked(&self, row: RowId) -> bool {
+        self.records[row as usize * self.groups].stamp != Timestamp::MAX
     }
 
     #[inline]

@@ -7,12 +7,13 @@ use plimsoll_checker::Install;
 use plimsoll_runtime::{Handled, LowWater, Slab, Ticket, Watermark};
 use plimsoll_store::{At, Cover, Holder, Mark, Place, Record, Store};
 use plimsoll_types::{
-    Abort, ColumnGroup, IndexKind, Key, Placement, ShardId, TableId, TableSpec, Timestamp, TxnId,
+    Abort, ColumnGroup, IndexKind, Key, Moved, Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId,
 };
 
 use plimsoll_types::mutants::{Mutant, planted};
 
 use crate::fetched::{Fetched, ReadRef};
+use crate::moves::{MoveOutcome, Moves, Parcel};
 use crate::procedure::Reads;
 use crate::reads::Unread;
 use crate::steps::{About, Item, Step, What};
@@ -40,10 +41,9 @@ impl Layout {
 
     /// Where a shard finds tables that are everywhere: here, or if it holds no data, on one that does.
     fn copies(&self, shard: ShardId) -> ShardId {
-        let holders = self.placement.shards();
-        match holders.contains(&shard) || holders.is_empty() {
+        match self.placement.is_holder(shard) {
             true => shard,
-            false => holders[shard.index() % holders.len()],
+            false => ShardId((shard.index() % self.placement.holders().len()) as u16),
         }
     }
 
@@ -97,7 +97,8 @@ pub struct Base<S: Scheme> {
     pub steps: Option<Vec<Step>>,
     pub(crate) released: Vec<Ticket>,
     pub(crate) votes: Votes,
-    layout: Layout,
+    pub(crate) moves: Moves<S>,
+    pub(crate) layout: Layout,
     /// Where this shard finds tables that are everywhere.
     copies: ShardId,
     attempts: u64,
@@ -157,11 +158,27 @@ pub enum Common<S: Scheme> {
     Scheme(S::Message),
     /// From the first shard of a process to that of another: its watermark.
     LowWater(Vec<u64>),
+    /// Gives slots of this shard to another.
+    Move {
+        /// The slots.
+        slots: Vec<Slot>,
+        /// Where to.
+        to: ShardId,
+        /// Whether the move has begun.
+        asked: bool,
+    },
+    /// From shard to shard: slots that move, with what is in them.
+    Parcel(Arc<Parcel<S>>),
+    /// From shard to shard: these slots have arrived.
+    TakenOver(Vec<Moved>),
+    /// To a coordinator whose map is out of date: where the slots are that have ever moved.
+    Map(Vec<Moved>),
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Common<S> {
     ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater(told) = 2,
-    Read { txn, reads } = 3, Validate { txn, stamp, reads } = 4;
+    Read { txn, reads } = 3, Validate { txn, stamp, reads } = 4,
+    Move { slots, to; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8;
     Self::Snapshot(_) | Self::Stamp { .. }
 });
 
@@ -176,6 +193,10 @@ impl<S: Scheme> Common<S> {
 pub enum CommonReply<S: Scheme> {
     /// What was read, or `None` if the snapshot is older than the watermark.
     Fetched(Option<Fetched<S>>),
+    /// Nothing was read: some of it is on another shard.
+    Elsewhere,
+    /// What came of a move.
+    MoveOver(MoveOutcome),
     /// Whether all that was read is still current.
     Validated(bool),
     /// The snapshot asked for. It is already held, under this number: see [`Base::hold`].
@@ -187,7 +208,7 @@ pub enum CommonReply<S: Scheme> {
 }
 
 plimsoll_types::wire!(<S: Scheme> enum CommonReply<S> {
-    Fetched(fetched) = 0, Validated(valid) = 1;
+    Fetched(fetched) = 0, Validated(valid) = 1, Elsewhere = 2, MoveOver(outcome) = 3;
     Self::Snapshot(..) | Self::Stamp(_) | Self::OutOfReach
 });
 
@@ -202,6 +223,10 @@ impl<S: Scheme> Common<S> {
             Common::Stamp { .. } => About::new("STAMP", None),
             Common::Scheme(message) => About::oracle(message),
             Common::LowWater(_) => About::new("LOW WATER", None),
+            Common::Move { .. } => About::new("MOVE", None),
+            Common::Parcel(_) => About::new("PARCEL", None),
+            Common::TakenOver(_) => About::new("TAKEN OVER", None),
+            Common::Map(_) => About::new("MAP", None),
         }
     }
 }
@@ -217,6 +242,9 @@ impl<S: Scheme> CommonReply<S> {
             CommonReply::Snapshot(..) => "snapshot",
             CommonReply::Stamp(_) => "stamp",
             CommonReply::OutOfReach => "out of reach",
+            CommonReply::Elsewhere => "elsewhere",
+            CommonReply::MoveOver(MoveOutcome::Moved) => "moved",
+            CommonReply::MoveOver(_) => "not moved",
         }
     }
 }
@@ -244,6 +272,7 @@ impl<S: Scheme> Base<S> {
             steps: None,
             released: Vec::new(),
             votes: Votes::new(config, layout.processes.clone()),
+            moves: Moves::new(config.patience_ns),
             copies: layout.copies(config.shard),
             layout: layout.clone(),
             attempts: config.first_attempt - 1,
@@ -315,7 +344,7 @@ impl<S: Scheme> Base<S> {
 
     /// The shard that owns a slot.
     #[inline]
-    pub fn owner(&self, slot: plimsoll_types::Slot) -> ShardId {
+    pub fn owner(&self, slot: Slot) -> ShardId {
         self.layout.placement.shard(slot)
     }
 
@@ -351,7 +380,7 @@ impl<S: Scheme> Base<S> {
         self.layout.tables[table.index()].partitioning
     }
 
-    /// All shards that hold data.
+    /// All shards that own data.
     pub fn shards(&self) -> Vec<ShardId> {
         self.layout.placement.shards()
     }
@@ -365,6 +394,7 @@ impl<S: Scheme> Base<S> {
     /// Begins a pass: the clock, the watermark, some garbage.
     pub(crate) fn pass(&mut self, clock: Timestamp) {
         self.scheme.tick(clock);
+        self.tick_moves(clock);
         for (read, stamp) in std::mem::take(&mut self.unpinned) {
             self.pin(&read, stamp);
         }
@@ -404,6 +434,7 @@ impl<S: Scheme> Base<S> {
             // Nothing was heard of it yet.
             watermark.heard(process.into(), life.map(|_| &[][..]));
         }
+        self.connected_moves(peer, life.is_some());
         self.scheme.connected(peer, life, &mut self.released);
     }
 
@@ -415,7 +446,7 @@ impl<S: Scheme> Base<S> {
     /// When the shard has something to do that nobody asks for.
     pub(crate) fn due(&self) -> Option<u64> {
         let tell = self.listens().then_some(self.told.0 + TELL_IDLE_NS);
-        tell.into_iter().chain(self.votes.due()).chain(self.scheme.due()).min()
+        tell.into_iter().chain(self.votes.due()).chain(self.moves.due()).chain(self.scheme.due()).min()
     }
 
     /// What the shard itself has to tell others at the end of a pass.
@@ -429,6 +460,7 @@ impl<S: Scheme> Base<S> {
             let listening = self.listeners.iter().filter(|(_, up)| *up);
             tell.extend(listening.map(|&(listener, _)| (listener, message())));
         }
+        tell.append(&mut self.outgoing_moves());
         tell.into_iter().chain(self.scheme_messages().map(|(to, message)| (to, Common::Scheme(message))))
     }
 
@@ -457,6 +489,9 @@ impl<S: Scheme> Base<S> {
         ticket: Ticket,
     ) -> Handled<CommonReply<S>> {
         Handled::Reply(match request {
+            Common::ReadAt { txn, reads, .. } | Common::Read { txn, reads } if !self.serves(*txn, reads) => {
+                CommonReply::Elsewhere
+            }
             Common::ReadAt { txn, snapshot, reads, waited } => {
                 match self.fetch(*txn, Some(snapshot), reads) {
                     Ok(fetched) => CommonReply::Fetched(Some(fetched)),
@@ -529,6 +564,19 @@ impl<S: Scheme> Base<S> {
                 {
                     watermark.heard(process.into(), Some(told));
                 }
+                return Handled::Done;
+            }
+            Common::Move { slots, to, asked } => return self.move_slots(from, slots, *to, asked, ticket),
+            Common::Parcel(parcel) => {
+                self.receive_parcel(from, parcel.clone());
+                return Handled::Done;
+            }
+            Common::TakenOver(slots) => {
+                self.taken_over(from, slots);
+                return Handled::Done;
+            }
+            Common::Map(moved) => {
+                self.learn_map(moved);
                 return Handled::Done;
             }
         })
@@ -611,6 +659,7 @@ impl<S: Scheme> Base<S> {
         write: &mut Write,
         observed: &mut S::Observed,
     ) -> Result<(), Abort> {
+        self.may_lock(*txn, write.column.table, &write.key)?;
         let what = (write.column, &write.key, write.change);
         match self.check_write(Some(txn), what, write.expected, observed) {
             Ok(place) => write.place = Some(place),
@@ -674,7 +723,7 @@ impl<S: Scheme> Base<S> {
     /// for it, for it has no version to come.
     /// Tells whether the lock is new; `None` if the record cannot be locked.
     pub(crate) fn lock_read(&mut self, holder: Holder, at: At, head: Option<Timestamp>) -> Option<bool> {
-        if self.head(at) != head || self.locked_by_other(at, Some(&holder.txn)) {
+        if self.head(at) != head || self.locked_by_other(at, Some(&holder.txn)) || !self.may_lock_reads() {
             return None;
         }
         let lock = self.store.lock_mut(at);

@@ -17,7 +17,7 @@ use plimsoll_types::{Abort, ColumnGroup, Key, Partitioning, ShardId, TableId, Ti
 use crate::base::Base;
 use crate::local::{Merged, just_after};
 use crate::parts::Parts;
-use crate::procedure::{Access, Intent, Reads, Scan};
+use crate::procedure::{Access, Reads, Scan};
 use crate::protocol::{Attempt, Committed, Open, Protocol, Stop, answerable};
 use crate::read_only;
 use crate::remote::Remote;
@@ -108,23 +108,24 @@ impl<S: Scheme> Transaction<S> {
     async fn read<P: Protocol<Scheme = S>, E: Env<P>>(
         &mut self,
         env: &E,
-        batches: Vec<(ShardId, Reads)>,
+        batches: impl Fn(&Base<S>) -> Vec<(ShardId, Reads)>,
     ) -> Result<(), Abort> {
         if let Some(abort) = self.over {
             return Err(abort);
         }
-        let known = self.open.meet(env, batches.iter().map(|(shard, _)| *shard));
+        let now = env.local(|node| batches(node.base()));
+        let known = self.open.meet(env, now.iter().map(|(shard, _)| *shard));
         let result = match &self.open.snapshot {
             _ if !known => Err(Abort::Unknown),
             Some(snapshot) => {
-                read_only::read_parts(env, self.open.holder.txn, snapshot, batches).await.map(|parts| {
+                read_only::read_parts(env, self.open.holder.txn, snapshot, &batches).await.map(|parts| {
                     for part in parts {
                         S::join(&mut self.open.work.observed, &part.fetched.observed);
                         self.open.parts.push(part);
                     }
                 })
             }
-            None => P::read(env, &mut self.open, batches).await,
+            None => P::read(env, &mut self.open, now).await,
         };
         self.done(env, result).await
     }
@@ -140,9 +141,9 @@ impl<S: Scheme> Transaction<S> {
             self.open.work.writes.find(column, key).is_some() || self.open.parts.find(column, key).is_some();
         let at_hand = env.local(|node| node.base().at_hand(column.table));
         if !known && !at_hand {
-            let shard = env.local(|node| node.base().home(column.table, key));
-            let reads = Reads { gets: vec![(column, key.clone(), Intent::Read)], scans: Vec::new() };
-            self.read(env, vec![(shard, reads)]).await?;
+            let mut reads = Reads::default();
+            reads.get(column, key.clone());
+            self.read(env, |base| vec![(base.home(column.table, key), reads.clone())]).await?;
         }
         if let Some(abort) = self.over {
             return Err(abort);
@@ -182,10 +183,18 @@ impl<S: Scheme> Transaction<S> {
         let own = self.open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref());
         let limit = scan.limit.saturating_add(own.take(CHUNK_ROWS).count()).min(CHUNK_ROWS);
         let asked = Scan { limit, ..scan.clone() };
-        let shards = env.local(|node| shards_of(node.base(), &asked));
         let first = self.open.parts.len();
-        let reads = Reads { gets: Vec::new(), scans: vec![(asked.clone(), Intent::Read)] };
-        self.read(env, shards.into_iter().map(|shard| (shard, reads.clone())).collect()).await?;
+        let batches = |base: &Base<S>| {
+            let shards = shards_of(base, &asked).into_iter();
+            let batch = |shard| {
+                let mut reads = Reads::default();
+                reads.scan(asked.clone());
+                base.seal(shard, &mut reads);
+                (shard, reads)
+            };
+            shards.map(batch).collect()
+        };
+        self.read(env, batches).await?;
         let parts = self.open.parts.since(first);
         // Behind the last row of a shard that had more nothing is known.
         let full =

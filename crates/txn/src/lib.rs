@@ -10,6 +10,7 @@ pub mod fetched;
 pub mod interactive;
 mod local;
 mod locks;
+pub mod moves;
 mod optimistic;
 mod parts;
 pub mod procedure;

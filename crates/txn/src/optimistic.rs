@@ -36,6 +36,7 @@ pub(crate) async fn read<P: Protocol, E: Env<P>>(
     for (shard, reads, call) in calls {
         let fetched = match call.await.map(P::common_reply) {
             Ok(CommonReply::Fetched(Some(fetched))) => fetched,
+            Ok(CommonReply::Elsewhere) => return Err(P::abort(env, open, Abort::StaleTerm).await),
             // It may have locked something already, if not all that was left could be executed here.
             Ok(_) => return Err(P::abort(env, open, Abort::Validation).await),
             Err(_) => return Err(P::abort(env, open, Abort::Unknown).await),

@@ -124,9 +124,11 @@ pub struct Reads {
     pub gets: Vec<(ColumnGroup, Key, Intent)>,
     /// Ranges.
     pub scans: Vec<(Scan, Intent)>,
+    /// If there are ranges, what the coordinator's map says of the shard that is asked: [`Placement::fingerprint`].
+    pub owned: u64,
 }
 
-plimsoll_types::wire!(struct Reads { gets, scans });
+plimsoll_types::wire!(struct Reads { gets, scans, owned });
 
 impl Reads {
     /// The piece reads this record.

@@ -421,6 +421,8 @@ async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
     open: &mut Open<P::Scheme>,
     procedure: &mut T,
 ) -> Result<(), Abort> {
+    // Which pieces are here must not change between one look and the next.
+    let map = env.local(|node| node.base().map());
     let mut stage = 0;
     // Whether what is left may run directly on the store, in one step with the commit.
     let mut direct = true;
@@ -431,7 +433,13 @@ async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
             // The pieces of a stage do not depend on each other: those here can wait until the others are
             // read, executed and locked, so that nobody gets in between them and the commit.
             let now = if direct { Pieces::Elsewhere } else { left };
-            let (numbers, mut batches) = env.local(|node| plan(node.base(), procedure, stage, now));
+            let planned = env.local(|node| {
+                let base = node.base();
+                (base.map() == map).then(|| plan(base, procedure, stage, now))
+            });
+            let Some((numbers, mut batches)) = planned else {
+                return Err(P::abort(env, open, Abort::StaleTerm).await);
+            };
             for (scan, _) in batches.iter_mut().flat_map(|(_, reads)| &mut reads.scans) {
                 // Rows that the transaction has deleted do not count.
                 let own = open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref()).count();
@@ -458,6 +466,9 @@ async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
         }
         let left = direct && procedure.stage(stage) > 0;
         let rest = |base: &mut Base<P::Scheme>, work: &mut Work<P::Scheme>, txn, track| {
+            if base.map() != map {
+                return Err(Stop::Abort(Abort::StaleTerm));
+            }
             run_here(base, procedure, work, stage, Some(&txn), track)
         };
         match P::commit(env, open, left.then_some(rest)).await {
@@ -503,5 +514,6 @@ fn plan<S: Scheme, T: Procedure>(
     }
     // A piece that only writes asks for nothing.
     batches.retain(|(_, reads)| !reads.gets.is_empty() || !reads.scans.is_empty());
+    batches.iter_mut().for_each(|(shard, reads)| base.seal(*shard, reads));
     (numbers, batches)
 }

@@ -15,7 +15,7 @@ use std::future::Future;
 use plimsoll_runtime::{Env, Unknown};
 use plimsoll_types::{Abort, ShardId, TxnId};
 
-use crate::base::{Common, CommonReply};
+use crate::base::{Base, Common, CommonReply};
 use crate::local::AtSnapshot;
 use crate::parts::{Part, Parts};
 use crate::procedure::{Piece, Procedure, Reads};
@@ -54,8 +54,8 @@ pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>, T: Procedure>(
         let result = everywhere(env, &snapshot, procedure, work).await;
         env.local(|node| node.base().release(held));
         match result {
-            Err(TooOld::Restart) => env.local(|node| node.base().counters.read_only_restarts += 1),
-            Err(TooOld::Abort(abort)) => return Err(abort),
+            Err(Unread::TooOld) => env.local(|node| node.base().counters.read_only_restarts += 1),
+            Err(unread) => return Err(unread.into_abort()),
             Ok(()) => return Ok(()),
         }
     }
@@ -80,17 +80,22 @@ pub async fn snapshot<P: Protocol, E: Env<P>>(
     }
 }
 
-enum TooOld {
-    Restart,
+/// Why a read was not answered.
+enum Unread {
+    /// The snapshot is too old.
+    TooOld,
+    /// Some of it is on another shard than the map says.
+    Elsewhere,
     Abort(Abort),
 }
 
-impl TooOld {
+impl Unread {
     /// For those who have already shown something and cannot begin again.
     fn into_abort(self) -> Abort {
         match self {
-            TooOld::Restart => Abort::Validation,
-            TooOld::Abort(abort) => abort,
+            Unread::TooOld => Abort::Validation,
+            Unread::Elsewhere => Abort::StaleTerm,
+            Unread::Abort(abort) => abort,
         }
     }
 }
@@ -137,7 +142,7 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
     snapshot: &<P::Scheme as Scheme>::Snapshot,
     procedure: &mut T,
     work: &mut Work<P::Scheme>,
-) -> Result<(), TooOld> {
+) -> Result<(), Unread> {
     // The number that the attempt to do it all here would have had.
     let txn = env.local(|node| {
         let base = node.base();
@@ -156,7 +161,7 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
             break;
         }
         let ask = |reads| P::common(Common::read_at(txn, snapshot.clone(), reads));
-        let (parts, remote) = fetch_stage(env, procedure, stage, me, &ask).await?;
+        let (parts, remote) = again(env, async || fetch_stage(env, procedure, stage, me, &ask).await).await?;
         shards.extend(parts.iter().map(|part: &Part<P::Scheme>| part.shard));
         let mut parts: Parts<P::Scheme> = parts.into_iter().collect();
         for (number, remote) in remote.into_iter().enumerate() {
@@ -166,9 +171,12 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
                     env.pause().await;
                     rows = 0;
                 }
-                let (result, again) = env.local(|node| {
+                let (result, unread) = env.local(|node| {
                     let recorded = work.recorded.as_deref_mut();
                     let base = node.base();
+                    if base.owner(procedure.home(piece)) != me {
+                        return (Err(Abort::StaleTerm), true);
+                    }
                     let mut access =
                         AtSnapshot { base, txn, snapshot, recorded, blocked: false, too_old: false, rows: 0 };
                     let result = procedure.execute(piece, &mut access);
@@ -177,19 +185,38 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
                 });
                 match result {
                     Ok(()) => continue,
-                    Err(abort) if !again => return Err(TooOld::Abort(abort)),
-                    // Wait for the writer by asking this very shard.
-                    Err(_) => parts.push(fetch_piece(env, procedure, piece, me, &ask).await?),
+                    Err(abort) if !unread => return Err(Unread::Abort(abort)),
+                    // It was moved meanwhile; or a writer is waited for by asking this very shard.
+                    Err(_) => {
+                        let part = again(env, async || fetch_piece(env, procedure, piece, &ask).await).await?;
+                        parts.push(part);
+                    }
                 }
             }
             env.local(|node| procedure.execute(piece, &mut Remote::new(node.base(), &mut parts, work)))
-                .map_err(TooOld::Abort)?;
+                .map_err(Unread::Abort)?;
         }
     }
     shards.sort_unstable();
     shards.dedup();
     work.commit(txn, P::Scheme::place(snapshot), shards.len());
     Ok(())
+}
+
+/// Reads, and reads again while the map says where something was and not where it is: at the same snapshot, for which it
+/// does not matter.
+async fn again<P: Protocol, E: Env<P>, R>(
+    env: &E,
+    read: impl AsyncFn() -> Result<R, Unread>,
+) -> Result<R, Unread> {
+    let mut left = RETRIES;
+    loop {
+        match read().await {
+            Err(Unread::Elsewhere) if left > 0 => left -= 1,
+            result => return result,
+        }
+        env.sleep(RETRY_NS).await;
+    }
 }
 
 /// Sends the reads of all pieces of a stage that belong to other shards than `me`, one batch per shard, and
@@ -200,7 +227,7 @@ async fn fetch_stage<P: Protocol, E: Env<P>, T: Procedure>(
     stage: usize,
     me: ShardId,
     ask: &impl Fn(Reads) -> P::Request,
-) -> Result<(Vec<Part<P::Scheme>>, Vec<bool>), TooOld> {
+) -> Result<(Vec<Part<P::Scheme>>, Vec<bool>), Unread> {
     let mut batches: Vec<(ShardId, Reads)> = Vec::new();
     let mut remote = Vec::new();
     env.local(|node| {
@@ -212,6 +239,7 @@ async fn fetch_stage<P: Protocol, E: Env<P>, T: Procedure>(
                 procedure.reads(piece, batch(&mut batches, shard));
             }
         }
+        batches.iter_mut().for_each(|(shard, reads)| node.base().seal(*shard, reads));
     });
     Ok((fetch_batches(env, batches, ask).await?, remote))
 }
@@ -220,7 +248,7 @@ async fn fetch_batches<P: Protocol, E: Env<P>>(
     env: &E,
     batches: Vec<(ShardId, Reads)>,
     ask: &impl Fn(Reads) -> P::Request,
-) -> Result<Vec<Part<P::Scheme>>, TooOld> {
+) -> Result<Vec<Part<P::Scheme>>, Unread> {
     let calls: Vec<_> = batches
         .into_iter()
         .map(|(shard, reads)| (shard, reads.clone(), env.call(shard, ask(reads))))
@@ -232,26 +260,31 @@ async fn fetch_batches<P: Protocol, E: Env<P>>(
     Ok(parts)
 }
 
-/// Reads batches at a snapshot, on whichever shards.
+/// Reads batches at a snapshot, on whichever shards they are.
 pub(crate) async fn read_parts<P: Protocol, E: Env<P>>(
     env: &E,
     txn: TxnId,
     snapshot: &<P::Scheme as Scheme>::Snapshot,
-    batches: Vec<(ShardId, Reads)>,
+    batches: &impl Fn(&Base<P::Scheme>) -> Vec<(ShardId, Reads)>,
 ) -> Result<Vec<Part<P::Scheme>>, Abort> {
     let ask = |reads| P::common(Common::read_at(txn, snapshot.clone(), reads));
-    fetch_batches(env, batches, &ask).await.map_err(TooOld::into_abort)
+    let read = async || fetch_batches(env, env.local(|node| batches(node.base())), &ask).await;
+    again(env, read).await.map_err(Unread::into_abort)
 }
 
 async fn fetch_piece<P: Protocol, E: Env<P>, T: Procedure>(
     env: &E,
     procedure: &T,
     piece: Piece,
-    shard: ShardId,
     ask: &impl Fn(Reads) -> P::Request,
-) -> Result<Part<P::Scheme>, TooOld> {
+) -> Result<Part<P::Scheme>, Unread> {
     let mut reads = Reads::default();
     procedure.reads(piece, &mut reads);
+    let shard = env.local(|node| {
+        let shard = node.base().owner(procedure.home(piece));
+        node.base().seal(shard, &mut reads);
+        shard
+    });
     let call = env.call(shard, ask(reads.clone()));
     collect::<P, E>(env, shard, reads, call, ask).await
 }
@@ -264,7 +297,7 @@ async fn collect<P: Protocol, E: Env<P>>(
     reads: Reads,
     call: impl Future<Output = Result<P::Reply, Unknown>>,
     ask: &impl Fn(Reads) -> P::Request,
-) -> Result<Part<P::Scheme>, TooOld> {
+) -> Result<Part<P::Scheme>, Unread> {
     let mut reply = call.await;
     for _ in 0..RETRIES {
         if reply.is_ok() {
@@ -275,9 +308,10 @@ async fn collect<P: Protocol, E: Env<P>>(
     }
     match reply.map(P::common_reply) {
         Ok(CommonReply::Fetched(Some(fetched))) => Ok(Part { shard, reads, fetched, locked: false }),
-        Ok(CommonReply::Fetched(None)) => Err(TooOld::Restart),
+        Ok(CommonReply::Fetched(None)) => Err(Unread::TooOld),
+        Ok(CommonReply::Elsewhere) => Err(Unread::Elsewhere),
         Ok(_) => unreachable!("a read is answered with what was read"),
-        Err(Unknown) => Err(TooOld::Abort(Abort::Unknown)),
+        Err(Unknown) => Err(Unread::Abort(Abort::Unknown)),
     }
 }
 

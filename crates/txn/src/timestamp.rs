@@ -120,7 +120,7 @@ pub trait Scheme: Sized + 'static {
     /// What a read-only transaction reads at.
     type Snapshot: Clone + Debug + Send + Sync + Wire + 'static;
     /// What a coordinator gathers on its way.
-    type Observed: Clone + Debug + Default + Send + Wire + 'static;
+    type Observed: Clone + Debug + Default + Send + Sync + Wire + 'static;
     /// What travels between a shard and the oracle.
     type Message: Debug + Send + Wire + 'static;
 
@@ -160,6 +160,11 @@ pub trait Scheme: Sized + 'static {
     #[inline]
     fn observe_pinned(&self, observed: &mut Self::Observed) {
         let _ = observed;
+    }
+
+    /// Slots have come from a shard where transactions have [`Scheme::pinned`] so much.
+    fn adopt(&mut self, pinned: &Self::Observed) {
+        let _ = pinned;
     }
 
     /// A lower bound of the commit stamp of a transaction that has observed this much (`lb`).

@@ -15,7 +15,7 @@ pub enum Abort {
     Wounded,
     /// A participant voted REFUSE.
     Refused,
-    /// A participant's term has ended.
+    /// A participant does not own the slot, or not yet: the coordinator's map is out of date, or has become so meanwhile.
     StaleTerm,
     /// The channel to a participant was reset before the first RECORD was sent, or a participant has lost its vote and all
     /// others have agreed to abort.

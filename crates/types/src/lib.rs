@@ -14,6 +14,6 @@ pub mod wire;
 pub use abort::Abort;
 pub use ids::{ShardId, TableId, TxnId};
 pub use key::{Key, KeyBuilder};
-pub use placement::{Partitioning, Placement, SLOTS, Slot};
+pub use placement::{Moved, Partitioning, Placement, SLOTS, Slot};
 pub use table::{ColumnGroup, IndexKind, TableSpec};
 pub use timestamp::Timestamp;

@@ -104,6 +104,16 @@ mutants! {
     ReadsNotHeld = "reads-not-held",
     /// client_2pc: absent keys and ranges are checked when a shard votes, and not held until the decision.
     RangesNotHeld = "ranges-not-held",
+    /// A slot moves without the marks of what was read there.
+    MarksLeftBehind = "marks-left-behind",
+    /// After a move absent keys and ranges that were read before it still count as unchanged.
+    MoveUnnoticed = "move-unnoticed",
+    /// A slot moves although somebody holds locks on it.
+    MoveUnderLocks = "move-under-locks",
+    /// A shard serves whatever it is asked for, whether or not it owns the slot.
+    MapUnchecked = "map-unchecked",
+    /// A shard scans for a coordinator whose map says other things of its slots.
+    ScanUnchecked = "scan-unchecked",
 }
 
 #[cfg(feature = "mutants")]

@@ -2,7 +2,10 @@
 //!
 //! A table names how many leading bytes of its primary key are its *partition key*, and a function that
 //! turns them into one of [`SLOTS`] slots. Equal partition keys of all tables with one function share a
-//! slot, so a TPC-C warehouse with everything in it is one place. The *placement* assigns slots to shards.
+//! slot, so a TPC-C warehouse with everything in it is one place. The *placement* assigns slots to shards. It is the
+//! placement map of the cluster, and every shard has one: what it says of others may be out of date.
+
+use std::collections::BTreeMap;
 
 use crate::{Key, ShardId};
 
@@ -12,6 +15,8 @@ pub const SLOTS: usize = 4096;
 /// The unit of placement and of movement.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Slot(pub u16);
+
+crate::wire!(struct Slot(0));
 
 /// How a table's rows are spread over the slots. `bytes` counts the leading bytes of the primary key
 /// that are the partition key (1 to 8, read as a big-endian integer; `Hash` takes any number).
@@ -92,31 +97,102 @@ fn mix(mut x: u64) -> u64 {
 }
 
 /// Which shard owns each slot.
+///
+/// A slot moves from its owner to another shard by decision of its owner alone, and has a *term* that grows by one each
+/// time. So of two maps that say different things of a slot the one with the larger term is right, maps are
+/// [merged](Placement::merge) slot by slot, and nobody has to put all moves of a cluster in an order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Placement {
-    shards: Vec<ShardId>,
+    owners: Vec<ShardId>,
+    /// How many shards hold data, whether or not they own anything at the moment.
+    holders: usize,
+    /// Terms of slots that have ever moved.
+    terms: BTreeMap<Slot, u32>,
+    /// By shard: tells its set of slots from others.
+    fingerprints: Vec<u64>,
 }
+
+/// A slot that has moved: where it is, and its term.
+pub type Moved = (Slot, ShardId, u32);
 
 impl Placement {
     /// Deals the slots out to `shards` shards in turn.
     pub fn even(shards: usize) -> Placement {
         assert!(shards > 0, "a placement has at least one shard");
-        Placement { shards: (0..SLOTS).map(|slot| ShardId((slot % shards) as u16)).collect() }
+        let owners = (0..SLOTS).map(|slot| ShardId((slot % shards) as u16)).collect();
+        let fingerprints = vec![0; shards];
+        let mut placement = Placement { owners, holders: shards, terms: BTreeMap::new(), fingerprints };
+        for slot in 0..SLOTS {
+            placement.fingerprints[slot % shards] ^= fingerprint(Slot(slot as u16));
+        }
+        placement
+    }
+
+    /// The shards that hold data, in order.
+    pub fn holders(&self) -> impl ExactSizeIterator<Item = ShardId> + use<> {
+        (0..self.holders).map(|shard| ShardId(shard as u16))
+    }
+
+    /// Whether a shard holds data.
+    pub fn is_holder(&self, shard: ShardId) -> bool {
+        shard.index() < self.holders
     }
 
     /// The shards that own anything, in order.
     pub fn shards(&self) -> Vec<ShardId> {
-        let mut shards = self.shards.clone();
-        shards.sort_unstable();
-        shards.dedup();
-        shards
+        let mut owns = vec![false; self.holders];
+        self.owners.iter().for_each(|owner| owns[owner.index()] = true);
+        self.holders().filter(|shard| owns[shard.index()]).collect()
     }
 
     /// The shard that owns `slot`.
     #[inline]
     pub fn shard(&self, slot: Slot) -> ShardId {
-        self.shards[usize::from(slot.0) % SLOTS]
+        self.owners[usize::from(slot.0) % SLOTS]
     }
+
+    /// How many slots a shard owns.
+    pub fn slots(&self, shard: ShardId) -> usize {
+        self.owners.iter().filter(|&&owner| owner == shard).count()
+    }
+
+    /// How often a slot has moved.
+    pub fn term(&self, slot: Slot) -> u32 {
+        self.terms.get(&slot).copied().unwrap_or_default()
+    }
+
+    /// The version of the map: how many moves it knows of.
+    pub fn version(&self) -> u64 {
+        self.terms.values().map(|&term| u64::from(term)).sum()
+    }
+
+    /// Differs for different sets of slots of a shard, but by very bad luck.
+    #[inline]
+    pub fn fingerprint(&self, shard: ShardId) -> u64 {
+        self.fingerprints.get(shard.index()).copied().unwrap_or_default()
+    }
+
+    /// All slots that have ever moved.
+    pub fn moved(&self) -> Vec<Moved> {
+        self.terms.iter().map(|(&slot, &term)| (slot, self.shard(slot), term)).collect()
+    }
+
+    /// Learns where a slot is, if that is news. Returns whether it was.
+    pub fn merge(&mut self, (slot, owner, term): Moved) -> bool {
+        let known = usize::from(slot.0) < SLOTS && self.is_holder(owner);
+        if !known || term <= self.term(slot) {
+            return false;
+        }
+        let before = std::mem::replace(&mut self.owners[usize::from(slot.0)], owner);
+        self.fingerprints[before.index()] ^= fingerprint(slot);
+        self.fingerprints[owner.index()] ^= fingerprint(slot);
+        self.terms.insert(slot, term);
+        true
+    }
+}
+
+fn fingerprint(slot: Slot) -> u64 {
+    mix(u64::from(slot.0) + 1)
 }
 
 #[cfg(test)]
@@ -145,5 +221,30 @@ mod tests {
             whole.slot(&Key::new(&[1; 20])),
             whole.slot(&Key::new(&[[1; 19].as_slice(), &[2]].concat()))
         );
+    }
+
+    #[test]
+    fn maps_that_learn_the_same_moves_in_any_order_are_equal() {
+        let moves = [(Slot(3), ShardId(0), 1), (Slot(3), ShardId(2), 2), (Slot(4), ShardId(0), 1)];
+        let after = |order: &[usize]| {
+            let mut placement = Placement::even(3);
+            let news = order.iter().filter(|&&at| placement.merge(moves[at])).count();
+            (placement, news)
+        };
+        let (placement, news) = after(&[0, 1, 2]);
+        assert_eq!((news, placement.version()), (3, 3));
+        assert_eq!([3, 4].map(|slot| placement.shard(Slot(slot)).0), [2, 0]);
+        assert_eq!(placement.moved(), [(Slot(3), ShardId(2), 2), (Slot(4), ShardId(0), 1)]);
+        for order in [[2, 1, 0], [1, 0, 2]] {
+            assert_eq!(after(&order), (placement.clone(), 2), "an old move is no news");
+        }
+        let mut again = placement.clone();
+        assert_eq!(placement.shards().len(), 3);
+        for slot in (0..SLOTS as u16).map(Slot).filter(|&slot| placement.shard(slot) == ShardId(1)) {
+            assert!(again.merge((slot, ShardId(2), 1)));
+        }
+        assert_eq!((again.shards(), again.fingerprint(ShardId(1))), (vec![ShardId(0), ShardId(2)], 0));
+        assert_ne!(again.fingerprint(ShardId(2)), placement.fingerprint(ShardId(2)));
+        assert!(!again.merge((Slot(SLOTS as u16), ShardId(0), 1)) && !again.merge((Slot(0), ShardId(3), 9)));
     }
 }

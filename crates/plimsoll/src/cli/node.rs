@@ -1,10 +1,11 @@
-//! The flags of `plimsoll start` and `plimsoll status`, and what they come to.
+//! The flags of `plimsoll start`, `plimsoll status` and `plimsoll move`, and what they come to.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use plimsoll::{Cluster, NodeConfig, Pair, Protocol, Scheme};
+use plimsoll::{Cluster, NodeConfig, Pair, Protocol, SLOTS, Scheme};
 use serde_json::Value;
 
 use super::cluster::loaded;
@@ -119,6 +120,27 @@ pub struct StatusArgs {
     pub json: Option<Option<PathBuf>>,
 }
 
+/// The flags of `plimsoll move`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = MOVE_EXAMPLES)]
+pub struct MoveArgs {
+    /// The file that describes the cluster, or the HTTP addresses of some of its nodes with commas between them.
+    #[arg(value_name = "FILE|ADDR,...")]
+    pub cluster: String,
+    /// The slots, from A up to, but not including, B; of 0..4096.
+    #[arg(long, value_name = "A..B", value_parser = super::sim::seeds)]
+    pub slots: Range<u64>,
+    /// The number of the shard that is to have them. Shards are numbered over all nodes, those of the first node first.
+    #[arg(long, value_name = "SHARD")]
+    pub to: u16,
+    /// The secret of the cluster, if addresses are given.
+    #[arg(long, value_name = "FILE")]
+    pub secret_file: Option<PathBuf>,
+    /// Write the result as JSON, to standard output if no file is given (then nothing else goes there).
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub json: Option<Option<PathBuf>>,
+}
+
 const START_EXAMPLES: &str = "The file:
   cluster = \"bank\"
   secret_file = \"bank.secret\"       # 16 bytes or more; without one, loopback addresses only
@@ -162,6 +184,12 @@ Examples:
   plimsoll status 127.0.0.1:8401
   plimsoll status bank.toml --json";
 
+const MOVE_EXAMPLES: &str = "Exit status: 0 all of them are there; 1 interrupted, or transactions held locks on some all the time; 2 bad usage.
+
+Examples:
+  plimsoll move bank.toml --slots 0..1024 --to 1
+  plimsoll move 127.0.0.1:8401 --slots 7..8 --to 0 --json";
+
 /// A node to run.
 #[derive(Clone, Debug)]
 pub struct StartPlan {
@@ -175,6 +203,19 @@ pub struct StartPlan {
     pub data_dir: Option<PathBuf>,
     /// How logs are written.
     pub log: LogFormat,
+}
+
+/// Slots to move.
+#[derive(Clone, Debug)]
+pub struct MovePlan {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// The slots.
+    pub slots: Range<u16>,
+    /// Where to.
+    pub to: u16,
+    /// Where the JSON document goes.
+    pub json: JsonOutput,
 }
 
 /// A cluster to look at.
@@ -286,6 +327,24 @@ impl StatusArgs {
     pub fn validate(self) -> Result<StatusPlan, Refusal> {
         let addresses = self.cluster.split(',').filter_map(|address| address.trim().parse().ok()).collect();
         Ok(StatusPlan { cluster: read(&self.cluster)?, addresses, json: json_output(self.json.as_ref())? })
+    }
+}
+
+impl MoveArgs {
+    /// Reads the file, and looks whether there are such slots and such a shard.
+    pub fn validate(self) -> Result<MovePlan, Refusal> {
+        let Range { start, end } = self.slots;
+        if start >= end || end > SLOTS as u64 {
+            refuse!("--slots {start}..{end}: slots are numbered from 0 to {}; give A..B with A < B <= {SLOTS}", SLOTS - 1);
+        }
+        let cluster = Cluster::find(&self.cluster, self.secret_file.as_deref());
+        let cluster = cluster.map_err(|error| Refusal::from(error.to_string()))?;
+        let shards: usize = cluster.nodes.iter().map(|node| node.shards).sum();
+        if usize::from(self.to) >= shards {
+            refuse!("--to {}: there is no such shard; the cluster has 0 to {}", self.to, shards.saturating_sub(1));
+        }
+        let (slots, json) = (start as u16..end as u16, json_output(self.json.as_ref())?);
+        Ok(MovePlan { cluster, slots, to: self.to, json })
     }
 }
 

@@ -52,6 +52,9 @@ pub struct SimArgs {
     /// Machines that hold no data: their clients coordinate what happens elsewhere, and they crash [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub fronts: Option<u64>,
+    /// Times that slots are asked to move from one shard to another, data and all, while transactions run [default: drawn].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
+    pub moves: Option<u64>,
     /// Clients per shard [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub clients: Option<u64>,
@@ -173,6 +176,10 @@ impl SimArgs {
                 Some(0) => Some(0),
                 fronts => within(fronts, "fronts", 16)?,
             },
+            moves: match self.moves {
+                Some(0) => Some(0),
+                moves => within(moves, "moves", 100_000)?,
+            },
             clients: within(self.clients, "clients", 1000)?,
             transactions: within(self.transactions, "transactions", 1_000_000)?,
             faults: match self.faults.as_deref() {
@@ -235,10 +242,10 @@ fn knob(text: &str) -> Result<(String, String), Refusal> {
 }
 
 /// Reads `0..1000`.
-fn seeds(text: &str) -> Result<Range<u64>, String> {
+pub(super) fn seeds(text: &str) -> Result<Range<u64>, String> {
     let Some((start, end)) = text.split_once("..") else {
         return Err(format!(
-            "`{text}` is not a range of seeds: write the first and the one after the last, as in 0..1000"
+            "`{text}` is not a range: write the first number and the one after the last, as in 0..1000"
         ));
     };
     Ok(number(start)?..number(end)?)

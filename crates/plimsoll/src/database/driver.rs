@@ -15,11 +15,12 @@ use plimsoll_runtime::real::RealEnv;
 use plimsoll_store::TableMemory;
 use plimsoll_txn::base::{Common, CommonReply};
 use plimsoll_txn::interactive::Transaction;
+use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::procedure::{Reads, Scan};
 use plimsoll_txn::protocol::{Attempt, Protocol};
 use plimsoll_txn::read_only;
 use plimsoll_txn::timestamp::{Freshness, Scheme};
-use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, TableSpec, Timestamp};
+use plimsoll_types::{Abort, ColumnGroup, Key, Placement, ShardId, Slot, TableId, TableSpec, Timestamp};
 
 use super::Row;
 use crate::engine::Engine;
@@ -34,8 +35,8 @@ pub(super) type Begun = Box<dyn Any + Send>;
 /// What a snapshot sees.
 pub(super) type Frozen = Arc<dyn Any + Send + Sync>;
 
-/// What was asked of a shard, to be waited for.
-pub(super) type Answer = Box<dyn FnOnce() -> Result<Found, Error>>;
+/// What was asked of a shard, to be waited for; `None` if some of it is on another shard than the map said.
+pub(super) type Answer = Box<dyn FnOnce() -> Result<Option<Found>, Error>>;
 
 /// What a snapshot has read: by get, and by scan.
 pub(super) struct Found {
@@ -130,6 +131,17 @@ pub(super) trait Driver: Send + Sync {
     ) -> Answer;
     /// Ends what a snapshot holds.
     fn release(&self, shard: ShardId, held: u32);
+
+    /// The placement map as a shard of this process knows it.
+    fn placement(&self, shard: ShardId) -> Arc<Placement>;
+    /// Has `coordinator` ask a shard to give slots to another. `None`: it cannot be reached.
+    fn move_slots(
+        &self,
+        coordinator: ShardId,
+        from: ShardId,
+        slots: Vec<Slot>,
+        to: ShardId,
+    ) -> Option<MoveOutcome>;
 }
 
 impl<P: Protocol> Driver for Engine<P> {
@@ -223,7 +235,8 @@ impl<P: Protocol> Driver for Engine<P> {
             let fetched = loop {
                 let request = P::common(Common::read_at(txn, at.clone(), reads.clone()));
                 match env.call(shard, request).await.map(P::common_reply) {
-                    Ok(CommonReply::Fetched(fetched)) => break fetched.ok_or(Error::SnapshotGone),
+                    Ok(CommonReply::Fetched(fetched)) => break fetched.map(Some).ok_or(Error::SnapshotGone),
+                    Ok(CommonReply::Elsewhere) => break Ok(None),
                     Ok(_) => unreachable!("a shard answers reads with what was read"),
                     Err(_) => {}
                 }
@@ -238,13 +251,14 @@ impl<P: Protocol> Driver for Engine<P> {
         });
         Box::new(move || {
             let fetched = answers.recv().expect("a task started on a shard runs to its end")?;
+            let Some(fetched) = fetched else { return Ok(None) };
             let value = |got| fetched.value(got).map(<[u8]>::to_vec);
             let gets = fetched.gets.iter().map(value).collect();
             let scans = fetched.scans.iter().zip(scanned).map(|(scan, limit)| Scanned {
                 rows: scan.rows.iter().filter_map(|(key, got)| Some((key.clone(), value(got)?))).collect(),
                 last: scan.rows.last().filter(|_| scan.rows.len() == limit).map(|(key, _)| key.clone()),
             });
-            Ok(Found { gets, scans: scans.collect() })
+            Ok(Some(Found { gets, scans: scans.collect() }))
         })
     }
 
@@ -252,6 +266,26 @@ impl<P: Protocol> Driver for Engine<P> {
         self.runtime().spawn_on(shard, move |env| async move {
             env.local(|node| node.base().release(held));
         });
+    }
+
+    fn placement(&self, shard: ShardId) -> Arc<Placement> {
+        self.on_shard(shard, |_, base| base.placement().clone())
+    }
+
+    fn move_slots(
+        &self,
+        coordinator: ShardId,
+        from: ShardId,
+        slots: Vec<Slot>,
+        to: ShardId,
+    ) -> Option<MoveOutcome> {
+        self.runtime().run_on(coordinator, move |env| async move {
+            let request = P::common(Common::Move { slots, to, asked: false });
+            match env.call(from, request).await.map(P::common_reply) {
+                Ok(CommonReply::MoveOver(outcome)) => Some(outcome),
+                _ => None,
+            }
+        })
     }
 }
 

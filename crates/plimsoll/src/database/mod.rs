@@ -29,11 +29,12 @@ use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_types::{
-    ColumnGroup, IndexKind, Key, Partitioning, Placement, ShardId, TableId, TableSpec, Timestamp,
+    ColumnGroup, IndexKind, Key, Partitioning, Placement, ShardId, Slot, TableId, TableSpec, Timestamp,
 };
 
 use crate::cluster::Cluster;
@@ -59,6 +60,9 @@ pub const VALUE_MAX: usize = 8 << 20;
 pub const WRITTEN_MAX: usize = 1 << 30;
 /// The longest time for which old versions can be kept.
 pub const STALENESS_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// A map that follows a refusal has arrived after so long, nearly always.
+const MAP_AFTER: Duration = Duration::from_millis(1);
 
 /// A row as a scan returns it.
 pub type Row = (Key, Vec<u8>);
@@ -138,7 +142,8 @@ struct Inner {
     tables: RwLock<Vec<Arc<Table>>>,
     /// Held while a table is made: one at a time.
     making: RwLock<()>,
-    placement: Arc<Placement>,
+    /// The map as it was last heard of. What is not where it says is looked for anew.
+    placement: RwLock<Arc<Placement>>,
     /// How many shards hold data, the first of all.
     holders: usize,
     /// The shards of this process.
@@ -182,7 +187,7 @@ impl Database {
             Box::new(engine) as Box<dyn Driver>
         });
         let inner = Inner {
-            placement: Arc::new(Placement::even(options.shards)),
+            placement: RwLock::new(Arc::new(Placement::even(options.shards))),
             holders: options.shards,
             own: engine.own(),
             engine: RwLock::new(Some(engine)),
@@ -217,7 +222,7 @@ impl Database {
         let options = Options { max_staleness: cluster.max_staleness, pair: cluster.pair, ..options };
         let holders = cluster.nodes.iter().map(|node| node.shards).sum();
         let inner = Inner {
-            placement: Arc::new(Placement::even(holders)),
+            placement: RwLock::new(Arc::new(Placement::even(holders))),
             holders,
             own: engine.own(),
             engine: RwLock::new(Some(engine)),
@@ -300,6 +305,37 @@ impl Database {
         Ok(named
             .map(|(of, table)| TableMemory { name: of.name.clone(), rows: table.rows, bytes: table.bytes })
             .collect())
+    }
+
+    /// Moves slots with everything in them to another shard, while transactions go on; those that are there already stay.
+    /// What is in a slot cannot be used while it is on its way, which takes as long as its rows take to be copied.
+    /// [`Error::NoSuchShard`], and [`Error::SlotsInUse`] if transactions hold locks there all the time; some slots may have
+    /// moved then. Done again, it moves the others.
+    pub fn move_slots(&self, slots: &[Slot], to: ShardId) -> Result<(), Error> {
+        let inner = &*self.inner;
+        let begun = Instant::now();
+        loop {
+            let placement = inner.placement();
+            if !placement.is_holder(to) {
+                return Err(Error::NoSuchShard { shard: to.0, shards: placement.holders().len() });
+            }
+            let left = |slot: &&Slot| placement.shard(**slot) != to;
+            let Some(from) = slots.iter().find(left).map(|&slot| placement.shard(slot)) else { return Ok(()) };
+            let these = slots.iter().copied().filter(|&slot| placement.shard(slot) == from).collect();
+            let coordinator = inner.coordinator(from);
+            let outcome = inner.running()?.move_slots(coordinator, from, these, to);
+            // The map is on its way to the coordinator.
+            thread::sleep(MAP_AFTER);
+            inner.look_at_map(coordinator)?;
+            let waited = begun.elapsed();
+            match outcome {
+                Some(MoveOutcome::Moved) => {}
+                Some(MoveOutcome::Locked) => return Err(Error::SlotsInUse { waited }),
+                None if waited >= inner.options.patience => return Err(Error::Unreachable { waited }),
+                _ if waited >= inner.options.patience => return Err(Error::SlotsInUse { waited }),
+                _ => {}
+            }
+        }
     }
 
     /// Stops the shards and forgets all data. Operations that have begun are finished; all others, through any
@@ -385,7 +421,7 @@ impl Inner {
     /// The shard that owns a key of an existing table.
     fn home(&self, table: TableId, key: &Key) -> ShardId {
         let slot = self.tables()[table.index()].spec.partitioning.slot(key);
-        slot.map_or_else(|| self.any_shard(), |slot| self.placement.shard(slot))
+        slot.map_or_else(|| self.any_shard(), |slot| self.placement().shard(slot))
     }
 
     /// Takes the shards that hold data in turn.
@@ -402,7 +438,7 @@ impl Inner {
     }
 
     /// The shards that may hold rows of a range: one, if the range lies within one partition key.
-    fn shards_of(&self, table: TableId, range: &KeyRange) -> Vec<ShardId> {
+    fn shards_of(&self, placement: &Placement, table: TableId, range: &KeyRange) -> Vec<ShardId> {
         let bytes = match self.tables()[table.index()].spec.partitioning {
             Partitioning::Hash { bytes }
             | Partitioning::Modulo { bytes }
@@ -418,10 +454,30 @@ impl Inner {
                 (None, Some(_)) => false,
             };
             if within {
-                return vec![self.home(table, &range.low)];
+                let slot = self.tables()[table.index()].spec.partitioning.slot(&range.low);
+                return slot.map(|slot| placement.shard(slot)).into_iter().collect();
             }
         }
-        self.placement.shards()
+        placement.shards()
+    }
+
+    /// The map.
+    fn placement(&self) -> Arc<Placement> {
+        self.placement.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes over what a shard of this process has learned.
+    fn look_at_map(&self, shard: ShardId) -> Result<(), Error> {
+        let placement = self.running()?.placement(self.coordinator(shard));
+        let mut known = self.placement.write().unwrap_or_else(PoisonError::into_inner);
+        let moved = placement.moved();
+        if moved.iter().any(|&(slot, _, term)| term > known.term(slot)) {
+            let known = Arc::make_mut(&mut known);
+            moved.into_iter().for_each(|moved| {
+                known.merge(moved);
+            });
+        }
+        Ok(())
     }
 }
 

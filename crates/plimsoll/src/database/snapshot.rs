@@ -13,17 +13,17 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::thread;
+use std::{slice, thread};
 use std::time::{Duration, Instant};
 
 use plimsoll_txn::interactive::CHUNK_ROWS;
-use plimsoll_txn::procedure::{Intent, Reads, Scan};
+use plimsoll_txn::procedure::{Reads, Scan};
 use plimsoll_txn::timestamp;
 use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp};
 
 use super::driver::{Answer, Frozen};
 use super::keys::just_after;
-use super::{Column, Database, Inner, KeyRange, Row, Running, check_key};
+use super::{Column, Database, Inner, KeyRange, MAP_AFTER, Row, Running, check_key};
 use crate::error::Error;
 
 /// When a snapshot is taken.
@@ -111,11 +111,9 @@ impl Snapshot {
     pub fn get(&self, column: impl Column, key: &Key) -> Result<Option<Vec<u8>>, Error> {
         let column = self.inner.column(column)?;
         check_key(key)?;
-        let shard = self.inner.home(column.table, key);
-        let reads = Reads { gets: vec![(column, key.clone(), Intent::Read)], scans: Vec::new() };
-        let running = self.inner.running()?;
-        let answer = self.ask(&running, shard, reads);
-        Ok(answer()?.gets.pop().flatten())
+        let mut value = Vec::with_capacity(1);
+        self.get_chunk(column, slice::from_ref(key), &mut value)?;
+        Ok(value.pop().flatten())
     }
 
     /// Reads many records, all shards at the same time, a few hundred per round. The values are in the order of
@@ -136,21 +134,34 @@ impl Snapshot {
         keys: &[Key],
         values: &mut Vec<Option<Vec<u8>>>,
     ) -> Result<(), Error> {
-        let mut batches: BTreeMap<ShardId, (Vec<usize>, Reads)> = BTreeMap::new();
-        for (position, key) in (values.len()..).zip(keys) {
-            let (positions, reads) = batches.entry(self.inner.home(column.table, key)).or_default();
-            positions.push(position);
-            reads.get(column, key.clone());
-        }
-        values.resize(values.len() + keys.len(), None);
-        let running = self.inner.running()?;
-        let asked = batches
-            .into_iter()
-            .map(|(shard, (positions, reads))| (positions, self.ask(&running, shard, reads)));
-        for (positions, answer) in asked.collect::<Vec<_>>() {
-            for (position, value) in positions.into_iter().zip(answer()?.gets) {
-                values[position] = value;
+        let first = values.len();
+        values.resize(first + keys.len(), None);
+        let mut left: Vec<usize> = (0..keys.len()).collect();
+        let mut search = Search::new(self);
+        while !left.is_empty() {
+            let mut batches: BTreeMap<ShardId, (Vec<usize>, Reads)> = BTreeMap::new();
+            for position in std::mem::take(&mut left) {
+                let key = &keys[position];
+                let (positions, reads) = batches.entry(self.inner.home(column.table, key)).or_default();
+                positions.push(position);
+                reads.get(column, key.clone());
             }
+            let running = self.inner.running()?;
+            let asked = batches
+                .into_iter()
+                .map(|(shard, (positions, reads))| (shard, positions, self.ask(&running, shard, reads)));
+            for (shard, positions, answer) in asked.collect::<Vec<_>>() {
+                let Some(found) = answer()? else {
+                    left.extend(positions);
+                    search.missed(shard);
+                    continue;
+                };
+                for (position, value) in positions.into_iter().zip(found.gets) {
+                    values[first + position] = value;
+                }
+            }
+            drop(running);
+            search.on()?;
         }
         Ok(())
     }
@@ -160,13 +171,10 @@ impl Snapshot {
     pub fn scan(&self, column: impl Column, range: impl Into<KeyRange>) -> Result<Rows<'_>, Error> {
         let range = range.into();
         let column = self.inner.scanned(column, &range)?;
-        let shards = match range.is_empty() {
-            true => Vec::new(),
-            false => self.inner.shards_of(column.table, &range),
-        };
-        let cursor = |shard| Cursor { shard, next: Some(range.low.clone()), rows: VecDeque::new() };
-        let cursors = shards.into_iter().map(cursor).collect();
-        Ok(Rows { snapshot: self, column, high: range.high, left: range.limit, cursors })
+        let left = if range.is_empty() { 0 } else { range.limit };
+        let mut rows = Rows { snapshot: self, column, range, left, cursors: Vec::new() };
+        rows.begin();
+        Ok(rows)
     }
 
     /// Sends reads to a shard.
@@ -184,9 +192,40 @@ impl Drop for Snapshot {
     }
 }
 
+/// A read of what is not where the map says.
+struct Search<'a> {
+    snapshot: &'a Snapshot,
+    begun: Instant,
+    /// A shard that did not have it.
+    missed: Option<ShardId>,
+}
+
+impl<'a> Search<'a> {
+    fn new(snapshot: &'a Snapshot) -> Search<'a> {
+        Search { snapshot, begun: Instant::now(), missed: None }
+    }
+
+    fn missed(&mut self, shard: ShardId) {
+        self.missed = Some(shard);
+    }
+
+    /// If anything was missed, learns where it is, or waits for it to arrive there.
+    fn on(&mut self) -> Result<(), Error> {
+        let Some(shard) = self.missed.take() else { return Ok(()) };
+        let (waited, inner) = (self.begun.elapsed(), &self.snapshot.inner);
+        if waited >= inner.options.patience {
+            return Err(Error::Unreachable { waited });
+        }
+        thread::sleep(MAP_AFTER);
+        inner.look_at_map(shard)
+    }
+}
+
 /// How far a scan has come on one shard.
 struct Cursor {
     shard: ShardId,
+    /// Which slots the shard is taken to own.
+    owned: u64,
     /// Where it goes on; `None`: nothing is left there.
     next: Option<Key>,
     /// Fetched, but not yet returned.
@@ -198,32 +237,57 @@ struct Cursor {
 pub struct Rows<'a> {
     snapshot: &'a Snapshot,
     column: ColumnGroup,
-    high: Option<Key>,
+    /// What is left of it.
+    range: KeyRange,
     left: usize,
     cursors: Vec<Cursor>,
 }
 
 impl Rows<'_> {
-    /// Fetches the next chunk from every shard whose last one is used up; all at the same time.
+    /// Begins what is left, on the shards that have some of it. All go by one map: so every slot is with one of them.
+    fn begin(&mut self) {
+        let inner = &self.snapshot.inner;
+        let placement = inner.placement();
+        let cursor = |shard| Cursor {
+            shard,
+            owned: placement.fingerprint(shard),
+            next: Some(self.range.low.clone()),
+            rows: VecDeque::new(),
+        };
+        let shards = inner.shards_of(&placement, self.column.table, &self.range);
+        self.cursors = shards.into_iter().map(cursor).collect();
+    }
+
+    /// Fetches the next chunk from every shard whose last one is used up; all at the same time. If slots have moved, what is
+    /// left begins anew.
     fn refill(&mut self) -> Result<(), Error> {
-        if !self.cursors.iter().any(|cursor| cursor.rows.is_empty() && cursor.next.is_some()) {
-            return Ok(());
-        }
-        let snapshot = self.snapshot;
-        let running = snapshot.inner.running()?;
-        let limit = self.left.min(CHUNK_ROWS);
-        let mut asked = Vec::new();
-        for cursor in self.cursors.iter_mut().filter(|cursor| cursor.rows.is_empty()) {
-            if let Some(low) = cursor.next.take() {
-                let scan = Scan { column: self.column, low, high: self.high.clone(), limit };
-                let reads = Reads { gets: Vec::new(), scans: vec![(scan, Intent::Read)] };
-                asked.push((snapshot.ask(&running, cursor.shard, reads), cursor));
+        let mut search = Search::new(self.snapshot);
+        while self.cursors.iter().any(|cursor| cursor.rows.is_empty() && cursor.next.is_some()) {
+            let running = self.snapshot.inner.running()?;
+            let limit = self.left.min(CHUNK_ROWS);
+            let mut asked = Vec::new();
+            for cursor in self.cursors.iter_mut().filter(|cursor| cursor.rows.is_empty()) {
+                if let Some(low) = cursor.next.take() {
+                    let scan = Scan { column: self.column, low, high: self.range.high.clone(), limit };
+                    let mut reads = Reads { owned: cursor.owned, ..Reads::default() };
+                    reads.scan(scan);
+                    asked.push((self.snapshot.ask(&running, cursor.shard, reads), cursor));
+                }
             }
-        }
-        for (answer, cursor) in asked {
-            let scanned = answer()?.scans.pop().expect("a scan is answered with rows");
-            cursor.next = scanned.last.as_ref().map(just_after);
-            cursor.rows.extend(scanned.rows);
+            for (answer, cursor) in asked {
+                let Some(found) = answer()? else {
+                    search.missed(cursor.shard);
+                    continue;
+                };
+                let scanned = found.scans.into_iter().next().expect("a scan is answered with rows");
+                cursor.next = scanned.last.as_ref().map(just_after);
+                cursor.rows.extend(scanned.rows);
+            }
+            drop(running);
+            if search.missed.is_some() {
+                search.on()?;
+                self.begin();
+            }
         }
         Ok(())
     }
@@ -243,6 +307,8 @@ impl Iterator for Rows<'_> {
         let first = |a: &&mut Cursor, b: &&mut Cursor| a.rows[0].0.cmp(&b.rows[0].0);
         let cursor = self.cursors.iter_mut().filter(|cursor| !cursor.rows.is_empty()).min_by(first)?;
         self.left -= 1;
-        cursor.rows.pop_front().map(Ok)
+        let row = cursor.rows.pop_front()?;
+        self.range.low = just_after(&row.0);
+        Some(Ok(row))
     }
 }

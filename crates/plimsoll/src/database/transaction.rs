@@ -159,7 +159,7 @@ impl Txn<'_> {
         if range.is_empty() {
             return Ok(Vec::new());
         }
-        let first = inner.shards_of(column.table, &range);
+        let first = inner.shards_of(&inner.placement(), column.table, &range);
         let first = if let [only] = first[..] { only } else { inner.any_shard() };
         let scan = Scan { column, low: range.low, high: range.high, limit: range.limit };
         match self.step(first, Operation::Scan(scan))? {

@@ -9,6 +9,7 @@
 
 mod data_dir;
 mod http;
+pub mod moves;
 pub mod state;
 pub mod status;
 
@@ -23,7 +24,6 @@ use plimsoll::{Cluster, NodeConfig, with_node};
 use plimsoll_runtime::Env;
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_txn::timestamp::Scheme;
-use plimsoll_types::{SLOTS, Slot};
 use tracing_subscriber::EnvFilter;
 
 use crate::bench::Loaded;
@@ -158,17 +158,13 @@ fn log(format: LogFormat) -> Result<(), Box<dyn std::error::Error + Send + Sync>
 /// How the node is.
 fn look<P: Protocol>(engine: &Engine<P>, cluster: &Cluster, id: u16, begun: Instant) -> State {
     let layout = engine.layout();
-    let mut slots = vec![0u64; layout.processes.len()];
-    for slot in 0..SLOTS {
-        slots[layout.placement.shard(Slot(slot as u16)).index()] += 1;
-    }
     let shards = engine.shards().map(|shard| {
-        let slots = slots[shard.index()];
         engine.on_shard(shard, move |env, base| {
-            let (counters, pending) = (base.counters, env.pending());
+            let (counters, pending, map) = (base.counters, env.pending(), base.placement());
             ShardState {
                 shard: shard.0,
-                slots,
+                slots: map.slots(shard) as u64,
+                map_version: map.version(),
                 messages: env.messages(),
                 coordinated: counters.coordinated,
                 read_only_waits: counters.read_only_waits,

@@ -51,6 +51,8 @@ pub struct ShardState {
     pub shard: u16,
     /// How many slots it owns.
     pub slots: u64,
+    /// The version of its placement map: how many moves of slots it knows of.
+    pub map_version: u64,
     /// Messages sent to other shards.
     pub messages: u64,
     /// Transactions of more than one step that were coordinated here.
@@ -236,6 +238,7 @@ mod tests {
         let shard = ShardState {
             shard: 3,
             slots: 4,
+            map_version: 7,
             messages: 7,
             coordinated: 0,
             read_only_waits: 0,

@@ -123,7 +123,14 @@ fn show(document: &Document, terminal: Terminal) -> String {
         false,
     );
     let mut notes = Vec::new();
+    let mut first = 0;
     for asked in document.nodes.iter().chain(&document.oracle) {
+        let shards = match asked.shards {
+            0 | 1 => first.to_string(),
+            n => format!("{first}-{}", first + n - 1),
+        };
+        let shards = if asked.node == ORACLE_ID { String::new() } else { shards };
+        first += asked.shards;
         let name = match asked.node {
             ORACLE_ID => "oracle".to_owned(),
             id => id.to_string(),
@@ -131,7 +138,7 @@ fn show(document: &Document, terminal: Terminal) -> String {
         let called = if asked.node == ORACLE_ID { "the oracle".to_owned() } else { format!("node {name}") };
         let Some(state) = &asked.state else {
             let mut row = vec![name, asked.address.clone(), "down".to_owned(), String::new()];
-            row.push(asked.shards.to_string());
+            row.push(shards);
             row.resize(11, String::new());
             columns.push(row);
             notes.push(format!("{called}: {}", asked.error.as_deref().unwrap_or_default()));
@@ -170,7 +177,7 @@ fn show(document: &Document, terminal: Terminal) -> String {
             asked.address.clone(),
             if state.ready { "ready" } else { "waits for others" }.to_owned(),
             units::seconds(state.uptime_seconds),
-            state.shards.len().to_string(),
+            shards,
             state.shards.iter().map(|shard| shard.slots).sum::<u64>().to_string(),
             format!("{connected} of {}", others.len()),
             (clients / state.shards.len().max(1) as u64).to_string(),

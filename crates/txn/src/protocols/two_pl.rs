@@ -266,6 +266,13 @@ impl<S: Scheme> TwoPl<S> {
         if !self.base.votes.admit(holder.txn) {
             return Err(Abort::Refused);
         }
+        if !self.base.serves(holder.txn, reads) || !reads.scans.is_empty() && !self.base.may_lock_reads() {
+            return Err(Abort::StaleTerm);
+        }
+        let gets = reads.gets.iter().map(|(column, key, _)| (column.table, key));
+        for (table, key) in gets.chain(writes.iter().map(|write| (write.column.table, &write.key))) {
+            self.base.may_lock(holder.txn, table, key)?;
+        }
         for (column, key, intent) in &reads.gets {
             if self.base.immutable(column.table) {
                 continue;

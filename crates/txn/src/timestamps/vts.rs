@@ -211,6 +211,10 @@ impl Scheme for Vts {
         Self::join(observed, &self.readers);
     }
 
+    fn adopt(&mut self, pinned: &Vector) {
+        Self::join(&mut self.readers, pinned);
+    }
+
     fn stamp(&mut self, _: &Vector) -> Timestamp {
         // Relaxed: the counter orders nothing but itself; versions travel by message.
         pack(self.slot, self.counter.fetch_add(1, Ordering::Relaxed) + 1)

@@ -1,0 +1,82 @@
+//! `plimsoll move`: has a running cluster move slots.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use plimsoll::{Database, Error, Options, ShardId, Slot};
+use serde::Serialize;
+
+use crate::cli::node::MovePlan;
+use crate::report::file;
+use crate::report::units;
+
+/// Slots that move at a time, so that little is under way and others get their turn.
+const AT_A_TIME: usize = 64;
+/// Time between two lines of progress.
+const PROGRESS_EVERY: Duration = Duration::from_secs(2);
+
+#[derive(Serialize)]
+struct Document {
+    cluster: String,
+    first: u16,
+    end: u16,
+    to: u16,
+    /// How many of them are there now.
+    moved: u64,
+    seconds: f64,
+    error: Option<String>,
+}
+
+/// Moves them. Returns whether all are there.
+pub fn move_slots(plan: &MovePlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
+    let db = Database::connect(&plan.cluster, Options::default())?;
+    let slots: Vec<Slot> = plan.slots.clone().map(Slot).collect();
+    let begun = Instant::now();
+    let mut told = Duration::ZERO;
+    let (mut moved, mut error) = (0, None);
+    for some in slots.chunks(AT_A_TIME) {
+        if interrupted.load(SeqCst) {
+            error = Some("interrupted".to_owned());
+            break;
+        }
+        match db.move_slots(some, ShardId(plan.to)) {
+            Ok(()) => moved += some.len() as u64,
+            Err(in_use @ Error::SlotsInUse { .. }) => {
+                error = Some(in_use.to_string());
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if begun.elapsed() >= told + PROGRESS_EVERY {
+            told = begun.elapsed();
+            let clear = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+            let end = if clear.is_empty() { "\n" } else { "" };
+            eprint!("{clear}{} of {} slots{end}", units::thousands(moved), units::thousands(slots.len() as u64));
+        }
+    }
+    if std::io::stderr().is_terminal() && !told.is_zero() {
+        eprint!("\r\x1b[K");
+    }
+    let document = Document {
+        cluster: plan.cluster.name.clone(),
+        first: plan.slots.start,
+        end: plan.slots.end,
+        to: plan.to,
+        moved,
+        seconds: begun.elapsed().as_secs_f64(),
+        error,
+    };
+    file::publish(&plan.json, &document, || show(&document, slots.len() as u64))?;
+    Ok(document.error.is_none())
+}
+
+fn show(document: &Document, slots: u64) -> String {
+    let Document { moved, to, seconds, error, .. } = document;
+    let (moved, all) = (units::thousands(*moved), units::thousands(slots));
+    let seconds = units::seconds(*seconds);
+    match error {
+        None => format!("{all} slots are on shard {to} after {seconds}\n"),
+        Some(error) => format!("{moved} of {all} slots are on shard {to} after {seconds}: {error}\n"),
+    }
+}

@@ -1,0 +1,413 @@
+//! Slots move from shard to shard while transactions run.
+//!
+//! The owner of some slots is asked to give them to another shard ([`Common::Move`]). It
+//!
+//! 1. **drains**: it refuses new locks in the slots until nobody holds any there, nor on any range;
+//! 2. **cuts**: in one step it takes the rows out of its store, with all their versions, and notes in its placement map
+//!    that the slots belong to the other, one term later. From now on it refuses whatever is asked about them;
+//! 3. **sends** the rows, with a bound above all its marks and with its floor, and keeps them until the other has
+//!    answered. A broken channel makes it send them again.
+//!
+//! The receiver puts them in and notes that it owns the slots, in one step as well; only then it serves them. In between
+//! nobody does: transactions abort and try again, and snapshots wait and go on at their timestamp.
+//!
+//! Nothing else is told of a move. A coordinator goes by its own map. What it sends to a shard that does not own the slot
+//! of a key is refused with [`Abort::StaleTerm`], and the map follows the refusal ([`Common::Map`]). A scan must find every
+//! row of its range exactly once, so it says which slots its coordinator takes the shard to own
+//! ([`crate::procedure::Reads`]), and is refused if the shard owns others: as each slot has one owner in one map, the
+//! shards that have served a scan have served every slot once.
+//!
+//! Why this is serializable: a transaction that holds locks keeps its slots from moving. One that has read without locks
+//! finds, when it validates, that its rows are gone or the versions of its ranges have changed. Whoever has read at a
+//! timestamp, validated or dropped a lock has left that timestamp in a mark; the bound that comes with the rows is above
+//! all marks, so later writers are ordered after them wherever the slot is. Versions move with the rows, so that a
+//! snapshot finds in the new place what it would have found in the old.
+//!
+//! Left out: a move is one step on either side, however large the slots are; while its receiver is dead, what was sent is
+//! in doubt, and the slots are served by nobody.
+
+use std::sync::Arc;
+
+use plimsoll_checker::Install;
+use plimsoll_runtime::{Handled, Ticket};
+use plimsoll_store::MovedRow;
+use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::{Abort, Key, Moved, Placement, ShardId, Slot, TableId, Timestamp, TxnId};
+
+use crate::base::{Base, Common, CommonReply, Layout};
+use crate::procedure::Reads;
+use crate::timestamp::Scheme;
+
+/// How long a shard waits between looks whether locks are gone, in nanoseconds: at first, and at most.
+const LOOK_NS: (u64, u64) = (100_000, 20_000_000);
+/// About how many bytes of rows travel in one message.
+const PARCEL_BYTES: usize = 1 << 18;
+
+/// What came of a request to move slots.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MoveOutcome {
+    /// They have moved.
+    Moved,
+    /// The shard that was asked does not own all of them.
+    NotHere,
+    /// The shard that they were to move to holds no data, or has them already.
+    NoSuchPlace,
+    /// Another move of this shard's is under way.
+    Busy,
+    /// Somebody held locks there all the time.
+    Locked,
+}
+
+plimsoll_types::wire!(enum MoveOutcome { Moved = 0, NotHere = 1, NoSuchPlace = 2, Busy = 3, Locked = 4 });
+
+/// Some of what moves.
+#[derive(Debug)]
+pub struct Parcel<S: Scheme> {
+    /// The slots, their new owner and their terms.
+    slots: Vec<Moved>,
+    /// Which of how many.
+    number: u32,
+    of: u32,
+    rows: Vec<MovedRow>,
+    /// The sender's floor, and an upper bound of its marks.
+    floor: Timestamp,
+    marked: Timestamp,
+    /// The same for schemes that keep no marks beside records.
+    pinned: S::Observed,
+    /// What was ever installed there, if the run is recorded.
+    installs: Vec<Install>,
+}
+
+plimsoll_types::wire!(<S: Scheme> struct Parcel<S> {
+    slots, number, of, rows, floor, marked, pinned, installs
+});
+
+/// Slots that leave this shard.
+struct Leaving<S: Scheme> {
+    slots: Vec<Slot>,
+    to: ShardId,
+    /// Who has asked for it.
+    asker: ShardId,
+    ticket: Ticket,
+    /// When it gives up, unless the locks are gone by then.
+    until: u64,
+    /// When it looks next, and how long it waits after that.
+    look: u64,
+    wait: u64,
+    /// What was sent and not confirmed; none before the cut.
+    sent: Vec<Arc<Parcel<S>>>,
+}
+
+/// What moves from and to a shard.
+pub(crate) struct Moves<S: Scheme> {
+    leaving: Option<Leaving<S>>,
+    /// What became of requests that were waiting.
+    over: Vec<(Ticket, MoveOutcome)>,
+    /// By sender, what has come so far.
+    arriving: Vec<(ShardId, Vec<Arc<Parcel<S>>>)>,
+    /// Coordinators with an old map.
+    behind: Vec<ShardId>,
+    outgoing: Vec<(ShardId, Common<S>)>,
+    /// How often the map has changed.
+    changes: u64,
+    clock: u64,
+    patience_ns: u64,
+}
+
+impl<S: Scheme> Moves<S> {
+    pub fn new(patience_ns: u64) -> Moves<S> {
+        Moves {
+            leaving: None,
+            over: Vec::new(),
+            arriving: Vec::new(),
+            behind: Vec::new(),
+            outgoing: Vec::new(),
+            changes: 0,
+            clock: 0,
+            patience_ns,
+        }
+    }
+
+    /// When it has something to do that nobody asks for.
+    pub fn due(&self) -> Option<u64> {
+        self.leaving.as_ref().filter(|leaving| leaving.sent.is_empty()).map(|leaving| leaving.look)
+    }
+
+    /// Whether new locks in a slot are refused because it is about to leave.
+    fn drains(&self, slot: Slot) -> bool {
+        self.leaving.as_ref().is_some_and(|leaving| leaving.slots.contains(&slot))
+    }
+}
+
+impl Layout {
+    /// The slot of a key, unless its table is everywhere.
+    #[inline]
+    fn slot(&self, table: TableId, key: &Key) -> Option<Slot> {
+        self.tables[table.index()].partitioning.slot(key)
+    }
+}
+
+impl<S: Scheme> Base<S> {
+    /// The placement map as this shard knows it.
+    pub fn placement(&self) -> &Arc<Placement> {
+        &self.layout.placement
+    }
+
+    /// Differs before and after anything about slots has changed here.
+    pub(crate) fn map(&self) -> u64 {
+        self.moves.changes
+    }
+
+    fn change_map(&mut self, moved: &[Moved]) {
+        self.moves.changes += 1;
+        let placement = Arc::make_mut(&mut self.layout.placement);
+        for &moved in moved {
+            placement.merge(moved);
+        }
+    }
+
+    /// Whether what is asked of this shard is here. If not, the coordinator will be told where it is.
+    pub(crate) fn serves(&mut self, txn: TxnId, reads: &Reads) -> bool {
+        let mine = |(table, key): (TableId, &Key)| {
+            self.layout.slot(table, key).is_none_or(|slot| self.owner(slot) == self.shard)
+        };
+        let gets = reads.gets.iter().map(|(column, key, _)| (column.table, key)).all(mine);
+        let ranges = reads.scans.iter().any(|(scan, _)| !self.everywhere(scan.column.table));
+        let scans = !ranges || reads.owned == self.layout.placement.fingerprint(self.shard);
+        let serves =
+            (gets || planted(Mutant::MapUnchecked)) && (scans || planted(Mutant::ScanUnchecked));
+        if !serves {
+            self.tell_map(txn.coordinator);
+        }
+        serves
+    }
+
+    /// Whether a coordinator may lock a key here.
+    pub(crate) fn may_lock(&mut self, txn: TxnId, table: TableId, key: &Key) -> Result<(), Abort> {
+        let Some(slot) = self.layout.slot(table, key) else { return Ok(()) };
+        let mine = self.owner(slot) == self.shard || planted(Mutant::MapUnchecked);
+        if mine && !self.moves.drains(slot) {
+            return Ok(());
+        }
+        self.tell_map(txn.coordinator);
+        Err(Abort::StaleTerm)
+    }
+
+    /// Whether new locks may be taken on records that were read here, or on ranges.
+    pub(crate) fn may_lock_reads(&self) -> bool {
+        self.moves.leaving.as_ref().is_none_or(|leaving| !leaving.sent.is_empty())
+    }
+
+    #[cold]
+    fn tell_map(&mut self, coordinator: ShardId) {
+        if coordinator != self.shard && !self.moves.behind.contains(&coordinator) {
+            self.moves.behind.push(coordinator);
+        }
+    }
+
+    /// Says, of a batch for a shard, which slots this shard takes that shard to own.
+    pub fn seal(&self, shard: ShardId, reads: &mut Reads) {
+        if !reads.scans.is_empty() {
+            reads.owned = self.layout.placement.fingerprint(shard);
+        }
+    }
+
+    pub(crate) fn move_slots(
+        &mut self,
+        from: ShardId,
+        slots: &[Slot],
+        to: ShardId,
+        asked: &mut bool,
+        ticket: Ticket,
+    ) -> Handled<CommonReply<S>> {
+        if !std::mem::replace(asked, true) {
+            let placement = &self.layout.placement;
+            let refused = match () {
+                () if self.moves.leaving.is_some() => Some(MoveOutcome::Busy),
+                () if !placement.is_holder(to) || to == self.shard => Some(MoveOutcome::NoSuchPlace),
+                () if slots.iter().any(|&slot| placement.shard(slot) != self.shard) => Some(MoveOutcome::NotHere),
+                () if slots.is_empty() => Some(MoveOutcome::Moved),
+                () => None,
+            };
+            if let Some(refused) = refused {
+                self.tell_map(from);
+                return Handled::Reply(CommonReply::MoveOver(refused));
+            }
+            let Moves { clock, patience_ns, .. } = self.moves;
+            self.moves.leaving = Some(Leaving {
+                slots: slots.to_vec(),
+                to,
+                asker: from,
+                ticket,
+                until: clock.saturating_add(patience_ns),
+                look: clock,
+                wait: LOOK_NS.0,
+                sent: Vec::new(),
+            });
+        }
+        match self.moves.over.iter().position(|(over, _)| *over == ticket) {
+            Some(at) => Handled::Reply(CommonReply::MoveOver(self.moves.over.swap_remove(at).1)),
+            None => Handled::Wait,
+        }
+    }
+
+    /// Looks whether what leaves can be cut off.
+    pub(crate) fn tick_moves(&mut self, clock: Timestamp) {
+        self.moves.clock = clock.0;
+        let Some(leaving) = &self.moves.leaving else { return };
+        if !leaving.sent.is_empty() || clock.0 < leaving.look {
+            return;
+        }
+        let (slots, layout) = (leaving.slots.clone(), self.layout.clone());
+        let wanted = |table: TableId, key: &Key| layout.slot(table, key).is_some_and(|slot| slots.contains(&slot));
+        if !self.store.busy(wanted) || planted(Mutant::MoveUnderLocks) {
+            return self.cut(&slots, wanted);
+        }
+        let leaving = self.moves.leaving.as_mut().expect("it was there just now");
+        if clock.0 >= leaving.until {
+            return self.move_over(MoveOutcome::Locked);
+        }
+        leaving.look = clock.0 + leaving.wait;
+        leaving.wait = (2 * leaving.wait).min(LOOK_NS.1);
+    }
+
+    /// Takes slots out and sends them away.
+    fn cut(&mut self, slots: &[Slot], wanted: impl Fn(TableId, &Key) -> bool) {
+        let (floor, marked) = (self.store.floor(), self.store.marked());
+        let mut pinned = S::Observed::default();
+        self.scheme.observe_pinned(&mut pinned);
+        let rows = self.store.take_out(&wanted);
+        let mut installs = Vec::new();
+        if let Some(all) = &mut self.installs {
+            installs = all.extract_if(.., |install| wanted(install.column.table, &install.key)).collect();
+        }
+        let to = self.moves.leaving.as_ref().expect("something leaves").to;
+        let moved = |&slot: &Slot| (slot, to, self.layout.placement.term(slot) + 1);
+        let slots: Vec<Moved> = slots.iter().map(moved).collect();
+        self.change_map(&slots);
+        let mut parcels = vec![Vec::new()];
+        let mut bytes = 0;
+        for row in rows {
+            if bytes >= PARCEL_BYTES {
+                parcels.push(Vec::new());
+                bytes = 0;
+            }
+            bytes += row.bytes();
+            parcels.last_mut().expect("there is one at least").push(row);
+        }
+        let of = parcels.len() as u32;
+        let leaving = self.moves.leaving.as_mut().expect("something leaves");
+        leaving.sent = (0..)
+            .zip(parcels)
+            .map(|(number, rows)| Arc::new(Parcel {
+                slots: slots.clone(),
+                number,
+                of,
+                rows,
+                floor,
+                marked,
+                pinned: pinned.clone(),
+                installs: if number == 0 { std::mem::take(&mut installs) } else { Vec::new() },
+            }))
+            .collect();
+        self.send_parcels();
+    }
+
+    fn send_parcels(&mut self) {
+        let Moves { leaving: Some(leaving), outgoing, .. } = &mut self.moves else { return };
+        let parcels = leaving.sent.iter().map(|parcel| Common::Parcel(parcel.clone()));
+        outgoing.extend(parcels.map(|parcel| (leaving.to, parcel)));
+    }
+
+    fn move_over(&mut self, outcome: MoveOutcome) {
+        let leaving = self.moves.leaving.take().expect("something leaves");
+        self.tell_map(leaving.asker);
+        self.moves.over.push((leaving.ticket, outcome));
+        self.released.push(leaving.ticket);
+    }
+
+    /// Some of what another shard gives to this one. Takes it over when all of it is here.
+    pub(crate) fn receive_parcel(&mut self, from: ShardId, parcel: Arc<Parcel<S>>) {
+        let slots = parcel.slots.clone();
+        let news = |base: &Base<S>| {
+            let placement = &base.layout.placement;
+            slots.iter().all(|&(slot, to, term)| to == base.shard && term > placement.term(slot))
+        };
+        if news(self) {
+            let arriving = &mut self.moves.arriving;
+            let at = arriving.iter().position(|(sender, _)| *sender == from).unwrap_or_else(|| {
+                arriving.push((from, Vec::new()));
+                arriving.len() - 1
+            });
+            let parcels = &mut arriving[at].1;
+            if parcel.number == 0 {
+                parcels.clear();
+            }
+            parcels.push(parcel);
+            let complete = |parcels: &[Arc<Parcel<S>>]| {
+                parcels.len() == parcels[0].of as usize
+                    && (0..).zip(parcels).all(|(number, parcel)| parcel.number == number && parcel.slots == slots)
+            };
+            if !complete(parcels) {
+                return;
+            }
+            let (_, parcels) = arriving.swap_remove(at);
+            self.take_over(&parcels);
+        }
+        self.moves.outgoing.push((from, Common::TakenOver(slots)));
+    }
+
+    fn take_over(&mut self, parcels: &[Arc<Parcel<S>>]) {
+        let Parcel { slots, floor, marked, pinned, .. } = &*parcels[0];
+        if let Some(installs) = &mut self.installs {
+            installs.extend(parcels.iter().flat_map(|parcel| parcel.installs.iter().cloned()));
+        }
+        let moved = |slot: Option<Slot>| slot.is_some_and(|slot| slots.iter().any(|&(other, ..)| other == slot));
+        // Whoever sends others has a bug, or is nobody's friend.
+        let known = |row: &&MovedRow| {
+            let spec = self.layout.tables.get(row.table.index());
+            let groups = |spec: &plimsoll_types::TableSpec| spec.groups.len() == row.records.len();
+            spec.is_some_and(groups) && moved(self.layout.slot(row.table, &row.key))
+        };
+        let rows: Vec<&MovedRow> = parcels.iter().flat_map(|parcel| &parcel.rows).filter(known).collect();
+        self.store.put_in(rows, *floor, *marked);
+        self.scheme.adopt(pinned);
+        self.change_map(slots);
+    }
+
+    /// The receiver has what was sent.
+    pub(crate) fn taken_over(&mut self, from: ShardId, slots: &[Moved]) {
+        let sent = self.moves.leaving.as_ref().and_then(|leaving| Some((leaving.to, leaving.sent.first()?)));
+        if sent.is_some_and(|(to, parcel)| to == from && parcel.slots == slots) {
+            self.move_over(MoveOutcome::Moved);
+        }
+    }
+
+    /// Learns where slots are. What it says of this shard itself only a parcel makes true.
+    pub(crate) fn learn_map(&mut self, moved: &[Moved]) {
+        let news = |&&(slot, to, term): &&Moved| to != self.shard && term > self.layout.placement.term(slot);
+        let news: Vec<Moved> = moved.iter().filter(news).copied().collect();
+        if !news.is_empty() {
+            self.change_map(&news);
+        }
+    }
+
+    /// A shard can be reached again, or not any more.
+    pub(crate) fn connected_moves(&mut self, peer: ShardId, up: bool) {
+        self.moves.arriving.retain(|(sender, _)| *sender != peer);
+        if up && self.moves.leaving.as_ref().is_some_and(|leaving| leaving.to == peer) {
+            self.send_parcels();
+        }
+    }
+
+    /// What is to be sent at the end of a pass.
+    pub(crate) fn outgoing_moves(&mut self) -> Vec<(ShardId, Common<S>)> {
+        let mut outgoing = std::mem::take(&mut self.moves.outgoing);
+        if !self.moves.behind.is_empty() {
+            let moved = self.layout.placement.moved();
+            let behind = std::mem::take(&mut self.moves.behind);
+            outgoing.extend(behind.into_iter().map(|shard| (shard, Common::Map(moved.clone()))));
+        }
+        outgoing
+    }
+}
