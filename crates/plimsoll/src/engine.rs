@@ -320,30 +320,47 @@ impl<P: Protocol> Engine<P> {
     /// Puts rows, one value per column group, into a table that nobody uses yet: those that belong to shards of this
     /// process. Each key is loaded once.
     pub fn load(&self, table: TableId, rows: Vec<(Key, Vec<Vec<u8>>)>) {
-        let layout = self.layout();
-        let partitioning = layout.tables[table.index()].partitioning;
-        let mut by_shard = vec![Vec::new(); self.shards.len()];
-        for row in rows {
-            match partitioning.slot(&row.0) {
-                Some(slot) => {
-                    let shard = layout.placement.shard(slot).index();
-                    if self.shards.contains(&shard) {
-                        by_shard[shard - self.shards.start].push(row);
+        let Layout { tables, mut placement, .. } = self.layout();
+        let partitioning = tables[table.index()].partitioning;
+        let mut left = rows;
+        while !left.is_empty() {
+            let mut by_shard = vec![Vec::new(); self.shards.len()];
+            for row in std::mem::take(&mut left) {
+                match partitioning.slot(&row.0) {
+                    Some(slot) => {
+                        let shard = placement.shard(slot).index();
+                        if self.shards.contains(&shard) {
+                            by_shard[shard - self.shards.start].push(row);
+                        }
                     }
+                    None => by_shard.iter_mut().for_each(|rows| rows.push(row.clone())),
                 }
-                None => by_shard.iter_mut().for_each(|rows| rows.push(row.clone())),
             }
-        }
-        for (shard, mut rows) in self.shards().zip(by_shard) {
-            while !rows.is_empty() {
-                let rest = rows.split_off(rows.len().min(ROWS_PER_STEP));
-                let step = std::mem::replace(&mut rows, rest);
-                self.on_shard(shard, move |_, base| {
-                    for (key, values) in step {
-                        let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
-                        base.store.load(table, &key, &values);
-                    }
-                });
+            for (shard, mut rows) in self.shards().zip(by_shard) {
+                while !rows.is_empty() {
+                    let rest = rows.split_off(rows.len().min(ROWS_PER_STEP));
+                    let step = std::mem::replace(&mut rows, rest);
+                    left.extend(self.on_shard(shard, move |_, base| {
+                        let (here, elsewhere): (Vec<_>, Vec<_>) =
+                            step.into_iter().partition(|(key, _)| base.home(table, key) == base.shard);
+                        for (key, values) in here {
+                            let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+                            base.store.load(table, &key, &values);
+                        }
+                        elsewhere
+                    }));
+                }
+            }
+            if !left.is_empty() {
+                // Their slots have moved, or are on their way.
+                std::thread::sleep(Duration::from_millis(1));
+                for shard in self.shards() {
+                    let moved = self.on_shard(shard, |_, base| base.placement().moved());
+                    let placement = Arc::make_mut(&mut placement);
+                    moved.into_iter().for_each(|moved| {
+                        placement.merge(moved);
+                    });
+                }
             }
         }
     }

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_types::{Abort, TableId};
+use plimsoll_types::{Abort, SLOTS, TableId};
 
 use crate::cluster::ORACLE_ID;
 use crate::database::{KEY_MAX, SHARDS_MAX, STALENESS_MAX, TABLES_MAX, VALUE_MAX, WRITTEN_MAX};
@@ -283,6 +283,11 @@ pub enum Error {
     SnapshotGone,
     /// The tables of a cluster are those of the file that describes it.
     TablesAreFixed,
+    /// There are [`SLOTS`] slots.
+    NoSuchSlot {
+        /// The slot.
+        slot: u16,
+    },
     /// Slots cannot move to a shard that holds no data.
     NoSuchShard {
         /// The shard.
@@ -357,6 +362,9 @@ impl fmt::Display for Error {
             }
             Error::TablesAreFixed => {
                 write!(f, "the tables of a cluster are those of its file; declare the table there")
+            }
+            Error::NoSuchSlot { slot } => {
+                write!(f, "there is no slot {slot}; slots are numbered from 0 to {}", SLOTS - 1)
             }
             Error::NoSuchShard { shard, shards } => {
                 write!(f, "there is no shard {shard}; slots move to one of 0 to {}", shards.saturating_sub(1))

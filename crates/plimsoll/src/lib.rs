@@ -64,5 +64,6 @@ pub use database::{
 pub use error::{Error, OpenError, SchemaError};
 pub use pair::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};
 pub use plimsoll_types::{
-    Abort, ColumnGroup, IndexKind, Key, KeyBuilder, Partitioning, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp,
+    Abort, ColumnGroup, IndexKind, Key, KeyBuilder, Partitioning, SLOTS, ShardId, Slot, TableId, TableSpec,
+    Timestamp,
 };

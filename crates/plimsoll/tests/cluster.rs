@@ -346,7 +346,8 @@ fn slots_move_between_nodes_while_clients_transact() {
     assert_eq!([&db, &scene.connect()].map(|db| total(db, ACCOUNTS)), [ACCOUNTS * 1000; 2]);
     let (status, _) = scene.status();
     let shards = |node: usize| status["nodes"][node]["state"]["shards"].as_array().unwrap().clone();
-    let slots: Vec<u64> = [0, 1].into_iter().flat_map(shards).map(|shard| shard["slots"].as_u64().unwrap()).collect();
+    let slots: Vec<u64> =
+        [0, 1].into_iter().flat_map(shards).map(|shard| shard["slots"].as_u64().unwrap()).collect();
     assert_eq!(slots, [0, 4096, 0], "{status}");
     let rows = status["nodes"][0]["state"]["tables"][0]["rows"].as_u64();
     assert_eq!(rows, Some(0), "nothing was left behind");

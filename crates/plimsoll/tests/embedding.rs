@@ -834,17 +834,32 @@ fn slots_move_from_shard_to_shard_while_everybody_works() {
                 });
             }
             // Everything to one shard, back, and about.
-            for (round, some) in [&slots[..], &slots[..2000], &slots[1000..3000], &slots[..]].into_iter().enumerate() {
+            for (round, some) in
+                [&slots[..], &slots[..2000], &slots[1000..3000], &slots[..]].into_iter().enumerate()
+            {
                 let to = ShardId([1, 0, 2, 0][round]);
                 db.move_slots(some, to).unwrap();
                 db.move_slots(some, to).expect("there is nothing to do");
                 let rows: Vec<Row> = db.transact(|txn| -> Result<_, Error> { txn.scan(table, ..) }).unwrap();
                 let accounts = rows.iter().filter(|(key, _)| *key < Key::of_u64(ACCOUNTS));
                 let sums: Vec<u64> = accounts.map(|(_, value)| number(Some(value.clone()))).collect();
-                assert_eq!((sums.len() as u64, sums.iter().sum()), (ACCOUNTS, 100 * ACCOUNTS), "{pair}, round {round}");
+                assert_eq!(
+                    (sums.len() as u64, sums.iter().sum()),
+                    (ACCOUNTS, 100 * ACCOUNTS),
+                    "{pair}, round {round}"
+                );
             }
             over.store(true, SeqCst);
         });
+        // What is loaded later finds its place.
+        let late = TableSpec::new("late", IndexKind::Hash, Partitioning::Hash { bytes: 0 });
+        let late = db.create_loaded(late, (0..100).map(|key| (Key::of_u64(key), vec![vec![1]]))).unwrap();
+        let found = db.transact(|txn| -> Result<_, Error> {
+            (0..100).try_fold(0, |found, key| {
+                Ok(found + usize::from(txn.get(late, &Key::of_u64(key))?.is_some()))
+            })
+        });
+        assert_eq!(found, Ok(100), "{pair}");
         // Of the past nothing has changed.
         let values: Vec<u64> = scan.map(|row| number(Some(row.unwrap().1))).collect();
         let keys: Vec<Key> = (0..ACCOUNTS).map(Key::of_u64).collect();
@@ -853,6 +868,8 @@ fn slots_move_from_shard_to_shard_while_everybody_works() {
             let values = before.get_many(table, &keys).unwrap();
             assert!(values.into_iter().all(|value| number(value) == 100), "{pair}");
         }
+        let none = db.move_slots(&[Slot(7), Slot(5000)], ShardId(1)).unwrap_err();
+        assert!(matches!(none, Error::NoSuchSlot { slot: 5000 }), "{none}");
         let nowhere = db.move_slots(&slots, ShardId(3)).unwrap_err();
         assert!(matches!(nowhere, Error::NoSuchShard { shard: 3, shards: 3 }), "{nowhere}");
     }

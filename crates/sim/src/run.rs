@@ -401,7 +401,8 @@ impl<P: Protocol> Setting<P> {
                 let to = (from + 1 + rng.below(shards - 1)) % shards;
                 let one_in = 1 << rng.below(3);
                 let placement = env.local(|node| node.base().placement().clone());
-                let owned = (0..SLOTS as u16).map(Slot).filter(|&slot| placement.shard(slot).0 == from as u16);
+                let owned =
+                    (0..SLOTS as u16).map(Slot).filter(|&slot| placement.shard(slot).0 == from as u16);
                 let slots: Vec<Slot> = owned.filter(|_| rng.below(one_in) == 0).collect();
                 let request = Common::Move { slots, to: ShardId(to as u16), asked: false };
                 let outcome = env.call(ShardId(from as u16), P::common(request)).await.map(P::common_reply);

@@ -342,7 +342,8 @@ async fn give<P: Protocol>(env: ShardEnv<P>, from: usize, to: usize) -> MoveOutc
 fn holders<P: Protocol>(stage: &Stage<P>, record: usize) -> Vec<usize> {
     let has = |&machine: &usize| {
         let shard = ShardId(machine as u16);
-        stage.world.node(shard, |node| node.base().store.find(TABLE, &key(record)).row().is_some()) == Some(true)
+        stage.world.node(shard, |node| node.base().store.find(TABLE, &key(record)).row().is_some())
+            == Some(true)
     };
     [A, B, D].iter().copied().filter(has).collect()
 }

@@ -37,6 +37,27 @@ plimsoll_types::wire!(struct MovedRow { table, key, records });
 plimsoll_types::wire!(struct MovedRecord { versions, trimmed });
 
 impl MovedRow {
+    /// The row in pieces of about so many bytes, or of one version each, if it is larger.
+    pub fn pieces(self, bytes: usize) -> Vec<MovedRow> {
+        if self.bytes() <= bytes {
+            return vec![self];
+        }
+        let MovedRow { table, key, records } = self;
+        let groups = records.len();
+        let piece = |group, version, trimmed| {
+            let mut records = vec![MovedRecord::default(); groups];
+            records[group] = MovedRecord { versions: vec![version], trimmed };
+            MovedRow { table, key: key.clone(), records }
+        };
+        let records = records.into_iter().enumerate();
+        records
+            .flat_map(|(group, MovedRecord { versions, trimmed })| {
+                versions.into_iter().map(move |version| (group, version, trimmed))
+            })
+            .map(|(group, version, trimmed)| piece(group, version, trimmed))
+            .collect()
+    }
+
     /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         let versions = self.records.iter().flat_map(|record| &record.versions);
@@ -80,11 +101,16 @@ impl<M: Mark> Store<M> {
         marked
     }
 
-    /// Takes all rows with such keys out; nobody has a lock on any of them.
+    /// Takes all rows with such keys out; nobody has a lock on any of them. Whatever is put under their row numbers later gets
+    /// a larger stamp than what was read there.
     pub fn take_out(&mut self, wanted: impl Fn(TableId, &Key) -> bool) -> Vec<MovedRow> {
         let rows = self.rows_with(&wanted);
         self.tables.iter_mut().for_each(|table| table.change_covers());
-        rows.into_iter().filter_map(|(table, row)| self.take_row(table, row)).collect()
+        let rows: Vec<MovedRow> =
+            rows.into_iter().filter_map(|(table, row)| self.take_row(table, row)).collect();
+        let versions = rows.iter().flat_map(|row| &row.records).flat_map(|record| &record.versions);
+        self.least.raise(versions.map(|(stamp, _)| *stamp).max().unwrap_or_default());
+        rows
     }
 
     /// Unlinks a row; one that has no versions moves nowhere.
@@ -123,7 +149,7 @@ impl<M: Mark> Store<M> {
     }
 
     /// Puts in what another store's [`Store::take_out`] has given, with that store's [`Store::floor`] and
-    /// [`Store::marked`].
+    /// [`Store::marked`]. A row that follows itself is a row in [`MovedRow::pieces`].
     pub fn put_in<'a>(
         &mut self,
         rows: impl IntoIterator<Item = &'a MovedRow>,
@@ -135,10 +161,17 @@ impl<M: Mark> Store<M> {
             self.least.raise(marked);
         }
         self.tables.iter_mut().for_each(|table| table.change_covers());
+        let mut last: Option<(&MovedRow, RowId)> = None;
         for row in rows {
             let table = row.table;
-            assert!(self.find(table, &row.key).row().is_none(), "a row is on one shard");
-            let number = self.tables[table.index()].link_unused(&row.key);
+            let number = match last {
+                Some((last, number)) if last.table == table && last.key == row.key => number,
+                _ => {
+                    assert!(self.find(table, &row.key).row().is_none(), "a row is on one shard");
+                    self.tables[table.index()].link_unused(&row.key)
+                }
+            };
+            last = Some((row, number));
             for (group, record) in (0..).zip(&row.records) {
                 let at = At { row: number, column: table.group(group) };
                 for (stamp, value) in &record.versions {
@@ -201,7 +234,9 @@ mod tests {
         let (mut from, mut to) = (store(), store());
         for table in 0..2 {
             for key in 0..100 {
-                for (stamp, value) in [(10 + key, Some(&b"old"[..])), (200 + key, None), (400 + key, Some(b"new"))] {
+                for (stamp, value) in
+                    [(10 + key, Some(&b"old"[..])), (200 + key, None), (400 + key, Some(b"new"))]
+                {
                     let at = at(&mut from, table, key, 0);
                     from.install(at, Timestamp(stamp), value);
                 }
@@ -230,7 +265,9 @@ mod tests {
         }
         assert_eq!(from.record(read).stamp(), Timestamp::MAX, "whoever has read it finds it gone");
         to.put_in(&rows, from.floor(), marked);
-        for (s, expected) in [(9, None), (150, Some(b"old".to_vec())), (350, None), (600, Some(b"new".to_vec()))] {
+        for (s, expected) in
+            [(9, None), (150, Some(b"old".to_vec())), (350, None), (600, Some(b"new".to_vec()))]
+        {
             assert_eq!(seen(&mut to, 0, 4, s), expected, "@{s}");
             assert_eq!(seen(&mut to, 1, 98, s), if s == 9 { None } else { expected }, "@{s}");
         }
@@ -243,7 +280,9 @@ mod tests {
         let half = bytes(&from);
         let back = to.take_out(even);
         assert_eq!(back, rows, "they come back as they went");
-        from.put_in(&back, to.floor(), to.marked());
+        let pieces: Vec<MovedRow> = back.into_iter().flat_map(|row| row.pieces(1)).collect();
+        from.put_in(&pieces, to.floor(), to.marked());
+        assert_eq!(seen(&mut from, 0, 4, 150), Some(b"old".to_vec()));
         assert_ne!(at(&mut from, 0, 4, 0).row, read.row, "a row number that nobody has seen");
         from.take_out(even);
         assert_eq!(bytes(&from), half);

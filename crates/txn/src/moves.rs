@@ -32,7 +32,7 @@ use plimsoll_checker::Install;
 use plimsoll_runtime::{Handled, Ticket};
 use plimsoll_store::MovedRow;
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{Abort, Key, Moved, Placement, ShardId, Slot, TableId, Timestamp, TxnId};
+use plimsoll_types::{Abort, Key, Moved, Placement, SLOTS, ShardId, Slot, TableId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply, Layout};
 use crate::procedure::Reads;
@@ -50,15 +50,26 @@ pub enum MoveOutcome {
     Moved,
     /// The shard that was asked does not own all of them.
     NotHere,
-    /// The shard that they were to move to holds no data, or has them already.
+    /// There are no such slots; or the shard that they were to move to holds no data, or has them already.
     NoSuchPlace,
+    /// That shard cannot be reached at the moment.
+    Unreachable,
     /// Another move of this shard's is under way.
     Busy,
     /// Somebody held locks there all the time.
     Locked,
 }
 
-plimsoll_types::wire!(enum MoveOutcome { Moved = 0, NotHere = 1, NoSuchPlace = 2, Busy = 3, Locked = 4 });
+plimsoll_types::wire!(
+    enum MoveOutcome {
+        Moved = 0,
+        NotHere = 1,
+        NoSuchPlace = 2,
+        Unreachable = 3,
+        Busy = 4,
+        Locked = 5,
+    }
+);
 
 /// Some of what moves.
 #[derive(Debug)]
@@ -89,8 +100,8 @@ struct Leaving<S: Scheme> {
     /// Who has asked for it.
     asker: ShardId,
     ticket: Ticket,
-    /// When it gives up, unless the locks are gone by then.
-    until: u64,
+    /// When it gives up, unless the locks are gone by then; set when it looks for the first time.
+    until: Option<u64>,
     /// When it looks next, and how long it waits after that.
     look: u64,
     wait: u64,
@@ -110,7 +121,8 @@ pub(crate) struct Moves<S: Scheme> {
     outgoing: Vec<(ShardId, Common<S>)>,
     /// How often the map has changed.
     changes: u64,
-    clock: u64,
+    /// None of the slots here may leave.
+    kept: bool,
     patience_ns: u64,
 }
 
@@ -123,7 +135,7 @@ impl<S: Scheme> Moves<S> {
             behind: Vec::new(),
             outgoing: Vec::new(),
             changes: 0,
-            clock: 0,
+            kept: false,
             patience_ns,
         }
     }
@@ -174,8 +186,7 @@ impl<S: Scheme> Base<S> {
         let gets = reads.gets.iter().map(|(column, key, _)| (column.table, key)).all(mine);
         let ranges = reads.scans.iter().any(|(scan, _)| !self.everywhere(scan.column.table));
         let scans = !ranges || reads.owned == self.layout.placement.fingerprint(self.shard);
-        let serves =
-            (gets || planted(Mutant::MapUnchecked)) && (scans || planted(Mutant::ScanUnchecked));
+        let serves = (gets || planted(Mutant::MapUnchecked)) && (scans || planted(Mutant::ScanUnchecked));
         if !serves {
             self.tell_map(txn.coordinator);
         }
@@ -200,7 +211,8 @@ impl<S: Scheme> Base<S> {
 
     #[cold]
     fn tell_map(&mut self, coordinator: ShardId) {
-        if coordinator != self.shard && !self.moves.behind.contains(&coordinator) {
+        let known = coordinator.index() < self.layout.processes.len() && coordinator != self.shard;
+        if known && !self.moves.behind.contains(&coordinator) {
             self.moves.behind.push(coordinator);
         }
     }
@@ -223,9 +235,13 @@ impl<S: Scheme> Base<S> {
         if !std::mem::replace(asked, true) {
             let placement = &self.layout.placement;
             let refused = match () {
-                () if self.moves.leaving.is_some() => Some(MoveOutcome::Busy),
+                () if self.moves.leaving.is_some() || self.moves.kept => Some(MoveOutcome::Busy),
                 () if !placement.is_holder(to) || to == self.shard => Some(MoveOutcome::NoSuchPlace),
-                () if slots.iter().any(|&slot| placement.shard(slot) != self.shard) => Some(MoveOutcome::NotHere),
+                () if slots.iter().any(|slot| usize::from(slot.0) >= SLOTS) => Some(MoveOutcome::NoSuchPlace),
+                () if !self.votes.reaches(to) => Some(MoveOutcome::Unreachable),
+                () if slots.iter().any(|&slot| placement.shard(slot) != self.shard) => {
+                    Some(MoveOutcome::NotHere)
+                }
                 () if slots.is_empty() => Some(MoveOutcome::Moved),
                 () => None,
             };
@@ -233,14 +249,13 @@ impl<S: Scheme> Base<S> {
                 self.tell_map(from);
                 return Handled::Reply(CommonReply::MoveOver(refused));
             }
-            let Moves { clock, patience_ns, .. } = self.moves;
             self.moves.leaving = Some(Leaving {
                 slots: slots.to_vec(),
                 to,
                 asker: from,
                 ticket,
-                until: clock.saturating_add(patience_ns),
-                look: clock,
+                until: None,
+                look: 0,
                 wait: LOOK_NS.0,
                 sent: Vec::new(),
             });
@@ -251,20 +266,28 @@ impl<S: Scheme> Base<S> {
         }
     }
 
+    /// While something is loaded that belongs to slots of this shard, they stay.
+    pub fn keep_slots(&mut self, keep: bool) {
+        self.moves.kept = keep;
+    }
+
     /// Looks whether what leaves can be cut off.
     pub(crate) fn tick_moves(&mut self, clock: Timestamp) {
-        self.moves.clock = clock.0;
         let Some(leaving) = &self.moves.leaving else { return };
         if !leaving.sent.is_empty() || clock.0 < leaving.look {
             return;
         }
         let (slots, layout) = (leaving.slots.clone(), self.layout.clone());
-        let wanted = |table: TableId, key: &Key| layout.slot(table, key).is_some_and(|slot| slots.contains(&slot));
+        let wanted =
+            |table: TableId, key: &Key| layout.slot(table, key).is_some_and(|slot| slots.contains(&slot));
+        if !self.votes.reaches(leaving.to) {
+            return self.move_over(MoveOutcome::Unreachable);
+        }
         if !self.store.busy(wanted) || planted(Mutant::MoveUnderLocks) {
             return self.cut(&slots, wanted);
         }
-        let leaving = self.moves.leaving.as_mut().expect("it was there just now");
-        if clock.0 >= leaving.until {
+        let Moves { leaving: Some(leaving), patience_ns, .. } = &mut self.moves else { return };
+        if clock.0 >= *leaving.until.get_or_insert(clock.0.saturating_add(*patience_ns)) {
             return self.move_over(MoveOutcome::Locked);
         }
         leaving.look = clock.0 + leaving.wait;
@@ -287,7 +310,7 @@ impl<S: Scheme> Base<S> {
         self.change_map(&slots);
         let mut parcels = vec![Vec::new()];
         let mut bytes = 0;
-        for row in rows {
+        for row in rows.into_iter().flat_map(|row| row.pieces(PARCEL_BYTES)) {
             if bytes >= PARCEL_BYTES {
                 parcels.push(Vec::new());
                 bytes = 0;
@@ -299,16 +322,18 @@ impl<S: Scheme> Base<S> {
         let leaving = self.moves.leaving.as_mut().expect("something leaves");
         leaving.sent = (0..)
             .zip(parcels)
-            .map(|(number, rows)| Arc::new(Parcel {
-                slots: slots.clone(),
-                number,
-                of,
-                rows,
-                floor,
-                marked,
-                pinned: pinned.clone(),
-                installs: if number == 0 { std::mem::take(&mut installs) } else { Vec::new() },
-            }))
+            .map(|(number, rows)| {
+                Arc::new(Parcel {
+                    slots: slots.clone(),
+                    number,
+                    of,
+                    rows,
+                    floor,
+                    marked,
+                    pinned: pinned.clone(),
+                    installs: if number == 0 { std::mem::take(&mut installs) } else { Vec::new() },
+                })
+            })
             .collect();
         self.send_parcels();
     }
@@ -329,11 +354,15 @@ impl<S: Scheme> Base<S> {
     /// Some of what another shard gives to this one. Takes it over when all of it is here.
     pub(crate) fn receive_parcel(&mut self, from: ShardId, parcel: Arc<Parcel<S>>) {
         let slots = parcel.slots.clone();
-        let news = |base: &Base<S>| {
-            let placement = &base.layout.placement;
-            slots.iter().all(|&(slot, to, term)| to == base.shard && term > placement.term(slot))
-        };
-        if news(self) {
+        let placement = &self.layout.placement;
+        let to_me = slots.iter().all(|&(_, to, _)| to == self.shard);
+        let news = |&(slot, _, term): &Moved| term > placement.term(slot);
+        let count = slots.iter().filter(|moved| news(moved)).count();
+        // None is news if it was taken over before, and all are otherwise.
+        if !to_me || 0 < count && count < slots.len() {
+            return;
+        }
+        if count > 0 {
             let arriving = &mut self.moves.arriving;
             let at = arriving.iter().position(|(sender, _)| *sender == from).unwrap_or_else(|| {
                 arriving.push((from, Vec::new()));
@@ -343,12 +372,12 @@ impl<S: Scheme> Base<S> {
             if parcel.number == 0 {
                 parcels.clear();
             }
+            if parcel.number as usize != parcels.len() {
+                return;
+            }
             parcels.push(parcel);
-            let complete = |parcels: &[Arc<Parcel<S>>]| {
-                parcels.len() == parcels[0].of as usize
-                    && (0..).zip(parcels).all(|(number, parcel)| parcel.number == number && parcel.slots == slots)
-            };
-            if !complete(parcels) {
+            let all = parcels[0].of as usize;
+            if parcels.len() < all || parcels.iter().any(|parcel| parcel.slots != slots) {
                 return;
             }
             let (_, parcels) = arriving.swap_remove(at);
@@ -362,7 +391,8 @@ impl<S: Scheme> Base<S> {
         if let Some(installs) = &mut self.installs {
             installs.extend(parcels.iter().flat_map(|parcel| parcel.installs.iter().cloned()));
         }
-        let moved = |slot: Option<Slot>| slot.is_some_and(|slot| slots.iter().any(|&(other, ..)| other == slot));
+        let moved =
+            |slot: Option<Slot>| slot.is_some_and(|slot| slots.iter().any(|&(other, ..)| other == slot));
         // Whoever sends others has a bug, or is nobody's friend.
         let known = |row: &&MovedRow| {
             let spec = self.layout.tables.get(row.table.index());
@@ -383,9 +413,12 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Learns where slots are. What it says of this shard itself only a parcel makes true.
+    /// Learns where slots are. What is here only this shard itself gives away, and only a parcel brings anything.
     pub(crate) fn learn_map(&mut self, moved: &[Moved]) {
-        let news = |&&(slot, to, term): &&Moved| to != self.shard && term > self.layout.placement.term(slot);
+        let placement = &self.layout.placement;
+        let news = |&&(slot, to, term): &&Moved| {
+            to != self.shard && placement.shard(slot) != self.shard && term > placement.term(slot)
+        };
         let news: Vec<Moved> = moved.iter().filter(news).copied().collect();
         if !news.is_empty() {
             self.change_map(&news);

@@ -449,6 +449,9 @@ async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
                 P::read(env, open, batches).await?;
             }
             let executed = env.local(|node| {
+                if node.base().map() != map {
+                    return Err(Abort::StaleTerm);
+                }
                 numbers.iter().try_for_each(|&number| {
                     let mut access = Remote::new(node.base(), &mut open.parts, &mut open.work);
                     procedure.execute(Piece { stage, number }, &mut access)

@@ -188,7 +188,8 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
                     Err(abort) if !unread => return Err(Unread::Abort(abort)),
                     // It was moved meanwhile; or a writer is waited for by asking this very shard.
                     Err(_) => {
-                        let part = again(env, async || fetch_piece(env, procedure, piece, &ask).await).await?;
+                        let part =
+                            again(env, async || fetch_piece(env, procedure, piece, &ask).await).await?;
                         parts.push(part);
                     }
                 }

@@ -232,7 +232,7 @@ impl Votes {
     }
 
     /// Whether there is a channel to a shard.
-    fn reaches(&self, shard: ShardId) -> bool {
+    pub(crate) fn reaches(&self, shard: ShardId) -> bool {
         !self.elsewhere(shard) || self.up.contains(&shard)
     }
 

@@ -180,7 +180,8 @@ impl Placement {
     /// Learns where a slot is, if that is news. Returns whether it was.
     pub fn merge(&mut self, (slot, owner, term): Moved) -> bool {
         let known = usize::from(slot.0) < SLOTS && self.is_holder(owner);
-        if !known || term <= self.term(slot) {
+        // The last of all terms would leave no other.
+        if !known || term <= self.term(slot) || term == u32::MAX {
             return false;
         }
         let before = std::mem::replace(&mut self.owners[usize::from(slot.0)], owner);

@@ -615,6 +615,7 @@ pub fn load<P: Protocol, W: Workload>(engine: &Engine<P>, workload: &W, loaded: 
             .filter(|&unit| workload.unit_slot(unit).is_none_or(|slot| placement.shard(slot) == shard))
             .collect();
         units += mine.len() as u64;
+        engine.on_shard(shard, |_, base| base.keep_slots(true));
         engine.runtime().spawn_on(shard, move |env| async move {
             for unit in mine {
                 env.local(|node| {
@@ -628,6 +629,7 @@ pub fn load<P: Protocol, W: Workload>(engine: &Engine<P>, workload: &W, loaded: 
                 loaded.units.fetch_add(1, Relaxed);
                 env.pause().await;
             }
+            env.local(|node| node.base().keep_slots(false));
         });
     }
     units

@@ -335,13 +335,20 @@ impl MoveArgs {
     pub fn validate(self) -> Result<MovePlan, Refusal> {
         let Range { start, end } = self.slots;
         if start >= end || end > SLOTS as u64 {
-            refuse!("--slots {start}..{end}: slots are numbered from 0 to {}; give A..B with A < B <= {SLOTS}", SLOTS - 1);
+            refuse!(
+                "--slots {start}..{end}: slots are numbered from 0 to {}; give A..B with A < B <= {SLOTS}",
+                SLOTS - 1
+            );
         }
         let cluster = Cluster::find(&self.cluster, self.secret_file.as_deref());
         let cluster = cluster.map_err(|error| Refusal::from(error.to_string()))?;
         let shards: usize = cluster.nodes.iter().map(|node| node.shards).sum();
         if usize::from(self.to) >= shards {
-            refuse!("--to {}: there is no such shard; the cluster has 0 to {}", self.to, shards.saturating_sub(1));
+            refuse!(
+                "--to {}: there is no such shard; the cluster has 0 to {}",
+                self.to,
+                shards.saturating_sub(1)
+            );
         }
         let (slots, json) = (start as u16..end as u16, json_output(self.json.as_ref())?);
         Ok(MovePlan { cluster, slots, to: self.to, json })

@@ -134,13 +134,14 @@ pub(super) trait Driver: Send + Sync {
 
     /// The placement map as a shard of this process knows it.
     fn placement(&self, shard: ShardId) -> Arc<Placement>;
-    /// Has `coordinator` ask a shard to give slots to another. `None`: it cannot be reached.
+    /// Has `coordinator` ask a shard to give slots to another. `None`: nobody has said in time what came of it.
     fn move_slots(
         &self,
         coordinator: ShardId,
         from: ShardId,
         slots: Vec<Slot>,
         to: ShardId,
+        patience: Duration,
     ) -> Option<MoveOutcome>;
 }
 
@@ -278,14 +279,16 @@ impl<P: Protocol> Driver for Engine<P> {
         from: ShardId,
         slots: Vec<Slot>,
         to: ShardId,
+        patience: Duration,
     ) -> Option<MoveOutcome> {
-        self.runtime().run_on(coordinator, move |env| async move {
+        let (done, outcome) = mpsc::sync_channel(1);
+        self.runtime().spawn_on(coordinator, move |env| async move {
             let request = P::common(Common::Move { slots, to, asked: false });
-            match env.call(from, request).await.map(P::common_reply) {
-                Ok(CommonReply::MoveOver(outcome)) => Some(outcome),
-                _ => None,
+            if let Ok(CommonReply::MoveOver(outcome)) = env.call(from, request).await.map(P::common_reply) {
+                let _ = done.send(outcome);
             }
-        })
+        });
+        outcome.recv_timeout(patience).ok()
     }
 }
 

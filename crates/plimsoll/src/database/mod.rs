@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_types::{
-    ColumnGroup, IndexKind, Key, Partitioning, Placement, ShardId, Slot, TableId, TableSpec, Timestamp,
+    ColumnGroup, IndexKind, Key, Partitioning, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp,
 };
 
 use crate::cluster::Cluster;
@@ -309,10 +309,13 @@ impl Database {
 
     /// Moves slots with everything in them to another shard, while transactions go on; those that are there already stay.
     /// What is in a slot cannot be used while it is on its way, which takes as long as its rows take to be copied.
-    /// [`Error::NoSuchShard`], and [`Error::SlotsInUse`] if transactions hold locks there all the time; some slots may have
-    /// moved then. Done again, it moves the others.
+    /// [`Error::NoSuchSlot`], [`Error::NoSuchShard`]; [`Error::SlotsInUse`] if transactions hold locks there all the time, and
+    /// [`Error::Unreachable`]: some slots may have moved then, and done again it moves the others.
     pub fn move_slots(&self, slots: &[Slot], to: ShardId) -> Result<(), Error> {
         let inner = &*self.inner;
+        if let Some(slot) = slots.iter().find(|slot| usize::from(slot.0) >= SLOTS) {
+            return Err(Error::NoSuchSlot { slot: slot.0 });
+        }
         let begun = Instant::now();
         loop {
             let placement = inner.placement();
@@ -320,10 +323,12 @@ impl Database {
                 return Err(Error::NoSuchShard { shard: to.0, shards: placement.holders().len() });
             }
             let left = |slot: &&Slot| placement.shard(**slot) != to;
-            let Some(from) = slots.iter().find(left).map(|&slot| placement.shard(slot)) else { return Ok(()) };
+            let Some(from) = slots.iter().find(left).map(|&slot| placement.shard(slot)) else {
+                return Ok(());
+            };
             let these = slots.iter().copied().filter(|&slot| placement.shard(slot) == from).collect();
             let coordinator = inner.coordinator(from);
-            let outcome = inner.running()?.move_slots(coordinator, from, these, to);
+            let outcome = inner.running()?.move_slots(coordinator, from, these, to, inner.options.patience);
             // The map is on its way to the coordinator.
             thread::sleep(MAP_AFTER);
             inner.look_at_map(coordinator)?;
@@ -331,7 +336,9 @@ impl Database {
             match outcome {
                 Some(MoveOutcome::Moved) => {}
                 Some(MoveOutcome::Locked) => return Err(Error::SlotsInUse { waited }),
-                None if waited >= inner.options.patience => return Err(Error::Unreachable { waited }),
+                None | Some(MoveOutcome::Unreachable) if waited >= inner.options.patience => {
+                    return Err(Error::Unreachable { waited });
+                }
                 _ if waited >= inner.options.patience => return Err(Error::SlotsInUse { waited }),
                 _ => {}
             }

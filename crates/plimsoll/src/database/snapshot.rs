@@ -13,8 +13,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::{slice, thread};
 use std::time::{Duration, Instant};
+use std::{slice, thread};
 
 use plimsoll_txn::interactive::CHUNK_ROWS;
 use plimsoll_txn::procedure::{Reads, Scan};

@@ -52,7 +52,11 @@ pub fn move_slots(plan: &MovePlan, interrupted: &AtomicBool) -> Result<bool, Box
             told = begun.elapsed();
             let clear = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
             let end = if clear.is_empty() { "\n" } else { "" };
-            eprint!("{clear}{} of {} slots{end}", units::thousands(moved), units::thousands(slots.len() as u64));
+            eprint!(
+                "{clear}{} of {} slots{end}",
+                units::thousands(moved),
+                units::thousands(slots.len() as u64)
+            );
         }
     }
     if std::io::stderr().is_terminal() && !told.is_zero() {

@@ -223,7 +223,11 @@ impl<S: Scheme> Client2pc<S> {
 
     /// Whether everything is as the transaction has read it, and nobody's lock is in its way.
     fn check(&mut self, prepare: &mut Prepare<S>) -> Result<(), Abort> {
-        let Prepare { holder, observed, reads, writes, .. } = prepare;
+        let Prepare { holder, observed, reads, ranges, writes, .. } = prepare;
+        let reads_here = !reads.is_empty() || !ranges.is_empty();
+        if reads_here && !self.base.may_lock_reads() {
+            return Err(Abort::StaleTerm);
+        }
         // Reads first: "it exists" is an answer only if nothing else has changed.
         if !reads.iter().all(|read| self.base.still_valid(holder.txn, read)) {
             return Err(Abort::Validation);

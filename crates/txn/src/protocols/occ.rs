@@ -649,8 +649,14 @@ impl<S: Scheme> Occ<S> {
             return Last::Failed(stop);
         }
         let Work { observed, writes, .. } = &mut open.work;
-        for write in writes.iter_mut().filter(|write| write.shard == me && write.place.is_none()) {
-            if let Err(abort) = self.base.check(&holder.txn, write, observed) {
+        for write in writes.iter_mut().filter(|write| write.shard == me) {
+            let checked = match write.place {
+                None => self.base.check(&holder.txn, write, observed),
+                // It was checked in this very step.
+                Some(_) if at_once => Ok(()),
+                Some(_) => self.base.may_lock(holder.txn, write.column.table, &write.key),
+            };
+            if let Err(abort) = checked {
                 return Last::Failed(Stop::Abort(abort));
             }
         }

@@ -764,6 +764,14 @@ impl<S: Scheme> TwoPl<S> {
         if at_once {
             return Ok(());
         }
+        let base = &mut self.base;
+        for write in open.work.writes.iter().filter(|write| write.shard == me && write.place.is_some()) {
+            base.may_lock(holder.txn, write.column.table, &write.key).map_err(Stop::Abort)?;
+        }
+        let reads = open.work.local_reads.len() + open.work.local_ranges.len();
+        if reads > 0 && !base.may_lock_reads() {
+            return Err(Stop::Abort(Abort::StaleTerm));
+        }
         let held = &mut self.held.entry(holder.txn).or_default().locks;
         for read in &open.work.local_reads {
             if let ReadRef::Row { at, .. } = *read {
