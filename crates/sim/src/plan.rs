@@ -299,7 +299,7 @@ impl Plan {
             workload,
             shards,
             fronts,
-            moves: selection.moves.unwrap_or([0, 0, 4, 30][draw(10, 4)]),
+            moves: selection.moves.unwrap_or([0, 0, 10, 100][draw(10, 4)]),
             clients,
             transactions,
             patience_ns: match workload {

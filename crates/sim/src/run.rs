@@ -46,7 +46,7 @@ const PATIENCE_NS: u64 = 20_000_000_000;
 const QUIET_NS: u64 = 500_000_000;
 
 /// Virtual time between one move of slots and the next, on average.
-const MOVE_EVERY_NS: u64 = 5_000_000;
+const MOVE_EVERY_NS: u64 = 1_000_000;
 /// The stream of random numbers that moves are drawn from.
 const MOVES_STREAM: u64 = 11 << 32;
 

@@ -49,8 +49,11 @@ fn selection(mutant: Mutant) -> Selection {
         scheme: SCHEMES.into_iter().find(|&name| name == scheme),
         mutant: Some(mutant),
         fronts: (mutant == WaitsForEver).then_some(1),
-        moves: moving.then_some(30),
-        shards: moving.then_some(3),
+        // Without moves an absence that is not held is filled in time; with them the locks of others are in the way.
+        moves: if moving { Some(60) } else { (mutant == RangesNotHeld).then_some(0) },
+        workload: moving.then_some(WorkloadName::Random),
+        clients: moving.then_some(5),
+        shards: moving.then_some(2),
         ..Selection::default()
     };
     // These two take a clock that is far behind, at the right moment.

@@ -124,7 +124,8 @@ pub struct Reads {
     pub gets: Vec<(ColumnGroup, Key, Intent)>,
     /// Ranges.
     pub scans: Vec<(Scan, Intent)>,
-    /// If there are ranges, what the coordinator's map says of the shard that is asked: [`Placement::fingerprint`].
+    /// If there are ranges, what the coordinator's map says of the shard that is asked:
+    /// [`plimsoll_types::Placement::fingerprint`].
     pub owned: u64,
 }
 
