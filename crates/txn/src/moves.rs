@@ -93,9 +93,29 @@ plimsoll_types::wire!(<S: Scheme> struct Parcel<S> {
     slots, number, of, rows, floor, marked, pinned, installs
 });
 
+/// A set of slots, looked at once per row.
+struct SlotSet(Box<[bool]>);
+
+impl SlotSet {
+    fn new(slots: impl IntoIterator<Item = Slot>) -> SlotSet {
+        let mut set = vec![false; SLOTS];
+        for slot in slots {
+            if let Some(has) = set.get_mut(usize::from(slot.0)) {
+                *has = true;
+            }
+        }
+        SlotSet(set.into())
+    }
+
+    fn has(&self, slot: Option<Slot>) -> bool {
+        slot.is_some_and(|slot| self.0[usize::from(slot.0)])
+    }
+}
+
 /// Slots that leave this shard.
 struct Leaving<S: Scheme> {
     slots: Vec<Slot>,
+    set: Arc<SlotSet>,
     to: ShardId,
     /// Who has asked for it.
     asker: ShardId,
@@ -147,7 +167,7 @@ impl<S: Scheme> Moves<S> {
 
     /// Whether new locks in a slot are refused because it is about to leave.
     fn drains(&self, slot: Slot) -> bool {
-        self.leaving.as_ref().is_some_and(|leaving| leaving.slots.contains(&slot))
+        self.leaving.as_ref().is_some_and(|leaving| leaving.set.has(Some(slot)))
     }
 }
 
@@ -251,6 +271,7 @@ impl<S: Scheme> Base<S> {
             }
             self.moves.leaving = Some(Leaving {
                 slots: slots.to_vec(),
+                set: Arc::new(SlotSet::new(slots.iter().copied())),
                 to,
                 asker: from,
                 ticket,
@@ -277,9 +298,8 @@ impl<S: Scheme> Base<S> {
         if !leaving.sent.is_empty() || clock.0 < leaving.look {
             return;
         }
-        let (slots, layout) = (leaving.slots.clone(), self.layout.clone());
-        let wanted =
-            |table: TableId, key: &Key| layout.slot(table, key).is_some_and(|slot| slots.contains(&slot));
+        let (slots, set, layout) = (leaving.slots.clone(), leaving.set.clone(), self.layout.clone());
+        let wanted = |table: TableId, key: &Key| set.has(layout.slot(table, key));
         if !self.votes.reaches(leaving.to) {
             return self.move_over(MoveOutcome::Unreachable);
         }
@@ -391,13 +411,12 @@ impl<S: Scheme> Base<S> {
         if let Some(installs) = &mut self.installs {
             installs.extend(parcels.iter().flat_map(|parcel| parcel.installs.iter().cloned()));
         }
-        let moved =
-            |slot: Option<Slot>| slot.is_some_and(|slot| slots.iter().any(|&(other, ..)| other == slot));
+        let moved = SlotSet::new(slots.iter().map(|&(slot, ..)| slot));
         // Whoever sends others has a bug, or is nobody's friend.
         let known = |row: &&MovedRow| {
             let spec = self.layout.tables.get(row.table.index());
             let groups = |spec: &plimsoll_types::TableSpec| spec.groups.len() == row.records.len();
-            spec.is_some_and(groups) && moved(self.layout.slot(row.table, &row.key))
+            spec.is_some_and(groups) && moved.has(self.layout.slot(row.table, &row.key))
         };
         let rows: Vec<&MovedRow> = parcels.iter().flat_map(|parcel| &parcel.rows).filter(known).collect();
         self.store.put_in(rows, *floor, *marked);
