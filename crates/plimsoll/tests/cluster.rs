@@ -359,6 +359,38 @@ fn slots_move_between_nodes_while_clients_transact() {
 }
 
 #[test]
+fn a_reader_gives_up_when_its_patience_is_over_whoever_it_waits_for() {
+    let mut scene = Scene::new(&[1, 1]);
+    (1..=2).for_each(|id| scene.start(id));
+    let db = scene.connect();
+    fill(&db, 12);
+    let table = db.table("account").unwrap();
+    let keys: Vec<Key> = (0..12).map(account).collect();
+    let impatient = until("it is connected", || scene.connect_within(Duration::from_millis(300)).ok());
+    // Whoever writes waits for the second node, with locks on the first.
+    scene.signal(2, "-STOP");
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            db.transact(|txn| -> Result<(), Error> {
+                keys.iter().try_for_each(|key| txn.put(table, key, &1000u64.to_be_bytes()))
+            })
+        });
+        thread::sleep(Duration::from_millis(100));
+        let begun = Instant::now();
+        let read = impatient.snapshot(Freshness::Newest).unwrap().get_many(table, &keys);
+        assert!(matches!(read, Err(Error::Unreachable { .. })), "{read:?}");
+        let read = impatient.transact(|txn| -> Result<u64, Error> {
+            keys.iter().try_fold(0, |sum, key| Ok(sum + balance(txn.get(table, key)?)))
+        });
+        assert!(read.is_err(), "{read:?}");
+        assert!(begun.elapsed() < PATIENCE, "it does not wait for ever");
+        scene.signal(2, "-CONT");
+        writer.join().unwrap().unwrap();
+    });
+    assert_eq!(total(&db, 12), 12_000);
+}
+
+#[test]
 fn clients_that_come_together_all_find_a_place() {
     let mut scene = Scene::new(&[1, 1]);
     (1..=2).for_each(|id| scene.start(id));

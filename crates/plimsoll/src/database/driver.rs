@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, SendError};
 use std::time::Duration;
 
 use plimsoll_runtime::Env;
@@ -78,6 +78,8 @@ pub(super) struct Going {
     pub(super) attempt: Attempt,
     pub(super) begun: Option<Begun>,
     pub(super) writes: Vec<Write>,
+    /// How long its client waits for an answer, if not for ever.
+    pub(super) patience: Option<Duration>,
 }
 
 /// A transaction after an operation.
@@ -110,24 +112,25 @@ pub(super) trait Driver: Send + Sync {
     /// See [`Engine::memory`].
     fn memory(&self) -> Vec<TableMemory>;
 
-    /// Begins a transaction unless it has begun, tells it of its writes, and does something.
+    /// Begins a transaction unless it has begun, tells it of its writes, and does something. What is not answered in time is
+    /// given up.
     fn step(&self, going: Going, operation: Operation) -> Result<Went, Abort>;
     /// Commits. `Err(None)`: nobody could say in time.
-    fn commit(&self, going: Going, patience: Option<Duration>) -> Result<Option<Timestamp>, Option<Abort>>;
+    fn commit(&self, going: Going) -> Result<Option<Timestamp>, Option<Abort>>;
     /// Gives a transaction up.
     fn rollback(&self, shard: ShardId, begun: Begun);
 
     /// Takes a snapshot, and holds it. An oracle may not answer.
     fn snapshot(&self, shard: ShardId, freshness: Freshness) -> Result<Taken, Abort>;
     /// Has `coordinator` read something at a snapshot on another shard, again and again while it cannot be reached:
-    /// whatever was answered or not, the same is read.
+    /// whatever was answered or not, the same is read. What is not answered in time is given up.
     fn read_at(
         &self,
         coordinator: ShardId,
         shard: ShardId,
         at: &Frozen,
         reads: Reads,
-        patience: Duration,
+        patience: Option<Duration>,
     ) -> Answer;
     /// Ends what a snapshot holds.
     fn release(&self, shard: ShardId, held: u32);
@@ -167,23 +170,31 @@ impl<P: Protocol> Driver for Engine<P> {
     }
 
     fn step(&self, going: Going, operation: Operation) -> Result<Went, Abort> {
-        let Going { shard, attempt, begun, writes } = going;
+        let Going { shard, attempt, begun, writes, patience } = going;
         let begun = begun.map(transaction::<P>);
-        self.runtime().run_on(shard, move |env| async move {
-            let mut txn = resume(&env, begun, attempt, writes).await?;
-            let outcome = match operation {
-                Operation::Get(column, key) => Outcome::Value(txn.get(&env, column, &key).await?),
-                Operation::Exists(columns, key) => {
-                    Outcome::Exists(exists(&env, &mut txn, columns, &key).await?)
-                }
-                Operation::Scan(scan) => Outcome::Rows(txn.scan(&env, &scan).await?),
+        let (done, result) = mpsc::sync_channel(1);
+        self.runtime().spawn_on(shard, move |env| async move {
+            let went = async {
+                let mut txn = resume(&env, begun, attempt, writes).await?;
+                let outcome = match operation {
+                    Operation::Get(column, key) => Outcome::Value(txn.get(&env, column, &key).await?),
+                    Operation::Exists(columns, key) => {
+                        Outcome::Exists(exists(&env, &mut txn, columns, &key).await?)
+                    }
+                    Operation::Scan(scan) => Outcome::Rows(txn.scan(&env, &scan).await?),
+                };
+                Ok((txn, outcome))
             };
-            Ok(Went { place: txn.snapshot(), begun: txn, outcome })
-        })
+            let went = went.await.map(|(txn, outcome)| Went { place: txn.snapshot(), begun: txn, outcome });
+            if let Err(SendError(Ok(Went { begun, .. }))) = done.send(went) {
+                transaction::<P>(begun).rollback(&env).await;
+            }
+        });
+        answered(&result, patience).unwrap_or(Err(Abort::Unknown))
     }
 
-    fn commit(&self, going: Going, patience: Option<Duration>) -> Result<Option<Timestamp>, Option<Abort>> {
-        let Going { shard, attempt, begun, writes } = going;
+    fn commit(&self, going: Going) -> Result<Option<Timestamp>, Option<Abort>> {
+        let Going { shard, attempt, begun, writes, patience } = going;
         let begun = begun.map(transaction::<P>);
         let (done, result) = mpsc::sync_channel(1);
         self.runtime().spawn_on(shard, move |env| async move {
@@ -193,11 +204,7 @@ impl<P: Protocol> Driver for Engine<P> {
             };
             let _ = done.send(committed);
         });
-        let result = match patience {
-            None => result.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(patience) => result.recv_timeout(patience),
-        };
-        result.map_err(|_| None)?.map_err(Some)
+        answered(&result, patience).ok_or(None)?.map_err(Some)
     }
 
     fn rollback(&self, shard: ShardId, begun: Begun) {
@@ -224,7 +231,7 @@ impl<P: Protocol> Driver for Engine<P> {
         shard: ShardId,
         at: &Frozen,
         reads: Reads,
-        patience: Duration,
+        patience: Option<Duration>,
     ) -> Answer {
         let at = at.downcast_ref::<<P::Scheme as Scheme>::Snapshot>();
         let at = at.expect("a snapshot goes back to where it comes from").clone();
@@ -242,7 +249,7 @@ impl<P: Protocol> Driver for Engine<P> {
                     Err(_) => {}
                 }
                 let waited = Duration::from_nanos(env.clock().0 - begun.0);
-                if waited >= patience {
+                if patience.is_some_and(|patience| waited >= patience) {
                     break Err(Error::Unreachable { waited });
                 }
                 env.sleep(RETRY_NS).await;
@@ -251,7 +258,11 @@ impl<P: Protocol> Driver for Engine<P> {
             let _ = answer.send(fetched);
         });
         Box::new(move || {
-            let fetched = answers.recv().expect("a task started on a shard runs to its end")?;
+            // A shard may wait for ever for a writer that nobody knows the outcome of.
+            let Some(fetched) = answered(&answers, patience) else {
+                return Err(Error::Unreachable { waited: patience.unwrap_or_default() });
+            };
+            let fetched = fetched?;
             let Some(fetched) = fetched else { return Ok(None) };
             let value = |got| fetched.value(got).map(<[u8]>::to_vec);
             let gets = fetched.gets.iter().map(value).collect();
@@ -289,6 +300,14 @@ impl<P: Protocol> Driver for Engine<P> {
             }
         });
         outcome.recv_timeout(patience).ok()
+    }
+}
+
+/// What a task says that was started on a shard; `None` if it takes longer than that, or the shard has ended.
+fn answered<R>(result: &Receiver<R>, patience: Option<Duration>) -> Option<R> {
+    match patience {
+        None => result.recv().ok(),
+        Some(patience) => result.recv_timeout(patience).ok(),
     }
 }
 

@@ -61,6 +61,8 @@ pub const WRITTEN_MAX: usize = 1 << 30;
 /// The longest time for which old versions can be kept.
 pub const STALENESS_MAX: Duration = Duration::from_secs(24 * 3600);
 
+/// So long every read may take, whatever a client's patience.
+const READ_MIN: Duration = Duration::from_millis(100);
 /// A map that follows a refusal has arrived after so long, nearly always.
 const MAP_AFTER: Duration = Duration::from_millis(1);
 
@@ -375,6 +377,12 @@ impl Inner {
     fn running(&self) -> Result<Running<'_>, Error> {
         let guard = self.engine.read().unwrap_or_else(PoisonError::into_inner);
         if guard.is_some() { Ok(Running(guard)) } else { Err(Error::Closed) }
+    }
+
+    /// How long a client waits for an answer. In one process nothing takes so long that it has to be given up; a node that
+    /// has voted and cannot be reached may take for ever, and so does whoever meets its locks.
+    fn patience(&self, least: Duration) -> Option<Duration> {
+        self.visits().then_some(self.options.patience.max(least))
     }
 
     /// Whether the data is in other processes.

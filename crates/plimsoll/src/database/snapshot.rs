@@ -23,7 +23,7 @@ use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp};
 
 use super::driver::{Answer, Frozen};
 use super::keys::just_after;
-use super::{Column, Database, Inner, KeyRange, MAP_AFTER, Row, Running, check_key};
+use super::{Column, Database, Inner, KeyRange, MAP_AFTER, READ_MIN, Row, Running, check_key};
 use crate::error::Error;
 
 /// When a snapshot is taken.
@@ -180,7 +180,7 @@ impl Snapshot {
     /// Sends reads to a shard.
     fn ask(&self, running: &Running<'_>, shard: ShardId, reads: Reads) -> Answer {
         let coordinator = self.inner.coordinator(shard);
-        running.read_at(coordinator, shard, &self.at, reads, self.inner.options.patience)
+        running.read_at(coordinator, shard, &self.at, reads, self.inner.patience(READ_MIN))
     }
 }
 

@@ -29,7 +29,7 @@ use plimsoll_txn::timestamp;
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp};
 
 use super::driver::{Begun, Going, Operation, Outcome, Went, Write};
-use super::{Column, Database, KeyRange, Row, WRITTEN_MAX, check_key, check_value};
+use super::{Column, Database, KeyRange, READ_MIN, Row, WRITTEN_MAX, check_key, check_value};
 use crate::error::Error;
 
 /// The bound of the pause after the first conflict, in nanoseconds.
@@ -197,7 +197,7 @@ impl Txn<'_> {
     /// wait go first.
     fn step(&mut self, first: ShardId, operation: Operation) -> Result<Outcome, Error> {
         let running = self.database.inner.running()?;
-        let going = self.go(first)?;
+        let going = self.go(first, READ_MIN)?;
         let shard = going.shard;
         match running.step(going, operation) {
             Ok(Went { begun, outcome, place }) => {
@@ -226,24 +226,24 @@ impl Txn<'_> {
             None => inner.any_shard(),
         };
         let running = inner.running()?;
-        // In one process nothing takes so long; a node that has voted and cannot be reached may take for ever.
-        let waited = inner.options.patience.max(PATIENCE_MIN);
-        let patience = inner.visits().then_some(waited);
-        match running.commit(self.go(first)?, patience) {
+        let going = self.go(first, PATIENCE_MIN)?;
+        let patience = going.patience;
+        match running.commit(going) {
             Ok(stamp) => {
                 self.database.saw(stamp.unwrap_or_default());
                 Ok(())
             }
             Err(Some(abort)) => Err(Error::Conflict(abort)),
             Err(None) if patience.is_none() => Err(Error::Closed),
-            Err(None) => Err(Error::InDoubt { waited }),
+            Err(None) => Err(Error::InDoubt { waited: patience.unwrap_or_default() }),
         }
     }
 
     /// The attempt, on its way to its shard, or to `first` if it begins.
-    fn go(&mut self, first: ShardId) -> Result<Going, Error> {
+    fn go(&mut self, first: ShardId, least: Duration) -> Result<Going, Error> {
         let (begun, shard) = self.take(self.database.inner.coordinator(first))?;
-        Ok(Going { shard, attempt: self.attempt(), begun, writes: mem::take(&mut self.waiting) })
+        let patience = self.database.inner.patience(least);
+        Ok(Going { shard, attempt: self.attempt(), begun, writes: mem::take(&mut self.waiting), patience })
     }
 
     /// The transaction, if it has begun, and its shard.
