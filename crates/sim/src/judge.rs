@@ -26,6 +26,8 @@ use crate::workload::{append, random};
 
 /// Violations of one kind that are spelled out.
 const TOLD: usize = 3;
+/// Virtual time in which shards tell each other their watermarks, and collect what is garbage.
+const DRAIN_NS: u64 = 500_000_000;
 
 /// Judges a world. `more` are the workload's own invariants.
 pub(crate) fn judge<P: Protocol>(
@@ -292,10 +294,11 @@ fn lists<P: Protocol>(setting: &mut Setting<P>, left: &mut Left) -> Vec<String> 
         .collect()
 }
 
-/// Garbage that is left although nothing runs any more.
+/// Garbage that is left although nothing runs any more, and every clock has passed what the fastest has stamped.
 fn drain<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
     let mut left = Vec::new();
-    for _ in 0..50 {
+    let until_ns = setting.world.now() + setting.settled_ns() + DRAIN_NS;
+    while setting.world.now() < until_ns {
         for shard in setting.shards() {
             setting.run_on(shard, |env: ShardEnv<P>| async move { env.sleep(1_000_000).await });
         }
