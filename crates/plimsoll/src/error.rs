@@ -295,7 +295,8 @@ pub enum Error {
         /// How many shards there are.
         shards: usize,
     },
-    /// Slots could not move, because there was no moment in which no transaction held locks there.
+    /// Slots could not move: there was no moment in which no transaction held locks there, or their shard was busy loading, or
+    /// moving others.
     SlotsInUse {
         /// How long it took to give up.
         waited: Duration,
@@ -371,7 +372,8 @@ impl fmt::Display for Error {
             }
             Error::SlotsInUse { waited } => write!(
                 f,
-                "transactions held locks on the slots for {waited:.1?}: try again, or move fewer slots at a time"
+                "the slots were in use for {waited:.1?}, locked by transactions or moved by others: try again, or move fewer \
+                 slots at a time"
             ),
             Error::TooStale { asked, max } => {
                 write!(f, "versions are kept for {max:?}, not for {asked:?}; raise `max_staleness`")

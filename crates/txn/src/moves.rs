@@ -204,9 +204,18 @@ impl<S: Scheme> Base<S> {
             self.layout.slot(table, key).is_none_or(|slot| self.owner(slot) == self.shard)
         };
         let gets = reads.gets.iter().map(|(column, key, _)| (column.table, key)).all(mine);
+        if !gets && !planted(Mutant::MapUnchecked) {
+            self.tell_map(txn.coordinator);
+            return false;
+        }
+        self.serves_scans(txn, reads)
+    }
+
+    /// The same of the ranges only, for who asks [`Base::may_lock`] of each key.
+    pub(crate) fn serves_scans(&mut self, txn: TxnId, reads: &Reads) -> bool {
         let ranges = reads.scans.iter().any(|(scan, _)| !self.everywhere(scan.column.table));
         let scans = !ranges || reads.owned == self.layout.placement.fingerprint(self.shard);
-        let serves = (gets || planted(Mutant::MapUnchecked)) && (scans || planted(Mutant::ScanUnchecked));
+        let serves = scans || planted(Mutant::ScanUnchecked);
         if !serves {
             self.tell_map(txn.coordinator);
         }

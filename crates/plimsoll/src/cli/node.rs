@@ -128,7 +128,7 @@ pub struct MoveArgs {
     #[arg(value_name = "FILE|ADDR,...")]
     pub cluster: String,
     /// The slots, from A up to, but not including, B; of 0..4096.
-    #[arg(long, value_name = "A..B", value_parser = super::sim::seeds)]
+    #[arg(long, value_name = "A..B", value_parser = super::sim::range)]
     pub slots: Range<u64>,
     /// The number of the shard that is to have them. Shards are numbered over all nodes, those of the first node first.
     #[arg(long, value_name = "SHARD")]
@@ -184,7 +184,8 @@ Examples:
   plimsoll status 127.0.0.1:8401
   plimsoll status bank.toml --json";
 
-const MOVE_EXAMPLES: &str = "Exit status: 0 all of them are there; 1 interrupted, or transactions held locks on some all the time; 2 bad usage.
+const MOVE_EXAMPLES: &str =
+    "Exit status: 0 all of them are there; 1 interrupted, or some were in use all the time; 2 bad usage.
 
 Examples:
   plimsoll move bank.toml --slots 0..1024 --to 1

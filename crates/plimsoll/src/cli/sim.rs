@@ -28,7 +28,7 @@ pub struct SimArgs {
     #[arg(long, value_parser = number, value_name = "N", conflicts_with_all = ["seeds", "soak"], help_heading = "Worlds")]
     pub seed: Option<u64>,
     /// Run the worlds of these seeds, the last one excluded [default: 0..1000].
-    #[arg(long, value_parser = seeds, value_name = "A..B", conflicts_with = "soak", help_heading = "Worlds")]
+    #[arg(long, value_parser = range, value_name = "A..B", conflicts_with = "soak", help_heading = "Worlds")]
     pub seeds: Option<Range<u64>>,
     /// Run worlds for that long, of seeds that go on from the present time.
     #[arg(long, value_parser = duration, value_name = "DURATION", help_heading = "Worlds")]
@@ -242,7 +242,7 @@ fn knob(text: &str) -> Result<(String, String), Refusal> {
 }
 
 /// Reads `0..1000`.
-pub(super) fn seeds(text: &str) -> Result<Range<u64>, String> {
+pub(super) fn range(text: &str) -> Result<Range<u64>, String> {
     let Some((start, end)) = text.split_once("..") else {
         return Err(format!(
             "`{text}` is not a range: write the first number and the one after the last, as in 0..1000"

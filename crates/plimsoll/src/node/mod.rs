@@ -1,4 +1,5 @@
-//! `plimsoll start`: a node of a cluster, until it is told to stop. `plimsoll status`: the cluster as it is.
+//! `plimsoll start`: a node of a cluster, until it is told to stop. `plimsoll status`: the cluster as it is. `plimsoll move`:
+//! where its data is.
 //!
 //! A node holds its part of every table in memory and commits transactions that clients coordinate. It starts whether or
 //! not the others are there; what needs them waits. SIGTERM and Ctrl-C stop it: what it has sent leaves, then the

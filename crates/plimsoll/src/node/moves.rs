@@ -1,6 +1,5 @@
 //! `plimsoll move`: has a running cluster move slots.
 
-use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
@@ -9,6 +8,7 @@ use serde::Serialize;
 
 use crate::cli::node::MovePlan;
 use crate::report::file;
+use crate::report::progress::Progress;
 use crate::report::units;
 
 /// Slots that move at a time, so that little is under way and others get their turn.
@@ -32,7 +32,7 @@ struct Document {
 pub fn move_slots(plan: &MovePlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
     let db = Database::connect(&plan.cluster, Options::default())?;
     let slots: Vec<Slot> = plan.slots.clone().map(Slot).collect();
-    let begun = Instant::now();
+    let (begun, progress) = (Instant::now(), Progress::stderr(false));
     let mut told = Duration::ZERO;
     let (mut moved, mut error) = (0, None);
     for some in slots.chunks(AT_A_TIME) {
@@ -50,17 +50,9 @@ pub fn move_slots(plan: &MovePlan, interrupted: &AtomicBool) -> Result<bool, Box
         }
         if begun.elapsed() >= told + PROGRESS_EVERY {
             told = begun.elapsed();
-            let clear = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
-            let end = if clear.is_empty() { "\n" } else { "" };
-            eprint!(
-                "{clear}{} of {} slots{end}",
-                units::thousands(moved),
-                units::thousands(slots.len() as u64)
-            );
+            let all = units::thousands(slots.len() as u64);
+            progress.note(format_args!("{} of {all} slots", units::thousands(moved)));
         }
-    }
-    if std::io::stderr().is_terminal() && !told.is_zero() {
-        eprint!("\r\x1b[K");
     }
     let document = Document {
         cluster: plan.cluster.name.clone(),

@@ -266,7 +266,9 @@ impl<S: Scheme> TwoPl<S> {
         if !self.base.votes.admit(holder.txn) {
             return Err(Abort::Refused);
         }
-        if !self.base.serves(holder.txn, reads) || !reads.scans.is_empty() && !self.base.may_lock_reads() {
+        if !self.base.serves_scans(holder.txn, reads)
+            || !reads.scans.is_empty() && !self.base.may_lock_reads()
+        {
             return Err(Abort::StaleTerm);
         }
         let gets = reads.gets.iter().map(|(column, key, _)| (column.table, key));
