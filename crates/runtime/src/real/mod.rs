@@ -4,7 +4,7 @@
 //! runs the tasks that are ready, and sends what was produced, one batch per peer. Nothing on this path is
 //! atomic but the inbox, a lock-free queue of batches, and the flag that says a shard sleeps.
 //!
-//! An idle shard spins for [`SPIN_NS`], then sleeps until somebody sends or a timer is due. Sleeping and
+//! An idle shard spins for [`SPIN_NS`], or longer after a short sleep, then sleeps until somebody sends or a timer is due. Sleeping and
 //! sending race as usual: the sleeper raises its flag and looks into the inbox once more; a sender fills the
 //! inbox and looks at the flag. Both sides are sequentially consistent, so one of them sees the other.
 //!
@@ -44,6 +44,9 @@ use tcp::{Connections, Prepared};
 /// How long an idle shard spins before it sleeps, in nanoseconds. On small machines spinning starves
 /// everybody else.
 pub const SPIN_NS: u64 = 20_000;
+/// How long it spins after a sleep that was shorter than this: then shards are in conversation, and to be woken takes longer
+/// than an answer. Two who spin less than that keep sending each other to sleep. Only if every shard can have a core.
+pub const CONVERSATION_NS: u64 = 200_000;
 
 /// What others can see of a shard.
 struct Peer<N: Node> {
@@ -86,6 +89,8 @@ struct Peers<N: Node> {
     /// The number of the first of them, and how many shards all nodes and visitors have.
     first: usize,
     total: usize,
+    /// Whether there is a core for every shard of this process.
+    cores: bool,
     stop: AtomicBool,
     clock: Clock,
 }
@@ -200,6 +205,7 @@ impl<N: Node> Runtime<N> {
             peers: makers.iter().map(peer).collect(),
             first: network.as_ref().map_or(0, Prepared::first),
             total: network.as_ref().map_or(makers.len(), Prepared::total),
+            cores: makers.len() <= cores,
             stop: AtomicBool::new(false),
             clock,
         });

@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_types::{ShardId, Timestamp};
 
 use super::tcp::Links;
-use super::{Peer, Peers, SPIN_NS};
+use super::{CONVERSATION_NS, Peer, Peers, SPIN_NS};
 use crate::disk::Submitted;
 use crate::shard::{Batch, Outside, ShardEnv};
 use crate::{Env, Node};
@@ -69,7 +69,9 @@ pub(super) fn run<N: Node>(
     let place = me.index() - own.start;
     let env = ShardEnv::new(me, peers.total, own, node, peers.clock.now(), random, disk.is_some());
     let mut process = Process { place, peers, disk, links };
+    let conversation_ns = if process.peers.cores { CONVERSATION_NS } else { SPIN_NS };
     let mut idle_since: Option<u64> = None;
+    let mut spin_ns = SPIN_NS;
     while !process.peers.stop.load(SeqCst) {
         if let Some(links) = &mut process.links {
             links.turn(&env);
@@ -80,10 +82,12 @@ pub(super) fn run<N: Node>(
         }
         let now = env.clock().0;
         let since = *idle_since.get_or_insert(now);
-        if now.saturating_sub(since) < SPIN_NS {
+        if now.saturating_sub(since) < spin_ns {
             spin(&process);
         } else {
             sleep_until_woken(&env, &mut process);
+            let slept_ns = process.peers.clock.now().0.saturating_sub(now);
+            spin_ns = if slept_ns < conversation_ns { conversation_ns } else { SPIN_NS };
             idle_since = None;
         }
     }

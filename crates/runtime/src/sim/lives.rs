@@ -20,7 +20,7 @@ use super::draw::Draw;
 use super::trace::Event;
 use super::{Maker, What, World};
 use crate::disk::Submitted;
-use crate::real::SPIN_NS;
+use crate::real::{CONVERSATION_NS, SPIN_NS};
 use crate::shard::{Batch, Outside, ShardEnv};
 use crate::{Env, Node};
 
@@ -239,7 +239,9 @@ impl<N: Node> World<N> {
             shard.state = State::Asleep;
             self.give_core(id);
         } else {
-            let look_ns = self.queue.now_ns + 1 + shard.cpu.below(SPIN_NS);
+            let alone = self.ledger.is_some() && self.machines[machine].cores.is_none();
+            let spin_ns = if alone { CONVERSATION_NS } else { SPIN_NS };
+            let look_ns = self.queue.now_ns + 1 + shard.cpu.below(spin_ns);
             self.plan_pass(id, look_ns);
         }
         self.plan_timer(id);
