@@ -26,6 +26,7 @@
 //! Left out: a move is one step on either side, however large the slots are; while its receiver is dead, what was sent is
 //! in doubt, and the slots are served by nobody.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_checker::Install;
@@ -40,6 +41,8 @@ use crate::timestamp::Scheme;
 
 /// How long a shard waits between looks whether locks are gone, in nanoseconds: at first, and at most.
 const LOOK_NS: (u64, u64) = (100_000, 20_000_000);
+/// So many moves of slots are remembered one by one.
+const JOURNAL_MAX: usize = 4 * SLOTS;
 /// About how many bytes of rows travel in one message.
 const PARCEL_BYTES: usize = 1 << 18;
 
@@ -138,6 +141,9 @@ pub(crate) struct Moves<S: Scheme> {
     arriving: Vec<(ShardId, Vec<Arc<Parcel<S>>>)>,
     /// Coordinators with an old map.
     behind: Vec<ShardId>,
+    /// Slots in the order in which their moves were heard of, and how much of that each coordinator was told.
+    journal: Vec<Slot>,
+    told: BTreeMap<ShardId, usize>,
     outgoing: Vec<(ShardId, Common<S>)>,
     /// How often the map has changed.
     changes: u64,
@@ -153,6 +159,8 @@ impl<S: Scheme> Moves<S> {
             over: Vec::new(),
             arriving: Vec::new(),
             behind: Vec::new(),
+            journal: Vec::new(),
+            told: BTreeMap::new(),
             outgoing: Vec::new(),
             changes: 0,
             kept: false,
@@ -194,7 +202,13 @@ impl<S: Scheme> Base<S> {
         self.moves.changes += 1;
         let placement = Arc::make_mut(&mut self.layout.placement);
         for &moved in moved {
-            placement.merge(moved);
+            if placement.merge(moved) {
+                self.moves.journal.push(moved.0);
+            }
+        }
+        if self.moves.journal.len() > JOURNAL_MAX {
+            self.moves.journal = placement.moved().into_iter().map(|(slot, ..)| slot).collect();
+            self.moves.told.clear();
         }
     }
 
@@ -456,6 +470,7 @@ impl<S: Scheme> Base<S> {
     /// A shard can be reached again, or not any more.
     pub(crate) fn connected_moves(&mut self, peer: ShardId, up: bool) {
         self.moves.arriving.retain(|(sender, _)| *sender != peer);
+        self.moves.told.remove(&peer);
         if up && self.moves.leaving.as_ref().is_some_and(|leaving| leaving.to == peer) {
             self.send_parcels();
         }
@@ -464,10 +479,16 @@ impl<S: Scheme> Base<S> {
     /// What is to be sent at the end of a pass.
     pub(crate) fn outgoing_moves(&mut self) -> Vec<(ShardId, Common<S>)> {
         let mut outgoing = std::mem::take(&mut self.moves.outgoing);
-        if !self.moves.behind.is_empty() {
-            let moved = self.layout.placement.moved();
-            let behind = std::mem::take(&mut self.moves.behind);
-            outgoing.extend(behind.into_iter().map(|shard| (shard, Common::Map(moved.clone()))));
+        let Moves { behind, journal, told, .. } = &mut self.moves;
+        for coordinator in behind.drain(..) {
+            let placement = &self.layout.placement;
+            let told = told.insert(coordinator, journal.len()).unwrap_or_default();
+            let news =
+                journal[told..].iter().map(|&slot| (slot, placement.shard(slot), placement.term(slot)));
+            let news: Vec<Moved> = news.collect();
+            if !news.is_empty() {
+                outgoing.push((coordinator, Common::Map(news)));
+            }
         }
         outgoing
     }

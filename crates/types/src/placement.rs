@@ -5,8 +5,6 @@
 //! slot, so a TPC-C warehouse with everything in it is one place. The *placement* assigns slots to shards. It is the
 //! placement map of the cluster, and every shard has one: what it says of others may be out of date.
 
-use std::collections::BTreeMap;
-
 use crate::{Key, ShardId};
 
 /// Number of slots of a database.
@@ -39,7 +37,7 @@ pub enum Partitioning {
         /// How many consecutive partition keys share a slot.
         span: u64,
     },
-    /// Immutable: loaded before serving, copied to every shard, without marks or validation.
+    /// A copy on every shard that holds data: read without a message, written on all of them.
     Everywhere,
 }
 
@@ -106,8 +104,8 @@ pub struct Placement {
     owners: Vec<ShardId>,
     /// How many shards hold data, whether or not they own anything at the moment.
     holders: usize,
-    /// Terms of slots that have ever moved.
-    terms: BTreeMap<Slot, u32>,
+    /// By slot: how often it has moved.
+    terms: Vec<u32>,
     /// By shard: tells its set of slots from others.
     fingerprints: Vec<u64>,
 }
@@ -121,7 +119,7 @@ impl Placement {
         assert!(shards > 0, "a placement has at least one shard");
         let owners = (0..SLOTS).map(|slot| ShardId((slot % shards) as u16)).collect();
         let fingerprints = vec![0; shards];
-        let mut placement = Placement { owners, holders: shards, terms: BTreeMap::new(), fingerprints };
+        let mut placement = Placement { owners, holders: shards, terms: vec![0; SLOTS], fingerprints };
         for slot in 0..SLOTS {
             placement.fingerprints[slot % shards] ^= fingerprint(Slot(slot as u16));
         }
@@ -158,12 +156,12 @@ impl Placement {
 
     /// How often a slot has moved.
     pub fn term(&self, slot: Slot) -> u32 {
-        self.terms.get(&slot).copied().unwrap_or_default()
+        self.terms.get(usize::from(slot.0)).copied().unwrap_or_default()
     }
 
     /// The version of the map: how many moves it knows of.
     pub fn version(&self) -> u64 {
-        self.terms.values().map(|&term| u64::from(term)).sum()
+        self.terms.iter().map(|&term| u64::from(term)).sum()
     }
 
     /// Differs for different sets of slots of a shard, but by very bad luck.
@@ -174,7 +172,8 @@ impl Placement {
 
     /// All slots that have ever moved.
     pub fn moved(&self) -> Vec<Moved> {
-        self.terms.iter().map(|(&slot, &term)| (slot, self.shard(slot), term)).collect()
+        let slots = (0..).map(Slot).zip(&self.terms).filter(|(_, term)| **term > 0);
+        slots.map(|(slot, &term)| (slot, self.shard(slot), term)).collect()
     }
 
     /// Learns where a slot is, if that is news. Returns whether it was.
@@ -187,7 +186,7 @@ impl Placement {
         let before = std::mem::replace(&mut self.owners[usize::from(slot.0)], owner);
         self.fingerprints[before.index()] ^= fingerprint(slot);
         self.fingerprints[owner.index()] ^= fingerprint(slot);
-        self.terms.insert(slot, term);
+        self.terms[usize::from(slot.0)] = term;
         true
     }
 }
