@@ -131,6 +131,12 @@ pub struct BenchArgs {
     /// What `two_pl` does when a lock is taken [default: wait_die].
     #[arg(long, value_enum, value_name = "POLICY", help_heading = "Protocol")]
     pub lock_policy: Option<LockPolicy>,
+    /// Validate what is only read on other shards along with the locks, at a proposed timestamp (`occ/dst`).
+    ///
+    /// A round trip less for transactions that read on one shard and write on another. In exchange, read-write
+    /// transactions of nodes whose clocks differ are strict only to within twice the clock error; they stay serializable.
+    #[arg(long, help_heading = "Protocol")]
+    pub one_round: bool,
     /// Read-only transactions read the past: that long ago (`dst`) [default: 0s].
     ///
     /// A snapshot in the past is as consistent as one of now, and waits for fewer writers.

@@ -72,6 +72,8 @@ pub struct Cluster {
     pub oracle: Option<OracleConfig>,
     /// What transactions are run and ordered by.
     pub pair: Pair,
+    /// Whether OCC validates along with its locks: [`plimsoll_txn::protocol::ProtocolOptions::one_round`].
+    pub one_round: bool,
     /// The tables.
     pub tables: Vec<TableSpec>,
     /// The benchmark whose tables and rows its nodes begin with, as flags of `plimsoll bench`. Then `tables` are left to whoever
@@ -169,6 +171,8 @@ struct File {
     cluster: String,
     protocol: Option<String>,
     scheme: Option<String>,
+    #[serde(default)]
+    one_round: bool,
     secret_file: Option<PathBuf>,
     workload: Option<String>,
     #[serde(default)]
@@ -238,6 +242,7 @@ enum By {
     #[default]
     Hash,
     Modulo,
+    Everywhere,
 }
 
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
@@ -348,6 +353,9 @@ fn build(mut file: File, directory: &Path) -> Result<Cluster, ClusterError> {
             pair.scheme
         ));
     }
+    if file.one_round && pair != (Pair { protocol: Protocol::Occ, scheme: Scheme::Dst }) {
+        return content(format!("one_round has no effect under {pair}: leave it out, or choose occ and dst"));
+    }
     let oracle = oracle(file.oracle, pair)?;
     if file.workload.is_some() && !file.table.is_empty() {
         return content("a workload brings its own tables: leave [[table]] out, or the workload".to_owned());
@@ -364,6 +372,7 @@ fn build(mut file: File, directory: &Path) -> Result<Cluster, ClusterError> {
         nodes,
         oracle,
         pair,
+        one_round: file.one_round,
         tables: schema.tables,
         workload: file.workload,
         max_staleness,
@@ -467,6 +476,13 @@ fn table(entry: TableEntry) -> Result<TableSpec, ClusterError> {
     let partitioning = match by {
         By::Hash => Partitioning::Hash { bytes },
         By::Modulo => Partitioning::Modulo { bytes },
+        By::Everywhere if bytes > 0 => {
+            return content(format!(
+                "table {:?} has a copy everywhere, and no partition key: leave bytes out",
+                entry.name
+            ));
+        }
+        By::Everywhere => Partitioning::Everywhere,
     };
     let mut spec = TableSpec::new(&entry.name, index, partitioning);
     if !entry.groups.is_empty() {
@@ -488,10 +504,11 @@ fn secret(path: &Path) -> Result<Vec<u8>, ClusterError> {
 /// Of all that nodes and clients must agree on. Addresses may look different from different places.
 fn checksum(cluster: &Cluster) -> u64 {
     let nodes: Vec<_> = cluster.nodes.iter().map(|node| (node.id, node.shards)).collect();
-    let Cluster { name, pair, oracle, tables, workload, max_staleness, clients, .. } = cluster;
+    let Cluster { name, pair, one_round, oracle, tables, workload, max_staleness, clients, .. } = cluster;
     let oracle = oracle.as_ref().map(|oracle| oracle.options);
-    let text =
-        format!("{name:?} {pair} {oracle:?} {nodes:?} {tables:?} {workload:?} {max_staleness:?} {clients}");
+    let text = format!(
+        "{name:?} {pair} {one_round} {oracle:?} {nodes:?} {tables:?} {workload:?} {max_staleness:?} {clients}"
+    );
     let digest = Sha256::digest(text.as_bytes());
     u64::from_le_bytes(digest[..8].try_into().expect("a digest has 32 bytes"))
 }
@@ -569,6 +586,11 @@ mod tests {
             (&format!("scheme = \"hlc\"\n{NODE}"), "the schemes are dst, gts, vts, rc and none"),
             (&format!("scheme = \"rc\"\nmax_staleness_ms = 5\n{NODE}"), "no effect under rc"),
             (&format!("workload = \"tpcc\"\n{NODE}[[table]]\nname = \"t\"\n"), "brings its own tables"),
+            (&format!("protocol = \"two_pl\"\none_round = true\n{NODE}"), "no effect under two_pl/dst"),
+            (
+                &format!("{NODE}[[table]]\nname = \"t\"\npartition = {{ by = \"everywhere\", bytes = 8 }}\n"),
+                "leave bytes out",
+            ),
             (&format!("scheme = \"gts\"\n{NODE}"), "needs an oracle: add [oracle]"),
             (&format!("{NODE}{ORACLE}"), "nobody asks an [oracle] under dst"),
             (&format!("scheme = \"vts\"\n{NODE}{ORACLE}"), "choose the scheme gts"),

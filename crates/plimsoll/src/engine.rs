@@ -248,6 +248,7 @@ impl<P: Protocol> Engine<P> {
     fn take_part(cluster: &Cluster, role: Role) -> std::io::Result<Engine<P>> {
         let options = EngineOptions {
             pin: None,
+            protocol: ProtocolOptions { one_round: cluster.one_round, ..ProtocolOptions::default() },
             oracle: cluster.oracle.as_ref().map(|oracle| oracle.options).unwrap_or_default(),
             max_staleness_ns: cluster.max_staleness.as_nanos() as u64,
             ..EngineOptions::default()

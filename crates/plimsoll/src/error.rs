@@ -49,8 +49,6 @@ pub enum SchemaError {
     EmptySpan(Arc<str>),
     /// An immutable table is made together with its rows.
     Immutable(Arc<str>),
-    /// A table with a copy on every shard is immutable.
-    WrittenEverywhere(Arc<str>),
 }
 
 impl fmt::Display for SchemaError {
@@ -79,12 +77,6 @@ impl fmt::Display for SchemaError {
             }
             SchemaError::Immutable(table) => {
                 write!(f, "table {table:?} is immutable and would stay empty: make it by `create_loaded`")
-            }
-            SchemaError::WrittenEverywhere(table) => {
-                write!(
-                    f,
-                    "table {table:?} has a copy on every shard, so it cannot be written: make it immutable"
-                )
             }
         }
     }

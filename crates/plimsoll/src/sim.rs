@@ -306,7 +306,7 @@ fn describe(world: &Plan, outcome: &Outcome) -> String {
 fn again(world: &Plan, plan: &SimPlan) -> String {
     let mut line = format!(
         "plimsoll sim --seed {} --protocol {} --scheme {} --workload {} --shards {} --fronts {} --moves {} \
-         --clients {} --transactions {}",
+         --one-round {} --clients {} --transactions {}",
         world.seed,
         world.pair().split('/').next().unwrap_or_default(),
         world.scheme,
@@ -314,6 +314,7 @@ fn again(world: &Plan, plan: &SimPlan) -> String {
         world.shards,
         world.fronts,
         world.moves,
+        world.one_round,
         world.clients,
         world.transactions,
     );

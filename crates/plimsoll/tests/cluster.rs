@@ -711,8 +711,6 @@ fn a_benchmark_runs_as_a_client_of_a_cluster_that_has_loaded_it() {
     );
     let other = loaded("workload = \"smallbank --duration 5s\"\n");
     assert!(refused(&["start", path(&other.file()), "--node", "1"]).contains("--duration is no matter of"));
-    let orders = loaded("workload = \"tpcc\"\n");
-    assert!(refused(&["start", path(&orders.file()), "--node", "1"]).contains("choose smallbank or micro"));
     let tables = Scene::new(&[1]);
     let none = refused(&["bench", "tpcc", "--cluster", path(&tables.file())]);
     assert!(none.contains("has loaded no benchmark"), "{none}");
@@ -749,6 +747,59 @@ fn a_bank_and_tuples_are_consistent_on_a_cluster_under_other_protocols_and_schem
     let scene = loaded("scheme = \"gts\"\nworkload = \"micro --tuples 1000\"\n");
     let run = bench(&scene, &["micro", "--read-only", "20"]);
     assert!(run["oracle_messages"].as_u64() > Some(0), "{run}");
+}
+
+#[test]
+fn orders_are_taken_by_clients_that_read_the_items_of_a_node() {
+    let small = "tpcc --warehouses 2 --items 200 --customers 30";
+    for keys in ["", "protocol = \"two_pl\"\n", "protocol = \"client_2pc\"\n"] {
+        let scene = loaded(&format!("{keys}workload = \"{small}\"\n"));
+        let run = bench(&scene, &["tpcc", "--concurrency", "4"]);
+        assert!(run["transactions"]["new_order"]["committed"].as_u64() > Some(0), "{run}");
+        assert_eq!(run["tables"]["item"]["rows"], 400, "each node has a copy of all");
+    }
+}
+
+#[test]
+fn a_table_with_a_copy_on_every_node_is_written_on_all_of_them() {
+    let mut scene = Scene::under("one_round = true\n", &[1, 2]);
+    let text = std::fs::read_to_string(scene.file()).unwrap();
+    let rate = "[[table]]\nname = \"rate\"\npartition = { by = \"everywhere\" }\n";
+    std::fs::write(scene.file(), text + rate).unwrap();
+    (1..=2).for_each(|id| scene.start(id));
+    let clients = [scene.connect(), scene.connect()];
+    let table = |db: &Database, name: &str| db.table(name).unwrap();
+    let (euro, franc) = (Key::new(b"euro"), Key::new(b"franc"));
+    let set: Result<(), plimsoll::Error> = clients[0].transact(|txn| {
+        [&euro, &franc]
+            .iter()
+            .try_for_each(|key| txn.put(table(&clients[0], "rate"), key, &100u64.to_be_bytes()))
+    });
+    set.unwrap();
+    thread::scope(|scope| {
+        for (number, db) in clients.iter().enumerate() {
+            let (euro, franc) = (&euro, &franc);
+            scope.spawn(move || {
+                let (rate, account) = (table(db, "rate"), table(db, "account"));
+                for round in 0..40u64 {
+                    let moved: Result<(), plimsoll::Error> = db.transact(|txn| {
+                        let (up, down) = (balance(txn.get(rate, euro)?), balance(txn.get(rate, franc)?));
+                        txn.put(rate, euro, &(up + 1).to_be_bytes())?;
+                        txn.put(rate, franc, &(down - 1).to_be_bytes())?;
+                        txn.put(account, &self::account(round), &(number as u64).to_be_bytes())
+                    });
+                    moved.unwrap();
+                    let seen = db.snapshot(Freshness::Newest).unwrap();
+                    let sum = [euro, franc].map(|key| balance(seen.get(rate, key).unwrap()));
+                    assert_eq!(sum[0] + sum[1], 200, "client {number}, round {round}");
+                }
+            });
+        }
+    });
+    let rows = |node: usize| scene.status().0["nodes"][node]["state"]["tables"][2].clone();
+    assert_eq!((&rows(0)["rows"], &rows(1)["rows"]), (&2.into(), &4.into()), "one per shard: {}", rows(0));
+    let seen = clients[1].snapshot(Freshness::Newest).unwrap();
+    assert_eq!(balance(seen.get(table(&clients[1], "rate"), &euro).unwrap()), 180);
 }
 
 /// Not a test: what [`kill_a_client`] kills.

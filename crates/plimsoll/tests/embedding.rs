@@ -6,8 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll::{
-    Database, Error, Freshness, IndexKind, KEY_MAX, Key, KeyRange, LEGAL_PAIRS, OpenError, Options,
-    Partitioning, Row, SLOTS, Schema, SchemaError, ShardId, Slot, TableId, TableSpec, VALUE_MAX,
+    Database, Error, Freshness, IndexKind, KEY_MAX, Key, KeyRange, LEGAL_PAIRS, OpenError, Options, Pair,
+    Partitioning, Protocol, Row, SLOTS, Schema, SchemaError, Scheme, ShardId, Slot, TableId, TableSpec,
+    VALUE_MAX,
 };
 
 /// A database with one table.
@@ -468,7 +469,8 @@ fn a_database_that_cannot_be_opened_says_why() {
     assert_eq!(placed(Partitioning::Modulo { bytes: 0 }), wrong(0));
     assert_eq!(placed(Partitioning::Range { bytes: 9, span: 1 }), wrong(9));
     assert_eq!(placed(Partitioning::Range { bytes: 8, span: 0 }), Err(SchemaError::EmptySpan("b".into())));
-    assert_eq!(placed(Partitioning::Everywhere), Err(SchemaError::Immutable("b".into())));
+    let immutable = TableSpec::new("b", IndexKind::Hash, Partitioning::Everywhere).immutable();
+    assert_eq!(schema.add(immutable), Err(SchemaError::Immutable("b".into())));
     let mut grouped = |groups: &[&str]| {
         let mut spec = TableSpec::new("b", IndexKind::Hash, Partitioning::Hash { bytes: 0 });
         spec.groups = groups.iter().map(|&group| group.to_owned()).collect();
@@ -623,9 +625,9 @@ fn a_table_can_be_made_while_others_are_written() {
 }
 
 #[test]
-fn a_table_with_a_copy_everywhere_is_loaded_read_and_never_written() {
+fn an_immutable_table_with_a_copy_everywhere_is_loaded_read_and_never_written() {
     let (db, table) = open(IndexKind::Hash, 3);
-    let spec = TableSpec::new("prices", IndexKind::Ordered, Partitioning::Everywhere);
+    let spec = TableSpec::new("prices", IndexKind::Ordered, Partitioning::Everywhere).immutable();
     let empty = db.create_table(spec.clone());
     assert_eq!(empty, Err(Error::Schema(SchemaError::Immutable("prices".into()))));
     let prices = db.create_loaded(spec, rows(3000)).unwrap();
@@ -647,6 +649,55 @@ fn a_table_with_a_copy_everywhere_is_loaded_read_and_never_written() {
 }
 
 #[test]
+fn a_table_with_a_copy_everywhere_is_read_at_hand_and_written_on_all_shards() {
+    for protocol in [Protocol::Occ, Protocol::TwoPl, Protocol::Client2pc] {
+        let pair = Pair { protocol, scheme: Scheme::Dst };
+        let (db, table) = open_with(IndexKind::Hash, Options { pair, shards: 3, ..Options::default() });
+        let rates = TableSpec::new("rates", IndexKind::Ordered, Partitioning::Everywhere);
+        let rates = db.create_loaded(rates, rows(10)).unwrap();
+        assert_eq!(db.memory().unwrap()[1].rows, 3 * 10);
+        let sum = |rows: Vec<Row>| rows.iter().map(|(_, value)| number(Some(value.clone()))).sum::<u64>();
+        thread::scope(|scope| {
+            for thread in 0..3 {
+                let db = &db;
+                scope.spawn(move || {
+                    for step in 0..50 {
+                        let (from, to) = (Key::of_u64(step % 10), Key::of_u64((step + 1 + thread) % 10));
+                        let moved: Result<(), Error> = db.transact(|txn| {
+                            let (has, gets) = (number(txn.get(rates, &from)?), number(txn.get(rates, &to)?));
+                            if has > 0 {
+                                txn.put(rates, &from, &(has - 1).to_be_bytes())?;
+                                txn.put(rates, &to, &(gets + 1).to_be_bytes())?;
+                            }
+                            // One of the others: a shard of its own.
+                            txn.put(table, &Key::of_u64(thread), &step.to_be_bytes())
+                        });
+                        moved.unwrap();
+                        let snapshot = db.snapshot(Freshness::Newest).unwrap();
+                        let all = snapshot.scan(rates, ..).unwrap();
+                        assert_eq!(sum(all.map(Result::unwrap).collect()), 45);
+                    }
+                });
+            }
+        });
+        // A row that comes and one that goes do so on all of them; each transaction is on the next shard.
+        let (new, old) = (Key::of_u64(77), Key::of_u64(3));
+        let both: Result<(), Error> = db.transact(|txn| {
+            txn.insert(rates, &new, b"here")?;
+            txn.delete(rates, &old)
+        });
+        both.unwrap();
+        for _ in 0..6 {
+            let found: Result<_, Error> =
+                db.transact(|txn| Ok((txn.get(rates, &new)?, txn.get(rates, &old)?)));
+            assert_eq!(found, Ok((Some(b"here".to_vec()), None)));
+            let again: Result<(), Error> = db.transact(|txn| txn.insert(rates, &new, b"twice"));
+            assert!(matches!(again, Err(Error::Exists { .. })), "{again:?}");
+        }
+    }
+}
+
+#[test]
 fn a_load_with_a_bad_row_makes_nothing() {
     let (db, _) = open(IndexKind::Hash, 2);
     let spec = || TableSpec::new("loaded", IndexKind::Ordered, Partitioning::Hash { bytes: 0 });
@@ -654,10 +705,6 @@ fn a_load_with_a_bad_row_makes_nothing() {
     assert_eq!(twice, Err(Error::Exists { table: "loaded".into() }));
     let two_values = db.create_loaded(spec(), [(Key::of_u64(1), vec![vec![1], vec![2]])]);
     assert_eq!(two_values, Err(Error::ValueCount { table: "loaded".into(), values: 2, groups: 1 }));
-    let written_everywhere =
-        TableSpec { immutable: false, ..TableSpec::new("all", IndexKind::Hash, Partitioning::Everywhere) };
-    let refused = db.create_table(written_everywhere);
-    assert_eq!(refused, Err(Error::Schema(SchemaError::WrittenEverywhere("all".into()))));
     assert_eq!(db.table("loaded"), None);
     let loaded = db.create_loaded(spec(), rows(10)).unwrap();
     put(&db, loaded, 3, 33);

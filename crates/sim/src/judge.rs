@@ -6,18 +6,21 @@
 //! * Everything can still be read and written; what was appended is there once, what was not is not.
 //! * The recorded history is serializable, with timestamps in the order of every dependency if the scheme has
 //!   scalar ones (I1, I2, I4), in sessions, and *read-write transactions are strict*: who begins after another was
-//!   answered comes after it, whatever the clocks say. So are read-only ones that are validated.
+//!   answered comes after it, whatever the clocks say; under the one-round commit of OCC, if they differ by no more than was
+//!   in between. So are read-only ones that are validated.
 //! * Under DST, *freshness*: a snapshot contains everything that was answered before it began, less its staleness, less
 //!   twice the largest clock error ε of the run. For it is at least what the reader's clock shows, a writer is answered
 //!   once its own shows the timestamp, and both are at most ε wrong. Checked by recording all beginnings 2ε earlier.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use plimsoll_checker::{History, Install, Options, Transaction};
 use plimsoll_runtime::{Env, ShardEnv};
+use plimsoll_store::Visited;
 use plimsoll_txn::protocol::{Attempt, Protocol};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
-use plimsoll_types::{ColumnGroup, ShardId, Timestamp, TxnId};
+use plimsoll_types::{ColumnGroup, Key, Partitioning, ShardId, TableId, Timestamp, TxnId};
 
 use crate::client::Left;
 use crate::plan::{Plan, WorkloadName};
@@ -64,13 +67,14 @@ pub(crate) fn judge<P: Protocol>(
             found.add("garbage", drain(&mut setting));
         }
     }
-    let installs: Vec<Vec<Install>> = setting
+    let mut installs: Vec<Vec<Install>> = setting
         .shards()
         .map(|shard| {
             let taken = setting.world.node(shard, |node| node.base().installs.take());
             taken.flatten().unwrap_or_default()
         })
         .collect();
+    found.add("copies differ", copies(&mut setting, &mut installs));
     let in_doubt = in_doubt::<P>(plan, &left, &installs);
     if plan.workload == WorkloadName::Random {
         let written: BTreeSet<TxnId> = in_doubt.iter().map(|transaction| transaction.id).collect();
@@ -83,7 +87,8 @@ pub(crate) fn judge<P: Protocol>(
     let mut transactions = std::mem::take(&mut left.transactions);
     transactions.extend(in_doubt);
     outcome.history = History { transactions, installs };
-    judge_history::<P>(&setting, outcome.history.clone(), outcome.clock_error_ns, complete, &mut found);
+    let (history, error_ns) = (outcome.history.clone(), outcome.clock_error_ns);
+    judge_history::<P>(&setting, history, error_ns, plan.one_round, complete, &mut found);
     outcome.violations = found.violations;
     outcome.tables = setting.tables;
     outcome.appended = left.appended;
@@ -136,6 +141,7 @@ fn judge_history<P: Protocol>(
     setting: &Setting<P>,
     mut history: History,
     clock_error_ns: u64,
+    one_round: bool,
     complete: bool,
     found: &mut Found,
 ) {
@@ -177,7 +183,7 @@ fn judge_history<P: Protocol>(
         history.transactions.retain(|transaction| !transaction.read_only);
     }
     // Within a session an answer comes before what begins in the same nanosecond.
-    check(&history, Options { realtime: true, sessions: true, ..Options::default() });
+    check(&history, Options { realtime: !one_round, sessions: true, ..Options::default() });
 }
 
 fn locks<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
@@ -200,6 +206,50 @@ fn votes<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
         }
     }
     left
+}
+
+/// Copies of a table on different shards that have not got the same versions in the same order, or do not end with the same
+/// rows. What was installed counts once, from the first copy.
+fn copies<P: Protocol>(setting: &mut Setting<P>, installs: &mut [Vec<Install>]) -> Vec<String> {
+    let tables = setting.tables.clone();
+    let copied = |table: TableId| {
+        let spec = &tables[table.index()];
+        spec.partitioning == Partitioning::Everywhere && !spec.immutable
+    };
+    let mut differ = Vec::new();
+    let mut first = None;
+    for shard in setting.placement.holders() {
+        let here = installs[shard.index()].iter().filter(|install| copied(install.column.table));
+        let mut versions: Vec<Install> = here.cloned().collect();
+        versions.sort_by(|a, b| (a.column, &a.key).cmp(&(b.column, &b.key)));
+        let rows = setting.world.node(shard, |node| {
+            let (store, mut rows) = (&mut node.base().store, Vec::new());
+            for number in (0..tables.len()).filter(|&number| copied(TableId(number as u16))) {
+                let column = TableId(number as u16).row();
+                store.scan(column.table, &Key::MIN, None, |found, visited| {
+                    if let Visited::Row(row) = visited
+                        && let Some(value) = found.newest(row, column.group).map(<[u8]>::to_vec)
+                    {
+                        rows.push((column, found.key(row), found.record(row, column.group).stamp(), value));
+                    }
+                    ControlFlow::Continue(())
+                });
+            }
+            rows
+        });
+        let copy = (versions, rows);
+        match &first {
+            None => first = Some((shard, copy)),
+            Some((first, other)) => {
+                installs[shard.index()].retain(|install| !copied(install.column.table));
+                if copy != *other {
+                    differ
+                        .push(format!("shards {} and {} have different copies of a table", first.0, shard.0));
+                }
+            }
+        }
+    }
+    differ
 }
 
 /// Reads and writes everything in one transaction, which nobody is in the way of.

@@ -85,6 +85,8 @@ pub struct Selection {
     pub fronts: Option<usize>,
     /// Times that slots are asked to move.
     pub moves: Option<usize>,
+    /// Whether OCC validates along with its locks.
+    pub one_round: Option<bool>,
     /// Clients per shard.
     pub clients: Option<usize>,
     /// Transactions that each client runs.
@@ -108,6 +110,7 @@ impl Default for Selection {
             shards: None,
             fronts: None,
             moves: None,
+            one_round: None,
             clients: None,
             transactions: None,
             skip: Vec::new(),
@@ -129,6 +132,8 @@ pub struct Plan {
     pub lock_policy: LockPolicy,
     /// One of [`SCHEMES`].
     pub scheme: &'static str,
+    /// Whether OCC under DST validates along with its locks.
+    pub one_round: bool,
     /// What runs.
     pub workload: WorkloadName,
     /// Shards that hold data.
@@ -194,7 +199,8 @@ impl Plan {
             (_, LockPolicy::WoundWait) => "wound_wait",
             (_, LockPolicy::NoWait) => "no_wait",
         };
-        format!("{protocol}/{}", self.scheme)
+        let one_round = if self.one_round { " in one round" } else { "" };
+        format!("{protocol}/{}{one_round}", self.scheme)
     }
 
     /// All shards: those with data, those of machines without, and such as share a machine with the last of the first.
@@ -296,6 +302,8 @@ impl Plan {
                 _ => LockPolicy::WaitDie,
             },
             scheme,
+            one_round: (protocol, scheme) == ("occ", "dst")
+                && selection.one_round.unwrap_or(draw(12, 3) == 0),
             workload,
             shards,
             fronts,

@@ -237,7 +237,7 @@ impl<P: Protocol> Setting<P> {
             .collect();
         // The oracle has none; it is given any.
         let low_water = |shard: usize| low_waters[process(shard.min(shards - 1))].clone();
-        let options = ProtocolOptions { lock_policy: plan.lock_policy };
+        let options = ProtocolOptions { lock_policy: plan.lock_policy, one_round: plan.one_round };
         let watched = recorder.is_some();
         let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config, low_water) = (layout.clone(), config(shard), low_water(shard));
@@ -285,9 +285,11 @@ impl<P: Protocol> Setting<P> {
 
     fn load_numbers(&mut self, rows: Vec<(u64, TableId, plimsoll_types::Key, u64)>) {
         for (_, table, key, number) in rows {
-            let slot = self.tables[table.index()].partitioning.slot(&key).expect("no table is everywhere");
-            let shard = self.placement.shard(slot);
-            self.load(shard, table, &key, &[&number.to_be_bytes()]);
+            let shards = match self.tables[table.index()].partitioning.slot(&key) {
+                Some(slot) => vec![self.placement.shard(slot)],
+                None => self.placement.holders().collect(),
+            };
+            shards.into_iter().for_each(|shard| self.load(shard, table, &key, &[&number.to_be_bytes()]));
         }
     }
 

@@ -80,7 +80,7 @@ fn messages<P: Protocol>() -> Messages {
     let low_water = LowWater::new(SHARDS, P::Scheme::slots(&config(0)));
     let makers = (0..SHARDS + usize::from(P::Scheme::ORACLE)).map(|shard| {
         let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
-        let options = ProtocolOptions { lock_policy: LockPolicy::WoundWait };
+        let options = ProtocolOptions { lock_policy: LockPolicy::WoundWait, ..ProtocolOptions::default() };
         Box::new(move |_| P::new(Base::new(&layout, &config, low_water.clone()), options)) as Maker<P>
     });
     let mut world = World::new(&Hardware::default(), &Faults::none(), 1, makers.collect());

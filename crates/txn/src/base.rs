@@ -75,6 +75,10 @@ pub struct Counters {
     pub mark_raises: u64,
     /// What read-write transactions have read and pinned when they committed.
     pub pins: u64,
+    /// Locks taken on records, shared and exclusive, but for those that nobody could see.
+    pub locks: u64,
+    /// Reads that were looked at again before a commit.
+    pub validated: u64,
     /// Attempts that were more than one step on this shard: they coordinated others, waited, or asked an oracle.
     pub coordinated: u64,
     /// Stamps whose outcome was reported to the oracle.
@@ -171,7 +175,7 @@ pub enum Common<S: Scheme> {
     Parcel(Arc<Parcel<S>>),
     /// From shard to shard: these slots have arrived.
     TakenOver(Vec<Moved>),
-    /// To a coordinator whose map is out of date: where the slots are that have ever moved.
+    /// To a coordinator whose map is out of date: where the slots are that have moved since it was told last.
     Map(Vec<Moved>),
 }
 
@@ -357,10 +361,24 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Whether a table's rows are here, all of them.
+    /// Whether a table's rows are here, all of them, and stay as they are.
     #[inline]
     pub fn at_hand(&self, table: TableId) -> bool {
-        self.everywhere(table) && self.copies == self.shard
+        self.immutable(table) && self.everywhere(table) && self.copies == self.shard
+    }
+
+    /// The shards besides `home` that a write of a record is done on, if they have copies of its table.
+    pub fn other_copies(&self, table: TableId, home: ShardId) -> impl Iterator<Item = ShardId> + use<S> {
+        let holders = self.everywhere(table).then(|| self.layout.placement.holders());
+        let skipped = usize::from(planted(Mutant::CopyForgotten));
+        let others = holders.into_iter().flatten().filter(move |&shard| shard != home);
+        others.skip(skipped)
+    }
+
+    /// Whether a write of a record of this table is a write on several shards.
+    #[inline]
+    pub fn copied(&self, table: TableId) -> bool {
+        self.everywhere(table) && self.layout.placement.holders().len() > 1
     }
 
     /// Whether every shard has a copy of a table.
@@ -707,6 +725,7 @@ impl<S: Scheme> Base<S> {
         if lock.owner.replace(holder).is_none() {
             locked.push(at);
         }
+        self.counters.locks += 1;
         lock.lb = S::lower_bound(observed);
         if planted(Mutant::HighLowerBound) {
             lock.lb = Timestamp(lock.lb.0.saturating_add(1_000_000));
@@ -729,6 +748,7 @@ impl<S: Scheme> Base<S> {
         let lock = self.store.lock_mut(at);
         let new = lock.owner.is_none();
         if new {
+            self.counters.locks += 1;
             lock.owner = Some(holder);
             lock.lb = Timestamp::MAX;
             self.step_locks(holder.txn, at, true);
@@ -805,6 +825,7 @@ impl<S: Scheme> Base<S> {
     /// Pins what was read to `stamp` and then looks whether it still is what was read. One step.
     pub(crate) fn validate(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool {
         self.counters.pins += reads.len() as u64;
+        self.counters.validated += reads.len() as u64;
         let before = self.watched_all(reads.iter().copied());
         match planted(Mutant::ValidateThenPin) {
             true => self.unpinned.extend(reads.iter().map(|&read| (read, stamp))),

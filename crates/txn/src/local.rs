@@ -44,6 +44,8 @@ pub(crate) struct Local<'a, S: Scheme> {
     pub track: bool,
     /// The attempt ended because somebody else holds a lock.
     pub conflict: bool,
+    /// The attempt ended because it writes what other shards have copies of.
+    pub elsewhere: bool,
 }
 
 impl<S: Scheme> Local<'_, S> {
@@ -70,6 +72,10 @@ impl<S: Scheme> Local<'_, S> {
 
     fn write(&mut self, column: ColumnGroup, key: &Key, change: Change, value: &[u8]) -> Result<(), Abort> {
         assert!(!self.base.immutable(column.table), "immutable tables are not written");
+        if self.base.copied(column.table) {
+            self.elsewhere = true;
+            return Err(Abort::WriteConflict);
+        }
         let Work { writes, observed, pins, .. } = &mut *self.work;
         if let Some(again) = writes.again(column, key, change, value) {
             return again;

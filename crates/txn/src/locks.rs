@@ -40,6 +40,7 @@ impl<S: Scheme> Base<S> {
         let lock = self.store.lock_mut(at);
         let new = !lock.sharers.contains(&holder) && lock.owner != Some(holder);
         if new {
+            self.counters.locks += 1;
             lock.sharers.push(holder);
             locks.shared.push(at);
         }

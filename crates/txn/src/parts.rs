@@ -109,7 +109,7 @@ impl<S: Scheme> Parts<S> {
         let next = self.parts.get(part as usize).and_then(|part| part.reads.gets.get(row as usize));
         let position = match next.is_some_and(|(c, k, _)| *c == column && k == key) {
             true => self.cursor,
-            false => self.position(column, key, |_, _| true)?,
+            false => self.position(column, key, |_, _, _| true)?,
         };
         if position.scan.is_none() {
             self.cursor = Position { row: position.row + 1, ..position };
@@ -117,9 +117,11 @@ impl<S: Scheme> Parts<S> {
         Some((&self.parts[position.part as usize], self.read(position).1))
     }
 
-    /// Whether a record that is present was read to be written.
-    pub fn read_for_update(&mut self, column: ColumnGroup, key: &Key) -> bool {
-        let update = |intent, got: &Got| intent == Intent::Update && got.value.is_some();
+    /// Whether a record that is present was read on a shard to be written.
+    pub fn read_for_update(&mut self, shard: ShardId, column: ColumnGroup, key: &Key) -> bool {
+        let update = |part: &Part<S>, intent, got: &Got| {
+            part.shard == shard && intent == Intent::Update && got.value.is_some()
+        };
         self.position(column, key, update).is_some()
     }
 
@@ -136,11 +138,11 @@ impl<S: Scheme> Parts<S> {
         &mut self,
         column: ColumnGroup,
         key: &Key,
-        wanted: impl Fn(Intent, &Got) -> bool,
+        wanted: impl Fn(&Part<S>, Intent, &Got) -> bool,
     ) -> Option<Position> {
-        let wanted = |parts: &Self, position| {
+        let wanted = |parts: &Self, position: Position| {
             let (intent, got) = parts.read(position);
-            wanted(intent, got)
+            wanted(&parts.parts[position.part as usize], intent, got)
         };
         if self.reads > FEW {
             self.index();
@@ -246,13 +248,14 @@ mod tests {
             (0..others).for_each(|number| get(&mut parts, 100 + number, Intent::Read, got(0)));
             get(&mut parts, 1, Intent::Read, got(1));
             get(&mut parts, 2, Intent::Update, Got { value: None, version: None, read: ReadRef::Stale });
-            assert!(!parts.read_for_update(COLUMN, &key(1)));
+            assert!(!parts.read_for_update(ShardId(0), COLUMN, &key(1)));
             get(&mut parts, 1, Intent::Update, got(2));
             scan(&mut parts, 5..7, Intent::Update, 3);
-            assert!(parts.read_for_update(COLUMN, &key(1)));
-            assert!(!parts.read_for_update(COLUMN, &key(2)), "it was absent");
-            assert!(parts.read_for_update(COLUMN, &key(6)));
-            assert!(!parts.read_for_update(COLUMN, &key(7)));
+            assert!(parts.read_for_update(ShardId(0), COLUMN, &key(1)));
+            assert!(!parts.read_for_update(ShardId(0), COLUMN, &key(2)), "it was absent");
+            assert!(parts.read_for_update(ShardId(0), COLUMN, &key(6)));
+            assert!(!parts.read_for_update(ShardId(0), COLUMN, &key(7)));
+            assert!(!parts.read_for_update(ShardId(1), COLUMN, &key(6)), "it was read elsewhere");
         }
     }
 }

@@ -36,11 +36,10 @@ pub trait Procedure: 'static {
     /// How many pieces stage `stage` has; 0 ends the procedure. Asked after the stage before was executed.
     fn stage(&self, stage: usize) -> usize;
 
-    /// The slot that holds all the data of a piece. Immutable tables are at hand everywhere and do not count.
+    /// The slot that holds all the data of a piece. Tables with copies everywhere do not count.
     fn home(&self, piece: Piece) -> Slot;
 
-    /// Declares all keys and ranges that the piece reads (immutable tables excepted). What it only writes
-    /// is not declared.
+    /// Declares all keys and ranges that the piece reads. What it only writes is not declared.
     fn reads(&self, piece: Piece, reads: &mut Reads);
 
     /// Reads what it declared, computes, and writes. An `Err(Abort::User)` undoes the whole transaction.

@@ -44,6 +44,10 @@ pub enum LockPolicy {
 pub struct ProtocolOptions {
     /// 2PL only.
     pub lock_policy: LockPolicy,
+    /// OCC under DST only: what is only read on other shards is validated along with the locks, at a stamp that is
+    /// proposed, and again only if it turns out too low. A round trip less; in exchange read-write transactions of
+    /// coordinators whose clocks differ are strict only to within twice the clock error.
+    pub one_round: bool,
 }
 
 /// A concurrency-control protocol with its timestamp scheme: the participant that lives on a shard
@@ -315,7 +319,7 @@ pub(crate) async fn as_answered<K: Copy, F: Future>(
 
 /// Why pieces could not run to the end directly on the store.
 pub enum Stop {
-    /// A piece belongs to another shard.
+    /// A piece, or a write, belongs to another shard.
     Elsewhere,
     /// Somebody else holds a lock.
     Conflict,
@@ -387,9 +391,13 @@ pub(crate) fn run_here<S: Scheme, T: Procedure>(
             if done_elsewhere && base.owner(procedure.home(piece)) != base.shard {
                 continue;
             }
-            let mut local = Local { base, work, txn, track, conflict: false };
+            let mut local = Local { base, work, txn, track, conflict: false, elsewhere: false };
             if let Err(abort) = procedure.execute(piece, &mut local) {
-                return Err(if local.conflict { Stop::Conflict } else { Stop::Abort(abort) });
+                return Err(match (local.conflict, local.elsewhere) {
+                    (true, _) => Stop::Conflict,
+                    (_, true) => Stop::Elsewhere,
+                    _ => Stop::Abort(abort),
+                });
             }
         }
     }
@@ -514,6 +522,9 @@ fn plan<S: Scheme, T: Procedure>(
             numbers.push(number);
             procedure.reads(piece, read_only::batch(&mut batches, shard));
         }
+    }
+    for (_, reads) in &mut batches {
+        reads.gets.retain(|(column, ..)| !base.at_hand(column.table));
     }
     // A piece that only writes asks for nothing.
     batches.retain(|(_, reads)| !reads.gets.is_empty() || !reads.scans.is_empty());

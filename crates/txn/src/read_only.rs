@@ -29,6 +29,10 @@ use crate::work::Work;
 pub(crate) const RETRY_NS: u64 = 1_000_000;
 /// So often a read is asked for again.
 const RETRIES: u32 = 1000;
+/// The pause before that is doubled after so many times, and so often: slots move as slowly as two machines reach each
+/// other, and belong to nobody meanwhile. A reader waits for some 15 s.
+const PATIENT_RETRIES: u32 = 16;
+const RETRY_DOUBLINGS: u32 = 4;
 
 /// Rows that a read-only transaction reads in one go: about 100 µs.
 const ROWS_PER_STEP: usize = 1000;
@@ -210,13 +214,13 @@ async fn again<P: Protocol, E: Env<P>, R>(
     env: &E,
     read: impl AsyncFn() -> Result<R, Unread>,
 ) -> Result<R, Unread> {
-    let mut left = RETRIES;
+    let mut retries = 0;
     loop {
         match read().await {
-            Err(Unread::Elsewhere) if left > 0 => left -= 1,
+            Err(Unread::Elsewhere) if retries < RETRIES => retries += 1,
             result => return result,
         }
-        env.sleep(RETRY_NS).await;
+        env.sleep(RETRY_NS << (retries / PATIENT_RETRIES).min(RETRY_DOUBLINGS)).await;
     }
 }
 

@@ -33,9 +33,13 @@ impl<'a, S: Scheme> Remote<'a, S> {
             return again;
         }
         // A row met by a scan is a row read.
-        let expected = self.parts.find(column, key).map(|(_, got)| got.read);
-        let shard = self.base.home(column.table, key);
-        self.work.writes.push(column, key, change, shard, value).expected = expected;
+        let read = self.parts.find(column, key).map(|(part, got)| (part.shard, got.read));
+        let home = self.base.home(column.table, key);
+        let expected = |shard| read.filter(|(read, _)| *read == shard).map(|(_, read)| read);
+        self.work.writes.push(column, key, change, home, value).expected = expected(home);
+        for shard in self.base.other_copies(column.table, home) {
+            self.work.writes.push_copy(shard).expected = expected(shard);
+        }
         Ok(())
     }
 }

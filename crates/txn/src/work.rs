@@ -49,17 +49,19 @@ pub struct Write {
     pub place: Option<Place>,
     /// Whether the transaction holds its lock already.
     pub locked: bool,
+    /// The same write is done on another shard as well, and counts there.
+    copy: bool,
     /// Position and length of the value in the buffer of the [`Writes`].
     pub(crate) value: (u32, u32),
 }
 
 // Who is asked for the lock knows which shard it is and finds the place; the value follows with the stamp.
-plimsoll_types::wire!(struct Write { column, key, change, expected; shard, place, locked, value });
+plimsoll_types::wire!(struct Write { column, key, change, expected; shard, place, locked, copy, value });
 
 /// Up to so many writes are searched one by one. An index costs more until about 200; TPC-C's Delivery has 130.
 const FEW: usize = 256;
 
-/// The buffered writes of a transaction, at most one per record.
+/// The buffered writes of a transaction, at most one per record and copy of it. Copies stand behind the first.
 #[derive(Debug, Default)]
 pub struct Writes {
     entries: Vec<Write>,
@@ -68,6 +70,8 @@ pub struct Writes {
     index: BTreeMap<(ColumnGroup, Key), usize>,
     /// One bit per hashed record: a read that finds its bit clear need not look for an own write.
     filter: u64,
+    /// How many entries are copies.
+    copies: usize,
 }
 
 #[inline]
@@ -143,7 +147,7 @@ impl Writes {
         let mut few = Vec::new();
         let mut many = None;
         if self.index.is_empty() {
-            few.extend(self.entries.iter().filter(|write| inside(write) && write.key >= *low));
+            few.extend(self.entries.iter().filter(|write| inside(write) && write.key >= *low && !write.copy));
             few.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         } else {
             many = Some(self.index.range((column, low.clone())..));
@@ -187,7 +191,15 @@ impl Writes {
             self.index_next(column, key);
         }
         let (key, expected, place) = (key.clone(), None, None);
-        self.entries.push_mut(Write { column, key, change, shard, expected, place, locked: false, value })
+        let (locked, copy) = (false, false);
+        self.entries.push_mut(Write { column, key, change, shard, expected, place, locked, copy, value })
+    }
+
+    /// Buffers the write that was pushed last for another shard as well, which has a copy of the record.
+    pub fn push_copy(&mut self, shard: ShardId) -> &mut Write {
+        let first = self.entries.last().expect("a write was pushed").clone();
+        self.copies += 1;
+        self.entries.push_mut(Write { shard, expected: None, copy: true, ..first })
     }
 
     #[cold]
@@ -204,7 +216,7 @@ impl Writes {
     #[cold]
     fn index_next(&mut self, column: ColumnGroup, key: &Key) {
         if self.index.is_empty() {
-            let earlier = self.entries.iter().enumerate();
+            let earlier = self.entries.iter().enumerate().filter(|(_, write)| !write.copy);
             self.index.extend(earlier.map(|(position, write)| ((write.column, write.key.clone()), position)));
         }
         self.index.insert((column, key.clone()), self.entries.len());
@@ -222,15 +234,17 @@ impl Writes {
     ) -> Option<Result<(), Abort>> {
         let position = self.position(column, key)?;
         let value = self.store(value);
-        let earlier = &mut self.entries[position];
-        earlier.change = match (earlier.change, change) {
+        let change = match (self.entries[position].change, change) {
             (Change::Put | Change::Insert, Change::Insert) => return Some(Err(Abort::User)),
             (Change::Insert, Change::Put) => Change::Insert,
             (_, Change::Delete) => Change::Delete,
             // Deleting and inserting again is a put.
             _ => Change::Put,
         };
-        earlier.value = value;
+        let (first, behind) = self.entries[position..].split_first_mut().expect("it is there");
+        for earlier in std::iter::once(first).chain(behind.iter_mut().take_while(|write| write.copy)) {
+            (earlier.change, earlier.value) = (change, value);
+        }
         Some(Ok(()))
     }
 
@@ -240,9 +254,14 @@ impl Writes {
         (start, value.len() as u32)
     }
 
-    /// How many records are written.
+    /// How far the writes go at the moment.
     pub fn mark(&self) -> usize {
         self.entries.len()
+    }
+
+    /// How many records are written.
+    pub fn records(&self) -> usize {
+        self.entries.len() - self.copies
     }
 
     /// The locked writes on one shard, packed for a message.
@@ -267,6 +286,7 @@ impl Writes {
                 self.index.remove(&(write.column, write.key.clone()));
             }
         }
+        self.copies -= self.entries[mark..].iter().filter(|write| write.copy).count();
         self.entries.truncate(mark);
     }
 
@@ -276,7 +296,7 @@ impl Writes {
         if !self.index.is_empty() {
             self.forget_index();
         }
-        self.filter = 0;
+        (self.filter, self.copies) = (0, 0);
     }
 }
 
@@ -399,7 +419,7 @@ impl<S: Scheme> Work<S> {
     /// Notes that the transaction has committed.
     #[inline]
     pub(crate) fn commit(&mut self, id: TxnId, stamp: Option<Timestamp>, shards: usize) {
-        let (writes, recorded) = (self.writes.mark(), self.recorded.take());
+        let (writes, recorded) = (self.writes.records(), self.recorded.take());
         self.committed = Committed { id, stamp, shards, writes, recorded };
     }
 

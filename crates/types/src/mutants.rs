@@ -114,6 +114,8 @@ mutants! {
     MapUnchecked = "map-unchecked",
     /// A shard scans for a coordinator whose map says other things of its slots.
     ScanUnchecked = "scan-unchecked",
+    /// A write of a table with copies everywhere misses one of them.
+    CopyForgotten = "copy-forgotten",
 }
 
 #[cfg(feature = "mutants")]

@@ -29,14 +29,14 @@ pub struct TableSpec {
 }
 
 impl TableSpec {
-    /// A table with one column group. It is immutable iff it is placed everywhere.
+    /// A table with one column group.
     pub fn new(name: &str, index: IndexKind, partitioning: Partitioning) -> TableSpec {
         TableSpec {
             name: name.to_owned(),
             index,
             groups: vec!["row".to_owned()],
             partitioning,
-            immutable: partitioning == Partitioning::Everywhere,
+            immutable: false,
         }
     }
 
@@ -47,8 +47,7 @@ impl TableSpec {
         self
     }
 
-    /// The same table, loaded before serving and never written. One that is placed
-    /// [`Partitioning::Everywhere`] always is.
+    /// The same table, loaded before serving and never written.
     pub fn immutable(mut self) -> TableSpec {
         self.immutable = true;
         self

@@ -321,6 +321,7 @@ impl<P: Protocol, W: Workload> Site<P, W> {
                     LockPolicy::WoundWait => Policy::WoundWait,
                     LockPolicy::NoWait => Policy::NoWait,
                 },
+                one_round: plan.one_round,
             },
             oracle: OracleOptions {
                 batch: plan.oracle.batch,

@@ -10,7 +10,7 @@ use clap::Parser;
 use plimsoll::{Cluster, Pair};
 
 use super::plan::{BenchPlan, Refusal, refuse};
-use super::{BenchArgs, Cli, Command, WorkloadName};
+use super::{BenchArgs, Cli, Command};
 
 /// The plan of the workload that the nodes of a cluster load; none if its file names none.
 pub fn loaded(cluster: &Cluster, cores: usize) -> Result<Option<BenchPlan>, Refusal> {
@@ -32,13 +32,6 @@ fn args(cluster: &Cluster) -> Result<Option<BenchArgs>, Refusal> {
             return Err(wrong(error.render().to_string().lines().next().unwrap_or_default().to_owned()));
         }
     };
-    if args.workload == Some(WorkloadName::Tpcc) {
-        return Err(wrong(
-            "TPC-C reads items, of which every node has a copy and a client has none; choose smallbank or micro, or run it \
-             by --processes"
-                .to_owned(),
-        ));
-    }
     match args.of_the_run().into_iter().chain(args.of_the_database()).find(|(_, given)| *given) {
         Some((flag, _)) => Err(wrong(format!("--{flag} is no matter of what is loaded, leave it out"))),
         None => Ok(Some(args)),
@@ -76,12 +69,13 @@ impl BenchArgs {
     }
 
     /// Flags that say what the database is, which a cluster says itself.
-    fn of_the_database(&self) -> [(&'static str, bool); 11] {
+    fn of_the_database(&self) -> [(&'static str, bool); 12] {
         [
             ("protocol", self.protocol.is_some()),
             ("scheme", self.scheme.is_some()),
             ("compare", self.compare.is_some()),
             ("lock-policy", self.lock_policy.is_some()),
+            ("one-round", self.one_round),
             ("oracle-batch", self.oracle_batch.is_some()),
             ("oracle-compress", self.oracle_compress.is_some()),
             ("oracle-prefetch", self.oracle_prefetch.is_some()),

@@ -44,6 +44,8 @@ pub struct BenchPlan {
     pub pairs: Vec<Pair>,
     /// For `two_pl`.
     pub lock_policy: LockPolicy,
+    /// For `occ/dst`: reads are validated along with the locks.
+    pub one_round: bool,
     /// How far in the past read-only transactions read under `dst`.
     pub staleness: Duration,
     /// For `gts` and `vts`.
@@ -209,6 +211,7 @@ impl BenchArgs {
             workload,
             pairs,
             lock_policy: self.lock_policy.unwrap_or(LockPolicy::WaitDie),
+            one_round: self.one_round,
             staleness: self.staleness.unwrap_or_default(),
             oracle: OraclePlan {
                 batch: on(self.oracle_batch, Switch::On),
@@ -293,9 +296,11 @@ impl BenchArgs {
 
         let scheme = |schemes: &[Scheme]| pairs.iter().any(|pair| schemes.contains(&pair.scheme));
         let two_pl = pairs.iter().any(|pair| pair.protocol == Protocol::TwoPl);
+        let occ_dst = pairs.contains(&Pair { protocol: Protocol::Occ, scheme: Scheme::Dst });
         let oracle = scheme(&[Scheme::Gts, Scheme::Vts]);
         for (flag, given, in_play, needs) in [
             ("lock-policy", self.lock_policy.is_some(), two_pl, "--protocol two_pl"),
+            ("one-round", self.one_round, occ_dst, "--protocol occ --scheme dst"),
             ("staleness", self.staleness.is_some(), scheme(&[Scheme::Dst]), "--scheme dst"),
             ("oracle-batch", self.oracle_batch.is_some(), oracle, "--scheme gts or --scheme vts"),
             ("oracle-prefetch", self.oracle_prefetch.is_some(), oracle, "--scheme gts or --scheme vts"),
@@ -468,6 +473,9 @@ impl BenchPlan {
         }
         if pair.protocol == Protocol::TwoPl {
             set("lock_policy", display(&self.lock_policy).into());
+        }
+        if pair == (Pair { protocol: Protocol::Occ, scheme: Scheme::Dst }) {
+            set("one_round", self.one_round.into());
         }
         match pair.scheme {
             Scheme::Dst => set("staleness_seconds", self.staleness.as_secs_f64().into()),

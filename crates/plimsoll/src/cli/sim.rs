@@ -55,6 +55,9 @@ pub struct SimArgs {
     /// Times that slots are asked to move from one shard to another, data and all, while transactions run [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub moves: Option<u64>,
+    /// OCC under DST validates along with its locks, in one round; or not [default: drawn].
+    #[arg(long, value_name = "true|false", help_heading = "What runs")]
+    pub one_round: Option<bool>,
     /// Clients per shard [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub clients: Option<u64>,
@@ -180,6 +183,7 @@ impl SimArgs {
                 Some(0) => Some(0),
                 moves => within(moves, "moves", 100_000)?,
             },
+            one_round: self.one_round,
             clients: within(self.clients, "clients", 1000)?,
             transactions: within(self.transactions, "transactions", 1_000_000)?,
             faults: match self.faults.as_deref() {

@@ -82,8 +82,5 @@ pub(super) fn check(spec: &TableSpec) -> Result<(), SchemaError> {
         Partitioning::Range { span: 0, .. } => return Err(SchemaError::EmptySpan(table())),
         _ => {}
     }
-    if spec.partitioning == Partitioning::Everywhere && !spec.immutable {
-        return Err(SchemaError::WrittenEverywhere(table()));
-    }
     Ok(())
 }

@@ -86,7 +86,7 @@ pub fn start<P: Protocol>(setup: Setup, tables: Vec<TableSpec>, max_staleness_ns
     let options = EngineOptions {
         shards: setup.shards,
         pin: None,
-        protocol: ProtocolOptions { lock_policy: setup.lock_policy },
+        protocol: ProtocolOptions { lock_policy: setup.lock_policy, ..ProtocolOptions::default() },
         max_staleness_ns,
         record: true,
         ..EngineOptions::default()

@@ -41,6 +41,8 @@ const ACCOUNT: TableId = TableId(2);
 const COUNTER: TableId = TableId(3);
 /// Rows inserted under the numbers drawn.
 const NUMBERED: TableId = TableId(4);
+/// Every shard has a copy of it.
+const COPIED: TableId = TableId(5);
 
 /// The tables.
 pub fn tables() -> Vec<TableSpec> {
@@ -51,6 +53,7 @@ pub fn tables() -> Vec<TableSpec> {
         TableSpec::new("account", IndexKind::Ordered, placed),
         TableSpec::new("counter", IndexKind::Hash, placed),
         TableSpec::new("numbered", IndexKind::Ordered, placed),
+        TableSpec::new("copied", IndexKind::Ordered, Partitioning::Everywhere),
     ]
 }
 
@@ -76,6 +79,7 @@ pub fn rows() -> Vec<(u64, TableId, Key, u64)> {
             if row % 2 == 0 {
                 rows.push((partition, POINT, key.clone(), 0));
                 rows.push((partition, LIST, key.clone(), 0));
+                rows.push((partition, COPIED, key.clone(), 0));
             }
             rows.push((partition, ACCOUNT, key, BALANCE));
         }
@@ -101,14 +105,19 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         key(self.rng.below(PARTITIONS), self.rng.below(ROWS))
     }
 
+    fn random_table(&mut self) -> TableId {
+        [POINT, POINT, LIST, LIST, COPIED][self.rng.below(5) as usize]
+    }
+
     fn random_scan(&mut self) -> Scan {
+        let column = [LIST, LIST, LIST, COPIED][self.rng.below(4) as usize].row();
         let partition = self.rng.below(PARTITIONS);
         let scan = match self.rng.below(4) {
-            0 => Scan::prefix(LIST.row(), Key::MIN),
-            1 => Scan::prefix(LIST.row(), Key::new(&[partition as u8])),
+            0 => Scan::prefix(column, Key::MIN),
+            1 => Scan::prefix(column, Key::new(&[partition as u8])),
             _ => {
                 let low = self.rng.below(ROWS);
-                Scan::range(LIST.row(), key(partition, low), key(partition, low + 1 + self.rng.below(3)))
+                Scan::range(column, key(partition, low), key(partition, low + 1 + self.rng.below(3)))
             }
         };
         if self.rng.below(4) == 0 { scan.limit(1 + self.rng.below(3) as usize) } else { scan }
@@ -156,8 +165,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             }
         };
         for _ in 0..1 + self.rng.below(5) {
-            let table = if self.rng.below(2) == 0 { POINT } else { LIST };
-            let key = self.random_key();
+            let (table, key) = (self.random_table(), self.random_key());
             match self.rng.below(10) {
                 0..=3 => {
                     if let Some(value) = transaction.get(&env, table.row(), &key).await? {
@@ -211,7 +219,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                     seen.push((scan.column, key, number(&value)));
                 }
             } else {
-                let (table, key) = (if self.rng.below(2) == 0 { POINT } else { LIST }, self.random_key());
+                let (table, key) = (self.random_table(), self.random_key());
                 if let Some(value) = transaction.get(&env, table.row(), &key).await? {
                     seen.push((table.row(), key, number(&value)));
                 }
@@ -276,7 +284,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                     .map(|_| {
                         let partition = self.rng.below(PARTITIONS);
                         let operations = (0..1 + self.rng.below(3)).map(|_| {
-                            let table = if self.rng.below(2) == 0 { POINT } else { LIST };
+                            let table = self.random_table();
                             let row = key(partition, self.rng.below(ROWS));
                             match self.rng.below(6) {
                                 0 => Operation::Get(table, row),
@@ -287,7 +295,8 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                                 _ => {
                                     let low = self.rng.below(ROWS);
                                     let high = key(partition, low + 1 + self.rng.below(3));
-                                    Operation::Scan(Scan::range(LIST.row(), key(partition, low), high))
+                                    let list = if table == COPIED { COPIED } else { LIST };
+                                    Operation::Scan(Scan::range(list.row(), key(partition, low), high))
                                 }
                             }
                         });
@@ -490,7 +499,7 @@ pub async fn rewrite_all<P: Protocol, E: Env<P>>(env: &E) -> Result<Committed, A
     let attempt = Attempt { age: env.clock().0, freshness: Freshness::default() };
     let mut transaction = Transaction::begin::<P, E>(env, attempt, false).await?;
     for partition in 0..PARTITIONS {
-        for table in [LIST, ACCOUNT, NUMBERED] {
+        for table in [LIST, ACCOUNT, NUMBERED, COPIED] {
             let scan = Scan::prefix(table.row(), Key::new(&[partition as u8]));
             for (key, value) in transaction.scan(env, &scan).await? {
                 transaction.put(env, table.row(), &key, &value).await?;

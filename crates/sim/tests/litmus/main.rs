@@ -48,6 +48,8 @@ impl Litmus {
                 assert_eq!(outcome.committed, commits, "{setup}: left have committed, right should have");
             }
         }
+        let in_one_round = script::play(script::IN_ONE_ROUND, self.script, false);
+        assert!(in_one_round.violations.is_empty(), "in one round: {:#?}", in_one_round.violations);
         #[cfg(feature = "mutants")]
         for (mutant, kind) in self.caught {
             for setup in self.setups {

@@ -3,6 +3,7 @@
 use plimsoll_types::mutants::Mutant::*;
 
 use crate::litmus;
+use crate::script::IN_ONE_ROUND;
 
 litmus! {
     a_reader_that_slips_in_between_read_and_lock_comes_before_the_writer {
@@ -158,6 +159,33 @@ litmus! {
             T installs y
             R reads x
             commit: T W R
+        ",
+    }
+
+    reads_are_validated_along_with_the_locks_at_a_stamp_that_is_proposed {
+        broken: "the same in one round: a stamp that is proposed, and turns out too low",
+        setups: &[IN_ONE_ROUND],
+        also: &["occ/dst", "occ/gts", "occ/vts", "occ/none", "client_2pc/dst", "client_2pc/none"],
+        caught: &[(FastPath, "read-only anomaly (G2-item)")],
+        script: "
+            A: x, B: y, C: z
+            T at 4: r(x) w(y)
+            W at 1: w(x)
+            R at 6: readonly r(y) r(x)
+            U at 8: r(x) w(z)
+
+            T reads x
+            R reads y
+            T validates x
+            T locks y
+            T validates x
+            W commits x
+            T installs y
+            R reads x
+            U reads x
+            U validates x; U locks z
+            U installs z
+            commit: T W R U
         ",
     }
 

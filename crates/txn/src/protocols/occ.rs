@@ -48,6 +48,7 @@ pub struct Occ<S: Scheme> {
     base: Base<S>,
     /// What each transaction has locked here.
     held: BTreeMap<TxnId, Vec<At>>,
+    one_round: bool,
 }
 
 /// What a participant is asked.
@@ -332,8 +333,8 @@ impl<S: Scheme> Protocol for Occ<S> {
     const NAME: &'static str = "occ";
     const LOCKS: bool = false;
 
-    fn new(base: Base<S>, _: ProtocolOptions) -> Occ<S> {
-        Occ { base, held: BTreeMap::new() }
+    fn new(base: Base<S>, options: ProtocolOptions) -> Occ<S> {
+        Occ { base, held: BTreeMap::new(), one_round: options.one_round }
     }
 
     fn base(&mut self) -> &mut Base<S> {
@@ -406,7 +407,8 @@ impl<S: Scheme> Protocol for Occ<S> {
             return commit_on(env, open, shard).await.map_err(Stop::Abort);
         }
         // Lock the write set, remote shards first.
-        if let Err(abort) = lock_elsewhere(env, open).await {
+        let proposed = env.local(|node| node.propose(open));
+        if let Err(abort) = lock_elsewhere(env, open, proposed).await {
             return Err(Stop::Abort(Self::abort(env, open, abort).await));
         }
         // The own shard last, together with all that can be done in the same step.
@@ -425,15 +427,25 @@ impl<S: Scheme> Protocol for Occ<S> {
             }
             Last::Locked => {
                 // Take the stamp: every lock is held.
-                let Some(stamp) = protocol::stamp(env, open).await else {
+                let least = S::lower_bound(&open.work.observed);
+                let stamp = match proposed.filter(|&proposed| S::WAITS && least <= proposed) {
+                    Some(proposed) => {
+                        let stamps = What::Stamps { stamp: proposed, least };
+                        env.local(|node| node.base.step(txn, |_| stamps));
+                        Some(proposed)
+                    }
+                    None => protocol::stamp(env, open).await,
+                };
+                let Some(stamp) = stamp else {
                     return Err(Stop::Abort(fail(env, open, Abort::Unknown)));
                 };
                 // Validate the read set; those who vote do it when they vote.
-                let voters = if voting { open.work.writes.shards() } else { Vec::new() };
-                let reads = |open: &Open<S>, shard| match voters.contains(&shard) || planted(Mutant::FastPath)
-                {
-                    true => Vec::new(),
-                    false => unlocked_reads(open, shard),
+                let written = open.work.writes.shards();
+                let validated = proposed == Some(stamp) || proposed.is_some() && planted(Mutant::FastPath);
+                let reads = |open: &Open<S>, shard| match written.contains(&shard) {
+                    true if voting => Vec::new(),
+                    false if validated => Vec::new(),
+                    _ => unlocked_reads(open, shard),
                 };
                 if !optimistic::validate(env, open, stamp, reads).await {
                     if S::REPORTS && open.work.needs_stamp() {
@@ -516,9 +528,14 @@ async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
     }
 }
 
-/// Locks the remote write sets, one message per shard.
-async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) -> Result<(), Abort> {
-    let me = env.shard();
+/// Locks the remote write sets, one message per shard. If a stamp is proposed, what was only read on other shards is pinned
+/// to it and validated.
+async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(
+    env: &E,
+    open: &mut Open<S>,
+    proposed: Option<Timestamp>,
+) -> Result<(), Abort> {
+    let (me, txn) = (env.shard(), open.holder.txn);
     let shards: Vec<ShardId> = open.work.writes.shards().into_iter().filter(|&shard| shard != me).collect();
     if !open.meet(env, shards.iter().copied()) {
         return Err(Abort::Unknown);
@@ -528,7 +545,7 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
         let writes: Vec<Write> = open.work.writes.of(shard).filter(|write| !write.locked).cloned().collect();
         if !writes.is_empty() {
             open.touch(shard);
-            env.local(|node| node.base.votes.owe(open.holder.txn.number, shard));
+            env.local(|node| node.base.votes.owe(txn.number, shard));
             let (holder, observed) = (open.holder, open.work.observed.clone());
             let overwritten = open.work.writes.overwritten(shard);
             let reads = open.parts.of_mut(shard).filter(|part| !part.locked).flat_map(|part| {
@@ -540,12 +557,10 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
             calls.push((shard, env.call(shard, Request::Lock { holder, observed, writes, reads })));
         }
     }
-    if planted(Mutant::FastPath) {
-        for shard in open.parts.shards().into_iter().filter(|&shard| shard != me) {
-            let (txn, stamp) = (open.holder.txn, S::lower_bound(&open.work.observed));
+    if let Some(stamp) = proposed {
+        for shard in only_read(open) {
             let reads = unlocked_reads(open, shard);
-            let request = Request::Common(Common::Validate { txn, stamp, reads });
-            calls.push((shard, env.call(shard, request)));
+            calls.push((shard, env.call(shard, Request::Common(Common::Validate { txn, stamp, reads }))));
         }
     }
     let mut refused = None;
@@ -562,10 +577,9 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
             // "It exists" is an answer only if nothing else has changed.
             Ok(Reply::Refused(Abort::User)) => refused = refused.or(Some(Abort::User)),
             Ok(Reply::Refused(abort)) => refused = Some(abort),
-            Ok(Reply::Common(CommonReply::Validated(valid))) if planted(Mutant::FastPath) => {
-                refused = refused.or((!valid).then_some(Abort::Validation));
-            }
-            Ok(_) => unreachable!("a lock request is granted or refused"),
+            Ok(Reply::Common(CommonReply::Validated(true))) => {}
+            Ok(Reply::Common(CommonReply::Validated(false))) => refused = Some(Abort::Validation),
+            Ok(_) => unreachable!("a lock request is granted or refused, and reads are valid or not"),
             Err(_) => refused = Some(Abort::Unknown),
         }
     }
@@ -573,6 +587,14 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>) 
         write.locked = true;
     }
     refused.map_or(Ok(()), Err)
+}
+
+/// The other shards with reads to validate that are not written.
+fn only_read<S: Scheme>(open: &Open<S>) -> Vec<ShardId> {
+    let written = open.work.writes.shards();
+    let read = |&shard: &ShardId| shard != open.holder.txn.coordinator && !written.contains(&shard);
+    let shards = open.parts.shards().into_iter().filter(read);
+    shards.filter(|&shard| !unlocked_reads(open, shard).is_empty()).collect()
 }
 
 /// The reads that have to be validated on a shard once the stamp is final: all that are not locked there. Absent
@@ -640,6 +662,17 @@ fn covers<S: Scheme>(
 }
 
 impl<S: Scheme> Occ<S> {
+    /// The stamp to validate at while the locks are taken, if that saves a round trip: right if no bound that the locks
+    /// come with is above it.
+    fn propose(&mut self, open: &Open<S>) -> Option<Timestamp> {
+        let locks = || open.work.writes.iter().any(|write| write.shard != self.base.shard);
+        if planted(Mutant::FastPath) {
+            return Some(S::lower_bound(&open.work.observed));
+        }
+        let saves = S::WAITS && self.one_round && locks() && !only_read(open).is_empty();
+        saves.then(|| self.base.scheme.stamp(&open.work.observed))
+    }
+
     /// The last shard to be locked is the coordinator's own. What is left of the transaction's code executes
     /// on the store; then its writes are checked and, if nothing is to be asked or validated elsewhere,
     /// stamped, validated and installed before anybody else gets to run.

@@ -870,7 +870,7 @@ async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>) -
     // What was read to be written is locked exclusively since then. Present: that nobody has locked a range around
     // an absent key is still to be seen.
     for write in new.iter_mut().filter(|write| write.change != Change::Insert) {
-        write.locked = parts.read_for_update(write.column, &write.key);
+        write.locked = parts.read_for_update(write.shard, write.column, &write.key);
     }
     let mut batches: Vec<(ShardId, Reads, Vec<Write>)> = Vec::new();
     let mut new: Vec<Write> = new.iter().filter(|write| !write.locked).cloned().collect();

@@ -281,9 +281,12 @@ impl Procedure for NewOrder {
         let mut previous = 0;
         for line in &self.lines[self.lines(piece)] {
             let unused = self.rollback && line.number == self.line_count;
-            if line.item != previous && !unused {
-                let stock = || -> Key { keys::stock(line.supplier, line.item) };
-                layout.declare::<Stock, StockQuantity>(reads, stock);
+            if line.item != previous {
+                reads.get(layout.column::<Item>(), keys::item(line.item));
+                if !unused {
+                    let stock = || -> Key { keys::stock(line.supplier, line.item) };
+                    layout.declare::<Stock, StockQuantity>(reads, stock);
+                }
             }
             previous = line.item;
         }

@@ -67,7 +67,7 @@ pub fn tables(layout: Layout) -> Vec<TableSpec> {
         ordered("order"),
         ordered("customer_order"),
         ordered("order_line"),
-        TableSpec::new("item", IndexKind::Hash, Partitioning::Everywhere),
+        TableSpec::new("item", IndexKind::Hash, Partitioning::Everywhere).immutable(),
         split(hash("stock"), &["quantity", "static"]),
     ]
 }
