@@ -79,10 +79,12 @@ impl Procedure for Transaction {
         self.read_only
     }
 
-    /// The piece at home is there even if no tuple is: it is where the transaction spins.
+    /// There is no piece at home if no tuple is and the transaction does not spin.
     #[inline]
     fn stage(&self, stage: usize) -> usize {
-        if stage == 0 { self.away.len() + 1 } else { 0 }
+        let away = self.away.last().map_or(0, |part| part.end);
+        let at_home = away < self.tuples.len() || self.spin_rounds > 0;
+        if stage == 0 { self.away.len() + usize::from(at_home) } else { 0 }
     }
 
     #[inline]

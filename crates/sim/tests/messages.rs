@@ -1,0 +1,234 @@
+//! Which messages a transaction takes whose data is in two processes, by name.
+//!
+//! The coordinator is shard 0 of one machine, the other data is on shard 1 of another. What is told whenever there is nothing
+//! better to do, watermarks and what is settled, belongs to no transaction. What DST costs in messages is nothing: each list
+//! is that of the plain protocol, but for read-only transactions, which save a round.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_runtime::sim::{Carried, Costs, Hardware, Maker, World};
+use plimsoll_runtime::{Env, LowWater};
+use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
+use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions, execute};
+use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
+use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
+use plimsoll_txn::timestamps::{Dst, NoTimestamps, Rc as ReadCommitted};
+use plimsoll_txn::work::Work;
+use plimsoll_types::{Abort, IndexKind, Key, Partitioning, Placement, ShardId, Slot, TableId, TableSpec};
+
+const T: TableId = TableId(0);
+/// What no transaction causes.
+const LAZY: [&str; 3] = ["LOW WATER", "SETTLED", "REMIND"];
+
+/// Touches a record on each of some shards, and says whether it writes it. The record of shard s is s.
+#[derive(Clone, Copy)]
+struct Touch([Option<bool>; 3]);
+
+impl Touch {
+    /// The others first: what is here can wait.
+    fn records(&self) -> impl Iterator<Item = (u64, bool)> + use<> {
+        let Touch([here, there, beyond]) = *self;
+        [(1, there), (2, beyond), (0, here)].into_iter().filter_map(|(key, write)| Some((key, write?)))
+    }
+
+    fn record(&self, piece: Piece) -> (u64, bool) {
+        self.records().nth(piece.number).expect("it is asked about pieces it has")
+    }
+}
+
+impl Procedure for Touch {
+    fn read_only(&self) -> bool {
+        self.records().all(|(_, write)| !write)
+    }
+
+    fn stage(&self, stage: usize) -> usize {
+        if stage == 0 { self.records().count() } else { 0 }
+    }
+
+    fn home(&self, piece: Piece) -> Slot {
+        Partitioning::modulo(self.record(piece).0)
+    }
+
+    fn reads(&self, piece: Piece, reads: &mut Reads) {
+        match self.record(piece) {
+            (key, true) => reads.update(T.row(), Key::of_u64(key)),
+            (key, false) => reads.get(T.row(), Key::of_u64(key)),
+        }
+    }
+
+    fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
+        let (key, write) = self.record(piece);
+        access.get(T.row(), &Key::of_u64(key))?;
+        if write { access.put(T.row(), &Key::of_u64(key), b"new") } else { Ok(()) }
+    }
+}
+
+/// What is said until all is over, and how many one-way latencies it takes until the client is answered.
+fn said<P: Protocol>(touch: [Option<bool>; 3], options: ProtocolOptions) -> (Vec<String>, u64) {
+    const SHARDS: usize = 3;
+    const LATENCY_NS: u64 = 100_000;
+    let table = TableSpec::new("t", IndexKind::Hash, Partitioning::Modulo { bytes: 8 });
+    let layout = Layout {
+        tables: [table].into(),
+        placement: Arc::new(Placement::even(SHARDS)),
+        processes: (0..SHARDS as u16).collect(),
+    };
+    let config = |shard: usize| SchemeConfig {
+        shard: ShardId(shard as u16),
+        data_shards: SHARDS,
+        max_staleness_ns: 0,
+        oracle: OracleOptions::default(),
+        single_version: false,
+        process: shard,
+        processes: SHARDS,
+        process_counter: Default::default(),
+        first_attempt: 1,
+        patience_ns: plimsoll_txn::votes::PATIENCE_NS,
+    };
+    let makers = (0..SHARDS).map(|shard| {
+        let (layout, config) = (layout.clone(), config(shard));
+        let low_water = LowWater::new(SHARDS, 1);
+        let make = move |_| P::new(Base::new(&layout, &config, low_water.clone()), options);
+        Box::new(make) as Maker<P>
+    });
+    let said = Rc::new(RefCell::new(Vec::new()));
+    let costs = Costs {
+        pass: Box::new(|_, _: &mut P, _| 1),
+        weight: {
+            let said = said.clone();
+            Box::new(move |carried| {
+                let words = match carried {
+                    Carried::Request(request, _) => P::about(request).kind,
+                    Carried::Reply(reply, _) => P::answer(reply).to_owned(),
+                };
+                if !LAZY.contains(&words.as_str()) {
+                    said.borrow_mut().push(words);
+                }
+                0
+            })
+        },
+        cores: None,
+        frame_ns: 0.0,
+        byte_ns: 0.0,
+    };
+    let hardware = Hardware {
+        shards_per_machine: 1,
+        cpu_jitter: 0.0,
+        wake_ns: 0,
+        latency_ns: LATENCY_NS,
+        jitter_ns: 0,
+        tail: 0.0,
+        ..Hardware::default()
+    };
+    let mut world = World::with_costs(&hardware, costs, 1, makers.collect());
+    for shard in 0..SHARDS as u16 {
+        let load = |node: &mut P| node.base().store.load(T, &Key::of_u64(shard.into()), &[b"old"]);
+        world.node(ShardId(shard), load).expect("all shards are up");
+    }
+    // All have met before it begins.
+    world.run_until(LATENCY_NS * 10);
+    let answered = Rc::new(RefCell::new(None));
+    let (tell, watch) = (answered.clone(), world.observer());
+    said.borrow_mut().clear();
+    world.spawn_on(ShardId(0), move |env| async move {
+        let begun = watch.true_time().0;
+        let mut work = Work::default();
+        let result = execute::<P, _, _>(&env, Attempt::default(), &mut Touch(touch), &mut work).await;
+        *tell.borrow_mut() = Some((result, watch.true_time().0 - begun));
+        env.sleep(1).await;
+    });
+    world.run_until(LATENCY_NS * 100);
+    let (result, took_ns) = answered.take().expect("it is over");
+    result.expect("there is nobody to conflict with");
+    let said = said.take();
+    (said, (took_ns + LATENCY_NS / 2) / LATENCY_NS)
+}
+
+const NONE: Option<bool> = None;
+const READ: Option<bool> = Some(false);
+const WRITE: Option<bool> = Some(true);
+
+/// What is said, in the order in which it leaves, and how many latencies it takes.
+#[track_caller]
+fn expect<P: Protocol>(touch: [Option<bool>; 3], messages: &str, latencies: u64) {
+    let (said, took) = said::<P>(touch, ProtocolOptions::default());
+    let pair = format!("{}/{}", P::NAME, P::Scheme::NAME);
+    assert_eq!((said.join(", ").as_str(), took), (messages, latencies), "{pair}");
+}
+
+#[test]
+fn occ_reads_locks_and_votes() {
+    let one = "READ, values, LOCK, locked, RECORD, record, COMMIT, known";
+    let both = "READ, READ, values, values, LOCK, LOCK, locked, locked, RECORD, RECORD, record, record, \
+                COMMIT, COMMIT, known, known";
+    let skewed = "READ, READ, values, values, LOCK, locked, VALIDATE, valid, RECORD, record";
+    fn all<S: Scheme>(touch: [Option<bool>; 3], messages: &str, latencies: u64) {
+        expect::<Occ<S>>(touch, messages, latencies);
+    }
+    for expected in [all::<NoTimestamps>, all::<Dst>, all::<ReadCommitted>] {
+        expected([WRITE, WRITE, NONE], one, 6);
+        expected([NONE, WRITE, WRITE], both, 6);
+        expected([NONE, WRITE, READ], skewed, 8);
+        // The only one that writes knows the outcome when it votes.
+        expected([READ, WRITE, NONE], "READ, values, LOCK, locked, RECORD, record", 6);
+        expected([WRITE, READ, NONE], "READ, values, VALIDATE, valid", 4);
+        // All of it is there: locks, stamp, validation and install in one message.
+        expected([NONE, WRITE, NONE], "READ, values, COMMIT, committed", 4);
+    }
+    let in_one_round = ProtocolOptions { one_round: true, ..ProtocolOptions::default() };
+    let (said, took) = said::<Occ<Dst>>([NONE, WRITE, READ], in_one_round);
+    let messages = "READ, READ, values, values, LOCK, VALIDATE, locked, valid, RECORD, record";
+    assert_eq!((said.join(", ").as_str(), took), (messages, 6), "a round trip less");
+}
+
+#[test]
+fn two_pl_locks_pins_and_votes() {
+    let both =
+        "ACQUIRE, ACQUIRE, acquired, acquired, RECORD, RECORD, record, record, COMMIT, COMMIT, known, known";
+    fn all<S: Scheme>(touch: [Option<bool>; 3], messages: &str, latencies: u64) {
+        expect::<TwoPl<S>>(touch, messages, latencies);
+    }
+    for expected in [all::<NoTimestamps>, all::<Dst>, all::<ReadCommitted>] {
+        expected([WRITE, WRITE, NONE], "ACQUIRE, acquired, RECORD, record, COMMIT, known", 4);
+        expected([NONE, WRITE, WRITE], both, 4);
+        let skewed = "ACQUIRE, ACQUIRE, acquired, acquired, PIN, pinned, RECORD, record";
+        expected([NONE, WRITE, READ], skewed, 6);
+        expected([READ, WRITE, NONE], "ACQUIRE, acquired, RECORD, record", 4);
+        expected([WRITE, READ, NONE], "ACQUIRE, acquired, PIN, pinned", 4);
+        expected([NONE, WRITE, NONE], "ACQUIRE, acquired, RECORD, record", 4);
+    }
+}
+
+#[test]
+fn client_2pc_prepares_and_tells() {
+    let both =
+        "READ, READ, values, values, PREPARE, PREPARE, prepared, prepared, COMMIT, COMMIT, known, known";
+    fn all<S: Scheme>(touch: [Option<bool>; 3], messages: &str, latencies: u64) {
+        expect::<Client2pc<S>>(touch, messages, latencies);
+    }
+    for expected in [all::<NoTimestamps>, all::<Dst>] {
+        for touch in [[WRITE, WRITE, NONE], [READ, WRITE, NONE], [WRITE, READ, NONE]] {
+            expected(touch, "READ, values, PREPARE, prepared, COMMIT, known", 4);
+        }
+        for touch in [[NONE, WRITE, WRITE], [NONE, WRITE, READ]] {
+            expected(touch, both, 4);
+        }
+        expected([NONE, WRITE, NONE], "READ, values, PREPARE, committed", 4);
+    }
+}
+
+#[test]
+fn a_snapshot_takes_one_round_where_plain_protocols_take_two() {
+    let here_and_there = [READ, READ, NONE];
+    for expected in
+        [expect::<Occ<Dst>>, expect::<TwoPl<Dst>>, expect::<Client2pc<Dst>>, expect::<Occ<ReadCommitted>>]
+    {
+        expected(here_and_there, "READ AT, values", 2);
+    }
+    expect::<Occ<NoTimestamps>>(here_and_there, "READ, values, VALIDATE, valid", 4);
+    expect::<TwoPl<NoTimestamps>>(here_and_there, "ACQUIRE, acquired, PIN, pinned", 4);
+    expect::<Client2pc<NoTimestamps>>(here_and_there, "READ, values, VALIDATE, valid", 4);
+}
