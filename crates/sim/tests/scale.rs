@@ -13,8 +13,10 @@ fn model() -> CostModel {
         link_ns: 300.0,
         install_ns: 150.0,
         mark_ns: 10.0,
+        pin_ns: 10.0,
+        crowded: 1.0,
     };
-    let oracle = OracleCosts { report_ns: 100.0, message_ns: 1000.0, outcome_ns: 0.0 };
+    let oracle = OracleCosts { report_ns: 100.0, access_ns: 0.0, message_ns: 1000.0, outcome_ns: 0.0 };
     CostModel {
         version: VERSION,
         machine: "a machine of round numbers".to_owned(),
@@ -26,6 +28,8 @@ fn model() -> CostModel {
         message_ns: 200.0,
         batch_ns: 100.0,
         remote_batch_ns: 1000.0,
+        lock_ns: 0.0,
+        validated_ns: 0.0,
         coordinated_ns: 500.0,
         gts: oracle,
         vts: oracle,

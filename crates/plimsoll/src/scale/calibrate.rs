@@ -3,10 +3,12 @@
 //! 1. The executor alone: passes, polls, messages (`executor`), and sockets (`loopback`).
 //! 2. Workloads on one shard, all data local, under none, rc and dst: each at several mixes of its transactions.
 //!    How much of which work a transaction does, a world counts that runs the same; how long it takes, the benchmark
-//!    measures; what the work costs follows (`fit`). Then, the same way, what messages and coordination cost: distributed
-//!    microbenchmarks on two shards under rc.
+//!    measures; what the work costs follows (`fit`). What two cores cost each other is how much less than twice as fast two
+//!    shards are that have nothing to do with each other. Then, the same way as before, what messages, coordination, locks and validation cost,
+//!    and what an oracle's scheme adds: distributed microbenchmarks on two shards under rc, and all workloads on one shard under
+//!    gts and vts.
 //! 3. The proof: every protocol under every scheme on one shard and on two, predicted and measured anew. What step 2 has
-//!    learned from is among it: none, rc and dst on one shard, and micro under rc on two. Errors are printed.
+//!    learned from is among it: everything on one shard, and micro under rc on two. Errors are printed.
 //!
 //! What disturbs a machine only slows it, for minutes at a time. So everything is measured in several rounds, in turns,
 //! and what counts is the best: of a benchmark the upper tenth of its tenths of a second.
@@ -14,7 +16,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use plimsoll_sim::scale::model::{AccessCosts, CostModel, Done, KINDS_MAX, VERSION};
+use plimsoll_sim::scale::model::{AccessCosts, CostModel, Done, KINDS_MAX, OracleCosts, VERSION};
 use plimsoll_sim::scale::{Cluster, Prediction, predict};
 use plimsoll_txn::timestamps::{Gts, Vts};
 use plimsoll_workloads::Workload;
@@ -38,6 +40,8 @@ const CONCURRENCY: usize = 8;
 const FRAME_NS: f64 = 100.0;
 /// How often everything is measured, in turns.
 const ROUNDS: u32 = 4;
+/// So many other mixes the first of a workload outweighs: it is what people run.
+const STANDARD: usize = 8;
 /// Transactions of a world that only counts.
 const COUNTED: u64 = 30_000;
 
@@ -94,6 +98,52 @@ const LEARNED: [Pair; 6] = {
     ]
 };
 
+/// A benchmark whose transactions are coordinated, measured.
+struct CoordinatedRun {
+    workload: &'static str,
+    scheme: Scheme,
+    shards: usize,
+    tps: f64,
+    count: Box<Count>,
+}
+
+/// Counts what a run does, in a world with these prices.
+type Count = dyn Fn(&Calibration<'_>, &CostModel) -> Prediction;
+
+impl CoordinatedRun {
+    /// What messages, coordination, locks and validation have to explain of a transaction's time.
+    fn coordination(&self, calibration: &Calibration<'_>, model: &CostModel) -> Measurement {
+        self.left(calibration, model, |done, _| {
+            let amounts = vec![done.messages, done.coordinated, done.locks, done.validated];
+            (amounts, Done { messages: 0.0, coordinated: 0.0, locks: 0.0, validated: 0.0, ..done })
+        })
+    }
+
+    /// What the oracle's scheme has to explain.
+    fn oracle(&self, calibration: &Calibration<'_>, model: &CostModel) -> Measurement {
+        self.left(calibration, model, |done, oracle| {
+            (oracle.report_ns, oracle.access_ns) = (0.0, 0.0);
+            (vec![done.reports, done.lookups + done.scanned + done.installs], done)
+        })
+    }
+
+    /// What is left to explain when the price of all but some amounts is known. Cores that wait are not at work.
+    fn left(
+        &self,
+        calibration: &Calibration<'_>,
+        model: &CostModel,
+        split: impl FnOnce(Done, &mut OracleCosts) -> (Vec<f64>, Done),
+    ) -> Measurement {
+        let counted = (self.count)(calibration, model);
+        let mut oracle = model.oracle(self.scheme.name());
+        let (amounts, others) = split(counted.done.share(counted.committed.max(1) as f64), &mut oracle);
+        let access = &model.access[self.workload];
+        let crowded = if self.shards > 1 { access.crowded } else { 1.0 };
+        let of_ns = counted.busy.min(1.0) * self.shards as f64 * 1e9 / self.tps / crowded;
+        Measurement { amounts, nanoseconds: of_ns - model.price(access, &oracle, &others), of_ns }
+    }
+}
+
 impl Calibration<'_> {
     /// Steps 1 and 2.
     pub fn model(&self) -> std::io::Result<CostModel> {
@@ -116,6 +166,8 @@ impl Calibration<'_> {
             message_ns: executor.message_ns,
             batch_ns: executor.batch_ns,
             remote_batch_ns: loopback.batch_ns,
+            lock_ns: 0.0,
+            validated_ns: 0.0,
             coordinated_ns: 500.0,
             gts: oracle::measure::<Gts>(self.time / 4, &executor),
             vts: oracle::measure::<Vts>(self.time / 4, &executor),
@@ -134,6 +186,21 @@ impl Calibration<'_> {
         let micro = self.learn(&model, &micro_mixes())?;
         model.access.insert("micro".to_owned(), micro);
         if machine::cores() > 1 {
+            let [one, two] = [1, 2].map(|warehouses| {
+                let all = tpcc::Parameters::new(warehouses);
+                Tpcc::new(tpcc::Parameters { remote_item_pct: 0.0, remote_payment_pct: 0.0, ..all })
+            });
+            self.learn_crowding(&mut model, one.expect("possible"), two.expect("possible"))?;
+            let [one, two] = [1, 2].map(|shards| {
+                let all = smallbank::Parameters::new(shards, 100_000);
+                SmallBank::new(smallbank::Parameters { distributed_pct: 0.0, ..all }).expect("possible")
+            });
+            self.learn_crowding(&mut model, one, two)?;
+            let [one, two] = [1, 2].map(|shards| {
+                let all = micro::Parameters::new(shards);
+                Micro::new(micro::Parameters { distributed_pct: 0.0, ..all }).expect("possible")
+            });
+            self.learn_crowding(&mut model, one, two)?;
             self.learn_coordination(&mut model)?;
         }
         Ok(model)
@@ -148,6 +215,8 @@ impl Calibration<'_> {
             link_ns: 100.0,
             install_ns: 50.0,
             mark_ns: 5.0,
+            pin_ns: 10.0,
+            crowded: 1.0,
         };
         // One price for the attempts of all types, unless there are enough mixes to tell them apart.
         self.progress.note(format!("what {} costs: {} measurements", W::NAME, mixes.len() * LEARNED.len()));
@@ -155,20 +224,24 @@ impl Calibration<'_> {
         let runs: Vec<_> = mixes.iter().flat_map(|mix| LEARNED.map(|pair| (mix, pair))).collect();
         let measured = self.measure(&runs, 1)?;
         let mut measurements = Vec::new();
-        for ((mix, pair), (measured_tps, _)) in runs.into_iter().zip(measured) {
+        for (number, ((mix, pair), (measured_tps, _))) in runs.into_iter().zip(measured).enumerate() {
             let counted = self.count(mix, pair, 1, model, guess, COUNTED);
             let done = counted.done.share(counted.committed.max(1) as f64);
             let executor = model.price(&AccessCosts::default(), &Default::default(), &done);
-            let mut amounts = vec![done.lookups, done.scanned, done.links, done.installs, done.marks];
+            let mut amounts =
+                vec![done.lookups, done.scanned, done.links, done.installs, done.marks, done.pins];
             match kinds {
                 1 => amounts.push(done.attempts.iter().sum()),
                 _ => amounts.extend(&done.attempts[..kinds]),
             }
-            let nanoseconds = (1e9 / measured_tps - executor).max(1.0);
-            measurements.push(Measurement { amounts, nanoseconds });
+            let of_ns = 1e9 / measured_tps;
+            let times = if number < LEARNED.len() { STANDARD } else { 1 };
+            let measurement = Measurement { amounts, nanoseconds: of_ns - executor, of_ns };
+            measurements.extend(std::iter::repeat_n(measurement, times));
         }
         let mut first =
-            vec![guess.lookup_ns, guess.scanned_ns, guess.link_ns, guess.install_ns, guess.mark_ns];
+            [guess.lookup_ns, guess.scanned_ns, guess.link_ns, guess.install_ns, guess.mark_ns, guess.pin_ns]
+                .to_vec();
         first.extend(&guess.attempt_ns[..kinds]);
         let mut prices = fit(&measurements, &first);
         // What a workload never does has no price; the guess would look like one.
@@ -177,46 +250,83 @@ impl Calibration<'_> {
                 *price = 0.0;
             }
         }
-        let [lookup_ns, scanned_ns, link_ns, install_ns, mark_ns, ref attempts @ ..] = prices[..] else {
+        let [lookup_ns, scanned_ns, link_ns, install_ns, mark_ns, pin_ns, ref attempts @ ..] = prices[..]
+        else {
             unreachable!("there are as many prices as amounts")
         };
         let attempt_ns =
             std::array::from_fn(
                 |kind| if kinds == 1 { attempts[0] } else { *attempts.get(kind).unwrap_or(&0.0) },
             );
-        Ok(AccessCosts { attempt_ns, lookup_ns, scanned_ns, link_ns, install_ns, mark_ns })
+        let crowded = 1.0;
+        Ok(AccessCosts { attempt_ns, lookup_ns, scanned_ns, link_ns, install_ns, mark_ns, pin_ns, crowded })
     }
 
-    /// What it costs to coordinate and to carry messages, from distributed transactions on two shards: what the prices
-    /// so far do not explain.
+    /// What two shards that have nothing to do with each other cost each other.
+    fn learn_crowding<W: Workload>(&self, model: &mut CostModel, one: W, two: W) -> std::io::Result<()> {
+        self.progress.note(format!("what two cores cost each other under {}: 12 measurements", W::NAME));
+        let alone = self.measure(&LEARNED.map(|pair| (&one, pair)), 1)?;
+        let both = self.measure(&LEARNED.map(|pair| (&two, pair)), 2)?;
+        let factors = alone.iter().zip(&both).map(|((one, _), (two, _))| 2.0 * one / two);
+        let mean = factors.sum::<f64>() / LEARNED.len() as f64;
+        model.access.get_mut(W::NAME).expect("it was learned").crowded = mean.clamp(1.0, 9.0);
+        Ok(())
+    }
+
+    /// What the prices so far do not explain, of transactions that are more than one step of their shard: what it costs to
+    /// coordinate, to carry messages, to lock and to validate, and what an oracle's scheme adds to each access.
     fn learn_coordination(&self, model: &mut CostModel) -> std::io::Result<()> {
-        let access = model.access["micro"];
-        self.progress.note("what distributed transactions cost: 6 measurements");
-        let guess = [model.coordinated_ns, 2.0 * model.message_ns];
-        let mixes = [2.0, 10.0, 50.0].map(|distributed_pct| {
+        self.progress.note("what distributed transactions, locks and oracles cost: 18 measurements");
+        let micro = |distributed_pct| {
             let parameters = micro::Parameters { distributed_pct, ..micro::Parameters::new(2) };
             Micro::new(parameters).expect("these parameters are possible")
-        });
-        let pairs = [Protocol::Occ, Protocol::TwoPl].map(|protocol| Pair { protocol, scheme: Scheme::Rc });
-        let runs: Vec<_> = mixes.iter().flat_map(|mix| pairs.map(|pair| (mix, pair))).collect();
-        let measured = self.measure(&runs, 2)?;
-        // Counts depend on timing a little, timing on the prices: the second time counts with the prices of the first.
-        for _ in 0..2 {
-            let mut measurements = Vec::new();
-            for ((mix, pair), (tps, _)) in runs.iter().zip(&measured) {
-                let counted = self.count(*mix, *pair, 2, model, access, COUNTED);
-                let done = counted.done.share(counted.committed.max(1) as f64);
-                let others = Done { coordinated: 0.0, messages: 0.0, ..done };
-                let explained = model.price(&access, &Default::default(), &others);
-                measurements.push(Measurement {
-                    amounts: vec![done.coordinated, done.messages],
-                    nanoseconds: (2e9 / tps - explained).max(1.0),
-                });
+        };
+        let protocols = [Protocol::Occ, Protocol::TwoPl];
+        let pairs = |scheme| protocols.map(|protocol| Pair { protocol, scheme });
+        let messages = self.runs(&[2.0, 10.0, 50.0].map(micro), &pairs(Scheme::Rc), 2)?;
+        let under = |scheme| -> std::io::Result<Vec<CoordinatedRun>> {
+            let tpcc = self.runs(&tpcc_mixes()[..1], &pairs(scheme), 1)?;
+            let smallbank = self.runs(&smallbank_mixes()[..1], &pairs(scheme), 1)?;
+            let micro = self.runs(&micro_mixes()[..1], &pairs(scheme), 1)?;
+            Ok(tpcc.into_iter().chain(smallbank).chain(micro).collect())
+        };
+        let (gts, vts) = (under(Scheme::Gts)?, under(Scheme::Vts)?);
+        // Counts depend on timing a little, timing on the prices: each time counts with the prices of the time before.
+        let guess = [2.0 * model.message_ns, 500.0, 50.0, 20.0];
+        for _ in 0..ROUNDS {
+            let measurements: Vec<_> = messages.iter().map(|run| run.coordination(self, model)).collect();
+            [model.message_ns, model.coordinated_ns, model.lock_ns, model.validated_ns] =
+                fit(&measurements, &guess)[..].try_into().expect("four prices");
+        }
+        for (scheme, runs) in [(Scheme::Gts, &gts), (Scheme::Vts, &vts)] {
+            let guess = [model.oracle(scheme.name()).report_ns, 10.0];
+            for _ in 0..ROUNDS {
+                let measurements: Vec<_> = runs.iter().map(|run| run.oracle(self, model)).collect();
+                let oracle = if scheme == Scheme::Gts { &mut model.gts } else { &mut model.vts };
+                [oracle.report_ns, oracle.access_ns] =
+                    fit(&measurements, &guess)[..].try_into().expect("two prices");
             }
-            [model.coordinated_ns, model.message_ns] =
-                fit(&measurements, &guess)[..].try_into().expect("two prices");
         }
         Ok(())
+    }
+
+    /// Measures so many mixes of one workload under so many pairs, and says how to count them.
+    fn runs<W: Workload>(
+        &self,
+        mixes: &[W],
+        pairs: &[Pair],
+        shards: usize,
+    ) -> std::io::Result<Vec<CoordinatedRun>> {
+        let runs: Vec<_> = mixes.iter().flat_map(|mix| pairs.iter().map(move |&pair| (mix, pair))).collect();
+        let measured = self.measure(&runs, shards)?;
+        let run = |((mix, pair), (tps, _)): ((&W, Pair), (f64, f64))| {
+            let mix = mix.clone();
+            let count = move |calibration: &Calibration<'_>, model: &CostModel| {
+                calibration.count(&mix, pair, shards, model, model.access[W::NAME], COUNTED)
+            };
+            CoordinatedRun { workload: W::NAME, scheme: pair.scheme, shards, tps, count: Box::new(count) }
+        };
+        Ok(runs.into_iter().zip(measured).map(run).collect())
     }
 
     /// Step 3.
@@ -321,10 +431,9 @@ impl Calibration<'_> {
     }
 }
 
-/// Mixes that tell lookups, scans, inserts and updates apart. The standard mix counts twice: it is what people run.
+/// Mixes that tell lookups, scans, inserts and updates apart, the standard one first.
 fn tpcc_mixes() -> Vec<Tpcc> {
     let mixes = [
-        [45, 43, 4, 4, 4],
         [45, 43, 4, 4, 4],
         [1, 0, 0, 0, 0],
         [0, 1, 0, 0, 0],
@@ -358,6 +467,7 @@ fn bench_plan(pair: Pair, shards: usize, duration: Duration) -> BenchPlan {
         workload: WorkloadPlan::SmallBank(SmallBankPlan { accounts_per_shard: 0, distributed_percent: 0.0 }),
         pairs: vec![pair],
         lock_policy: LockPolicy::WaitDie,
+        one_round: false,
         staleness: Duration::ZERO,
         oracle: OraclePlan { batch: true, compress: true, prefetch: false },
         rc_single_version: false,

@@ -1,7 +1,7 @@
 //! Prices from measurements: the least squares of relative errors, among prices that are not negative.
 //!
-//! Each measurement says: so much of each kind of work took so many nanoseconds. Dividing by the nanoseconds makes each
-//! worth the same. The minimum is found one price after the other, each set to what is best given the others, or 0
+//! Each measurement says: so much of each kind of work took so many nanoseconds, of a time in which other things happened whose
+//! prices are known. Dividing by that time makes each worth the same. The minimum is found one price after the other, each set to what is best given the others, or 0
 //! if that is negative, until nothing moves (coordinate descent); with half a dozen prices that is a blink.
 //!
 //! Works that always come together cannot be told apart, and noise would decide who pays. So a price that is far from a
@@ -14,6 +14,8 @@ pub struct Measurement {
     pub amounts: Vec<f64>,
     /// Nanoseconds.
     pub nanoseconds: f64,
+    /// The time that they are a part of, in nanoseconds.
+    pub of_ns: f64,
 }
 
 /// Steps of the descent.
@@ -24,16 +26,16 @@ const WEIGHT: f64 = 0.03;
 /// The prices that explain the measurements best, given what was guessed. A guess is not 0.
 pub fn fit(measurements: &[Measurement], guess: &[f64]) -> Vec<f64> {
     let mut prices = guess.to_vec();
-    let rows: Vec<Vec<f64>> = (measurements.iter())
-        .map(|m| m.amounts.iter().map(|amount| amount / m.nanoseconds.max(1e-9)).collect())
+    let rows: Vec<(Vec<f64>, f64)> = (measurements.iter())
+        .map(|m| (m.amounts.iter().map(|amount| amount / m.of_ns).collect(), m.nanoseconds / m.of_ns))
         .collect();
     for _ in 0..STEPS {
         for price in 0..prices.len() {
             let pull = (WEIGHT / guess[price]).powi(2);
             let (mut slope, mut curvature) = (pull * (guess[price] - prices[price]), pull);
-            for row in &rows {
+            for (row, part) in &rows {
                 let explained: f64 = row.iter().zip(&prices).map(|(amount, price)| amount * price).sum();
-                slope += row[price] * (1.0 - explained);
+                slope += row[price] * (part - explained);
                 curvature += row[price] * row[price];
             }
             prices[price] = (prices[price] + slope / curvature).max(0.0);
@@ -47,7 +49,7 @@ mod tests {
     use super::*;
 
     fn measurement(amounts: &[f64], nanoseconds: f64) -> Measurement {
-        Measurement { amounts: amounts.to_vec(), nanoseconds }
+        Measurement { amounts: amounts.to_vec(), nanoseconds, of_ns: nanoseconds }
     }
 
     #[test]

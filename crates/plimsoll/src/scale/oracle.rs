@@ -86,6 +86,7 @@ pub fn measure<S: Scheme>(time: Duration, executor: &Executor) -> OracleCosts {
     let message_ns = 2.0 * executor.message_ns + 2.0 * executor.batch_ns;
     OracleCosts {
         report_ns: shard_ns as f64 / outcomes.max(1) as f64,
+        access_ns: 0.0,
         message_ns,
         outcome_ns: oracle_ns as f64 / outcomes.max(1) as f64,
     }

@@ -123,7 +123,16 @@ pub fn sentence(comparison: &Comparison, axis: &str) -> [String; 4] {
 pub fn model(model: &CostModel, path: &Path) -> String {
     let ns = |ns: f64| format!("{} ns", units::three_digits(ns));
     let mut columns = Columns::new(
-        &[("workload", 0), ("lookup", 0), ("scanned row", 0), ("insert", 0), ("update", 0), ("mark", 0)],
+        &[
+            ("workload", 0),
+            ("lookup", 0),
+            ("scanned row", 0),
+            ("insert", 0),
+            ("update", 0),
+            ("mark", 0),
+            ("pin", 0),
+            ("crowded", 0),
+        ],
         false,
     );
     for (name, access) in &model.access {
@@ -134,15 +143,18 @@ pub fn model(model: &CostModel, path: &Path) -> String {
             ns(access.link_ns),
             ns(access.install_ns),
             ns(access.mark_ns),
+            ns(access.pin_ns),
+            format!("× {}", units::three_digits(access.crowded)),
         ]);
     }
     format!(
-        "{}\n\n{}\npass {}, poll {}, message {}, batch {}; over a socket: batch {}, one way {}\n\
+        "{}\n\n{}\npass {}, poll {}, lock {}, message {}, batch {}; over a socket: batch {}, one way {}\n\
          Written to {}: use it with `plimsoll sim scale --machine {}`.\n",
         model.machine,
         columns.render(100),
         ns(model.pass_ns),
         ns(model.poll_ns),
+        ns(model.lock_ns),
         ns(model.message_ns),
         ns(model.batch_ns),
         ns(model.remote_batch_ns),

@@ -165,7 +165,10 @@ fn done<P: Protocol>(node: &mut P, attempts: [f64; KINDS_MAX]) -> Done {
         scanned: operations.scanned as f64,
         links: operations.links as f64,
         installs: operations.installs as f64,
-        marks: (base.counters.mark_raises + base.counters.pins) as f64,
+        marks: base.counters.mark_raises as f64,
+        pins: base.counters.pins as f64,
+        locks: base.counters.locks as f64,
+        validated: base.counters.validated as f64,
         coordinated: base.counters.coordinated as f64,
         reports: base.counters.reports as f64,
         ..Done::default()
@@ -191,6 +194,8 @@ struct Shared {
     model: CostModel,
     access: AccessCosts,
     oracle: OracleCosts,
+    /// What every price is multiplied by.
+    crowded: f64,
     meters: Vec<Meter>,
     counts: RefCell<Counts>,
 }
@@ -199,11 +204,11 @@ impl Shared {
     /// What the present pass of a shard has cost so far.
     fn so_far_ns<P: Protocol>(&self, shard: ShardId, node: &mut P) -> f64 {
         let meter = &self.meters[shard.index()];
-        self.model.price(
-            &self.access,
-            &self.oracle,
-            &done(node, meter.attempts.get()).since(&meter.before.get()),
-        )
+        self.price(&done(node, meter.attempts.get()).since(&meter.before.get()))
+    }
+
+    fn price(&self, done: &Done) -> f64 {
+        self.crowded * self.model.price(&self.access, &self.oracle, done)
     }
 }
 
@@ -218,6 +223,7 @@ fn run<P: Protocol, W: Workload>(
         model: model.clone(),
         access,
         oracle: model.oracle(cluster.scheme),
+        crowded: if cluster.shards_per_node > 1 { access.crowded } else { 1.0 },
         meters: (0..=cluster.shards()).map(|_| Meter::default()).collect(),
         counts: RefCell::new(Counts { measuring: false, committed: 0, prediction: Prediction::default() }),
     });
@@ -389,7 +395,7 @@ impl Shared {
             ..done(node, meter.attempts.get())
         };
         meter.before.set(now);
-        self.model.price(&self.access, &self.oracle, &now.since(&before)) as u64
+        self.price(&now.since(&before)) as u64
     }
 }
 

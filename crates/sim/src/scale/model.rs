@@ -8,7 +8,7 @@
 //! Example. A SmallBank deposit is one attempt, one lookup, one install: 60 + 40 + 50 ns; when it commits with a
 //! mark to raise, 10 ns more.
 //!
-//! Left out: caches (a price is an average), memory bandwidth, and what cores do to each other.
+//! What cores do to each other is one factor per workload. Left out: caches, for a price is an average.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use plimsoll_runtime::sim::Hardware;
 use serde::{Deserialize, Serialize};
 
 /// The version of this form of a cost model.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// No workload has more types of transactions.
 pub const KINDS_MAX: usize = 8;
@@ -44,8 +44,14 @@ pub struct Done {
     pub links: f64,
     /// Versions installed.
     pub installs: f64,
-    /// Marks raised by snapshots, reads pinned or validated.
+    /// Marks raised by snapshots.
     pub marks: f64,
+    /// Reads pinned when their transaction commits.
+    pub pins: f64,
+    /// Locks taken on records, but for those that nobody could see.
+    pub locks: f64,
+    /// Reads looked at again by validation.
+    pub validated: f64,
     /// Attempts that were more than one step of their shard.
     pub coordinated: f64,
     /// Outcomes reported to an oracle.
@@ -81,6 +87,9 @@ impl Done {
             links: of(self.links, other.links),
             installs: of(self.installs, other.installs),
             marks: of(self.marks, other.marks),
+            pins: of(self.pins, other.pins),
+            locks: of(self.locks, other.locks),
+            validated: of(self.validated, other.validated),
             coordinated: of(self.coordinated, other.coordinated),
             reports: of(self.reports, other.reports),
         }
@@ -88,7 +97,7 @@ impl Done {
 }
 
 /// What accesses to a workload's records cost, in nanoseconds of a core.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessCosts {
     /// An attempt, by type: the code of the transaction itself. Types that are not named are free.
@@ -101,8 +110,28 @@ pub struct AccessCosts {
     pub link_ns: f64,
     /// A version installed.
     pub install_ns: f64,
-    /// A mark raised, a read pinned or validated.
+    /// A mark raised by a snapshot.
     pub mark_ns: f64,
+    /// A read pinned.
+    pub pin_ns: f64,
+    /// How many times as long everything takes where other cores of the node are at work, too.
+    pub crowded: f64,
+}
+
+impl Default for AccessCosts {
+    /// Nothing costs anything.
+    fn default() -> AccessCosts {
+        AccessCosts {
+            attempt_ns: [0.0; KINDS_MAX],
+            lookup_ns: 0.0,
+            scanned_ns: 0.0,
+            link_ns: 0.0,
+            install_ns: 0.0,
+            mark_ns: 0.0,
+            pin_ns: 0.0,
+            crowded: 1.0,
+        }
+    }
 }
 
 /// What a scheme with an oracle costs, in nanoseconds of a core.
@@ -111,6 +140,8 @@ pub struct AccessCosts {
 pub struct OracleCosts {
     /// A shard, for an outcome that it reports.
     pub report_ns: f64,
+    /// A shard, for a record that a transaction reads or writes: what it is ordered after is a vector under VTS.
+    pub access_ns: f64,
     /// The oracle, for a message that it receives, with what it answers.
     pub message_ns: f64,
     /// The oracle, for an outcome that was reported.
@@ -141,6 +172,10 @@ pub struct CostModel {
     pub batch_ns: f64,
     /// A batch of messages sent to or received from another node.
     pub remote_batch_ns: f64,
+    /// A lock of a record.
+    pub lock_ns: f64,
+    /// A read that is validated.
+    pub validated_ns: f64,
     /// An attempt that is more than one step of its shard, in addition to everything else.
     pub coordinated_ns: f64,
     /// What GTS costs.
@@ -172,18 +207,24 @@ impl CostModel {
             ("message_ns", self.message_ns),
             ("batch_ns", self.batch_ns),
             ("remote_batch_ns", self.remote_batch_ns),
+            ("lock_ns", self.lock_ns),
+            ("validated_ns", self.validated_ns),
             ("coordinated_ns", self.coordinated_ns),
             ("gts.report_ns", self.gts.report_ns),
+            ("gts.access_ns", self.gts.access_ns),
             ("gts.message_ns", self.gts.message_ns),
             ("gts.outcome_ns", self.gts.outcome_ns),
             ("vts.report_ns", self.vts.report_ns),
+            ("vts.access_ns", self.vts.access_ns),
             ("vts.message_ns", self.vts.message_ns),
             ("vts.outcome_ns", self.vts.outcome_ns),
             ("frame_ns", self.frame_ns),
         ];
         let own = self.access.values().flat_map(|access| {
-            let AccessCosts { attempt_ns, lookup_ns, scanned_ns, link_ns, install_ns, mark_ns } = *access;
-            let prices = [lookup_ns, scanned_ns, link_ns, install_ns, mark_ns];
+            let AccessCosts {
+                attempt_ns, lookup_ns, scanned_ns, link_ns, install_ns, mark_ns, pin_ns, ..
+            } = *access;
+            let prices = [lookup_ns, scanned_ns, link_ns, install_ns, mark_ns, pin_ns];
             prices.into_iter().chain(attempt_ns).map(|ns| ("access", ns))
         });
         if let Some((name, ns)) = shared.into_iter().chain(own).find(|(_, ns)| !(0.0..1e9).contains(ns)) {
@@ -191,6 +232,9 @@ impl CostModel {
         }
         if !(1e-3..1e6).contains(&self.gigabits_per_s) {
             return Err(format!("gigabits_per_s: {} is not a bandwidth", self.gigabits_per_s));
+        }
+        if let Some(access) = self.access.values().find(|access| !(1.0..10.0).contains(&access.crowded)) {
+            return Err(format!("crowded: {} is not a factor between 1 and 10", access.crowded));
         }
         if self.shards_per_node == 0 || self.concurrency == 0 {
             return Err("a node has at least one shard, and a shard one transaction in flight".to_owned());
@@ -238,7 +282,11 @@ impl CostModel {
             + done.links * access.link_ns
             + done.installs * access.install_ns
             + done.marks * access.mark_ns
+            + done.pins * access.pin_ns
+            + done.locks * self.lock_ns
+            + done.validated * self.validated_ns
             + done.coordinated * self.coordinated_ns
             + done.reports * oracle.report_ns
+            + (done.lookups + done.scanned + done.installs) * oracle.access_ns
     }
 }
