@@ -50,6 +50,11 @@ impl Lock {
         self.owner.is_none() && self.sharers.is_empty() && self.waiting.is_empty() && self.readers.is_empty()
     }
 
+    /// Whether `txn` holds the exclusive lock.
+    pub fn owned_by(&self, txn: TxnId) -> bool {
+        self.owner.is_some_and(|owner| owner.txn == txn)
+    }
+
     /// Whether somebody other than `txn` holds the exclusive lock.
     pub fn owned_by_other(&self, txn: Option<&TxnId>) -> bool {
         self.owner.as_ref().is_some_and(|owner| Some(&owner.txn) != txn)

@@ -87,12 +87,12 @@ impl<S: Scheme> Base<S> {
                 wait_for = self.raise_place(*column, place, mark).or(wait_for);
             }
             if wait_for.is_none() {
-                let got = self.fetch_place(at, *column, place, &mut fetched)?;
+                let got = self.fetch_place(txn, at, *column, place, &mut fetched)?;
                 fetched.gets.push(got);
             }
         }
         for (scan, _) in &reads.scans {
-            match self.fetch_range(at, mark, scan, &mut fetched) {
+            match self.fetch_range(txn, at, mark, scan, &mut fetched) {
                 Ok(scanned) => fetched.scans.push(scanned),
                 Err(Unread::Wait(at)) => wait_for = Some(at),
                 Err(Unread::TooOld) => return Err(Unread::TooOld),
@@ -119,6 +119,7 @@ impl<S: Scheme> Base<S> {
 
     fn fetch_place(
         &self,
+        txn: TxnId,
         snapshot: Option<&S::Snapshot>,
         column: ColumnGroup,
         place: Place,
@@ -151,6 +152,10 @@ impl<S: Scheme> Base<S> {
                 fetched.also.push(ReadRef::Cover { table: column.table, cover: place.cover(), version });
                 ReadRef::Row { at, head }
             }
+            // Its own insert is under way: nobody else can change it.
+            (false, None) if self.store.lock(at).is_some_and(|lock| lock.owned_by(txn)) => {
+                ReadRef::Row { at, head }
+            }
             (false, _) => read_ref::<S>(snapshot, at, head),
         };
         match head {
@@ -166,6 +171,7 @@ impl<S: Scheme> Base<S> {
     /// records. What lies behind a record whose owner must be waited for is looked at after the wait.
     fn fetch_range(
         &mut self,
+        txn: TxnId,
         snapshot: Option<&S::Snapshot>,
         mark: Option<Timestamp>,
         scan: &Scan,
@@ -204,11 +210,15 @@ impl<S: Scheme> Base<S> {
                     }
                     let record = rows.record(row, group);
                     let head = (!record.is_empty()).then(|| record.stamp());
+                    let locked = record.is_locked();
                     let at = At { row, column: scan.column };
                     let read = match (immutable, head) {
                         (true, _) => ReadRef::Immutable,
                         // The leaf, which is validated as well, tells if the key is linked again.
-                        (false, None) if !record.is_locked() => ReadRef::Row { at, head },
+                        (false, None) if !locked => ReadRef::Row { at, head },
+                        (false, None) if rows.lock(row, group).is_some_and(|lock| lock.owned_by(txn)) => {
+                            ReadRef::Row { at, head }
+                        }
                         (false, _) => read_ref::<S>(snapshot, at, head),
                     };
                     let found = match snapshot {

@@ -517,6 +517,33 @@ mod tests {
     }
 
     #[test]
+    fn a_write_and_its_copies_are_one_record_wherever_they_are() {
+        for before in [0, FEW - 2, FEW - 1, FEW, FEW + 1] {
+            let mut work: Work<Dst> = Work::default();
+            (0..before).for_each(|number| push(&mut work, number));
+            let saved = work.save();
+            for number in before..before + 2 {
+                push(&mut work, number);
+                work.writes.push_copy(ShardId(1));
+                work.writes.push_copy(ShardId(2));
+            }
+            let high = key(before + 2);
+            let found = work.writes.in_range(TABLE.row(), &key(before), Some(&high));
+            assert_eq!(found.count(), 2, "a scan meets each once");
+            assert_eq!((work.writes.mark(), work.writes.records()), (before + 6, before + 2));
+            assert_eq!(work.writes.again(TABLE.row(), &key(before), Change::Put, b"again"), Some(Ok(())));
+            assert_eq!(work.writes.again(TABLE.row(), &key(before + 1), Change::Delete, b""), Some(Ok(())));
+            for shard in [1, 2].map(ShardId) {
+                let written: Vec<_> = work.writes.of(shard).map(|write| work.writes.value(write)).collect();
+                assert_eq!(written, [Some(&b"again"[..]), None], "after {before} others");
+            }
+            work.restore(saved);
+            check(&work, before);
+            assert_eq!((work.writes.mark(), work.writes.records()), (before, before));
+        }
+    }
+
+    #[test]
     fn packed_writes_arrive_with_their_values_and_none_is_longer_than_a_record_can_be() {
         let mut work: Work<Dst> = Work::default();
         (0..3).for_each(|number| push(&mut work, number));

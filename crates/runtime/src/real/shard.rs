@@ -82,8 +82,9 @@ pub(super) fn run<N: Node>(
         }
         let now = env.clock().0;
         let since = *idle_since.get_or_insert(now);
-        if now.saturating_sub(since) < spin_ns {
-            spin(&process);
+        let idle_ns = now.saturating_sub(since);
+        if idle_ns < spin_ns {
+            spin(&process, idle_ns < SPIN_NS);
         } else {
             sleep_until_woken(&env, &mut process);
             let slept_ns = process.peers.clock.now().0.saturating_sub(now);
@@ -97,13 +98,14 @@ pub(super) fn run<N: Node>(
     }
 }
 
-/// Waits for a moment. The thread that a shard with a network waits for may be one of another process that was put on
-/// the same core; there it would wait for the end of the spinning.
+/// Waits for a moment, if it may be a short one without a look at whom the operating system has waiting for this core: the
+/// thread that a shard with a network waits for may be one of another process, and clients of a database that is
+/// embedded have threads as well. They would wait for the end of the spinning.
 #[expect(clippy::disallowed_methods, reason = "this is what tasks wait for when they pause")]
-fn spin<N: Node>(process: &Process<N>) {
+fn spin<N: Node>(process: &Process<N>, short: bool) {
     match process.links {
-        Some(_) => thread::yield_now(),
-        None => std::hint::spin_loop(),
+        None if short => std::hint::spin_loop(),
+        _ => thread::yield_now(),
     }
 }
 
