@@ -5,10 +5,9 @@
 //!    How much of which work a transaction does, a world counts that runs the same; how long it takes, the benchmark
 //!    measures; what the work costs follows (`fit`). What two cores cost each other is how much less than twice as fast two
 //!    shards are that have nothing to do with each other. Then, the same way as before, what messages, coordination, locks and validation cost,
-//!    and what an oracle's scheme adds: distributed microbenchmarks on two shards under rc, and all workloads on one shard under
-//!    gts and vts.
+//!    and what an oracle's scheme adds: distributed microbenchmarks on two shards, and all workloads on one shard under gts and vts.
 //! 3. The proof: every protocol under every scheme on one shard and on two, predicted and measured anew. What step 2 has
-//!    learned from is among it: everything on one shard, and micro under rc on two. Errors are printed.
+//!    learned from is among it: everything on one shard, and micro under none, rc and dst on two. Errors are printed.
 //!
 //! What disturbs a machine only slows it, for minutes at a time. So everything is measured in several rounds, in turns,
 //! and what counts is the best: of a benchmark the upper tenth of its tenths of a second.
@@ -111,36 +110,31 @@ struct CoordinatedRun {
 type Count = dyn Fn(&Calibration<'_>, &CostModel) -> Prediction;
 
 impl CoordinatedRun {
-    /// What messages, coordination, locks and validation have to explain of a transaction's time.
-    fn coordination(&self, calibration: &Calibration<'_>, model: &CostModel) -> Measurement {
-        self.left(calibration, model, |done, _| {
-            let amounts = vec![done.messages, done.coordinated, done.locks, done.validated];
-            (amounts, Done { messages: 0.0, coordinated: 0.0, locks: 0.0, validated: 0.0, ..done })
-        })
-    }
-
-    /// What the oracle's scheme has to explain.
-    fn oracle(&self, calibration: &Calibration<'_>, model: &CostModel) -> Measurement {
-        self.left(calibration, model, |done, oracle| {
-            (oracle.report_ns, oracle.access_ns) = (0.0, 0.0);
-            (vec![done.reports, done.lookups + done.scanned + done.installs], done)
-        })
-    }
-
-    /// What is left to explain when the price of all but some amounts is known. Cores that wait are not at work.
-    fn left(
-        &self,
-        calibration: &Calibration<'_>,
-        model: &CostModel,
-        split: impl FnOnce(Done, &mut OracleCosts) -> (Vec<f64>, Done),
-    ) -> Measurement {
+    /// What is left to explain of a transaction's time: cores that wait for messages are not at work.
+    fn measurement(&self, calibration: &Calibration<'_>, model: &CostModel) -> Measurement {
         let counted = (self.count)(calibration, model);
-        let mut oracle = model.oracle(self.scheme.name());
-        let (amounts, others) = split(counted.done.share(counted.committed.max(1) as f64), &mut oracle);
+        let done = counted.done.share(counted.committed.max(1) as f64);
+        let others =
+            Done { messages: 0.0, coordinated: 0.0, locks: 0.0, validated: 0.0, reports: 0.0, ..done };
         let access = &model.access[self.workload];
+        let under = |scheme, amount| if self.scheme == scheme { amount } else { 0.0 };
+        let accesses = done.lookups + done.scanned + done.installs;
         let crowded = if self.shards > 1 { access.crowded } else { 1.0 };
         let of_ns = counted.busy.min(1.0) * self.shards as f64 * 1e9 / self.tps / crowded;
-        Measurement { amounts, nanoseconds: of_ns - model.price(access, &oracle, &others), of_ns }
+        Measurement {
+            amounts: vec![
+                done.messages,
+                done.coordinated,
+                done.locks,
+                done.validated,
+                under(Scheme::Gts, done.reports),
+                under(Scheme::Gts, accesses),
+                under(Scheme::Vts, done.reports),
+                under(Scheme::Vts, accesses),
+            ],
+            nanoseconds: of_ns - model.price(access, &OracleCosts::default(), &others),
+            of_ns,
+        }
     }
 }
 
@@ -276,36 +270,28 @@ impl Calibration<'_> {
     /// What the prices so far do not explain, of transactions that are more than one step of their shard: what it costs to
     /// coordinate, to carry messages, to lock and to validate, and what an oracle's scheme adds to each access.
     fn learn_coordination(&self, model: &mut CostModel) -> std::io::Result<()> {
-        self.progress.note("what distributed transactions, locks and oracles cost: 18 measurements");
+        self.progress.note("what distributed transactions, locks and oracles cost: 30 measurements");
         let micro = |distributed_pct| {
             let parameters = micro::Parameters { distributed_pct, ..micro::Parameters::new(2) };
             Micro::new(parameters).expect("these parameters are possible")
         };
-        let protocols = [Protocol::Occ, Protocol::TwoPl];
-        let pairs = |scheme| protocols.map(|protocol| Pair { protocol, scheme });
-        let messages = self.runs(&[2.0, 10.0, 50.0].map(micro), &pairs(Scheme::Rc), 2)?;
-        let under = |scheme| -> std::io::Result<Vec<CoordinatedRun>> {
-            let tpcc = self.runs(&tpcc_mixes()[..1], &pairs(scheme), 1)?;
-            let smallbank = self.runs(&smallbank_mixes()[..1], &pairs(scheme), 1)?;
-            let micro = self.runs(&micro_mixes()[..1], &pairs(scheme), 1)?;
-            Ok(tpcc.into_iter().chain(smallbank).chain(micro).collect())
-        };
-        let (gts, vts) = (under(Scheme::Gts)?, under(Scheme::Vts)?);
+        let mut runs = self.runs(&[2.0, 10.0, 50.0].map(micro), &LEARNED, 2)?;
+        let oracles = [Scheme::Gts, Scheme::Vts]
+            .map(|scheme| [Protocol::Occ, Protocol::TwoPl].map(|protocol| Pair { protocol, scheme }));
+        runs.extend(self.runs(&tpcc_mixes()[..1], oracles.as_flattened(), 1)?);
+        runs.extend(self.runs(&smallbank_mixes()[..1], oracles.as_flattened(), 1)?);
+        runs.extend(self.runs(&micro_mixes()[..1], oracles.as_flattened(), 1)?);
+        let (gts_ns, vts_ns) = (model.gts.report_ns, model.vts.report_ns);
+        let guess = [2.0 * model.message_ns, 500.0, 50.0, 20.0, gts_ns, 5.0, vts_ns, 20.0];
         // Counts depend on timing a little, timing on the prices: each time counts with the prices of the time before.
-        let guess = [2.0 * model.message_ns, 500.0, 50.0, 20.0];
         for _ in 0..ROUNDS {
-            let measurements: Vec<_> = messages.iter().map(|run| run.coordination(self, model)).collect();
+            let measurements: Vec<Measurement> =
+                runs.iter().map(|run| run.measurement(self, model)).collect();
+            let prices = fit(&measurements, &guess);
             [model.message_ns, model.coordinated_ns, model.lock_ns, model.validated_ns] =
-                fit(&measurements, &guess)[..].try_into().expect("four prices");
-        }
-        for (scheme, runs) in [(Scheme::Gts, &gts), (Scheme::Vts, &vts)] {
-            let guess = [model.oracle(scheme.name()).report_ns, 10.0];
-            for _ in 0..ROUNDS {
-                let measurements: Vec<_> = runs.iter().map(|run| run.oracle(self, model)).collect();
-                let oracle = if scheme == Scheme::Gts { &mut model.gts } else { &mut model.vts };
-                [oracle.report_ns, oracle.access_ns] =
-                    fit(&measurements, &guess)[..].try_into().expect("two prices");
-            }
+                prices[..4].try_into().expect("four of eight");
+            [model.gts.report_ns, model.gts.access_ns] = prices[4..6].try_into().expect("two of eight");
+            [model.vts.report_ns, model.vts.access_ns] = prices[6..].try_into().expect("two of eight");
         }
         Ok(())
     }
