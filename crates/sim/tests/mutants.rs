@@ -26,7 +26,7 @@ fn selection(mutant: Mutant) -> Selection {
         PinIgnored => ("wait_die", "none"),
         MarksLeftBehind => ("", "dst"),
         MoveUnnoticed => ("occ", ""),
-        MoveUnderLocks | MapUnchecked | ScanUnchecked => ("", ""),
+        MoveUnderLocks | MapUnchecked | ScanUnchecked | CopyForgotten => ("", ""),
         GapIgnored | PrefetchedNumbers => ("occ", "gts"),
         NoPin
         | StoredMark
@@ -49,11 +49,10 @@ fn selection(mutant: Mutant) -> Selection {
         scheme: SCHEMES.into_iter().find(|&name| name == scheme),
         mutant: Some(mutant),
         fronts: (mutant == WaitsForEver).then_some(1),
-        // Without moves an absence that is not held is filled in time; with them the locks of others are in the way.
-        moves: if moving { Some(60) } else { (mutant == RangesNotHeld).then_some(0) },
-        workload: moving.then_some(WorkloadName::Random),
+        moves: moving.then_some(60),
+        workload: (moving || mutant == CopyForgotten).then_some(WorkloadName::Random),
         clients: moving.then_some(5),
-        shards: moving.then_some(2),
+        shards: (moving || mutant == CopyForgotten).then_some(2),
         ..Selection::default()
     };
     // These two take a clock that is far behind, at the right moment.
@@ -66,6 +65,15 @@ fn selection(mutant: Mutant) -> Selection {
     match mutant {
         ValidateThenPin => offset("2000000"),
         SkipWithoutRaise => offset("20000000"),
+        // Without moves an absence that is not held is filled in time; with them the locks of others are in the way.
+        RangesNotHeld => Selection {
+            moves: Some(0),
+            fronts: Some(0),
+            workload: Some(WorkloadName::Random),
+            faults: FaultsName::Network,
+            clients: Some(5),
+            ..selected
+        },
         _ => selected,
     }
 }
