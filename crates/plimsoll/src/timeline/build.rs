@@ -13,7 +13,7 @@ use plimsoll_sim::plan::Plan;
 use plimsoll_sim::recorder::{Recording, Taken};
 use plimsoll_sim::run::Outcome;
 use plimsoll_txn::steps::{Item, What};
-use plimsoll_types::{ColumnGroup, IndexKind, ShardId, Timestamp, TxnId};
+use plimsoll_types::{ColumnGroup, IndexKind, Partitioning, ShardId, Timestamp, TxnId};
 
 use super::because::Reasons;
 use super::model::*;
@@ -117,11 +117,11 @@ impl<'a> Build<'a> {
         })
     }
 
-    /// Records are the same wherever they are named; leaves and cells belong to a shard.
+    /// Records are the same wherever they are named; leaves and cells belong to a shard, and so do copies.
     fn item(&mut self, shard: ShardId, item: &Item) -> usize {
         let place = match item {
-            Item::Record(..) => ShardId(0),
-            Item::Cover(..) => shard,
+            Item::Record(column, _) if !self.copied(*column) => ShardId(0),
+            _ => shard,
         };
         if let Some(&known) = self.items.get(&(place, item.clone())) {
             return known;
@@ -130,6 +130,12 @@ impl<'a> Build<'a> {
         self.out.items.push(named);
         self.items.insert((place, item.clone()), self.out.items.len() - 1);
         self.out.items.len() - 1
+    }
+
+    /// Whether every shard has a copy of a table.
+    fn copied(&self, column: ColumnGroup) -> bool {
+        let spec = self.outcome.tables.get(column.table.index());
+        spec.is_some_and(|spec| spec.partitioning == Partitioning::Everywhere)
     }
 
     fn named(&self, shard: ShardId, item: &Item) -> Named {
@@ -143,9 +149,11 @@ impl<'a> Build<'a> {
         };
         match item {
             Item::Record(column, key) => {
+                let copy =
+                    if self.copied(*column) { format!(" on shard {}", shard.0) } else { String::new() };
                 let table = table(*column);
                 Named {
-                    name: format!("{table} {}", short(key)),
+                    name: format!("{table} {}{copy}", short(key)),
                     quoted: format!("{table} {key:?}"),
                     cover: false,
                 }
