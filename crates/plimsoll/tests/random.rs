@@ -35,7 +35,7 @@ use plimsoll_sim::client::{Client, Left, Observer};
 use plimsoll_sim::workload::random::{self, MAX_STALENESS_NS};
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
-use plimsoll_types::{Abort, ShardId, Timestamp};
+use plimsoll_types::{Abort, Partitioning, ShardId, Timestamp};
 
 const SEED: u64 = 20_170_301;
 /// How long the clients of one setup run, at least.
@@ -123,8 +123,14 @@ impl Experiment for Random {
 
 fn load<P: Protocol>(engine: &Engine<P>) {
     for (partition, table, key, number) in random::rows() {
-        let shard = engine.layout().placement.shard(random::slot(partition));
-        engine.on_shard(shard, move |_, base| base.store.load(table, &key, &[&number.to_be_bytes()]));
+        let shards = match engine.layout().tables[table.index()].partitioning {
+            Partitioning::Everywhere => engine.shards().collect(),
+            _ => vec![engine.layout().placement.shard(random::slot(partition))],
+        };
+        for shard in shards {
+            let key = key.clone();
+            engine.on_shard(shard, move |_, base| base.store.load(table, &key, &[&number.to_be_bytes()]));
+        }
     }
 }
 

@@ -8,13 +8,13 @@
 #![allow(dead_code)]
 
 use plimsoll::engine::{Engine, EngineOptions};
-use plimsoll_checker::{History, Options, Report, Transaction};
+use plimsoll_checker::{History, Install, Options, Report, Transaction};
 use plimsoll_runtime::Env;
 use plimsoll_txn::protocol::{LockPolicy, Protocol, ProtocolOptions};
 use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc, Vts};
-use plimsoll_types::{ColumnGroup, ShardId, TableSpec};
+use plimsoll_types::{ColumnGroup, Partitioning, ShardId, TableSpec};
 
 /// What the database under test is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,7 +103,10 @@ pub fn round<P: Protocol>(engine: &Engine<P>) -> u64 {
 
 /// What the recorded history of a database promises, and whether it keeps it.
 pub fn check<P: Protocol>(engine: &Engine<P>, transactions: Vec<Transaction>, sessions: bool) -> Report {
+    let tables = engine.layout().tables.clone();
+    let copied = |column: ColumnGroup| tables[column.table.index()].partitioning == Partitioning::Everywhere;
     let installs = engine.shards().map(|shard| engine.take_installs(shard)).collect();
+    let installs = of_one_copy(installs, copied);
     let snapshots = P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE;
     let options = Options {
         scalar: P::Scheme::SCALAR && snapshots,
@@ -112,7 +115,6 @@ pub fn check<P: Protocol>(engine: &Engine<P>, transactions: Vec<Transaction>, se
         sessions: sessions && snapshots,
         complete: true,
     };
-    let tables = engine.layout().tables.clone();
     let names = |column: ColumnGroup| tables[column.table.index()].name.clone();
     let mut history = History { transactions, installs };
     if options.scalar && history.transactions.iter().any(|txn| txn.timestamp.is_none()) {
@@ -126,4 +128,24 @@ pub fn check<P: Protocol>(engine: &Engine<P>, transactions: Vec<Transaction>, se
         history.transactions.retain(|txn| txn.timestamp.is_some() || txn.writes != Some(0));
     }
     plimsoll_checker::check(&history, options, &names)
+}
+
+/// What was installed, once: in the other copies of a table the same, in the same order.
+fn of_one_copy(
+    mut installs: Vec<Vec<Install>>,
+    copied: impl Fn(ColumnGroup) -> bool + Copy,
+) -> Vec<Vec<Install>> {
+    let copy = |installs: &[Install]| {
+        let mut of_copies: Vec<Install> =
+            installs.iter().filter(|install| copied(install.column)).cloned().collect();
+        of_copies.sort_by(|a, b| (a.column, &a.key).cmp(&(b.column, &b.key)));
+        of_copies
+    };
+    let (first, others) = installs.split_first_mut().expect("a database has a shard");
+    let first = copy(first);
+    for other in others {
+        assert!(copy(other) == first, "two copies of a table have got different versions");
+        other.retain(|install| !copied(install.column));
+    }
+    installs
 }
