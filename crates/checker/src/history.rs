@@ -117,3 +117,25 @@ pub struct Install {
 }
 
 plimsoll_types::wire!(struct Install { txn, column, key, stamp, delete });
+
+/// Leaves what was installed in tables with a copy on every shard to the first of these shards, for a checker that knows one
+/// place for each record. Returns the shards, by their position, whose copies have not got the same versions in the same
+/// order as the first.
+pub fn of_one_copy(installs: &mut [Vec<Install>], copied: impl Fn(ColumnGroup) -> bool) -> Vec<usize> {
+    let versions = |installs: &[Install]| {
+        let mut versions: Vec<Install> =
+            installs.iter().filter(|install| copied(install.column)).cloned().collect();
+        versions.sort_by(|a, b| (a.column, &a.key).cmp(&(b.column, &b.key)));
+        versions
+    };
+    let Some((first, others)) = installs.split_first_mut() else { return Vec::new() };
+    let first = versions(first);
+    let mut differ = Vec::new();
+    for (position, other) in (1..).zip(others) {
+        if versions(other) != first {
+            differ.push(position);
+        }
+        other.retain(|install| !copied(install.column));
+    }
+    differ
+}

@@ -81,7 +81,7 @@ mod report;
 mod settled;
 mod words;
 
-pub use history::{History, Install, Read, ScanRead, Transaction, Version};
+pub use history::{History, Install, Read, ScanRead, Transaction, Version, of_one_copy};
 pub use report::{KEPT_PER_KIND, Options, Report, Violation};
 
 use plimsoll_types::ColumnGroup;

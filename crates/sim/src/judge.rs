@@ -6,8 +6,9 @@
 //! * Everything can still be read and written; what was appended is there once, what was not is not.
 //! * The recorded history is serializable, with timestamps in the order of every dependency if the scheme has
 //!   scalar ones (I1, I2, I4), in sessions, and *read-write transactions are strict*: who begins after another was
-//!   answered comes after it, whatever the clocks say; under the one-round commit of OCC, if they differ by no more than was
-//!   in between. So are read-only ones that are validated.
+//!   answered comes after it, whatever the clocks say. So are read-only ones that are validated. The one-round commit of OCC
+//!   promises that only of who begins 2ε later, as all promise it of timestamps.
+//! * Copies of a table have got the same versions in the same order, and hold the same rows.
 //! * Under DST, *freshness*: a snapshot contains everything that was answered before it began, less its staleness, less
 //!   twice the largest clock error ε of the run. For it is at least what the reader's clock shows, a writer is answered
 //!   once its own shows the timestamp, and both are at most ε wrong. Checked by recording all beginnings 2ε earlier.
@@ -15,12 +16,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use plimsoll_checker::{History, Install, Options, Transaction};
+use plimsoll_checker::{History, Install, Options, Transaction, of_one_copy};
 use plimsoll_runtime::{Env, ShardEnv};
 use plimsoll_store::Visited;
 use plimsoll_txn::protocol::{Attempt, Protocol};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
-use plimsoll_types::{ColumnGroup, Key, Partitioning, ShardId, TableId, Timestamp, TxnId};
+use plimsoll_types::{ColumnGroup, IndexKind, Key, Partitioning, ShardId, TableId, Timestamp, TxnId};
 
 use crate::client::Left;
 use crate::plan::{Plan, WorkloadName};
@@ -212,44 +213,31 @@ fn votes<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
 /// rows. What was installed counts once, from the first copy.
 fn copies<P: Protocol>(setting: &mut Setting<P>, installs: &mut [Vec<Install>]) -> Vec<String> {
     let tables = setting.tables.clone();
-    let copied = |table: TableId| {
-        let spec = &tables[table.index()];
-        spec.partitioning == Partitioning::Everywhere && !spec.immutable
-    };
-    let mut differ = Vec::new();
-    let mut first = None;
-    for shard in setting.placement.holders() {
-        let here = installs[shard.index()].iter().filter(|install| copied(install.column.table));
-        let mut versions: Vec<Install> = here.cloned().collect();
-        versions.sort_by(|a, b| (a.column, &a.key).cmp(&(b.column, &b.key)));
-        let rows = setting.world.node(shard, |node| {
-            let (store, mut rows) = (&mut node.base().store, Vec::new());
-            for number in (0..tables.len()).filter(|&number| copied(TableId(number as u16))) {
-                let column = TableId(number as u16).row();
-                store.scan(column.table, &Key::MIN, None, |found, visited| {
+    let copied = |table: TableId| tables[table.index()].partitioning == Partitioning::Everywhere;
+    let holders: Vec<ShardId> = setting.placement.holders().collect();
+    let differ = of_one_copy(&mut installs[..holders.len()], |column| copied(column.table));
+    let mut differ: Vec<ShardId> = differ.into_iter().map(|position| ShardId(position as u16)).collect();
+    let ids = (0..).map(TableId).take(tables.len());
+    let ordered = |id: &TableId| copied(*id) && tables[id.index()].index == IndexKind::Ordered;
+    for column in ids.filter(ordered).map(TableId::row) {
+        let rows = |shard| {
+            setting.world.node(shard, |node| {
+                let mut rows = Vec::new();
+                node.base().store.scan(column.table, &Key::MIN, None, |found, visited| {
                     if let Visited::Row(row) = visited
                         && let Some(value) = found.newest(row, column.group).map(<[u8]>::to_vec)
                     {
-                        rows.push((column, found.key(row), found.record(row, column.group).stamp(), value));
+                        rows.push((found.key(row), found.record(row, column.group).stamp(), value));
                     }
                     ControlFlow::Continue(())
                 });
-            }
-            rows
-        });
-        let copy = (versions, rows);
-        match &first {
-            None => first = Some((shard, copy)),
-            Some((first, other)) => {
-                installs[shard.index()].retain(|install| !copied(install.column.table));
-                if copy != *other {
-                    differ
-                        .push(format!("shards {} and {} have different copies of a table", first.0, shard.0));
-                }
-            }
-        }
+                rows
+            })
+        };
+        let first = rows(ShardId(0));
+        differ.extend(holders.iter().copied().filter(|&shard| rows(shard) != first));
     }
-    differ
+    differ.iter().map(|shard| format!("shards 0 and {} have different copies of a table", shard.0)).collect()
 }
 
 /// Reads and writes everything in one transaction, which nobody is in the way of.

@@ -219,6 +219,11 @@ impl Plan {
 
     /// The world of a seed. The error names what the selection has wrong.
     pub fn drawn(seed: u64, selection: &Selection) -> Result<Plan, String> {
+        if selection.one_round == Some(true)
+            && (selection.protocol, selection.scheme) != (Some("occ"), Some("dst"))
+        {
+            return Err("--one-round true is for OCC under DST: add --protocol occ --scheme dst".to_owned());
+        }
         // A stream of its own for each decision: what is selected by hand changes nothing else.
         let draw = |stream: u64, n: u64| Rng::new(seed, stream << 32).below(n) as usize;
         let scheme = selection.scheme.unwrap_or(match (selection.protocol, selection.fronts) {

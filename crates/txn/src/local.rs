@@ -2,7 +2,7 @@
 //!
 //! [`Local`] runs a read-write piece: nothing else runs on the shard meanwhile, so a record that is free now
 //! is free until the end of the step, and the checks that a lock would have made are made on the way. A
-//! record that another transaction holds ends the attempt ([`Local::conflict`] tells it from an abort of
+//! record that another transaction holds ends the attempt ([`Local::stop`] tells it from an abort of
 //! the procedure's own). [`AtSnapshot`] runs a read-only piece at a snapshot.
 
 use std::ops::ControlFlow;
@@ -16,6 +16,7 @@ use plimsoll_types::mutants::{Mutant, planted};
 use crate::base::Base;
 use crate::fetched::ReadRef;
 use crate::procedure::{Access, Scan};
+use crate::protocol::Stop;
 use crate::timestamp::Scheme;
 use crate::work::{Change, Recorded, Work, Write, Writes};
 
@@ -42,15 +43,14 @@ pub(crate) struct Local<'a, S: Scheme> {
     pub txn: Option<&'a TxnId>,
     /// Whether reads will be validated later; otherwise they only have to be pinned.
     pub track: bool,
-    /// The attempt ended because somebody else holds a lock.
-    pub conflict: bool,
-    /// The attempt ended because it writes what other shards have copies of.
-    pub elsewhere: bool,
+    /// Why the attempt has ended, if not by the procedure's own decision: somebody else holds a lock, or it writes what other
+    /// shards have copies of.
+    pub stop: Option<Stop>,
 }
 
 impl<S: Scheme> Local<'_, S> {
     fn blocked<T>(&mut self) -> Result<T, Abort> {
-        self.conflict = true;
+        self.stop = Some(Stop::Conflict);
         Err(Abort::WriteConflict)
     }
 
@@ -73,7 +73,7 @@ impl<S: Scheme> Local<'_, S> {
     fn write(&mut self, column: ColumnGroup, key: &Key, change: Change, value: &[u8]) -> Result<(), Abort> {
         assert!(!self.base.immutable(column.table), "immutable tables are not written");
         if self.base.copied(column.table) {
-            self.elsewhere = true;
+            self.stop = Some(Stop::Elsewhere);
             return Err(Abort::WriteConflict);
         }
         let Work { writes, observed, pins, .. } = &mut *self.work;

@@ -391,13 +391,9 @@ pub(crate) fn run_here<S: Scheme, T: Procedure>(
             if done_elsewhere && base.owner(procedure.home(piece)) != base.shard {
                 continue;
             }
-            let mut local = Local { base, work, txn, track, conflict: false, elsewhere: false };
+            let mut local = Local { base, work, txn, track, stop: None };
             if let Err(abort) = procedure.execute(piece, &mut local) {
-                return Err(match (local.conflict, local.elsewhere) {
-                    (true, _) => Stop::Conflict,
-                    (_, true) => Stop::Elsewhere,
-                    _ => Stop::Abort(abort),
-                });
+                return Err(local.stop.unwrap_or(Stop::Abort(abort)));
             }
         }
     }

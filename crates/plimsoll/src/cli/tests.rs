@@ -417,6 +417,8 @@ fn a_simulation_that_cannot_be_is_refused_in_one_sentence() {
     refused("sim --seeds 0..9 --timeline world.html", "--timeline is about one world: name it with --seed");
     refused("sim --soak 0s", "--soak 0s runs nothing: give a time such as 10m");
     refused("sim --shards 0", "--shards 0 is too small: give 1 or more");
+    assert!(simulation("sim --one-round true").unwrap_err().contains("add --protocol occ --scheme dst"));
+    assert!(simulation("sim --one-round true --protocol occ --scheme dst").is_ok());
     refused("sim --fault loss", "`--fault loss` has no value: write a name and a value, such as loss=0.01");
     refused("sim --fault los=1", "there is no los among Faults");
     refused("sim --fault loss=much", "loss is a f64 that is not negative, not much");

@@ -4,8 +4,9 @@
 //! 2. Workloads on one shard, all data local, under none, rc and dst: each at several mixes of its transactions.
 //!    How much of which work a transaction does, a world counts that runs the same; how long it takes, the benchmark
 //!    measures; what the work costs follows (`fit`). What two cores cost each other is how much less than twice as fast two
-//!    shards are that have nothing to do with each other. Then, the same way as before, what messages, coordination, locks and validation cost,
-//!    and what an oracle's scheme adds: distributed microbenchmarks on two shards, and all workloads on one shard under gts and vts.
+//!    shards are that have nothing to do with each other. Then, the same way as before, what messages, coordination, locks
+//!    and validation cost, and what an oracle's scheme adds: distributed microbenchmarks on two shards, and all workloads
+//!    on one shard under gts and vts.
 //! 3. The proof: every protocol under every scheme on one shard and on two, predicted and measured anew. What step 2 has
 //!    learned from is among it: everything on one shard, and micro under none, rc and dst on two. Errors are printed.
 //!

@@ -8,7 +8,7 @@
 #![allow(dead_code)]
 
 use plimsoll::engine::{Engine, EngineOptions};
-use plimsoll_checker::{History, Install, Options, Report, Transaction};
+use plimsoll_checker::{History, Options, Report, Transaction, of_one_copy};
 use plimsoll_runtime::Env;
 use plimsoll_txn::protocol::{LockPolicy, Protocol, ProtocolOptions};
 use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
@@ -105,8 +105,8 @@ pub fn round<P: Protocol>(engine: &Engine<P>) -> u64 {
 pub fn check<P: Protocol>(engine: &Engine<P>, transactions: Vec<Transaction>, sessions: bool) -> Report {
     let tables = engine.layout().tables.clone();
     let copied = |column: ColumnGroup| tables[column.table.index()].partitioning == Partitioning::Everywhere;
-    let installs = engine.shards().map(|shard| engine.take_installs(shard)).collect();
-    let installs = of_one_copy(installs, copied);
+    let mut installs: Vec<_> = engine.shards().map(|shard| engine.take_installs(shard)).collect();
+    assert_eq!(of_one_copy(&mut installs, copied), [0; 0], "copies of a table have got different versions");
     let snapshots = P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE;
     let options = Options {
         scalar: P::Scheme::SCALAR && snapshots,
@@ -128,24 +128,4 @@ pub fn check<P: Protocol>(engine: &Engine<P>, transactions: Vec<Transaction>, se
         history.transactions.retain(|txn| txn.timestamp.is_some() || txn.writes != Some(0));
     }
     plimsoll_checker::check(&history, options, &names)
-}
-
-/// What was installed, once: in the other copies of a table the same, in the same order.
-fn of_one_copy(
-    mut installs: Vec<Vec<Install>>,
-    copied: impl Fn(ColumnGroup) -> bool + Copy,
-) -> Vec<Vec<Install>> {
-    let copy = |installs: &[Install]| {
-        let mut of_copies: Vec<Install> =
-            installs.iter().filter(|install| copied(install.column)).cloned().collect();
-        of_copies.sort_by(|a, b| (a.column, &a.key).cmp(&(b.column, &b.key)));
-        of_copies
-    };
-    let (first, others) = installs.split_first_mut().expect("a database has a shard");
-    let first = copy(first);
-    for other in others {
-        assert!(copy(other) == first, "two copies of a table have got different versions");
-        other.retain(|install| !copied(install.column));
-    }
-    installs
 }

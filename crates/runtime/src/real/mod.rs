@@ -4,9 +4,9 @@
 //! runs the tasks that are ready, and sends what was produced, one batch per peer. Nothing on this path is
 //! atomic but the inbox, a lock-free queue of batches, and the flag that says a shard sleeps.
 //!
-//! An idle shard spins for [`SPIN_NS`], or longer after a short sleep, then sleeps until somebody sends or a timer is due. Sleeping and
-//! sending race as usual: the sleeper raises its flag and looks into the inbox once more; a sender fills the
-//! inbox and looks at the flag. Both sides are sequentially consistent, so one of them sees the other.
+//! An idle shard spins for [`SPIN_NS`], or longer after a short sleep, then sleeps until somebody sends or a timer is
+//! due. Sleeping and sending race as usual: the sleeper raises its flag and looks into the inbox once more; a sender fills
+//! the inbox and looks at the flag. Both sides are sequentially consistent, so one of them sees the other.
 //!
 //! A shard whose directory was given has a second thread that reads and writes there (`disk`).
 //!

@@ -13,6 +13,9 @@
 //! bound 7; its stamp is 8. Validating, it raises the mark of `x` to 8. Now W overwrites `x`: it finds the bound
 //! 8 and commits at 9 or later, after T, as it must, for T has not seen it.
 //!
+//! With [`ProtocolOptions::one_round`] shards that are only read are asked to validate along with the locks, at a stamp that
+//! is proposed, and again if the final one is larger.
+//!
 //! The order of these steps is what makes it correct; `docs/protocols/occ.md` says why for each. The last shard
 //! to be locked is the coordinator's own: when no other shard has reads to validate, the rest of the
 //! transaction's code, its local locks, stamp, validation and local installs are one step, and its locks there
@@ -48,6 +51,7 @@ pub struct Occ<S: Scheme> {
     base: Base<S>,
     /// What each transaction has locked here.
     held: BTreeMap<TxnId, Vec<At>>,
+    /// [`ProtocolOptions::one_round`].
     one_round: bool,
 }
 
