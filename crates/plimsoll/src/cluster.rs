@@ -50,7 +50,7 @@ use sha2::{Digest, Sha256};
 
 use crate::database::{SHARDS_MAX, STALENESS_MAX, Schema};
 use crate::error::SchemaError;
-use crate::pair::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};
+use crate::pair::{Pair, PairError, Protocol, Scheme};
 
 /// The number by which the oracle is known among the nodes: the largest, so that its shard comes after all that have data.
 pub const ORACLE_ID: u16 = u16::MAX;
@@ -387,7 +387,7 @@ fn build(mut file: File, directory: &Path) -> Result<Cluster, ClusterError> {
 fn pair(protocol: Option<&str>, scheme: Option<&str>) -> Result<Pair, PairError> {
     let protocol = protocol.map_or(Ok(Protocol::default()), Protocol::named)?;
     let scheme = scheme.map_or(Ok(Scheme::default()), Scheme::named)?;
-    Pair { protocol, scheme }.legal(&LEGAL_PAIRS)
+    Pair { protocol, scheme }.interactive()
 }
 
 fn oracle(entry: Option<OracleEntry>, pair: Pair) -> Result<Option<OracleConfig>, ClusterError> {
@@ -581,7 +581,7 @@ mod tests {
             (&format!("max_staleness_ms = 99999999999\n{NODE}"), "max_staleness_ms"),
             (
                 &format!("protocol = \"mvcc\"\n{NODE}"),
-                "no protocol `mvcc`: the protocols are occ, two_pl and client_2pc",
+                "no protocol `mvcc`: the protocols are occ, two_pl, client_2pc and rococo",
             ),
             (&format!("scheme = \"hlc\"\n{NODE}"), "the schemes are dst, gts, vts, rc and none"),
             (&format!("scheme = \"rc\"\nmax_staleness_ms = 5\n{NODE}"), "no effect under rc"),

@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use plimsoll::engine::Engine;
 use plimsoll::with_node;
-use plimsoll_txn::protocol::Protocol;
+use plimsoll_txn::chopping::{Chopping, Unrepairable};
+use plimsoll_txn::protocol::Protocol as Node;
 use plimsoll_types::TableSpec;
 use plimsoll_workloads::Workload;
 use plimsoll_workloads::micro::{self, Micro};
@@ -14,6 +15,7 @@ use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
 
 use crate::bench::{self, Failure, Joining, Loaded};
+use crate::cli::Protocol;
 use crate::cli::plan::{BenchPlan, Pair, Refusal, WorkloadPlan, refuse_more_than_memory};
 use crate::machine;
 use crate::report::model::Run;
@@ -39,8 +41,28 @@ impl AnyWorkload {
         }
     }
 
+    /// How its transactions are cut into pieces, if they can be.
+    pub fn chopping(&self) -> Result<Option<Chopping>, Unrepairable> {
+        let chopping = match self {
+            AnyWorkload::Tpcc(tpcc) => tpcc.chopping(),
+            AnyWorkload::SmallBank(bank) => bank.chopping(),
+            AnyWorkload::Micro(micro) => micro.chopping(),
+        };
+        Ok(chopping?.map(|(chopping, _)| chopping))
+    }
+
+    /// ROCOCO's offline check.
+    fn refuse_without_pieces(&self) -> Result<(), Refusal> {
+        let why = match self.chopping() {
+            Ok(Some(_)) => return Ok(()),
+            Ok(None) => "its transactions are not cut into pieces that name what they touch".to_owned(),
+            Err(Unrepairable(why)) => why,
+        };
+        Err(Refusal::from(format!("rococo cannot run this workload: {why}")))
+    }
+
     /// Begins to load what belongs to the shards of this process. Returns how many units that are.
-    pub fn load<P: Protocol>(&self, engine: &Engine<P>, loaded: &Arc<Loaded>) -> u64 {
+    pub fn load<P: Node>(&self, engine: &Engine<P>, loaded: &Arc<Loaded>) -> u64 {
         match self {
             AnyWorkload::Tpcc(tpcc) => bench::load(engine, tpcc, loaded),
             AnyWorkload::SmallBank(bank) => bench::load(engine, bank, loaded),
@@ -96,6 +118,9 @@ pub fn workload(plan: &BenchPlan, memory_bytes: u64) -> Result<AnyWorkload, Refu
         }
     };
     refuse_more_than_memory(bytes, memory_bytes)?;
+    if plan.pairs.iter().any(|pair| pair.protocol == Protocol::Rococo) {
+        workload.refuse_without_pieces()?;
+    }
     Ok(workload)
 }
 

@@ -20,6 +20,8 @@ pub enum Protocol {
     /// Client-driven two-phase commit: check, lock and vote in one message to each shard (dst and none only).
     #[value(name = "client_2pc")]
     Client2pc,
+    /// Reorder instead of abort: pieces start, and execute in the order in which they met (dst and none only).
+    Rococo,
 }
 
 /// The timestamp schemes.
@@ -49,8 +51,8 @@ pub struct Pair {
 }
 
 /// The protocols and the timestamp schemes that each can run with. Their order is that of the help.
-pub const LEGAL_PAIRS: [Pair; 12] = {
-    use Protocol::{Client2pc, Occ, TwoPl};
+pub const LEGAL_PAIRS: [Pair; 14] = {
+    use Protocol::{Client2pc, Occ, Rococo, TwoPl};
     use Scheme::{Dst, Gts, None, Rc, Vts};
     [
         Pair { protocol: Occ, scheme: Dst },
@@ -65,6 +67,8 @@ pub const LEGAL_PAIRS: [Pair; 12] = {
         Pair { protocol: TwoPl, scheme: None },
         Pair { protocol: Client2pc, scheme: Dst },
         Pair { protocol: Client2pc, scheme: None },
+        Pair { protocol: Rococo, scheme: Dst },
+        Pair { protocol: Rococo, scheme: None },
     ]
 };
 
@@ -79,7 +83,7 @@ pub const LEGAL_PAIRS: [Pair; 12] = {
 #[macro_export]
 macro_rules! with_node {
     ($pair:expr, $Node:ident => $body:expr) => {{
-        use ::plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
+        use ::plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
         use ::plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc, Vts};
         use $crate::{Protocol as ByName, Scheme};
         macro_rules! with {
@@ -102,7 +106,9 @@ macro_rules! with_node {
             (ByName::TwoPl, Scheme::None) => with!(TwoPl<NoTimestamps>),
             (ByName::Client2pc, Scheme::Dst) => with!(Client2pc<Dst>),
             (ByName::Client2pc, Scheme::None) => with!(Client2pc<NoTimestamps>),
-            (ByName::Client2pc, Scheme::Gts | Scheme::Vts | Scheme::Rc) => {
+            (ByName::Rococo, Scheme::Dst) => with!(Rococo<Dst>),
+            (ByName::Rococo, Scheme::None) => with!(Rococo<NoTimestamps>),
+            (ByName::Client2pc | ByName::Rococo, Scheme::Gts | Scheme::Vts | Scheme::Rc) => {
                 unreachable!("{pair} was refused when it was named")
             }
         }
@@ -128,6 +134,7 @@ impl Protocol {
             Protocol::Occ => "occ",
             Protocol::TwoPl => "two_pl",
             Protocol::Client2pc => "client_2pc",
+            Protocol::Rococo => "rococo",
         }
     }
 
@@ -158,6 +165,17 @@ impl Scheme {
 }
 
 impl Pair {
+    /// The pair itself if it is on the list, and runs transactions whose operations come one by one.
+    pub fn interactive(self) -> Result<Pair, PairError> {
+        if self.protocol == Protocol::Rococo {
+            return Err(PairError(format!(
+                "{self} runs whole procedures, whose pieces are known before they execute, and not transactions whose \
+                 operations come one by one: choose occ, two_pl or client_2pc"
+            )));
+        }
+        self.legal(&LEGAL_PAIRS)
+    }
+
     /// Reads `occ/dst`.
     pub fn parse(text: &str) -> Result<Pair, PairError> {
         let Some((protocol, scheme)) = text.split_once('/') else {

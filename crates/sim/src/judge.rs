@@ -53,6 +53,7 @@ pub(crate) fn judge<P: Protocol>(
     if found.violations.is_empty() {
         found.add("lock left behind", locks(&mut setting));
         found.add("vote left behind", votes(&mut setting));
+        found.add("transaction left behind", remembered(&mut setting));
         if plan.scheme != "rc" {
             found.violations.extend(more(&mut setting, &left));
         }
@@ -77,7 +78,7 @@ pub(crate) fn judge<P: Protocol>(
         .collect();
     found.add("copies differ", copies(&mut setting, &mut installs));
     let in_doubt = in_doubt::<P>(plan, &left, &installs);
-    if plan.workload == WorkloadName::Random {
+    if matches!(plan.workload, WorkloadName::Random | WorkloadName::Pieces) {
         let written: BTreeSet<TxnId> = in_doubt.iter().map(|transaction| transaction.id).collect();
         found.add("wrong value", random::wrong_values(&left, &installs, &written));
     }
@@ -204,6 +205,17 @@ fn votes<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
         let votes = setting.world.node(shard, |node| node.base().votes()).unwrap_or_default();
         if votes > 0 {
             left.push(format!("shard {} remembers {votes} transactions that are settled", shard.0));
+        }
+    }
+    left
+}
+
+fn remembered<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
+    let mut left = Vec::new();
+    for shard in setting.shards() {
+        let remembered = setting.world.node(shard, |node| node.remembered()).unwrap_or_default();
+        if remembered > 0 {
+            left.push(format!("shard {} remembers {remembered} things of transactions that are over", shard.0));
         }
     }
     left

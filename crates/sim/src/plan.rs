@@ -8,14 +8,15 @@ use plimsoll_types::mutants::Mutant;
 use plimsoll_workloads::random::Rng;
 
 /// The protocols, 2PL by the name of its lock policy too.
-pub const PROTOCOLS: [&str; 6] = ["occ", "two_pl", "wait_die", "wound_wait", "no_wait", "client_2pc"];
+pub const PROTOCOLS: [&str; 7] =
+    ["occ", "two_pl", "wait_die", "wound_wait", "no_wait", "client_2pc", "rococo"];
 /// The timestamp schemes. The last is not serializable, and never drawn.
 pub const SCHEMES: [&str; 5] = ["dst", "gts", "vts", "none", "rc"];
 
 /// The schemes that a protocol can run with.
 pub fn schemes(protocol: &str) -> &'static [&'static str] {
     match protocol {
-        "client_2pc" => &["dst", "none"],
+        "client_2pc" | "rococo" => &["dst", "none"],
         _ => &SCHEMES,
     }
 }
@@ -29,6 +30,8 @@ pub enum WorkloadName {
     Cycle,
     /// [`crate::workload::append`]
     Append,
+    /// [`crate::workload::pieces`]
+    Pieces,
     /// SmallBank.
     SmallBank,
     /// The microbenchmarks, on few tuples.
@@ -39,9 +42,9 @@ pub enum WorkloadName {
 
 impl WorkloadName {
     /// All of them.
-    pub const ALL: [WorkloadName; 6] = {
+    pub const ALL: [WorkloadName; 7] = {
         use WorkloadName::*;
-        [Random, Cycle, Append, SmallBank, Micro, Tpcc]
+        [Random, Cycle, Append, Pieces, SmallBank, Micro, Tpcc]
     };
 
     /// The name on the command line.
@@ -50,6 +53,7 @@ impl WorkloadName {
             WorkloadName::Random => "random",
             WorkloadName::Cycle => "cycle",
             WorkloadName::Append => "append",
+            WorkloadName::Pieces => "pieces",
             WorkloadName::SmallBank => "smallbank",
             WorkloadName::Micro => "micro",
             WorkloadName::Tpcc => "tpcc",
@@ -194,7 +198,7 @@ impl Plan {
     /// The pair as it is written everywhere, 2PL by its lock policy.
     pub fn pair(&self) -> String {
         let protocol = match (self.protocol, self.lock_policy) {
-            ("occ" | "client_2pc", _) => self.protocol,
+            ("occ" | "client_2pc" | "rococo", _) => self.protocol,
             (_, LockPolicy::WaitDie) => "wait_die",
             (_, LockPolicy::WoundWait) => "wound_wait",
             (_, LockPolicy::NoWait) => "no_wait",
@@ -227,7 +231,7 @@ impl Plan {
         // A stream of its own for each decision: what is selected by hand changes nothing else.
         let draw = |stream: u64, n: u64| Rng::new(seed, stream << 32).below(n) as usize;
         let scheme = selection.scheme.unwrap_or(match (selection.protocol, selection.fronts) {
-            (Some("client_2pc"), _) | (_, Some(1..)) => ["dst", "none"][draw(2, 2)],
+            (Some("client_2pc" | "rococo"), _) | (_, Some(1..)) => ["dst", "none"][draw(2, 2)],
             _ => ["dst", "dst", "dst", "gts", "vts", "none"][draw(2, 6)],
         });
         let protocols = ["occ", "wait_die", "wound_wait", "no_wait", "client_2pc"];
@@ -243,6 +247,7 @@ impl Plan {
         let workload = selection.workload.unwrap_or({
             use WorkloadName::*;
             match selection.fronts {
+                _ if protocol == "rococo" => [Pieces, Pieces, Pieces, Micro, Tpcc][draw(3, 5)],
                 None | Some(0) => {
                     let small = [SmallBank, Micro][draw(7, 2)];
                     [Random, Random, Random, Random, Cycle, Append, small, Tpcc][draw(3, 8)]
@@ -254,6 +259,10 @@ impl Plan {
         let clients = selection.clients.unwrap_or(1 + draw(5, 5));
         let transactions = selection.transactions.unwrap_or(5 + draw(6, 40));
         let mut hardware = Hardware::drawn(seed);
+        if protocol == "rococo" {
+            // What is lost between machines nobody sends again yet.
+            hardware.shards_per_machine = shards as u64;
+        }
         let mut faults = match selection.faults {
             FaultsName::None => Faults::none(),
             FaultsName::Network => Faults::network(),
@@ -281,7 +290,7 @@ impl Plan {
                 ));
             }
             Some(fronts) => fronts,
-            None if oracle || counted => 0,
+            None if oracle || counted || protocol == "rococo" => 0,
             None => usize::from(draw(9, 3) == 0),
         };
         // A shard that forgets has no log yet to make up for it.
@@ -298,7 +307,7 @@ impl Plan {
         Ok(Plan {
             seed,
             protocol: match protocol {
-                "occ" | "client_2pc" => protocol,
+                "occ" | "client_2pc" | "rococo" => protocol,
                 _ => "two_pl",
             },
             lock_policy: match protocol {

@@ -22,7 +22,9 @@ use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Common, CommonReply, Layout};
 use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
-use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
+use plimsoll_txn::chopping::Chopping;
+use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
+use plimsoll_txn::shipped::{Unpack, unpack};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
 use plimsoll_types::{Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp};
@@ -36,6 +38,7 @@ use crate::client::{Client, Left, Observer};
 use crate::judge;
 use crate::plan::{Plan, WorkloadName};
 use crate::recorder::Recorder;
+use crate::workload::pieces::{self, Pieces};
 use crate::workload::{append, cycle, random};
 
 /// Virtual time after which faults end, whether or not the clients are done.
@@ -102,6 +105,8 @@ pub fn run(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
         ("two_pl", "none") => caught::<TwoPl<NoTimestamps>>(plan, recorder),
         ("two_pl", "rc") => caught::<TwoPl<ReadCommitted>>(plan, recorder),
         ("client_2pc", "dst") => caught::<Client2pc<Dst>>(plan, recorder),
+        ("rococo", "dst") => caught::<Rococo<Dst>>(plan, recorder),
+        ("rococo", "none") => caught::<Rococo<NoTimestamps>>(plan, recorder),
         ("client_2pc", "none") => caught::<Client2pc<NoTimestamps>>(plan, recorder),
         (protocol, scheme) => unreachable!("{protocol}/{scheme} is not planned"),
     };
@@ -113,7 +118,7 @@ pub fn run(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
 /// A panic in the world becomes a violation.
 fn caught<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     let outcome = catch_unwind(AssertUnwindSafe(|| match plan.workload {
-        WorkloadName::Random => small::<P>(plan, recorder),
+        WorkloadName::Random | WorkloadName::Pieces => small::<P>(plan, recorder),
         WorkloadName::Cycle => small::<P>(plan, recorder),
         WorkloadName::Append => small::<P>(plan, recorder),
         WorkloadName::SmallBank => {
@@ -201,7 +206,12 @@ pub(crate) struct Setting<P: Protocol> {
 }
 
 impl<P: Protocol> Setting<P> {
-    fn new(plan: &Plan, tables: Vec<TableSpec>, recorder: Option<Recorder>) -> Setting<P> {
+    fn new(
+        plan: &Plan,
+        tables: Vec<TableSpec>,
+        chopping: Option<(Chopping, Unpack)>,
+        recorder: Option<Recorder>,
+    ) -> Setting<P> {
         let process = |shard: usize| shard / plan.hardware.shards_per_machine as usize;
         let shards = plan.shards_in_all();
         let layout = Layout {
@@ -237,7 +247,12 @@ impl<P: Protocol> Setting<P> {
             .collect();
         // The oracle has none; it is given any.
         let low_water = |shard: usize| low_waters[process(shard.min(shards - 1))].clone();
-        let options = ProtocolOptions { lock_policy: plan.lock_policy, one_round: plan.one_round };
+        let options = ProtocolOptions {
+            lock_policy: plan.lock_policy,
+            one_round: plan.one_round,
+            immediate_pieces: chopping.as_ref().map_or(0, |(chopping, _)| chopping.bits()),
+            unpack: chopping.map(|(_, unpack)| unpack),
+        };
         let watched = recorder.is_some();
         let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config, low_water) = (layout.clone(), config(shard), low_water(shard));
@@ -433,9 +448,12 @@ fn small<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     let (tables, rows) = match plan.workload {
         WorkloadName::Cycle => (cycle::tables(), cycle::rows()),
         WorkloadName::Append => (append::tables(), Vec::new()),
+        WorkloadName::Pieces => (pieces::tables(), pieces::rows()),
         _ => (random::tables(), random::rows()),
     };
-    let mut setting = Setting::<P>::new(plan, tables, recorder);
+    let chopping = || (pieces::chopping(), unpack::<Pieces> as Unpack);
+    let chopping = (plan.workload == WorkloadName::Pieces).then(chopping);
+    let mut setting = Setting::<P>::new(plan, tables, chopping, recorder);
     setting.load_numbers(rows);
     let workload = plan.workload;
     let (left, stuck) = setting.clients(
@@ -444,6 +462,7 @@ fn small<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
         async move |client: &mut SimClient<P>, _: &mut ()| match workload {
             WorkloadName::Cycle => client.cycle().await,
             WorkloadName::Append => client.append().await,
+            WorkloadName::Pieces => client.pieces().await,
             _ => client.random().await,
         },
     );
@@ -452,7 +471,8 @@ fn small<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
 
 /// A benchmark's workload, small.
 fn benchmark<P: Protocol, W: Workload>(plan: &Plan, recorder: Option<Recorder>, workload: W) -> Outcome {
-    let mut setting = Setting::<P>::new(plan, workload.tables(), recorder);
+    let chopping = workload.chopping().expect("a world is planned with what can run in it");
+    let mut setting = Setting::<P>::new(plan, workload.tables(), chopping, recorder);
     for unit in 0..workload.units() {
         let shards = match workload.unit_slot(unit) {
             Some(slot) => vec![setting.placement.shard(slot)],

@@ -6,6 +6,7 @@
 //! Workloads are written once, as [`procedure::Procedure`]s. [`protocol::execute`] runs one.
 
 pub mod base;
+pub mod chopping;
 pub mod fetched;
 pub mod interactive;
 mod local;
@@ -19,6 +20,7 @@ pub mod protocols;
 pub mod read_only;
 mod reads;
 mod remote;
+pub mod shipped;
 pub mod steps;
 #[cfg(test)]
 mod testing;

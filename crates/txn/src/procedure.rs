@@ -19,6 +19,8 @@ use std::ops::ControlFlow;
 
 use plimsoll_types::{Abort, ColumnGroup, Key, Slot, TableId};
 
+use crate::shipped::Shipped;
+
 /// Names a piece: the stage it belongs to and its number in that stage, both from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
@@ -44,6 +46,11 @@ pub trait Procedure: 'static {
 
     /// Reads what it declared, computes, and writes. An `Err(Abort::User)` undoes the whole transaction.
     fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort>;
+
+    /// It as a procedure that can be sent to where its data is, if it is one ([`crate::shipped::OneShot`]).
+    fn shipped(&mut self) -> Option<&mut dyn Shipped> {
+        None
+    }
 }
 
 /// What a piece does with data. Reads see the transaction's own earlier writes.

@@ -22,6 +22,7 @@ use crate::parts::Parts;
 use crate::procedure::{Piece, Procedure, Reads};
 use crate::read_only;
 use crate::remote::Remote;
+use crate::shipped::Unpack;
 use crate::steps::{About, What};
 use crate::timestamp::{Freshness, ReadOnly, Scheme};
 use crate::votes::Votes;
@@ -40,7 +41,7 @@ pub enum LockPolicy {
 }
 
 /// Choices that a protocol leaves open.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct ProtocolOptions {
     /// 2PL only.
     pub lock_policy: LockPolicy,
@@ -48,6 +49,10 @@ pub struct ProtocolOptions {
     /// proposed, and again only if it turns out too low. A round trip less; in exchange read-write transactions of
     /// coordinators whose clocks differ are strict only to within twice the clock error.
     pub one_round: bool,
+    /// ROCOCO only: which types of pieces execute when they start, one bit each ([`crate::chopping::Chopping::bits`]).
+    pub immediate_pieces: u64,
+    /// ROCOCO only: how procedures from other processes are decoded.
+    pub unpack: Option<Unpack>,
 }
 
 /// A concurrency-control protocol with its timestamp scheme: the participant that lives on a shard
@@ -59,12 +64,19 @@ pub trait Protocol: Node<Request: Wire, Reply: Wire> + Sized {
     const NAME: &'static str;
     /// Whether a transaction that meets a lock may wait for it instead of aborting.
     const LOCKS: bool;
+    /// Whether it runs transactions whose operations come one by one.
+    const INTERACTIVE: bool = true;
 
     /// The participant of a shard.
     fn new(base: Base<Self::Scheme>, options: ProtocolOptions) -> Self;
 
     /// The shard's data.
     fn base(&mut self) -> &mut Base<Self::Scheme>;
+
+    /// How much it remembers of transactions, beside locks and votes: nothing once all are over.
+    fn remembered(&self) -> usize {
+        0
+    }
 
     /// Wraps a request that every protocol has.
     fn common(request: Common<Self::Scheme>) -> Self::Request;
@@ -77,6 +89,17 @@ pub trait Protocol: Node<Request: Wire, Reply: Wire> + Sized {
 
     /// An answer in a word or two, for whoever watches.
     fn answer(reply: &Self::Reply) -> &'static str;
+
+    /// Runs one attempt of a procedure that is not read at a snapshot. Interactive protocols run its pieces here, over what
+    /// they read and lock on the shards that hold its data.
+    fn run<E: Env<Self>, T: Procedure>(
+        env: &E,
+        attempt: Attempt,
+        procedure: &mut T,
+        work: &mut Work<Self::Scheme>,
+    ) -> impl Future<Output = Result<(), Abort>> {
+        interactively(env, attempt, procedure, work)
+    }
 
     /// Execution phase: reads one batch per shard and appends the answers to the transaction's parts.
     fn read<E: Env<Self>>(
@@ -249,16 +272,26 @@ pub async fn execute<P: Protocol, E: Env<P>, T: Procedure>(
     if procedure.read_only() && <P::Scheme as Scheme>::READ_ONLY == ReadOnly::Snapshot {
         return read_only::at_snapshot(env, attempt, procedure, work).await;
     }
-    match env.local(|node| at_once(node.base(), procedure, work)) {
-        Ok(()) => {}
-        Err(Stop::Abort(abort)) => {
-            work.committed.id = env.local(|node| node.base().gave_up(abort));
-            return Err(abort);
-        }
-        Err(Stop::Elsewhere | Stop::Conflict) => run(env, attempt, procedure, work).await?,
-    }
+    P::run(env, attempt, procedure, work).await?;
     answerable(env, work.committed.stamp.unwrap_or_default()).await;
     Ok(())
+}
+
+/// In one step, if that is possible, and otherwise stage by stage.
+async fn interactively<P: Protocol, E: Env<P>, T: Procedure>(
+    env: &E,
+    attempt: Attempt,
+    procedure: &mut T,
+    work: &mut Work<P::Scheme>,
+) -> Result<(), Abort> {
+    match env.local(|node| at_once(node.base(), procedure, work)) {
+        Ok(()) => Ok(()),
+        Err(Stop::Abort(abort)) => {
+            work.committed.id = env.local(|node| node.base().gave_up(abort));
+            Err(abort)
+        }
+        Err(Stop::Elsewhere | Stop::Conflict) => run(env, attempt, procedure, work).await,
+    }
 }
 
 /// The answer to a read-write transaction leaves once the clock has reached its timestamp: whoever hears of it
@@ -491,14 +524,14 @@ async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
 
 /// Some pieces of a stage.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Pieces {
+pub(crate) enum Pieces {
     All,
     Here,
     Elsewhere,
 }
 
 /// Some pieces of a stage, and their reads, one batch per shard.
-fn plan<S: Scheme, T: Procedure>(
+pub(crate) fn plan<S: Scheme, T: Procedure>(
     base: &Base<S>,
     procedure: &T,
     stage: usize,

@@ -98,6 +98,12 @@ mutants! {
     WaitsForEver = "waits-for-ever",
     /// 2PL: nobody looks whether the locks in other processes are still held.
     PinIgnored = "pin-ignored",
+    /// ROCOCO: a transaction's stamp is what its start phase found, whoever is before it in the end.
+    StartStampsOnly = "start-stamps-only",
+    /// ROCOCO: who is before a transaction counts, but not those whom that one is in a cycle with.
+    SiblingsIgnored = "siblings-ignored",
+    /// ROCOCO: a writer is not ordered after those who have started to read what it writes.
+    ReadersForgotten = "readers-forgotten",
     /// client_2pc: whoever adds votes up goes by the stamp of the first, and not by the largest.
     VotesNotJoined = "votes-not-joined",
     /// client_2pc: records that were only read are checked when a shard votes, and not held until the decision.

@@ -146,7 +146,7 @@ macro_rules! numbers {
     };
 }
 
-numbers!(u16, u32, u64, i64, f64);
+numbers!(u16, u32, u64, i32, i64, f64);
 
 impl Wire for u8 {
     #[inline]
@@ -264,6 +264,20 @@ impl Wire for String {
     fn decode(input: &mut Input<'_>) -> Result<Self, Malformed> {
         let text = std::str::from_utf8(take_blob(input)?).map_err(|_| Malformed("text that is not UTF-8"))?;
         Ok(text.to_owned())
+    }
+}
+
+impl<T: Wire + Copy + Default, const N: usize> Wire for [T; N] {
+    fn encode(&self, out: &mut impl Sink) {
+        T::encode_all(self, out);
+    }
+
+    fn decode(input: &mut Input<'_>) -> Result<[T; N], Malformed> {
+        let mut items = [T::default(); N];
+        for item in &mut items {
+            *item = T::decode(input)?;
+        }
+        Ok(items)
     }
 }
 

@@ -11,7 +11,9 @@ pub mod smallbank;
 mod testing;
 pub mod tpcc;
 
+use plimsoll_txn::chopping::{Chopping, PieceType, Unrepairable};
 use plimsoll_txn::procedure::Procedure;
+use plimsoll_txn::shipped::Unpack;
 use plimsoll_types::{Key, ShardId, Slot, TableId, TableSpec};
 
 /// Takes the rows of a load: table, key, one value per column group.
@@ -35,6 +37,16 @@ pub trait Workload: Clone + Send + Sync + 'static {
 
     /// The tables, in the order of their [`TableId`]s.
     fn tables(&self) -> Vec<TableSpec>;
+
+    /// The types of pieces that its read-write transactions are made of, if they are one-shot; and how to decode one.
+    fn pieces(&self) -> Option<(Vec<PieceType>, Unpack)> {
+        None
+    }
+
+    /// The same, checked; `None` if they are not one-shot.
+    fn chopping(&self) -> Result<Option<(Chopping, Unpack)>, Unrepairable> {
+        self.pieces().map(|(types, unpack)| Chopping::new(types).map(|chopping| (chopping, unpack))).transpose()
+    }
 
     /// How many units the data is loaded in (a warehouse, a block of accounts). Units load in parallel
     /// and independently: a unit's rows depend only on the workload's seed and the unit's number.

@@ -49,6 +49,8 @@
 mod audit;
 mod transaction;
 
+use plimsoll_txn::chopping::PieceType;
+use plimsoll_txn::shipped::{Unpack, unpack};
 use plimsoll_types::{IndexKind, Key, Partitioning, SLOTS, ShardId, Slot, TableId, TableSpec};
 
 pub use audit::Audit;
@@ -233,6 +235,10 @@ impl Workload for Micro {
     fn tables(&self) -> Vec<TableSpec> {
         let blocks = Partitioning::Range { bytes: 8, span: self.parameters.tuples_per_shard };
         vec![TableSpec::new("tuples", IndexKind::Hash, blocks)]
+    }
+
+    fn pieces(&self) -> Option<(Vec<PieceType>, Unpack)> {
+        Some((transaction::pieces(), unpack::<Transaction>))
     }
 
     fn units(&self) -> usize {

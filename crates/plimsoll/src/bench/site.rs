@@ -311,6 +311,13 @@ impl<P: Protocol, W: Workload> Site<P, W> {
             Some(Role::Member { node, .. }) => *node,
             _ => 0,
         };
+        // What cannot be cut into pieces was refused if the protocol needs them.
+        let chopping = workload.chopping().ok().flatten();
+        let pieces = chopping.map_or_else(ProtocolOptions::default, |(chopping, unpack)| ProtocolOptions {
+            immediate_pieces: chopping.bits(),
+            unpack: Some(unpack),
+            ..ProtocolOptions::default()
+        });
         let options = EngineOptions {
             shards: plan.shards,
             seed: plan.seed,
@@ -322,6 +329,7 @@ impl<P: Protocol, W: Workload> Site<P, W> {
                     LockPolicy::NoWait => Policy::NoWait,
                 },
                 one_round: plan.one_round,
+                ..pieces
             },
             oracle: OracleOptions {
                 batch: plan.oracle.batch,

@@ -32,7 +32,7 @@ pub struct ScaleArgs {
         long,
         value_enum,
         hide_possible_values = true,
-        value_name = "occ|two_pl|client_2pc",
+        value_name = "occ|two_pl|client_2pc|rococo",
         help_heading = "What runs"
     )]
     pub protocol: Option<Protocol>,

@@ -37,7 +37,7 @@ pub struct SimArgs {
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Worlds")]
     pub threads: Option<u64>,
 
-    /// occ, client_2pc, or two_pl by its lock policy: wait_die, wound_wait, no_wait [default: drawn from the seed].
+    /// occ, client_2pc, rococo, or two_pl by its lock policy: wait_die, wound_wait, no_wait [default: drawn from the seed].
     #[arg(long, value_parser = PROTOCOLS, hide_possible_values = true, value_name = "PROTOCOL", help_heading = "What runs")]
     pub protocol: Option<String>,
     /// dst, gts, vts, none, or rc, which is not serializable [default: drawn, but never rc].

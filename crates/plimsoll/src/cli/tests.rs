@@ -92,7 +92,7 @@ fn a_missing_workload_is_asked_for() {
 fn an_unknown_workload_scheme_or_protocol_lists_the_known() {
     parser_refuses("bench ycsb", "[possible values: tpcc, smallbank, micro]");
     parser_refuses("bench tpcc --scheme hlc", "[possible values: dst, gts, vts, rc, none]");
-    parser_refuses("bench tpcc --protocol mvto", "[possible values: occ, two_pl, client_2pc]");
+    parser_refuses("bench tpcc --protocol mvto", "[possible values: occ, two_pl, client_2pc, rococo]");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn an_unknown_name_in_a_comparison_lists_the_known() {
     );
     refuses(
         "bench tpcc --compare mvto/dst,occ/rc",
-        "there is no protocol `mvto`: the protocols are occ, two_pl and client_2pc",
+        "there is no protocol `mvto`: the protocols are occ, two_pl, client_2pc and rococo",
     );
     refuses("bench tpcc --compare occ,two_pl", "`occ` is not a pair: write protocol/scheme, such as occ/dst");
 }
@@ -125,7 +125,8 @@ fn an_illegal_pair_lists_the_legal_ones() {
     refuses(
         "bench tpcc --protocol client_2pc --scheme gts",
         "client_2pc/gts is not a legal pair: choose one of occ/dst, occ/gts, occ/vts, occ/rc, occ/none, two_pl/dst, \
-         two_pl/gts, two_pl/vts, two_pl/rc, two_pl/none, client_2pc/dst, client_2pc/none",
+         two_pl/gts, two_pl/vts, two_pl/rc, two_pl/none, client_2pc/dst, client_2pc/none, \
+         rococo/dst, rococo/none",
     );
 }
 

@@ -40,7 +40,7 @@ use plimsoll_types::{
 use crate::cluster::Cluster;
 use crate::engine::{Engine, EngineOptions};
 use crate::error::{Error, OpenError, SchemaError};
-use crate::pair::{LEGAL_PAIRS, Pair};
+use crate::pair::Pair;
 use crate::with_node;
 use admission::Admission;
 use driver::Driver;
@@ -173,7 +173,7 @@ impl Database {
         if options.transactions_per_shard == 0 {
             return Err(OpenError::NoTransactions);
         }
-        let pair = options.pair.legal(&LEGAL_PAIRS).map_err(OpenError::Pair)?;
+        let pair = options.pair.interactive().map_err(OpenError::Pair)?;
         if !pair.has_staleness() && !options.max_staleness.is_zero() {
             return Err(OpenError::NoStaleness { scheme: pair.scheme });
         }

@@ -62,7 +62,7 @@ pub struct Machine {
 pub struct Run {
     /// `tpcc`, `smallbank`, `micro`.
     pub workload: String,
-    /// `occ`, `two_pl`, `client_2pc`.
+    /// `occ`, `two_pl`, `client_2pc`, `rococo`.
     pub protocol: String,
     /// `dst`, `gts`, `vts`, `rc`, `none`.
     pub scheme: String,

@@ -27,7 +27,7 @@ use plimsoll_runtime::sim::{Carried, Costs, EPOCH_NS, Maker, Pass, Watch, World}
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions, execute};
-use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
+use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
 use plimsoll_txn::work::Work;
@@ -61,7 +61,7 @@ pub struct Cluster {
     pub cores: Option<usize>,
     /// Transactions in flight per shard.
     pub concurrency: usize,
-    /// `occ`, `two_pl` or `client_2pc`.
+    /// `occ`, `two_pl`, `client_2pc` or `rococo`.
     pub protocol: &'static str,
     /// `dst`, `gts`, `vts`, `rc` or `none`.
     pub scheme: &'static str,
@@ -150,6 +150,8 @@ pub fn predict<W: Workload>(
         ("two_pl", "rc") => run::<TwoPl<ReadCommitted>, W>,
         ("client_2pc", "dst") => run::<Client2pc<Dst>, W>,
         ("client_2pc", "none") => run::<Client2pc<NoTimestamps>, W>,
+        ("rococo", "dst") => run::<Rococo<Dst>, W>,
+        ("rococo", "none") => run::<Rococo<NoTimestamps>, W>,
         (protocol, scheme) => unreachable!("{protocol}/{scheme} is no pair"),
     };
     run(cluster, model, access, workload, stop)

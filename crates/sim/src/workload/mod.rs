@@ -3,4 +3,5 @@
 pub mod append;
 pub mod benchmark;
 pub mod cycle;
+pub mod pieces;
 pub mod random;

@@ -2,7 +2,9 @@
 
 use std::hint::black_box;
 
+use plimsoll_txn::chopping::PieceType;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
+use plimsoll_txn::shipped::{Items, OneShot, Shipped};
 use plimsoll_types::{Abort, Key, Slot};
 
 use super::TUPLES;
@@ -119,4 +121,41 @@ impl Procedure for Transaction {
         }
         Ok(())
     }
+
+    #[inline]
+    fn shipped(&mut self) -> Option<&mut dyn Shipped> {
+        Some(self)
+    }
 }
+
+/// How it is cut: all pieces are of one type, and none needs another's output.
+pub(super) fn pieces() -> Vec<PieceType> {
+    vec![PieceType::new("read_write", "part", 0).writes([TUPLES.row()]).many()]
+}
+
+impl OneShot for Transaction {
+    fn piece_type(&self, _: Piece) -> usize {
+        0
+    }
+
+    fn items(&self, piece: Piece, items: &mut Items) {
+        for tuple in self.part(piece) {
+            let key = Key::of_u64(tuple.key);
+            match tuple.update {
+                true => items.write(TUPLES.row(), key),
+                false => items.read(TUPLES.row(), key),
+            }
+        }
+    }
+
+    fn absorb(&mut self, _: Piece, _: &Transaction) {}
+
+    fn is_sound(&self) -> bool {
+        let ends: Vec<usize> = self.away.iter().map(|part| part.end).collect();
+        ends.is_sorted() && ends.last().is_none_or(|end| *end <= self.tuples.len())
+    }
+}
+
+plimsoll_types::wire!(struct Tuple { key, slot, update });
+plimsoll_types::wire!(struct Part { slot, end });
+plimsoll_types::wire!(struct Transaction { tuples, away, home, read_only, updates, spin_rounds });

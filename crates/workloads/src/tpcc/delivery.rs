@@ -6,7 +6,9 @@
 
 use std::ops::ControlFlow;
 
+use plimsoll_txn::chopping::PieceType;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
+use plimsoll_txn::shipped::Items;
 use plimsoll_types::{Abort, Partitioning, Slot};
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -178,3 +180,36 @@ impl Procedure for Delivery {
         Ok(())
     }
 }
+
+/// How it is cut: not at all.
+pub(super) fn pieces(layout: Layout) -> [PieceType; 1] {
+    [PieceType::new("delivery", "deliver", 0)
+        .scans()
+        .writes([NEW_ORDER.row(), ORDER.row(), ORDER_LINE.row(), layout.column::<CustomerBalance>()])]
+}
+
+impl Delivery {
+    pub(super) fn items(&self, piece: Piece, items: &mut Items) {
+        let w = self.warehouse;
+        match piece.stage {
+            0 => (1..=DISTRICTS).for_each(|d| items.write(NEW_ORDER.row(), keys::district(w, d))),
+            1 => self.waiting().for_each(|(d, _)| {
+                items.write(ORDER.row(), keys::district(w, d));
+                items.write(ORDER_LINE.row(), keys::district(w, d));
+            }),
+            _ => {
+                let column = self.layout.column::<CustomerBalance>();
+                for (d, Delivered { customer, .. }) in self.waiting() {
+                    items.write(column, keys::customer(w, d, customer));
+                }
+            }
+        }
+    }
+
+    pub(super) fn absorb(&mut self, executed: &Delivery) {
+        self.delivered = executed.delivered;
+    }
+}
+
+plimsoll_types::wire!(struct Delivered { order, customer, amount });
+plimsoll_types::wire!(struct Delivery { layout, warehouse, carrier, date, delivered });

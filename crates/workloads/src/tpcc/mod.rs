@@ -34,7 +34,9 @@ mod payment;
 pub mod schema;
 mod stock_level;
 
+use plimsoll_txn::chopping::PieceType;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
+use plimsoll_txn::shipped::{Items, OneShot, Shipped, Unpack, unpack};
 use plimsoll_types::{Abort, Partitioning, ShardId, Slot, TableSpec};
 
 pub use audit::Audit;
@@ -290,7 +292,57 @@ impl Procedure for Transaction {
     fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
         each!(self, inner => inner.execute(piece, access))
     }
+
+    #[inline]
+    fn shipped(&mut self) -> Option<&mut dyn Shipped> {
+        Some(self)
+    }
 }
+
+/// Where the pieces of each transaction begin in [`Tpcc::pieces`](Workload::pieces).
+const PAYMENT_PIECES: usize = 3;
+const DELIVERY_PIECES: usize = 6;
+const READ_ONLY: &str = "what is read-only has no pieces";
+
+impl OneShot for Transaction {
+    fn piece_type(&self, piece: Piece) -> usize {
+        match self {
+            Transaction::NewOrder(order) => order.piece_type(piece),
+            Transaction::Payment(payment) => PAYMENT_PIECES + payment.piece_type(piece),
+            Transaction::Delivery(_) => DELIVERY_PIECES,
+            Transaction::OrderStatus(_) | Transaction::StockLevel(_) => unreachable!("{READ_ONLY}"),
+        }
+    }
+
+    fn items(&self, piece: Piece, items: &mut Items) {
+        match self {
+            Transaction::NewOrder(order) => order.items(piece, items),
+            Transaction::Payment(payment) => payment.items(piece, items),
+            Transaction::Delivery(delivery) => delivery.items(piece, items),
+            Transaction::OrderStatus(_) | Transaction::StockLevel(_) => unreachable!("{READ_ONLY}"),
+        }
+    }
+
+    fn absorb(&mut self, piece: Piece, executed: &Transaction) {
+        match (self, executed) {
+            (Transaction::NewOrder(order), Transaction::NewOrder(executed)) => order.absorb(piece, executed),
+            (Transaction::Payment(payment), Transaction::Payment(executed)) => payment.absorb(piece, executed),
+            (Transaction::Delivery(delivery), Transaction::Delivery(executed)) => delivery.absorb(executed),
+            _ => {}
+        }
+    }
+
+    fn is_sound(&self) -> bool {
+        match self {
+            Transaction::NewOrder(order) => order.is_sound(),
+            _ => true,
+        }
+    }
+}
+
+plimsoll_types::wire!(enum Transaction {
+    NewOrder(order) = 0, Payment(payment) = 1, Delivery(delivery) = 2; Self::OrderStatus(_) | Self::StockLevel(_)
+});
 
 impl Workload for Tpcc {
     type Procedure = Transaction;
@@ -317,6 +369,14 @@ impl Workload for Tpcc {
 
     fn tables(&self) -> Vec<TableSpec> {
         schema::tables(self.layout())
+    }
+
+    fn pieces(&self) -> Option<(Vec<PieceType>, Unpack)> {
+        let layout = self.layout();
+        let mut types = Vec::from(new_order::pieces(layout));
+        types.extend(payment::pieces(layout));
+        types.extend(delivery::pieces(layout));
+        Some((types, unpack::<Transaction>))
     }
 
     fn units(&self) -> usize {

@@ -1,14 +1,17 @@
 //! New-Order (clause 2.4): a customer orders 5 to 15 items.
 //!
-//! Stages: one piece for every other warehouse that supplies lines, all in the first stage; then the home
-//! warehouse, which takes the order's number, processes its own lines and inserts the order. Inside a piece
-//! lines are processed in the order of their items, which is the order locks are taken in; the same item
-//! may occur twice in an order and is then taken twice. OL_NUMBER keeps the order of the inputs.
+//! Stages: for every other warehouse that supplies lines, in the first stage, a piece that looks its lines up and one that
+//! takes the goods from its stock; then at home a piece that takes the order's number, looks its own lines up and
+//! inserts the order, and one that takes the goods. Inside a piece lines are processed in the order of their items, which
+//! is the order locks are taken in; the same item may occur twice in an order and is then taken twice. OL_NUMBER keeps the
+//! order of the inputs.
 //!
 //! One order in a hundred asks in its last line for an item that does not exist, and is undone when that
-//! line is processed. A line at home is processed after all others: unused numbers are the highest.
+//! line is looked up. A line at home is looked up after all others: unused numbers are the highest.
 
+use plimsoll_txn::chopping::PieceType;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
+use plimsoll_txn::shipped::Items;
 use plimsoll_types::{Abort, Key, Partitioning, Slot};
 use zerocopy::IntoBytes;
 
@@ -117,10 +120,11 @@ impl NewOrder {
         if self.at_home(piece) {
             return remote..usize::from(self.line_count);
         }
+        let supplier = piece.number % usize::from(self.remote_suppliers);
         let same_supplier = |a: &Line, b: &Line| a.supplier == b.supplier;
         let mut start = 0;
         for (number, lines) in self.lines[..remote].chunk_by(same_supplier).enumerate() {
-            if number == piece.number {
+            if number == supplier {
                 return start..start + lines.len();
             }
             start += lines.len();
@@ -133,9 +137,15 @@ impl NewOrder {
         piece.stage == usize::from(self.remote_suppliers > 0)
     }
 
-    /// Steps 5 to 7 of clause 2.4.2.2 for the line at position `at`.
+    /// Whether it takes goods from a stock; otherwise it looks lines up, and at home inserts the order.
     #[inline]
-    fn process<A: Access>(&mut self, at: usize, access: &mut A) -> Result<(), Abort> {
+    fn takes(&self, piece: Piece) -> bool {
+        piece.number >= if self.at_home(piece) { 1 } else { usize::from(self.remote_suppliers) }
+    }
+
+    /// Steps 5 to 7 of clause 2.4.2.2 for the line at position `at`, without the quantity in stock.
+    #[inline]
+    fn look_up<A: Access>(&mut self, at: usize, access: &mut A) -> Result<(), Abort> {
         let line = self.lines[at];
         let found = access.get(self.layout.column::<Item>(), &keys::item(line.item))?;
         let (item, item_data) = self.layout.view::<Item>(found.ok_or(Abort::User)?);
@@ -147,17 +157,25 @@ impl NewOrder {
         let (dist_info, brand) = self.layout.read(access, &stock, |stock: &Stock, data| {
             (stock.districts[district], original && is_original(data))
         })?;
+        let amount = i32::from(line.quantity) * price;
+        self.processed[at] = Processed { dist_info, amount, brand };
+        Ok(())
+    }
+
+    /// The quantity in stock, for the line at position `at`.
+    #[inline]
+    fn take<A: Access>(&self, at: usize, access: &mut A) -> Result<(), Abort> {
+        let line = self.lines[at];
         let quantity = i32::from(line.quantity);
         let remote = line.supplier != self.warehouse;
+        let stock = keys::stock(line.supplier, line.item);
         self.layout.update(access, &stock, |stock: &mut StockQuantity| {
             let left = stock.quantity.get() - quantity;
             stock.quantity = if left >= 10 { left } else { left + 91 }.into();
             stock.ytd += u32::from(line.quantity);
             stock.orders += 1;
             stock.remote_orders += u32::from(remote);
-        })?;
-        self.processed[at] = Processed { dist_info, amount: quantity * price, brand };
-        Ok(())
+        })
     }
 
     /// Reads warehouse, district and customer, and takes the order's number. Returns the rate that the sum
@@ -256,8 +274,8 @@ impl Procedure for NewOrder {
     #[inline]
     fn stage(&self, stage: usize) -> usize {
         match (stage, usize::from(self.remote_suppliers)) {
-            (0, 0) | (1, 1..) => 1,
-            (0, suppliers) => suppliers,
+            (0, 0) | (1, 1..) => 1 + usize::from(self.remote_lines < self.line_count),
+            (0, suppliers) => 2 * suppliers,
             _ => 0,
         }
     }
@@ -272,7 +290,8 @@ impl Procedure for NewOrder {
     #[inline]
     fn reads(&self, piece: Piece, reads: &mut Reads) {
         let layout = self.layout;
-        if self.at_home(piece) {
+        let takes = self.takes(piece);
+        if self.at_home(piece) && !takes {
             let (w, d) = (self.warehouse, self.district);
             reads.get(layout.column::<Warehouse>(), keys::warehouse(w));
             layout.declare::<District, DistrictNext>(reads, || keys::district(w, d));
@@ -282,10 +301,16 @@ impl Procedure for NewOrder {
         for line in &self.lines[self.lines(piece)] {
             let unused = self.rollback && line.number == self.line_count;
             if line.item != previous {
-                reads.get(layout.column::<Item>(), keys::item(line.item));
-                if !unused {
-                    let stock = || -> Key { keys::stock(line.supplier, line.item) };
-                    layout.declare::<Stock, StockQuantity>(reads, stock);
+                let stock = || -> Key { keys::stock(line.supplier, line.item) };
+                if !takes {
+                    reads.get(layout.column::<Item>(), keys::item(line.item));
+                }
+                match takes {
+                    _ if unused => {}
+                    true => reads.update(layout.column::<StockQuantity>(), stock()),
+                    // Without groups it is the same record.
+                    false if layout.split => reads.get(layout.column::<Stock>(), stock()),
+                    false => {}
                 }
             }
             previous = line.item;
@@ -294,16 +319,17 @@ impl Procedure for NewOrder {
 
     #[inline]
     fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
+        let lines = self.lines(piece);
+        if self.takes(piece) {
+            return lines.into_iter().try_for_each(|at| self.take(at, access));
+        }
         if !self.at_home(piece) {
-            for at in self.lines(piece) {
-                self.process(at, access)?;
-            }
-            return Ok(());
+            return lines.into_iter().try_for_each(|at| self.look_up(at, access));
         }
         let rate = self.take_number(access)?;
         self.insert_order(access)?;
-        for at in self.lines(piece) {
-            self.process(at, access)?;
+        for at in lines {
+            self.look_up(at, access)?;
         }
         self.insert_lines(access)?;
         let lines = &self.processed[..usize::from(self.line_count)];
@@ -312,3 +338,80 @@ impl Procedure for NewOrder {
         Ok(())
     }
 }
+
+/// The types of its pieces, and where they are in [`pieces`].
+const LINES: usize = 0;
+const STOCK_PIECE: usize = 1;
+const ORDER_PIECE: usize = 2;
+
+/// How it is cut.
+pub(super) fn pieces(layout: Layout) -> [PieceType; 3] {
+    let looked_up = (!layout.split).then_some(STOCK.row());
+    let tables = [ORDER, NEW_ORDER, CUSTOMER_ORDER, ORDER_LINE];
+    [
+        PieceType::new("new_order", "lines", 0).reads(looked_up).many().aborts().feeds("order"),
+        PieceType::new("new_order", "stock", 0).writes([layout.column::<StockQuantity>()]).many(),
+        PieceType::new("new_order", "order", 1)
+            .reads(looked_up)
+            .writes([layout.column::<DistrictNext>()])
+            .writes(tables.map(|table| table.row()))
+            .aborts(),
+    ]
+}
+
+impl NewOrder {
+    pub(super) fn piece_type(&self, piece: Piece) -> usize {
+        match (self.takes(piece), self.at_home(piece)) {
+            (true, _) => STOCK_PIECE,
+            (false, false) => LINES,
+            (false, true) => ORDER_PIECE,
+        }
+    }
+
+    pub(super) fn items(&self, piece: Piece, items: &mut Items) {
+        if self.takes(piece) {
+            let mut previous = 0;
+            for line in &self.lines[self.lines(piece)] {
+                let unused = self.rollback && line.number == self.line_count;
+                if line.item != previous && !unused {
+                    let stock = keys::stock(line.supplier, line.item);
+                    items.write(self.layout.column::<StockQuantity>(), stock);
+                }
+                previous = line.item;
+            }
+        } else if self.at_home(piece) {
+            let district = || keys::district(self.warehouse, self.district);
+            items.write(self.layout.column::<DistrictNext>(), district());
+            // Delivery looks for the oldest order of a district.
+            for table in [ORDER, NEW_ORDER, CUSTOMER_ORDER, ORDER_LINE] {
+                items.write(table.row(), district());
+            }
+        }
+    }
+
+    pub(super) fn absorb(&mut self, piece: Piece, executed: &NewOrder) {
+        let lines = self.lines(piece);
+        self.processed[lines.clone()].copy_from_slice(&executed.processed[lines]);
+        if self.at_home(piece) && !self.takes(piece) {
+            (self.order, self.total) = (executed.order, executed.total);
+        }
+    }
+
+    /// Whether its numbers agree, wherever it comes from.
+    pub(super) fn is_sound(&self) -> bool {
+        let (lines, remote) = (usize::from(self.line_count), usize::from(self.remote_lines));
+        let suppliers = |lines: &[Line]| lines.chunk_by(|a, b| a.supplier == b.supplier).count();
+        lines <= LINES_MAX
+            && remote <= lines
+            && suppliers(&self.lines[..remote]) == usize::from(self.remote_suppliers)
+            && (1..=DISTRICTS).contains(&self.district)
+            && self.lines[..lines].iter().all(|line| (1..=self.line_count).contains(&line.number))
+    }
+}
+
+plimsoll_types::wire!(struct Line { item, supplier, number, quantity });
+plimsoll_types::wire!(struct Processed { dist_info, amount, brand });
+plimsoll_types::wire!(struct NewOrder {
+    layout, district, rollback, line_count, remote_lines, remote_suppliers, warehouse, customer, date, lines,
+    processed, order, total
+});

@@ -1,15 +1,15 @@
 //! Payment (clause 2.5): a customer pays to a district of a warehouse, mostly its own.
 //!
-//! Stages: find the customer if only the last name is known; the customer, if it belongs to another
-//! warehouse; its C_DATA, if its credit turns out to be bad; and last the warehouse that is paid, whose
-//! total is the hottest record there is. A customer at home is part of that last piece, and then it is
-//! C_DATA that comes after.
+//! Stages: find the customer if only the last name is known; the customer with its C_DATA; and the warehouse that is paid,
+//! whose total is the hottest record there is, in a later stage if the customer belongs to another.
 
 use std::io::Write;
 use std::ops::ControlFlow;
 
+use plimsoll_txn::chopping::PieceType;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
-use plimsoll_types::{Abort, Partitioning, Slot};
+use plimsoll_txn::shipped::Items;
+use plimsoll_types::{Abort, Key, Partitioning, Slot};
 use zerocopy::IntoBytes;
 
 use super::schema::*;
@@ -118,9 +118,7 @@ enum Step {
     Find,
     /// Changes the customer.
     Customer,
-    /// Changes the customer's C_DATA.
-    CustomerData,
-    /// Changes warehouse and district, and the customer if it is at home.
+    /// Changes warehouse and district.
     Home,
 }
 
@@ -161,28 +159,26 @@ impl Payment {
         self.warehouse != self.customer_warehouse
     }
 
-    /// What a stage does; `bad_credit` counts only from the stage that reads it on.
+    /// How many stages come before the customer's.
     #[inline]
-    fn step(&self, stage: usize) -> Option<Step> {
-        let stage = match (stage, self.chosen.by_name()) {
-            (0, true) => return Some(Step::Find),
-            (stage, by_name) => stage - usize::from(by_name),
-        };
-        let text = self.bad_credit && self.layout.split;
-        match (stage, self.away()) {
-            (0, true) => Some(Step::Customer),
-            (0, false) => Some(Step::Home),
-            (1, _) if text => Some(Step::CustomerData),
-            (stage, true) if stage == 1 + usize::from(text) => Some(Step::Home),
-            _ => None,
-        }
+    fn found(&self) -> usize {
+        usize::from(self.chosen.by_name())
     }
 
     #[inline]
-    fn declare_customer(&self, reads: &mut Reads) {
+    fn step(&self, piece: Piece) -> Step {
+        match piece.stage < self.found() {
+            true => Step::Find,
+            false if piece.stage - self.found() + piece.number == 0 => Step::Customer,
+            false => Step::Home,
+        }
+    }
+
+    /// The customer's number is an input, or was found.
+    #[inline]
+    fn customer_key(&self) -> Key {
         let customer = self.chosen.number().unwrap_or(self.customer);
-        let key = || keys::customer(self.customer_warehouse, self.customer_district, customer);
-        self.layout.declare::<Customer, CustomerBalance>(reads, key);
+        keys::customer(self.customer_warehouse, self.customer_district, customer)
     }
 
     /// Takes the amount off the customer's balance.
@@ -200,7 +196,7 @@ impl Payment {
             row.payments += 1;
             row.balance.get()
         })?;
-        if self.bad_credit && !self.layout.split { self.note(access) } else { Ok(()) }
+        if self.bad_credit { self.note(access) } else { Ok(()) }
     }
 
     /// Puts a note of the payment in front of C_DATA (clause 2.5.2.2).
@@ -276,14 +272,18 @@ impl Procedure for Payment {
 
     #[inline]
     fn stage(&self, stage: usize) -> usize {
-        usize::from(self.step(stage).is_some())
+        match (stage.checked_sub(self.found()), self.away()) {
+            (None, _) | (Some(0 | 1), true) => 1,
+            (Some(0), false) => 2,
+            _ => 0,
+        }
     }
 
     #[inline]
     fn home(&self, piece: Piece) -> Slot {
-        let warehouse = match self.step(piece.stage) {
-            Some(Step::Home) => self.warehouse,
-            _ => self.customer_warehouse,
+        let warehouse = match self.step(piece) {
+            Step::Home => self.warehouse,
+            Step::Find | Step::Customer => self.customer_warehouse,
         };
         Partitioning::modulo(warehouse.into())
     }
@@ -291,47 +291,104 @@ impl Procedure for Payment {
     #[inline]
     fn reads(&self, piece: Piece, reads: &mut Reads) {
         let layout = self.layout;
-        match self.step(piece.stage) {
-            Some(Step::Find) => {
-                reads.scan(self.chosen.scan(self.customer_warehouse, self.customer_district));
+        match self.step(piece) {
+            Step::Find => reads.scan(self.chosen.scan(self.customer_warehouse, self.customer_district)),
+            Step::Customer => {
+                layout.declare::<Customer, CustomerBalance>(reads, || self.customer_key());
+                if layout.split {
+                    reads.update(layout.column::<CustomerData>(), self.customer_key());
+                }
             }
-            Some(Step::Customer) => self.declare_customer(reads),
-            Some(Step::CustomerData) => {
-                let key = keys::customer(self.customer_warehouse, self.customer_district, self.customer);
-                reads.update(layout.column::<CustomerData>(), key);
-            }
-            Some(Step::Home) => {
+            Step::Home => {
                 let (w, d) = (self.warehouse, self.district);
                 layout.declare::<Warehouse, WarehouseYtd>(reads, || keys::warehouse(w));
                 layout.declare::<District, DistrictYtd>(reads, || keys::district(w, d));
-                if !self.away() {
-                    self.declare_customer(reads);
-                }
             }
-            None => {}
         }
     }
 
     #[inline]
     fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
-        match self.step(piece.stage) {
-            Some(Step::Find) => {
+        match self.step(piece) {
+            Step::Find => {
                 let (w, d) = (self.customer_warehouse, self.customer_district);
                 self.customer = self.chosen.find(w, d, access)?;
+                Ok(())
             }
-            Some(Step::Customer) => self.charge(access)?,
-            Some(Step::CustomerData) => self.note(access)?,
-            Some(Step::Home) => {
-                if !self.away() {
-                    self.charge(access)?;
+            Step::Customer => self.charge(access),
+            Step::Home => {
+                if let Some(customer) = self.chosen.number() {
+                    self.customer = customer;
                 }
-                self.collect(access)?;
+                self.collect(access)
             }
-            None => {}
         }
-        Ok(())
     }
 }
+
+/// The types of its pieces, and where they are in [`pieces`].
+const FIND: usize = 0;
+const CUSTOMER_PIECE: usize = 1;
+const HOME_PIECE: usize = 2;
+
+/// How it is cut.
+pub(super) fn pieces(layout: Layout) -> [PieceType; 3] {
+    [
+        PieceType::new("payment", "find", 0).scans().feeds("customer").feeds("home"),
+        PieceType::new("payment", "customer", 1)
+            .writes([layout.column::<CustomerBalance>(), layout.column::<CustomerData>()]),
+        PieceType::new("payment", "home", 1).writes([
+            layout.column::<WarehouseYtd>(),
+            layout.column::<DistrictYtd>(),
+            HISTORY.row(),
+        ]),
+    ]
+}
+
+impl Payment {
+    pub(super) fn piece_type(&self, piece: Piece) -> usize {
+        match self.step(piece) {
+            Step::Find => FIND,
+            Step::Customer => CUSTOMER_PIECE,
+            Step::Home => HOME_PIECE,
+        }
+    }
+
+    pub(super) fn items(&self, piece: Piece, items: &mut Items) {
+        let layout = self.layout;
+        match self.step(piece) {
+            Step::Find => {}
+            Step::Customer => {
+                items.write(layout.column::<CustomerBalance>(), self.customer_key());
+                if layout.split {
+                    items.write(layout.column::<CustomerData>(), self.customer_key());
+                }
+            }
+            Step::Home => {
+                items.write(layout.column::<WarehouseYtd>(), keys::warehouse(self.warehouse));
+                items.write(layout.column::<DistrictYtd>(), keys::district(self.warehouse, self.district));
+                items.write(HISTORY.row(), keys::history(self.warehouse, self.payer, self.number));
+            }
+        }
+    }
+
+    pub(super) fn absorb(&mut self, piece: Piece, executed: &Payment) {
+        match self.step(piece) {
+            Step::Find => self.customer = executed.customer,
+            Step::Customer => {
+                let Payment { customer, bad_credit, balance, .. } = *executed;
+                (self.customer, self.bad_credit, self.balance) = (customer, bad_credit, balance);
+            }
+            Step::Home => {}
+        }
+    }
+}
+
+plimsoll_types::wire!(enum Chosen { Number(number) = 0, LastName(name) = 1 });
+plimsoll_types::wire!(struct Payment {
+    layout, district, customer_district, warehouse, customer_warehouse, chosen, payer, number, amount, date, customer,
+    bad_credit, balance
+});
 
 #[cfg(test)]
 mod tests {

@@ -204,6 +204,8 @@ pub struct Layout {
 /// The longest row that holds several groups: a customer.
 const ROW_MAX: usize = size_of::<Customer>() + size_of::<CustomerBalance>() + CUSTOMER_DATA_MAX;
 
+plimsoll_types::wire!(struct Layout { split });
+
 impl Layout {
     /// The record that holds a structure.
     #[inline]

@@ -1,0 +1,429 @@
+//! Random one-shot transactions, for protocols that ship pieces, and for all others.
+//!
+//! Every piece of a transaction names what it touches before it executes, and hardly any of them feeds another: what ROCOCO
+//! can express ([`plimsoll_txn::chopping`]). There is little data, so that transactions meet on several servers in different
+//! orders.
+//!
+//! | transaction | pieces |
+//! |---|---|
+//! | mix | one that executes when it starts: reads, writes, scans, and may say no; several that wait |
+//! | move | two that wait: money goes from one account to another |
+//! | draw | draws a number from a counter, at once; inserts a row under it, which waits |
+//! | audit | read-only: the sum of all accounts |
+//! | look | read-only: anything, in one or two stages |
+//!
+//! All but the money is written with the transaction's own number, so what was read tells who wrote it.
+
+use std::ops::ControlFlow;
+
+use plimsoll_runtime::Env;
+use plimsoll_txn::chopping::{Chopping, PieceType};
+use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
+use plimsoll_txn::protocol::Protocol;
+use plimsoll_txn::shipped::{Items, OneShot, Shipped};
+use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Partitioning, Slot, TableId, TableSpec};
+
+use super::random::number;
+use crate::client::{Client, Ended, Observer, Seen};
+
+/// Partition keys; each has a slot of its own.
+const PARTITIONS: u64 = 4;
+/// Rows that a partition has of each table, present or absent.
+const ROWS: u64 = 4;
+const BALANCE: u64 = 1000;
+
+/// Touched by pieces that execute when they start; ranges are read.
+const HEAD: TableId = TableId(0);
+/// Touched by pieces that wait.
+const TAIL: TableId = TableId(1);
+const ACCOUNT: TableId = TableId(2);
+const COUNTER: TableId = TableId(3);
+const NUMBERED: TableId = TableId(4);
+
+const MOVE: usize = 0;
+const NUMBER: usize = 1;
+const ROW: usize = 2;
+const FIRST: usize = 3;
+const LATER: usize = 4;
+
+/// The tables.
+pub fn tables() -> Vec<TableSpec> {
+    let placed = Partitioning::Modulo { bytes: 1 };
+    vec![
+        TableSpec::new("head", IndexKind::Ordered, placed),
+        TableSpec::new("tail", IndexKind::Hash, placed),
+        TableSpec::new("account", IndexKind::Ordered, placed),
+        TableSpec::new("counter", IndexKind::Hash, placed),
+        TableSpec::new("numbered", IndexKind::Ordered, placed),
+    ]
+}
+
+/// The pieces, checked.
+pub fn chopping() -> Chopping {
+    let types = vec![
+        PieceType::new("move", "part", 0).writes([ACCOUNT.row()]).many(),
+        PieceType::new("draw", "number", 0).writes([COUNTER.row()]).feeds("row"),
+        PieceType::new("draw", "row", 1).writes([NUMBERED.row()]),
+        PieceType::new("mix", "first", 0).writes([HEAD.row()]).scans().aborts().feeds("later"),
+        PieceType::new("mix", "later", 0).writes([TAIL.row()]).many(),
+    ];
+    Chopping::new(types).expect("only one piece of each transaction executes when it starts")
+}
+
+fn key(partition: u64, row: u64) -> Key {
+    Key::build().u8(partition as u8).u64(row).finish()
+}
+
+/// What all rows of a partition have in common.
+fn all(partition: u64) -> Key {
+    Key::new(&[partition as u8])
+}
+
+/// The rows that are there at the beginning: partition, table, key, number.
+pub fn rows() -> Vec<(u64, TableId, Key, u64)> {
+    let mut rows = Vec::new();
+    for partition in 0..PARTITIONS {
+        for row in 0..ROWS {
+            if row % 2 == 0 {
+                rows.push((partition, HEAD, key(partition, row), 0));
+                rows.push((partition, TAIL, key(partition, row), 0));
+            }
+            rows.push((partition, ACCOUNT, key(partition, row), BALANCE));
+        }
+        rows.push((partition, COUNTER, key(partition, 0), 0));
+    }
+    rows
+}
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Get(TableId, Key),
+    Update(TableId, Key),
+    Put(TableId, Key),
+    Delete(TableId, Key),
+    Scan(Scan),
+    /// Gives up if the row's number can be divided by this.
+    Refuse(Key, u64),
+    /// Adds to an account, modulo 2^64.
+    Add(Key, u64),
+    Draw(Key),
+    /// Inserts a row under the number that was drawn.
+    Insert(u8),
+}
+
+plimsoll_types::wire!(enum Operation {
+    Get(table, key) = 0, Update(table, key) = 1, Put(table, key) = 2, Delete(table, key) = 3, Scan(scan) = 4,
+    Refuse(key, by) = 5, Add(key, amount) = 6, Draw(key) = 7, Insert(rows) = 8
+});
+
+#[derive(Clone, Debug)]
+struct Part {
+    piece_type: usize,
+    partition: u64,
+    operations: Vec<Operation>,
+    /// Output: what it saw that the transaction had not written.
+    seen: Seen,
+}
+
+plimsoll_types::wire!(struct Part { piece_type, partition, operations, seen });
+
+impl Part {
+    fn new(piece_type: usize, partition: u64, operations: Vec<Operation>) -> Part {
+        Part { piece_type, partition, operations, seen: Seen::new() }
+    }
+}
+
+/// A transaction.
+#[derive(Clone, Debug)]
+pub struct Pieces {
+    read_only: bool,
+    stages: Vec<Vec<Part>>,
+    own: u64,
+    /// Output: the number that was drawn.
+    drawn: u64,
+}
+
+plimsoll_types::wire!(struct Pieces { read_only, stages, own, drawn });
+
+impl Pieces {
+    fn part(&self, piece: Piece) -> &Part {
+        &self.stages[piece.stage][piece.number]
+    }
+
+    fn row_of(&self, rows: u8, counter: u64) -> Key {
+        Key::build().u8(rows).u8(counter as u8).u64(self.drawn).finish()
+    }
+
+    /// The counter that it draws from.
+    fn counter(&self) -> u64 {
+        self.stages[0][0].partition
+    }
+}
+
+impl Procedure for Pieces {
+    fn read_only(&self) -> bool {
+        self.read_only
+    }
+
+    fn stage(&self, stage: usize) -> usize {
+        self.stages.get(stage).map_or(0, Vec::len)
+    }
+
+    fn home(&self, piece: Piece) -> Slot {
+        Partitioning::modulo(self.part(piece).partition)
+    }
+
+    fn reads(&self, piece: Piece, reads: &mut Reads) {
+        for operation in &self.part(piece).operations {
+            match operation {
+                Operation::Get(table, key) => reads.get(table.row(), key.clone()),
+                Operation::Update(table, key) => reads.update(table.row(), key.clone()),
+                Operation::Scan(scan) => reads.scan(scan.clone()),
+                Operation::Refuse(key, _) => reads.get(HEAD.row(), key.clone()),
+                Operation::Add(key, _) => reads.update(ACCOUNT.row(), key.clone()),
+                Operation::Draw(key) => reads.update(COUNTER.row(), key.clone()),
+                Operation::Put(..) | Operation::Delete(..) | Operation::Insert(_) => {}
+            }
+        }
+    }
+
+    fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
+        let (own, counter) = (self.own, self.counter());
+        let mut part = std::mem::replace(
+            &mut self.stages[piece.stage][piece.number],
+            Part::new(0, 0, Vec::new()),
+        );
+        part.seen.clear();
+        let mut result = Ok(());
+        for operation in &part.operations {
+            result = self.operate(operation, own, counter, &mut part.seen, access);
+            if result.is_err() {
+                break;
+            }
+        }
+        part.seen.retain(|(.., number)| *number != own);
+        self.stages[piece.stage][piece.number] = part;
+        result
+    }
+
+    fn shipped(&mut self) -> Option<&mut dyn Shipped> {
+        Some(self)
+    }
+}
+
+impl Pieces {
+    fn operate<A: Access>(
+        &mut self,
+        operation: &Operation,
+        own: u64,
+        counter: u64,
+        seen: &mut Seen,
+        access: &mut A,
+    ) -> Result<(), Abort> {
+        let value = own.to_be_bytes();
+        match operation {
+            Operation::Get(table, key) | Operation::Update(table, key) => {
+                if let Some(value) = access.get(table.row(), key)? {
+                    seen.push((table.row(), key.clone(), number(value)));
+                }
+                if let Operation::Update(..) = operation {
+                    access.put(table.row(), key, &value)?;
+                }
+            }
+            Operation::Put(table, key) => access.put(table.row(), key, &value)?,
+            Operation::Delete(table, key) => access.delete(*table, key)?,
+            Operation::Scan(scan) => access.scan(scan, |key, value| {
+                seen.push((scan.column, key.clone(), number(value)));
+                ControlFlow::Continue(())
+            })?,
+            Operation::Refuse(key, by) => {
+                let found = access.get(HEAD.row(), key)?.map(number);
+                if found.is_some_and(|found| found > 0 && found % by == 0) {
+                    return Err(Abort::User);
+                }
+            }
+            Operation::Add(key, amount) => {
+                let balance = number(access.get(ACCOUNT.row(), key)?.expect("accounts stay"));
+                access.put(ACCOUNT.row(), key, &balance.wrapping_add(*amount).to_be_bytes())?;
+            }
+            Operation::Draw(key) => {
+                self.drawn = number(access.get(COUNTER.row(), key)?.expect("counters stay"));
+                access.put(COUNTER.row(), key, &(self.drawn + 1).to_be_bytes())?;
+            }
+            Operation::Insert(rows) => {
+                let drawn = self.drawn.to_be_bytes();
+                access.insert(NUMBERED, &self.row_of(*rows, counter), &[&drawn])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl OneShot for Pieces {
+    fn piece_type(&self, piece: Piece) -> usize {
+        self.part(piece).piece_type
+    }
+
+    fn items(&self, piece: Piece, items: &mut Items) {
+        let part = self.part(piece);
+        if part.piece_type == FIRST {
+            // Ranges are read: all rows of the partition are one item.
+            return items.write(HEAD.row(), all(part.partition));
+        }
+        for operation in &part.operations {
+            match operation {
+                Operation::Get(table, key) => items.read(table.row(), key.clone()),
+                Operation::Update(table, key) | Operation::Put(table, key) | Operation::Delete(table, key) => {
+                    items.write(table.row(), key.clone());
+                }
+                Operation::Add(key, _) => items.write(ACCOUNT.row(), key.clone()),
+                Operation::Draw(key) => items.write(COUNTER.row(), key.clone()),
+                Operation::Insert(rows) => items.write(NUMBERED.row(), self.row_of(*rows, self.counter())),
+                Operation::Scan(_) | Operation::Refuse(..) => unreachable!("only the first piece looks around"),
+            }
+        }
+    }
+
+    fn absorb(&mut self, piece: Piece, executed: &Pieces) {
+        let seen = &executed.part(piece).seen;
+        self.stages[piece.stage][piece.number].seen.clone_from(seen);
+        if self.part(piece).piece_type == NUMBER {
+            self.drawn = executed.drawn;
+        }
+    }
+}
+
+impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
+    /// One transaction of any kind.
+    pub async fn pieces(&mut self) {
+        let (label, procedure) = match self.rng.below(10) {
+            0..=3 => ("mix", self.mixed()),
+            4 | 5 => ("move", self.moved()),
+            6 => ("draw", self.drawn()),
+            7 => ("audit", self.audited()),
+            _ => ("look", self.looked_at()),
+        };
+        self.run_pieces(label, procedure).await;
+    }
+
+    async fn run_pieces(&mut self, label: &'static str, mut procedure: Pieces) {
+        let (begin, attempt) = (self.begin(), self.attempt(0));
+        let (read_only, own) = (procedure.read_only, procedure.own);
+        let Ok(Some(committed)) = self.procedure(attempt, &mut procedure).await else { return };
+        let seen: Seen = procedure.stages.into_iter().flatten().flat_map(|part| part.seen).collect();
+        if label == "audit" {
+            let sum = seen.iter().fold(0u64, |sum, (.., balance)| sum.wrapping_add(*balance));
+            let expected = PARTITIONS * ROWS * BALANCE;
+            if sum != expected {
+                self.left.torn.push(format!("{:?} saw {sum} in all accounts, not {expected}", committed.id));
+            }
+        }
+        let seen = seen.into_iter().filter(|(column, ..)| tells(*column)).collect();
+        self.record(Ended { label, read_only, begin, number: own, seen, committed });
+    }
+
+    fn any(&mut self, n: u64) -> u64 {
+        self.rng.below(n)
+    }
+
+    fn mixed(&mut self) -> Pieces {
+        let own = self.next_number();
+        let mut stages = Vec::new();
+        if self.any(3) > 0 {
+            let partition = self.any(PARTITIONS);
+            // Two stages of it execute as one.
+            for _ in 0..1 + self.any(2) {
+                let count = 1 + self.any(3);
+                let operations = (0..count).map(|_| {
+                    let row = key(partition, self.any(ROWS));
+                    match self.any(8) {
+                        0 => Operation::Get(HEAD, row),
+                        1 | 2 => Operation::Update(HEAD, row),
+                        3 => Operation::Put(HEAD, row),
+                        4 => Operation::Delete(HEAD, row),
+                        5 => Operation::Refuse(row, 3),
+                        _ => Operation::Scan(Scan::prefix(HEAD.row(), all(partition))),
+                    }
+                });
+                let operations = operations.collect();
+                stages.push(vec![Part::new(FIRST, partition, operations)]);
+            }
+        }
+        let mut later = Vec::new();
+        for _ in 0..1 + self.any(3) {
+            let partition = self.any(PARTITIONS);
+            let count = 1 + self.any(3);
+            let operations = (0..count).map(|_| {
+                let row = key(partition, self.any(ROWS));
+                match self.any(6) {
+                    0 | 1 => Operation::Get(TAIL, row),
+                    2 | 3 => Operation::Update(TAIL, row),
+                    4 => Operation::Put(TAIL, row),
+                    _ => Operation::Delete(TAIL, row),
+                }
+            });
+            let operations = operations.collect();
+            later.push(Part::new(LATER, partition, operations));
+        }
+        let stages_of_first = stages.len();
+        match stages.first_mut() {
+            Some(first) if stages_of_first == 1 && self.rng.below(2) == 0 => first.append(&mut later),
+            _ => stages.push(later),
+        }
+        Pieces { read_only: false, stages, own, drawn: 0 }
+    }
+
+    fn moved(&mut self) -> Pieces {
+        let amount = 1 + self.any(10);
+        let mut part = |amount: u64| {
+            let partition = self.any(PARTITIONS);
+            let row = key(partition, self.any(ROWS));
+            Part::new(MOVE, partition, vec![Operation::Add(row, amount)])
+        };
+        let parts = vec![part(amount), part(amount.wrapping_neg())];
+        Pieces { read_only: false, stages: vec![parts], own: 0, drawn: 0 }
+    }
+
+    fn drawn(&mut self) -> Pieces {
+        let (counter, rows) = (self.any(PARTITIONS), self.any(PARTITIONS));
+        let number = Part::new(NUMBER, counter, vec![Operation::Draw(key(counter, 0))]);
+        let row = Part::new(ROW, rows, vec![Operation::Insert(rows as u8)]);
+        Pieces { read_only: false, stages: vec![vec![number], vec![row]], own: 0, drawn: 0 }
+    }
+
+    fn audited(&mut self) -> Pieces {
+        let part = |partition| {
+            let scan = Scan::prefix(ACCOUNT.row(), all(partition));
+            Part::new(0, partition, vec![Operation::Scan(scan)])
+        };
+        Pieces { read_only: true, stages: vec![(0..PARTITIONS).map(part).collect()], own: 0, drawn: 0 }
+    }
+
+    fn looked_at(&mut self) -> Pieces {
+        let own = u64::MAX;
+        let stages = (0..1 + self.any(2)).map(|_| {
+            let parts = (0..1 + self.rng.below(3)).map(|_| {
+                let partition = self.rng.below(PARTITIONS);
+                let operations = (0..1 + self.rng.below(3)).map(|_| {
+                    let row = key(partition, self.rng.below(ROWS));
+                    match self.rng.below(6) {
+                        0 | 1 => Operation::Get(HEAD, row),
+                        2 | 3 => Operation::Get(TAIL, row),
+                        4 => Operation::Scan(Scan::prefix(HEAD.row(), all(partition))),
+                        _ => Operation::Scan(Scan::prefix(NUMBERED.row(), all(partition))),
+                    }
+                });
+                let operations = operations.collect();
+                Part::new(0, partition, operations)
+            });
+            parts.collect()
+        });
+        let stages = stages.collect();
+        Pieces { read_only: true, stages, own, drawn: 0 }
+    }
+}
+
+/// Whether values of this table tell who wrote them.
+fn tells(column: ColumnGroup) -> bool {
+    column.table == HEAD || column.table == TAIL
+}

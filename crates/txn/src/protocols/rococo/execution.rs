@@ -1,0 +1,407 @@
+//! Executes pieces on the store of their server, before it is known when they will have taken place.
+//!
+//! An immediate piece executes when it starts; its transaction gets its stamp later. Until then what it has written is
+//! *pending*: later immediate pieces see it, snapshots do not, and wait for it if its stamp may be within theirs, as they
+//! wait for the holder of a lock. Of several pending writes of one record the first is installed first, because whoever
+//! comes later is a successor in the dependency graph.
+//!
+//! A deferred piece executes the same way in the very step in which its transaction is installed.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use plimsoll_checker::{Install, Read, ScanRead, Version};
+use plimsoll_store::{At, Holder, Mark, Visited};
+use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, TableId, Timestamp, TxnId};
+
+use crate::base::Base;
+use crate::fetched::ReadRef;
+use crate::local::{just_after, scanned_to};
+use crate::locks::Range;
+use crate::procedure::Scan;
+use crate::shipped::AnyAccess;
+use crate::steps::What;
+use crate::timestamp::Scheme;
+
+/// Who writes a record, and what; `None` deletes.
+type Write = (TxnId, Option<Vec<u8>>);
+
+/// Pending writes, by record in the order in which they will be installed.
+#[derive(Debug, Default)]
+pub struct Pending {
+    writes: BTreeMap<(ColumnGroup, Key), Vec<Write>>,
+    /// By record: whoever may write it and is undecided, with a lower bound of its stamp.
+    writers: BTreeMap<At, Vec<(TxnId, Timestamp)>>,
+}
+
+impl Pending {
+    fn newest(&self, column: ColumnGroup, key: &Key) -> Option<&Write> {
+        if self.writes.is_empty() {
+            return None;
+        }
+        self.writes.get(&(column, key.clone())).and_then(|writes| writes.last())
+    }
+
+    fn push(&mut self, column: ColumnGroup, key: &Key, txn: TxnId, value: Option<Vec<u8>>) {
+        let writes = self.writes.entry((column, key.clone())).or_default();
+        match writes.last_mut().filter(|(last, _)| *last == txn) {
+            Some((_, last)) => *last = value,
+            None => writes.push((txn, value)),
+        }
+    }
+
+    /// A transaction's write of a record, which is not pending any more.
+    fn take(&mut self, column: ColumnGroup, key: &Key, txn: TxnId) -> Option<Option<Vec<u8>>> {
+        let writes = self.writes.get_mut(&(column, key.clone()))?;
+        let at = writes.iter().position(|(writer, _)| *writer == txn)?;
+        let (_, value) = writes.remove(at);
+        if writes.is_empty() {
+            self.writes.remove(&(column, key.clone()));
+        }
+        Some(value)
+    }
+
+    /// How many records have pending writes, or may be written by somebody who is undecided.
+    pub fn len(&self) -> usize {
+        self.writes.len() + self.writers.len()
+    }
+}
+
+/// What a transaction has done on a server and left undone.
+#[derive(Debug, Default)]
+pub struct Doings {
+    /// Records that were read and are present: they stay until it is decided.
+    rows: Vec<At>,
+    /// Absent keys and ranges that were read.
+    ranges: Vec<Range>,
+    /// Records that it may write, with their keys.
+    writes: Vec<(ColumnGroup, Key, At)>,
+    /// What it has read, if the run is recorded: whose version, if that is not installed yet.
+    reads: Vec<(ColumnGroup, Key, Result<Version, TxnId>)>,
+    scans: Vec<Scanned>,
+}
+
+#[derive(Debug)]
+struct Scanned {
+    scan: Scan,
+    high: Option<Key>,
+    rows: Vec<(Key, Result<Timestamp, TxnId>)>,
+}
+
+/// What a transaction has read on a server, if the run is recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Point reads.
+    pub reads: Vec<Read>,
+    /// Range scans.
+    pub scans: Vec<ScanRead>,
+}
+
+/// A piece that executes.
+pub struct Execution<'a, S: Scheme> {
+    pub base: &'a mut Base<S>,
+    pub pending: &'a mut Pending,
+    pub txn: TxnId,
+    /// What its transaction must be ordered after.
+    pub observed: &'a mut S::Observed,
+    pub doings: &'a mut Doings,
+    /// Of the transaction's stamp; grows with what is overwritten.
+    pub least: Timestamp,
+    /// The value that was read last, if it was pending.
+    buffer: Vec<u8>,
+}
+
+impl<'a, S: Scheme> Execution<'a, S> {
+    pub fn new(
+        base: &'a mut Base<S>,
+        pending: &'a mut Pending,
+        txn: TxnId,
+        observed: &'a mut S::Observed,
+        doings: &'a mut Doings,
+        least: Timestamp,
+    ) -> Self {
+        Execution { base, pending, txn, observed, doings, least, buffer: Vec::new() }
+    }
+
+    fn recording(&self) -> bool {
+        self.base.installs.is_some()
+    }
+
+    /// The transaction may write a record: it is ordered after all who have read or written it so far, and snapshots
+    /// that may see the write wait for it from here on. Links the key if it is absent.
+    pub fn announce(&mut self, column: ColumnGroup, key: &Key) -> At {
+        if let Some((.., at)) = self.doings.writes.iter().find(|(c, k, _)| *c == column && k == key) {
+            return *at;
+        }
+        let place = self.base.store.find(column.table, key);
+        self.base.observe_overwritten(self.observed, column, place);
+        let row = place.row().or_else(|| self.base.store.link(column.table, key).row());
+        let at = At { row: row.expect("a linked row exists"), column };
+        let lb = self.least.max(S::lower_bound(self.observed));
+        self.pending.writers.entry(at).or_default().push((self.txn, lb));
+        self.base.counters.locks += 1;
+        show_writers(self.base, self.pending, at);
+        self.base.step_locks(self.txn, at, true);
+        self.doings.writes.push((column, key.clone(), at));
+        at
+    }
+
+    /// What a deferred piece will read: it is ordered after what is there now.
+    pub fn observe(&mut self, column: ColumnGroup, key: &Key) {
+        let place = self.base.store.find(column.table, key);
+        let head = place.row().and_then(|row| self.base.head(At { row, column }));
+        S::observe(self.observed, head.unwrap_or(self.base.store.floor()));
+    }
+
+    fn write(&mut self, column: ColumnGroup, key: &Key, value: Option<&[u8]>) {
+        assert!(!self.base.immutable(column.table), "immutable tables are not written");
+        assert!(!self.base.copied(column.table), "a piece writes on one server");
+        self.announce(column, key);
+        self.pending.push(column, key, self.txn, value.map(<[u8]>::to_vec));
+    }
+
+    /// Whether a record is present, for this piece.
+    fn present(&mut self, column: ColumnGroup, key: &Key) -> bool {
+        match self.pending.newest(column, key) {
+            Some((_, value)) => value.is_some(),
+            None => {
+                let row = self.base.store.find(column.table, key).row();
+                row.is_some_and(|row| self.base.store.newest(At { row, column }).is_some())
+            }
+        }
+    }
+}
+
+impl<S: Scheme> AnyAccess for Execution<'_, S> {
+    fn get_any(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
+        let place = self.base.store.find(column.table, key);
+        if self.base.immutable(column.table) {
+            return Ok(place.row().and_then(|row| self.base.store.newest(At { row, column })));
+        }
+        let recording = self.recording();
+        if let Some((writer, value)) = self.pending.newest(column, key) {
+            if *writer != self.txn {
+                self.doings.rows.extend(place.row().map(|row| At { row, column }));
+                if recording {
+                    self.doings.reads.push((column, key.clone(), Err(*writer)));
+                }
+            }
+            let Some(value) = value else { return Ok(None) };
+            self.buffer.clear();
+            self.buffer.extend_from_slice(value);
+            return Ok(Some(&self.buffer));
+        }
+        let at = place.row().map(|row| At { row, column });
+        let head = at.and_then(|at| self.base.head(at));
+        S::observe(self.observed, head.unwrap_or(self.base.store.floor()));
+        let found = at.filter(|at| self.base.store.newest(*at).is_some());
+        match found {
+            Some(at) => self.doings.rows.push(at),
+            None => self.doings.ranges.push((column.table, key.clone(), Some(just_after(key)))),
+        }
+        if recording {
+            let version = found.and(head).map_or(Version::Absent, Version::At);
+            self.doings.reads.push((column, key.clone(), Ok(version)));
+        }
+        Ok(found.and_then(|at| self.base.store.newest(at)))
+    }
+
+    fn put_any(&mut self, column: ColumnGroup, key: &Key, value: &[u8]) -> Result<(), Abort> {
+        self.write(column, key, Some(value));
+        Ok(())
+    }
+
+    fn insert_any(&mut self, table: TableId, key: &Key, values: &[&[u8]]) -> Result<(), Abort> {
+        for (group, value) in values.iter().enumerate() {
+            let column = table.group(group as u8);
+            if self.present(column, key) {
+                // "It exists" is something the transaction has read.
+                self.get_any(column, key)?;
+                return Err(Abort::User);
+            }
+            self.write(column, key, Some(value));
+        }
+        Ok(())
+    }
+
+    fn delete_any(&mut self, table: TableId, key: &Key) -> Result<(), Abort> {
+        for group in 0..self.base.groups(table) {
+            self.write(table.group(group), key, None);
+        }
+        Ok(())
+    }
+
+    fn scan_any(
+        &mut self,
+        scan: &Scan,
+        visit: &mut dyn FnMut(&Key, &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), Abort> {
+        if scan.limit == 0 {
+            return Ok(());
+        }
+        let ColumnGroup { table, group } = scan.column;
+        let immutable = self.base.immutable(table);
+        let recording = self.recording() && !immutable;
+        S::observe(self.observed, self.base.store.floor());
+        let Execution { base, pending, txn, observed, doings, .. } = self;
+        let inside = |key: &Key| scan.high.as_ref().is_none_or(|high| key < high);
+        let from = (scan.column, scan.low.clone());
+        let mut ahead = (pending.writes.range(from..))
+            .take_while(|((column, key), _)| *column == scan.column && inside(key))
+            .map(|((_, key), writes)| (key, writes))
+            .peekable();
+        let (mut left, mut seen, mut stopped) = (scan.limit, Vec::new(), false);
+        let mut show = |key: &Key, value: &[u8]| {
+            left -= 1;
+            let flow = visit(key, value);
+            if left == 0 { ControlFlow::Break(()) } else { flow }
+        };
+        base.store.scan(table, &scan.low, scan.high.as_ref(), |rows, visited| {
+            let Visited::Row(row) = visited else { return ControlFlow::Continue(()) };
+            let key = rows.key(row);
+            let record = rows.record(row, group);
+            let head = (!record.is_empty()).then(|| record.stamp());
+            if let Some(head) = head {
+                S::observe(observed, head);
+            }
+            let stored = rows.newest(row, group);
+            // Every pending write has a row.
+            while ahead.next_if(|(at, _)| **at < key).is_some() {}
+            let writes = ahead.next_if(|(at, _)| **at == key).map_or(&[][..], |(_, writes)| writes);
+            if recording {
+                // What it has written itself it has not read, but what that hides.
+                let read = match writes.iter().rfind(|(writer, _)| writer != txn) {
+                    Some((writer, value)) => value.as_ref().map(|_| Err(*writer)),
+                    None => stored.map(|_| Ok(head.unwrap_or_default())),
+                };
+                seen.extend(read.map(|whose| (key.clone(), whose)));
+            }
+            let value = writes.last().map_or(stored, |(_, value)| value.as_deref());
+            stopped = value.is_some_and(|value| show(&key, value).is_break());
+            if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if !immutable {
+            doings.ranges.push((table, scan.low.clone(), scan.high.clone()));
+        }
+        if recording {
+            let high = scanned_to(scan, &seen, stopped);
+            doings.scans.push(Scanned { scan: scan.clone(), high, rows: seen });
+        }
+        Ok(())
+    }
+}
+
+/// Shows snapshots the undecided writer of a record whose stamp may be the smallest.
+fn show_writers<S: Scheme>(base: &mut Base<S>, pending: &Pending, at: At) {
+    let writers = pending.writers.get(&at).map_or(&[][..], Vec::as_slice);
+    let first = writers.iter().min_by_key(|(_, lb)| *lb);
+    let lock = base.store.lock_mut(at);
+    lock.owner = first.map(|(txn, _)| Holder { age: 0, txn: *txn });
+    lock.lb = first.map_or(Timestamp::ZERO, |(_, lb)| *lb);
+    // Whoever waits looks again: another writer may be in its way, or none.
+    base.released.append(&mut base.store.lock_mut(at).readers);
+    base.store.tidy_lock(at);
+}
+
+impl Doings {
+    /// Takes back all that the transaction has done here.
+    pub fn undo<S: Scheme>(self, base: &mut Base<S>, pending: &mut Pending, txn: TxnId) {
+        for (column, key, at) in self.writes {
+            pending.take(column, &key, txn);
+            gone(base, pending, txn, at);
+        }
+    }
+
+    /// How many records it has written.
+    pub fn written(&self, pending: &Pending, txn: TxnId) -> u64 {
+        let writes = self.writes.iter().filter(|(column, key, _)| {
+            let writes = pending.writes.get(&(*column, key.clone()));
+            writes.is_some_and(|writes| writes.iter().any(|(writer, _)| *writer == txn))
+        });
+        writes.count() as u64
+    }
+
+    /// The transaction has its stamp: pins what it has read, installs what it has written, and tells what it has seen.
+    pub fn install<S: Scheme>(
+        self,
+        base: &mut Base<S>,
+        pending: &mut Pending,
+        txn: TxnId,
+        stamp: Timestamp,
+    ) -> Seen {
+        let mut seen = Seen::default();
+        for (column, key, version) in self.reads {
+            let version = version.unwrap_or_else(|writer| match installed(base, column, &key, writer) {
+                Some(stamp) => Version::At(stamp),
+                None => Version::Absent,
+            });
+            seen.reads.push(Read { column, key, version });
+        }
+        for Scanned { scan, high, rows } in self.scans {
+            let stamp = |key: &Key, writer| installed(base, scan.column, key, writer).expect("a row was read");
+            let rows = rows.into_iter().map(|(key, whose)| {
+                let stamp = whose.unwrap_or_else(|writer| stamp(&key, writer));
+                (key, stamp)
+            });
+            let rows = rows.collect();
+            seen.scans.push(ScanRead { column: scan.column, low: scan.low, high, rows });
+        }
+        if size_of::<S::Mark>() > 0 {
+            base.counters.pins += (self.rows.len() + self.ranges.len()) as u64;
+            for at in self.rows {
+                base.pin(&ReadRef::Row { at, head: None }, stamp);
+            }
+            for (table, low, high) in &self.ranges {
+                pin_range(base, *table, low, high.as_ref(), stamp);
+            }
+        }
+        for (column, key, at) in self.writes {
+            if let Some(value) = pending.take(column, &key, txn) {
+                base.install(txn, at, stamp, value.as_deref());
+            }
+            gone(base, pending, txn, at);
+        }
+        seen
+    }
+}
+
+/// The stamp of a write that was pending when it was read, and is installed now; `None` if it deletes.
+fn installed<S: Scheme>(base: &Base<S>, column: ColumnGroup, key: &Key, writer: TxnId) -> Option<Timestamp> {
+    let installs = base.installs.as_ref().expect("what is read is noted in recorded runs only");
+    let of_record = |install: &&Install| install.txn == writer && install.column == column && install.key == *key;
+    let install = installs.iter().rev().find(of_record).expect("whoever was read is decided before");
+    (!install.delete).then_some(install.stamp)
+}
+
+/// The transaction will not write this record any more.
+fn gone<S: Scheme>(base: &mut Base<S>, pending: &mut Pending, txn: TxnId, at: At) {
+    if let Some(writers) = pending.writers.get_mut(&at) {
+        writers.retain(|(writer, _)| *writer != txn);
+        if writers.is_empty() {
+            pending.writers.remove(&at);
+        }
+    }
+    show_writers(base, pending, at);
+    base.step(txn, |base| What::Unlocks(base.item(at)));
+}
+
+/// Raises the marks of what covers a range, or an absent key.
+fn pin_range<S: Scheme>(base: &mut Base<S>, table: TableId, low: &Key, high: Option<&Key>, stamp: Timestamp) {
+    if base.store.spec(table).index == IndexKind::Ordered {
+        base.store.scan(table, low, high, |_, visited| {
+            if let Visited::Leaf(_, mark, _) = visited {
+                mark.raise(stamp);
+            }
+            ControlFlow::Continue(())
+        });
+        return;
+    }
+    let place = base.store.find(table, low);
+    match place.row() {
+        // Somebody means to insert it since.
+        Some(row) => (0..base.groups(table)).for_each(|group| {
+            base.pin(&ReadRef::Row { at: At { row, column: table.group(group) }, head: None }, stamp);
+        }),
+        None => base.pin(&ReadRef::Cover { table, cover: place.cover(), version: 0 }, stamp),
+    }
+}

@@ -1,0 +1,338 @@
+//! The dependency graph: who must execute before whom, and at which stamp.
+//!
+//! A vertex is a transaction that has started somewhere. Its *predecessors* are those that had started on one of its items
+//! before it and were undecided then; each server notes those that met there, and the coordinator of T unites them. Once
+//! all pieces of T have started nothing can be added to them: T is *known*.
+//!
+//! Two transactions may have met in one order on one server and in the other on another. Then they are in a cycle, and
+//! every server has to break it in the same way. [`Graph::fix`] looks at everything that can be reached from T along
+//! predecessors; if all of it is known, it is the same on whichever server looks, and so are its strongly connected
+//! components. Predecessors first, each component is **fixed**:
+//!
+//! * its *order* is topological by immediate edges (what has been executed in that order already), ties go to the smaller
+//!   id. [`crate::chopping`] sees to it that immediate edges alone never make a cycle;
+//! * its *stamps* are `base, base + 1, ...` in that order, with
+//!   `base = max(tentative stamps of all members, 1 + last stamps of the components of all predecessors outside)`.
+//!
+//! So stamps increase along every edge, and within a component in the order of execution: a snapshot between two of them
+//! sees a prefix of that order. The DST paper (§4.2) takes stamps from the start phase alone. That is not enough: two
+//! transactions that start one after the other on one item both find the same bound, and the order is decided later.
+//!
+//! Worked example. On A, T1 starts before T2; on B, T2 before T1. T1's tentative stamp is 10, T2's is 7, and a predecessor
+//! T0 of T2 is fixed at 14. The component {T1, T2} gets base 15: T1 at 15, T2 at 16, on A and on B.
+//!
+//! A fixed vertex is not looked behind any more, for its stamp is above all that is there. Whoever is told of a fixed
+//! vertex is told its whole component: the asker may be in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::{ShardId, Timestamp, TxnId};
+
+/// A transaction that had started before another on an item of both.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Pred {
+    /// The earlier one.
+    pub txn: TxnId,
+    /// The server where they met.
+    pub via: ShardId,
+    /// Whether the later one's piece has executed there already.
+    pub immediate: bool,
+}
+
+plimsoll_types::wire!(struct Pred { txn, via, immediate });
+
+/// What the start phase of a transaction has come to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Known {
+    /// Its stamp is no smaller.
+    pub tentative: Timestamp,
+    /// Its direct predecessors, in order.
+    pub preds: Vec<Pred>,
+    /// It does nothing: one of its pieces has said no before anything was written.
+    pub noop: bool,
+}
+
+plimsoll_types::wire!(struct Known { tentative, preds, noop });
+
+/// A transaction in its component.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// Which.
+    pub txn: TxnId,
+    /// Its stamp.
+    pub stamp: Timestamp,
+    /// Whether it does nothing.
+    pub noop: bool,
+}
+
+plimsoll_types::wire!(struct Member { txn, stamp, noop });
+
+/// A strongly connected component: its members in the order of execution.
+pub type Component = Arc<[Member]>;
+
+/// What one server tells another of a transaction. Who is fixed is told with all members of its component, and which of
+/// them do nothing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Told {
+    /// It is known.
+    Known(TxnId, Known),
+    /// It is fixed, along with those that it is in a cycle with.
+    Fixed(Vec<Member>),
+    /// It, and everybody who had met it here, is decided everywhere and forgotten.
+    Gone(TxnId),
+}
+
+plimsoll_types::wire!(enum Told { Known(txn, known) = 0, Fixed(component) = 1, Gone(txn) = 2 });
+
+#[derive(Debug)]
+enum Vertex {
+    Known(Known),
+    Fixed(Component),
+}
+
+/// What a server knows of the dependency graph.
+#[derive(Debug, Default)]
+pub struct Graph {
+    vertices: BTreeMap<TxnId, Vertex>,
+}
+
+impl Graph {
+    /// The start phase of a transaction is over.
+    pub fn learn(&mut self, txn: TxnId, known: Known) {
+        self.vertices.entry(txn).or_insert(Vertex::Known(known));
+    }
+
+    /// Another server has fixed a component.
+    pub fn learn_fixed(&mut self, component: &Component) {
+        for member in component.iter() {
+            let before = self.vertices.insert(member.txn, Vertex::Fixed(component.clone()));
+            if let Some(Vertex::Fixed(mine)) = before {
+                assert!(mine.contains(member), "every server fixes a transaction at the same stamp");
+            }
+        }
+    }
+
+    /// The component of a transaction that is fixed.
+    pub fn component(&self, txn: TxnId) -> Option<&Component> {
+        match self.vertices.get(&txn) {
+            Some(Vertex::Fixed(component)) => Some(component),
+            _ => None,
+        }
+    }
+
+    /// The stamp of a transaction that is fixed.
+    pub fn stamp(&self, txn: TxnId) -> Option<Timestamp> {
+        self.component(txn)?.iter().find(|member| member.txn == txn).map(|member| member.stamp)
+    }
+
+    /// Whether the start phase of a transaction is over, as far as is known here.
+    pub fn knows(&self, txn: TxnId) -> bool {
+        self.vertices.contains_key(&txn)
+    }
+
+    /// Forgets a transaction.
+    pub fn forget(&mut self, txn: TxnId) {
+        self.vertices.remove(&txn);
+    }
+
+    /// Somebody who had met `gone` is decided everywhere, and is not known to be fixed here: what is known of it is
+    /// out of date. `keep` are this server's own.
+    pub fn forget_successors(&mut self, gone: TxnId, keep: impl Fn(&TxnId) -> bool) {
+        self.vertices.retain(|txn, vertex| match vertex {
+            Vertex::Known(known) => keep(txn) || !known.preds.iter().any(|pred| pred.txn == gone),
+            Vertex::Fixed(_) => true,
+        });
+    }
+
+    /// Keeps only what can be reached from `roots`, and `keep`.
+    pub fn sweep(&mut self, roots: impl Iterator<Item = TxnId>, keep: impl Fn(&TxnId) -> bool) {
+        let mut reached = BTreeSet::new();
+        for root in roots {
+            self.reach(root, &mut reached);
+        }
+        self.vertices.retain(|txn, _| keep(txn) || reached.contains(txn));
+    }
+
+    /// How many transactions it has heard of.
+    pub fn len(&self) -> usize {
+        self.vertices.len()
+    }
+
+    fn reach(&self, root: TxnId, reached: &mut BTreeSet<TxnId>) {
+        let mut next = vec![root];
+        while let Some(txn) = next.pop() {
+            if reached.insert(txn)
+                && let Some(Vertex::Known(known)) = self.vertices.get(&txn)
+            {
+                next.extend(known.preds.iter().map(|pred| pred.txn));
+            }
+        }
+    }
+
+    /// All that is known of a transaction, and behind it: what whoever asks for it needs to fix it.
+    pub fn tell(&self, txn: TxnId) -> Vec<Told> {
+        let mut reached = BTreeSet::new();
+        self.reach(txn, &mut reached);
+        let told = reached.into_iter().filter_map(|txn| match self.vertices.get(&txn)? {
+            Vertex::Known(known) => Some(Told::Known(txn, known.clone())),
+            Vertex::Fixed(component) => Some(Told::Fixed(component.to_vec())),
+        });
+        told.collect()
+    }
+
+    /// Fixes a transaction and everybody before it. Returns the new components, predecessors first; or whose start phase
+    /// is not known to be over, each with the server to ask.
+    pub fn fix(&mut self, txn: TxnId) -> Result<Vec<Component>, Vec<Pred>> {
+        let reachable = self.reachable(txn)?;
+        let mut fixed = Vec::new();
+        for members in components(&reachable) {
+            let members: Vec<TxnId> = members.into_iter().map(|index| reachable.txns[index]).collect();
+            let component: Component = self.stamped(&members).into();
+            self.learn_fixed(&component);
+            fixed.push(component);
+        }
+        Ok(fixed)
+    }
+
+    /// What can be reached from a transaction without passing one that is fixed.
+    fn reachable(&self, root: TxnId) -> Result<Reachable, Vec<Pred>> {
+        let mut found = Reachable::default();
+        if self.component(root).is_some() {
+            return Ok(found);
+        }
+        let mut unknown: BTreeMap<TxnId, Pred> = BTreeMap::new();
+        let mut numbers = BTreeMap::from([(root, 0)]);
+        found.txns.push(root);
+        let mut next = 0;
+        while next < found.txns.len() {
+            let Some(Vertex::Known(known)) = self.vertices.get(&found.txns[next]) else {
+                unreachable!("only who is known and not fixed is looked behind")
+            };
+            let mut edges = Vec::new();
+            for pred in &known.preds {
+                match self.vertices.get(&pred.txn) {
+                    Some(Vertex::Fixed(_)) => {}
+                    Some(Vertex::Known(_)) => {
+                        let number = *numbers.entry(pred.txn).or_insert_with(|| {
+                            found.txns.push(pred.txn);
+                            found.txns.len() - 1
+                        });
+                        edges.push(number);
+                    }
+                    None => {
+                        unknown.entry(pred.txn).or_insert(*pred);
+                    }
+                }
+            }
+            found.edges.push(edges);
+            next += 1;
+        }
+        if unknown.is_empty() { Ok(found) } else { Err(unknown.into_values().collect()) }
+    }
+
+    /// Orders the members of a component and gives them stamps. All their predecessors outside are fixed.
+    fn stamped(&self, members: &[TxnId]) -> Vec<Member> {
+        let known = |txn: &TxnId| match &self.vertices[txn] {
+            Vertex::Known(known) => known,
+            Vertex::Fixed(_) => unreachable!("a component is fixed once"),
+        };
+        let mut base = members.iter().map(|txn| known(txn).tentative).max().expect("it has members");
+        for pred in members.iter().flat_map(|txn| &known(txn).preds) {
+            let Some(component) = self.component(pred.txn) else { continue };
+            // Of two members on one item the later one may have started first: only one of them is a predecessor.
+            let last = match planted(Mutant::SiblingsIgnored) {
+                true => self.stamp(pred.txn),
+                false => component.last().map(|member| member.stamp),
+            };
+            if !planted(Mutant::StartStampsOnly) {
+                base = base.max(last.expect("a component has members").next());
+            }
+        }
+        // Kahn's algorithm; the smallest id of those that nothing keeps back any more.
+        let inside: BTreeSet<TxnId> = members.iter().copied().collect();
+        let mut waits: BTreeMap<TxnId, usize> = BTreeMap::new();
+        let mut releases: BTreeMap<TxnId, Vec<TxnId>> = BTreeMap::new();
+        for txn in &inside {
+            let preds = known(txn).preds.iter().filter(|pred| pred.immediate && inside.contains(&pred.txn));
+            let before: BTreeSet<TxnId> = preds.map(|pred| pred.txn).collect();
+            waits.insert(*txn, before.len());
+            before.into_iter().for_each(|pred| releases.entry(pred).or_default().push(*txn));
+        }
+        let mut ready: BTreeSet<TxnId> =
+            waits.iter().filter(|(_, waits)| **waits == 0).map(|(txn, _)| *txn).collect();
+        let mut ordered = Vec::with_capacity(members.len());
+        while let Some(txn) = ready.pop_first() {
+            let stamp = match planted(Mutant::StartStampsOnly) {
+                true => known(&txn).tentative,
+                false => Timestamp(base.0 + ordered.len() as u64),
+            };
+            ordered.push(Member { txn, stamp, noop: known(&txn).noop });
+            for next in releases.remove(&txn).unwrap_or_default() {
+                let waits = waits.get_mut(&next).expect("it is a member");
+                *waits -= 1;
+                if *waits == 0 {
+                    ready.insert(next);
+                }
+            }
+        }
+        assert_eq!(ordered.len(), members.len(), "immediate pieces make no cycle: the chopping was checked");
+        ordered
+    }
+}
+
+/// A part of the graph whose vertices have numbers.
+#[derive(Debug, Default)]
+struct Reachable {
+    txns: Vec<TxnId>,
+    /// To predecessors.
+    edges: Vec<Vec<usize>>,
+}
+
+/// Strongly connected components, predecessors first (Tarjan 1972), without recursion: chains are as long as a hot item has
+/// transactions in flight.
+fn components(graph: &Reachable) -> Vec<Vec<usize>> {
+    const NEW: usize = usize::MAX;
+    let count = graph.txns.len();
+    let (mut index, mut low) = (vec![NEW; count], vec![0; count]);
+    let (mut stack, mut on_stack) = (Vec::new(), vec![false; count]);
+    let mut found = Vec::new();
+    let mut next_index = 0;
+    for root in 0..count {
+        if index[root] != NEW {
+            continue;
+        }
+        // Each frame: a vertex, and how many of its edges were followed.
+        let mut frames = vec![(root, 0)];
+        while let Some((vertex, followed)) = frames.last_mut() {
+            let vertex = *vertex;
+            if *followed == 0 {
+                (index[vertex], low[vertex]) = (next_index, next_index);
+                next_index += 1;
+                stack.push(vertex);
+                on_stack[vertex] = true;
+            }
+            if let Some(&next) = graph.edges[vertex].get(*followed) {
+                *followed += 1;
+                if index[next] == NEW {
+                    frames.push((next, 0));
+                } else if on_stack[next] {
+                    low[vertex] = low[vertex].min(index[next]);
+                }
+                continue;
+            }
+            frames.pop();
+            if let Some((parent, _)) = frames.last() {
+                low[*parent] = low[*parent].min(low[vertex]);
+            }
+            if low[vertex] == index[vertex] {
+                let from = stack.iter().rposition(|&v| v == vertex).expect("it is on the stack");
+                let members = stack.split_off(from);
+                members.iter().for_each(|&member| on_stack[member] = false);
+                found.push(members);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,281 @@
+//! ROCOCO (Mu et al., "Extracting More Concurrency from Distributed Transactions", OSDI 2014): reorder instead of abort.
+//!
+//! A transaction is a procedure cut into pieces ([`crate::chopping`]), each of which executes where its data is, on a copy of
+//! the procedure ([`crate::shipped`]).
+//!
+//! **Start.** The coordinator sends START for the pieces of a stage to their servers. A server notes who has started on the
+//! same items before and is undecided: those are predecessors ([`items`]). An immediate piece executes at once, and what it
+//! writes is pending ([`execution`]); a deferrable one is kept. START never waits, so every transaction gets to the end of
+//! its start phase. The reply has the outputs, the predecessors, and the bound that the stamp must exceed.
+//!
+//! **Commit.** The coordinator unites the predecessors and sends COMMIT to all servers. A server finds out the place of the
+//! transaction in the dependency graph ([`graph`]): the start phases of all that are before it must be over. Of those that
+//! have started here it will hear; for others it ASKs a server where they met. Then order and stamps of its strongly connected
+//! component are the same on every server. Once all its predecessors here that are outside of the component are
+//! decided, the server executes the deferred pieces of the component in that order and installs what its members
+//! have written: they are *decided* here. When all servers have answered, the transaction is over, and END tells them so.
+//!
+//! Nothing is ever aborted, and nobody waits for a lock. The paper's START replies carry the graph; here they carry the direct
+//! predecessors only, and whoever does not know somebody in between asks: a message more in long chains across servers, in
+//! exchange for messages that do not grow with contention.
+//!
+//! **Memory.** A decided transaction is remembered until it has ended and everybody who has met it here has: nobody asks for
+//! it any more. If one does, all who had met it here are decided everywhere, and the asker learns of those instead.
+//!
+//! **Timestamps.** A version carries the stamp of its transaction, which grows along every edge of the graph. Under DST
+//! the tentative stamp is above the coordinator's clock and the marks of all that was touched; what was read is
+//! pinned when the transaction is decided; and a snapshot that finds a pending write whose stamp may be within it waits. So
+//! snapshots are as under every other protocol: one round, no aborts ([`crate::read_only`]). Without timestamps a read-only
+//! transaction reads in rounds, each of which waits for the undecided writers that it meets, until two see the same
+//! ([`rounds`]).
+//!
+//! A transaction whose data is all here and that meets nobody undecided runs in one step, as under every other protocol.
+//!
+//! Left out: interactive transactions and aborts after effects, which ROCOCO cannot express; tables with copies that are
+//! written; slots that move; a server that loses its memory; what a coordinator leaves behind that dies.
+
+mod coordinator;
+mod execution;
+mod graph;
+mod items;
+mod participant;
+mod rounds;
+#[cfg(test)]
+mod tests;
+
+use plimsoll_runtime::{Env, Handled, Node, Ticket};
+use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
+
+use crate::base::{Base, Common, CommonReply};
+use crate::moves::MoveOutcome;
+use crate::procedure::{Procedure, Reads};
+use crate::protocol::{Attempt, Open, Protocol, ProtocolOptions, Rest, Stop};
+use crate::shipped::Cargo;
+use crate::steps::About;
+use crate::timestamp::Scheme;
+use crate::work::Work;
+use execution::Seen;
+use graph::{Known, Told};
+pub use participant::Rococo;
+
+/// What a participant is asked.
+pub enum Request<S: Scheme> {
+    /// The same under every protocol.
+    Common(Common<S>),
+    /// Starts pieces of a stage.
+    Start {
+        /// The transaction.
+        txn: TxnId,
+        /// Its stamp is no smaller.
+        least: Timestamp,
+        /// The procedure, with the outputs of all earlier stages.
+        cargo: Option<Cargo>,
+        /// The stage.
+        stage: usize,
+        /// Which pieces of it.
+        pieces: Vec<usize>,
+    },
+    /// The start phase is over: executes the transaction, after those before it.
+    Commit {
+        /// The transaction.
+        txn: TxnId,
+        /// What its start phase has come to.
+        known: Known,
+    },
+    /// From server to server: what is known of a transaction that has started at the receiver?
+    Ask(TxnId),
+    /// The answer.
+    Answer(Vec<Told>),
+    /// The transaction is decided on all servers.
+    End(TxnId),
+    /// The newest committed versions, once nobody undecided means to write there.
+    ReadDecided {
+        /// Who reads.
+        txn: TxnId,
+        /// What to read.
+        reads: Reads,
+    },
+}
+
+plimsoll_types::wire!(<S: Scheme> enum Request<S> {
+    Common(common) = 0, Start { txn, least, cargo, stage, pieces } = 1, Commit { txn, known } = 2, Ask(txn) = 3,
+    Answer(told) = 4, End(txn) = 5, ReadDecided { txn, reads } = 6
+});
+
+/// What it answers.
+pub enum Reply<S: Scheme> {
+    /// The same under every protocol.
+    Common(CommonReply<S>),
+    /// The pieces have started.
+    Started(Started),
+    /// The transaction is decided here.
+    Decided(Decided),
+    /// The request makes no sense here.
+    Refused,
+}
+
+plimsoll_types::wire!(<S: Scheme> enum Reply<S> {
+    Common(common) = 0, Started(started) = 1, Decided(decided) = 2, Refused = 3
+});
+
+/// What came of START.
+pub struct Started {
+    /// The procedure with the outputs of what has executed; `None` if nothing has.
+    executed: Option<Cargo>,
+    /// The stage to go on with: pieces of one type that follow each other have executed as one.
+    next: usize,
+    /// What is before it here, and its tentative stamp; whether a piece has said no.
+    known: Known,
+}
+
+plimsoll_types::wire!(struct Started { executed, next, known });
+
+/// What came of COMMIT.
+pub struct Decided {
+    /// Its stamp.
+    stamp: Timestamp,
+    /// How many records it has written here.
+    writes: u64,
+    /// The procedure with the outputs of deferred pieces, and which these are: stage and number.
+    executed: Vec<(Cargo, usize, usize)>,
+    /// What it has read here, if the run is recorded.
+    seen: Option<Box<Seen>>,
+}
+
+plimsoll_types::wire!(struct Decided { stamp, writes, executed; seen });
+
+impl<S: Scheme> Node for Rococo<S> {
+    type Request = Request<S>;
+    type Reply = Reply<S>;
+
+    fn handle(&mut self, from: ShardId, request: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
+        Handled::Reply(match request {
+            Request::Common(Common::Move { .. }) => Reply::Common(CommonReply::MoveOver(MoveOutcome::Locked)),
+            Request::Common(common) => return self.base.handle(from, common, ticket).map(Reply::Common),
+            Request::Start { txn, least, cargo, stage, pieces } => {
+                self.start_shipped(*txn, *least, cargo.take(), *stage, pieces)
+            }
+            Request::Commit { txn, known } => return self.commit(*txn, known, ticket),
+            Request::Ask(txn) => {
+                self.asked(from, *txn);
+                return Handled::Done;
+            }
+            Request::Answer(told) => {
+                self.answered(std::mem::take(told));
+                return Handled::Done;
+            }
+            Request::End(txn) => {
+                self.ended(*txn);
+                return Handled::Done;
+            }
+            Request::ReadDecided { txn, reads } => return self.read_decided(*txn, reads, ticket),
+        })
+    }
+
+    fn released(&mut self) -> &mut Vec<Ticket> {
+        &mut self.base.released
+    }
+
+    fn pass(&mut self, clock: Timestamp) {
+        self.base.pass(clock);
+    }
+
+    fn connected(&mut self, peer: ShardId, life: Option<u64>) {
+        self.base.connected(peer, life);
+    }
+
+    fn due(&self) -> Option<u64> {
+        self.base.due()
+    }
+
+    fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
+        send.append(&mut self.out);
+        send.extend(self.base.outgoing().map(|(to, common)| (to, Request::Common(common))));
+    }
+
+    fn park(&mut self) {
+        self.base.park();
+    }
+}
+
+const NOT_INTERACTIVE: &str = "rococo runs whole procedures only, and says so when it is chosen";
+
+impl<S: Scheme> Protocol for Rococo<S> {
+    type Scheme = S;
+    const NAME: &'static str = "rococo";
+    const LOCKS: bool = false;
+    const INTERACTIVE: bool = false;
+
+    fn new(base: Base<S>, options: ProtocolOptions) -> Rococo<S> {
+        Rococo::on(base, options)
+    }
+
+    fn base(&mut self) -> &mut Base<S> {
+        &mut self.base
+    }
+
+    fn remembered(&self) -> usize {
+        self.remembers()
+    }
+
+    fn common(request: Common<S>) -> Request<S> {
+        Request::Common(request)
+    }
+
+    fn common_reply(reply: Reply<S>) -> CommonReply<S> {
+        match reply {
+            Reply::Common(reply) => reply,
+            _ => unreachable!("a common request has a common reply"),
+        }
+    }
+
+    fn about(request: &Request<S>) -> About {
+        match request {
+            Request::Common(common) => common.about(),
+            Request::Start { txn, .. } => About::new("START", Some(*txn)),
+            Request::Commit { txn, .. } => About::new("COMMIT", Some(*txn)),
+            Request::Ask(txn) => About::new("ASK", Some(*txn)),
+            Request::Answer(_) => About::new("ANSWER", None),
+            Request::End(txn) => About::new("END", Some(*txn)),
+            Request::ReadDecided { txn, reads } => About::new("READ", Some(*txn)).reads(reads),
+        }
+    }
+
+    fn answer(reply: &Reply<S>) -> &'static str {
+        match reply {
+            Reply::Common(reply) => reply.answer(),
+            Reply::Started(_) => "started",
+            Reply::Decided(_) => "decided",
+            Reply::Refused => "refused",
+        }
+    }
+
+    async fn run<E: Env<Self>, T: Procedure>(
+        env: &E,
+        attempt: Attempt,
+        procedure: &mut T,
+        work: &mut Work<S>,
+    ) -> Result<(), Abort> {
+        let _ = attempt;
+        match procedure.read_only() {
+            true => rounds::read(env, procedure, work).await,
+            false => coordinator::run(env, procedure, work).await,
+        }
+    }
+
+    async fn read<E: Env<Self>>(_: &E, _: &mut Open<S>, _: Vec<(ShardId, Reads)>) -> Result<(), Abort> {
+        unreachable!("{NOT_INTERACTIVE}")
+    }
+
+    async fn wrote<E: Env<Self>>(_: &E, _: &mut Open<S>) -> Result<(), Abort> {
+        unreachable!("{NOT_INTERACTIVE}")
+    }
+
+    async fn commit<E: Env<Self>>(_: &E, _: &mut Open<S>, _: Option<impl Rest<S>>) -> Result<(), Stop> {
+        unreachable!("{NOT_INTERACTIVE}")
+    }
+
+    async fn abort<E: Env<Self>>(_: &E, _: &mut Open<S>, _: Abort) -> Abort {
+        unreachable!("{NOT_INTERACTIVE}")
+    }
+}

@@ -1,0 +1,485 @@
+//! A server: "on receiving START", "on receiving COMMIT" (Figures 4 and 5 of the paper), and who asks for whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plimsoll_runtime::{Handled, Ticket};
+use plimsoll_store::{At, Visited};
+use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp, TxnId};
+
+use super::execution::{Doings, Execution, Pending, Seen};
+use super::graph::{Component, Graph, Known, Pred, Told};
+use super::items::Conflicts;
+use super::{Decided, Reply, Request, Started};
+use crate::base::{Base, CommonReply};
+use crate::procedure::{Piece, Reads};
+use crate::protocol::ProtocolOptions;
+use crate::shipped::{Cargo, Items, Shipped, Unpack};
+use crate::steps::What;
+use crate::timestamp::Scheme;
+
+/// The graph is swept when it has so many vertices more than transactions have started here.
+const SWEPT_AT: usize = 256;
+
+/// ROCOCO on one shard.
+pub struct Rococo<S: Scheme> {
+    pub(super) base: Base<S>,
+    /// Which types of pieces execute when they start, one bit each.
+    immediate: u64,
+    pub(super) unpack: Option<Unpack>,
+    pub(super) conflicts: Conflicts,
+    pending: Pending,
+    pub(super) graph: Graph,
+    /// What has started here, until it and all who have met it here have ended.
+    running: BTreeMap<TxnId, Running<S>>,
+    /// By transaction: those that cannot go on before something happens to it.
+    waiting: BTreeMap<TxnId, Vec<TxnId>>,
+    /// Transactions that another server was asked for and has not answered.
+    asked: BTreeSet<TxnId>,
+    /// To be sent at the end of the pass.
+    pub(super) out: Vec<(ShardId, Request<S>)>,
+}
+
+/// A transaction that has started here.
+struct Running<S: Scheme> {
+    /// What it has started on.
+    items: Vec<(ColumnGroup, Key)>,
+    /// Who is before it here, and whether it has executed after them already.
+    preds: BTreeMap<TxnId, bool>,
+    /// What it must be ordered after.
+    observed: S::Observed,
+    least: Timestamp,
+    doings: Doings,
+    deferred: Vec<(Box<dyn Shipped>, Vec<Piece>)>,
+    /// One of its pieces has said no.
+    refused: bool,
+    /// The COMMIT that waits for it.
+    commit: Option<Ticket>,
+    /// Once it is decided here: what COMMIT is answered.
+    decided: Option<Decided>,
+    stamp: Option<Timestamp>,
+    ended: bool,
+    /// How many of those that have met it here have not ended.
+    successors: usize,
+    /// Who is told once its start phase is over.
+    askers: Vec<ShardId>,
+}
+
+impl<S: Scheme> Rococo<S> {
+    pub(super) fn on(mut base: Base<S>, options: ProtocolOptions) -> Rococo<S> {
+        base.queues = true;
+        Rococo {
+            base,
+            immediate: options.immediate_pieces,
+            unpack: options.unpack,
+            conflicts: Conflicts::default(),
+            pending: Pending::default(),
+            graph: Graph::default(),
+            running: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            asked: BTreeSet::new(),
+            out: Vec::new(),
+        }
+    }
+
+    pub(super) fn remembers(&self) -> usize {
+        self.running.len() + self.conflicts.len() + self.pending.len() + self.graph.len() + self.waiting.len()
+    }
+
+    fn is_immediate(&self, piece_type: usize) -> bool {
+        self.immediate >> piece_type & 1 == 1
+    }
+
+    /// On receiving START.
+    pub(super) fn start_shipped(
+        &mut self,
+        txn: TxnId,
+        least: Timestamp,
+        cargo: Option<Cargo>,
+        stage: usize,
+        pieces: &[usize],
+    ) -> Reply<S> {
+        let Some(Ok(mut procedure)) = cargo.map(|cargo| cargo.open(self.unpack)) else { return Reply::Refused };
+        let there = |number: &usize| *number < procedure.stage(stage);
+        let here = |number: &usize| self.is_here(&*procedure, Piece { stage, number: *number });
+        if pieces.is_empty() || !pieces.iter().all(there) || !pieces.iter().all(here) {
+            return Reply::Refused;
+        }
+        let (next, executed) = self.start(txn, least, &mut *procedure, stage, pieces);
+        let known = self.known(txn);
+        Reply::Started(Started { executed: executed.then_some(Cargo::Whole(procedure)), next, known })
+    }
+
+    fn is_here(&self, procedure: &dyn Shipped, piece: Piece) -> bool {
+        self.base.owner(procedure.home(piece)) == self.base.shard
+    }
+
+    /// Starts pieces, and executes those that are immediate on this very copy. Returns the stage to go on with, and whether
+    /// anything was executed.
+    pub(super) fn start(
+        &mut self,
+        txn: TxnId,
+        least: Timestamp,
+        procedure: &mut dyn Shipped,
+        stage: usize,
+        pieces: &[usize],
+    ) -> (usize, bool) {
+        self.running.entry(txn).or_insert_with(|| Running {
+            items: Vec::new(),
+            preds: BTreeMap::new(),
+            observed: S::Observed::default(),
+            least,
+            doings: Doings::default(),
+            deferred: Vec::new(),
+            refused: false,
+            commit: None,
+            decided: None,
+            stamp: None,
+            ended: false,
+            successors: 0,
+            askers: Vec::new(),
+        });
+        let pieces: Vec<Piece> = pieces.iter().map(|&number| Piece { stage, number }).collect();
+        let (now, later): (Vec<Piece>, Vec<Piece>) =
+            pieces.iter().partition(|&&piece| self.is_immediate(procedure.piece_type(piece)));
+        for &piece in &later {
+            self.enter(txn, procedure, piece, false);
+            self.announce(txn, procedure, piece);
+        }
+        if !later.is_empty() {
+            let running = self.running.get_mut(&txn).expect("it has started");
+            running.deferred.push((procedure.copy(), later));
+        }
+        let mut executed = false;
+        for &piece in &now {
+            executed = true;
+            if !self.enter_and_execute(txn, procedure, piece) {
+                return (stage + 1, true);
+            }
+        }
+        // Stages that consist of pieces of the same type as this one are part of it.
+        let mut next = stage + 1;
+        let Some(&first) = now.first() else { return (next, executed) };
+        let piece_type = procedure.piece_type(first);
+        let of_this_type = now.iter().filter(|&&piece| procedure.piece_type(piece) == piece_type).count();
+        if of_this_type < procedure.stage(stage) {
+            return (next, executed);
+        }
+        loop {
+            let count = procedure.stage(next);
+            let follows = |number| {
+                let piece = Piece { stage: next, number };
+                procedure.piece_type(piece) == piece_type && self.is_here(procedure, piece)
+            };
+            if count == 0 || !(0..count).all(follows) {
+                return (next, executed);
+            }
+            for number in 0..count {
+                if !self.enter_and_execute(txn, procedure, Piece { stage: next, number }) {
+                    return (next + 1, true);
+                }
+            }
+            next += 1;
+        }
+    }
+
+    /// For each item: an edge from the last who has started on it.
+    fn enter(&mut self, txn: TxnId, procedure: &dyn Shipped, piece: Piece, immediate: bool) {
+        let mut items = Items::default();
+        procedure.items(piece, &mut items);
+        let mut preds = Vec::new();
+        for item in &items.0 {
+            self.conflicts.start(txn, item, |pred| preds.push(pred));
+        }
+        let running = self.running.get_mut(&txn).expect("it has started");
+        running.items.extend(items.0.into_iter().map(|item| (item.column, item.key)));
+        let mut new = Vec::new();
+        for pred in preds {
+            let known = running.preds.entry(pred).or_insert_with(|| {
+                new.push(pred);
+                false
+            });
+            *known |= immediate;
+        }
+        for pred in new {
+            self.running.get_mut(&pred).expect("who is undecided is remembered").successors += 1;
+        }
+    }
+
+    /// Returns false if the piece has said no: then nothing of the transaction is done here.
+    fn enter_and_execute(&mut self, txn: TxnId, procedure: &mut dyn Shipped, piece: Piece) -> bool {
+        self.enter(txn, procedure, piece, true);
+        let running = self.running.get_mut(&txn).expect("it has started");
+        let least = running.least;
+        let Running { observed, doings, .. } = running;
+        let mut execution = Execution::new(&mut self.base, &mut self.pending, txn, observed, doings, least);
+        if procedure.execute(piece, &mut execution).is_ok() {
+            return true;
+        }
+        running.refused = true;
+        std::mem::take(&mut running.doings).undo(&mut self.base, &mut self.pending, txn);
+        false
+    }
+
+    /// A deferred piece: whoever looks for a snapshot must know that it will write, and its stamp be above what is there.
+    fn announce(&mut self, txn: TxnId, procedure: &dyn Shipped, piece: Piece) {
+        let mut items = Items::default();
+        procedure.items(piece, &mut items);
+        let running = self.running.get_mut(&txn).expect("it has started");
+        let least = running.least;
+        let Running { observed, doings, .. } = running;
+        let mut execution = Execution::new(&mut self.base, &mut self.pending, txn, observed, doings, least);
+        for item in &items.0 {
+            execution.observe(item.column, &item.key);
+            if item.write {
+                execution.announce(item.column, &item.key);
+            }
+        }
+    }
+
+    /// What its start phase has come to so far, here.
+    pub(super) fn known(&self, txn: TxnId) -> Known {
+        let running = &self.running[&txn];
+        let via = self.base.shard;
+        let preds = running.preds.iter().map(|(&txn, &immediate)| Pred { txn, via, immediate });
+        let tentative = running.least.max(S::lower_bound(&running.observed));
+        Known { tentative, preds: preds.collect(), noop: running.refused }
+    }
+
+    /// On receiving COMMIT.
+    pub(super) fn commit(&mut self, txn: TxnId, known: &mut Known, ticket: Ticket) -> Handled<Reply<S>> {
+        let Some(running) = self.running.get_mut(&txn) else { return Handled::Reply(Reply::Refused) };
+        if running.decided.is_none() && running.commit.is_none() {
+            running.commit = Some(ticket);
+            let known = Known { tentative: known.tentative, preds: std::mem::take(&mut known.preds), noop: known.noop };
+            self.graph.learn(txn, known);
+            let mut next = self.woken(txn);
+            next.push(txn);
+            self.tell_askers(txn);
+            self.advance(next);
+        }
+        let running = self.running.get_mut(&txn).expect("it has not ended");
+        match running.decided.take() {
+            Some(decided) => Handled::Reply(Reply::Decided(decided)),
+            None => Handled::Wait,
+        }
+    }
+
+    fn woken(&mut self, txn: TxnId) -> Vec<TxnId> {
+        self.waiting.remove(&txn).unwrap_or_default()
+    }
+
+    fn wait(&mut self, txn: TxnId, before: TxnId) {
+        let waiting = self.waiting.entry(txn).or_default();
+        if !waiting.contains(&before) {
+            waiting.push(before);
+        }
+    }
+
+    /// Goes on with transactions to which something has happened, and with whomever that helps.
+    fn advance(&mut self, mut next: Vec<TxnId>) {
+        while let Some(txn) = next.pop() {
+            let undecided = self.running.get(&txn).is_some_and(|running| running.stamp.is_none());
+            if !undecided || !self.graph.knows(txn) {
+                continue;
+            }
+            match self.graph.fix(txn) {
+                Err(unknown) => unknown.into_iter().for_each(|pred| self.find_out(txn, pred)),
+                Ok(components) => {
+                    for component in components {
+                        self.execute(&component, &mut next);
+                    }
+                    if let Some(component) = self.graph.component(txn).cloned() {
+                        self.execute(&component, &mut next);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The start phase of `pred`, which is before `txn` or before somebody before it, is not known to be over.
+    fn find_out(&mut self, txn: TxnId, pred: Pred) {
+        self.wait(pred.txn, txn);
+        if !self.running.contains_key(&pred.txn) && self.asked.insert(pred.txn) {
+            self.out.push((pred.via, Request::Ask(pred.txn)));
+        }
+    }
+
+    /// Executes the members of a component that have started here, if everybody before them is decided.
+    fn execute(&mut self, component: &Component, next: &mut Vec<TxnId>) {
+        let mut here = Vec::new();
+        for member in component.iter() {
+            let Some(running) = self.running.get(&member.txn) else { continue };
+            if running.stamp.is_some() {
+                continue;
+            }
+            let undecided = |pred: &&TxnId| {
+                let inside = component.iter().any(|member| member.txn == **pred);
+                !inside && self.running.get(*pred).is_some_and(|pred| pred.stamp.is_none())
+            };
+            if let Some(&pred) = running.preds.keys().find(undecided) {
+                self.wait(pred, member.txn);
+                return;
+            }
+            here.push(*member);
+        }
+        for member in here {
+            self.decide(member.txn, member.stamp, member.noop);
+            next.append(&mut self.woken(member.txn));
+        }
+    }
+
+    /// Executes what was deferred and installs everything.
+    fn decide(&mut self, txn: TxnId, stamp: Timestamp, noop: bool) {
+        let running = self.running.get_mut(&txn).expect("it has started");
+        let (base, pending) = (&mut self.base, &mut self.pending);
+        base.step(txn, |_| What::Stamps { stamp, least: running.least });
+        let mut doings = std::mem::take(&mut running.doings);
+        let mut outputs = Vec::new();
+        for (mut procedure, pieces) in std::mem::take(&mut running.deferred).into_iter().filter(|_| !noop) {
+            for &piece in &pieces {
+                let observed = &mut running.observed;
+                let mut execution = Execution::new(base, pending, txn, observed, &mut doings, stamp);
+                let executed = procedure.execute(piece, &mut execution);
+                assert!(executed.is_ok(), "a deferred piece does not abort: the chopping was checked");
+            }
+            outputs.extend(pieces.iter().map(|piece| (Cargo::of(&*procedure), piece.stage, piece.number)));
+        }
+        let (mut seen, mut writes) = (Seen::default(), 0);
+        match noop {
+            true => doings.undo(base, pending, txn),
+            false => {
+                writes = doings.written(pending, txn);
+                seen = doings.install(base, pending, txn, stamp);
+                base.scheme.pinned(stamp);
+            }
+        }
+        for item in std::mem::take(&mut running.items) {
+            self.conflicts.decided(txn, item);
+        }
+        running.stamp = Some(stamp);
+        let seen = base.installs.is_some().then(|| Box::new(seen));
+        running.decided = Some(Decided { stamp, writes, executed: outputs, seen });
+        base.released.extend(running.commit);
+    }
+
+    /// On receiving ASK.
+    pub(super) fn asked(&mut self, from: ShardId, txn: TxnId) {
+        if self.graph.knows(txn) {
+            let told = self.graph.tell(txn);
+            self.out.push((from, Request::Answer(told)));
+        } else if let Some(running) = self.running.get_mut(&txn) {
+            running.askers.push(from);
+        } else {
+            self.out.push((from, Request::Answer(vec![Told::Gone(txn)])));
+        }
+    }
+
+    fn tell_askers(&mut self, txn: TxnId) {
+        let running = self.running.get_mut(&txn).expect("it has started");
+        for asker in std::mem::take(&mut running.askers) {
+            let told = self.graph.tell(txn);
+            self.out.push((asker, Request::Answer(told)));
+        }
+    }
+
+    /// On receiving what was asked for.
+    pub(super) fn answered(&mut self, told: Vec<Told>) {
+        let mut next = Vec::new();
+        for told in told {
+            match told {
+                Told::Known(txn, known) => {
+                    self.graph.learn(txn, known);
+                    self.heard(txn, &mut next);
+                }
+                Told::Fixed(members) => {
+                    let component: Component = members.into();
+                    self.graph.learn_fixed(&component);
+                    component.iter().for_each(|member| self.heard(member.txn, &mut next));
+                }
+                Told::Gone(txn) => {
+                    let running = &self.running;
+                    self.graph.forget_successors(txn, |other| running.contains_key(other));
+                    self.heard(txn, &mut next);
+                }
+            }
+        }
+        self.advance(next);
+    }
+
+    fn heard(&mut self, txn: TxnId, next: &mut Vec<TxnId>) {
+        self.asked.remove(&txn);
+        next.append(&mut self.woken(txn));
+        if self.running.contains_key(&txn) {
+            self.tell_askers(txn);
+            next.push(txn);
+        }
+    }
+
+    /// On receiving END.
+    pub(super) fn ended(&mut self, txn: TxnId) {
+        let Some(running) = self.running.get_mut(&txn).filter(|running| running.stamp.is_some()) else { return };
+        if std::mem::replace(&mut running.ended, true) {
+            return;
+        }
+        for pred in std::mem::take(&mut running.preds).into_keys() {
+            let running = self.running.get_mut(&pred).expect("who has been met is remembered");
+            running.successors -= 1;
+            self.forget_if_over(pred);
+        }
+        self.forget_if_over(txn);
+        if self.graph.len() > self.running.len() + SWEPT_AT {
+            let running = &self.running;
+            let roots = running.iter().filter(|(_, running)| running.stamp.is_none()).map(|(txn, _)| *txn);
+            self.graph.sweep(roots, |txn| running.contains_key(txn));
+        }
+        if self.running.is_empty() {
+            self.graph = Graph::default();
+        }
+    }
+
+    fn forget_if_over(&mut self, txn: TxnId) {
+        if self.running.get(&txn).is_some_and(|running| running.ended && running.successors == 0) {
+            self.running.remove(&txn);
+            self.graph.forget(txn);
+        }
+    }
+
+    /// Reads the newest committed versions, once nobody undecided means to write there.
+    pub(super) fn read_decided(&mut self, txn: TxnId, reads: &Reads, ticket: Ticket) -> Handled<Reply<S>> {
+        if let Some(at) = self.undecided(reads) {
+            self.base.step_waits(txn, at);
+            self.base.store.lock_mut(at).readers.push(ticket);
+            self.base.counters.read_only_waits += 1;
+            return Handled::Wait;
+        }
+        let fetched = self.base.fetch(txn, None, reads).unwrap_or_else(|_| unreachable!("the newest is never gone"));
+        Handled::Reply(Reply::Common(CommonReply::Fetched(Some(fetched))))
+    }
+
+    fn undecided(&mut self, reads: &Reads) -> Option<At> {
+        let store = &mut self.base.store;
+        for (column, key, _) in &reads.gets {
+            let row = store.find(column.table, key).row();
+            let at = row.map(|row| At { row, column: *column });
+            if let Some(at) = at.filter(|at| store.record(*at).is_locked()) {
+                return Some(at);
+            }
+        }
+        for (scan, _) in &reads.scans {
+            let mut found = None;
+            store.scan(scan.column.table, &scan.low, scan.high.as_ref(), |rows, visited| {
+                if let Visited::Row(row) = visited
+                    && rows.record(row, scan.column.group).is_locked()
+                {
+                    found = Some(At { row, column: scan.column });
+                    return std::ops::ControlFlow::Break(());
+                }
+                std::ops::ControlFlow::Continue(())
+            });
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+}
