@@ -99,9 +99,19 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The start phase of a transaction is over.
+    /// The start phase of a transaction is over. That may be old news: of somebody who was fixed here, and forgotten, but not
+    /// by those who are fixed with it, one of whom is a predecessor.
     pub fn learn(&mut self, txn: TxnId, known: Known) {
-        self.vertices.entry(txn).or_insert(Vertex::Known(known));
+        let with = |pred: &Pred| {
+            let component = self.component(pred.txn)?;
+            component.iter().any(|member| member.txn == txn).then(|| component.clone())
+        };
+        match known.preds.iter().find_map(with) {
+            Some(component) => self.learn_fixed(&component),
+            None => {
+                self.vertices.entry(txn).or_insert(Vertex::Known(known));
+            }
+        }
     }
 
     /// Another server has fixed a component.

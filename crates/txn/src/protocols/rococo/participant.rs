@@ -364,13 +364,13 @@ impl<S: Scheme> Rococo<S> {
 
     /// On receiving ASK.
     pub(super) fn asked(&mut self, from: ShardId, txn: TxnId) {
-        if self.graph.knows(txn) {
-            let told = self.graph.tell(txn);
-            self.out.push((from, Request::Answer(told)));
-        } else if let Some(running) = self.running.get_mut(&txn) {
-            running.askers.push(from);
-        } else {
-            self.out.push((from, Request::Answer(vec![Told::Gone(txn)])));
+        let Some(running) = self.running.get_mut(&txn) else {
+            // What the graph has heard of it may be old news.
+            return self.out.push((from, Request::Answer(vec![Told::Gone(txn)])));
+        };
+        match self.graph.knows(txn) {
+            true => self.out.push((from, Request::Answer(self.graph.tell(txn)))),
+            false => running.askers.push(from),
         }
     }
 
