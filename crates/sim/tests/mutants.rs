@@ -28,6 +28,7 @@ fn selection(mutant: Mutant) -> Selection {
         MoveUnnoticed => ("occ", ""),
         MoveUnderLocks | MapUnchecked | ScanUnchecked | CopyForgotten => ("", ""),
         GapIgnored | PrefetchedNumbers => ("occ", "gts"),
+        StartStampsOnly | SiblingsIgnored | ReadersForgotten => ("rococo", "dst"),
         NoPin
         | StoredMark
         | NoRaise
@@ -45,7 +46,7 @@ fn selection(mutant: Mutant) -> Selection {
     let moving =
         matches!(mutant, MarksLeftBehind | MoveUnnoticed | MoveUnderLocks | MapUnchecked | ScanUnchecked);
     let selected = Selection {
-        protocol: ["occ", "wait_die", "client_2pc"].into_iter().find(|&name| name == protocol),
+        protocol: ["occ", "wait_die", "client_2pc", "rococo"].into_iter().find(|&name| name == protocol),
         scheme: SCHEMES.into_iter().find(|&name| name == scheme),
         mutant: Some(mutant),
         fronts: (mutant == WaitsForEver).then_some(1),

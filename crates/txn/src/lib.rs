@@ -1,6 +1,6 @@
 //! Transaction protocols and timestamp schemes.
 //!
-//! A *protocol* ([`protocol::Protocol`]: [`protocols::Occ`], [`protocols::TwoPl`]) decides which transactions
+//! A *protocol* ([`protocol::Protocol`]: [`protocols::Occ`], [`protocols::TwoPl`], [`protocols::Rococo`]) decides which transactions
 //! may commit; a *timestamp scheme* ([`timestamp::Scheme`]: [`timestamps`]) writes the order down, so that
 //! read-only transactions can read a consistent snapshot. They combine as type parameters, `Occ<Dst>`.
 //! Workloads are written once, as [`procedure::Procedure`]s. [`protocol::execute`] runs one.
