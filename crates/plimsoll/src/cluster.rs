@@ -402,24 +402,17 @@ fn oracle(entry: Option<OracleEntry>, pair: Pair) -> Result<Option<OracleConfig>
     };
     if !pair.has_oracle() {
         return content(format!(
-            "nobody asks an [oracle] under {scheme}: leave it out, or choose the scheme gts"
+            "nobody asks an [oracle] under {scheme}: leave it out, or choose the scheme gts or vts"
         ));
     }
-    if scheme == Scheme::Vts {
-        return content(
-            "vts has a counter for each process for ever, and clients come and go: choose the scheme gts, or run vts by \
-             `plimsoll bench --processes`"
-                .to_owned(),
-        );
-    }
-    if compress.is_some() {
+    if compress.is_some() && scheme != Scheme::Vts {
         return content(format!("compress has no effect under {scheme}: leave it out"));
     }
     let defaults = OracleOptions::default();
     let options = OracleOptions {
         batch: batch.unwrap_or(defaults.batch),
+        compress: compress.unwrap_or(defaults.compress),
         prefetch: prefetch.unwrap_or(defaults.prefetch),
-        ..defaults
     };
     let node = NodeConfig { id: ORACLE_ID, address, listen: listen.unwrap_or(address), http, shards: 1 };
     Ok(Some(OracleConfig { node, options }))

@@ -204,6 +204,10 @@ impl<P: Protocol> Setting<P> {
     fn new(plan: &Plan, tables: Vec<TableSpec>, recorder: Option<Recorder>) -> Setting<P> {
         let process = |shard: usize| shard / plan.hardware.shards_per_machine as usize;
         let shards = plan.shards_in_all();
+        let members = match plan.fronts {
+            0 => process(shards - 1) + 1,
+            _ => plan.crashing().start,
+        };
         let layout = Layout {
             tables: tables.into(),
             placement: Arc::new(Placement::even(plan.shards)),
@@ -221,7 +225,8 @@ impl<P: Protocol> Setting<P> {
             },
             single_version: false,
             process: process(shard),
-            processes: process(shards - 1) + 1,
+            processes: members,
+            visitors: shards.min(members * plan.hardware.shards_per_machine as usize)..shards,
             process_counter: counters[process(shard)].clone(),
             first_attempt: 1,
             patience_ns: plan.patience_ns,

@@ -568,8 +568,8 @@ impl<S: Scheme> Base<S> {
             }
             Common::Scheme(message) => {
                 match S::inquiry(message) {
-                    Some((coordinator, below)) => {
-                        let left = self.votes.undecided(coordinator, below);
+                    Some(inquiry) => {
+                        let left = self.votes.undecided(inquiry);
                         self.scheme.answer(from, message, left);
                     }
                     None => self.scheme.receive(from, message, &mut self.released),
@@ -914,6 +914,12 @@ impl<S: Scheme> Base<S> {
             self.finished(stamp, Some(&work.observed));
         }
         stamp
+    }
+
+    /// Whether a stamp can be had in this very step.
+    #[inline]
+    pub(crate) fn stamps_at_once(&self) -> bool {
+        S::AT_ONCE && self.scheme.ready()
     }
 
     /// The outcome of a transaction that has a stamp, for a scheme that reports: see [`Scheme::finished`].

@@ -340,6 +340,7 @@ impl<P: Protocol> Stage<P> {
             single_version: false,
             process: 0,
             processes: 1,
+            visitors: data_shards..data_shards,
             process_counter: counter.clone(),
             first_attempt: 1,
             patience_ns: plimsoll_txn::votes::PATIENCE_NS,
