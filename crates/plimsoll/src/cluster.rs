@@ -546,6 +546,8 @@ mod tests {
             id(&format!("workload = \"tpcc\"\n{NODE}")),
             id(&format!("scheme = \"gts\"\n{NODE}{ORACLE}")),
             id(&format!("scheme = \"gts\"\n{NODE}{ORACLE}prefetch = true\n")),
+            id(&format!("scheme = \"vts\"\n{NODE}{ORACLE}")),
+            id(&format!("scheme = \"vts\"\n{NODE}{ORACLE}compress = false\n")),
             id(&table.replace("\"t\"", "\"u\"")),
             id(&format!("{table}index = \"hash\"\n")),
         ];
@@ -586,7 +588,7 @@ mod tests {
             ),
             (&format!("scheme = \"gts\"\n{NODE}"), "needs an oracle: add [oracle]"),
             (&format!("{NODE}{ORACLE}"), "nobody asks an [oracle] under dst"),
-            (&format!("scheme = \"vts\"\n{NODE}{ORACLE}"), "choose the scheme gts"),
+            (&format!("scheme = \"vts\"\n{NODE}"), "needs an oracle: add [oracle]"),
             (&format!("scheme = \"gts\"\n{NODE}{ORACLE}compress = true\n"), "no effect under gts"),
             (
                 &format!("scheme = \"gts\"\n{NODE}{}", ORACLE.replace("7009", "7001")),

@@ -28,6 +28,7 @@ fn selection(mutant: Mutant) -> Selection {
         MoveUnnoticed => ("occ", ""),
         MoveUnderLocks | MapUnchecked | ScanUnchecked | CopyForgotten => ("", ""),
         GapIgnored | PrefetchedNumbers => ("occ", "gts"),
+        SettledAlone => ("occ", "vts"),
         NoPin
         | StoredMark
         | NoRaise
@@ -48,7 +49,7 @@ fn selection(mutant: Mutant) -> Selection {
         protocol: ["occ", "wait_die", "client_2pc"].into_iter().find(|&name| name == protocol),
         scheme: SCHEMES.into_iter().find(|&name| name == scheme),
         mutant: Some(mutant),
-        fronts: (mutant == WaitsForEver).then_some(1),
+        fronts: matches!(mutant, WaitsForEver | SettledAlone).then_some(1),
         moves: moving.then_some(60),
         workload: (moving || mutant == CopyForgotten).then_some(WorkloadName::Random),
         clients: moving.then_some(5),

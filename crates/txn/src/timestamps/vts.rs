@@ -308,7 +308,7 @@ impl Scheme for Vts {
 
     fn connected(&mut self, peer: ShardId, life: Option<u64>, released: &mut Vec<Ticket>) {
         if self.shard == self.oracle {
-            return self.claims.met(peer, life, self.clock);
+            return self.claims.met(peer, life);
         }
         if peer != self.oracle {
             return;
@@ -610,6 +610,7 @@ mod tests {
         talk(&mut [(OTHER, &mut visitor), (ORACLE, &mut oracle)], NOTHING);
         let late = visitor.stamp(&Vec::new());
         connect((OTHER, &mut visitor), (ORACLE, &mut oracle), None);
+        talk(&mut [(ORACLE, &mut oracle)], NOTHING);
         oracle.tick(Timestamp(oracle.due().expect("it is waited for")));
         // It reads what A's coordinator has written after A was asked for the first time; that is not forgotten.
         let mut sent = Vec::new();

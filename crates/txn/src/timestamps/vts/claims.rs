@@ -63,8 +63,9 @@ struct Ending {
     second: bool,
     /// Whether anybody was asked: until then a visitor may come back.
     begun: bool,
-    /// When to ask next, in nanoseconds.
-    next: u64,
+    /// When to ask next, in nanoseconds; `None` if the oracle has made no pass since it lost the visitor, and its clock is
+    /// that of the last.
+    next: Option<u64>,
     /// Shards that have not answered, or have something left.
     left: BTreeSet<ShardId>,
     dependencies: Vector,
@@ -104,8 +105,8 @@ impl Claims {
     }
 
     /// Somebody is connected, in this life, or is not any more.
-    pub(super) fn met(&mut self, peer: ShardId, life: Option<u64>, clock: Timestamp) {
-        let soon = clock.0 + self.patience_ns;
+    pub(super) fn met(&mut self, peer: ShardId, life: Option<u64>) {
+        let next = life.map(|_| 0);
         let Some(claim) = self.of(peer) else { return };
         claim.wanted = 0;
         claim.life = life.unwrap_or(claim.life);
@@ -115,14 +116,14 @@ impl Claims {
             ending if life == Some(owner) => {
                 ending.take_if(|ending| !ending.begun);
             }
-            Some(ending) if !ending.begun && life.is_some() => ending.next = clock.0,
+            Some(ending) if !ending.begun && life.is_some() => ending.next = next,
             Some(_) => {}
             None => {
                 claim.ending = Some(Ending {
                     number: 0,
                     second: false,
                     begun: false,
-                    next: if life.is_some() { clock.0 } else { soon },
+                    next,
                     left: BTreeSet::new(),
                     dependencies: Vector::new(),
                 });
@@ -144,13 +145,16 @@ impl Claims {
     pub(super) fn inquire(&mut self, clock: Timestamp, send: &mut Vec<(ShardId, Message)>) {
         let visitors = self.visitors.clone().map(|shard| ShardId(shard as u16));
         for (slot, (of, claim)) in (self.members..).zip(visitors.zip(&mut self.claims)) {
-            let Some(ending) = claim.ending.as_mut().filter(|ending| ending.next <= clock.0) else { continue };
+            let Some(ending) = &mut claim.ending else { continue };
+            if *ending.next.get_or_insert(clock.0 + self.patience_ns) > clock.0 {
+                continue;
+            }
             if ending.left.is_empty() {
                 (ending.begun, ending.left) = (true, self.holders.clone());
                 self.rounds += 1;
                 ending.number = self.rounds;
             }
-            ending.next = clock.0 + INQUIRE_NS;
+            ending.next = Some(clock.0 + INQUIRE_NS);
             let (slot, through, number) = (slot as u16, claim.through, ending.number);
             send.extend(
                 ending.left.iter().map(|&shard| (shard, Message::Inquire { of, slot, through, number })),
@@ -180,7 +184,7 @@ impl Claims {
         if !ending.left.is_empty() {
             return None;
         }
-        ending.next = 0;
+        ending.next = Some(0);
         if !std::mem::replace(&mut ending.second, true) {
             return None;
         }
@@ -195,7 +199,7 @@ impl Claims {
 
     /// When somebody is to be asked.
     pub(super) fn due(&self) -> Option<u64> {
-        self.claims.iter().filter_map(|claim| Some(claim.ending.as_ref()?.next)).min()
+        self.claims.iter().filter_map(|claim| claim.ending.as_ref()?.next).min()
     }
 }
 
