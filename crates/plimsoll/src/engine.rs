@@ -176,9 +176,7 @@ impl<P: Protocol> Engine<P> {
                 let here = nodes.iter().find(|other| other.id == *node).map_or(0, |node| node.shards);
                 (before().count(), first..first + here)
             }
-            Role::Visitor { place } => {
-                (data.len() + place, first + place..first + place + 1)
-            }
+            Role::Visitor { place } => (data.len() + place, first + place..first + place + 1),
         };
         let part = Part {
             holders,
@@ -420,7 +418,8 @@ impl Part {
         tables: Vec<TableSpec>,
         options: &EngineOptions,
     ) -> (Vec<Maker<P>>, Layout, Range<usize>) {
-        let Part { holders, processes, process_count, visitors, visiting, process, shards, first_attempt } = self;
+        let Part { holders, processes, process_count, visitors, visiting, process, shards, first_attempt } =
+            self;
         let options = *options;
         let layout =
             Layout { tables: tables.into(), placement: Arc::new(Placement::even(holders)), processes };

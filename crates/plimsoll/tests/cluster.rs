@@ -508,12 +508,9 @@ fn oracle(scene: &Scene) -> (u64, u64) {
 
 #[test]
 fn an_oracle_publishes_commits_and_a_client_that_dies_holds_none_back() {
-    for (scheme, keys) in [
-        ("gts", ""),
-        ("gts", "protocol = \"two_pl\"\n"),
-        ("vts", ""),
-        ("vts", "protocol = \"two_pl\"\n"),
-    ] {
+    for (scheme, keys) in
+        [("gts", ""), ("gts", "protocol = \"two_pl\"\n"), ("vts", ""), ("vts", "protocol = \"two_pl\"\n")]
+    {
         let scene = Scene::with_oracle(scheme, keys);
         let db = scene.connect();
         fill(&db, 8);
@@ -541,9 +538,8 @@ fn an_oracle_publishes_commits_and_a_client_that_dies_holds_none_back() {
         assert_eq!(read(5), 77);
         assert_eq!(read(0), read(1), "what the dead client wrote is there on both sides or on none");
         // Who overwrites what it has written is seen by those who know of neither.
-        let both: Result<(), Error> = db.transact(|txn| {
-            (0..2).try_for_each(|n| txn.put(table, &account(n), &u64::MAX.to_be_bytes()))
-        });
+        let both: Result<(), Error> =
+            db.transact(|txn| (0..2).try_for_each(|n| txn.put(table, &account(n), &u64::MAX.to_be_bytes())));
         both.unwrap();
         let other = scene.connect();
         let seen = || other.snapshot(Freshness::Newest).unwrap().get(table, &account(1)).unwrap();

@@ -226,9 +226,8 @@ impl Plan {
         }
         // A stream of its own for each decision: what is selected by hand changes nothing else.
         let draw = |stream: u64, n: u64| Rng::new(seed, stream << 32).below(n) as usize;
-        let scheme = selection.scheme.unwrap_or(match (selection.protocol, selection.fronts) {
-            (Some("client_2pc"), _) => ["dst", "none"][draw(2, 2)],
-            (_, Some(1..)) => ["dst", "vts", "none"][draw(2, 3)],
+        let scheme = selection.scheme.unwrap_or(match selection.protocol {
+            Some("client_2pc") => ["dst", "none"][draw(2, 2)],
             _ => ["dst", "dst", "dst", "gts", "vts", "none"][draw(2, 6)],
         });
         let protocols = ["occ", "wait_die", "wound_wait", "no_wait", "client_2pc"];
@@ -269,19 +268,15 @@ impl Plan {
         }
         // Every machine has a copy of some tables of TPC-C. Clients of micro count what they were told.
         let counted = matches!(workload, WorkloadName::Tpcc | WorkloadName::Micro);
-        let gts = scheme == "gts";
-        if gts {
-            faults.resets_per_s = 0.0;
-        }
         let fronts = match selection.fronts {
-            Some(fronts) if fronts > 0 && (gts || counted) => {
-                let what = if gts { scheme } else { workload.name() };
+            Some(fronts) if fronts > 0 && counted => {
                 return Err(format!(
-                    "no machine may crash under {what}: choose others, or leave the choice open"
+                    "no machine may crash under {}: choose others, or leave the choice open",
+                    workload.name()
                 ));
             }
             Some(fronts) => fronts,
-            None if gts || counted => 0,
+            None if counted => 0,
             None => usize::from(draw(9, 3) == 0),
         };
         // A shard that forgets has no log yet to make up for it.

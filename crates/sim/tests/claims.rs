@@ -17,7 +17,9 @@ use plimsoll_txn::protocols::{Occ, TwoPl};
 use plimsoll_txn::timestamp::{Freshness, OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::Vts;
 use plimsoll_txn::votes::PATIENCE_NS;
-use plimsoll_types::{Abort, IndexKind, Key, Partitioning, Placement, ShardId, TableId, TableSpec, Timestamp};
+use plimsoll_types::{
+    Abort, IndexKind, Key, Partitioning, Placement, ShardId, TableId, TableSpec, Timestamp,
+};
 
 const TABLE: TableId = TableId(0);
 /// Two machines with data, a client, and the oracle.

@@ -545,17 +545,21 @@ impl<S: Scheme> Base<S> {
                 }
                 CommonReply::Validated(self.validate(*txn, *stamp, reads))
             }
-            Common::Snapshot(freshness) => match self.scheme.snapshot(*freshness) {
-                Some(snapshot) => CommonReply::Snapshot(snapshot.clone(), self.hold(snapshot)),
-                None if self.scheme.lost(ticket) => CommonReply::OutOfReach,
-                None => {
-                    self.scheme.want_snapshot(ticket);
-                    match self.scheme.lost(ticket) {
-                        true => CommonReply::OutOfReach,
-                        false => return Handled::Wait,
+            Common::Snapshot(freshness) => {
+                // Asked in any case: the ticket will be another's, who is not lost.
+                let lost = self.scheme.lost(ticket);
+                match self.scheme.snapshot(*freshness) {
+                    Some(snapshot) => CommonReply::Snapshot(snapshot.clone(), self.hold(snapshot)),
+                    None if lost => CommonReply::OutOfReach,
+                    None => {
+                        self.scheme.want_snapshot(ticket);
+                        match self.scheme.lost(ticket) {
+                            true => CommonReply::OutOfReach,
+                            false => return Handled::Wait,
+                        }
                     }
                 }
-            },
+            }
             Common::Stamp { asked } => {
                 if !std::mem::replace(asked, true) {
                     self.scheme.want_stamp(ticket);

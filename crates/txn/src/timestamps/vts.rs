@@ -201,9 +201,7 @@ impl Scheme for Vts {
         let slots = Self::slots(config);
         let visits = config.visitors.contains(&config.shard.index());
         let (slot, counter) = match config.oracle.compress {
-            _ if visits => {
-                (members(config) + config.shard.index() - config.visitors.start, Arc::default())
-            }
+            _ if visits => (members(config) + config.shard.index() - config.visitors.start, Arc::default()),
             true => (config.process, config.process_counter.clone()),
             false => (config.shard.index(), Arc::default()),
         };
