@@ -281,7 +281,6 @@ mod tests {
                 next[usize::from(slot)] += 1;
                 reports.push(report(slot, next[usize::from(slot)], &dependencies));
             }
-            // What a slot that ends is known to depend on: anything that there was.
             let mut events: Vec<(u32, Result<Arc<Report>, usize>)> = Vec::new();
             for (report, &key) in reports.iter().zip(&keys) {
                 // Some of what a slot has reported may have been lost with it.
@@ -297,6 +296,7 @@ mod tests {
             for (_, event) in events {
                 match event {
                     Ok(report) => published.report(report),
+                    // All that is known of it: it may depend on anything that there was.
                     Err(slot) => published.settle(slot, next[slot] + 5, next.to_vec()),
                 }
                 published.close();
