@@ -402,24 +402,17 @@ fn oracle(entry: Option<OracleEntry>, pair: Pair) -> Result<Option<OracleConfig>
     };
     if !pair.has_oracle() {
         return content(format!(
-            "nobody asks an [oracle] under {scheme}: leave it out, or choose the scheme gts"
+            "nobody asks an [oracle] under {scheme}: leave it out, or choose the scheme gts or vts"
         ));
     }
-    if scheme == Scheme::Vts {
-        return content(
-            "vts has a counter for each process for ever, and clients come and go: choose the scheme gts, or run vts by \
-             `plimsoll bench --processes`"
-                .to_owned(),
-        );
-    }
-    if compress.is_some() {
+    if compress.is_some() && scheme != Scheme::Vts {
         return content(format!("compress has no effect under {scheme}: leave it out"));
     }
     let defaults = OracleOptions::default();
     let options = OracleOptions {
         batch: batch.unwrap_or(defaults.batch),
+        compress: compress.unwrap_or(defaults.compress),
         prefetch: prefetch.unwrap_or(defaults.prefetch),
-        ..defaults
     };
     let node = NodeConfig { id: ORACLE_ID, address, listen: listen.unwrap_or(address), http, shards: 1 };
     Ok(Some(OracleConfig { node, options }))
@@ -553,6 +546,8 @@ mod tests {
             id(&format!("workload = \"tpcc\"\n{NODE}")),
             id(&format!("scheme = \"gts\"\n{NODE}{ORACLE}")),
             id(&format!("scheme = \"gts\"\n{NODE}{ORACLE}prefetch = true\n")),
+            id(&format!("scheme = \"vts\"\n{NODE}{ORACLE}")),
+            id(&format!("scheme = \"vts\"\n{NODE}{ORACLE}compress = false\n")),
             id(&table.replace("\"t\"", "\"u\"")),
             id(&format!("{table}index = \"hash\"\n")),
         ];
@@ -593,7 +588,7 @@ mod tests {
             ),
             (&format!("scheme = \"gts\"\n{NODE}"), "needs an oracle: add [oracle]"),
             (&format!("{NODE}{ORACLE}"), "nobody asks an [oracle] under dst"),
-            (&format!("scheme = \"vts\"\n{NODE}{ORACLE}"), "choose the scheme gts"),
+            (&format!("scheme = \"vts\"\n{NODE}"), "needs an oracle: add [oracle]"),
             (&format!("scheme = \"gts\"\n{NODE}{ORACLE}compress = true\n"), "no effect under gts"),
             (
                 &format!("scheme = \"gts\"\n{NODE}{}", ORACLE.replace("7009", "7001")),

@@ -96,8 +96,9 @@ struct Part {
     processes: Arc<[u16]>,
     /// How many processes there may be, the oracle's not counted.
     process_count: usize,
-    /// The first of the processes that may or may not be there.
+    /// The first of the processes that may or may not be there, and the shards of all of them.
     visitors: usize,
+    visiting: Range<usize>,
     /// This process.
     process: usize,
     /// Its shards, an oracle included.
@@ -134,6 +135,7 @@ impl<P: Protocol> Engine<P> {
             processes: vec![0; options.shards].into(),
             process_count: 1,
             visitors: 1,
+            visiting: options.shards..options.shards,
             process: 0,
             shards: 0..options.shards + usize::from(P::Scheme::ORACLE),
             first_attempt: 1,
@@ -166,6 +168,7 @@ impl<P: Protocol> Engine<P> {
         }
         // Visitors come after the oracle, which is no process that anybody has to ask for a watermark or a vote.
         let oracle = (P::Scheme::ORACLE && network.visitors > 0).then_some(ORACLE_ID);
+        let first = total.unwrap_or(holders);
         let (process, own) = match &network.role {
             Role::Member { node, .. } => {
                 let before = || nodes.iter().take_while(|other| other.id != *node);
@@ -173,16 +176,14 @@ impl<P: Protocol> Engine<P> {
                 let here = nodes.iter().find(|other| other.id == *node).map_or(0, |node| node.shards);
                 (before().count(), first..first + here)
             }
-            Role::Visitor { place } => {
-                let first = total.unwrap_or(holders) + place;
-                (data.len() + place, first..first + 1)
-            }
+            Role::Visitor { place } => (data.len() + place, first + place..first + place + 1),
         };
         let part = Part {
             holders,
             processes: processes.chain(oracle).chain(places).collect(),
             process_count: data.len() + network.visitors,
             visitors: data.len(),
+            visiting: first..first + network.visitors,
             process,
             shards: own.clone(),
             first_attempt: network.life,
@@ -417,7 +418,8 @@ impl Part {
         tables: Vec<TableSpec>,
         options: &EngineOptions,
     ) -> (Vec<Maker<P>>, Layout, Range<usize>) {
-        let Part { holders, processes, process_count, visitors, process, shards, first_attempt } = self;
+        let Part { holders, processes, process_count, visitors, visiting, process, shards, first_attempt } =
+            self;
         let options = *options;
         let layout =
             Layout { tables: tables.into(), placement: Arc::new(Placement::even(holders)), processes };
@@ -429,7 +431,8 @@ impl Part {
             oracle: options.oracle,
             single_version: options.single_version,
             process,
-            processes: process_count,
+            processes: visitors,
+            visitors: visiting.clone(),
             process_counter: process_counter.clone(),
             first_attempt,
             patience_ns: plimsoll_txn::votes::PATIENCE_NS,

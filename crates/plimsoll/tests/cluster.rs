@@ -22,6 +22,11 @@ struct Scene {
     nodes: Vec<Option<Child>>,
 }
 
+/// Whether the scheme that these keys name has an oracle.
+fn has_oracle(keys: &str) -> bool {
+    ["gts", "vts"].iter().any(|scheme| keys.contains(scheme))
+}
+
 /// Ports that nobody has at this moment.
 fn free_ports(count: usize) -> Vec<u16> {
     let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
@@ -49,7 +54,7 @@ impl Scene {
                 place + 1
             );
         }
-        if keys.contains("gts") {
+        if has_oracle(keys) {
             let (port, http) = (ports[2 * shards.len()], ports[2 * shards.len() + 1]);
             text += &format!("[oracle]\naddress = \"127.0.0.1:{port}\"\nhttp = \"127.0.0.1:{http}\"\n");
         }
@@ -61,8 +66,8 @@ impl Scene {
     }
 
     /// Two nodes and an oracle that is node 3 here, all of them running.
-    fn with_oracle(keys: &str) -> Scene {
-        let mut scene = Scene::under(&format!("scheme = \"gts\"\n{keys}"), &[1, 1]);
+    fn with_oracle(scheme: &str, keys: &str) -> Scene {
+        let mut scene = Scene::under(&format!("scheme = \"{scheme}\"\n{keys}"), &[1, 1]);
         (1..=3).for_each(|id| scene.start(id));
         scene
     }
@@ -492,7 +497,7 @@ fn a_cluster_runs_the_protocol_and_the_scheme_of_its_file() {
     }
 }
 
-/// What the oracle says of itself: how many numbers are published, and how many given out and not published.
+/// What the oracle says of itself: how many numbers are published, and how many it knows of that are not.
 fn oracle(scene: &Scene) -> (u64, u64) {
     let (code, text) = scene.get(3, "/status");
     let state: Value = serde_json::from_str(&text).unwrap();
@@ -502,9 +507,11 @@ fn oracle(scene: &Scene) -> (u64, u64) {
 }
 
 #[test]
-fn under_gts_an_oracle_numbers_commits_and_a_client_that_dies_holds_none_back() {
-    for keys in ["", "protocol = \"two_pl\"\n"] {
-        let scene = Scene::with_oracle(keys);
+fn an_oracle_publishes_commits_and_a_client_that_dies_holds_none_back() {
+    for (scheme, keys) in
+        [("gts", ""), ("gts", "protocol = \"two_pl\"\n"), ("vts", ""), ("vts", "protocol = \"two_pl\"\n")]
+    {
+        let scene = Scene::with_oracle(scheme, keys);
         let db = scene.connect();
         fill(&db, 8);
         thread::scope(|scope| {
@@ -521,20 +528,43 @@ fn under_gts_an_oracle_numbers_commits_and_a_client_that_dies_holds_none_back() 
 
         // Its numbers are taken for installed when nobody knows of anything that is not.
         kill_a_client(&scene);
+        if scheme == "vts" {
+            until("it is missed", || (oracle(&scene).1 > 0).then_some(()));
+        }
         until("every number is published", || (oracle(&scene).1 == 0).then_some(()));
         let table = db.table("account").unwrap();
         db.transact(|txn| txn.put(table, &account(5), &77u64.to_be_bytes())).unwrap();
         let read = |n| balance(db.snapshot(Freshness::Newest).unwrap().get(table, &account(n)).unwrap());
         assert_eq!(read(5), 77);
         assert_eq!(read(0), read(1), "what the dead client wrote is there on both sides or on none");
-        drop(db);
+        // Who overwrites what it has written is seen by those who know of neither.
+        let both: Result<(), Error> =
+            db.transact(|txn| (0..2).try_for_each(|n| txn.put(table, &account(n), &u64::MAX.to_be_bytes())));
+        both.unwrap();
+        let other = scene.connect();
+        let seen = || other.snapshot(Freshness::Newest).unwrap().get(table, &account(1)).unwrap();
+        until("others see it", || (balance(seen()) == u64::MAX).then_some(()));
+        drop((db, other));
+        until("the last has left", || oracle_sees(&scene, 0).then_some(()));
         until("a client that leaves takes nothing along", || (oracle(&scene).1 == 0).then_some(()));
     }
 }
 
+/// Whether so many clients are connected to the oracle.
+fn oracle_sees(scene: &Scene, clients: u64) -> bool {
+    let state: Value = serde_json::from_str(&scene.get(3, "/status").1).unwrap();
+    let peers = state["peers"].as_array().unwrap().clone();
+    let connected = peers.iter().filter(|peer| peer["node"].is_null()).map(|peer| peer["connected"].as_u64());
+    connected.map(Option::unwrap_or_default).sum::<u64>() == clients
+}
+
 #[test]
 fn an_oracle_that_stalls_stops_commits_for_as_long_and_nothing_is_lost() {
-    let mut scene = Scene::with_oracle("");
+    ["gts", "vts"].into_iter().for_each(commits_stop_while_the_oracle_stalls);
+}
+
+fn commits_stop_while_the_oracle_stalls(scheme: &str) {
+    let mut scene = Scene::with_oracle(scheme, "");
     let db = scene.connect();
     fill(&db, 8);
     let table = db.table("account").unwrap();
@@ -565,7 +595,11 @@ fn an_oracle_that_stalls_stops_commits_for_as_long_and_nothing_is_lost() {
 
 #[test]
 fn an_oracle_that_dies_is_missed_by_all_and_not_let_in_again_before_all_are_new() {
-    let mut scene = Scene::with_oracle("");
+    ["gts", "vts"].into_iter().for_each(an_oracle_is_replaced_with_all_others);
+}
+
+fn an_oracle_is_replaced_with_all_others(scheme: &str) {
+    let mut scene = Scene::with_oracle(scheme, "");
     let db = scene.connect();
     fill(&db, 8);
     let table = db.table("account").unwrap();
@@ -667,7 +701,7 @@ fn loaded(keys: &str) -> Scene {
     let text = std::fs::read_to_string(scene.file()).unwrap();
     let text = text.replace("[[table]]\nname = \"account\"\nindex = \"hash\"\n", "");
     std::fs::write(scene.file(), text.replace("[[table]]\nname = \"entry\"\n", "")).unwrap();
-    (1..=2 + usize::from(keys.contains("gts"))).for_each(|id| scene.start(id));
+    (1..=2 + usize::from(has_oracle(keys))).for_each(|id| scene.start(id));
     scene
 }
 
@@ -744,9 +778,13 @@ fn a_bank_and_tuples_are_consistent_on_a_cluster_under_other_protocols_and_schem
     let run = bench(&scene, &["smallbank", "--concurrency", "4"]);
     assert_eq!((&run["protocol"], &run["tables"]["checking"]["rows"]), (&"two_pl".into(), &1000.into()));
     drop(scene);
-    let scene = loaded("scheme = \"gts\"\nworkload = \"micro --tuples 1000\"\n");
-    let run = bench(&scene, &["micro", "--read-only", "20"]);
-    assert!(run["oracle_messages"].as_u64() > Some(0), "{run}");
+    for keys in ["scheme = \"gts\"\n", "scheme = \"vts\"\n", "protocol = \"two_pl\"\nscheme = \"vts\"\n"] {
+        let scene = loaded(&format!("{keys}workload = \"micro --tuples 1000\"\n"));
+        let run = bench(&scene, &["micro", "--read-only", "20"]);
+        assert!(run["oracle_messages"].as_u64() > Some(0), "{run}");
+    }
+    let scene = loaded("scheme = \"vts\"\nworkload = \"smallbank --accounts 500\"\n");
+    bench(&scene, &["smallbank", "--concurrency", "4"]);
 }
 
 #[test]

@@ -152,6 +152,14 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         self.present = Some(id);
     }
 
+    /// A read-only attempt has failed, which none at a snapshot must; but there is none if the oracle cannot be reached.
+    pub fn unread(&mut self, why: Abort) {
+        match P::Scheme::ORACLE && why == Abort::Unknown {
+            true => self.left.aborts += 1,
+            false => self.left.read_only_aborts += 1,
+        }
+    }
+
     /// It will never be answered.
     pub fn crash(&mut self) {
         self.left.in_doubt.extend(self.present);
@@ -227,7 +235,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             match executed {
                 Ok(()) => return Ok(Some(std::mem::take(&mut self.work.committed))),
                 Err(Abort::User) => return Err(Abort::User),
-                Err(_) if procedure.read_only() => self.left.read_only_aborts += 1,
+                Err(abort) if procedure.read_only() => self.unread(abort),
                 Err(_) => self.left.aborts += 1,
             }
             self.back_off(tries).await;

@@ -215,7 +215,10 @@ fn remembered<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
     for shard in setting.shards() {
         let remembered = setting.world.node(shard, |node| node.remembered()).unwrap_or_default();
         if remembered > 0 {
-            left.push(format!("shard {} remembers {remembered} things of transactions that are over", shard.0));
+            left.push(format!(
+                "shard {} remembers {remembered} things of transactions that are over",
+                shard.0
+            ));
         }
     }
     left

@@ -20,9 +20,9 @@ use plimsoll_checker::History;
 use plimsoll_runtime::sim::{Maker, Occurrence, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Common, CommonReply, Layout};
+use plimsoll_txn::chopping::Chopping;
 use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
-use plimsoll_txn::chopping::Chopping;
 use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
 use plimsoll_txn::shipped::{Unpack, unpack};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
@@ -214,6 +214,10 @@ impl<P: Protocol> Setting<P> {
     ) -> Setting<P> {
         let process = |shard: usize| shard / plan.hardware.shards_per_machine as usize;
         let shards = plan.shards_in_all();
+        let members = match plan.fronts {
+            0 => process(shards - 1) + 1,
+            _ => plan.crashing().start,
+        };
         let layout = Layout {
             tables: tables.into(),
             placement: Arc::new(Placement::even(plan.shards)),
@@ -231,7 +235,8 @@ impl<P: Protocol> Setting<P> {
             },
             single_version: false,
             process: process(shard),
-            processes: process(shards - 1) + 1,
+            processes: members,
+            visitors: shards.min(members * plan.hardware.shards_per_machine as usize)..shards,
             process_counter: counters[process(shard)].clone(),
             first_attempt: 1,
             patience_ns: plan.patience_ns,

@@ -295,6 +295,7 @@ fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
             ForeignLockIgnored | NewVersionIgnored | FastPath => ("occ", "none"),
             UpgradeKeepsBound | ReleaseWithoutPin => ("wait_die", "dst"),
             GapIgnored | PrefetchedNumbers => ("occ", "gts"),
+            SettledAlone => ("occ", "vts"),
             _ => ("occ", "dst"),
         };
         for seed in 0..25 {

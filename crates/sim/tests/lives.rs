@@ -61,6 +61,7 @@ impl<P: Protocol> Stage<P> {
                     single_version: false,
                     process: shard,
                     processes: 4,
+                    visitors: 4..4,
                     process_counter: Arc::new(AtomicU64::new(0)),
                     first_attempt: life,
                     patience_ns: PATIENCE_NS,

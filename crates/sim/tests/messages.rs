@@ -84,6 +84,7 @@ fn said<P: Protocol>(touch: [Option<bool>; 3], options: ProtocolOptions) -> (Vec
         single_version: false,
         process: shard,
         processes: SHARDS,
+        visitors: SHARDS..SHARDS,
         process_counter: Default::default(),
         first_attempt: 1,
         patience_ns: plimsoll_txn::votes::PATIENCE_NS,

@@ -73,6 +73,7 @@ fn messages<P: Protocol>() -> Messages {
         single_version: false,
         process: 0,
         processes: 1,
+        visitors: SHARDS..SHARDS,
         process_counter: counter.clone(),
         first_attempt: 1,
         patience_ns: plimsoll_txn::votes::PATIENCE_NS,

@@ -548,17 +548,21 @@ impl<S: Scheme> Base<S> {
                 }
                 CommonReply::Validated(self.validate(*txn, *stamp, reads))
             }
-            Common::Snapshot(freshness) => match self.scheme.snapshot(*freshness) {
-                Some(snapshot) => CommonReply::Snapshot(snapshot.clone(), self.hold(snapshot)),
-                None if self.scheme.lost(ticket) => CommonReply::OutOfReach,
-                None => {
-                    self.scheme.want_snapshot(ticket);
-                    match self.scheme.lost(ticket) {
-                        true => CommonReply::OutOfReach,
-                        false => return Handled::Wait,
+            Common::Snapshot(freshness) => {
+                // Asked in any case: the ticket will be another's, who is not lost.
+                let lost = self.scheme.lost(ticket);
+                match self.scheme.snapshot(*freshness) {
+                    Some(snapshot) => CommonReply::Snapshot(snapshot.clone(), self.hold(snapshot)),
+                    None if lost => CommonReply::OutOfReach,
+                    None => {
+                        self.scheme.want_snapshot(ticket);
+                        match self.scheme.lost(ticket) {
+                            true => CommonReply::OutOfReach,
+                            false => return Handled::Wait,
+                        }
                     }
                 }
-            },
+            }
             Common::Stamp { asked } => {
                 if !std::mem::replace(asked, true) {
                     self.scheme.want_stamp(ticket);
@@ -571,8 +575,8 @@ impl<S: Scheme> Base<S> {
             }
             Common::Scheme(message) => {
                 match S::inquiry(message) {
-                    Some((coordinator, below)) => {
-                        let left = self.votes.undecided(coordinator, below);
+                    Some(inquiry) => {
+                        let left = self.votes.undecided(inquiry);
                         self.scheme.answer(from, message, left);
                     }
                     None => self.scheme.receive(from, message, &mut self.released),
@@ -917,6 +921,12 @@ impl<S: Scheme> Base<S> {
             self.finished(stamp, Some(&work.observed));
         }
         stamp
+    }
+
+    /// Whether a stamp can be had in this very step.
+    #[inline]
+    pub(crate) fn stamps_at_once(&self) -> bool {
+        S::AT_ONCE && self.scheme.ready()
     }
 
     /// The outcome of a transaction that has a stamp, for a scheme that reports: see [`Scheme::finished`].

@@ -102,7 +102,8 @@ impl PieceType {
     /// The column groups that both touch and one of them writes.
     fn shared<'a>(&'a self, other: &'a PieceType) -> impl Iterator<Item = ColumnGroup> + 'a {
         self.touches.iter().filter_map(|&(column, write)| {
-            let theirs = other.touches.iter().find(|(theirs, writes)| *theirs == column && (write || *writes));
+            let theirs =
+                other.touches.iter().find(|(theirs, writes)| *theirs == column && (write || *writes));
             theirs.map(|_| column)
         })
     }
@@ -144,13 +145,15 @@ impl Chopping {
     pub fn new(types: Vec<PieceType>) -> Result<Chopping, Unrepairable> {
         if types.is_empty() {
             return Err(Unrepairable(
-                "None of its transactions is cut into pieces whose records are known before they execute.".to_owned(),
+                "None of its transactions is cut into pieces whose records are known before they execute."
+                    .to_owned(),
             ));
         }
         assert!(types.len() <= TYPES_MAX, "a workload has at most {TYPES_MAX} types of pieces");
         for piece in &types {
             for fed in &piece.feeds {
-                let sibling = |other: &PieceType| other.transaction == piece.transaction && other.name == *fed;
+                let sibling =
+                    |other: &PieceType| other.transaction == piece.transaction && other.name == *fed;
                 if !types.iter().any(sibling) {
                     let name = piece.full_name();
                     return Err(Unrepairable(format!("{name} feeds `{fed}`, which is no piece of it.")));
@@ -188,7 +191,8 @@ impl Chopping {
     }
 
     fn check_cycles(&self) -> Result<(), Unrepairable> {
-        let bound = |&piece: &usize| self.immediate(piece) && self.immediate_neighbours(piece).next().is_some();
+        let bound =
+            |&piece: &usize| self.immediate(piece) && self.immediate_neighbours(piece).next().is_some();
         let bound: Vec<usize> = (0..self.types.len()).filter(bound).collect();
         for (at, &first) in bound.iter().enumerate() {
             let sibling = |&&other: &&usize| self.types[other].transaction == self.types[first].transaction;
@@ -276,7 +280,9 @@ impl Chopping {
     fn reason(&self, piece: usize) -> String {
         match self.reasons[piece] {
             None => "waits until its transaction commits".to_owned(),
-            Some(Reason::Feeds) => format!("is immediate because it feeds {}", self.types[piece].feeds.join(", ")),
+            Some(Reason::Feeds) => {
+                format!("is immediate because it feeds {}", self.types[piece].feeds.join(", "))
+            }
             Some(Reason::Scans) => "is immediate because it reads a range".to_owned(),
             Some(Reason::Promoted(by)) => {
                 format!("is immediate because it shares an item with {}", self.types[by].full_name())
@@ -295,7 +301,8 @@ impl Chopping {
             }
             _ = writeln!(text, "  {}: {}", piece.name, self.reason(number));
             for other in 0..self.types.len() {
-                let shared: Vec<String> = piece.shared(&self.types[other]).map(|column| named(tables, column)).collect();
+                let shared: Vec<String> =
+                    piece.shared(&self.types[other]).map(|column| named(tables, column)).collect();
                 if !shared.is_empty() {
                     let both = self.immediate(number);
                     let kind = if both { "immediate" } else { "deferred" };
@@ -385,7 +392,9 @@ mod tests {
         );
         assert!(text.contains("amalgamate.source is immediate because it feeds destination"), "{text}");
         assert!(
-            text.contains("amalgamate.destination is immediate because it shares an item with amalgamate.source"),
+            text.contains(
+                "amalgamate.destination is immediate because it shares an item with amalgamate.source"
+            ),
             "{text}"
         );
     }

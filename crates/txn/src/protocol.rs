@@ -312,8 +312,12 @@ pub(crate) async fn stamp<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme
     if !open.work.needs_stamp() {
         return Some(Timestamp::ZERO);
     }
-    if P::Scheme::AT_ONCE {
-        return Some(env.local(|node| node.base().stamp(txn, observed)));
+    let at_once = |node: &mut P| {
+        let base = node.base();
+        base.stamps_at_once().then(|| base.stamp(txn, observed))
+    };
+    if let Some(stamp) = env.local(at_once) {
+        return Some(stamp);
     }
     match env.call(env.shard(), P::common(Common::Stamp { asked: false })).await.map(P::common_reply) {
         Ok(CommonReply::Stamp(stamp)) => {
@@ -366,7 +370,7 @@ fn at_once<S: Scheme, T: Procedure>(
     procedure: &mut T,
     work: &mut Work<S>,
 ) -> Result<(), Stop> {
-    if !S::AT_ONCE {
+    if !base.stamps_at_once() {
         return Err(Stop::Elsewhere);
     }
     work.reset(base.installs.is_some());

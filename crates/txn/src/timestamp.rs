@@ -19,6 +19,7 @@
 //! sends one message for all that have gathered, and the answer releases them.
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -52,7 +53,7 @@ pub struct Freshness {
 pub struct OracleOptions {
     /// One message carries all transactions of a shard that wait when it is sent.
     pub batch: bool,
-    /// VTS: one slot for the whole process instead of one per shard.
+    /// VTS: one slot for a whole process that stays, instead of one per shard.
     pub compress: bool,
     /// Snapshots are read from a local, staler copy, which is fetched anew in the background as soon as it was used.
     pub prefetch: bool,
@@ -79,8 +80,11 @@ pub struct SchemeConfig {
     pub single_version: bool,
     /// The number of the process that the shard is in.
     pub process: usize,
-    /// How many processes there are, the oracle's not counted.
+    /// How many processes stay as long as the database, the oracle's not counted.
     pub processes: usize,
+    /// The shards of processes that come and go. They hold no data; where there are none, the range is empty and begins
+    /// after all others.
+    pub visitors: Range<usize>,
     /// The counter from which all shards of the process draw under compressed VTS.
     pub process_counter: Arc<AtomicU64>,
     /// The number of the shard's first attempt: larger than all in former lives of the process.
@@ -94,6 +98,22 @@ impl SchemeConfig {
     pub fn oracle_shard(&self) -> ShardId {
         ShardId(self.data_shards as u16)
     }
+
+    /// The shards that may hold data: those that an oracle asks what became of a coordinator's transactions.
+    pub(crate) fn holders(&self) -> impl Iterator<Item = ShardId> + use<> {
+        (0..self.data_shards.min(self.visitors.start) as u16).map(ShardId)
+    }
+}
+
+/// What an oracle asks about a coordinator that is gone: whether anything is left of what it had begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Inquiry {
+    /// The coordinator.
+    pub of: ShardId,
+    /// The first of its attempts that are not meant.
+    pub below: u64,
+    /// Whether locks count of transactions that have not been voted on: they may be yet.
+    pub locks: bool,
 }
 
 /// A timestamp scheme, and its state on one shard.
@@ -104,7 +124,7 @@ pub trait Scheme: Sized + 'static {
     const SERIALIZABLE: bool = true;
     /// How read-only transactions run.
     const READ_ONLY: ReadOnly;
-    /// Whether [`Scheme::stamp`] knows a commit stamp at once. Otherwise it is asked for.
+    /// Whether [`Scheme::stamp`] knows a commit stamp at once, if the scheme is [`Scheme::ready`]. Otherwise it is asked for.
     const AT_ONCE: bool = true;
     /// Whether stamps are numbers that increase along every dependency.
     const SCALAR: bool;
@@ -173,7 +193,14 @@ pub trait Scheme: Sized + 'static {
         Timestamp::ZERO
     }
 
-    /// The commit stamp: every write lock is held, no read is validated yet. Only if [`Scheme::AT_ONCE`].
+    /// Whether this shard may stamp at present without asking for it.
+    #[inline]
+    fn ready(&self) -> bool {
+        true
+    }
+
+    /// The commit stamp: every write lock is held, no read is validated yet. Only if [`Scheme::AT_ONCE`] and
+    /// [`Scheme::ready`].
     fn stamp(&mut self, observed: &Self::Observed) -> Timestamp;
 
     /// A transaction that holds all its locks wants a commit stamp; releases the ticket when it is there.
@@ -230,14 +257,21 @@ pub trait Scheme: Sized + 'static {
         let _ = (peer, life, released);
     }
 
-    /// Of a message in which an oracle asks what is left of what a coordinator had begun before it was lost: the
-    /// coordinator, and the first of its attempts that are not meant.
-    fn inquiry(message: &Self::Message) -> Option<(ShardId, u64)> {
+    /// What a message asks in which an oracle asks about a coordinator.
+    fn inquiry(message: &Self::Message) -> Option<Inquiry> {
         let _ = message;
         None
     }
 
-    /// Answers such a message: whether anything is left undecided here.
+    /// Whether it is too late to vote for a transaction with this stamp: the oracle was told that nothing with such a stamp
+    /// is left here.
+    #[inline]
+    fn over(&self, stamp: Timestamp) -> bool {
+        let _ = stamp;
+        false
+    }
+
+    /// Answers an [`Inquiry`]: whether anything is left undecided here.
     fn answer(&mut self, from: ShardId, inquiry: &Self::Message, left: bool) {
         let _ = (from, left);
         unreachable!("{} inquires nothing, {inquiry:?} is no question", Self::NAME)
@@ -254,7 +288,8 @@ pub trait Scheme: Sized + 'static {
         0
     }
 
-    /// How many stamps were given out whose turn has not come, if this is an oracle that gives them out.
+    /// How many stamps are known whose turn has not come: to an oracle those that it has given out or heard of, to another
+    /// shard those of its own that it has reported and does not know to be published.
     fn unpublished(&self) -> u64 {
         0
     }

@@ -54,7 +54,7 @@ use plimsoll_types::{ShardId, Timestamp, TxnId};
 
 use crate::fetched::ReadRef;
 use crate::protocol::Protocol;
-use crate::timestamp::SchemeConfig;
+use crate::timestamp::{Inquiry, Scheme, SchemeConfig};
 use crate::work::Packed;
 pub(crate) use coordinator::{ask, conclude, decide, needed, voters};
 pub use messages::{Outcome, Reply, Request, Vote};
@@ -252,11 +252,14 @@ impl Votes {
         self.entries.values().filter(|entry| matches!(entry.state, State::Recorded { .. })).count()
     }
 
-    /// Whether an attempt of a coordinator, before this one, holds locks here or has been voted on with an outcome that is
-    /// not known.
-    pub(crate) fn undecided(&self, coordinator: ShardId, before: u64) -> bool {
-        let mut entries = self.entries.range((coordinator, 0)..(coordinator, before));
-        entries.any(|(_, entry)| matches!(entry.state, State::Open | State::Recorded { .. }))
+    /// Whether an attempt that an oracle asks about has been voted on here with an outcome that is not known, or holds locks.
+    pub(crate) fn undecided(&self, Inquiry { of, below, locks }: Inquiry) -> bool {
+        let mut entries = self.entries.range((of, 0)..(of, below));
+        entries.any(|(_, entry)| match entry.state {
+            State::Open => locks,
+            State::Recorded { .. } => true,
+            State::Refused | State::Known { .. } => false,
+        })
     }
 
     /// How many votes and locks of other processes' transactions are remembered.
@@ -448,7 +451,8 @@ fn record<P: Voter>(
     reads: &[ReadRef],
     voters: Vec<(ShardId, u64)>,
 ) -> Vote {
-    let ready = node.base().votes.unvoted(txn) && node.ready(txn, stamp, reads);
+    let base = node.base();
+    let ready = base.votes.unvoted(txn) && !base.scheme.over(stamp) && node.ready(txn, stamp, reads);
     if !ready && !planted(Mutant::LateRecord) {
         return vote(node, txn);
     }

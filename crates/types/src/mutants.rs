@@ -86,6 +86,8 @@ mutants! {
     GapIgnored = "gap-ignored",
     /// GTS: a shard fetches more numbers than it needs, and uses those that are left for later transactions.
     PrefetchedNumbers = "prefetched-numbers",
+    /// VTS: stamps of a client that is gone are published without what their transactions may have read.
+    SettledAlone = "settled-alone",
     /// A coordinator that is not answered aborts without asking, although its first RECORD was sent.
     AbortsAlone = "aborts-alone",
     /// Who has not voted and is asked says REFUSE, and may vote RECORD later.

@@ -45,7 +45,9 @@ pub trait Workload: Clone + Send + Sync + 'static {
 
     /// The same, checked; `None` if they are not one-shot.
     fn chopping(&self) -> Result<Option<(Chopping, Unpack)>, Unrepairable> {
-        self.pieces().map(|(types, unpack)| Chopping::new(types).map(|chopping| (chopping, unpack))).transpose()
+        self.pieces()
+            .map(|(types, unpack)| Chopping::new(types).map(|chopping| (chopping, unpack)))
+            .transpose()
     }
 
     /// How many units the data is loaded in (a warehouse, a block of accounts). Units load in parallel

@@ -565,11 +565,10 @@ impl<P: Protocol, W: Workload> Site<P, W> {
             open.votes += state.shards.iter().map(|shard| shard.votes).sum::<u64>();
             // Numbers of all clients there ever were, this one included.
             if let Some(oracle) = state.oracle {
-                return Ok(Unsettled {
-                    published: oracle.published,
-                    reported: oracle.published + oracle.unpublished,
-                    ..open
-                });
+                let own = |shard| self.engine.on_shard(shard, |_, base| base.scheme.unpublished());
+                let own: u64 = self.engine.coordinators().map(own).sum();
+                let reported = oracle.published + oracle.unpublished + own;
+                return Ok(Unsettled { published: oracle.published, reported, ..open });
             }
         }
         for shard in self.engine.coordinators() {

@@ -25,7 +25,7 @@ pub struct StartArgs {
     pub data_dir: Option<PathBuf>,
     #[command(flatten)]
     pub described: Described,
-    /// What this process is: a node that holds data, or the timestamp oracle of a cluster under gts [default: node].
+    /// What this process is: a node that holds data, or the timestamp oracle of a cluster under gts or vts [default: node].
     #[arg(
         long,
         value_enum,
@@ -145,9 +145,9 @@ const START_EXAMPLES: &str = "The file:
   cluster = \"bank\"
   secret_file = \"bank.secret\"       # 16 bytes or more; without one, loopback addresses only
   protocol = \"occ\"                 # or two_pl, client_2pc
-  scheme = \"dst\"                   # what orders transactions; or gts, none, or rc, which is NOT serializable
+  scheme = \"dst\"                   # what orders transactions; or gts, vts, none, or rc, NOT serializable
 
-  [oracle]                          # under gts only: a process of its own
+  [oracle]                          # under gts and vts: a process of its own
   address = \"127.0.0.1:7400\"
   http = \"127.0.0.1:8400\"
   batch = true                      # one message for all transactions of a shard that are ready

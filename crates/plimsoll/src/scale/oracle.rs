@@ -28,6 +28,7 @@ pub fn measure<S: Scheme>(time: Duration, executor: &Executor) -> OracleCosts {
         single_version: false,
         process: 0,
         processes: 1,
+        visitors: 1..1,
         process_counter: Default::default(),
         first_attempt: 1,
         patience_ns: plimsoll_txn::votes::PATIENCE_NS,

@@ -321,6 +321,7 @@ fn world<P: Protocol, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<
             single_version: false,
             process,
             processes: cluster.nodes,
+            visitors: shards..shards,
             process_counter: counters[process].clone(),
             first_attempt: 1,
             patience_ns: plimsoll_txn::votes::PATIENCE_NS,

@@ -95,10 +95,10 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                     self.record(Ended { label, read_only, begin, number: 0, seen: Seen::new(), committed });
                     return;
                 }
-                Err(_) => {
+                Err(abort) => {
                     attempted.how = End::Aborted;
                     match look && P::Scheme::READ_ONLY == ReadOnly::Snapshot {
-                        true => self.left.read_only_aborts += 1,
+                        true => self.unread(abort),
                         false => self.left.aborts += 1,
                     }
                 }

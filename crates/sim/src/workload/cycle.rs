@@ -53,9 +53,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                     });
                     return;
                 }
-                Err(_) if walk && P::Scheme::READ_ONLY == ReadOnly::Snapshot => {
-                    self.left.read_only_aborts += 1
-                }
+                Err(abort) if walk && P::Scheme::READ_ONLY == ReadOnly::Snapshot => self.unread(abort),
                 Err(_) => self.left.aborts += 1,
             }
             self.back_off(tries).await;

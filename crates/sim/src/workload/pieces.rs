@@ -111,10 +111,19 @@ enum Operation {
     Insert(u8),
 }
 
-plimsoll_types::wire!(enum Operation {
-    Get(table, key) = 0, Update(table, key) = 1, Put(table, key) = 2, Delete(table, key) = 3, Scan(scan) = 4,
-    Refuse(key, by) = 5, Add(key, amount) = 6, Draw(key) = 7, Insert(rows) = 8
-});
+plimsoll_types::wire!(
+    enum Operation {
+        Get(table, key) = 0,
+        Update(table, key) = 1,
+        Put(table, key) = 2,
+        Delete(table, key) = 3,
+        Scan(scan) = 4,
+        Refuse(key, by) = 5,
+        Add(key, amount) = 6,
+        Draw(key) = 7,
+        Insert(rows) = 8,
+    }
+);
 
 #[derive(Clone, Debug)]
 struct Part {
@@ -189,10 +198,8 @@ impl Procedure for Pieces {
 
     fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
         let (own, counter) = (self.own, self.counter());
-        let mut part = std::mem::replace(
-            &mut self.stages[piece.stage][piece.number],
-            Part::new(0, 0, Vec::new()),
-        );
+        let mut part =
+            std::mem::replace(&mut self.stages[piece.stage][piece.number], Part::new(0, 0, Vec::new()));
         part.seen.clear();
         let mut result = Ok(());
         for operation in &part.operations {
@@ -273,13 +280,17 @@ impl OneShot for Pieces {
         for operation in &part.operations {
             match operation {
                 Operation::Get(table, key) => items.read(table.row(), key.clone()),
-                Operation::Update(table, key) | Operation::Put(table, key) | Operation::Delete(table, key) => {
+                Operation::Update(table, key)
+                | Operation::Put(table, key)
+                | Operation::Delete(table, key) => {
                     items.write(table.row(), key.clone());
                 }
                 Operation::Add(key, _) => items.write(ACCOUNT.row(), key.clone()),
                 Operation::Draw(key) => items.write(COUNTER.row(), key.clone()),
                 Operation::Insert(rows) => items.write(NUMBERED.row(), self.row_of(*rows, self.counter())),
-                Operation::Scan(_) | Operation::Refuse(..) => unreachable!("only the first piece looks around"),
+                Operation::Scan(_) | Operation::Refuse(..) => {
+                    unreachable!("only the first piece looks around")
+                }
             }
         }
     }

@@ -204,7 +204,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             Ok(committed) => {
                 self.record(Ended { label: "look", read_only: true, begin, number: 0, seen, committed });
             }
-            Err(_) => self.left.read_only_aborts += 1,
+            Err(abort) => self.unread(abort),
         }
     }
 

@@ -1,4 +1,4 @@
-//! GTS: when a number is fetched, and when it counts.
+//! GTS: when a number is fetched, and when it counts. VTS: what is published of those who are gone.
 
 use plimsoll_types::mutants::Mutant::*;
 
@@ -46,6 +46,34 @@ litmus! {
             T installs y
             R reads x
             commit: T U R
+        ",
+    }
+
+    what_a_client_has_left_is_published_with_what_it_has_read {
+        broken: "VTS: the claim of a client that is gone is settled without its dependencies",
+        setups: &["occ/vts", "two_pl/vts"],
+        also: &["occ/dst", "occ/none", "two_pl/dst", "two_pl/none"],
+        caught: &[(SettledAlone, "read skew (G-single)")],
+        script: "
+            A: x, B: y, C: z
+            W at 1: w(x,y)
+            T at 1: r(x) w(z)
+            R at 6: readonly r(z) r(x)
+
+            W locks x
+            W locks y
+            W records x
+            W records y
+            W installs x
+            T reads x
+            T is cut off
+            T locks z
+            T validates x
+            T records z
+            T ends
+            R reads z
+            R reads x
+            commit: W T R
         ",
     }
 }

@@ -23,7 +23,8 @@
 //! `w(x)` writes x blindly if it was not read, `i(x)` inserts, `d(x)` deletes, `scan(A)` reads all rows of a shard.
 //! Records begin with a version @0; `x?` is absent. `Q beside P at 1: ...` shares P's coordinator. A step with a
 //! `?` at its end is left out if no such message is on its way; any other step fails then. `R is answered` fails
-//! if R is not.
+//! if R is not. `T is cut off`: nothing that its coordinator says reaches an oracle, until it ends. `T ends`: its
+//! coordinator's machine does, and begins again at once; then every machine is a process, and coordinators are visitors.
 //!
 //! Clocks tick in units that are longer than the whole script, so `at 4` stays 4. Under 2PL an earlier clock is an
 //! older transaction. Nothing is tried again.
@@ -131,6 +132,8 @@ enum Step {
     /// Messages that arrive at once: sender, receiver, whether it may be missing.
     Deliver(Vec<(String, usize, bool)>),
     Answered(String),
+    CutOff(String),
+    Ends(String),
 }
 
 /// A script, parsed.
@@ -186,6 +189,12 @@ impl Script {
         if let Some(name) = line.strip_suffix(" is answered") {
             return Step::Answered(name.to_owned());
         }
+        if let Some(name) = line.strip_suffix(" is cut off") {
+            return Step::CutOff(name.to_owned());
+        }
+        if let Some(name) = line.strip_suffix(" ends") {
+            return Step::Ends(name.to_owned());
+        }
         let message = |text: &str| {
             let words: Vec<&str> = text.split_whitespace().collect();
             let [who, _, what] = words[..] else { panic!("{text} is no step") };
@@ -210,6 +219,11 @@ impl Script {
     fn scans(&self) -> bool {
         let operations = self.actors.iter().flat_map(|actor| actor.stages.iter().flatten());
         operations.into_iter().any(|operation| matches!(operation, Operation::Scan(_)))
+    }
+
+    /// Whether a coordinator's machine ends.
+    fn ends(&self) -> bool {
+        self.steps.iter().any(|(_, step)| matches!(step, Step::Ends(_)))
     }
 
     /// The shard of an actor's coordinator.
@@ -312,6 +326,10 @@ struct Stage<P: Protocol> {
     underway: Rc<RefCell<BTreeMap<(ShardId, ShardId), u32>>>,
     begun: BTreeSet<String>,
     ended: Rc<RefCell<BTreeMap<String, Ending>>>,
+    /// Partitions, until a machine has ended.
+    cut: Vec<u32>,
+    /// Whose coordinator has ended.
+    over: BTreeSet<String>,
     /// Then nobody promises strictness between clocks that differ.
     one_round: bool,
 }
@@ -329,7 +347,8 @@ impl<P: Protocol> Stage<P> {
         let data_shards = script.shards + script.actors.len();
         let kind = if script.scans() { IndexKind::Ordered } else { IndexKind::Hash };
         let tables = vec![TableSpec::new("row", kind, Partitioning::Modulo { bytes: 1 })];
-        let processes = vec![0; data_shards].into();
+        let apart = script.ends();
+        let processes = (0..data_shards as u16).map(|shard| if apart { shard } else { 0 }).collect();
         let layout = Layout { processes, ..Layout::in_one_process(tables, script.shards) };
         let counter = Arc::new(AtomicU64::new(0));
         let config = |shard: usize| SchemeConfig {
@@ -338,8 +357,9 @@ impl<P: Protocol> Stage<P> {
             max_staleness_ns: PATIENCE_NS,
             oracle: OracleOptions { batch: true, compress: false, prefetch: false },
             single_version: false,
-            process: 0,
-            processes: 1,
+            process: if apart { shard } else { 0 },
+            processes: if apart { script.shards } else { 1 },
+            visitors: if apart { script.shards } else { data_shards }..data_shards,
             process_counter: counter.clone(),
             first_attempt: 1,
             patience_ns: plimsoll_txn::votes::PATIENCE_NS,
@@ -349,7 +369,8 @@ impl<P: Protocol> Stage<P> {
             // Shards that share a watermark pull each other's clocks along when they wake up. Nothing is collected within
             // a script, so each may have one of its own.
             let low_water = LowWater::new(data_shards, P::Scheme::slots(&config));
-            let make = move |_| {
+            let make = move |life| {
+                let config = SchemeConfig { first_attempt: life, ..config.clone() };
                 let mut base = Base::new(&layout, &config, low_water.clone());
                 base.installs = Some(Vec::new());
                 P::new(base, options)
@@ -377,6 +398,8 @@ impl<P: Protocol> Stage<P> {
             underway,
             begun: BTreeSet::new(),
             ended: Rc::default(),
+            cut: Vec::new(),
+            over: BTreeSet::new(),
             one_round: options.one_round,
         };
         stage.set(script);
@@ -424,6 +447,17 @@ impl<P: Protocol> Stage<P> {
                         outcome.add("not answered", format!("{name} waits although it must not"));
                     }
                 }
+                Step::CutOff(name) => {
+                    let (from, to) = (script.coordinator(name).index(), script.shards + script.actors.len());
+                    self.cut.push(self.world.inflict(Fault::Partition(vec![Link { from, to }])));
+                }
+                Step::Ends(name) => {
+                    let crash = self.world.inflict(Fault::Crash(script.coordinator(name).index()));
+                    self.cut.drain(..).for_each(|cut| self.world.end(cut));
+                    self.world.end(crash);
+                    self.over.insert(name.clone());
+                    self.settle();
+                }
                 Step::Deliver(messages) => {
                     let before = self.begun.len();
                     messages.iter().for_each(|(who, ..)| self.begin(script, who));
@@ -441,9 +475,10 @@ impl<P: Protocol> Stage<P> {
         assert!(self.world.now() < TICK_NS, "a script is shorter than a tick of a clock");
         script.actors.iter().for_each(|actor| self.begin(script, &actor.name));
         self.world.heal_all();
-        let (ended, all) = (self.ended.clone(), script.actors.len());
-        let until_ns = self.world.now() + PATIENCE_NS;
-        self.world.run_while(|world| ended.borrow().len() < all && world.now() < until_ns);
+        let (ended, until_ns) = (self.ended.clone(), self.world.now() + PATIENCE_NS);
+        let left: Vec<_> = script.actors.iter().filter(|actor| !self.over.contains(&actor.name)).collect();
+        let all = || left.iter().all(|actor| ended.borrow().contains_key(&actor.name));
+        self.world.run_while(|world| !all() && world.now() < until_ns);
         self.settle();
         self.judge(script, &mut outcome);
         outcome
@@ -517,6 +552,7 @@ impl<P: Protocol> Stage<P> {
                     history.transactions.push(transaction);
                 }
                 Some(None) => {}
+                None if self.over.contains(&actor.name) => {}
                 None => outcome.add("stuck", format!("{} was never answered", actor.name)),
             }
         }

@@ -419,7 +419,7 @@ impl<S: Scheme> Protocol for Occ<S> {
         let elsewhere = |shard| shard != me && !unlocked_reads(open, shard).is_empty();
         let elsewhere = open.parts.shards().into_iter().any(elsewhere);
         let voting = votes::needed(env, txn, &open.work.writes.shards());
-        let at_once = S::AT_ONCE && !elsewhere && !voting;
+        let at_once = !elsewhere && !voting && env.local(|node| node.base.stamps_at_once());
         let stamp = match env.local(|node| node.last(open, at_once, rest)) {
             Last::Committed(stamp) => stamp,
             Last::Failed(Stop::Elsewhere) => return Err(Stop::Elsewhere),

@@ -761,7 +761,7 @@ impl<S: Scheme> TwoPl<S> {
         if self.running.get(&holder.txn).is_some_and(|running| running.wounded) {
             return Err(Stop::Abort(Abort::Wounded));
         }
-        let at_once = S::AT_ONCE && alone;
+        let at_once = alone && self.base.stamps_at_once();
         protocol::execute_rest(&mut self.base, open, rest, !at_once)?;
         if at_once {
             return Ok(());

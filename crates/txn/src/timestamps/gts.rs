@@ -31,7 +31,7 @@ use plimsoll_types::{ShardId, Timestamp};
 use plimsoll_types::mutants::{Mutant, planted};
 
 use super::oracle::{LocalCopy, Waiting};
-use crate::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
+use crate::timestamp::{self, Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 
 /// How often the oracle asks about a coordinator that is gone, in nanoseconds.
 const INQUIRE_NS: u64 = 100_000_000;
@@ -41,8 +41,8 @@ const INQUIRE_NS: u64 = 100_000_000;
 pub struct Gts {
     shard: ShardId,
     oracle: ShardId,
-    /// How many shards have data, the first of all.
-    data_shards: usize,
+    /// How many shards may have data, the first of all.
+    holders: usize,
     patience_ns: u64,
     options: OracleOptions,
     clock: Timestamp,
@@ -199,7 +199,7 @@ impl Scheme for Gts {
         Gts {
             shard: config.shard,
             oracle: config.oracle_shard(),
-            data_shards: config.data_shards,
+            holders: config.holders().count(),
             patience_ns: config.patience_ns,
             options: config.oracle,
             clock: Timestamp::ZERO,
@@ -282,9 +282,9 @@ impl Scheme for Gts {
         }
     }
 
-    fn inquiry(message: &Message) -> Option<(ShardId, u64)> {
+    fn inquiry(message: &Message) -> Option<timestamp::Inquiry> {
         match *message {
-            Message::Inquire { of, below, .. } => Some((of, below)),
+            Message::Inquire { of, below, .. } => Some(timestamp::Inquiry { of, below, locks: true }),
             _ => None,
         }
     }
@@ -413,7 +413,7 @@ impl Gts {
 
     fn begin_inquiry(&mut self, owner: Owner, next: u64, below: u64) {
         if self.counter.has(owner) {
-            let left = (0..self.data_shards as u16).map(ShardId).collect();
+            let left = (0..self.holders as u16).map(ShardId).collect();
             self.inquiries += 1;
             self.gone.insert(owner, Inquiry { number: self.inquiries, next, below, left });
         }
@@ -519,7 +519,8 @@ mod tests {
         let asked = |oracle: &mut Gts| -> Vec<ShardId> {
             let mut sent = Vec::new();
             oracle.outgoing(&mut sent);
-            sent.retain(|(_, message)| Gts::inquiry(message) == Some((visitor, 20)));
+            let inquiry = timestamp::Inquiry { of: visitor, below: 20, locks: true };
+            sent.retain(|(_, message)| Gts::inquiry(message) == Some(inquiry));
             sent.into_iter().map(|(to, _)| to).collect()
         };
         assert!(asked(&mut oracle).is_empty(), "it may come back");

@@ -5,7 +5,7 @@
 //! dependencies: the stamps of all versions it read or overwrote, and of the validated readers on the shards
 //! where it overwrites (without them a snapshot could contain a transaction but not one that read what it has
 //! overwritten; the published description leaves them out). The oracle advances V\[slot\] to c when c − 1
-//! and all dependencies are in; a snapshot is a copy of V and contains ⟨slot, c⟩ iff c <= V\[slot\]. So a
+//! and all dependencies are in ([`published`]); a snapshot is a copy of V and contains ⟨slot, c⟩ iff c <= V\[slot\]. So a
 //! snapshot never contains a transaction without what it depends on, and nobody waits under locks; but the
 //! vector travels to every shard that a read-only transaction reads at.
 //!
@@ -14,19 +14,35 @@
 //! publishes the gap-free prefix.
 //!
 //! A stamp is packed into 64 bits: the slot in the top 16, the counter below. ⟨0, 0⟩ is the initial load.
+//!
+//! **When something is lost.**
+//!
+//! * *A channel* breaks between a shard and the oracle. A shard keeps what it has reported until it finds it published, and
+//!   reports it again over the next channel; what comes twice counts once.
+//! * *A coordinator* is gone that comes and goes, a visitor. Its slot is another's one day, and its last reports may have
+//!   gone with it. So it stamps with what the oracle has let it have, and when it is gone all of that is settled
+//!   ([`claims`]). What has become of its transactions those find who have voted (`votes.rs`); none that they have
+//!   committed is missing from the vector, none of what it depends on is, and nobody can commit another.
+//! * *The oracle* itself keeps nothing, as under GTS.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod claims;
+mod published;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_runtime::Ticket;
 use plimsoll_types::{ShardId, Timestamp};
 
-use super::oracle::LocalCopy;
-use crate::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
+use super::oracle::{LocalCopy, Waiting};
+use crate::timestamp::{Freshness, Inquiry, OracleOptions, ReadOnly, Scheme, SchemeConfig};
+use claims::{CLAIM, Claims, Over};
+use published::{Published, Report};
 
 const COUNTER_BITS: u32 = 48;
+/// So many reports travel in one message at most.
+const REPORTS_MAX: usize = 1024;
 
 fn pack(slot: usize, counter: u64) -> Timestamp {
     assert!(counter < 1 << COUNTER_BITS, "a slot's counter stays below 2^48");
@@ -51,106 +67,121 @@ fn join(vector: &mut Vector, slot: usize, counter: u64) {
 /// VTS on one shard, or the oracle.
 #[derive(Debug)]
 pub struct Vts {
+    shard: ShardId,
     oracle: ShardId,
     slot: usize,
+    /// Whether this shard's process comes and goes.
+    visits: bool,
     options: OracleOptions,
     clock: Timestamp,
     /// The counter that this shard draws from: its own, or the one of the process.
     counter: Arc<AtomicU64>,
+    /// The last that it may draw: a visitor's claim.
+    through: u64,
+    /// Whether it wants more, and whether it has asked for them.
+    wants: bool,
+    stamps: Waiting,
+    /// Stamps that were waited for.
+    arrived: BTreeMap<Ticket, Timestamp>,
     known: Arc<Vector>,
-    /// The latest stamps of each slot that have validated reads on this shard.
+    /// The latest stamps of each slot that have validated reads or installed versions on this shard.
     readers: Vector,
+    /// Of each slot, the last stamp that it is too late to vote for.
+    over: Vector,
     snapshots: LocalCopy,
-    reports: Vec<Report>,
+    reports: Vec<Arc<Report>>,
+    /// What was reported, or is to be, and is not known to be published; by counter.
+    unpublished: BTreeMap<u64, Arc<Report>>,
     published: Published,
+    claims: Claims,
     answers: Vec<(ShardId, Message)>,
-}
-
-/// A stamp that is installed everywhere, with what it depends on; or one that stands for nothing.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Report {
-    counter: u64,
-    slot: u16,
-    /// The slots that it depends on, in order, and the largest counter of each.
-    dependencies: Vec<(u16, u64)>,
 }
 
 /// What travels between a shard and the oracle.
 #[derive(Debug)]
 pub enum Message {
     /// Commits to publish.
-    Report(Vec<Report>),
+    Report(Vec<Arc<Report>>),
     /// What is published?
     AskVector,
     /// The answer.
     Published(Arc<Vector>),
+    /// From a visitor: more counters, please.
+    Claim,
+    /// The answer.
+    Claimed {
+        /// They come after this one, or after the last that it has used.
+        after: u64,
+        /// The last of them.
+        through: u64,
+    },
+    /// A claim is over: nobody may be voted for any more with such a stamp. Is anything of it undecided?
+    Inquire {
+        /// Whose it was.
+        of: ShardId,
+        /// The slot.
+        slot: u16,
+        /// The last counter.
+        through: u64,
+        /// Which inquiry it is.
+        number: u64,
+    },
+    /// The answer.
+    Left {
+        /// Which inquiry it was.
+        number: u64,
+        /// If nothing is: the largest stamp of each slot that has validated reads or installed versions there.
+        seen: Option<Vec<u64>>,
+    },
 }
 
-plimsoll_types::wire!(struct Report { counter, slot, dependencies });
 plimsoll_types::wire!(
     enum Message {
         Report(reports) = 0,
         AskVector = 1,
         Published(vector) = 2,
+        Claim = 3,
+        Claimed { after, through } = 4,
+        Inquire { of, slot, through, number } = 5,
+        Left { number, seen } = 6,
     }
 );
 
-/// The oracle's own state.
-#[derive(Debug)]
-struct Published {
-    vector: Vector,
-    /// Per slot, reports that wait for a predecessor or a dependency, the smallest counter first.
-    waiting: Vec<BinaryHeap<Reverse<Report>>>,
-    /// Per slot, the slot that its first report waits for.
-    waits_for: Vec<Option<usize>>,
-    /// The same the other way round: per slot, those to look at when it has advanced.
-    awaited_by: Vec<Vec<usize>>,
+/// How many slots are of those who stay; the visitors' follow.
+fn members(config: &SchemeConfig) -> usize {
+    match config.oracle.compress {
+        true => config.processes,
+        false => config.holders().count(),
+    }
 }
 
-impl Published {
-    fn report(&mut self, report: Report) {
-        let mut look = vec![usize::from(report.slot)];
-        self.waiting[usize::from(report.slot)].push(Reverse(report));
-        while let Some(slot) = look.pop() {
-            while self.advance(slot) {
-                for other in self.awaited_by[slot].drain(..) {
-                    self.waits_for[other] = None;
-                    look.push(other);
-                }
+impl Vts {
+    /// The next stamp.
+    fn draw(&mut self) -> Timestamp {
+        // Relaxed: the counter orders nothing but itself; versions travel by message.
+        let counter = self.counter.fetch_add(1, Ordering::Relaxed) + 1;
+        assert!(counter <= self.through, "a visitor stamps with what it has claimed");
+        if self.visits && self.through - counter == CLAIM / 2 {
+            self.wants = true;
+        }
+        pack(self.slot, counter)
+    }
+
+    /// A visitor may stamp with more.
+    fn claimed(&mut self, after: u64, through: u64, released: &mut Vec<Ticket>) {
+        self.counter.fetch_max(after, Ordering::Relaxed);
+        self.through = through;
+        while self.stamps.outstanding() > 0 {
+            for ticket in self.stamps.answered() {
+                let stamp = self.draw();
+                self.arrived.insert(ticket, stamp);
+                released.push(ticket);
             }
         }
     }
 
-    /// Publishes the next commit of a slot, if it may be.
-    fn advance(&mut self, slot: usize) -> bool {
-        if self.waits_for[slot].is_some() {
-            return false;
-        }
-        let Some(Reverse(report)) = self.waiting[slot].peek() else { return false };
-        if report.counter != self.vector[slot] + 1 {
-            return false;
-        }
-        let mut dependencies =
-            report.dependencies.iter().map(|&(other, counter)| (usize::from(other), counter));
-        // Its own slot is settled by the order of the counters.
-        let missing = dependencies.find(|&(other, counter)| other != slot && counter > self.vector[other]);
-        if let Some((other, _)) = missing {
-            self.waits_for[slot] = Some(other);
-            self.awaited_by[other].push(slot);
-            return false;
-        }
-        self.waiting[slot].pop();
-        self.vector[slot] += 1;
-        true
-    }
-
-    fn new(slots: usize) -> Published {
-        Published {
-            vector: vec![0; slots],
-            waiting: (0..slots).map(|_| BinaryHeap::new()).collect(),
-            waits_for: vec![None; slots],
-            awaited_by: vec![Vec::new(); slots],
-        }
+    fn settle(&mut self, Over { slot, through, dependencies }: Over) {
+        self.published.settle(slot, through, dependencies);
     }
 }
 
@@ -168,24 +199,38 @@ impl Scheme for Vts {
 
     fn new(config: &SchemeConfig) -> Vts {
         let slots = Self::slots(config);
-        let compressed = config.oracle.compress;
+        let visits = config.visitors.contains(&config.shard.index());
+        let (slot, counter) = match config.oracle.compress {
+            _ if visits => (members(config) + config.shard.index() - config.visitors.start, Arc::default()),
+            true => (config.process, config.process_counter.clone()),
+            false => (config.shard.index(), Arc::default()),
+        };
         Vts {
+            shard: config.shard,
             oracle: config.oracle_shard(),
-            slot: if compressed { config.process } else { config.shard.index() },
+            slot,
+            visits,
             options: config.oracle,
             clock: Timestamp::ZERO,
-            counter: if compressed { config.process_counter.clone() } else { Arc::default() },
+            counter,
+            through: if visits { 0 } else { u64::MAX },
+            wants: false,
+            stamps: Waiting::default(),
+            arrived: BTreeMap::new(),
             known: Arc::new(vec![0; slots]),
             readers: Vec::new(),
+            over: Vec::new(),
             snapshots: LocalCopy::new(config.oracle),
             reports: Vec::new(),
+            unpublished: BTreeMap::new(),
             published: Published::new(slots),
+            claims: Claims::new(config, members(config)),
             answers: Vec::new(),
         }
     }
 
     fn slots(config: &SchemeConfig) -> usize {
-        if config.oracle.compress { config.processes } else { config.data_shards }
+        members(config) + config.visitors.len()
     }
 
     fn tick(&mut self, clock: Timestamp) {
@@ -215,16 +260,35 @@ impl Scheme for Vts {
         Self::join(&mut self.readers, pinned);
     }
 
+    #[inline]
+    fn ready(&self) -> bool {
+        !self.visits || self.counter.load(Ordering::Relaxed) < self.through
+    }
+
     fn stamp(&mut self, _: &Vector) -> Timestamp {
-        // Relaxed: the counter orders nothing but itself; versions travel by message.
-        pack(self.slot, self.counter.fetch_add(1, Ordering::Relaxed) + 1)
+        self.draw()
+    }
+
+    fn want_stamp(&mut self, ticket: Ticket) {
+        self.stamps.gather(ticket);
+    }
+
+    fn take_stamp(&mut self, ticket: Ticket) -> Option<Timestamp> {
+        self.arrived.remove(&ticket)
+    }
+
+    fn over(&self, stamp: Timestamp) -> bool {
+        let (slot, counter) = unpack(stamp);
+        self.over.get(slot).is_some_and(|&over| counter <= over)
     }
 
     fn finished(&mut self, stamp: Timestamp, committed: Option<&Vector>) {
         let (slot, counter) = unpack(stamp);
         let counters = committed.into_iter().flatten().copied();
         let dependencies = (0..=u16::MAX).zip(counters).filter(|&(_, counter)| counter > 0).collect();
-        self.reports.push(Report { counter, slot: slot as u16, dependencies });
+        let report = Arc::new(Report { counter, slot: slot as u16, dependencies });
+        self.unpublished.insert(counter, report.clone());
+        self.reports.push(report);
     }
 
     fn snapshot(&mut self, freshness: Freshness) -> Option<Arc<Vector>> {
@@ -241,15 +305,46 @@ impl Scheme for Vts {
     }
 
     fn connected(&mut self, peer: ShardId, life: Option<u64>, released: &mut Vec<Ticket>) {
-        match life {
-            _ if peer != self.oracle => {}
-            Some(_) => self.snapshots.waiting.ask_again(),
-            None => self.snapshots.waiting.give_up(released),
+        if self.shard == self.oracle {
+            return self.claims.met(peer, life);
+        }
+        if peer != self.oracle {
+            return;
+        }
+        for waiting in [&mut self.stamps, &mut self.snapshots.waiting] {
+            match life {
+                Some(_) => waiting.ask_again(),
+                None => waiting.give_up(released),
+            }
+        }
+        self.reports.clear();
+        if life.is_some() {
+            self.reports.extend(self.unpublished.values().cloned());
+        }
+        if self.visits {
+            // Whether its claim is still its own, it is yet to hear.
+            (self.through, self.wants) = (0, life.is_some());
+        }
+    }
+
+    fn inquiry(message: &Message) -> Option<Inquiry> {
+        match *message {
+            // What has no vote yet will not get one.
+            Message::Inquire { of, .. } => Some(Inquiry { of, below: u64::MAX, locks: false }),
+            _ => None,
+        }
+    }
+
+    fn answer(&mut self, from: ShardId, inquiry: &Message, left: bool) {
+        if let Message::Inquire { slot, through, number, .. } = *inquiry {
+            join(&mut self.over, slot.into(), through);
+            let seen = (!left).then(|| self.readers.clone());
+            self.answers.push((from, Message::Left { number, seen }));
         }
     }
 
     fn lost(&mut self, ticket: Ticket) -> bool {
-        self.snapshots.waiting.lost(ticket)
+        self.stamps.lost(ticket) || self.snapshots.waiting.lost(ticket)
     }
 
     #[inline]
@@ -264,31 +359,63 @@ impl Scheme for Vts {
 
     fn receive(&mut self, from: ShardId, message: &mut Message, released: &mut Vec<Ticket>) {
         match message {
+            // The oracle.
             Message::Report(reports) => reports.drain(..).for_each(|report| self.published.report(report)),
             Message::AskVector => {
                 self.answers.push((from, Message::Published(Arc::new(self.published.vector.clone()))));
             }
+            Message::Claim => self.answers.extend(self.claims.claim(from).map(|claimed| (from, claimed))),
+            Message::Left { number, seen } => {
+                if let Some((over, claimed)) = self.claims.heard(from, *number, seen.as_ref()) {
+                    self.settle(over);
+                    self.answers.extend(claimed);
+                }
+            }
+            Message::Inquire { .. } => unreachable!("an inquiry is answered"),
+            // The shard that asked.
             Message::Published(vector) => {
+                let published = vector.get(self.slot).copied().unwrap_or_default();
+                self.unpublished = self.unpublished.split_off(&(published + 1));
                 // Joined: the shard may have woken up above what the oracle had published when it answered.
                 self.raise(vector);
                 released.extend(self.snapshots.renew(self.clock));
             }
+            Message::Claimed { after, through } => self.claimed(*after, *through, released),
         }
     }
 
     fn published(&self) -> u64 {
-        self.published.vector.iter().sum()
+        self.published.published()
+    }
+
+    fn unpublished(&self) -> u64 {
+        let here = self.unpublished.len() + self.claims.ending();
+        here as u64 + self.published.unpublished()
+    }
+
+    fn due(&self) -> Option<u64> {
+        self.claims.due()
     }
 
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Message)>) {
+        self.published.close();
+        self.claims.inquire(self.clock, send);
         send.append(&mut self.answers);
-        if self.options.batch {
-            if !self.reports.is_empty() {
-                send.push((self.oracle, Message::Report(std::mem::take(&mut self.reports))));
-            }
-        } else {
-            send.extend(self.reports.drain(..).map(|report| (self.oracle, Message::Report(vec![report]))));
+        // They are sent again over the next channel.
+        if self.stamps.down {
+            return self.reports.clear();
         }
+        let most = if self.options.batch { REPORTS_MAX } else { 1 };
+        while !self.reports.is_empty() {
+            let rest = self.reports.split_off(self.reports.len().min(most));
+            send.push((self.oracle, Message::Report(std::mem::replace(&mut self.reports, rest))));
+        }
+        let mut claims = self.stamps.send(true).count();
+        if std::mem::take(&mut self.wants) && claims == 0 {
+            self.stamps.ask_ahead();
+            claims = 1;
+        }
+        send.extend((0..claims).map(|_| (self.oracle, Message::Claim)));
         let asks = self.snapshots.ask(self.options.batch, self.clock);
         send.extend((0..asks).map(|_| (self.oracle, Message::AskVector)));
     }
@@ -316,23 +443,15 @@ impl Scheme for Vts {
 
 #[cfg(test)]
 mod tests {
+    use super::claims::INQUIRE_NS;
     use super::*;
+    use crate::testing::scheme_config;
 
-    #[test]
-    fn a_commit_is_published_after_its_predecessor_and_its_dependencies() {
-        let mut published = Published::new(2);
-        let report = |slot, counter, dependencies: &[(u16, u64)]| Report {
-            slot,
-            counter,
-            dependencies: dependencies.to_vec(),
-        };
-        published.report(report(1, 1, &[(0, 1)]));
-        assert_eq!(published.vector, [0, 0], "it read what slot 0 has not published");
-        published.report(report(0, 2, &[]));
-        assert_eq!(published.vector, [0, 0], "its predecessor is missing");
-        published.report(report(0, 1, &[]));
-        assert_eq!(published.vector, [2, 1]);
-    }
+    const A: ShardId = ShardId(0);
+    const B: ShardId = ShardId(1);
+    const ORACLE: ShardId = ShardId(2);
+    const VISITOR: ShardId = ShardId(3);
+    const OTHER: ShardId = ShardId(4);
 
     #[test]
     fn a_stamp_packs_slot_and_counter() {
@@ -340,5 +459,174 @@ mod tests {
         assert!(Vts::sees(&Arc::new(vec![0, 5]), pack(1, 5)));
         assert!(!Vts::sees(&Arc::new(vec![0, 5]), pack(1, 6)));
         assert!(Vts::sees(&Arc::new(vec![0]), Timestamp::ZERO));
+    }
+
+    /// Two shards with data, an oracle and two visitors.
+    fn vts(shard: ShardId) -> Vts {
+        let oracle = OracleOptions { compress: false, ..OracleOptions::default() };
+        let mut vts = Vts::new(&SchemeConfig { visitors: 3..5, oracle, ..scheme_config(shard.0, 2) });
+        vts.tick(Timestamp(1));
+        vts
+    }
+
+    /// Everything that these have to say to each other, until nobody has anything to say. Tells whom it has released.
+    fn talk(all: &mut [(ShardId, &mut Vts)], left: &dyn Fn(ShardId) -> bool) -> Vec<Ticket> {
+        let mut released = Vec::new();
+        loop {
+            let mut said = Vec::new();
+            for (from, vts) in &mut *all {
+                let mut sent = Vec::new();
+                vts.outgoing(&mut sent);
+                sent.retain(|(_, message)| !matches!(message, Message::AskVector));
+                said.extend(sent.into_iter().map(|(to, message)| (*from, to, message)));
+            }
+            if said.is_empty() {
+                return released;
+            }
+            for (from, to, mut message) in said {
+                let Some((_, vts)) = all.iter_mut().find(|(shard, _)| *shard == to) else { continue };
+                match Vts::inquiry(&message) {
+                    Some(_) => vts.answer(from, &message, left(to)),
+                    None => vts.receive(from, &mut message, &mut released),
+                }
+            }
+        }
+    }
+
+    const NOTHING: &dyn Fn(ShardId) -> bool = &|_| false;
+
+    fn connect(one: (ShardId, &mut Vts), other: (ShardId, &mut Vts), life: Option<u64>) -> Vec<Ticket> {
+        let mut released = Vec::new();
+        one.1.connected(other.0, life, &mut released);
+        other.1.connected(one.0, life, &mut released);
+        released
+    }
+
+    #[test]
+    fn a_shard_whose_channel_broke_reports_again_what_it_does_not_know_to_be_published() {
+        let (mut a, mut oracle) = (vts(A), vts(ORACLE));
+        let stamps: Vec<Timestamp> = (0..3).map(|_| a.stamp(&Vec::new())).collect();
+        a.finished(stamps[0], Some(&Vec::new()));
+        talk(&mut [(A, &mut a), (ORACLE, &mut oracle)], NOTHING);
+        assert_eq!(oracle.published.vector, [1, 0, 0, 0]);
+        a.finished(stamps[2], None);
+        a.outgoing(&mut Vec::new());
+        connect((A, &mut a), (ORACLE, &mut oracle), None);
+        a.finished(stamps[1], Some(&vec![0, 0]));
+        a.outgoing(&mut Vec::new());
+        connect((A, &mut a), (ORACLE, &mut oracle), Some(7));
+        assert_eq!(a.unpublished(), 3);
+        talk(&mut [(A, &mut a), (ORACLE, &mut oracle)], NOTHING);
+        assert_eq!(oracle.published.vector, [3, 0, 0, 0]);
+        let mut published = Message::Published(Arc::new(oracle.published.vector.clone()));
+        a.snapshots.waiting.ask_ahead();
+        a.receive(ORACLE, &mut published, &mut Vec::new());
+        assert_eq!((a.unpublished(), oracle.unpublished()), (0, 0));
+    }
+
+    #[test]
+    fn a_visitor_stamps_with_what_it_has_claimed_and_only_then() {
+        let (mut visitor, mut oracle) = (vts(VISITOR), vts(ORACLE));
+        visitor.want_stamp(1);
+        let released = connect((VISITOR, &mut visitor), (ORACLE, &mut oracle), None);
+        assert_eq!((released, visitor.lost(1)), (vec![1], true), "there is no oracle");
+        connect((VISITOR, &mut visitor), (ORACLE, &mut oracle), Some(7));
+        assert!(!visitor.ready());
+        visitor.want_stamp(2);
+        assert_eq!(talk(&mut [(VISITOR, &mut visitor), (ORACLE, &mut oracle)], NOTHING), [2]);
+        assert_eq!(visitor.take_stamp(2), Some(pack(2, 1)));
+        assert!(visitor.ready());
+        // Half of it is used: it asks for more before it has none.
+        visitor.counter.store(CLAIM / 2 - 1, Ordering::Relaxed);
+        visitor.stamp(&Vec::new());
+        talk(&mut [(VISITOR, &mut visitor), (ORACLE, &mut oracle)], NOTHING);
+        assert_eq!(visitor.through, 2 * CLAIM);
+        // Its channel breaks, and is mended in time.
+        for life in [None, Some(7)] {
+            connect((VISITOR, &mut visitor), (ORACLE, &mut oracle), life);
+            assert!(!visitor.ready());
+        }
+        talk(&mut [(VISITOR, &mut visitor), (ORACLE, &mut oracle)], NOTHING);
+        assert_eq!(visitor.stamp(&Vec::new()), pack(2, CLAIM / 2 + 1));
+        assert_eq!(oracle.unpublished(), 0, "it is nobody's former claim");
+    }
+
+    #[test]
+    fn the_stamps_of_a_visitor_that_is_gone_are_published_with_what_they_may_depend_on() {
+        let (mut a, mut b, mut oracle) = (vts(A), vts(B), vts(ORACLE));
+        let mut visitor = vts(VISITOR);
+        connect((VISITOR, &mut visitor), (ORACLE, &mut oracle), Some(7));
+        talk(&mut [(VISITOR, &mut visitor), (ORACLE, &mut oracle)], NOTHING);
+        // It has read on B what A's coordinator wrote there, and written on A.
+        let read = a.stamp(&Vec::new());
+        b.pinned(read);
+        let lost = visitor.stamp(&Vec::new());
+        a.pinned(lost);
+        oracle.connected(VISITOR, None, &mut Vec::new());
+        let mut all = |oracle: &mut Vts, left: &dyn Fn(ShardId) -> bool| {
+            talk(&mut [(A, &mut a), (B, &mut b), (ORACLE, oracle)], left);
+            (a.over(lost), b.over(lost), oracle.published.vector.clone(), oracle.unpublished())
+        };
+        assert_eq!(all(&mut oracle, NOTHING), (false, false, vec![0; 4], 1), "it may come back");
+        oracle.tick(Timestamp(oracle.due().expect("it is waited for")));
+        let left = all(&mut oracle, &|shard| shard == A);
+        assert_eq!(left, (true, true, vec![0; 4], 1), "A does not know the outcome");
+        oracle.tick(Timestamp(oracle.clock.0 + INQUIRE_NS));
+        assert_eq!(all(&mut oracle, NOTHING), (true, true, vec![0; 4], 1), "what it has read is not in");
+        a.finished(read, Some(&Vec::new()));
+        talk(&mut [(A, &mut a), (ORACLE, &mut oracle)], NOTHING);
+        assert_eq!(oracle.published.vector, [1, 0, CLAIM, 0]);
+        assert_eq!((oracle.published(), oracle.unpublished()), (1, 0));
+    }
+
+    #[test]
+    fn who_takes_the_place_of_another_goes_on_behind_it_and_waits_until_that_is_settled() {
+        let (mut a, mut b, mut oracle) = (vts(A), vts(B), vts(ORACLE));
+        let (mut first, mut second) = (vts(VISITOR), vts(VISITOR));
+        connect((VISITOR, &mut first), (ORACLE, &mut oracle), Some(7));
+        talk(&mut [(VISITOR, &mut first), (ORACLE, &mut oracle)], NOTHING);
+        let late = first.stamp(&Vec::new());
+        oracle.connected(VISITOR, None, &mut Vec::new());
+        connect((VISITOR, &mut second), (ORACLE, &mut oracle), Some(8));
+        second.want_stamp(1);
+        let mut all = |oracle: &mut Vts, left: &dyn Fn(ShardId) -> bool| {
+            talk(&mut [(A, &mut a), (B, &mut b), (VISITOR, &mut second), (ORACLE, oracle)], left)
+        };
+        assert!(all(&mut oracle, &|shard| shard == B).is_empty());
+        oracle.tick(Timestamp(oracle.clock.0 + INQUIRE_NS));
+        assert_eq!(all(&mut oracle, NOTHING), [1]);
+        assert_eq!(second.take_stamp(1), Some(pack(2, CLAIM + 1)));
+        assert!(a.over(late) && !a.over(pack(2, CLAIM + 1)));
+        assert_eq!(oracle.published.vector, [0, 0, CLAIM, 0]);
+    }
+
+    #[test]
+    fn a_visitor_that_was_cut_off_too_long_is_given_other_stamps() {
+        let (mut a, mut b, mut oracle) = (vts(A), vts(B), vts(ORACLE));
+        let mut visitor = vts(OTHER);
+        connect((OTHER, &mut visitor), (ORACLE, &mut oracle), Some(7));
+        talk(&mut [(OTHER, &mut visitor), (ORACLE, &mut oracle)], NOTHING);
+        let late = visitor.stamp(&Vec::new());
+        connect((OTHER, &mut visitor), (ORACLE, &mut oracle), None);
+        talk(&mut [(ORACLE, &mut oracle)], NOTHING);
+        oracle.tick(Timestamp(oracle.due().expect("it is waited for")));
+        // It reads what A's coordinator has written after A was asked for the first time; that is not forgotten.
+        let mut sent = Vec::new();
+        oracle.outgoing(&mut sent);
+        for (to, message) in &sent {
+            let shard = if *to == A { &mut a } else { &mut b };
+            shard.answer(ORACLE, message, false);
+        }
+        let written = b.stamp(&Vec::new());
+        a.pinned(written);
+        connect((OTHER, &mut visitor), (ORACLE, &mut oracle), Some(7));
+        talk(&mut [(A, &mut a), (B, &mut b), (OTHER, &mut visitor), (ORACLE, &mut oracle)], NOTHING);
+        assert!(a.over(late) && b.over(late), "nobody votes for it any more");
+        assert_eq!(visitor.stamp(&Vec::new()), pack(3, CLAIM + 1));
+        assert_eq!(oracle.published.vector, [0; 4], "it may depend on what is not published");
+        b.finished(written, Some(&Vec::new()));
+        visitor.finished(late, None);
+        talk(&mut [(B, &mut b), (OTHER, &mut visitor), (ORACLE, &mut oracle)], NOTHING);
+        assert_eq!(oracle.published.vector, [0, 1, 0, CLAIM]);
     }
 }

@@ -183,9 +183,12 @@ impl Procedure for Delivery {
 
 /// How it is cut: not at all.
 pub(super) fn pieces(layout: Layout) -> [PieceType; 1] {
-    [PieceType::new("delivery", "deliver", 0)
-        .scans()
-        .writes([NEW_ORDER.row(), ORDER.row(), ORDER_LINE.row(), layout.column::<CustomerBalance>()])]
+    [PieceType::new("delivery", "deliver", 0).scans().writes([
+        NEW_ORDER.row(),
+        ORDER.row(),
+        ORDER_LINE.row(),
+        layout.column::<CustomerBalance>(),
+    ])]
 }
 
 impl Delivery {

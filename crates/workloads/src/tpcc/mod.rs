@@ -326,7 +326,9 @@ impl OneShot for Transaction {
     fn absorb(&mut self, piece: Piece, executed: &Transaction) {
         match (self, executed) {
             (Transaction::NewOrder(order), Transaction::NewOrder(executed)) => order.absorb(piece, executed),
-            (Transaction::Payment(payment), Transaction::Payment(executed)) => payment.absorb(piece, executed),
+            (Transaction::Payment(payment), Transaction::Payment(executed)) => {
+                payment.absorb(piece, executed)
+            }
             (Transaction::Delivery(delivery), Transaction::Delivery(executed)) => delivery.absorb(executed),
             _ => {}
         }

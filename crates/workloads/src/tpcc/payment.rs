@@ -384,7 +384,12 @@ impl Payment {
     }
 }
 
-plimsoll_types::wire!(enum Chosen { Number(number) = 0, LastName(name) = 1 });
+plimsoll_types::wire!(
+    enum Chosen {
+        Number(number) = 0,
+        LastName(name) = 1,
+    }
+);
 plimsoll_types::wire!(struct Payment {
     layout, district, customer_district, warehouse, customer_warehouse, chosen, payer, number, amount, date, customer,
     bad_credit, balance

@@ -13,7 +13,8 @@ use crate::steps::What;
 use crate::timestamp::Scheme;
 use crate::work::{Recorded, Work};
 
-const NOT_SHIPPED: &str = "a procedure that rococo runs is one-shot: others are refused when they are registered";
+const NOT_SHIPPED: &str =
+    "a procedure that rococo runs is one-shot: others are refused when they are registered";
 
 /// Runs a read-write procedure. It commits, or its own pieces say no.
 pub(super) async fn run<S: Scheme, E: Env<Rococo<S>>, T: Procedure>(
@@ -178,7 +179,10 @@ impl Running {
         for call in calls {
             let Ok(Reply::Decided(decided)) = call.await else { return Err(Abort::Unknown) };
             let Decided { stamp: here, writes, executed, seen } = decided;
-            assert!(stamp.is_none_or(|stamp| stamp == here), "every server has the same stamp for a transaction");
+            assert!(
+                stamp.is_none_or(|stamp| stamp == here),
+                "every server has the same stamp for a transaction"
+            );
             stamp = Some(here);
             written += writes as usize;
             for (cargo, stage, number) in executed {

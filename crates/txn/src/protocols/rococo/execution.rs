@@ -338,7 +338,8 @@ impl Doings {
             seen.reads.push(Read { column, key, version });
         }
         for Scanned { scan, high, rows } in self.scans {
-            let stamp = |key: &Key, writer| installed(base, scan.column, key, writer).expect("a row was read");
+            let stamp =
+                |key: &Key, writer| installed(base, scan.column, key, writer).expect("a row was read");
             let rows = rows.into_iter().map(|(key, whose)| {
                 let stamp = whose.unwrap_or_else(|writer| stamp(&key, writer));
                 (key, stamp)
@@ -368,7 +369,8 @@ impl Doings {
 /// The stamp of a write that was pending when it was read, and is installed now; `None` if it deletes.
 fn installed<S: Scheme>(base: &Base<S>, column: ColumnGroup, key: &Key, writer: TxnId) -> Option<Timestamp> {
     let installs = base.installs.as_ref().expect("what is read is noted in recorded runs only");
-    let of_record = |install: &&Install| install.txn == writer && install.column == column && install.key == *key;
+    let of_record =
+        |install: &&Install| install.txn == writer && install.column == column && install.key == *key;
     let install = installs.iter().rev().find(of_record).expect("whoever was read is decided before");
     (!install.delete).then_some(install.stamp)
 }

@@ -84,7 +84,13 @@ pub enum Told {
     Gone(TxnId),
 }
 
-plimsoll_types::wire!(enum Told { Known(txn, known) = 0, Fixed(component) = 1, Gone(txn) = 2 });
+plimsoll_types::wire!(
+    enum Told {
+        Known(txn, known) = 0,
+        Fixed(component) = 1,
+        Gone(txn) = 2,
+    }
+);
 
 #[derive(Debug)]
 enum Vertex {

@@ -98,7 +98,9 @@ impl<S: Scheme> Rococo<S> {
         stage: usize,
         pieces: &[usize],
     ) -> Reply<S> {
-        let Some(Ok(mut procedure)) = cargo.map(|cargo| cargo.open(self.unpack)) else { return Reply::Refused };
+        let Some(Ok(mut procedure)) = cargo.map(|cargo| cargo.open(self.unpack)) else {
+            return Reply::Refused;
+        };
         let there = |number: &usize| *number < procedure.stage(stage);
         let here = |number: &usize| self.is_here(&*procedure, Piece { stage, number: *number });
         if pieces.is_empty() || !pieces.iter().all(there) || !pieces.iter().all(here) {
@@ -250,7 +252,11 @@ impl<S: Scheme> Rococo<S> {
         let Some(running) = self.running.get_mut(&txn) else { return Handled::Reply(Reply::Refused) };
         if running.decided.is_none() && running.commit.is_none() {
             running.commit = Some(ticket);
-            let known = Known { tentative: known.tentative, preds: std::mem::take(&mut known.preds), noop: known.noop };
+            let known = Known {
+                tentative: known.tentative,
+                preds: std::mem::take(&mut known.preds),
+                noop: known.noop,
+            };
             self.graph.learn(txn, known);
             let mut next = self.woken(txn);
             next.push(txn);
@@ -417,7 +423,9 @@ impl<S: Scheme> Rococo<S> {
 
     /// On receiving END.
     pub(super) fn ended(&mut self, txn: TxnId) {
-        let Some(running) = self.running.get_mut(&txn).filter(|running| running.stamp.is_some()) else { return };
+        let Some(running) = self.running.get_mut(&txn).filter(|running| running.stamp.is_some()) else {
+            return;
+        };
         if std::mem::replace(&mut running.ended, true) {
             return;
         }
@@ -452,7 +460,8 @@ impl<S: Scheme> Rococo<S> {
             self.base.counters.read_only_waits += 1;
             return Handled::Wait;
         }
-        let fetched = self.base.fetch(txn, None, reads).unwrap_or_else(|_| unreachable!("the newest is never gone"));
+        let fetched =
+            self.base.fetch(txn, None, reads).unwrap_or_else(|_| unreachable!("the newest is never gone"));
         Handled::Reply(Reply::Common(CommonReply::Fetched(Some(fetched))))
     }
 
