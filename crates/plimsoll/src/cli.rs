@@ -137,6 +137,9 @@ pub struct BenchArgs {
     /// transactions of nodes whose clocks differ are strict only to within twice the clock error; they stay serializable.
     #[arg(long, help_heading = "Protocol")]
     pub one_round: bool,
+    /// Say how the workload's transactions are cut into pieces for `rococo`, which of these wait, and why; run nothing.
+    #[arg(long, help_heading = "Protocol")]
+    pub explain_pieces: bool,
     /// Read-only transactions read the past: that long ago (`dst`) [default: 0s].
     ///
     /// A snapshot in the past is as consistent as one of now, and waits for fewer writers.

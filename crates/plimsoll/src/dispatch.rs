@@ -55,7 +55,7 @@ impl AnyWorkload {
     fn refuse_without_pieces(&self) -> Result<(), Refusal> {
         let why = match self.chopping() {
             Ok(Some(_)) => return Ok(()),
-            Ok(None) => "its transactions are not cut into pieces that name what they touch".to_owned(),
+            Ok(None) => NOT_CUT.to_owned(),
             Err(Unrepairable(why)) => why,
         };
         Err(Refusal::from(format!("rococo cannot run this workload: {why}")))
@@ -123,6 +123,25 @@ pub fn workload(plan: &BenchPlan, memory_bytes: u64) -> Result<AnyWorkload, Refu
     }
     Ok(workload)
 }
+
+/// Prints how a workload is cut into pieces, or why it cannot be. Returns whether it can.
+pub fn explain_pieces(plan: &BenchPlan) -> Result<bool, Box<dyn std::error::Error>> {
+    // Whether it is legal is what the explanation says.
+    let plan = BenchPlan { pairs: Vec::new(), ..plan.clone() };
+    let workload = workload(&plan, 0)?;
+    let explanation = match workload.chopping() {
+        Ok(Some(chopping)) => Ok(chopping.explain(&workload.tables())),
+        Ok(None) => Err(NOT_CUT.to_owned()),
+        Err(Unrepairable(why)) => Err(why),
+    };
+    match &explanation {
+        Ok(graph) => print!("{graph}"),
+        Err(why) => println!("rococo cannot run this workload: {why}"),
+    }
+    Ok(explanation.is_ok())
+}
+
+const NOT_CUT: &str = "its transactions are not cut into pieces that name what they touch";
 
 /// Runs a workload under a pair.
 pub fn run(

@@ -132,7 +132,11 @@ fn bench(args: cli::BenchArgs) -> Result<bool, Box<dyn std::error::Error>> {
         return member(args);
     }
     let memory_bytes = machine::available_memory_bytes();
+    let explain_pieces = args.explain_pieces;
     let plan = args.validate(machine::cores(), memory_bytes)?;
+    if explain_pieces {
+        return dispatch::explain_pieces(&plan);
+    }
     // The nodes of a cluster have seen to it themselves.
     let memory_bytes = if plan.cluster.is_some() { 0 } else { memory_bytes };
     let workload = dispatch::workload(&plan, memory_bytes)?;

@@ -20,11 +20,9 @@ use plimsoll_checker::History;
 use plimsoll_runtime::sim::{Maker, Occurrence, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Common, CommonReply, Layout};
-use plimsoll_txn::chopping::Chopping;
 use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
 use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
-use plimsoll_txn::shipped::{Unpack, unpack};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
 use plimsoll_types::{Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp};
@@ -38,8 +36,7 @@ use crate::client::{Client, Left, Observer};
 use crate::judge;
 use crate::plan::{Plan, WorkloadName};
 use crate::recorder::Recorder;
-use crate::workload::pieces::{self, Pieces};
-use crate::workload::{append, cycle, random};
+use crate::workload::{append, cycle, pieces, random};
 
 /// Virtual time after which faults end, whether or not the clients are done.
 const TROUBLE_NS: u64 = 20_000_000_000;
@@ -209,7 +206,7 @@ impl<P: Protocol> Setting<P> {
     fn new(
         plan: &Plan,
         tables: Vec<TableSpec>,
-        chopping: Option<(Chopping, Unpack)>,
+        options: ProtocolOptions,
         recorder: Option<Recorder>,
     ) -> Setting<P> {
         let process = |shard: usize| shard / plan.hardware.shards_per_machine as usize;
@@ -252,12 +249,7 @@ impl<P: Protocol> Setting<P> {
             .collect();
         // The oracle has none; it is given any.
         let low_water = |shard: usize| low_waters[process(shard.min(shards - 1))].clone();
-        let options = ProtocolOptions {
-            lock_policy: plan.lock_policy,
-            one_round: plan.one_round,
-            immediate_pieces: chopping.as_ref().map_or(0, |(chopping, _)| chopping.bits()),
-            unpack: chopping.map(|(_, unpack)| unpack),
-        };
+        let options = ProtocolOptions { lock_policy: plan.lock_policy, one_round: plan.one_round, ..options };
         let watched = recorder.is_some();
         let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config, low_water) = (layout.clone(), config(shard), low_water(shard));
@@ -456,9 +448,11 @@ fn small<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
         WorkloadName::Pieces => (pieces::tables(), pieces::rows()),
         _ => (random::tables(), random::rows()),
     };
-    let chopping = || (pieces::chopping(), unpack::<Pieces> as Unpack);
-    let chopping = (plan.workload == WorkloadName::Pieces).then(chopping);
-    let mut setting = Setting::<P>::new(plan, tables, chopping, recorder);
+    let options = match plan.workload {
+        WorkloadName::Pieces => pieces::protocol_options(),
+        _ => ProtocolOptions::default(),
+    };
+    let mut setting = Setting::<P>::new(plan, tables, options, recorder);
     setting.load_numbers(rows);
     let workload = plan.workload;
     let (left, stuck) = setting.clients(
@@ -476,8 +470,7 @@ fn small<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
 
 /// A benchmark's workload, small.
 fn benchmark<P: Protocol, W: Workload>(plan: &Plan, recorder: Option<Recorder>, workload: W) -> Outcome {
-    let chopping = workload.chopping().expect("a world is planned with what can run in it");
-    let mut setting = Setting::<P>::new(plan, workload.tables(), chopping, recorder);
+    let mut setting = Setting::<P>::new(plan, workload.tables(), workload.protocol_options(), recorder);
     for unit in 0..workload.units() {
         let shards = match workload.unit_slot(unit) {
             Some(slot) => vec![setting.placement.shard(slot)],

@@ -20,8 +20,9 @@
 //! another. Both touch `checking`, so adding is promoted, and two amalgamations in opposite directions are a cycle. The
 //! remedy is to make one piece of them, which takes both accounts to be on one server.
 //!
-//! What is read-only is left out, for it is not started at all. What never changes is no item. A transaction cannot take
-//! back what an immediate piece has written, so a piece that may abort it must come before all others that do.
+//! What is read-only is left out, for it is not started at all. What never changes is no item. A piece that may abort its
+//! transaction is immediate, for the others have to know; and it must come before all others that are immediate and
+//! write, for what they have written cannot be taken back.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -124,6 +125,8 @@ pub enum Reason {
     Feeds,
     /// Which records it touches is not known before.
     Scans,
+    /// It may abort the transaction.
+    Aborts,
     /// It shares an item with this piece, which is immediate.
     Promoted(usize),
 }
@@ -216,20 +219,12 @@ impl Chopping {
                     && self.immediate(other)
                     && before.writes_anything()
             });
-            let late = !self.immediate(number);
             if let Some((_, before)) = before {
                 return Err(Unrepairable(format!(
                     "{} may abort the transaction after {} has executed, which cannot be taken back. Check in an \
                      earlier piece, before anything is written.",
                     piece.full_name(),
                     before.full_name()
-                )));
-            }
-            if late {
-                return Err(Unrepairable(format!(
-                    "{} may abort the transaction, and executes only after its outcome is decided. Check in a piece \
-                     that feeds another.",
-                    piece.full_name()
                 )));
             }
         }
@@ -284,6 +279,7 @@ impl Chopping {
                 format!("is immediate because it feeds {}", self.types[piece].feeds.join(", "))
             }
             Some(Reason::Scans) => "is immediate because it reads a range".to_owned(),
+            Some(Reason::Aborts) => "is immediate because it may abort the transaction".to_owned(),
             Some(Reason::Promoted(by)) => {
                 format!("is immediate because it shares an item with {}", self.types[by].full_name())
             }
@@ -331,10 +327,11 @@ fn named(tables: &[TableSpec], column: ColumnGroup) -> String {
 
 /// Step 1.
 fn classify(types: &[PieceType]) -> Vec<Option<Reason>> {
-    let reason = |piece: &PieceType| match (piece.feeds.is_empty(), piece.scans) {
-        (false, _) => Some(Reason::Feeds),
-        (true, true) => Some(Reason::Scans),
-        (true, false) => None,
+    let reason = |piece: &PieceType| match piece {
+        PieceType { feeds, .. } if !feeds.is_empty() => Some(Reason::Feeds),
+        PieceType { scans: true, .. } => Some(Reason::Scans),
+        PieceType { aborts: true, .. } => Some(Reason::Aborts),
+        _ => None,
     };
     let mut reasons: Vec<Option<Reason>> = types.iter().map(reason).collect();
     let promotable = |reasons: &[Option<Reason>]| {
@@ -435,8 +432,8 @@ mod tests {
             PieceType::new("t", "give", 2).writes([column(2)]),
         ]);
         assert!(text.contains("t.look may abort the transaction after t.take has executed"), "{text}");
-        let text = refused(vec![PieceType::new("t", "give", 0).writes([column(0)]).aborts()]);
-        assert!(text.contains("t.give may abort the transaction, and executes only after"), "{text}");
+        let alone = Chopping::new(vec![PieceType::new("t", "give", 0).writes([column(0)]).aborts()]);
+        assert!(alone.expect("nobody else has written").immediate(0));
         let text = refused(vec![PieceType::new("t", "give", 0).feeds("nobody")]);
         assert!(text.contains("t.give feeds `nobody`"), "{text}");
         assert!(refused(Vec::new()).contains("None of its transactions"));

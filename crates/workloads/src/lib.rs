@@ -13,6 +13,7 @@ pub mod tpcc;
 
 use plimsoll_txn::chopping::{Chopping, PieceType, Unrepairable};
 use plimsoll_txn::procedure::Procedure;
+use plimsoll_txn::protocol::ProtocolOptions;
 use plimsoll_txn::shipped::Unpack;
 use plimsoll_types::{Key, ShardId, Slot, TableId, TableSpec};
 
@@ -48,6 +49,16 @@ pub trait Workload: Clone + Send + Sync + 'static {
         self.pieces()
             .map(|(types, unpack)| Chopping::new(types).map(|chopping| (chopping, unpack)))
             .transpose()
+    }
+
+    /// Protocol options with what ROCOCO has to know of it; what it cannot run it refuses ([`Workload::chopping`]).
+    fn protocol_options(&self) -> ProtocolOptions {
+        let chopping = self.chopping().ok().flatten();
+        chopping.map_or_else(ProtocolOptions::default, |(chopping, unpack)| ProtocolOptions {
+            immediate_pieces: chopping.bits(),
+            unpack: Some(unpack),
+            ..ProtocolOptions::default()
+        })
     }
 
     /// How many units the data is loaded in (a warehouse, a block of accounts). Units load in parallel

@@ -37,6 +37,8 @@
 mod audit;
 mod transaction;
 
+use plimsoll_txn::chopping::PieceType;
+use plimsoll_txn::shipped::{Unpack, unpack};
 use plimsoll_types::{IndexKind, Key, Partitioning, SLOTS, ShardId, Slot, TableId, TableSpec};
 
 pub use audit::Audit;
@@ -207,6 +209,12 @@ impl Workload for SmallBank {
             TableSpec::new("savings", IndexKind::Hash, blocks),
             TableSpec::new("checking", IndexKind::Hash, blocks),
         ]
+    }
+
+    fn pieces(&self) -> Option<(Vec<PieceType>, Unpack)> {
+        let Parameters { shards, distributed_pct, global, .. } = self.parameters;
+        let distributed = shards > 1 && (global || distributed_pct > 0.0);
+        Some((transaction::pieces(distributed), unpack::<Transaction>))
     }
 
     fn units(&self) -> usize {

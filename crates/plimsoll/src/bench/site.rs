@@ -311,13 +311,6 @@ impl<P: Protocol, W: Workload> Site<P, W> {
             Some(Role::Member { node, .. }) => *node,
             _ => 0,
         };
-        // What cannot be cut into pieces was refused if the protocol needs them.
-        let chopping = workload.chopping().ok().flatten();
-        let pieces = chopping.map_or_else(ProtocolOptions::default, |(chopping, unpack)| ProtocolOptions {
-            immediate_pieces: chopping.bits(),
-            unpack: Some(unpack),
-            ..ProtocolOptions::default()
-        });
         let options = EngineOptions {
             shards: plan.shards,
             seed: plan.seed,
@@ -329,7 +322,7 @@ impl<P: Protocol, W: Workload> Site<P, W> {
                     LockPolicy::NoWait => Policy::NoWait,
                 },
                 one_round: plan.one_round,
-                ..pieces
+                ..workload.protocol_options()
             },
             oracle: OracleOptions {
                 batch: plan.oracle.batch,

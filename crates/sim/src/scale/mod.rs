@@ -26,7 +26,7 @@ use std::sync::atomic::AtomicU64;
 use plimsoll_runtime::sim::{Carried, Costs, EPOCH_NS, Maker, Pass, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Layout};
-use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions, execute};
+use plimsoll_txn::protocol::{Attempt, Protocol, execute};
 use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
@@ -328,10 +328,10 @@ fn world<P: Protocol, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<
         }
     };
     let low_water = LowWater::new(shards, P::Scheme::slots(&config(0)));
+    let options = workload.protocol_options();
     let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
         let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
-        let make =
-            move |_| P::new(Base::new(&layout, &config, low_water.clone()), ProtocolOptions::default());
+        let make = move |_| P::new(Base::new(&layout, &config, low_water.clone()), options);
         Box::new(make) as Maker<P>
     });
     let oracle = shards;

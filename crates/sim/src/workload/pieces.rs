@@ -19,8 +19,8 @@ use std::ops::ControlFlow;
 use plimsoll_runtime::Env;
 use plimsoll_txn::chopping::{Chopping, PieceType};
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
-use plimsoll_txn::protocol::Protocol;
-use plimsoll_txn::shipped::{Items, OneShot, Shipped};
+use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
+use plimsoll_txn::shipped::{Items, OneShot, Shipped, unpack};
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Partitioning, Slot, TableId, TableSpec};
 
 use super::random::number;
@@ -58,8 +58,17 @@ pub fn tables() -> Vec<TableSpec> {
     ]
 }
 
+/// What a protocol that ships pieces has to know.
+pub fn protocol_options() -> ProtocolOptions {
+    ProtocolOptions {
+        immediate_pieces: chopping().bits(),
+        unpack: Some(unpack::<Pieces>),
+        ..ProtocolOptions::default()
+    }
+}
+
 /// The pieces, checked.
-pub fn chopping() -> Chopping {
+fn chopping() -> Chopping {
     let types = vec![
         PieceType::new("move", "part", 0).writes([ACCOUNT.row()]).many(),
         PieceType::new("draw", "number", 0).writes([COUNTER.row()]).feeds("row"),

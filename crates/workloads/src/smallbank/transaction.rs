@@ -1,6 +1,8 @@
 //! The six transactions; `smallbank.rs` says what they do.
 
+use plimsoll_txn::chopping::PieceType;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
+use plimsoll_txn::shipped::{Items, OneShot, Shipped};
 use plimsoll_types::{Abort, Key, Slot, TableId};
 
 use super::{CHECKING, SAVINGS};
@@ -195,4 +197,81 @@ impl Procedure for Transaction {
         }
         Ok(())
     }
+
+    #[inline]
+    fn shipped(&mut self) -> Option<&mut dyn Shipped> {
+        Some(self)
+    }
 }
+
+/// How it is cut, in the order of the types: not at all, unless the two accounts of a transfer are on different shards.
+pub(super) fn pieces(distributed: bool) -> Vec<PieceType> {
+    let (savings, checking) = (SAVINGS.row(), CHECKING.row());
+    let one = |name| PieceType::new(name, "account", 0);
+    let mut types = vec![
+        PieceType::new("send_payment", if distributed { "from" } else { "both" }, 0)
+            .writes([checking])
+            .aborts(),
+        one("deposit_checking").writes([checking]),
+        one("balance").reads([savings, checking]),
+        one("transact_savings").writes([savings]),
+        one("write_check").reads([savings]).writes([checking]),
+    ];
+    let amalgamate = PieceType::new("amalgamate", if distributed { "from" } else { "both" }, 0);
+    types.push(amalgamate.writes([savings, checking]));
+    if distributed {
+        let from = types.pop().expect("it was pushed");
+        types.push(from.feeds("to"));
+        types.push(PieceType::new("amalgamate", "to", 1).writes([checking]));
+        types.push(PieceType::new("send_payment", "to", 0).writes([checking]));
+    }
+    types
+}
+
+impl OneShot for Transaction {
+    /// Of transactions whose accounts are on one shard: others are refused.
+    fn piece_type(&self, _: Piece) -> usize {
+        self.kind as usize
+    }
+
+    fn items(&self, _: Piece, items: &mut Items) {
+        let (a, b) = (Key::of_u64(self.a), Key::of_u64(self.b));
+        match self.kind {
+            Type::SendPayment => {
+                items.write(CHECKING.row(), a);
+                items.write(CHECKING.row(), b);
+            }
+            Type::DepositChecking => items.write(CHECKING.row(), a),
+            Type::Balance => {
+                items.read(SAVINGS.row(), a.clone());
+                items.read(CHECKING.row(), a);
+            }
+            Type::TransactSavings => items.write(SAVINGS.row(), a),
+            Type::WriteCheck => {
+                items.read(SAVINGS.row(), a.clone());
+                items.write(CHECKING.row(), a);
+            }
+            Type::Amalgamate => {
+                items.write(SAVINGS.row(), a.clone());
+                items.write(CHECKING.row(), a);
+                items.write(CHECKING.row(), b);
+            }
+        }
+    }
+
+    fn absorb(&mut self, _: Piece, executed: &Transaction) {
+        self.amount = executed.amount;
+    }
+}
+
+plimsoll_types::wire!(
+    enum Type {
+        SendPayment = 0,
+        DepositChecking = 1,
+        Balance = 2,
+        TransactSavings = 3,
+        WriteCheck = 4,
+        Amalgamate = 5,
+    }
+);
+plimsoll_types::wire!(struct Transaction { kind, home, slot_a, slot_b, a, b, amount });
