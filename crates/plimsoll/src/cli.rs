@@ -87,6 +87,13 @@ pub enum Command {
     /// Rows are spread over 4096 slots, and slots over shards. `plimsoll status` shows how many each node has, and the numbers
     /// of its shards. A slot cannot be used while it is on its way; transactions that need it try again, and snapshots wait.
     Move(node::MoveArgs),
+    /// Benchmark a distributed database that speaks PostgreSQL's or MySQL's protocol: load, run, check, test.
+    ///
+    /// Dike is TPC-C with dials: which transactions, how distributed, how contended, how skewed, and with which faults. A TOML
+    /// file says all of it; `plimsoll dike template` prints one to start from.
+    ///
+    /// Exit status: 0 done and every verdict is good; 1 something is violated; 2 nothing could be done.
+    Dike(plimsoll_dike::cli::DikeArgs),
 }
 
 /// What else is measured.

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
             args.validate().map_err(Into::into).and_then(|plan| node::status::status(&plan))
         }
         Command::Move(args) => move_slots(args),
+        Command::Dike(args) => dike(args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -96,6 +97,11 @@ fn move_slots(args: cli::node::MoveArgs) -> Result<bool, Box<dyn std::error::Err
     let plan = args.validate()?;
     let interrupted = interruption()?;
     node::moves::move_slots(&plan, &interrupted)
+}
+
+/// Benchmarks somebody else's database.
+fn dike(args: plimsoll_dike::cli::DikeArgs) -> Result<bool, Box<dyn std::error::Error>> {
+    plimsoll_dike::cli::execute(args, &interruption()?)
 }
 
 /// Measures what calls to other nodes cost.

@@ -1,0 +1,1 @@
+//! Faults injected on purpose, on a schedule, and undone.

@@ -1,0 +1,337 @@
+//! `plimsoll dike ...`: the command line.
+//!
+//! Every command but `template` reads a configuration ([`crate::config`]) and flags over it. Results go to
+//! standard output, progress to standard error. The exit status is 0 if all was done and every verdict is
+//! good, 1 if something is violated, 2 if nothing could be done.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+
+use crate::config::{Config, TEMPLATES};
+use crate::progress::Progress;
+use crate::target::Connector;
+use crate::{check, function, load, run};
+
+/// The flags of `plimsoll dike`.
+#[derive(Args, Clone, Debug)]
+pub struct DikeArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: DikeCommand,
+}
+
+/// What to do.
+#[derive(Subcommand, Clone, Debug)]
+pub enum DikeCommand {
+    /// Print a commented configuration to start from; it names every parameter, its unit and its default.
+    Template {
+        /// Which one; without a name, plain TPC-C.
+        #[arg(default_value = "tpcc", value_parser = template_names())]
+        name: String,
+    },
+    /// Make the tables and load them; goes on where an earlier load has stopped.
+    Load {
+        /// Its configuration and where its result goes.
+        #[command(flatten)]
+        common: Common,
+        /// Write comma-separated files into this directory instead; no database is needed.
+        #[arg(long, value_name = "DIR")]
+        csv: Option<PathBuf>,
+    },
+    /// Run the mix of transactions and report throughput, latencies and what went wrong.
+    ///
+    /// An outage of the database does not end the run: terminals connect again until its time is over. Ctrl-C
+    /// ends it with the results so far.
+    Run {
+        /// Its configuration and where its result goes.
+        #[command(flatten)]
+        common: Common,
+        /// Check the consistency conditions when it is over.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Check TPC-C's consistency conditions, when nothing runs.
+    Check {
+        /// Its configuration and where its result goes.
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Test what the database promises: that deadlocks end, that snapshots are consistent, that its isolation
+    /// level is one.
+    Test {
+        /// Which test.
+        #[arg(value_enum, default_value = "all")]
+        test: TestName,
+        /// Write the history of the isolation test to this file, for other checkers: JSON lines as Elle reads
+        /// them.
+        #[arg(long, value_name = "FILE")]
+        history: Option<PathBuf>,
+        /// Its configuration and where its result goes.
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Drop the tables.
+    Destroy {
+        /// Its configuration and where its result goes.
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// A functional test.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestName {
+    /// All of them.
+    All,
+    /// Rings of waiting transactions are broken up in time.
+    Deadlock,
+    /// What changes together is read together.
+    Snapshot,
+    /// A history of lists has no anomaly that the isolation level forbids.
+    Isolation,
+}
+
+/// The flags that all commands with a configuration have.
+#[derive(Args, Clone, Debug)]
+pub struct Common {
+    /// The configuration; without it every parameter has its default.
+    #[arg(long, short, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Set one parameter over the configuration, such as run.terminals=64.
+    #[arg(long, short, value_name = "PART.NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Write the result as JSON to this file; `-` for standard output, instead of text.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// No progress on standard error.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+fn template_names() -> Vec<&'static str> {
+    TEMPLATES.iter().map(|(name, _)| *name).collect()
+}
+
+impl Common {
+    fn config(&self) -> Result<Config, Box<dyn Error>> {
+        let text = match &self.config {
+            None => String::new(),
+            Some(path) => std::fs::read_to_string(path)
+                .map_err(|error| format!("cannot read {}: {error}", path.display()))?,
+        };
+        let config = Config::parse(&text, &self.set).map_err(|refusal| match &self.config {
+            Some(path) => format!("{}: {refusal}", path.display()),
+            None => refusal.to_string(),
+        })?;
+        // A run of hours should not end in a message that was due at its start.
+        if let Some(directory) = self.json.as_deref().and_then(|path| path.parent())
+            && !directory.as_os_str().is_empty()
+            && !directory.is_dir()
+        {
+            return Err(format!("--json: the directory {} does not exist", directory.display()).into());
+        }
+        Ok(config)
+    }
+
+    fn progress(&self) -> Progress {
+        Progress::stderr(self.quiet)
+    }
+
+    /// Says a result as text, or as the document that was asked for.
+    fn say(&self, text: &str, document: &Document<'_>) -> Result<(), Box<dyn Error>> {
+        let json = || serde_json::to_string_pretty(document).map(|json| json + "\n");
+        match &self.json {
+            Some(path) if path.as_os_str() == "-" => print!("{}", json()?),
+            Some(path) => {
+                std::fs::write(path, json()?)
+                    .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+                print!("{text}");
+            }
+            None => print!("{text}"),
+        }
+        Ok(())
+    }
+}
+
+/// A result for programs.
+#[derive(Serialize)]
+struct Document<'a> {
+    /// Of this document's form.
+    version: u32,
+    /// The program's.
+    plimsoll: &'static str,
+    /// Seconds since 1970 when it was written.
+    unix_seconds: i64,
+    config: &'a Config,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    load: Option<&'a load::Loaded>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'a run::Summary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    check: Option<&'a [check::Checked]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test: Option<&'a [function::Tested]>,
+}
+
+impl<'a> Document<'a> {
+    fn new(config: &'a Config) -> Document<'a> {
+        let (load, run, check, test) = (None, None, None, None);
+        let unix_seconds = run::unix_seconds();
+        Document {
+            version: 1,
+            plimsoll: env!("CARGO_PKG_VERSION"),
+            unix_seconds,
+            config,
+            load,
+            run,
+            check,
+            test,
+        }
+    }
+}
+
+/// Does what the command line says, until it is done or `stop` is set. Returns whether every verdict is good.
+pub fn execute(args: DikeArgs, stop: &Arc<AtomicBool>) -> Result<bool, Box<dyn Error>> {
+    if let DikeCommand::Template { name } = &args.command {
+        let template = TEMPLATES.iter().find(|(known, _)| known == name);
+        print!("{}", template.map(|(_, text)| *text).unwrap_or_default());
+        return Ok(true);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(with_database(args.command, stop));
+    // Connections that wait for an answer keep nobody waiting.
+    runtime.shutdown_background();
+    result
+}
+
+async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<bool, Box<dyn Error>> {
+    match command {
+        DikeCommand::Template { .. } => Ok(true),
+        DikeCommand::Load { common, csv } => {
+            let config = common.config()?;
+            if let Some(directory) = csv {
+                let rows = load::write_csv(&config.data, &directory, stop, common.progress())?;
+                println!("{rows} rows in {}", directory.display());
+                return Ok(true);
+            }
+            let loaded = load::load(&config, &connector(&config)?, stop, common.progress()).await?;
+            let text = describe(&loaded);
+            common.say(&text, &Document { load: Some(&loaded), ..Document::new(&config) })?;
+            Ok(!loaded.interrupted)
+        }
+        DikeCommand::Run { common, check } => {
+            let config = common.config()?;
+            let connector = connector(&config)?;
+            let controls = run::plain(&config);
+            let summary =
+                run::run(&config, &connector, &controls, Vec::new(), stop, common.progress()).await?;
+            let mut text = run::table(&summary);
+            let checked = match check && !stop.load(Relaxed) {
+                true => Some(check::check(&connector, &config.data).await?),
+                false => None,
+            };
+            if let Some(checked) = &checked {
+                text += &format!("\n{}", check::render(checked));
+            }
+            let document =
+                Document { run: Some(&summary), check: checked.as_deref(), ..Document::new(&config) };
+            common.say(&text, &document)?;
+            Ok(checked.is_none_or(|checked| check::all_hold(&checked)))
+        }
+        DikeCommand::Check { common } => {
+            let config = common.config()?;
+            let checked = check::check(&connector(&config)?, &config.data).await?;
+            let document = Document { check: Some(&checked), ..Document::new(&config) };
+            common.say(&check::render(&checked), &document)?;
+            Ok(check::all_hold(&checked))
+        }
+        DikeCommand::Test { test, history, common } => {
+            let config = common.config()?;
+            let connector = connector(&config)?;
+            let (tested, attempts) =
+                function::test(test, &config, &connector, stop, common.progress()).await?;
+            if let Some(path) = history {
+                std::fs::write(&path, function::judge::lines(&attempts))
+                    .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+            }
+            let document = Document { test: Some(&tested), ..Document::new(&config) };
+            common.say(&function::render(&tested), &document)?;
+            Ok(tested.iter().all(|tested| tested.verdict != function::Verdict::Failed))
+        }
+        DikeCommand::Destroy { common } => {
+            let config = common.config()?;
+            load::destroy(&connector(&config)?).await?;
+            common.progress().note("dropped all tables");
+            Ok(true)
+        }
+    }
+}
+
+fn connector(config: &Config) -> Result<Connector, Box<dyn Error>> {
+    Ok(Connector::new(&config.target, config.workload.select_for_update)?)
+}
+
+fn describe(loaded: &load::Loaded) -> String {
+    let mut text = format!(
+        "loaded {} warehouses, {} rows in {:.1} s ({:.0} rows/s)",
+        loaded.warehouses, loaded.rows, loaded.seconds, loaded.rows_per_second
+    );
+    if loaded.there_before > 0 {
+        text += &format!("; {} were there", loaded.there_before);
+    }
+    if loaded.cleaned > 0 {
+        text += &format!("; {} were begun earlier and loaded again", loaded.cleaned);
+    }
+    if loaded.interrupted {
+        text += "; interrupted: load again to go on";
+    }
+    text + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Dike {
+        #[command(flatten)]
+        args: DikeArgs,
+    }
+
+    fn parsed(line: &str) -> DikeCommand {
+        Dike::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{error}")).args.command
+    }
+
+    #[test]
+    fn the_command_line_is_understood() {
+        <Dike as clap::CommandFactory>::command().debug_assert();
+        let DikeCommand::Run { common, check } =
+            parsed("dike run --set run.terminals=3 -s data.warehouses=5 --check")
+        else {
+            panic!("a run")
+        };
+        let config = common.config().expect("valid");
+        assert_eq!((config.run.terminals, config.data.warehouses, check), (3, 5, true));
+        assert!(matches!(parsed("dike test snapshot"), DikeCommand::Test { test: TestName::Snapshot, .. }));
+        assert!(matches!(parsed("dike template"), DikeCommand::Template { name } if name == "tpcc"));
+        assert!(Dike::try_parse_from(["dike", "template", "nothing"]).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_said_before_anything_is_connected() {
+        let refused = |line: &str| match parsed(line) {
+            DikeCommand::Check { common } => common.config().expect_err("refused").to_string(),
+            _ => panic!("a check"),
+        };
+        assert!(refused("dike check --config /nowhere/dike.toml").contains("cannot read /nowhere/dike.toml"));
+        assert!(refused("dike check --json /nowhere/result.json").contains("/nowhere does not exist"));
+        assert!(refused("dike check --set run.terminal=1").contains("terminal"));
+    }
+}

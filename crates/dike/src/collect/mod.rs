@@ -1,0 +1,1 @@
+//! What the machines of a target did: processor, memory, disk, network.

@@ -1,0 +1,211 @@
+//! What a benchmark is: one TOML file, and flags over it.
+//!
+//! Every parameter has a default, so an empty file is a plain TPC-C run on a PostgreSQL at home. The
+//! commented template that `plimsoll dike template` prints *is* the reference: it holds every parameter at
+//! its default, with its unit and its meaning, and a test keeps it and these structures equal. `--set
+//! run.terminals=64` overrides one parameter without a second file.
+//!
+//! Nothing is read that means nothing: unknown keys are refused by name, numbers outside of their range are
+//! refused with the range, mixes have to sum to 100. What contradicts (a fixed home for more terminals than
+//! warehouses, skewed districts that leave a warehouse without one) is refused before anything is connected.
+//!
+//! Left out: including other files, environment variables. A result carries its whole configuration.
+
+mod parts;
+
+use std::fmt;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Serialize};
+
+pub use parts::{Data, Home, Load, LoadMethod, Mix, Retry, Run, Schema, Target, Test, Tls, Workload};
+
+/// The commented template of a plain TPC-C run, which is also the reference of all parameters.
+pub const TPCC_TEMPLATE: &str = include_str!("tpcc.toml");
+
+/// Names and texts of the templates.
+pub const TEMPLATES: &[(&str, &str)] = &[("tpcc", TPCC_TEMPLATE)];
+
+/// Everything about one benchmark.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// What is measured and how it is reached.
+    pub target: Target,
+    /// How its tables are laid out.
+    pub schema: Schema,
+    /// How large the database is.
+    pub data: Data,
+    /// How it is loaded.
+    pub load: Load,
+    /// How long and with how many terminals it is used.
+    pub run: Run,
+    /// In per cent, which transactions are run.
+    pub mix: Mix,
+    /// What they do.
+    pub workload: Workload,
+    /// What happens after conflicts and outages.
+    pub retry: Retry,
+    /// The functional tests.
+    pub test: Test,
+}
+
+/// Why a configuration is refused, as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(pub String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Refuses with a sentence.
+macro_rules! refuse {
+    ($($sentence:tt)*) => { return Err($crate::config::Refusal(format!($($sentence)*))) };
+}
+pub(crate) use refuse;
+
+impl Config {
+    /// Reads a configuration and what is set over it, each `part.name=value` with a TOML value or a plain
+    /// text.
+    pub fn parse(text: &str, set: &[String]) -> Result<Config, Refusal> {
+        let wrong = |error: toml::de::Error| Refusal(error.to_string().trim_end().to_owned());
+        let mut table: toml::Table = toml::from_str(text).map_err(wrong)?;
+        for assignment in set {
+            assign(&mut table, assignment)?;
+        }
+        // Without overrides the text is read as it is: its errors then have a line.
+        let config: Config =
+            if set.is_empty() { toml::from_str(text) } else { table.try_into() }.map_err(wrong)?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// Says in one sentence what is wrong with it.
+    pub fn validate(&self) -> Result<(), Refusal> {
+        self.target.validate()?;
+        self.schema.validate()?;
+        self.data.validate()?;
+        self.load.validate()?;
+        self.run.validate()?;
+        self.mix.validate()?;
+        self.workload.validate(&self.data)?;
+        self.retry.validate()?;
+        self.test.validate()?;
+        if self.run.home == Home::Fixed && self.run.terminals > self.data.warehouses {
+            refuse!(
+                "run.home = \"fixed\" gives each terminal a warehouse of its own, and there are {} terminals \
+                 but {} \
+                 warehouses: use fewer terminals or more warehouses",
+                self.run.terminals,
+                self.data.warehouses
+            );
+        }
+        if self.run.connections > self.run.terminals {
+            refuse!(
+                "run.connections is {}, but {} terminals can use no more than one each: lower it, or 0 for \
+                 one each",
+                self.run.connections,
+                self.run.terminals
+            );
+        }
+        if self.data.warehouses == 1 && self.mix.update_balance > 0 && self.workload.balance_warehouses > 1 {
+            refuse!("workload.balance_warehouses needs as many warehouses: there is 1");
+        }
+        Ok(())
+    }
+}
+
+fn assign(table: &mut toml::Table, assignment: &str) -> Result<(), Refusal> {
+    let form =
+        || Refusal(format!("`{assignment}` sets nothing: write part.name=value, such as run.terminals=64"));
+    let (path, value) = assignment.split_once('=').ok_or_else(form)?;
+    let (part, name) = path.trim().split_once('.').ok_or_else(form)?;
+    let value = value.trim();
+    // What is no TOML value is a text that a shell has stripped of its quotes.
+    let value = match toml::from_str::<toml::Table>(&format!("value = {value}")) {
+        Ok(mut parsed) => parsed.remove("value").ok_or_else(form)?,
+        Err(_) => toml::Value::String(value.to_owned()),
+    };
+    let part = table.entry(part).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+    let Some(part) = part.as_table_mut() else {
+        return Err(Refusal(toml::de::Error::custom(format!("{path}: not a table")).to_string()));
+    };
+    part.insert(name.to_owned(), value);
+    Ok(())
+}
+
+/// Refuses a number outside of a range.
+pub(crate) fn within<N: PartialOrd + fmt::Display>(
+    name: &str,
+    value: N,
+    least: N,
+    most: N,
+) -> Result<(), Refusal> {
+    if value >= least && value <= most {
+        return Ok(());
+    }
+    refuse!("{name} is {value}: it has to be {least} to {most}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_is_the_default_and_names_every_parameter() {
+        let parsed = Config::parse(TPCC_TEMPLATE, &[]).expect("the template is valid");
+        assert_eq!(parsed, Config::default());
+        let json = serde_json::to_value(Config::default()).expect("a configuration is plain");
+        let mut part = String::new();
+        let mut found = std::collections::BTreeSet::new();
+        for line in TPCC_TEMPLATE.lines() {
+            if let Some(name) = line.strip_prefix('[') {
+                part = name.trim_end_matches(']').to_owned();
+            } else if let Some((name, _)) = line.split_once('=').filter(|_| !line.starts_with('#')) {
+                found.insert(format!("{part}.{}", name.trim()));
+            }
+        }
+        for (part, names) in json.as_object().expect("parts") {
+            for name in names.as_object().expect("names").keys() {
+                assert!(found.remove(&format!("{part}.{name}")), "{part}.{name} is not in the template");
+            }
+        }
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[track_caller]
+    fn refused(text: &str, why: &str) {
+        let refusal = Config::parse(text, &[]).expect_err("refused").to_string();
+        assert!(refusal.contains(why), "{refusal}");
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused() {
+        refused("[run]\nterminal = 4", "terminal");
+        refused("[mix]\nnew_order = 46", "sum to 101");
+        refused("[data]\nwarehouses = 0", "data.warehouses is 0: it has to be 1 to");
+        refused("[data]\nwarehouses = 4\ndistrict_skew = -1.0", "district_skew");
+        refused("[run]\nterminals = 20\nhome = \"fixed\"\n[data]\nwarehouses = 10", "warehouse of its own");
+        refused("[run]\nconnections = 20\nterminals = 10", "no more than one each");
+        refused("[target]\nendpoints = []", "endpoint");
+        refused("[target]\nendpoints = [\"nowhere\"]", "host:port");
+        refused("[target]\nkind = \"oracle\"", "oracle");
+        refused("[workload]\nremote_line_pct = 101.0", "remote_line_pct");
+    }
+
+    #[test]
+    fn flags_override_single_parameters() {
+        let set = ["run.terminals=3", "target.password=se=cret", "target.isolation=serializable"];
+        let config = Config::parse(TPCC_TEMPLATE, &set.map(str::to_owned)).expect("valid");
+        assert_eq!(config.run.terminals, 3);
+        assert_eq!(config.target.password, "se=cret");
+        assert_eq!(config.target.isolation, crate::target::Isolation::Serializable);
+        let refusal = Config::parse("", &["run.bogus=1".to_owned()]).expect_err("refused").to_string();
+        assert!(refusal.contains("bogus"), "{refusal}");
+        assert!(Config::parse("", &["terminals".to_owned()]).is_err());
+    }
+}

@@ -1,0 +1,428 @@
+//! The parts of a configuration. What each parameter means is said in the template `tpcc.toml`, beside its
+//! default.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Refusal, refuse, within};
+use crate::target::{Isolation, Kind};
+
+/// What is measured and how it is reached.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Target {
+    /// Which database it is.
+    pub kind: Kind,
+    /// `host:port`, at least one.
+    pub endpoints: Vec<String>,
+    /// The database.
+    pub database: String,
+    /// Who uses it.
+    pub user: String,
+    /// Their password; never written into results.
+    #[serde(skip_serializing_if = "secret")]
+    pub password: String,
+    /// Whether connections are encrypted.
+    pub tls: Tls,
+    /// A PEM file with the authority to trust; empty for the well-known ones.
+    pub tls_ca: String,
+    /// The isolation level of all transactions.
+    pub isolation: Isolation,
+    /// How long to wait for a connection, in milliseconds.
+    pub connect_timeout_ms: u64,
+    /// How long an attempt may take, in milliseconds.
+    pub transaction_timeout_ms: u64,
+}
+
+/// A password that exists is nobody else's affair.
+fn secret(password: &str) -> bool {
+    !password.is_empty()
+}
+
+impl Default for Target {
+    fn default() -> Target {
+        Target {
+            kind: Kind::Postgresql,
+            endpoints: vec!["127.0.0.1:5432".to_owned()],
+            database: "dike".to_owned(),
+            user: "dike".to_owned(),
+            password: String::new(),
+            tls: Tls::Off,
+            tls_ca: String::new(),
+            isolation: Isolation::RepeatableRead,
+            connect_timeout_ms: 5000,
+            transaction_timeout_ms: 60_000,
+        }
+    }
+}
+
+impl Target {
+    pub(super) fn validate(&self) -> Result<(), Refusal> {
+        if self.endpoints.is_empty() {
+            refuse!("target.endpoints needs at least one endpoint, such as \"127.0.0.1:5432\"");
+        }
+        for endpoint in &self.endpoints {
+            if split(endpoint).is_none() {
+                refuse!("target.endpoints: {endpoint:?} is not host:port");
+            }
+        }
+        if !self.tls_ca.is_empty() && self.tls == Tls::Off {
+            refuse!("target.tls_ca means nothing with target.tls = \"off\": say \"verify\", or leave it out");
+        }
+        within("target.connect_timeout_ms", self.connect_timeout_ms, 1, 600_000)?;
+        within("target.transaction_timeout_ms", self.transaction_timeout_ms, 1, 86_400_000)
+    }
+
+    /// Host and port of each endpoint.
+    pub fn hosts(&self) -> Vec<(String, u16)> {
+        self.endpoints.iter().filter_map(|endpoint| split(endpoint)).collect()
+    }
+}
+
+/// Host and port; an IPv6 address is in brackets.
+fn split(endpoint: &str) -> Option<(String, u16)> {
+    let (host, port) = endpoint.rsplit_once(':')?;
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    (!host.is_empty()).then_some((host.to_owned(), port.parse().ok()?))
+}
+
+/// Whether connections are encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tls {
+    /// They are not.
+    Off,
+    /// They are, and the server shows a certificate that somebody trusted has signed.
+    Verify,
+}
+
+/// How tables are laid out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Schema {
+    /// Partitions of each table; 0 is the database's choice.
+    pub partitions: u32,
+    /// Whether the rows of a warehouse are kept together.
+    pub co_locate: bool,
+    /// Whether ITEM is copied everywhere.
+    pub replicate_item: bool,
+}
+
+impl Default for Schema {
+    fn default() -> Schema {
+        Schema { partitions: 0, co_locate: true, replicate_item: true }
+    }
+}
+
+impl Schema {
+    pub(super) fn validate(&self) -> Result<(), Refusal> {
+        within("schema.partitions", self.partitions, 0, 1024)
+    }
+}
+
+/// How large the database is. Stored in the database when it is loaded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Data {
+    /// Warehouses.
+    pub warehouses: u32,
+    /// Items.
+    pub items: u32,
+    /// Customers of a district, and orders at load.
+    pub customers_per_district: u32,
+    /// Zipf's exponent of districts over warehouses; 0 for ten each.
+    pub district_skew: f64,
+    /// Seed of all rows.
+    pub seed: u64,
+}
+
+impl Default for Data {
+    fn default() -> Data {
+        Data { warehouses: 10, items: 100_000, customers_per_district: 3000, district_skew: 0.0, seed: 1 }
+    }
+}
+
+impl Data {
+    pub(super) fn validate(&self) -> Result<(), Refusal> {
+        within("data.warehouses", self.warehouses, 1, 1_000_000)?;
+        within("data.items", self.items, 10, 10_000_000)?;
+        within("data.customers_per_district", self.customers_per_district, 1, 100_000)?;
+        within("data.district_skew", self.district_skew, 0.0, 10.0)?;
+        // It is kept as a signed integer in the database.
+        within("data.seed", self.seed, 0, i64::MAX as u64)
+    }
+}
+
+/// How the database is loaded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Load {
+    /// Connections side by side.
+    pub workers: usize,
+    /// By which statement.
+    pub method: LoadMethod,
+    /// Rows of one INSERT.
+    pub rows_per_insert: usize,
+}
+
+/// By which statement rows are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadMethod {
+    /// COPY, or LOAD DATA LOCAL INFILE.
+    Copy,
+    /// INSERT.
+    Insert,
+}
+
+impl Default for Load {
+    fn default() -> Load {
+        Load { workers: 4, method: LoadMethod::Copy, rows_per_insert: 100 }
+    }
+}
+
+impl Load {
+    pub(super) fn validate(&self) -> Result<(), Refusal> {
+        within("load.workers", self.workers, 1, 1000)?;
+        within("load.rows_per_insert", self.rows_per_insert, 1, 10_000)
+    }
+}
+
+/// How long and with how many terminals the database is used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Run {
+    /// Clients.
+    pub terminals: u32,
+    /// Connections that they share; 0 is one each.
+    pub connections: u32,
+    /// Seconds before anything counts.
+    pub warmup_s: f64,
+    /// Seconds that count.
+    pub duration_s: f64,
+    /// The warehouse of a transaction.
+    pub home: Home,
+    /// Transactions per second to start; 0 is as fast as they end.
+    pub rate_per_s: f64,
+    /// Seed of all inputs.
+    pub seed: u64,
+}
+
+/// Where a terminal's transactions are at home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Home {
+    /// Anywhere, drawn each time.
+    Uniform,
+    /// At the terminal's own warehouse.
+    Fixed,
+}
+
+impl Default for Run {
+    fn default() -> Run {
+        Run {
+            terminals: 10,
+            connections: 0,
+            warmup_s: 10.0,
+            duration_s: 60.0,
+            home: Home::Uniform,
+            rate_per_s: 0.0,
+            seed: 1,
+        }
+    }
+}
+
+impl Run {
+    pub(super) fn validate(&self) -> Result<(), Refusal> {
+        within("run.terminals", self.terminals, 1, 100_000)?;
+        within("run.connections", self.connections, 0, 100_000)?;
+        within("run.warmup_s", self.warmup_s, 0.0, 86_400.0)?;
+        within("run.duration_s", self.duration_s, 0.1, 7.0 * 86_400.0)?;
+        within("run.rate_per_s", self.rate_per_s, 0.0, 1e7)
+    }
+}
+
+/// In per cent, which transactions are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Mix {
+    /// Orders items.
+    pub new_order: u32,
+    /// Pays.
+    pub payment: u32,
+    /// Shows a customer's newest order.
+    pub order_status: u32,
+    /// Delivers orders.
+    pub delivery: u32,
+    /// Counts low stocks.
+    pub stock_level: u32,
+    /// Changes prices.
+    pub update_item: u32,
+    /// Changes stocks.
+    pub update_stock: u32,
+    /// Changes several w_ytd.
+    pub update_balance: u32,
+    /// Reads several w_ytd.
+    pub select_balance: u32,
+}
+
+impl Default for Mix {
+    fn default() -> Mix {
+        Mix {
+            new_order: 45,
+            payment: 43,
+            order_status: 4,
+            delivery: 4,
+            stock_level: 4,
+            update_item: 0,
+            update_stock: 0,
+            update_balance: 0,
+            select_balance: 0,
+        }
+    }
+}
+
+impl Mix {
+    /// The weights in the order of [`crate::transactions::Transaction::ALL`].
+    pub fn weights(&self) -> [u32; 9] {
+        [
+            self.new_order,
+            self.payment,
+            self.order_status,
+            self.delivery,
+            self.stock_level,
+            self.update_item,
+            self.update_stock,
+            self.update_balance,
+            self.select_balance,
+        ]
+    }
+
+    /// Refuses weights that are not per cent.
+    pub fn validate(&self) -> Result<(), Refusal> {
+        let sum: u64 = self.weights().iter().map(|&weight| u64::from(weight)).sum();
+        if sum != 100 {
+            refuse!("the weights in mix sum to {sum}: they are per cent and have to sum to 100");
+        }
+        Ok(())
+    }
+}
+
+/// What transactions do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Workload {
+    /// Per cent of order lines that another warehouse supplies.
+    pub remote_line_pct: f64,
+    /// Per cent of payments by customers of another warehouse.
+    pub remote_payment_pct: f64,
+    /// Per cent of new orders that roll back.
+    pub rollback_pct: f64,
+    /// Warehouses of one Stock-Level.
+    pub stock_level_warehouses: u32,
+    /// Warehouses of one Update-Stock.
+    pub update_stock_warehouses: u32,
+    /// Items of one Update-Item.
+    pub update_item_items: u32,
+    /// Warehouses of one Update-Balance or Select-Balance.
+    pub balance_warehouses: u32,
+    /// Whether rows are locked when they are read to be changed.
+    pub select_for_update: bool,
+}
+
+impl Default for Workload {
+    fn default() -> Workload {
+        Workload {
+            remote_line_pct: 1.0,
+            remote_payment_pct: 15.0,
+            rollback_pct: 1.0,
+            stock_level_warehouses: 1,
+            update_stock_warehouses: 1,
+            update_item_items: 1,
+            balance_warehouses: 2,
+            select_for_update: true,
+        }
+    }
+}
+
+impl Workload {
+    pub(super) fn validate(&self, data: &Data) -> Result<(), Refusal> {
+        within("workload.remote_line_pct", self.remote_line_pct, 0.0, 100.0)?;
+        within("workload.remote_payment_pct", self.remote_payment_pct, 0.0, 100.0)?;
+        within("workload.rollback_pct", self.rollback_pct, 0.0, 100.0)?;
+        let warehouses = data.warehouses;
+        within("workload.stock_level_warehouses", self.stock_level_warehouses, 1, warehouses)?;
+        within("workload.update_stock_warehouses", self.update_stock_warehouses, 1, warehouses)?;
+        within("workload.update_item_items", self.update_item_items, 1, data.items)?;
+        within("workload.balance_warehouses", self.balance_warehouses, 1, 1000)
+    }
+}
+
+/// What happens after conflicts and outages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retry {
+    /// Attempts of a transaction, at most.
+    pub attempts_max: u32,
+    /// Pause before the second attempt, in milliseconds.
+    pub backoff_ms: f64,
+    /// The longest pause between attempts, in milliseconds.
+    pub backoff_max_ms: f64,
+    /// Pause before the second try to connect, in milliseconds.
+    pub reconnect_ms: f64,
+    /// The longest pause between tries to connect, in milliseconds.
+    pub reconnect_max_ms: f64,
+}
+
+impl Default for Retry {
+    fn default() -> Retry {
+        Retry {
+            attempts_max: 10,
+            backoff_ms: 1.0,
+            backoff_max_ms: 100.0,
+            reconnect_ms: 50.0,
+            reconnect_max_ms: 2000.0,
+        }
+    }
+}
+
+impl Retry {
+    pub(super) fn validate(&self) -> Result<(), Refusal> {
+        within("retry.attempts_max", self.attempts_max, 1, 1_000_000)?;
+        within("retry.backoff_ms", self.backoff_ms, 0.0, 60_000.0)?;
+        within("retry.backoff_max_ms", self.backoff_max_ms, self.backoff_ms, 60_000.0)?;
+        within("retry.reconnect_ms", self.reconnect_ms, 1.0, 60_000.0)?;
+        within("retry.reconnect_max_ms", self.reconnect_max_ms, self.reconnect_ms, 600_000.0)
+    }
+}
+
+/// The functional tests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Test {
+    /// Sessions.
+    pub sessions: u32,
+    /// Seconds of each test.
+    pub duration_s: f64,
+    /// Warehouses that depend on each other.
+    pub group: u32,
+    /// A transaction that takes longer than this, in seconds, hangs.
+    pub bound_s: f64,
+    /// Lists of the isolation test.
+    pub lists: u32,
+}
+
+impl Default for Test {
+    fn default() -> Test {
+        Test { sessions: 8, duration_s: 10.0, group: 4, bound_s: 10.0, lists: 5 }
+    }
+}
+
+impl Test {
+    pub(super) fn validate(&self) -> Result<(), Refusal> {
+        within("test.sessions", self.sessions, 2, 10_000)?;
+        within("test.duration_s", self.duration_s, 0.1, 86_400.0)?;
+        within("test.group", self.group, 2, 100)?;
+        within("test.bound_s", self.bound_s, 0.1, 3600.0)?;
+        within("test.lists", self.lists, 2, 10_000)
+    }
+}

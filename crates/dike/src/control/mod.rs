@@ -1,0 +1,1 @@
+//! The controlled quantities: distribution, contention, skew, dynamics.

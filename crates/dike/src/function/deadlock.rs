@@ -1,0 +1,234 @@
+//! Global deadlocks: a database has to notice them, wherever their parts are, and break them up in time.
+//!
+//! *Rings* make deadlocks on purpose. Session i of k adds to warehouse i; when all have done that, it adds to
+//! warehouse i + 1, which session i + 1 holds. Nobody can go on unless somebody gives up. Rings have 2 to
+//! `test.group` sessions, each with a connection of its own, on endpoints in turn. Then the paper's
+//! dUpdateBalance runs from all sessions at once, warehouses in any order, which makes them by chance.
+//!
+//! It passes if no transaction takes longer than `test.bound_s`, and if w_ytd has got exactly what was
+//! acknowledged: a victim that was told to have failed must have left nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use plimsoll_workloads::random::Rng;
+use tokio::sync::Barrier;
+
+use super::balances::{Added, Balances};
+use super::{Tested, Verdict};
+use crate::config::Config;
+use crate::load::LoadError;
+use crate::target::{Cause, Connector, Failure, Session, Statement, Value};
+use crate::transactions::{BALANCE_STEP_CENTS, update_balance};
+
+/// What sessions have seen.
+#[derive(Default)]
+struct Seen {
+    added: Added,
+    committed: u64,
+    conflicts: u64,
+    hung: u64,
+    others: Vec<String>,
+    slowest: Duration,
+}
+
+impl Seen {
+    fn merge(&mut self, other: Seen) {
+        self.added.merge(other.added);
+        self.committed += other.committed;
+        self.conflicts += other.conflicts;
+        self.hung += other.hung;
+        self.others.extend(other.others);
+        self.slowest = self.slowest.max(other.slowest);
+    }
+
+    /// Counts what came of a transaction that adds to these.
+    fn count(&mut self, warehouses: &[u32], took: Duration, result: &Result<(), Failure>) {
+        self.slowest = self.slowest.max(took);
+        match result {
+            Ok(()) => {
+                self.committed += 1;
+                self.added.committed(warehouses);
+            }
+            Err(failure) if failure.cause.is_conflict() => self.conflicts += 1,
+            Err(failure) => {
+                match failure.cause {
+                    Cause::Timeout => self.hung += 1,
+                    _ => self.others.push(failure.to_string()),
+                }
+                if failure.cause.ends_connection() {
+                    self.added.unknown(warehouses);
+                }
+            }
+        }
+    }
+}
+
+/// Makes deadlocks and says what became of them.
+pub async fn test(
+    config: &Config,
+    connector: &Connector,
+    stop: &Arc<AtomicBool>,
+) -> Result<Tested, LoadError> {
+    let mut session = connector.connect(0).await?;
+    let balances = Balances::read(config, &mut session).await?;
+    let bound = Duration::from_secs_f64(config.test.bound_s);
+    let half = Duration::from_secs_f64(config.test.duration_s / 2.0);
+    let most = balances.warehouses.len();
+
+    let mut rings = Seen::default();
+    let (mut broken_up, mut made) = (0u64, 0u64);
+    let begun = Instant::now();
+    let mut rng = Rng::new(config.run.seed, u64::MAX - 1);
+    // At least one of each length, however long that takes.
+    for length in (2..=most).cycle() {
+        if stop.load(Relaxed) || (made >= most as u64 - 1 && begun.elapsed() >= half) || rings.hung > 0 {
+            break;
+        }
+        let order = rng.permutation(most as u32);
+        let warehouses = order.iter().take(length).map(|&at| balances.warehouses[at as usize - 1]);
+        let seen = ring(connector, warehouses.collect(), bound).await?;
+        made += 1;
+        broken_up += u64::from(seen.hung == 0 && seen.conflicts > 0);
+        rings.merge(seen);
+    }
+
+    let mut seen = Seen::default();
+    if rings.hung == 0 {
+        let until = Instant::now() + half;
+        let tasks: Vec<_> = (0..config.test.sessions)
+            .map(|number| {
+                let stop = stop.clone();
+                let rng = Rng::new(config.run.seed, u64::MAX - 2 - u64::from(number));
+                let warehouses = balances.warehouses.clone();
+                tokio::spawn(at_random(
+                    connector.clone(),
+                    number as usize,
+                    warehouses,
+                    rng,
+                    until,
+                    bound,
+                    stop,
+                ))
+            })
+            .collect();
+        for task in tasks {
+            seen.merge(task.await.map_err(|error| Failure::unexpected(error.to_string()))??);
+        }
+    }
+    let figures = BTreeMap::from([
+        ("rings", made as f64),
+        ("rings_broken_up", broken_up as f64),
+        ("slowest_of_a_ring_s", rings.slowest.as_secs_f64()),
+        ("committed_at_random", seen.committed as f64),
+        ("conflicts_at_random", seen.conflicts as f64),
+        ("slowest_at_random_s", seen.slowest.as_secs_f64()),
+    ]);
+    seen.merge(rings);
+    let differences = balances.settle(connector, &seen.added, bound).await?;
+    let (verdict, says) = if seen.hung > 0 {
+        (Verdict::Failed, format!("{} transactions were still waiting after {bound:.1?}", seen.hung))
+    } else if !differences.is_empty() {
+        (Verdict::Failed, "w_ytd is not what was acknowledged".to_owned())
+    } else if !seen.others.is_empty() {
+        (Verdict::Failed, "transactions ended in errors that are no conflicts".to_owned())
+    } else if seen.conflicts == 0 {
+        (Verdict::Inconclusive, "no transaction met another".to_owned())
+    } else {
+        (Verdict::Passed, format!("every transaction ended within {:.3} s", seen.slowest.as_secs_f64()))
+    };
+    let details = differences.into_iter().chain(seen.others.into_iter().take(3)).collect();
+    Ok(Tested { test: "global deadlock", verdict, says, details, figures })
+}
+
+/// One ring: as many sessions as warehouses. The time it took counts from when everybody held one.
+async fn ring(connector: &Connector, warehouses: Vec<u32>, bound: Duration) -> Result<Seen, LoadError> {
+    let length = warehouses.len();
+    let barrier = Arc::new(Barrier::new(length));
+    let mut sessions = Vec::with_capacity(length);
+    for number in 0..length {
+        sessions.push(connector.connect(number).await?);
+    }
+    let tasks: Vec<_> = sessions
+        .into_iter()
+        .enumerate()
+        .map(|(number, session)| {
+            let pair = [warehouses[number], warehouses[(number + 1) % length]];
+            tokio::spawn(link(connector.clone(), session, pair, barrier.clone(), bound))
+        })
+        .collect();
+    let mut seen = Seen::default();
+    for task in tasks {
+        seen.merge(task.await.map_err(|error| Failure::unexpected(error.to_string()))?);
+    }
+    Ok(seen)
+}
+
+/// One session of a ring.
+async fn link(
+    connector: Connector,
+    mut session: Session,
+    pair: [u32; 2],
+    barrier: Arc<Barrier>,
+    bound: Duration,
+) -> Seen {
+    let mut seen = Seen::default();
+    session.begin(false);
+    let first = tokio::time::timeout(bound, add(&mut session, pair[0])).await;
+    // Whoever could not even begin must not keep the others waiting.
+    barrier.wait().await;
+    let begun = Instant::now();
+    let rest = async {
+        first.unwrap_or_else(|_| Err(Failure::new(Cause::Timeout, "the first update hangs")))?;
+        add(&mut session, pair[1]).await?;
+        session.commit().await
+    };
+    let result = tokio::time::timeout(bound, rest).await;
+    let took = begun.elapsed();
+    let result = result.unwrap_or_else(|_| Err(session.timed_out(bound)));
+    seen.count(&pair, took, &result);
+    match result {
+        Err(failure) if failure.cause == Cause::Timeout => connector.abandon(session),
+        // If that fails, the session goes, and the transaction with it.
+        Err(_) => drop(tokio::time::timeout(bound, session.rollback()).await),
+        Ok(()) => {}
+    }
+    seen
+}
+
+async fn add(session: &mut Session, warehouse: u32) -> Result<(), Failure> {
+    let values = [Value::Cents(BALANCE_STEP_CENTS), warehouse.into()];
+    session.run_one(Statement::UpdateBalance, &values).await?.changed(1)
+}
+
+/// dUpdateBalance over and over, of all warehouses in any order.
+async fn at_random(
+    connector: Connector,
+    number: usize,
+    mut warehouses: Vec<u32>,
+    mut rng: Rng,
+    until: Instant,
+    bound: Duration,
+    stop: Arc<AtomicBool>,
+) -> Result<Seen, LoadError> {
+    let mut session = connector.connect(number).await?;
+    let mut seen = Seen::default();
+    while Instant::now() < until && !stop.load(Relaxed) && seen.hung == 0 {
+        for at in (1..warehouses.len()).rev() {
+            warehouses.swap(at, rng.below(at as u64 + 1) as usize);
+        }
+        let begun = Instant::now();
+        let result = tokio::time::timeout(bound, update_balance(&mut session, &warehouses)).await;
+        let result = result.unwrap_or_else(|_| Err(session.timed_out(bound)));
+        seen.count(&warehouses, begun.elapsed(), &result);
+        if let Err(failure) = result
+            && (failure.cause.ends_connection() || session.rollback().await.is_err())
+        {
+            let fresh = connector.connect(number).await?;
+            connector.abandon(std::mem::replace(&mut session, fresh));
+        }
+    }
+    Ok(seen)
+}

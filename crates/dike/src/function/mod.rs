@@ -1,0 +1,110 @@
+//! Tests of function, each with a verdict (paper §5, "Function Testing"): what a database gets wrong here
+//! makes its throughput worthless.
+//!
+//! | test | asks |
+//! |---|---|
+//! | [`deadlock`] | do transactions that wait for each other in a ring end in time, and is every change that was acknowledged there? |
+//! | [`snapshot`] | does a transaction that only reads see w_ytd of several warehouses as one transaction has left them? |
+//! | [`isolation`] | is there an order of all transactions that explains what each has read, as far as the isolation level promises? |
+//!
+//! The first two work on w_ytd of the loaded warehouses and put back what they have changed, so that they can
+//! be repeated and the consistency conditions still hold. They compare changes, not values, and so need no
+//! fresh load. Nothing else may write w_ytd meanwhile.
+//!
+//! A test that had nothing to judge (no deadlock came about, nobody read while somebody wrote) is
+//! *inconclusive*, which is neither passed nor failed.
+
+mod balances;
+pub mod deadlock;
+pub mod isolation;
+pub mod judge;
+pub mod snapshot;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde::Serialize;
+
+use crate::cli::TestName;
+use crate::config::Config;
+use crate::load::{self, LoadError};
+use crate::progress::Progress;
+use crate::target::Connector;
+
+/// What a test has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// What has to hold holds.
+    Passed,
+    /// It does not.
+    Failed,
+    /// There was nothing to judge.
+    Inconclusive,
+}
+
+/// A test and what it has found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tested {
+    /// Which test.
+    pub test: &'static str,
+    /// What it has found.
+    pub verdict: Verdict,
+    /// The same as a sentence.
+    pub says: String,
+    /// What else there is to say: examples of what is wrong.
+    pub details: Vec<String>,
+    /// Counts and times, with their units in their names.
+    pub figures: BTreeMap<&'static str, f64>,
+}
+
+/// Runs a test, or all. Returns the history of the isolation test as well.
+pub async fn test(
+    name: TestName,
+    config: &Config,
+    connector: &Connector,
+    stop: &Arc<AtomicBool>,
+    progress: Progress,
+) -> Result<(Vec<Tested>, Vec<judge::Attempt>), LoadError> {
+    load::verify(connector, &config.data).await?;
+    let asked = |one| name == one || name == TestName::All;
+    let (mut tested, mut history) = (Vec::new(), Vec::new());
+    if asked(TestName::Deadlock) {
+        progress.note("testing deadlocks");
+        tested.push(deadlock::test(config, connector, stop).await?);
+    }
+    if asked(TestName::Snapshot) {
+        progress.note("testing snapshots");
+        tested.push(snapshot::test(config, connector, stop).await?);
+    }
+    if asked(TestName::Isolation) {
+        progress.note("testing isolation");
+        let (isolation, attempts) = isolation::test(config, connector, stop).await?;
+        tested.push(isolation);
+        history = attempts;
+    }
+    Ok((tested, history))
+}
+
+/// The verdicts as people read them.
+pub fn render(tested: &[Tested]) -> String {
+    let mut text = String::new();
+    for tested in tested {
+        let word = match tested.verdict {
+            Verdict::Passed => "passed",
+            Verdict::Failed => "FAILED",
+            Verdict::Inconclusive => "inconclusive",
+        };
+        text += &format!("{}: {word}. {}\n", tested.test, tested.says);
+        for detail in &tested.details {
+            text += &format!("    {detail}\n");
+        }
+        let figures = tested.figures.iter().map(|(name, value)| match value.fract() == 0.0 {
+            true => format!("{name} {value}"),
+            false => format!("{name} {value:.3}"),
+        });
+        text += &format!("    {}\n", figures.collect::<Vec<_>>().join(", "));
+    }
+    text
+}

@@ -1,0 +1,163 @@
+//! Global snapshots: what one transaction changes is seen together or not at all (paper figure 13).
+//!
+//! Writers add the same amount to w_ytd of all warehouses of a group, in one transaction (dUpdateBalance).
+//! Readers read them in one transaction that only reads, one statement after the other and in any order
+//! (dSelectBalance). Whatever has been added so far has to be the same for all. A database without a snapshot
+//! over all its nodes shows a transaction that was committed between two of the statements, or on one of two
+//! nodes.
+//!
+//! READ COMMITTED promises a new snapshot with each statement and fails this test; the paper asks for
+//! REPEATABLE READ at least.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use plimsoll_workloads::random::Rng;
+
+use super::balances::{Added, Balances};
+use super::{Tested, Verdict};
+use crate::config::Config;
+use crate::load::LoadError;
+use crate::target::{Connector, Failure, format_decimal};
+use crate::transactions::{select_balance, update_balance};
+
+/// How many broken snapshots are shown.
+const SHOWN: usize = 3;
+
+#[derive(Default)]
+struct Seen {
+    added: Added,
+    written: u64,
+    read: u64,
+    broken: u64,
+    examples: Vec<String>,
+    conflicts: u64,
+    others: Vec<String>,
+}
+
+/// Reads beside writers and says whether it fitted.
+pub async fn test(
+    config: &Config,
+    connector: &Connector,
+    stop: &Arc<AtomicBool>,
+) -> Result<Tested, LoadError> {
+    let balances = Balances::read(config, &mut connector.connect(0).await?).await?;
+    let balances = Arc::new(balances);
+    let bound = Duration::from_secs_f64(config.test.bound_s);
+    let until = Instant::now() + Duration::from_secs_f64(config.test.duration_s);
+    let tasks: Vec<_> = (0..config.test.sessions)
+        .map(|number| {
+            let rng = Rng::new(config.run.seed, u64::MAX - 2 - u64::from(number));
+            let session = Session { connector: connector.clone(), number: number as usize, rng };
+            tokio::spawn(session.work(balances.clone(), until, stop.clone(), bound))
+        })
+        .collect();
+    let mut seen = Seen::default();
+    for task in tasks {
+        let one = task.await.map_err(|error| Failure::unexpected(error.to_string()))??;
+        seen.added.merge(one.added);
+        seen.written += one.written;
+        seen.read += one.read;
+        seen.broken += one.broken;
+        seen.examples.extend(one.examples);
+        seen.conflicts += one.conflicts;
+        seen.others.extend(one.others);
+    }
+    let differences = balances.settle(connector, &seen.added, bound).await?;
+    let figures = BTreeMap::from([
+        ("written", seen.written as f64),
+        ("read", seen.read as f64),
+        ("broken", seen.broken as f64),
+        ("conflicts", seen.conflicts as f64),
+        ("warehouses", balances.warehouses.len() as f64),
+    ]);
+    let (verdict, says) = if seen.broken > 0 {
+        let says = format!("{} of {} transactions saw others by halves", seen.broken, seen.read);
+        (Verdict::Failed, says)
+    } else if !differences.is_empty() {
+        (Verdict::Failed, "w_ytd is not what was acknowledged".to_owned())
+    } else if !seen.others.is_empty() {
+        (Verdict::Failed, "transactions ended in errors that are no conflicts".to_owned())
+    } else if seen.read == 0 || seen.written == 0 {
+        (Verdict::Inconclusive, "nobody has read while somebody wrote".to_owned())
+    } else {
+        let says =
+            format!("{} transactions saw all of {} others, or nothing of them", seen.read, seen.written);
+        (Verdict::Passed, says)
+    };
+    seen.examples.truncate(SHOWN);
+    let details = seen.examples.into_iter().chain(differences).chain(seen.others.into_iter().take(SHOWN));
+    Ok(Tested { test: "global snapshot", verdict, says, details: details.collect(), figures })
+}
+
+struct Session {
+    connector: Connector,
+    number: usize,
+    rng: Rng,
+}
+
+impl Session {
+    /// Writes, if its number is even, or reads.
+    async fn work(
+        mut self,
+        balances: Arc<Balances>,
+        until: Instant,
+        stop: Arc<AtomicBool>,
+        bound: Duration,
+    ) -> Result<Seen, LoadError> {
+        let mut session = self.connector.connect(self.number).await?;
+        let mut seen = Seen::default();
+        let mut order = balances.warehouses.clone();
+        while Instant::now() < until && !stop.load(Relaxed) {
+            let result = if self.number.is_multiple_of(2) {
+                let update = tokio::time::timeout(bound, update_balance(&mut session, &balances.warehouses));
+                let result = update.await.unwrap_or_else(|_| Err(session.timed_out(bound)));
+                match &result {
+                    Ok(()) => {
+                        seen.written += 1;
+                        seen.added.committed(&balances.warehouses);
+                    }
+                    Err(failure) if failure.cause.ends_connection() => {
+                        seen.added.unknown(&balances.warehouses)
+                    }
+                    Err(_) => {}
+                }
+                result
+            } else {
+                for at in (1..order.len()).rev() {
+                    order.swap(at, self.rng.below(at as u64 + 1) as usize);
+                }
+                let read = tokio::time::timeout(bound, select_balance(&mut session, &order)).await;
+                let result = read.unwrap_or_else(|_| Err(session.timed_out(bound)));
+                result.map(|cents| {
+                    seen.read += 1;
+                    let changes = balances.changes(&order, &cents);
+                    if changes.iter().any(|change| *change != changes[0]) {
+                        seen.broken += 1;
+                        seen.examples.push(describe(&order, &changes));
+                    }
+                })
+            };
+            if let Err(failure) = result {
+                match failure.cause.is_conflict() {
+                    true => seen.conflicts += 1,
+                    false => seen.others.push(failure.to_string()),
+                }
+                if failure.cause.ends_connection() || session.rollback().await.is_err() {
+                    let fresh = self.connector.connect(self.number).await?;
+                    self.connector.abandon(std::mem::replace(&mut session, fresh));
+                }
+            }
+        }
+        seen.examples.truncate(SHOWN);
+        Ok(seen)
+    }
+}
+
+fn describe(warehouses: &[u32], changes: &[i64]) -> String {
+    let pairs = warehouses.iter().zip(changes);
+    let pairs = pairs.map(|(w, change)| format!("{} at warehouse {w}", format_decimal(*change, 2)));
+    format!("one transaction read that there was added {}", pairs.collect::<Vec<_>>().join(", "))
+}

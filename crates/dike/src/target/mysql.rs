@@ -1,0 +1,108 @@
+//! MySQL's protocol: prepared statements one after the other, LOAD DATA LOCAL INFILE.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, OptsBuilder, Params, SslOpts};
+
+use super::session::TextRows;
+use super::{Answer, Call, Failure, Family, Row, Statement};
+use crate::config::Target;
+
+/// Statements that a connection keeps: more than there are, so that none is ever forgotten behind our back.
+const STATEMENTS_KEPT: usize = 1000;
+
+/// A connection to MySQL, or what speaks like it.
+pub struct Mysql {
+    connection: Conn,
+    prepared: BTreeMap<Statement, mysql_async::Statement>,
+    lock: bool,
+    /// The transaction to begin before the next calls: whether it is read-only.
+    begin: Option<bool>,
+}
+
+impl Mysql {
+    pub(super) async fn connect(
+        target: &Target,
+        host: &str,
+        port: u16,
+        tls: Option<SslOpts>,
+        lock: bool,
+    ) -> Result<Mysql, Failure> {
+        let password = (!target.password.is_empty()).then(|| target.password.clone());
+        let options = OptsBuilder::default()
+            .ip_or_hostname(host)
+            .tcp_port(port)
+            .user(Some(target.user.clone()))
+            .pass(password)
+            .db_name(Some(target.database.clone()))
+            .prefer_socket(false)
+            .stmt_cache_size(STATEMENTS_KEPT)
+            // A change that leaves a row as it was has met it all the same.
+            .client_found_rows(true)
+            .ssl_opts(tls);
+        let mut connection = Conn::new(options).await?;
+        connection.query_drop("SET time_zone = '+00:00'").await?;
+        Ok(Mysql { connection, prepared: BTreeMap::new(), lock, begin: None })
+    }
+
+    pub(super) fn begin(&mut self, read_only: bool) {
+        self.begin = Some(read_only);
+    }
+
+    /// Returns whether there was a beginning to forget.
+    pub(super) fn forget_begin(&mut self) -> bool {
+        self.begin.take().is_some()
+    }
+
+    pub(super) async fn run(&mut self, calls: &[Call<'_>]) -> Result<Vec<Answer>, Failure> {
+        for call in calls {
+            if !self.prepared.contains_key(&call.statement) {
+                let text = call.statement.sql(Family::Mysql, self.lock);
+                let prepared = self.connection.prep(text).await?;
+                self.prepared.insert(call.statement, prepared);
+            }
+        }
+        if let Some(read_only) = self.begin.take() {
+            let text = if read_only { "START TRANSACTION READ ONLY" } else { "START TRANSACTION" };
+            self.connection.query_drop(text).await?;
+        }
+        let mut answers = Vec::with_capacity(calls.len());
+        for call in calls {
+            let prepared = &self.prepared[&call.statement];
+            let values = Params::Positional(call.values.iter().map(|&value| value.into()).collect());
+            let rows: Vec<mysql_async::Row> = self.connection.exec(prepared, values).await?;
+            let rows = rows.into_iter().map(Row::Mysql).collect();
+            answers.push(Answer { rows, affected: self.connection.affected_rows() });
+        }
+        Ok(answers)
+    }
+
+    /// Where it is connected to, and as which of the server's threads.
+    pub(super) fn place(&self) -> (String, u16, u32) {
+        let options = self.connection.opts();
+        (options.ip_or_hostname().to_owned(), options.tcp_port(), self.connection.id())
+    }
+
+    pub(super) async fn text(&mut self, sql: &str) -> Result<TextRows, Failure> {
+        let rows: Vec<mysql_async::Row> = self.connection.query(sql).await?;
+        let text = |value: mysql_async::Value| match value {
+            mysql_async::Value::NULL => None,
+            mysql_async::Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            other => Some(other.as_sql(true)),
+        };
+        Ok(rows.into_iter().map(|row| row.unwrap().into_iter().map(text).collect()).collect())
+    }
+
+    pub(super) async fn load_data(&mut self, table: &str, rows: Bytes) -> Result<u64, Failure> {
+        // The server asks for the file by its name; there is only this one.
+        self.connection.set_infile_handler(async move { Ok(stream::once(async move { Ok(rows) }).boxed()) });
+        let load = format!(
+            "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table} CHARACTER SET ascii FIELDS TERMINATED BY ','"
+        );
+        self.connection.query_drop(load).await?;
+        Ok(self.connection.affected_rows())
+    }
+}

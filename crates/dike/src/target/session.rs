@@ -1,0 +1,272 @@
+//! A connection, as transactions see it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use mysql_async::SslOpts;
+use rustls::pki_types::{CertificateDer, pem::PemObject};
+
+use super::mysql::Mysql;
+use super::postgres::Postgres;
+use super::{Cause, Failure, Family, Kind, Row, Statement, Value};
+use crate::config::{Target, Tls};
+
+/// One call of a statement.
+#[derive(Clone, Debug)]
+pub struct Call<'a> {
+    pub(super) statement: Statement,
+    pub(super) values: Vec<Value<'a>>,
+}
+
+/// A call of this statement with these values.
+pub fn call<'a>(statement: Statement, values: impl Into<Vec<Value<'a>>>) -> Call<'a> {
+    Call { statement, values: values.into() }
+}
+
+/// What a call answers.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// The rows, of a query.
+    pub rows: Vec<Row>,
+    /// How many rows were found and changed, of a change.
+    pub affected: u64,
+}
+
+impl Answer {
+    /// The only row of a query by key.
+    pub fn one(&self) -> Result<&Row, Failure> {
+        match &self.rows[..] {
+            [row] => Ok(row),
+            rows => Err(Failure::unexpected(format!("a query by key found {} rows", rows.len()))),
+        }
+    }
+
+    /// Fails unless a change has met that many rows.
+    pub fn changed(&self, rows: u64) -> Result<(), Failure> {
+        if self.affected == rows {
+            return Ok(());
+        }
+        Err(Failure::unexpected(format!("a change met {} rows instead of {rows}", self.affected)))
+    }
+}
+
+/// Rows as texts; none is NULL.
+pub type TextRows = Vec<Vec<Option<String>>>;
+
+/// A connection. After a failure whose cause ends connections, and after a future of it was dropped, it is of
+/// no use.
+pub struct Session {
+    protocol: Protocol,
+    /// Whether a COMMIT is under way.
+    committing: bool,
+}
+
+enum Protocol {
+    Postgres(Box<Postgres>),
+    Mysql(Box<Mysql>),
+}
+
+/// Calls a method of whichever protocol it is.
+macro_rules! each {
+    ($session:expr, $inner:ident => $call:expr) => {
+        match &mut $session.protocol {
+            Protocol::Postgres($inner) => $call,
+            Protocol::Mysql($inner) => $call,
+        }
+    };
+}
+
+impl Session {
+    /// Begins a transaction, along with the next calls.
+    pub fn begin(&mut self, read_only: bool) {
+        each!(self, session => session.begin(read_only));
+    }
+
+    /// Runs calls that do not depend on each other's answers, in this order. The first failure ends it; what
+    /// came before it may have happened.
+    pub async fn run(&mut self, calls: &[Call<'_>]) -> Result<Vec<Answer>, Failure> {
+        each!(self, session => session.run(calls).await)
+    }
+
+    /// Runs one call.
+    pub async fn run_one(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<Answer, Failure> {
+        let mut answers = self.run(&[call(statement, values)]).await?;
+        answers.pop().ok_or_else(|| Failure::unexpected("a call had no answer"))
+    }
+
+    /// Commits. A broken connection is [`Cause::InDoubt`].
+    pub async fn commit(&mut self) -> Result<(), Failure> {
+        self.committing = true;
+        let committed = each!(self, session => session.text("COMMIT").await);
+        self.committing = false;
+        committed.map(|_| ()).map_err(Failure::of_commit)
+    }
+
+    /// Why there is no answer, if the future of a call was dropped because it took too long.
+    pub fn timed_out(&self, patience: Duration) -> Failure {
+        let cause = if self.committing { Cause::InDoubt } else { Cause::Timeout };
+        Failure::new(cause, format!("no answer within {patience:?}"))
+    }
+
+    /// Rolls back, or forgets a transaction whose beginning was not sent yet.
+    pub async fn rollback(&mut self) -> Result<(), Failure> {
+        match each!(self, session => session.forget_begin()) {
+            true => Ok(()),
+            false => each!(self, session => session.text("ROLLBACK").await).map(|_| ()),
+        }
+    }
+
+    /// Runs a text without parameters and returns its rows as texts.
+    pub async fn text(&mut self, sql: &str) -> Result<TextRows, Failure> {
+        each!(self, session => session.text(sql).await)
+    }
+
+    /// The only value of the only row of a text.
+    pub async fn text_value(&mut self, sql: &str) -> Result<String, Failure> {
+        let rows = self.text(sql).await?;
+        match rows.first().and_then(|row| row.first()) {
+            Some(Some(value)) => Ok(value.clone()),
+            _ => Err(Failure::unexpected(format!("{sql} answered nothing"))),
+        }
+    }
+
+    /// Loads rows into a table: in the form of COPY, text or binary, or of LOAD DATA LOCAL INFILE. Returns
+    /// how many.
+    pub async fn copy(&mut self, table: &str, binary: bool, rows: Bytes) -> Result<u64, Failure> {
+        match &mut self.protocol {
+            Protocol::Postgres(session) => session.copy(table, binary, rows).await,
+            Protocol::Mysql(session) => session.load_data(table, rows).await,
+        }
+    }
+}
+
+/// Makes connections to a target.
+#[derive(Clone)]
+pub struct Connector {
+    target: Arc<Target>,
+    hosts: Arc<[(String, u16)]>,
+    tls: Option<Arc<rustls::ClientConfig>>,
+    lock: bool,
+}
+
+impl Connector {
+    /// For this target; `lock` says whether rows that are read to be changed are locked.
+    pub fn new(target: &Target, lock: bool) -> Result<Connector, Failure> {
+        let tls = match target.tls {
+            Tls::Off => None,
+            Tls::Verify => Some(Arc::new(tls(target)?)),
+        };
+        Ok(Connector { target: Arc::new(target.clone()), hosts: target.hosts().into(), tls, lock })
+    }
+
+    /// Which database it is.
+    pub fn kind(&self) -> Kind {
+        self.target.kind
+    }
+
+    /// Whose protocol it speaks.
+    pub fn family(&self) -> Family {
+        self.kind().family()
+    }
+
+    /// Connects to one of the endpoints: number `at`, counted round, if it answers.
+    pub async fn connect(&self, at: usize) -> Result<Session, Failure> {
+        let mut failure = Failure::new(Cause::Unreachable, "there is no endpoint");
+        for step in 0..self.hosts.len() {
+            let (host, port) = &self.hosts[(at + step) % self.hosts.len()];
+            let patience = Duration::from_millis(self.target.connect_timeout_ms);
+            let connected = match tokio::time::timeout(patience, self.connect_to(host, *port)).await {
+                Ok(connected) => connected,
+                Err(_) => Err(Failure::new(Cause::Timeout, format!("no answer within {patience:?}"))),
+            };
+            match connected {
+                Ok(session) => return Ok(session),
+                Err(why) => {
+                    let cause = if why.cause.ends_connection() { Cause::Unreachable } else { why.cause };
+                    let message = format!("{host}:{port}: {}", why.message);
+                    failure = Failure { cause, message, ..why };
+                }
+            }
+        }
+        Err(failure)
+    }
+
+    /// Gives up a session whose call takes too long, and asks the server to do so as well: it would not
+    /// notice while it waits for a lock, and keep those it has. Whether it could be asked does not matter to
+    /// anybody here.
+    pub fn abandon(&self, session: Session) {
+        let patience = Duration::from_millis(self.target.connect_timeout_ms);
+        let (target, tls) = (self.target.clone(), self.tls.clone());
+        tokio::spawn(tokio::time::timeout(patience, async move {
+            match session.protocol {
+                Protocol::Postgres(session) => session.cancel(tls.as_deref()).await,
+                Protocol::Mysql(session) => {
+                    let tls = tls.is_some().then(|| ssl_options(&target));
+                    let (host, port, id) = session.place();
+                    drop(session);
+                    if let Ok(mut other) = Mysql::connect(&target, &host, port, tls, false).await {
+                        let _ = other.text(&format!("KILL {id}")).await;
+                    }
+                }
+            }
+        }));
+    }
+
+    async fn connect_to(&self, host: &str, port: u16) -> Result<Session, Failure> {
+        let isolation = self.target.isolation.sql();
+        match self.family() {
+            Family::Postgres => {
+                let mut session =
+                    Postgres::connect(&self.target, host, port, self.tls.as_deref(), self.lock).await?;
+                if let Some(level) = isolation {
+                    let set = format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}");
+                    session.text(&set).await?;
+                }
+                Ok(Session { protocol: Protocol::Postgres(Box::new(session)), committing: false })
+            }
+            Family::Mysql => {
+                let tls = self.tls.is_some().then(|| ssl_options(&self.target));
+                let mut session = Mysql::connect(&self.target, host, port, tls, self.lock).await?;
+                if let Some(level) = isolation {
+                    session.text(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")).await?;
+                }
+                Ok(Session { protocol: Protocol::Mysql(Box::new(session)), committing: false })
+            }
+        }
+    }
+}
+
+/// What a client trusts.
+fn tls(target: &Target) -> Result<rustls::ClientConfig, Failure> {
+    let mut roots = rustls::RootCertStore::empty();
+    if target.tls_ca.is_empty() {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    } else {
+        let unreadable =
+            |why: String| Failure::new(Cause::Other, format!("target.tls_ca {}: {why}", target.tls_ca));
+        let certificates =
+            CertificateDer::pem_file_iter(&target.tls_ca).map_err(|error| unreadable(error.to_string()))?;
+        for certificate in certificates {
+            let certificate = certificate.map_err(|error| unreadable(error.to_string()))?;
+            roots.add(certificate).map_err(|error| unreadable(error.to_string()))?;
+        }
+        if roots.is_empty() {
+            return Err(unreadable("there is no certificate in it".to_owned()));
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let versions =
+        rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = versions.map_err(|error| Failure::new(Cause::Other, error.to_string()))?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// The same for MySQL's driver, which makes its own.
+fn ssl_options(target: &Target) -> SslOpts {
+    if target.tls_ca.is_empty() {
+        return SslOpts::default();
+    }
+    let authority = std::path::PathBuf::from(&target.tls_ca);
+    SslOpts::default().with_root_certs(vec![authority.into()]).with_disable_built_in_roots(true)
+}

@@ -1,0 +1,105 @@
+//! The functional tests have the verdicts that PostgreSQL's isolation levels deserve.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Server, block_on, connector, never};
+use plimsoll_dike::config::Config;
+use plimsoll_dike::function::judge::{Attempt, Level, lines};
+use plimsoll_dike::function::{self, Tested, Verdict, isolation};
+use plimsoll_dike::target::Isolation;
+use plimsoll_dike::{Progress, check, load};
+
+/// What another judge, who has no line of code in common with ours, finds that this model forbids.
+fn second_opinion(attempts: &[Attempt], model: &str) -> Vec<String> {
+    let history = adya::History::from_json(&lines(attempts)).expect("a well-formed history");
+    let models = vec![model.to_owned()];
+    let options = adya::Opts { models, timeout: Duration::from_secs(600), ..adya::Opts::default() };
+    let report = adya::check(&history, adya::Workload::ListAppend, &options);
+    match report.valid {
+        adya::Valid::False => report.anomaly_types,
+        adya::Valid::True | adya::Valid::Unknown => Vec::new(),
+    }
+}
+
+async fn tested(config: &Config) -> (Tested, Vec<Attempt>) {
+    let tested = isolation::test(config, &connector(config), &never()).await.expect("tested");
+    println!("{:?}:\n{}", config.target.isolation, function::render(std::slice::from_ref(&tested.0)));
+    tested
+}
+
+#[test]
+fn anomalies_appear_where_the_level_allows_them_and_only_there() {
+    let server = Server::postgres();
+    block_on(async {
+        let mut config = server.config(2);
+        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        let has = |tested: &Tested, name: &str| tested.details.iter().any(|detail| detail.contains(name));
+
+        config.target.isolation = Isolation::ReadCommitted;
+        let (found, attempts) = tested(&config).await;
+        assert_eq!(found.verdict, Verdict::Passed, "{found:?}");
+        assert!(has(&found, "(G-single)"), "{found:?}");
+        assert_eq!(second_opinion(&attempts, "read-committed"), Vec::<String>::new());
+        assert_ne!(second_opinion(&attempts, "snapshot-isolation"), Vec::<String>::new());
+        // Whoever had been promised more would be told.
+        assert!(found.says.ends_with(Level::ReadCommitted.name()), "{found:?}");
+
+        config.target.isolation = Isolation::RepeatableRead;
+        let (found, attempts) = tested(&config).await;
+        assert_eq!(found.verdict, Verdict::Passed, "{found:?}");
+        assert!(has(&found, "(G2-item)") && !has(&found, "(G-single)"), "{found:?}");
+        assert_eq!(second_opinion(&attempts, "snapshot-isolation"), Vec::<String>::new());
+        assert_ne!(second_opinion(&attempts, "serializable"), Vec::<String>::new());
+
+        config.target.isolation = Isolation::Serializable;
+        let (found, attempts) = tested(&config).await;
+        assert_eq!(found.verdict, Verdict::Passed, "{found:?}");
+        assert!(found.details.is_empty(), "{found:?}");
+        assert_eq!(second_opinion(&attempts, "serializable"), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn snapshots_hold_from_repeatable_read_on_and_deadlocks_end() {
+    let server = Server::postgres();
+    block_on(async {
+        let mut config = server.config(4);
+        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        for (isolation, expected) in [
+            (Isolation::ReadCommitted, Verdict::Failed),
+            (Isolation::RepeatableRead, Verdict::Passed),
+            (Isolation::Serializable, Verdict::Passed),
+        ] {
+            config.target.isolation = isolation;
+            let tested =
+                function::snapshot::test(&config, &connector(&config), &never()).await.expect("tested");
+            println!("{isolation:?}: {}", function::render(std::slice::from_ref(&tested)));
+            assert_eq!(tested.verdict, expected, "{isolation:?}: {tested:?}");
+            let tested =
+                function::deadlock::test(&config, &connector(&config), &never()).await.expect("tested");
+            println!("{isolation:?}: {}", function::render(std::slice::from_ref(&tested)));
+            assert_eq!(tested.verdict, Verdict::Passed, "{isolation:?}: {tested:?}");
+            assert_eq!(tested.figures["rings"], tested.figures["rings_broken_up"]);
+        }
+        // What they have changed is as it was.
+        let checked = check::check(&connector(&config), &config.data).await.expect("checked");
+        assert!(check::all_hold(&checked), "{}", check::render(&checked));
+    });
+}
+
+#[test]
+fn a_deadlock_that_nobody_breaks_up_fails_the_test() {
+    let server = Server::postgres();
+    block_on(async {
+        let mut config = server.config(3);
+        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        let mut session = connector(&config).connect(0).await.expect("connected");
+        session.text("ALTER ROLE dike SET deadlock_timeout = '1h'").await.expect("set");
+        config.test.bound_s = 1.0;
+        let tested = function::deadlock::test(&config, &connector(&config), &never()).await.expect("tested");
+        assert_eq!(tested.verdict, Verdict::Failed, "{tested:?}");
+        assert!(tested.says.contains("still waiting"), "{tested:?}");
+    });
+}

@@ -1,0 +1,107 @@
+//! The same over MySQL's protocol, on a real MariaDB.
+
+mod common;
+
+use common::{Server, block_on, connector, every_transaction, never};
+use plimsoll_dike::config::{Config, LoadMethod, Tls};
+use plimsoll_dike::function::{self, Tested, Verdict, isolation};
+use plimsoll_dike::target::Isolation;
+use plimsoll_dike::{Progress, check, load, run};
+
+async fn all_hold(config: &Config) {
+    let checked = check::check(&connector(config), &config.data).await.expect("checked");
+    assert!(check::all_hold(&checked), "{}", check::render(&checked));
+}
+
+#[test]
+fn a_mariadb_is_loaded_used_checked_and_dropped() {
+    let server = Server::mariadb();
+    block_on(async {
+        let mut config = server.config(3);
+        let by_insert = {
+            let mut config = config.clone();
+            config.load.method = LoadMethod::Insert;
+            config
+        };
+        load::load(&by_insert, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        all_hold(&config).await;
+        let rows = async |config: &Config| {
+            let mut session = connector(config).connect(0).await.expect("connected");
+            session.text("SELECT * FROM customer ORDER BY c_w_id, c_d_id, c_id").await.expect("rows")
+        };
+        let inserted = rows(&config).await;
+        load::destroy(&connector(&config)).await.expect("dropped");
+        config.schema.partitions = 3;
+        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        assert!(rows(&config).await == inserted, "LOAD DATA and INSERT load different rows");
+        assert_eq!(inserted.len(), 900);
+
+        for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead] {
+            config.target.isolation = isolation;
+            let (connector, controls) = (connector(&config), run::plain(&config));
+            let (never, silent) = (never(), Progress::Silent);
+            let summary =
+                run::run(&config, &connector, &controls, Vec::new(), &never, silent).await.expect("a run");
+            println!("{}", run::table(&summary));
+            assert!(summary.total.failed.keys().all(|cause| cause.is_conflict()), "{:?}", summary.total);
+            assert!(summary.transactions.iter().all(|of| of.counts.committed > 0), "{isolation:?}");
+            all_hold(&config).await;
+        }
+        config.mix = every_transaction();
+        config.workload.stock_level_warehouses = 2;
+        let (connector, controls) = (connector(&config), run::plain(&config));
+        let (never, silent) = (never(), Progress::Silent);
+        let summary =
+            run::run(&config, &connector, &controls, Vec::new(), &never, silent).await.expect("a run");
+        println!("{}", run::table(&summary));
+        assert!(summary.total.failed.keys().all(|cause| cause.is_conflict()), "{:?}", summary.total);
+        all_hold(&config).await;
+        load::destroy(&connector).await.expect("dropped");
+    });
+}
+
+#[test]
+fn mariadb_keeps_snapshots_breaks_up_deadlocks_and_loses_updates_below_serializable() {
+    let server = Server::mariadb();
+    block_on(async {
+        let mut config = server.config(4);
+        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        let show = |tested: &Tested| println!("{}", function::render(std::slice::from_ref(tested)));
+        let snapshot =
+            function::snapshot::test(&config, &connector(&config), &never()).await.expect("tested");
+        show(&snapshot);
+        assert_eq!(snapshot.verdict, Verdict::Passed, "{snapshot:?}");
+        let deadlock =
+            function::deadlock::test(&config, &connector(&config), &never()).await.expect("tested");
+        show(&deadlock);
+        assert_eq!(deadlock.verdict, Verdict::Passed, "{deadlock:?}");
+
+        // Its updates see what its reads do not.
+        let (repeatable, _) = isolation::test(&config, &connector(&config), &never()).await.expect("tested");
+        show(&repeatable);
+        assert_eq!(repeatable.verdict, Verdict::Failed, "{repeatable:?}");
+        assert!(repeatable.details.iter().any(|detail| detail.contains("(G-single)")), "{repeatable:?}");
+        config.target.isolation = Isolation::Serializable;
+        let (serializable, _) =
+            isolation::test(&config, &connector(&config), &never()).await.expect("tested");
+        show(&serializable);
+        assert_eq!(serializable.verdict, Verdict::Passed, "{serializable:?}");
+        all_hold(&config).await;
+    });
+}
+
+#[test]
+fn encrypted_connections_are_made_to_a_server_that_can_prove_who_it_is() {
+    let (server, authority) = Server::mariadb_with_tls();
+    block_on(async {
+        let mut config = server.config(1);
+        config.target.tls = Tls::Verify;
+        config.target.tls_ca = authority.display().to_string();
+        let mut session = connector(&config).connect(0).await.expect("connected");
+        let cipher = session.text("SHOW STATUS LIKE 'Ssl_cipher'").await.expect("a status");
+        assert!(cipher[0][1].as_ref().is_some_and(|cipher| !cipher.is_empty()), "{cipher:?}");
+        config.target.tls_ca = String::new();
+        let refused = connector(&config).connect(0).await.err().expect("refused");
+        assert!(refused.message.contains("certificate"), "{refused}");
+    });
+}
