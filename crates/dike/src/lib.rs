@@ -1,4 +1,5 @@
-//! Dike: a benchmark for distributed transactional databases, on whatever speaks PostgreSQL's or MySQL's protocol.
+//! Dike: a benchmark for distributed transactional databases, on whatever speaks PostgreSQL's or MySQL's
+//! protocol.
 
 pub mod chaos;
 pub mod collect;
