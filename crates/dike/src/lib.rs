@@ -16,6 +16,14 @@
 //! | [`check`] | TPC-C's consistency conditions |
 //! | [`function`] | tests with a verdict: deadlocks, snapshots, isolation |
 //! | [`cli`] | `plimsoll dike ...` |
+//! | [`control`] | the controlled quantities: distribution, contention, skew, change over time |
+//! | [`metrics`] | what a run measures, and availability, scalability and schedulability |
+//! | [`report`] | a page and a table of one or several runs |
+//! | [`chaos`] | faults injected on purpose, on a schedule, and undone |
+//! | [`collect`] | what the machines of a target did |
+//!
+//! What is left out yet: `plimsoll dike run` draws TPC-C's own inputs and sums up by itself; the last five are libraries that
+//! it does not use.
 
 pub mod chaos;
 pub mod check;
