@@ -39,6 +39,18 @@ fn bytes(db: &Database) -> usize {
     db.memory().unwrap()[0].bytes
 }
 
+fn interactive_pairs() -> impl Iterator<Item = Pair> {
+    LEGAL_PAIRS.into_iter().filter(|pair| pair.interactive().is_ok())
+}
+
+#[test]
+fn what_runs_whole_procedures_only_is_refused_with_a_choice() {
+    let pair = Pair::parse("rococo/dst").expect("there is such a pair");
+    let refusal = Database::open(Schema::new(), Options { pair, ..Options::default() }).err();
+    let text = refusal.expect("a closure is no procedure").to_string();
+    assert!(text.contains("choose occ, two_pl or client_2pc"), "{text}");
+}
+
 #[test]
 fn counters_are_exact_however_many_threads_raise_them() {
     let (db, table) = open(IndexKind::Hash, 3);
@@ -790,7 +802,7 @@ fn a_transaction_may_have_tens_of_thousands_of_operations() {
 #[test]
 fn every_pair_keeps_transfers_whole_and_says_what_its_snapshots_are() {
     const ACCOUNTS: u64 = 8;
-    for pair in LEGAL_PAIRS {
+    for pair in interactive_pairs() {
         let (db, table) = open_with(IndexKind::Ordered, Options { shards: 2, pair, ..Options::default() });
         (0..ACCOUNTS).for_each(|account| put(&db, table, account, 100));
         let sum_of = |rows: Vec<Row>| rows.into_iter().map(|(_, value)| number(Some(value))).sum::<u64>();
@@ -833,7 +845,7 @@ fn every_pair_keeps_transfers_whole_and_says_what_its_snapshots_are() {
 
 #[test]
 fn a_session_sees_its_own_writes_under_every_scheme_with_snapshots() {
-    for pair in LEGAL_PAIRS.into_iter().filter(|pair| pair.has_snapshots()) {
+    for pair in interactive_pairs().filter(|pair| pair.has_snapshots()) {
         let (db, table) = open_with(IndexKind::Hash, Options { shards: 2, pair, ..Options::default() });
         for round in 1..100 {
             put(&db, table, round % 5, round);
@@ -846,7 +858,7 @@ fn a_session_sees_its_own_writes_under_every_scheme_with_snapshots() {
 fn slots_move_from_shard_to_shard_while_everybody_works() {
     const ACCOUNTS: u64 = 40;
     let slots: Vec<Slot> = (0..SLOTS as u16).map(Slot).collect();
-    for pair in LEGAL_PAIRS.into_iter().filter(|pair| pair.serializable()) {
+    for pair in interactive_pairs().filter(|pair| pair.serializable()) {
         let (db, table) = open_with(IndexKind::Ordered, Options { shards: 3, pair, ..Options::default() });
         (0..ACCOUNTS).for_each(|account| put(&db, table, account, 100));
         let over = AtomicBool::new(false);

@@ -383,7 +383,10 @@ fn the_mix_and_the_payments_are_as_specified() {
             remote += u32::from(payment.remote());
             assert!((100..=500_000).contains(&payment.amount()));
         }
-        let last = (0..).take_while(|&stage| Procedure::stage(&transaction, stage) > 0).last().expect("there is a stage");
+        let last = (0..)
+            .take_while(|&stage| Procedure::stage(&transaction, stage) > 0)
+            .last()
+            .expect("there is a stage");
         let home = Procedure::home(&transaction, Piece { stage: last, number: 0 }).0;
         assert_eq!(home % 4, 1, "the last stage is on the client's shard");
         keys.insert(home);

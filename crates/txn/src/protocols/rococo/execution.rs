@@ -181,7 +181,11 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
         let recording = self.recording();
         if let Some((writer, value)) = self.pending.newest(column, key) {
             if *writer != self.txn {
-                self.doings.rows.extend(place.row().map(|row| At { row, column }));
+                match value {
+                    Some(_) => self.doings.rows.extend(place.row().map(|row| At { row, column })),
+                    // The row may be collected once the writer is decided, and be another key's by the time this is.
+                    None => self.doings.ranges.push((column.table, key.clone(), Some(just_after(key)))),
+                }
                 if recording {
                     self.doings.reads.push((column, key.clone(), Err(*writer)));
                 }

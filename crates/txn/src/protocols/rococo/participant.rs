@@ -410,6 +410,10 @@ impl<S: Scheme> Rococo<S> {
             }
         }
         self.advance(next);
+        // It came too late for anybody.
+        if self.running.is_empty() {
+            self.graph = Graph::default();
+        }
     }
 
     fn heard(&mut self, txn: TxnId, next: &mut Vec<TxnId>) {

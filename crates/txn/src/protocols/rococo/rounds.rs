@@ -1,14 +1,17 @@
 //! Read-only transactions without timestamps, ROCOCO's own way (§3.5 of the paper): rounds, until two see the same.
 //!
-//! In each round a server answers once nobody undecided means to write what is read. If the second of two rounds sees the same
-//! versions as the first, all of them were the newest at one moment in between. Under contention that is rare; after
-//! [`ROUNDS`] the transaction gives up, which counts as an abort.
+//! In each round a server answers once nobody undecided means to write what is read. If the second of two rounds finds all as
+//! the first has left it, that was so at one moment in between. What is compared is what OCC would validate
+//! ([`ReadRef`]): absent keys and ranges by the version of what covers them, or a key that was inserted and deleted
+//! between the rounds would go unnoticed. Under contention two rounds rarely agree; after [`ROUNDS`] the transaction gives
+//! up, which counts as an abort.
 
 use plimsoll_runtime::Env;
-use plimsoll_types::{Abort, ColumnGroup, Key, Timestamp};
+use plimsoll_types::Abort;
 
 use super::{Request, Rococo};
 use crate::base::CommonReply;
+use crate::fetched::ReadRef;
 use crate::parts::{Part, Parts};
 use crate::procedure::{Piece, Procedure};
 use crate::protocol::{Pieces, Protocol, plan};
@@ -19,9 +22,6 @@ use crate::work::Work;
 
 /// So many rounds at most.
 const ROUNDS: usize = 4;
-
-/// Whose versions a round has seen.
-type Versions = Vec<(ColumnGroup, Key, Option<Timestamp>)>;
 
 pub(super) async fn read<S: Scheme, E: Env<Rococo<S>>, T: Procedure>(
     env: &E,
@@ -34,15 +34,16 @@ pub(super) async fn read<S: Scheme, E: Env<Rococo<S>>, T: Procedure>(
         txn
     });
     work.committed.id = txn;
-    let mut before: Option<Versions> = None;
+    let mut before: Option<Vec<ReadRef>> = None;
     for round in 0..ROUNDS {
         if round > 1 {
             env.local(|node| node.base.counters.read_only_restarts += 1);
         }
         env.local(|node| work.reset(node.base.installs.is_some()));
         let mut parts = Parts::default();
+        let mut result = Ok(());
         for stage in 0.. {
-            if procedure.stage(stage) == 0 {
+            if procedure.stage(stage) == 0 || result.is_err() {
                 break;
             }
             let (numbers, batches) = env.local(|node| plan(&node.base, procedure, stage, Pieces::All));
@@ -61,33 +62,21 @@ pub(super) async fn read<S: Scheme, E: Env<Rococo<S>>, T: Procedure>(
                     _ => return Err(Abort::Unknown),
                 }
             }
-            env.local(|node| {
+            result = env.local(|node| {
                 numbers.iter().try_for_each(|&number| {
                     let mut access = Remote::new(&mut node.base, &mut parts, work);
                     procedure.execute(Piece { stage, number }, &mut access)
                 })
-            })?;
+            });
         }
-        let versions = seen(&parts);
-        if before.as_ref() == Some(&versions) {
+        let seen: Vec<ReadRef> = parts.since(0).iter().flat_map(|part| part.fetched.read_refs()).collect();
+        if before.as_ref() == Some(&seen) {
+            result?;
             work.commit(txn, None, parts.shards().len().max(1));
             return Ok(());
         }
-        before = Some(versions);
+        before = Some(seen);
     }
     env.local(|node| node.base.step(txn, |_| What::Aborts(Abort::Validation)));
     Err(Abort::Validation)
-}
-
-fn seen<S: Scheme>(parts: &Parts<S>) -> Versions {
-    let mut versions = Vec::new();
-    for part in parts.since(0) {
-        let gets = part.reads.gets.iter().zip(&part.fetched.gets);
-        versions.extend(gets.map(|((column, key, _), got)| (*column, key.clone(), got.version)));
-        for ((scan, _), scanned) in part.reads.scans.iter().zip(&part.fetched.scans) {
-            let rows = scanned.rows.iter().map(|(key, got)| (scan.column, key.clone(), got.version));
-            versions.extend(rows);
-        }
-    }
-    versions
 }
