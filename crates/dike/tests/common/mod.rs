@@ -131,6 +131,8 @@ impl Server {
             command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]);
         }
         command.arg(program.as_ref()).current_dir(&self.directory);
+        // A MariaDB that starts sweeps away the temporary tables of all others with the same directory for them.
+        command.env("TMPDIR", &self.directory);
         command
     }
 

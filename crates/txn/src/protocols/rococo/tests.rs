@@ -1,9 +1,15 @@
 use std::collections::BTreeMap;
 
-use plimsoll_types::{ShardId, Timestamp, TxnId};
+use plimsoll_runtime::LowWater;
+use plimsoll_types::{IndexKind, Key, Partitioning, ShardId, TableId, TableSpec, Timestamp, TxnId};
 use proptest::prelude::*;
 
+use super::execution::{Doings, Execution, Pending};
 use super::graph::{Component, Graph, Known, Pred, Told};
+use crate::base::{Base, Layout};
+use crate::shipped::AnyAccess;
+use crate::testing::scheme_config;
+use crate::timestamps::Dst;
 
 fn txn(number: u64) -> TxnId {
     TxnId { coordinator: ShardId(0), number }
@@ -135,5 +141,36 @@ proptest! {
                 prop_assert!(inside || first.stamp(txn(*pred)) < stamp);
             }
         }
+    }
+}
+
+/// V deletes a key, T reads that it is gone, V is decided, and its row is collected before T is decided.
+#[test]
+fn a_pending_delete_that_was_read_is_pinned_where_the_key_would_be_and_not_where_it_was() {
+    let table = TableId(0);
+    for index in [IndexKind::Hash, IndexKind::Ordered] {
+        let tables = vec![TableSpec::new("t", index, Partitioning::Modulo { bytes: 1 })];
+        let layout = Layout::in_one_process(tables, 1);
+        let low_water = LowWater::new(1, 1);
+        let mut base: Base<Dst> = Base::new(&layout, &scheme_config(0, 1), low_water);
+        let (mut pending, key) = (Pending::default(), Key::new(&[7]));
+        base.store.load(table, &key, &[b"there"]);
+        let mut doings = [Doings::default(), Doings::default()];
+        let [deletes, reads] = &mut doings;
+        let mut observed = Timestamp::ZERO;
+        let (v, t, least) = (txn(1), txn(2), Timestamp(10));
+        let deleted =
+            Execution::new(&mut base, &mut pending, v, &mut observed, deletes, least).delete_any(table, &key);
+        assert_eq!(deleted, Ok(()));
+        let mut execution = Execution::new(&mut base, &mut pending, t, &mut observed, reads, least);
+        assert_eq!(execution.get_any(table.row(), &key), Ok(None));
+        let [deletes, reads] = doings;
+        deletes.install(&mut base, &mut pending, v, Timestamp(50));
+        base.store.collect(|_| true);
+        assert!(base.store.find(table, &key).row().is_none(), "the row is gone");
+        reads.install(&mut base, &mut pending, t, Timestamp(151));
+        let cover = base.store.find(table, &key).cover();
+        assert!(base.store.bound(None, table, cover) >= Timestamp(151), "whoever inserts it comes after T");
+        assert_eq!(pending.len(), 0);
     }
 }
