@@ -308,9 +308,9 @@ impl Procedure for NewOrder {
                 match takes {
                     _ if unused => {}
                     true => reads.update(layout.column::<StockQuantity>(), stock()),
-                    // Without groups it is the same record.
                     false if layout.split => reads.get(layout.column::<Stock>(), stock()),
-                    false => {}
+                    // Without groups it is the record that the other piece updates.
+                    false => reads.update(layout.column::<Stock>(), stock()),
                 }
             }
             previous = line.item;

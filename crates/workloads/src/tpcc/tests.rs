@@ -360,7 +360,7 @@ fn new_orders_roll_back_and_go_elsewhere_as_often_as_they_should() {
             let home = order.home(Piece { stage: 1, number: 0 });
             let elsewhere: BTreeSet<_> =
                 (0..order.stage(0)).map(|number| order.home(Piece { stage: 0, number })).collect();
-            assert_eq!(elsewhere.len(), order.stage(0), "one piece for each supplier");
+            assert_eq!(2 * elsewhere.len(), order.stage(0), "two pieces for each supplier");
             assert!(!elsewhere.contains(&home));
         }
     }
