@@ -167,13 +167,14 @@ impl Scheme {
 impl Pair {
     /// The pair itself if it is on the list, and runs transactions whose operations come one by one.
     pub fn interactive(self) -> Result<Pair, PairError> {
-        if self.protocol == Protocol::Rococo {
+        let pair = self.legal(&LEGAL_PAIRS)?;
+        if !with_node!(pair, Node => <Node as plimsoll_txn::protocol::Protocol>::INTERACTIVE) {
             return Err(PairError(format!(
                 "{self} runs whole procedures, whose pieces are known before they execute, and not transactions whose \
                  operations come one by one: choose occ, two_pl or client_2pc"
             )));
         }
-        self.legal(&LEGAL_PAIRS)
+        Ok(pair)
     }
 
     /// Reads `occ/dst`.

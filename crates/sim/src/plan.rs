@@ -135,7 +135,7 @@ impl Default for Selection {
 pub struct Plan {
     /// Where all randomness of the world comes from.
     pub seed: u64,
-    /// `occ`, `two_pl` or `client_2pc`.
+    /// `occ`, `two_pl`, `client_2pc` or `rococo`.
     pub protocol: &'static str,
     /// For 2PL.
     pub lock_policy: LockPolicy,

@@ -1,8 +1,8 @@
 //! Transaction protocols and timestamp schemes.
 //!
-//! A *protocol* ([`protocol::Protocol`]: [`protocols::Occ`], [`protocols::TwoPl`], [`protocols::Rococo`]) decides which transactions
-//! may commit; a *timestamp scheme* ([`timestamp::Scheme`]: [`timestamps`]) writes the order down, so that
-//! read-only transactions can read a consistent snapshot. They combine as type parameters, `Occ<Dst>`.
+//! A *protocol* ([`protocol::Protocol`]: [`protocols`]) decides which transactions may commit; a *timestamp
+//! scheme* ([`timestamp::Scheme`]: [`timestamps`]) writes the order down, so that read-only transactions can read a
+//! consistent snapshot. They combine as type parameters, `Occ<Dst>`.
 //! Workloads are written once, as [`procedure::Procedure`]s. [`protocol::execute`] runs one.
 
 pub mod base;

@@ -30,6 +30,8 @@ pub struct Piece {
     pub number: usize,
 }
 
+plimsoll_types::wire!(struct Piece { stage, number });
+
 /// A transaction as a value: its inputs, its logic and, once it has run, its outputs.
 pub trait Procedure: 'static {
     /// Whether it is declared read-only: it then reads a snapshot, takes no locks and must not write.

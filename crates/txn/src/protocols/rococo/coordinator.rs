@@ -185,9 +185,9 @@ impl Running {
             );
             stamp = Some(here);
             written += writes as usize;
-            for (cargo, stage, number) in executed {
+            for (cargo, pieces) in executed {
                 if let Ok(executed) = cargo.open(unpack) {
-                    procedure.absorb(Piece { stage, number }, &*executed);
+                    pieces.into_iter().for_each(|piece| procedure.absorb(piece, &*executed));
                 }
             }
             if let (Some(recorded), Some(seen)) = (&mut recorded, seen) {

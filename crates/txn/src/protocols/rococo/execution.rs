@@ -19,7 +19,7 @@ use crate::fetched::ReadRef;
 use crate::local::{just_after, scanned_to};
 use crate::locks::Range;
 use crate::procedure::Scan;
-use crate::shipped::AnyAccess;
+use crate::shipped::{AnyAccess, Item};
 use crate::steps::What;
 use crate::timestamp::Scheme;
 
@@ -105,8 +105,10 @@ pub struct Execution<'a, S: Scheme> {
     /// What its transaction must be ordered after.
     pub observed: &'a mut S::Observed,
     pub doings: &'a mut Doings,
-    /// Of the transaction's stamp; grows with what is overwritten.
+    /// The transaction's stamp is no smaller.
     pub least: Timestamp,
+    /// What an immediate piece has declared. Deferred ones have announced what they write.
+    pub declared: Option<&'a [Item]>,
     /// The value that was read last, if it was pending.
     buffer: Vec<u8>,
 }
@@ -120,7 +122,7 @@ impl<'a, S: Scheme> Execution<'a, S> {
         doings: &'a mut Doings,
         least: Timestamp,
     ) -> Self {
-        Execution { base, pending, txn, observed, doings, least, buffer: Vec::new() }
+        Execution { base, pending, txn, observed, doings, least, declared: None, buffer: Vec::new() }
     }
 
     fn recording(&self) -> bool {
@@ -130,10 +132,13 @@ impl<'a, S: Scheme> Execution<'a, S> {
     /// The transaction may write a record: it is ordered after all who have read or written it so far, and snapshots
     /// that may see the write wait for it from here on. Links the key if it is absent.
     pub fn announce(&mut self, column: ColumnGroup, key: &Key) -> At {
-        if let Some((.., at)) = self.doings.writes.iter().find(|(c, k, _)| *c == column && k == key) {
-            return *at;
-        }
         let place = self.base.store.find(column.table, key);
+        if let Some(at) = place.row().map(|row| At { row, column })
+            && let Some(writers) = self.pending.writers.get(&at)
+            && writers.iter().any(|(writer, _)| *writer == self.txn)
+        {
+            return at;
+        }
         self.base.observe_overwritten(self.observed, column, place);
         let row = place.row().or_else(|| self.base.store.link(column.table, key).row());
         let at = At { row: row.expect("a linked row exists"), column };
@@ -156,6 +161,10 @@ impl<'a, S: Scheme> Execution<'a, S> {
     fn write(&mut self, column: ColumnGroup, key: &Key, value: Option<&[u8]>) {
         assert!(!self.base.immutable(column.table), "immutable tables are not written");
         assert!(!self.base.copied(column.table), "a piece writes on one server");
+        if let Some(declared) = self.declared.filter(|_| self.recording()) {
+            let covers = |item: &Item| item.write && item.column == column && begins_with(key, &item.key);
+            assert!(declared.iter().any(covers), "{key:?} of {column:?} is written without being declared");
+        }
         self.announce(column, key);
         self.pending.push(column, key, self.txn, value.map(<[u8]>::to_vec));
     }
@@ -295,15 +304,22 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
     }
 }
 
+/// Whether a key begins with these bytes.
+fn begins_with(key: &Key, prefix: &Key) -> bool {
+    key >= prefix && (prefix.is_empty() || prefix.prefix_end().is_none_or(|end| *key < end))
+}
+
 /// Shows snapshots the undecided writer of a record whose stamp may be the smallest.
 fn show_writers<S: Scheme>(base: &mut Base<S>, pending: &Pending, at: At) {
     let writers = pending.writers.get(&at).map_or(&[][..], Vec::as_slice);
     let first = writers.iter().min_by_key(|(_, lb)| *lb);
+    let owner = first.map(|(txn, _)| Holder { age: 0, txn: *txn });
     let lock = base.store.lock_mut(at);
-    lock.owner = first.map(|(txn, _)| Holder { age: 0, txn: *txn });
     lock.lb = first.map_or(Timestamp::ZERO, |(_, lb)| *lb);
-    // Whoever waits looks again: another writer may be in its way, or none.
-    base.released.append(&mut base.store.lock_mut(at).readers);
+    if std::mem::replace(&mut lock.owner, owner).map(|owner| owner.txn) != owner.map(|owner| owner.txn) {
+        // Whoever waits looks again: this writer may be in its way, or nobody.
+        base.released.append(&mut lock.readers);
+    }
     base.store.tidy_lock(at);
 }
 
@@ -316,23 +332,15 @@ impl Doings {
         }
     }
 
-    /// How many records it has written.
-    pub fn written(&self, pending: &Pending, txn: TxnId) -> u64 {
-        let writes = self.writes.iter().filter(|(column, key, _)| {
-            let writes = pending.writes.get(&(*column, key.clone()));
-            writes.is_some_and(|writes| writes.iter().any(|(writer, _)| *writer == txn))
-        });
-        writes.count() as u64
-    }
-
-    /// The transaction has its stamp: pins what it has read, installs what it has written, and tells what it has seen.
+    /// The transaction has its stamp: pins what it has read, installs what it has written, and tells what it has seen, and
+    /// how many records it has written.
     pub fn install<S: Scheme>(
         self,
         base: &mut Base<S>,
         pending: &mut Pending,
         txn: TxnId,
         stamp: Timestamp,
-    ) -> Seen {
+    ) -> (Seen, u64) {
         let mut seen = Seen::default();
         for (column, key, version) in self.reads {
             let version = version.unwrap_or_else(|writer| match installed(base, column, &key, writer) {
@@ -360,13 +368,15 @@ impl Doings {
                 pin_range(base, *table, low, high.as_ref(), stamp);
             }
         }
+        let mut writes = 0;
         for (column, key, at) in self.writes {
             if let Some(value) = pending.take(column, &key, txn) {
                 base.install(txn, at, stamp, value.as_deref());
+                writes += 1;
             }
             gone(base, pending, txn, at);
         }
-        seen
+        (seen, writes)
     }
 }
 

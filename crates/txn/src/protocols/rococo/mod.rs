@@ -48,7 +48,7 @@ use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply};
 use crate::moves::MoveOutcome;
-use crate::procedure::{Procedure, Reads};
+use crate::procedure::{Piece, Procedure, Reads};
 use crate::protocol::{Attempt, Open, Protocol, ProtocolOptions, Rest, Stop};
 use crate::shipped::Cargo;
 use crate::steps::About;
@@ -68,7 +68,7 @@ pub enum Request<S: Scheme> {
         txn: TxnId,
         /// Its stamp is no smaller.
         least: Timestamp,
-        /// The procedure, with the outputs of all earlier stages.
+        /// The procedure, with the outputs of all earlier stages; taken out when it is handled.
         cargo: Option<Cargo>,
         /// The stage.
         stage: usize,
@@ -136,8 +136,8 @@ pub struct Decided {
     stamp: Timestamp,
     /// How many records it has written here.
     writes: u64,
-    /// The procedure with the outputs of deferred pieces, and which these are: stage and number.
-    executed: Vec<(Cargo, usize, usize)>,
+    /// Copies of the procedure with the outputs of deferred pieces, and which these are.
+    executed: Vec<(Cargo, Vec<Piece>)>,
     /// What it has read here, if the run is recorded.
     seen: Option<Box<Seen>>,
 }
@@ -252,11 +252,10 @@ impl<S: Scheme> Protocol for Rococo<S> {
 
     async fn run<E: Env<Self>, T: Procedure>(
         env: &E,
-        attempt: Attempt,
+        _: Attempt,
         procedure: &mut T,
         work: &mut Work<S>,
     ) -> Result<(), Abort> {
-        let _ = attempt;
         match procedure.read_only() {
             true => rounds::read(env, procedure, work).await,
             false => coordinator::run(env, procedure, work).await,

@@ -13,7 +13,7 @@ use super::{Decided, Reply, Request, Started};
 use crate::base::{Base, CommonReply};
 use crate::procedure::{Piece, Reads};
 use crate::protocol::ProtocolOptions;
-use crate::shipped::{Cargo, Items, Shipped, Unpack};
+use crate::shipped::{Cargo, Item, Items, Shipped, Unpack};
 use crate::steps::What;
 use crate::timestamp::Scheme;
 
@@ -144,8 +144,8 @@ impl<S: Scheme> Rococo<S> {
         let (now, later): (Vec<Piece>, Vec<Piece>) =
             pieces.iter().partition(|&&piece| self.is_immediate(procedure.piece_type(piece)));
         for &piece in &later {
-            self.enter(txn, procedure, piece, false);
-            self.announce(txn, procedure, piece);
+            let items = self.enter(txn, procedure, piece, false);
+            self.announce(txn, &items);
         }
         if !later.is_empty() {
             let running = self.running.get_mut(&txn).expect("it has started");
@@ -184,8 +184,8 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// For each item: an edge from the last who has started on it.
-    fn enter(&mut self, txn: TxnId, procedure: &dyn Shipped, piece: Piece, immediate: bool) {
+    /// For each item: an edge from the last who has started on it. Returns the items.
+    fn enter(&mut self, txn: TxnId, procedure: &dyn Shipped, piece: Piece, immediate: bool) -> Vec<Item> {
         let mut items = Items::default();
         procedure.items(piece, &mut items);
         let mut preds = Vec::new();
@@ -193,7 +193,7 @@ impl<S: Scheme> Rococo<S> {
             self.conflicts.start(txn, item, |pred| preds.push(pred));
         }
         let running = self.running.get_mut(&txn).expect("it has started");
-        running.items.extend(items.0.into_iter().map(|item| (item.column, item.key)));
+        running.items.extend(items.0.iter().map(|item| (item.column, item.key.clone())));
         let mut new = Vec::new();
         for pred in preds {
             let known = running.preds.entry(pred).or_insert_with(|| {
@@ -205,15 +205,17 @@ impl<S: Scheme> Rococo<S> {
         for pred in new {
             self.running.get_mut(&pred).expect("who is undecided is remembered").successors += 1;
         }
+        items.0
     }
 
     /// Returns false if the piece has said no: then nothing of the transaction is done here.
     fn enter_and_execute(&mut self, txn: TxnId, procedure: &mut dyn Shipped, piece: Piece) -> bool {
-        self.enter(txn, procedure, piece, true);
+        let items = self.enter(txn, procedure, piece, true);
         let running = self.running.get_mut(&txn).expect("it has started");
         let least = running.least;
         let Running { observed, doings, .. } = running;
         let mut execution = Execution::new(&mut self.base, &mut self.pending, txn, observed, doings, least);
+        execution.declared = Some(&items);
         if procedure.execute(piece, &mut execution).is_ok() {
             return true;
         }
@@ -223,14 +225,12 @@ impl<S: Scheme> Rococo<S> {
     }
 
     /// A deferred piece: whoever looks for a snapshot must know that it will write, and its stamp be above what is there.
-    fn announce(&mut self, txn: TxnId, procedure: &dyn Shipped, piece: Piece) {
-        let mut items = Items::default();
-        procedure.items(piece, &mut items);
+    fn announce(&mut self, txn: TxnId, items: &[Item]) {
         let running = self.running.get_mut(&txn).expect("it has started");
         let least = running.least;
         let Running { observed, doings, .. } = running;
         let mut execution = Execution::new(&mut self.base, &mut self.pending, txn, observed, doings, least);
-        for item in &items.0 {
+        for item in items {
             execution.observe(item.column, &item.key);
             if item.write {
                 execution.announce(item.column, &item.key);
@@ -348,14 +348,13 @@ impl<S: Scheme> Rococo<S> {
                 let executed = procedure.execute(piece, &mut execution);
                 assert!(executed.is_ok(), "a deferred piece does not abort: the chopping was checked");
             }
-            outputs.extend(pieces.iter().map(|piece| (Cargo::of(&*procedure), piece.stage, piece.number)));
+            outputs.push((Cargo::Whole(procedure), pieces));
         }
         let (mut seen, mut writes) = (Seen::default(), 0);
         match noop {
             true => doings.undo(base, pending, txn),
             false => {
-                writes = doings.written(pending, txn);
-                seen = doings.install(base, pending, txn, stamp);
+                (seen, writes) = doings.install(base, pending, txn, stamp);
                 base.scheme.pinned(stamp);
             }
         }
