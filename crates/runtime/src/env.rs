@@ -53,6 +53,13 @@ pub trait Node: 'static {
     /// What it answers.
     type Reply: Send + 'static;
 
+    /// The node's life begins; it may start tasks of its own.
+    fn begins<E: Env<Self>>(_env: &E)
+    where
+        Self: Sized,
+    {
+    }
+
     /// Handles one request to completion; never blocks. `ticket` names the request should it have to wait.
     /// When a request is handled again after a wait, it has the same ticket.
     fn handle(&mut self, from: ShardId, request: &mut Self::Request, ticket: Ticket) -> Handled<Self::Reply>;

@@ -216,7 +216,9 @@ impl<N: Node> ShardEnv<N> {
             transfers: RefCell::default(),
             submitted: RefCell::default(),
         });
-        ShardEnv { core }
+        let env = ShardEnv { core };
+        N::begins(&env);
+        env
     }
 
     /// One pass.

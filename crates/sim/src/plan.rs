@@ -273,10 +273,6 @@ impl Plan {
         let clients = selection.clients.unwrap_or(1 + draw(5, 5));
         let transactions = selection.transactions.unwrap_or(5 + draw(6, 40));
         let mut hardware = Hardware::drawn(seed);
-        if protocol == "rococo" {
-            // What is lost between machines nobody sends again yet.
-            hardware.shards_per_machine = shards as u64;
-        }
         let mut faults = match selection.faults {
             FaultsName::None => Faults::none(),
             FaultsName::Network => Faults::network(),
@@ -292,14 +288,14 @@ impl Plan {
         // Every machine has a copy of some tables of TPC-C. Clients of micro count what they were told.
         let counted = matches!(workload, WorkloadName::Tpcc | WorkloadName::Micro);
         let fronts = match selection.fronts {
-            Some(fronts) if fronts > 0 && (counted || protocol == "rococo") => {
-                let what = if counted { workload.name() } else { protocol };
+            Some(fronts) if fronts > 0 && counted => {
                 return Err(format!(
-                    "no machine may crash under {what}: choose others, or leave the choice open"
+                    "no machine may crash under {}: choose others, or leave the choice open",
+                    workload.name()
                 ));
             }
             Some(fronts) => fronts,
-            None if counted || protocol == "rococo" => 0,
+            None if counted => 0,
             None => usize::from(draw(9, 3) == 0),
         };
         // A shard that forgets has no log yet to make up for it.

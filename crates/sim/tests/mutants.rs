@@ -29,6 +29,7 @@ fn selection(mutant: Mutant) -> Selection {
         MoveUnderLocks | MapUnchecked | ScanUnchecked | CopyForgotten => ("", ""),
         GapIgnored | PrefetchedNumbers => ("occ", "gts"),
         StartStampsOnly | SiblingsIgnored | ReadersForgotten => ("rococo", "dst"),
+        OrphansLeft | StartsTwice | StartsWhatIsOver => ("rococo", "dst"),
         SettledAlone => ("occ", "vts"),
         NoPin
         | StoredMark
@@ -50,7 +51,7 @@ fn selection(mutant: Mutant) -> Selection {
         protocol: ["occ", "wait_die", "client_2pc", "rococo"].into_iter().find(|&name| name == protocol),
         scheme: SCHEMES.into_iter().find(|&name| name == scheme),
         mutant: Some(mutant),
-        fronts: matches!(mutant, WaitsForEver | SettledAlone).then_some(1),
+        fronts: matches!(mutant, WaitsForEver | SettledAlone | OrphansLeft).then_some(1),
         moves: moving.then_some(60),
         workload: (moving || mutant == CopyForgotten).then_some(WorkloadName::Random),
         clients: moving.then_some(5),

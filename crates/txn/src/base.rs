@@ -325,6 +325,11 @@ impl<S: Scheme> Base<S> {
         self.votes.settle(txn.number, self.next_attempt());
     }
 
+    /// The first number of this life, and below which all attempts since are settled.
+    pub(crate) fn settled_so_far(&self) -> (u64, u64) {
+        self.votes.settled_so_far(self.next_attempt())
+    }
+
     /// How many votes on transactions this shard remembers, and locks of those that have not voted.
     pub fn votes(&self) -> usize {
         self.votes.entries()

@@ -204,6 +204,14 @@ impl Cargo {
         Cargo::Whole(procedure.copy())
     }
 
+    /// The same again.
+    pub fn copy(&self) -> Cargo {
+        match self {
+            Cargo::Whole(procedure) => Cargo::of(&**procedure),
+            Cargo::Encoded(bytes) => Cargo::Encoded(bytes.clone()),
+        }
+    }
+
     /// The procedure; an error if there is none of this workload in it.
     pub fn open(self, unpack: Option<Unpack>) -> Result<Box<dyn Shipped>, Malformed> {
         match (self, unpack) {

@@ -200,7 +200,7 @@ impl Votes {
 
     /// Whether there are other processes.
     #[inline]
-    fn distributed(&self) -> bool {
+    pub(crate) fn distributed(&self) -> bool {
         self.processes.first() != self.processes.last()
     }
 
@@ -237,7 +237,7 @@ impl Votes {
     }
 
     /// Whether a transaction's coordinator has begun a new life since. Then nothing comes from it any more.
-    fn fenced(&self, txn: TxnId) -> bool {
+    pub(crate) fn fenced(&self, txn: TxnId) -> bool {
         txn.number < self.first_of(txn.coordinator)
     }
 
@@ -330,6 +330,16 @@ impl Votes {
             let voters = vec![(self.shard, self.first)];
             self.enter(txn, State::Known { stamp, committed: true, voters, told: Vec::new() });
         }
+    }
+
+    /// The first number of this life, and below which all own attempts since are settled.
+    pub(crate) fn settled_so_far(&self, next: u64) -> (u64, u64) {
+        (self.first, self.below(next))
+    }
+
+    /// How long a shard waits for word of a transaction before it does something about it, in nanoseconds.
+    pub(crate) fn patience_ns(&self) -> u64 {
+        self.patience_ns
     }
 
     /// The shard's clock.
@@ -583,7 +593,7 @@ impl Votes {
     }
 
     /// The clock was sampled.
-    fn pass(&mut self, clock: Timestamp) {
+    pub(crate) fn pass(&mut self, clock: Timestamp) {
         self.clock = clock;
         for txn in self.heard.drain(..) {
             if let Some(entry) = self.entries.get_mut(&key(txn)) {

@@ -124,6 +124,12 @@ mutants! {
     ScanUnchecked = "scan-unchecked",
     /// A write of a table with copies everywhere misses one of them.
     CopyForgotten = "copy-forgotten",
+    /// Nobody goes on with what a coordinator has left behind.
+    OrphansLeft = "orphans-left",
+    /// A piece whose START is repeated executes again.
+    StartsTwice = "starts-twice",
+    /// A transaction starts again where it is over.
+    StartsWhatIsOver = "starts-what-is-over",
 }
 
 #[cfg(feature = "mutants")]

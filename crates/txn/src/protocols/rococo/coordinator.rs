@@ -1,9 +1,10 @@
 //! The coordinator: the start phase, stage by stage, and the commit phase.
 
-use plimsoll_runtime::Env;
+use plimsoll_runtime::{Env, Unknown};
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use super::graph::Known;
+use super::participant::Orphan;
 use super::{Decided, Reply, Request, Rococo, Started};
 use crate::local::Local;
 use crate::procedure::{Piece, Procedure};
@@ -12,6 +13,9 @@ use crate::shipped::{Cargo, Items, Shipped};
 use crate::steps::What;
 use crate::timestamp::Scheme;
 use crate::work::{Recorded, Work};
+
+/// How long whoever was not answered waits before asking again, in nanoseconds.
+const RETRY_NS: u64 = 5_000_000;
 
 const NOT_SHIPPED: &str =
     "a procedure that rococo runs is one-shot: others are refused when they are registered";
@@ -33,8 +37,46 @@ pub(super) async fn run<S: Scheme, E: Env<Rococo<S>>, T: Procedure>(
     let mut transaction = env.local(|node| node.begin(work));
     work.committed.id = transaction.txn;
     let shipped = procedure.shipped().expect(NOT_SHIPPED);
-    transaction.start(env, shipped).await?;
-    transaction.commit(env, shipped, work).await
+    match transaction.go(env, shipped).await {
+        Ok(decided) => transaction.commit(env, shipped, decided, work),
+        Err(Left::Over | Left::Lost) => Err(Abort::Unknown),
+    }
+}
+
+/// Goes on with transactions of other processes' coordinators that say nothing any more, for as long as the shard lives.
+pub(super) async fn look_after<S: Scheme, E: Env<Rococo<S>>>(env: E) {
+    loop {
+        env.sleep(env.local(|node| node.base.votes.patience_ns())).await;
+        for orphan in env.local(Rococo::orphans) {
+            env.spawn(take_over(env.clone(), orphan));
+        }
+    }
+}
+
+/// Does what the coordinator would have done, which may be doing it as well. Everything is answered as it was answered the
+/// first time, so both come to the same. Only the coordinator ends it, or whoever knows that it never will.
+async fn take_over<S: Scheme, E: Env<Rococo<S>>>(env: E, mut orphan: Orphan) {
+    let txn = orphan.txn;
+    let mut transaction = Running::new(txn, orphan.least);
+    let left = transaction.go(&env, &mut *orphan.procedure).await.err();
+    let ends = left.is_none() && env.local(|node| node.base.votes.fenced(txn));
+    if ends {
+        transaction.end(&env);
+    }
+    env.local(|node| match left {
+        // All servers have decided it, this one among them.
+        Some(Left::Over) => node.ended(txn),
+        _ => node.driven(txn),
+    });
+}
+
+/// Why a transaction was left to others.
+#[derive(Clone, Copy, Debug)]
+enum Left {
+    /// It is decided everywhere.
+    Over,
+    /// A server has lost its memory.
+    Lost,
 }
 
 /// A transaction that is being coordinated.
@@ -51,11 +93,8 @@ impl<S: Scheme> Rococo<S> {
     fn begin(&mut self, work: &mut Work<S>) -> Running {
         work.reset(self.base.installs.is_some());
         self.base.counters.coordinated += 1;
-        let txn = self.base.next_id();
-        self.base.step(txn, |_| What::Begins);
-        let least = self.base.scheme.stamp(&S::Observed::default());
-        let known = Known { tentative: least, preds: Vec::new(), noop: false };
-        Running { txn, least, known, servers: Vec::new() }
+        let txn = self.base.begin();
+        Running::new(txn, self.base.scheme.stamp(&S::Observed::default()))
     }
 
     /// The whole transaction in one step, if its data is all here and nobody undecided has started on it: then nobody is
@@ -93,45 +132,68 @@ impl<S: Scheme> Rococo<S> {
 }
 
 impl Running {
+    fn new(txn: TxnId, least: Timestamp) -> Running {
+        let known = Known { tentative: least, preds: Vec::new(), noop: false };
+        Running { txn, least, known, servers: Vec::new() }
+    }
+
+    /// Both phases. Returns what the servers say.
+    async fn go<S: Scheme, E: Env<Rococo<S>>>(
+        &mut self,
+        env: &E,
+        procedure: &mut dyn Shipped,
+    ) -> Result<Vec<Decided>, Left> {
+        self.start(env, procedure).await?;
+        self.known.preds.sort_unstable();
+        let commit = || Request::Commit { txn: self.txn, known: self.known.clone() };
+        let calls: Vec<_> = self.servers.iter().map(|&server| (server, env.call(server, commit()))).collect();
+        let mut all = Vec::with_capacity(calls.len());
+        for (server, call) in calls {
+            let Reply::Decided(decided) = insist(env, server, call, commit).await? else {
+                return Err(Left::Lost);
+            };
+            all.push(decided);
+        }
+        let same = |pair: &[Decided]| pair[0].stamp == pair[1].stamp;
+        assert!(all.windows(2).all(same), "every server has the same stamp for a transaction");
+        Ok(all)
+    }
+
     /// Stage by stage: START to all servers at once.
     async fn start<S: Scheme, E: Env<Rococo<S>>>(
         &mut self,
         env: &E,
         procedure: &mut dyn Shipped,
-    ) -> Result<(), Abort> {
+    ) -> Result<(), Left> {
         let (me, unpack) = (env.shard(), env.local(|node| node.unpack));
         let mut stage = 0;
         while procedure.stage(stage) > 0 && !self.known.noop {
-            let batches = env.local(|node| batches(node, procedure, stage));
+            let batches = env.local(|node| self.batches(node, procedure, stage));
             let calls: Vec<_> = (batches.iter().filter(|(shard, _)| *shard != me))
-                .map(|(shard, pieces)| (pieces, env.call(*shard, self.request(procedure, stage, pieces))))
+                .map(|(shard, pieces)| {
+                    let request = self.request(procedure, stage, pieces);
+                    (*shard, pieces, env.call(*shard, request))
+                })
                 .collect();
             let mut next = stage + 1;
-            for (shard, pieces) in &batches {
-                self.take_part(*shard);
-                if *shard == me {
-                    let (Running { txn, least, .. }, pieces) = (&*self, &pieces[..]);
-                    let (started, known) = env.local(|node| {
-                        let (started, _) = node.start(*txn, *least, procedure, stage, pieces);
-                        (started, node.known(*txn))
-                    });
-                    next = started;
-                    self.learn(known);
-                }
+            if let Some((_, pieces)) = batches.iter().find(|(shard, _)| *shard == me) {
+                let started = env.local(|node| {
+                    let (started, _) = node.start(self.txn, self.least, procedure, stage, pieces)?;
+                    Some((started, node.known(self.txn)))
+                });
+                let (started, known) = started.ok_or(Left::Over)?;
+                next = started;
+                self.learn(known);
             }
-            for (pieces, call) in calls {
-                let Ok(Reply::Started(Started { executed, next: after, known })) = call.await else {
-                    return Err(Abort::Unknown);
+            for (shard, pieces, call) in calls {
+                let again = || self.request(procedure, stage, pieces);
+                let reply = insist(env, shard, call, again).await?;
+                let Reply::Started(Started { executed, next: after, known }) = reply else {
+                    return Err(Left::Lost);
                 };
                 self.learn(known);
                 if let Some(executed) = executed.and_then(|cargo| cargo.open(unpack).ok()) {
-                    for number in pieces {
-                        procedure.absorb(Piece { stage, number: *number }, &*executed);
-                    }
-                    for stage in stage + 1..after {
-                        let pieces = (0..executed.stage(stage)).map(|number| Piece { stage, number });
-                        pieces.for_each(|piece| procedure.absorb(piece, &*executed));
-                    }
+                    absorb(procedure, &*executed, stage, pieces, after);
                 }
                 next = next.max(after);
             }
@@ -145,10 +207,30 @@ impl Running {
         Request::Start { txn: self.txn, least: self.least, cargo, stage, pieces: pieces.to_vec() }
     }
 
-    fn take_part(&mut self, shard: ShardId) {
-        if !self.servers.contains(&shard) {
-            self.servers.push(shard);
+    /// The pieces of a stage by server; those take part from now on.
+    fn batches<S: Scheme>(
+        &mut self,
+        node: &mut Rococo<S>,
+        procedure: &dyn Shipped,
+        stage: usize,
+    ) -> Vec<(ShardId, Vec<usize>)> {
+        let mut batches: Vec<(ShardId, Vec<usize>)> = Vec::new();
+        for number in 0..procedure.stage(stage) {
+            let shard = node.base.owner(procedure.home(Piece { stage, number }));
+            match batches.iter_mut().find(|(other, _)| *other == shard) {
+                Some((_, pieces)) => pieces.push(number),
+                None => batches.push((shard, vec![number])),
+            }
         }
+        for (shard, _) in &batches {
+            if !self.servers.contains(shard) {
+                self.servers.push(*shard);
+                if self.txn.coordinator == node.base.shard {
+                    node.base.votes.owe(self.txn.number, *shard);
+                }
+            }
+        }
+        batches
     }
 
     /// Unites what the servers say.
@@ -163,27 +245,27 @@ impl Running {
         }
     }
 
-    /// COMMIT to all servers, and END once all have answered.
-    async fn commit<S: Scheme, E: Env<Rococo<S>>>(
-        mut self,
+    /// All servers have decided it.
+    fn commit<S: Scheme, E: Env<Rococo<S>>>(
+        &self,
         env: &E,
         procedure: &mut dyn Shipped,
+        decided: Vec<Decided>,
         work: &mut Work<S>,
     ) -> Result<(), Abort> {
-        self.known.preds.sort_unstable();
-        let unpack = env.local(|node| node.unpack);
-        let commit = || Request::Commit { txn: self.txn, known: self.known.clone() };
-        let calls: Vec<_> = self.servers.iter().map(|&server| env.call(server, commit())).collect();
-        let (mut stamp, mut written) = (None, 0);
+        self.end(env);
+        let unpack = env.local(|node| {
+            node.settle(self.txn);
+            node.unpack
+        });
+        if self.known.noop {
+            env.local(|node| node.base.step(self.txn, |_| What::Aborts(Abort::User)));
+            return Err(Abort::User);
+        }
+        let stamp = decided.first().map(|decided| decided.stamp);
+        let mut written = 0;
         let mut recorded = work.recorded.take();
-        for call in calls {
-            let Ok(Reply::Decided(decided)) = call.await else { return Err(Abort::Unknown) };
-            let Decided { stamp: here, writes, executed, seen } = decided;
-            assert!(
-                stamp.is_none_or(|stamp| stamp == here),
-                "every server has the same stamp for a transaction"
-            );
-            stamp = Some(here);
+        for Decided { writes, executed, seen, .. } in decided {
             written += writes as usize;
             for (cargo, pieces) in executed {
                 if let Ok(executed) = cargo.open(unpack) {
@@ -196,29 +278,52 @@ impl Running {
                 scans.extend(seen.scans);
             }
         }
-        for &server in &self.servers {
-            env.send(server, Request::End(self.txn));
-        }
-        if self.known.noop {
-            env.local(|node| node.base.step(self.txn, |_| What::Aborts(Abort::User)));
-            return Err(Abort::User);
-        }
         work.recorded = recorded;
         work.commit(self.txn, stamp, self.servers.len());
         work.committed.writes = written;
         Ok(())
     }
+
+    fn end<S: Scheme, E: Env<Rococo<S>>>(&self, env: &E) {
+        self.servers.iter().for_each(|&server| env.send(server, Request::End(self.txn)));
+    }
 }
 
-/// The pieces of a stage by server.
-fn batches<S: Scheme>(node: &Rococo<S>, procedure: &dyn Shipped, stage: usize) -> Vec<(ShardId, Vec<usize>)> {
-    let mut batches: Vec<(ShardId, Vec<usize>)> = Vec::new();
-    for number in 0..procedure.stage(stage) {
-        let shard = node.base.owner(procedure.home(Piece { stage, number }));
-        match batches.iter_mut().find(|(other, _)| *other == shard) {
-            Some((_, pieces)) => pieces.push(number),
-            None => batches.push((shard, vec![number])),
+/// Waits for an answer, and asks again until there is one.
+async fn insist<S: Scheme, E: Env<Rococo<S>>>(
+    env: &E,
+    server: ShardId,
+    call: impl Future<Output = Result<Reply<S>, Unknown>>,
+    again: impl Fn() -> Request<S>,
+) -> Result<Reply<S>, Left> {
+    let life = || env.local(|node| node.base.votes.life(server));
+    let met = life();
+    let mut answer = call.await;
+    loop {
+        match answer {
+            Ok(Reply::Over) => return Err(Left::Over),
+            Ok(reply) => return Ok(reply),
+            Err(Unknown) if met > 0 && life() != met => return Err(Left::Lost),
+            Err(Unknown) => env.sleep(RETRY_NS).await,
+        }
+        answer = env.call(server, again()).await;
+    }
+}
+
+/// Takes over the outputs of pieces of a stage, and of those after it, up to `next`, that were executed with them.
+pub(super) fn absorb(
+    procedure: &mut dyn Shipped,
+    executed: &dyn Shipped,
+    stage: usize,
+    pieces: &[usize],
+    next: usize,
+) {
+    for &number in pieces {
+        procedure.absorb(Piece { stage, number }, executed);
+    }
+    for stage in stage + 1..next {
+        for number in 0..executed.stage(stage) {
+            procedure.absorb(Piece { stage, number }, executed);
         }
     }
-    batches
 }

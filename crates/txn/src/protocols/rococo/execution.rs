@@ -97,6 +97,8 @@ pub struct Seen {
     pub scans: Vec<ScanRead>,
 }
 
+plimsoll_types::wire!(struct Seen { reads, scans });
+
 /// A piece that executes.
 pub struct Execution<'a, S: Scheme> {
     pub base: &'a mut Base<S>,

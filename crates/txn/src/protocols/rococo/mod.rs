@@ -38,6 +38,7 @@ mod coordinator;
 mod execution;
 mod graph;
 mod items;
+mod over;
 mod participant;
 mod rounds;
 #[cfg(test)]
@@ -53,6 +54,7 @@ use crate::protocol::{Attempt, Open, Protocol, ProtocolOptions, Rest, Stop};
 use crate::shipped::Cargo;
 use crate::steps::About;
 use crate::timestamp::Scheme;
+use crate::votes;
 use crate::work::Work;
 use execution::Seen;
 use graph::{Known, Told};
@@ -88,6 +90,15 @@ pub enum Request<S: Scheme> {
     Answer(Vec<Told>),
     /// The transaction is decided on all servers.
     End(TxnId),
+    /// From a coordinator: what it has settled, END or not.
+    Settled {
+        /// The first number of its present life.
+        first: u64,
+        /// All its attempts from there to below this are settled.
+        below: u64,
+    },
+    /// To a coordinator that says nothing: what is settled?
+    Remind,
     /// The newest committed versions, once nobody undecided means to write there.
     ReadDecided {
         /// Who reads.
@@ -99,7 +110,7 @@ pub enum Request<S: Scheme> {
 
 plimsoll_types::wire!(<S: Scheme> enum Request<S> {
     Common(common) = 0, Start { txn, least, cargo, stage, pieces } = 1, Commit { txn, known } = 2, Ask(txn) = 3,
-    Answer(told) = 4, End(txn) = 5, ReadDecided { txn, reads } = 6
+    Answer(told) = 4, End(txn) = 5, ReadDecided { txn, reads } = 6, Settled { first, below } = 7, Remind = 8
 });
 
 /// What it answers.
@@ -112,10 +123,12 @@ pub enum Reply<S: Scheme> {
     Decided(Decided),
     /// The request makes no sense here.
     Refused,
+    /// The transaction is decided on all servers.
+    Over,
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Reply<S> {
-    Common(common) = 0, Started(started) = 1, Decided(decided) = 2, Refused = 3
+    Common(common) = 0, Started(started) = 1, Decided(decided) = 2, Refused = 3, Over = 4
 });
 
 /// What came of START.
@@ -142,11 +155,29 @@ pub struct Decided {
     seen: Option<Box<Seen>>,
 }
 
-plimsoll_types::wire!(struct Decided { stamp, writes, executed; seen });
+plimsoll_types::wire!(struct Decided { stamp, writes, executed, seen });
+
+impl Decided {
+    fn copy(&self) -> Decided {
+        let executed = self.executed.iter().map(|(cargo, pieces)| (cargo.copy(), pieces.clone()));
+        Decided {
+            stamp: self.stamp,
+            writes: self.writes,
+            executed: executed.collect(),
+            seen: self.seen.clone(),
+        }
+    }
+}
 
 impl<S: Scheme> Node for Rococo<S> {
     type Request = Request<S>;
     type Reply = Reply<S>;
+
+    fn begins<E: Env<Self>>(env: &E) {
+        if env.local(|node| node.base.votes.distributed()) {
+            env.spawn(coordinator::look_after(env.clone()));
+        }
+    }
 
     fn handle(&mut self, from: ShardId, request: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
         Handled::Reply(match request {
@@ -168,6 +199,15 @@ impl<S: Scheme> Node for Rococo<S> {
                 self.ended(*txn);
                 return Handled::Done;
             }
+            Request::Settled { first, below } => {
+                self.settled(from, *first, *below);
+                return Handled::Done;
+            }
+            Request::Remind => {
+                let (first, below) = self.base.settled_so_far();
+                self.out.push((from, Request::Settled { first, below }));
+                return Handled::Done;
+            }
             Request::ReadDecided { txn, reads } => return self.read_decided(*txn, reads, ticket),
         })
     }
@@ -177,11 +217,13 @@ impl<S: Scheme> Node for Rococo<S> {
     }
 
     fn pass(&mut self, clock: Timestamp) {
+        self.base.votes.pass(clock);
         self.base.pass(clock);
     }
 
     fn connected(&mut self, peer: ShardId, life: Option<u64>) {
         self.base.connected(peer, life);
+        self.reconnected(peer, life.is_some());
     }
 
     fn due(&self) -> Option<u64> {
@@ -190,6 +232,10 @@ impl<S: Scheme> Node for Rococo<S> {
 
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
         send.append(&mut self.out);
+        send.extend(self.base.votes.outgoing().map(|(to, request)| match request {
+            votes::Request::Settled { first, below } => (to, Request::Settled { first, below }),
+            _ => unreachable!("nobody votes"),
+        }));
         send.extend(self.base.outgoing().map(|(to, common)| (to, Request::Common(common))));
     }
 
@@ -237,6 +283,8 @@ impl<S: Scheme> Protocol for Rococo<S> {
             Request::Ask(txn) => About::new("ASK", Some(*txn)),
             Request::Answer(_) => About::new("ANSWER", None),
             Request::End(txn) => About::new("END", Some(*txn)),
+            Request::Settled { .. } => About::new("SETTLED", None),
+            Request::Remind => About::new("REMIND", None),
             Request::ReadDecided { txn, reads } => About::new("READ", Some(*txn)).reads(reads),
         }
     }
@@ -247,6 +295,7 @@ impl<S: Scheme> Protocol for Rococo<S> {
             Reply::Started(_) => "started",
             Reply::Decided(_) => "decided",
             Reply::Refused => "refused",
+            Reply::Over => "over",
         }
     }
 

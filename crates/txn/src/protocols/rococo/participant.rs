@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_runtime::{Handled, Ticket};
 use plimsoll_store::{At, Visited};
+use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp, TxnId};
 
+use super::coordinator::absorb;
 use super::execution::{Doings, Execution, Pending, Seen};
 use super::graph::{Component, Graph, Known, Pred, Told};
 use super::items::Conflicts;
+use super::over::Over;
 use super::{Decided, Reply, Request, Started};
 use crate::base::{Base, CommonReply};
 use crate::procedure::{Piece, Reads};
@@ -33,8 +36,9 @@ pub struct Rococo<S: Scheme> {
     running: BTreeMap<TxnId, Running<S>>,
     /// By transaction: those that cannot go on before something happens to it.
     waiting: BTreeMap<TxnId, Vec<TxnId>>,
-    /// Transactions that another server was asked for and has not answered.
-    asked: BTreeSet<TxnId>,
+    /// Transactions that another server was asked for and has not answered, and which.
+    asked: BTreeMap<TxnId, ShardId>,
+    pub(super) over: Over,
     /// To be sent at the end of the pass.
     pub(super) out: Vec<(ShardId, Request<S>)>,
 }
@@ -48,12 +52,16 @@ struct Running<S: Scheme> {
     /// What it must be ordered after.
     observed: S::Observed,
     least: Timestamp,
+    /// What its start phase has found here: its stamp is no smaller.
+    tentative: Timestamp,
+    /// Between processes: for who has to send it again, or goes on with it.
+    kept: Option<Kept>,
     doings: Doings,
     deferred: Vec<(Box<dyn Shipped>, Vec<Piece>)>,
     /// One of its pieces has said no.
     refused: bool,
-    /// The COMMIT that waits for it.
-    commit: Option<Ticket>,
+    /// The COMMITs that wait for it.
+    commits: Vec<Ticket>,
     /// Once it is decided here: what COMMIT is answered.
     decided: Option<Decided>,
     stamp: Option<Timestamp>,
@@ -62,6 +70,24 @@ struct Running<S: Scheme> {
     successors: usize,
     /// Who is told once its start phase is over.
     askers: Vec<ShardId>,
+    /// When its coordinator was last heard of.
+    heard: Timestamp,
+    /// Whether this server goes on with it.
+    driven: bool,
+}
+
+/// What START has brought and how it was answered, so that it can be sent again, by whomever.
+struct Kept {
+    procedure: Box<dyn Shipped>,
+    /// By stage: the stage to go on with, and a copy with the outputs of what was executed.
+    stages: BTreeMap<usize, (usize, Option<Box<dyn Shipped>>)>,
+}
+
+/// A transaction whose coordinator says nothing.
+pub(super) struct Orphan {
+    pub(super) txn: TxnId,
+    pub(super) least: Timestamp,
+    pub(super) procedure: Box<dyn Shipped>,
 }
 
 impl<S: Scheme> Rococo<S> {
@@ -76,7 +102,8 @@ impl<S: Scheme> Rococo<S> {
             graph: Graph::default(),
             running: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            asked: BTreeSet::new(),
+            asked: BTreeMap::new(),
+            over: Over::default(),
             out: Vec::new(),
         }
     }
@@ -106,7 +133,9 @@ impl<S: Scheme> Rococo<S> {
         if pieces.is_empty() || !pieces.iter().all(there) || !pieces.iter().all(here) {
             return Reply::Refused;
         }
-        let (next, executed) = self.start(txn, least, &mut *procedure, stage, pieces);
+        let Some((next, executed)) = self.start(txn, least, &mut *procedure, stage, pieces) else {
+            return Reply::Over;
+        };
         let known = self.known(txn);
         Reply::Started(Started { executed: executed.then_some(Cargo::Whole(procedure)), next, known })
     }
@@ -116,7 +145,7 @@ impl<S: Scheme> Rococo<S> {
     }
 
     /// Starts pieces, and executes those that are immediate on this very copy. Returns the stage to go on with, and whether
-    /// anything was executed.
+    /// anything was executed; `None` if the transaction is over. Whoever asks again is told the same.
     pub(super) fn start(
         &mut self,
         txn: TxnId,
@@ -124,22 +153,55 @@ impl<S: Scheme> Rococo<S> {
         procedure: &mut dyn Shipped,
         stage: usize,
         pieces: &[usize],
-    ) -> (usize, bool) {
-        self.running.entry(txn).or_insert_with(|| Running {
+    ) -> Option<(usize, bool)> {
+        if self.over.contains(txn) && !planted(Mutant::StartsWhatIsOver) {
+            return None;
+        }
+        let (between, clock) = (self.base.votes.distributed(), self.base.votes.clock());
+        let running = self.running.entry(txn).or_insert_with(|| Running {
             items: Vec::new(),
             preds: BTreeMap::new(),
             observed: S::Observed::default(),
             least,
+            tentative: least,
+            kept: between.then(|| Kept { procedure: procedure.copy(), stages: BTreeMap::new() }),
             doings: Doings::default(),
             deferred: Vec::new(),
             refused: false,
-            commit: None,
+            commits: Vec::new(),
             decided: None,
             stamp: None,
             ended: false,
             successors: 0,
             askers: Vec::new(),
+            heard: clock,
+            driven: false,
         });
+        running.heard = clock;
+        if let Some((next, executed)) = running.kept.as_ref().and_then(|kept| kept.stages.get(&stage))
+            && !planted(Mutant::StartsTwice)
+        {
+            if let Some(executed) = executed {
+                absorb(procedure, &**executed, stage, pieces, *next);
+            }
+            return Some((*next, executed.is_some()));
+        }
+        let (next, executed) = self.start_new(txn, procedure, stage, pieces);
+        let running = self.running.get_mut(&txn).expect("it has started");
+        running.tentative.raise(S::lower_bound(&running.observed));
+        if let Some(kept) = &mut running.kept {
+            kept.stages.insert(stage, (next, executed.then(|| procedure.copy())));
+        }
+        Some((next, executed))
+    }
+
+    fn start_new(
+        &mut self,
+        txn: TxnId,
+        procedure: &mut dyn Shipped,
+        stage: usize,
+        pieces: &[usize],
+    ) -> (usize, bool) {
         let pieces: Vec<Piece> = pieces.iter().map(|&number| Piece { stage, number }).collect();
         let (now, later): (Vec<Piece>, Vec<Piece>) =
             pieces.iter().partition(|&&piece| self.is_immediate(procedure.piece_type(piece)));
@@ -243,15 +305,19 @@ impl<S: Scheme> Rococo<S> {
         let running = &self.running[&txn];
         let via = self.base.shard;
         let preds = running.preds.iter().map(|(&txn, &immediate)| Pred { txn, via, immediate });
-        let tentative = running.least.max(S::lower_bound(&running.observed));
-        Known { tentative, preds: preds.collect(), noop: running.refused }
+        Known { tentative: running.tentative, preds: preds.collect(), noop: running.refused }
     }
 
     /// On receiving COMMIT.
     pub(super) fn commit(&mut self, txn: TxnId, known: &mut Known, ticket: Ticket) -> Handled<Reply<S>> {
-        let Some(running) = self.running.get_mut(&txn) else { return Handled::Reply(Reply::Refused) };
-        if running.decided.is_none() && running.commit.is_none() {
-            running.commit = Some(ticket);
+        let between = self.base.votes.distributed();
+        let Some(running) = self.running.get_mut(&txn) else {
+            let over = self.over.contains(txn);
+            return Handled::Reply(if over { Reply::Over } else { Reply::Refused });
+        };
+        running.heard = self.base.votes.clock();
+        if running.decided.is_none() && running.commits.is_empty() {
+            running.commits.push(ticket);
             let known = Known {
                 tentative: known.tentative,
                 preds: std::mem::take(&mut known.preds),
@@ -264,10 +330,15 @@ impl<S: Scheme> Rococo<S> {
             self.advance(next);
         }
         let running = self.running.get_mut(&txn).expect("it has not ended");
-        match running.decided.take() {
-            Some(decided) => Handled::Reply(Reply::Decided(decided)),
-            None => Handled::Wait,
+        let decided = match between {
+            // Nobody asks a second time.
+            false => running.decided.take(),
+            true => running.decided.as_ref().map(Decided::copy),
+        };
+        if decided.is_none() && !running.commits.contains(&ticket) {
+            running.commits.push(ticket);
         }
+        decided.map_or(Handled::Wait, |decided| Handled::Reply(Reply::Decided(decided)))
     }
 
     fn woken(&mut self, txn: TxnId) -> Vec<TxnId> {
@@ -305,7 +376,8 @@ impl<S: Scheme> Rococo<S> {
     /// The start phase of `pred`, which is before `txn` or before somebody before it, is not known to be over.
     fn find_out(&mut self, txn: TxnId, pred: Pred) {
         self.wait(pred.txn, txn);
-        if !self.running.contains_key(&pred.txn) && self.asked.insert(pred.txn) {
+        if !self.running.contains_key(&pred.txn) && !self.asked.contains_key(&pred.txn) {
+            self.asked.insert(pred.txn, pred.via);
             self.out.push((pred.via, Request::Ask(pred.txn)));
         }
     }
@@ -364,7 +436,7 @@ impl<S: Scheme> Rococo<S> {
         running.stamp = Some(stamp);
         let seen = base.installs.is_some().then(|| Box::new(seen));
         running.decided = Some(Decided { stamp, writes, executed: outputs, seen });
-        base.released.extend(running.commit);
+        base.released.append(&mut running.commits);
     }
 
     /// On receiving ASK.
@@ -424,8 +496,71 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
+    /// A channel was reset, or there is one: what was asked over the last one was not answered.
+    pub(super) fn reconnected(&mut self, peer: ShardId, up: bool) {
+        if up {
+            let asked = self.asked.iter().filter(|(_, via)| **via == peer);
+            self.out.extend(asked.map(|(txn, _)| (peer, Request::Ask(*txn))));
+        } else {
+            self.running.values_mut().for_each(|running| running.askers.retain(|asker| *asker != peer));
+        }
+    }
+
+    /// Transactions whose coordinators, in other processes, have said nothing for too long: to go on with, all of them if the
+    /// coordinator has lost its memory, those whose start phase may never be over if it has not. Of what is decided and was
+    /// not ended it is reminded.
+    pub(super) fn orphans(&mut self) -> Vec<Orphan> {
+        let votes = &self.base.votes;
+        let mut orphans = Vec::new();
+        let mut remind = BTreeSet::new();
+        for (&txn, running) in &mut self.running {
+            let due = running.heard.0 + votes.patience_ns() <= votes.clock().0;
+            if !due || running.driven || running.ended || !votes.elsewhere(txn.coordinator) {
+                continue;
+            }
+            running.heard = votes.clock();
+            if votes.fenced(txn) || !self.graph.knows(txn) && !planted(Mutant::OrphansLeft) {
+                let kept = running.kept.as_ref().expect("there are other processes");
+                running.driven = true;
+                orphans.push(Orphan { txn, least: running.least, procedure: kept.procedure.copy() });
+            } else if running.stamp.is_some() {
+                remind.insert(txn.coordinator);
+            }
+        }
+        self.out.extend(remind.into_iter().map(|coordinator| (coordinator, Request::Remind)));
+        orphans
+    }
+
+    /// This server has gone on with a transaction as far as it could.
+    pub(super) fn driven(&mut self, txn: TxnId) {
+        if let Some(running) = self.running.get_mut(&txn) {
+            (running.driven, running.heard) = (false, self.base.votes.clock());
+        }
+    }
+
+    /// An own transaction is over.
+    pub(super) fn settle(&mut self, txn: TxnId) {
+        self.base.settled(txn);
+        if self.base.votes.distributed() {
+            let (first, below) = self.base.settled_so_far();
+            self.over.settled(self.base.shard, first, below);
+        }
+    }
+
+    /// On hearing what a coordinator has settled: END may have been lost.
+    pub(super) fn settled(&mut self, coordinator: ShardId, first: u64, below: u64) {
+        self.over.settled(coordinator, first, below);
+        let over = |txn: &&TxnId| txn.coordinator == coordinator && (first..below).contains(&txn.number);
+        for txn in self.running.keys().filter(over).copied().collect::<Vec<_>>() {
+            self.ended(txn);
+        }
+    }
+
     /// On receiving END.
     pub(super) fn ended(&mut self, txn: TxnId) {
+        if self.base.votes.distributed() {
+            self.over.ended(txn);
+        }
         let Some(running) = self.running.get_mut(&txn).filter(|running| running.stamp.is_some()) else {
             return;
         };
