@@ -34,10 +34,10 @@ pub mod control;
 pub mod function;
 pub mod load;
 pub mod metrics;
-mod progress;
 pub mod report;
 pub mod run;
 pub mod target;
 pub mod transactions;
 
-pub use progress::Progress;
+use plimsoll_page::progress;
+pub use plimsoll_page::progress::Progress;

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use plimsoll::engine::Engine;
 use plimsoll::with_node;
+use plimsoll_page::progress::Progress;
 use plimsoll_txn::chopping::{Chopping, Unrepairable};
 use plimsoll_txn::protocol::Protocol as Node;
 use plimsoll_types::TableSpec;
@@ -19,7 +20,6 @@ use crate::cli::Protocol;
 use crate::cli::plan::{BenchPlan, Pair, Refusal, WorkloadPlan, refuse_more_than_memory};
 use crate::machine;
 use crate::report::model::Run;
-use crate::report::progress::Progress;
 
 /// The workload of a plan.
 pub enum AnyWorkload {

@@ -16,6 +16,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Instant;
 
+use plimsoll_page::progress::Progress;
 use plimsoll_sim::scale::Prediction;
 use plimsoll_sim::scale::published::Published;
 use serde_json::{Value, json};
@@ -24,7 +25,6 @@ use crate::cli::plan::JsonOutput;
 use crate::cli::scale::{CalibratePlan, ScalePlan, Series, Target};
 use crate::machine;
 use crate::report::file;
-use crate::report::progress::Progress;
 use crate::report::table::Terminal;
 use calibrate::Calibration;
 
@@ -78,7 +78,7 @@ pub fn scale(plan: &ScalePlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn
     let progress = Progress::stderr(plan.quiet);
     let begin = Instant::now();
     let total: usize = plan.series.iter().map(|series| series.at.len() * series.schemes.len()).sum();
-    let mut line = progress.load("predicting", total as u64);
+    let mut line = progress.line("predicting", total as u64);
     let mut made = 0u64;
     let mut all = Vec::new();
     for series in &plan.series {
@@ -90,7 +90,7 @@ pub fn scale(plan: &ScalePlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn
                     break;
                 }
                 let scheme = configuration.cluster.scheme;
-                line.steps(made, total as u64, &format!("{scheme} at {at} {}", series.axis));
+                line.show(made, || format!("{made}/{total} · {scheme} at {at} {}", series.axis));
                 let prediction = configuration.predict(&series.model, &|| interrupted.load(SeqCst))?;
                 if !interrupted.load(SeqCst) {
                     row.push(prediction);

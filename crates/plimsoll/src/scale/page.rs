@@ -5,14 +5,13 @@
 
 use std::fmt::Write;
 
+use plimsoll_page::html::{self, Page, escape};
+use plimsoll_page::svg::{self, nice_step};
+use plimsoll_page::units;
 use serde_json::Value;
 
 use super::{Predicted, show};
-use crate::report::html::escape;
-use crate::report::units;
-
-const STYLE: &str = include_str!("../report/page.css");
-const SCRIPT: &str = include_str!("../report/page.js");
+use crate::report::html::STYLE;
 
 /// A chart's height, and the room for the labels at its left and below, in pixels.
 const HEIGHT: f64 = 300.0;
@@ -27,43 +26,29 @@ pub fn render(all: &[Predicted], document: &Value) -> String {
         [only] => only.series.title.clone(),
         _ => "The DST paper's figures, published and predicted".to_owned(),
     };
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'unsafe-inline'; img-src data:\">\n\
-         <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <header>\n<h1>{title}</h1>\n<p class=\"soft\">Predicted, not measured: the protocols' own code, in a world where \
-         everything has a price. plimsoll {version} ({commit}), {date}</p>\n<pre>{command}</pre>\n</header>\n<main>\n",
-        title = escape(&title),
-        version = env!("CARGO_PKG_VERSION"),
-        commit = escape(crate::machine::COMMIT),
-        date = escape(document["date"].as_str().unwrap_or_default()),
-        command = escape(&crate::machine::command_line().join(" ")),
+    let facts = format!(
+        "Predicted, not measured: the protocols' own code, in a world where everything has a price. \
+         plimsoll {} ({}), {}",
+        env!("CARGO_PKG_VERSION"),
+        crate::machine::COMMIT,
+        document["date"].as_str().unwrap_or_default()
     );
-    for predicted in all {
-        page.push_str(&section(predicted));
-    }
-    let figures =
-        serde_json::to_string_pretty(document).expect("a document of plain values").replace('<', "\\u003c");
-    page.push_str(&format!(
-        "</main>\n<footer><p><button id=\"save\">Save the figures as JSON</button></p></footer>\n\
-         <div id=\"tip\" aria-hidden=\"true\"></div>\n\
-         <script type=\"application/json\" id=\"figures\">\n{figures}</script>\n\
-         <script>\n{SCRIPT}</script>\n</body>\n</html>\n"
-    ));
-    page
+    let page = Page {
+        title: &title,
+        facts: &facts,
+        command: &crate::machine::command_line().join(" "),
+        main: &all.iter().map(section).collect::<String>(),
+        notes: &[],
+        style: STYLE,
+        figures: &serde_json::to_string_pretty(document).expect("a document of plain values"),
+        file: "plimsoll.json",
+    };
+    page.render()
 }
 
 fn section(predicted: &Predicted) -> String {
     let series = predicted.series;
-    let mut text = format!(
-        "<section>\n<h2>{}</h2>\n<p class=\"soft\">{}. {}</p>\n",
-        escape(&series.title),
-        escape(&series.model.machine),
-        escape(&series.model.source)
-    );
-    text.push_str(&chart(predicted));
+    let mut text = chart(predicted);
     let comparisons = predicted.comparisons();
     if !comparisons.is_empty() {
         text.push_str("<table>\n<thead><tr><th>ratio of throughputs</th><th>at</th><th>published</th><th>predicted</th></tr></thead>\n<tbody>\n");
@@ -110,7 +95,8 @@ fn section(predicted: &Predicted) -> String {
             let _ = writeln!(text, "<tr>{}</tr>", cells.join(""));
         }
     }
-    text + "</tbody>\n</table>\n</details>\n</section>\n"
+    text.push_str("</tbody>\n</table>\n</details>\n");
+    html::section(&series.title, &format!("{}. {}", series.model.machine, series.model.source), &text)
 }
 
 /// Where figures lie on an axis.
@@ -142,7 +128,8 @@ impl Axis {
     /// Figures to label: powers of ten with 2 and 5 between them, or five even steps.
     fn ticks(&self) -> Vec<f64> {
         if !self.logarithmic {
-            let step = nice((self.high - self.low) / 4.0);
+            // Rounding must not double the step.is.
+            let step = nice_step(0.999 * (self.high - self.low) / 4.0);
             let first = (self.low / step).ceil() as i64;
             let last = (self.high / step).floor() as i64;
             return (first..=last).map(|i| i as f64 * step).collect();
@@ -154,13 +141,6 @@ impl Axis {
             (first..=last).flat_map(|power| factors.iter().map(move |factor| factor * 10f64.powi(power)));
         all.filter(|tick| (self.low * 0.999..=self.high * 1.001).contains(tick)).collect()
     }
-}
-
-/// The next larger of 1, 2 and 5 times a power of ten.
-fn nice(step: f64) -> f64 {
-    let power = 10f64.powf(step.log10().floor());
-    let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= step * 0.999);
-    power * factor.unwrap_or(10.0)
 }
 
 /// Throughput of all schemes along the axis.
@@ -238,12 +218,12 @@ fn chart(predicted: &Predicted) -> String {
     svg + "</svg></div>\n"
 }
 
-fn colour(scheme: &str) -> &'static str {
-    match scheme {
-        "dst" => "var(--s0)",
-        "gts" => "var(--s1)",
-        "vts" => "var(--s2)",
-        "none" => "var(--s3)",
-        _ => "var(--s7)",
-    }
+fn colour(scheme: &str) -> String {
+    svg::colour(match scheme {
+        "dst" => 0,
+        "gts" => 1,
+        "vts" => 2,
+        "none" => 3,
+        _ => 7,
+    })
 }

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use plimsoll_page::table::Columns;
+use plimsoll_page::units;
 use plimsoll_sim::scale::Prediction;
 use plimsoll_sim::scale::model::CostModel;
 
 use super::calibrate::Proof;
 use super::{Comparison, Predicted};
-use crate::report::table::{Columns, Terminal, wrap};
-use crate::report::units;
+use crate::report::table::{Terminal, wrap};
 
 /// An oracle that is busy more than this much of the time is what limits the cluster.
 const SATURATED: f64 = 0.95;
