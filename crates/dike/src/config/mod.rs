@@ -33,6 +33,17 @@ pub const TPCC_TEMPLATE: &str = include_str!("tpcc.toml");
 /// Names and texts of the templates: the reference, and the experiments of the paper's appendix.
 pub const TEMPLATES: &[(&str, &str)] = &[
     ("tpcc", TPCC_TEMPLATE),
+    ("distributed-transactions", include_str!("templates/distributed-transactions.toml")),
+    ("distributed-queries", include_str!("templates/distributed-queries.toml")),
+    ("contention", include_str!("templates/contention.toml")),
+    ("dynamic-load", include_str!("templates/dynamic-load.toml")),
+    ("dynamic-mix", include_str!("templates/dynamic-mix.toml")),
+    ("optimizations", include_str!("templates/optimizations.toml")),
+    ("broadcast", include_str!("templates/broadcast.toml")),
+    ("scalability", include_str!("templates/scalability.toml")),
+    ("data-balance", include_str!("templates/data-balance.toml")),
+    ("hot-spot", include_str!("templates/hot-spot.toml")),
+    ("co-access", include_str!("templates/co-access.toml")),
 ];
 
 /// Everything about one benchmark.
@@ -208,6 +219,15 @@ mod tests {
             }
         }
         assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn every_template_is_a_valid_configuration_of_its_own() {
+        for (name, text) in TEMPLATES {
+            let config = Config::parse(text, &[]).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
+            assert!(*name == "tpcc" || config != Config::default(), "{name}");
+            assert!(text.starts_with("# "), "{name} does not say what it is");
+        }
     }
 
     #[track_caller]
