@@ -1,7 +1,7 @@
 //! `plimsoll dike ...`: the command line.
 //!
-//! Every command but `template` and `report` reads a configuration ([`crate::config`]) and flags over it. Results go to
-//! standard output, progress to standard error. The exit status is 0 if all was done and every verdict is
+//! Every command but `template` and `report` reads a configuration ([`crate::config`]) and flags over it.
+//! Results go to standard output, progress to standard error. The exit status is 0 if all was done and every verdict is
 //! good, 1 if something is violated, 2 if nothing could be done.
 
 use std::error::Error;
@@ -211,7 +211,7 @@ fn say_runs(
 /// Reads the documents of runs into one.
 fn join(files: &[PathBuf], merge: bool) -> Result<Document, Box<dyn Error>> {
     let mut joined = Document::default();
-    for file in files {
+    for (number, file) in files.iter().enumerate() {
         let said = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
         let text = std::fs::read_to_string(file)
             .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
@@ -220,12 +220,16 @@ fn join(files: &[PathBuf], merge: bool) -> Result<Document, Box<dyn Error>> {
             return Err(said(&"there is no run in it: `plimsoll dike run --json FILE` writes one").into());
         }
         for run in document.runs {
-            let same = |known: &&mut Run| {
+            let same = |known: &Run| {
                 known.about.label == run.about.label && known.about.repetition == run.about.repetition
             };
-            match joined.runs.iter_mut().find(same).filter(|_| merge) {
-                Some(known) => known.merge_client(&run).map_err(|error| said(&error))?,
-                None => joined.runs.push(run),
+            match merge && number > 0 {
+                // Without a partner the first run says what differs.
+                true => {
+                    let at = joined.runs.iter().position(same).unwrap_or(0);
+                    joined.runs[at].merge_client(&run).map_err(|error| said(&error))?;
+                }
+                false => joined.runs.push(run),
             }
         }
     }
@@ -384,6 +388,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::metrics::document::About;
 
     #[derive(Parser)]
     struct Dike {
@@ -408,6 +413,7 @@ mod tests {
         assert!(matches!(parsed("dike test snapshot"), DikeCommand::Test { test: TestName::Snapshot, .. }));
         assert!(matches!(parsed("dike template"), DikeCommand::Template { name } if name == "tpcc"));
         assert!(Dike::try_parse_from(["dike", "template", "nothing"]).is_err());
+        assert!(Dike::try_parse_from(["dike", "report"]).is_err(), "a report is of some file");
     }
 
     #[test]
@@ -419,5 +425,42 @@ mod tests {
         assert!(refused("dike check --config /nowhere/dike.toml").contains("cannot read /nowhere/dike.toml"));
         assert!(refused("dike check --json /nowhere/result.json").contains("/nowhere does not exist"));
         assert!(refused("dike check --set run.terminal=1").contains("terminal"));
+    }
+
+    /// Two documents of a run of one client each, and one of a check.
+    fn files(directory: &Path) -> [PathBuf; 3] {
+        let run = Run {
+            about: About { label: "a".into(), repetition: 1, clients: 1, ..About::default() },
+            ..Run::default()
+        };
+        let config = Config::default();
+        let found = serde_json::to_string(&Found::new(&config)).expect("plain");
+        let texts =
+            [Document { runs: vec![run.clone()] }.to_json(), Document { runs: vec![run] }.to_json(), found];
+        let files = ["one", "two", "check"].map(|name| directory.join(name));
+        files.iter().zip(texts).for_each(|(file, text)| std::fs::write(file, text).expect("written"));
+        files
+    }
+
+    #[test]
+    fn documents_are_joined_and_those_of_clients_of_one_run_are_one() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let [one, two, check] = files(directory.path());
+        let both = [one.clone(), two];
+        let compared = join(&both, false).expect("readable");
+        assert_eq!((compared.runs.len(), compared.runs[0].about.clients), (2, 1));
+        let merged = join(&both, true).expect("of one run");
+        assert_eq!((merged.runs.len(), merged.runs[0].about.clients), (1, 2));
+        let mut other = Document::from_json(&std::fs::read_to_string(&one).expect("read")).expect("readable");
+        other.runs[0].about.label = "b".into();
+        std::fs::write(&both[1], other.to_json()).expect("written");
+        let refused = join(&both, true).expect_err("two runs").to_string();
+        assert!(refused.contains("labels differ, a and b"), "{refused}");
+        let refused = join(&[one, check], false).expect_err("no run").to_string();
+        assert!(refused.contains("check: there is no run in it"), "{refused}");
+        assert!(
+            join(&[PathBuf::from("/nowhere/a.json")], false)
+                .is_err_and(|why| why.to_string().contains("/nowhere"))
+        );
     }
 }

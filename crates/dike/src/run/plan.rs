@@ -10,7 +10,7 @@ use crate::config::{self, Choice, Config, Home, Refusal, refuse};
 use crate::control::SECOND_NS;
 use crate::control::coaccess::CoAccess;
 use crate::control::contention::{Phase, Schedule};
-use crate::control::distribution::{Distribution, Target};
+use crate::control::distribution::{Distribution, Target, remote_orders};
 use crate::control::load::{Load, Shape};
 use crate::control::mix::Mixes;
 use crate::control::placement::Placement;
@@ -27,6 +27,8 @@ pub struct Plan {
     pub placement: Placement,
     /// How New-Orders spread.
     pub new_order: Option<Distribution>,
+    /// The share of New-Orders that use several warehouses if it is nothing.
+    pub remote_orders: f64,
     /// How Stock-Levels spread.
     pub stock_level: Option<Distribution>,
     /// How homes are drawn.
@@ -77,7 +79,10 @@ impl Plan {
             new_order = Some(orders);
             stock_level = Some(distribution(asked.stock_level_ratio_pct, asked.stock_level_degree)?);
         }
+        let one_warehouse = config.data.warehouses == 1;
+        let remote_line_pct = if one_warehouse { 0.0 } else { config.workload.remote_line_pct };
         Ok(Plan {
+            remote_orders: remote_orders(remote_line_pct / 100.0),
             co_access: co_access(config, &placement)?,
             mixes: mixes(config)?,
             contention: contention(config)?,
@@ -260,6 +265,7 @@ mod tests {
         assert!(plan.new_order.is_none() && plan.stock_level.is_none() && plan.homes.is_none());
         assert!(plan.co_access.is_none() && plan.mixes.is_none() && plan.contention.is_none());
         assert_eq!((plan.load.peak_tps(), plan.load.level(0)), (None, 1.0));
+        assert!((plan.remote_orders - 0.0952).abs() < 1e-4, "{}", plan.remote_orders);
     }
 
     #[test]

@@ -76,15 +76,13 @@ impl Tallies {
     /// Intended against achieved, of every control of the plan that chooses.
     pub fn finish(&self, plan: &Plan) -> Vec<Report> {
         let mut reports = Vec::new();
-        if plan.new_order.is_some() {
-            reports.extend(self.new_order.finish(Transaction::NewOrder.name()));
-            reports.extend(self.stock_level.finish(Transaction::StockLevel.name()));
-        }
+        reports.extend(self.new_order.finish(Transaction::NewOrder.name()));
+        reports.extend(self.stock_level.finish(Transaction::StockLevel.name()));
         if let Some(homes) = &plan.homes {
             reports.push(self.homes.finish(homes, "homes"));
         }
-        if plan.co_access.is_some() {
-            reports.push(self.together.finish());
+        if let Some(co_access) = &plan.co_access {
+            reports.extend(self.together.finish(co_access));
         }
         if plan.mixes.is_some() {
             reports.extend(self.mix.finish(&Transaction::ALL.map(Transaction::name)));
@@ -143,7 +141,12 @@ impl Control for Steered {
     }
 
     fn suppliers(&mut self, home: u32, now_ns: u64, rng: &mut Rng) -> Vec<u32> {
-        let Some(distribution) = &self.plan.new_order else { return self.plain.suppliers(home, now_ns, rng) };
+        let Some(distribution) = &self.plan.new_order else {
+            let suppliers = self.plain.suppliers(home, now_ns, rng);
+            let spread = suppliers.iter().any(|&supplier| supplier != home);
+            self.tallies.new_order.record_ratio(now_ns, self.plan.remote_orders, spread);
+            return suppliers;
+        };
         let (placement, tally) = (&self.plan.placement, &mut self.tallies.new_order);
         let chosen = spread(distribution, placement, tally, &mut self.chosen, (home, now_ns), rng);
         (0..order_lines(rng, chosen.len())).map(|line| supply_warehouse(line, chosen)).collect()
@@ -160,8 +163,8 @@ impl Control for Steered {
                 spread(distribution, placement, tally, &mut self.chosen, (home, now_ns), rng).to_vec()
             }
             (Transaction::UpdateStock, _, Some(co_access)) => {
-                let together = co_access.choose(now_ns, rng, &mut self.chosen);
-                self.tallies.together.record(now_ns, co_access, together);
+                let group = co_access.choose(now_ns, rng, &mut self.chosen);
+                self.tallies.together.record(now_ns, co_access, group);
                 self.chosen.clone()
             }
             _ => self.plain.warehouses(transaction, home, now_ns, rng),
