@@ -22,8 +22,7 @@
 //! | [`chaos`] | faults injected on purpose, on a schedule, and undone |
 //! | [`collect`] | what the machines of a target did |
 //!
-//! What is left out yet: `plimsoll dike run` draws TPC-C's own inputs and sums up by itself; the last five are libraries that
-//! it does not use.
+//! What is left out yet: `plimsoll dike run` injects no faults and asks no machines; the last two are libraries.
 
 pub mod chaos;
 pub mod check;

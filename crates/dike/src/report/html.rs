@@ -155,7 +155,8 @@ fn strip(first: &Shown<'_>) -> String {
     let errors = plural(summary.errors, "error", "errors");
     tiles.push(("aborted attempts", units::percent(summary.abort_share), format!("and {errors}")));
     let longest = summary.outages.iter().map(|outage| outage.to_seconds - outage.from_seconds);
-    let down: f64 = longest.clone().sum();
+    // A sum of no numbers is -0.
+    let down = longest.clone().fold(0.0, |sum: f64, lasted| sum + lasted);
     let outages = plural(summary.outages.len() as u64, "outage", "outages");
     let note = format!("longest {}", units::moment(longest.fold(0.0, f64::max)));
     tiles.push((
