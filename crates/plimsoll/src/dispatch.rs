@@ -19,6 +19,7 @@ use crate::cli::Protocol;
 use crate::cli::plan::{BenchPlan, Pair, Refusal, WorkloadPlan, refuse_more_than_memory};
 use crate::machine;
 use crate::report::model::Run;
+use crate::report::pieces::PieceGraph;
 use crate::report::progress::Progress;
 
 /// The workload of a plan.
@@ -48,6 +49,16 @@ impl AnyWorkload {
             AnyWorkload::SmallBank(bank) => bank.chopping(),
             AnyWorkload::Micro(micro) => micro.chopping(),
         }
+    }
+
+    /// How they are cut, as a document has it.
+    pub fn graph(&self, chopping: &Chopping) -> PieceGraph {
+        let name = match self {
+            AnyWorkload::Tpcc(_) => Tpcc::NAME,
+            AnyWorkload::SmallBank(_) => SmallBank::NAME,
+            AnyWorkload::Micro(_) => Micro::NAME,
+        };
+        PieceGraph::new(name, chopping, &self.tables())
     }
 
     /// Begins to load what belongs to the shards of this process. Returns how many units that are.
@@ -111,19 +122,6 @@ pub fn workload(plan: &BenchPlan, memory_bytes: u64) -> Result<AnyWorkload, Refu
         workload.chopping().map_err(|why| Refusal::from(why.to_string()))?;
     }
     Ok(workload)
-}
-
-/// Prints how a workload is cut into pieces, or why it cannot be. Returns whether it can.
-pub fn explain_pieces(plan: &BenchPlan) -> Result<bool, Box<dyn std::error::Error>> {
-    // Whether it is legal is what the explanation says.
-    let plan = BenchPlan { pairs: Vec::new(), ..plan.clone() };
-    let workload = workload(&plan, 0)?;
-    let chopping = workload.chopping();
-    match &chopping {
-        Ok(chopping) => print!("{}", chopping.explain(&workload.tables())),
-        Err(why) => println!("{why}"),
-    }
-    Ok(chopping.is_ok())
 }
 
 /// Runs a workload under a pair.

@@ -17,6 +17,7 @@ use super::table::workload_title;
 use super::units;
 
 mod figures;
+mod pieces;
 mod tables;
 
 /// The page's style.
@@ -79,6 +80,9 @@ pub fn render(document: &Document) -> String {
         page.push_str(&tables::all_runs(document));
         page.push_str(&tables::configuration(document, &pairs));
     }
+    if let Some(graph) = &document.pieces {
+        page.push_str(&pieces::pieces(graph));
+    }
     page.push_str("</main>\n");
     page.push_str(&footer(document));
     // Inside a script element `<` could end it.
@@ -123,7 +127,10 @@ fn pairs(document: &Document) -> Vec<PairRuns<'_>> {
 fn title(document: &Document, pairs: &[PairRuns<'_>]) -> String {
     let workload = document.runs.first().map_or_else(String::new, |run| workload_title(&run.workload));
     match pairs {
-        [] => "Nothing was measured".to_owned(),
+        [] => match &document.pieces {
+            Some(graph) => format!("Pieces of {}", workload_title(&graph.workload)),
+            None => "Nothing was measured".to_owned(),
+        },
         [only] => format!("{workload} under {}", only.name),
         [first, others @ ..] if others.len() == 1 => {
             format!("{workload}: {} and {}", first.name, others[0].name)
