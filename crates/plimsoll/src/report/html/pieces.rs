@@ -12,7 +12,7 @@ use super::{escape, section};
 
 /// Left and right edge of the cards, in pixels.
 const LEFT: usize = 34;
-const RIGHT: usize = 360;
+const RIGHT: usize = 400;
 /// Where the first C-edge turns, and how far the lanes are apart.
 const LANES: usize = RIGHT + 350;
 const LANE: usize = 14;
@@ -21,7 +21,7 @@ const PORT: usize = 22;
 /// The least height of a card: its name and its reason.
 const CARD: usize = 46;
 /// Space for the name of a transaction type, and between cards.
-const HEADING: usize = 30;
+const HEADING: usize = 36;
 const GAP: usize = 10;
 /// So many columns are named beside an edge; all are shown beside the pointer.
 const NAMED: usize = 3;
@@ -81,8 +81,12 @@ fn picture(graph: &PieceGraph) -> String {
         }
         let (colour, filled, dashes) = style(piece.immediate);
         let (name_at, reason_at, text) = (top + 19, top + 37, LEFT + 12);
-        let (width, name, reason) = (RIGHT - LEFT, escape(&piece.name), escape(&piece.reason));
-        let many = if piece.many { r#"<tspan class="small" dx="8">one or several</tspan>"# } else { "" };
+        let reason = piece.reason.replacen("is immediate because", "at once:", 1);
+        let (width, name, reason) = (RIGHT - LEFT, escape(&piece.name), escape(&reason));
+        let many = match piece.many {
+            true => r#"<tspan class="small" font-weight="400" dx="8">one or several</tspan>"#,
+            false => "",
+        };
         add(
             &mut svg,
             format_args!(
