@@ -19,6 +19,7 @@ use super::model::{Aborts, Document, Run, Spread, per};
 use super::table::workload_title;
 
 mod figures;
+mod pieces;
 mod tables;
 
 /// What only these pages show.
@@ -67,6 +68,9 @@ pub fn render(document: &Document) -> String {
         main.push_str(&tables::all_runs(document));
         main.push_str(&tables::configuration(document, &pairs));
     }
+    if let Some(graph) = &document.pieces {
+        main.push_str(&pieces::pieces(graph));
+    }
     let command: Vec<String> = document.command.iter().map(|word| quoted(word)).collect();
     let page = Page {
         title: &title,
@@ -95,7 +99,10 @@ fn pairs(document: &Document) -> Vec<PairRuns<'_>> {
 fn title(document: &Document, pairs: &[PairRuns<'_>]) -> String {
     let workload = document.runs.first().map_or_else(String::new, |run| workload_title(&run.workload));
     match pairs {
-        [] => "Nothing was measured".to_owned(),
+        [] => match &document.pieces {
+            Some(graph) => format!("Pieces of {}", workload_title(&graph.workload)),
+            None => "Nothing was measured".to_owned(),
+        },
         [only] => format!("{workload} under {}", only.name),
         [first, others @ ..] if others.len() == 1 => {
             format!("{workload}: {} and {}", first.name, others[0].name)
