@@ -1,21 +1,21 @@
 //! TPC-C (TPC Benchmark C, revision 5.11): a wholesale supplier with warehouses, and the transactions of
 //! its order-entry clerks.
 //!
-//! Eleven tables ([`schema`]), all rows in full. Everything of a warehouse lives in one slot; items are
-//! copied everywhere. Five transactions, drawn independently with the weights of [`Parameters::mix`]:
+//! Eleven tables ([`schema`]), all rows in full. Everything of a warehouse lives in one slot, or is spread
+//! ([`Parameters::spread`]); items are copied everywhere. Five transactions, drawn independently with the weights of [`Parameters::mix`]:
 //!
 //! | transaction | mix | what it does |
 //! |---|---|---|
 //! | [`NewOrder`] | 45 | orders 5 to 15 items, 1 % of the lines from other warehouses; 1 % roll back |
 //! | [`Payment`] | 43 | a payment, 15 % by customers of other warehouses |
 //! | [`OrderStatus`] | 4 | read-only: a customer's newest order |
-//! | [`Delivery`] | 4 | delivers the oldest order of ten districts, in one transaction |
+//! | [`Delivery`] | 4 | delivers the oldest order of ten districts, in one transaction; spread, of one district |
 //! | [`StockLevel`] | 4 | read-only: low stocks among the last orders of a district, or of k districts |
 //!
 //! **Clients** run in a closed loop without keying and thinking times, as in the papers, so the
 //! specification's 12.86 new orders per minute and warehouse do not bound the throughput, and results are
 //! not tpmC in the TPC's sense. A client draws the home warehouse of each transaction from those of its
-//! shard, so that every warehouse is busy however few clients there are. Dates come from a counter of the
+//! shard, so that every warehouse is busy however few clients there are; spread, warehouse and district. Dates come from a counter of the
 //! client, not from a clock, so that a seed replays a run.
 //!
 //! **Checks.** The twelve consistency conditions, and the data against the drivers' counters (`conditions.rs`).
@@ -37,7 +37,7 @@ mod stock_level;
 use plimsoll_txn::chopping::PieceType;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_txn::shipped::{Items, OneShot, Shipped, Unpack, unpack};
-use plimsoll_types::{Abort, Partitioning, ShardId, Slot, TableSpec};
+use plimsoll_types::{Abort, ShardId, Slot, TableSpec};
 
 pub use audit::Audit;
 pub use delivery::Delivery;
@@ -65,8 +65,12 @@ const SKIPPED_DELIVERIES: usize = 6;
 /// What a TPC-C database looks like and what its clients do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// Number of warehouses, 1..=W; warehouse w lives in slot w.
+    /// Number of warehouses, 1..=W; warehouse w lives in slot w, or its row does.
     pub warehouses: u32,
+    /// Whether a warehouse is spread over all shards (the "scaled TPC-C" of ROCOCO's paper): a district with all that belongs
+    /// to it is in one slot, and a stock in one that its item decides. So even one warehouse is a load for many shards, with
+    /// much contention, and nearly every New-Order and many a Payment is on several.
+    pub spread: bool,
     /// Number of items, the same for every number of warehouses.
     pub items: u32,
     /// Customers in each district, and orders at load.
@@ -95,6 +99,7 @@ impl Parameters {
     pub fn new(warehouses: u32) -> Parameters {
         Parameters {
             warehouses,
+            spread: false,
             items: 100_000,
             customers_per_district: 3000,
             remote_item_pct: 1.0,
@@ -143,6 +148,10 @@ impl Parameters {
         Ok(())
     }
 
+    fn layout(&self) -> Layout {
+        Layout { split: self.split_columns, spread: self.spread }
+    }
+
     /// Orders at load, per district.
     fn loaded_orders(&self) -> u32 {
         self.customers_per_district
@@ -189,7 +198,7 @@ impl Tpcc {
 
     #[inline]
     fn layout(&self) -> Layout {
-        Layout { split: self.parameters.split_columns }
+        self.parameters.layout()
     }
 
     /// A uniform warehouse that is not this one.
@@ -203,8 +212,8 @@ impl Tpcc {
 #[derive(Clone, Debug)]
 pub struct Client {
     rng: Rng,
-    /// The warehouses of its shard, never empty.
-    homes: Vec<u32>,
+    /// The warehouses or districts of its shard, never empty.
+    homes: Vec<Home>,
     /// Its part of the history's keys.
     payer: u16,
     /// How many payments it has drawn.
@@ -213,10 +222,26 @@ pub struct Client {
     date: u32,
 }
 
-impl Client {
-    /// The home warehouse of the next transaction.
+/// Where a transaction is at home.
+#[derive(Clone, Copy, Debug)]
+struct Home {
+    warehouse: u32,
+    /// `None`: any of the warehouse.
+    district: Option<u8>,
+}
+
+impl Home {
+    /// The district of the next transaction.
     #[inline]
-    fn home(&mut self) -> u32 {
+    fn district(self, rng: &mut Rng) -> u8 {
+        self.district.unwrap_or_else(|| rng.uniform(1..=u64::from(DISTRICTS)) as u8)
+    }
+}
+
+impl Client {
+    /// The home of the next transaction.
+    #[inline]
+    fn home(&mut self) -> Home {
         match self.homes[..] {
             [home] => home,
             _ => self.homes[self.rng.below(self.homes.len() as u64) as usize],
@@ -299,17 +324,14 @@ impl Procedure for Transaction {
     }
 }
 
-/// Where the pieces of each transaction begin in [`Tpcc::pieces`](Workload::pieces).
-const PAYMENT_PIECES: usize = 3;
-const DELIVERY_PIECES: usize = 6;
 const READ_ONLY: &str = "what is read-only has no pieces";
 
 impl OneShot for Transaction {
     fn piece_type(&self, piece: Piece) -> usize {
         match self {
             Transaction::NewOrder(order) => order.piece_type(piece),
-            Transaction::Payment(payment) => PAYMENT_PIECES + payment.piece_type(piece),
-            Transaction::Delivery(_) => DELIVERY_PIECES,
+            Transaction::Payment(payment) => payment.piece_type(piece),
+            Transaction::Delivery(delivery) => delivery.piece_type(),
             Transaction::OrderStatus(_) | Transaction::StockLevel(_) => unreachable!("{READ_ONLY}"),
         }
     }
@@ -337,6 +359,7 @@ impl OneShot for Transaction {
     fn is_sound(&self) -> bool {
         match self {
             Transaction::NewOrder(order) => order.is_sound(),
+            Transaction::Delivery(delivery) => delivery.is_sound(),
             _ => true,
         }
     }
@@ -375,18 +398,18 @@ impl Workload for Tpcc {
 
     fn pieces(&self) -> Option<(Vec<PieceType>, Unpack)> {
         let layout = self.layout();
-        let mut types = Vec::from(new_order::pieces(layout));
+        let mut types = new_order::pieces(layout);
         types.extend(payment::pieces(layout));
         types.extend(delivery::pieces(layout));
         Some((types, unpack::<Transaction>))
     }
 
     fn units(&self) -> usize {
-        1 + self.parameters.warehouses as usize
+        load::units(&self.parameters)
     }
 
     fn unit_slot(&self, unit: usize) -> Option<Slot> {
-        (unit > 0).then(|| Partitioning::modulo(unit as u64))
+        load::slot(&self.parameters, unit)
     }
 
     fn load(&self, unit: usize, sink: Sink<'_>) {
@@ -415,11 +438,23 @@ impl Workload for Tpcc {
     /// `client` is below 65,535, and must not be used twice on one database: its payments would get the
     /// keys of those before.
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Client {
-        let all = 1..=self.parameters.warehouses;
-        let on_shard = |w: &u32| owner(Partitioning::modulo((*w).into())) == shard;
-        let mut homes: Vec<u32> = all.filter(on_shard).collect();
+        let layout = self.layout();
+        let warehouses = 1..=self.parameters.warehouses;
+        let mut homes: Vec<Home> = match self.parameters.spread {
+            false => {
+                let on_shard = |w: &u32| owner(layout.warehouse_slot(*w)) == shard;
+                warehouses.filter(on_shard).map(|warehouse| Home { warehouse, district: None }).collect()
+            }
+            true => {
+                let on_shard = |&(w, d): &(u32, u8)| owner(layout.district_slot(w, d)) == shard;
+                let districts = warehouses.flat_map(|w| (1..=DISTRICTS).map(move |d| (w, d)));
+                let home = |(warehouse, d)| Home { warehouse, district: Some(d) };
+                districts.filter(on_shard).map(home).collect()
+            }
+        };
         if homes.is_empty() {
-            homes.push((client as u64 % u64::from(self.parameters.warehouses)) as u32 + 1);
+            let warehouse = (client as u64 % u64::from(self.parameters.warehouses)) as u32 + 1;
+            homes.push(Home { warehouse, district: None });
         }
         let payer = u16::try_from(client + 1).expect("there are fewer than 65,535 clients");
         let rng = Rng::new(!self.parameters.seed, client as u64);
@@ -468,7 +503,7 @@ impl Workload for Tpcc {
                 let orders = delivery.orders() as i64;
                 sums[DELIVERED_ORDERS] += orders;
                 sums[DELIVERED_CENTS] += delivery.amount();
-                sums[SKIPPED_DELIVERIES] += i64::from(DISTRICTS) - orders;
+                sums[SKIPPED_DELIVERIES] += delivery.districts().len() as i64 - orders;
             }
             Transaction::OrderStatus(_) | Transaction::StockLevel(_) => {}
         }

@@ -66,7 +66,7 @@ fn assert_all_hold(checks: &[Check]) {
 
 /// The column groups of a row as they are, changed, and written behind all transactions' backs.
 fn corrupt<C: Columns>(database: &mut Database, key: Key, change: impl FnOnce(&mut C)) {
-    let column = Layout { split: true }.column::<C>();
+    let column = Layout { split: true, spread: false }.column::<C>();
     let mut record = database.read(column, &key).expect("the row is there").to_vec();
     change(C::mut_from_prefix(&mut record).expect("the record holds the columns").0);
     database.write(column, key, &record);
@@ -74,8 +74,8 @@ fn corrupt<C: Columns>(database: &mut Database, key: Key, change: impl FnOnce(&m
 
 #[test]
 fn a_loaded_database_is_consistent() {
-    for split_columns in [true, false] {
-        let tpcc = workload(Parameters { split_columns, ..Parameters::small(2) });
+    for (split_columns, spread) in [(true, false), (false, false), (true, true), (false, true)] {
+        let tpcc = workload(Parameters { split_columns, spread, ..Parameters::small(2) });
         let mut database = Database::load(&tpcc);
         assert_all_hold(&judged(&tpcc, &mut database, &Run::new().tally));
         let counts = [WAREHOUSE, DISTRICT, CUSTOMER, CUSTOMER_NAME, HISTORY, NEW_ORDER, ORDER, ITEM, STOCK]
@@ -102,6 +102,9 @@ fn a_loaded_row_depends_on_the_seed_and_its_unit_only() {
     assert_ne!(rows(two.clone(), 0), rows(Parameters { seed: 2, ..two.clone() }, 0));
     let texts = |unit| rows(two.clone(), unit).into_iter().map(|row| row.2).collect::<Vec<_>>();
     assert_ne!(texts(1), texts(2));
+    let spread = |warehouses| Parameters { spread: true, ..Parameters::small(warehouses) };
+    assert_eq!(rows(spread(2), 120), rows(spread(9), 120));
+    assert_ne!(rows(spread(2), 2)[0].2, rows(spread(2), 3)[0].2);
     for table in [CUSTOMER_NAME, HISTORY, NEW_ORDER, ORDER, CUSTOMER_ORDER, ORDER_LINE] {
         let rows = rows(two.clone(), 1);
         let keys: Vec<_> = rows.iter().filter(|row| row.0 == table).map(|row| &row.1).collect();
@@ -111,9 +114,17 @@ fn a_loaded_row_depends_on_the_seed_and_its_unit_only() {
 
 #[test]
 fn the_conditions_hold_after_any_run() {
-    for (split_columns, remote) in [(true, 1.0), (false, 1.0), (true, 60.0)] {
+    for (split_columns, spread, remote) in [
+        (true, false, 1.0),
+        (false, false, 1.0),
+        (true, false, 60.0),
+        (true, true, 1.0),
+        (false, true, 1.0),
+        (true, true, 60.0),
+    ] {
         let parameters = Parameters {
             split_columns,
+            spread,
             remote_item_pct: remote,
             remote_payment_pct: 15.0 + remote / 2.0,
             stock_level_districts: if remote > 1.0 { 20 } else { 1 },
