@@ -25,6 +25,7 @@
 //! occur twice in an order, as the specification allows.
 
 mod audit;
+mod client;
 mod conditions;
 mod delivery;
 mod load;
@@ -40,6 +41,7 @@ use plimsoll_txn::shipped::{Items, OneShot, Shipped, Unpack, unpack};
 use plimsoll_types::{Abort, ShardId, Slot, TableSpec};
 
 pub use audit::Audit;
+pub use client::Client;
 pub use delivery::Delivery;
 pub use new_order::NewOrder;
 pub use order_status::{OrderStatus, StatusLine};
@@ -205,61 +207,6 @@ impl Tpcc {
     fn other_warehouse(&self, rng: &mut Rng, warehouse: u32) -> u32 {
         let other = rng.uniform(1..=u64::from(self.parameters.warehouses) - 1) as u32;
         other + u32::from(other >= warehouse)
-    }
-}
-
-/// What a client keeps between transactions.
-#[derive(Clone, Debug)]
-pub struct Client {
-    rng: Rng,
-    /// The warehouses or districts of its shard, never empty.
-    homes: Vec<Home>,
-    /// Its part of the history's keys.
-    payer: u16,
-    /// How many payments it has drawn.
-    payments: u64,
-    /// Its clock: a date that grows by one with every transaction.
-    date: u32,
-}
-
-/// Where a transaction is at home.
-#[derive(Clone, Copy, Debug)]
-struct Home {
-    warehouse: u32,
-    /// `None`: any of the warehouse.
-    district: Option<u8>,
-}
-
-impl Home {
-    /// The district of the next transaction.
-    #[inline]
-    fn district(self, rng: &mut Rng) -> u8 {
-        self.district.unwrap_or_else(|| rng.uniform(1..=u64::from(DISTRICTS)) as u8)
-    }
-}
-
-impl Client {
-    /// The home of the next transaction.
-    #[inline]
-    fn home(&mut self) -> Home {
-        match self.homes[..] {
-            [home] => home,
-            _ => self.homes[self.rng.below(self.homes.len() as u64) as usize],
-        }
-    }
-
-    /// The date of the next transaction.
-    #[inline]
-    fn tick(&mut self) -> u32 {
-        self.date = self.date.wrapping_add(1).max(load::LOAD_DATE + 1);
-        self.date
-    }
-
-    /// The key of the next payment: the payer and its number.
-    #[inline]
-    fn next_payment(&mut self) -> (u16, u64) {
-        self.payments += 1;
-        (self.payer, self.payments)
     }
 }
 
@@ -438,27 +385,7 @@ impl Workload for Tpcc {
     /// `client` is below 65,535, and must not be used twice on one database: its payments would get the
     /// keys of those before.
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Client {
-        let layout = self.layout();
-        let warehouses = 1..=self.parameters.warehouses;
-        let mut homes: Vec<Home> = match self.parameters.spread {
-            false => {
-                let on_shard = |w: &u32| owner(layout.warehouse_slot(*w)) == shard;
-                warehouses.filter(on_shard).map(|warehouse| Home { warehouse, district: None }).collect()
-            }
-            true => {
-                let on_shard = |&(w, d): &(u32, u8)| owner(layout.district_slot(w, d)) == shard;
-                let districts = warehouses.flat_map(|w| (1..=DISTRICTS).map(move |d| (w, d)));
-                let home = |(warehouse, d)| Home { warehouse, district: Some(d) };
-                districts.filter(on_shard).map(home).collect()
-            }
-        };
-        if homes.is_empty() {
-            let warehouse = (client as u64 % u64::from(self.parameters.warehouses)) as u32 + 1;
-            homes.push(Home { warehouse, district: None });
-        }
-        let payer = u16::try_from(client + 1).expect("there are fewer than 65,535 clients");
-        let rng = Rng::new(!self.parameters.seed, client as u64);
-        Client { rng, homes, payer, payments: 0, date: load::LOAD_DATE }
+        Client::new(&self.parameters, client, shard, owner)
     }
 
     #[inline]
