@@ -203,6 +203,11 @@ pub struct BenchArgs {
     /// Warehouses per shard (tpcc); fewer mean more contention [default: 1].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     pub warehouses_per_shard: Option<u64>,
+    /// Spread each warehouse over all shards, its districts and its stocks (tpcc).
+    ///
+    /// Nearly every New-Order is then on several shards; and few warehouses on many shards are a load with much contention.
+    #[arg(long, help_heading = "Scale")]
+    pub spread: bool,
     /// Items, and stock records per warehouse (tpcc) [default: 100000].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     pub items: Option<u64>,

@@ -82,6 +82,7 @@ pub fn workload(plan: &BenchPlan, memory_bytes: u64) -> Result<AnyWorkload, Refu
                 remote_item_pct: scale.remote_items_percent,
                 remote_payment_pct: scale.remote_payments_percent,
                 split_columns: scale.split_columns,
+                spread: scale.spread,
                 seed: plan.seed,
                 ..tpcc::Parameters::new(scale.warehouses)
             };

@@ -38,14 +38,14 @@ pub enum SchemaError {
         /// The name.
         group: Arc<str>,
     },
-    /// The partition key of `Modulo` and `Range` has 1 to 8 bytes.
+    /// The partition key of `Modulo`, `Range` and `Spread` has 1 to 8 bytes.
     PartitionKey {
         /// The table.
         table: Arc<str>,
         /// The length asked for, in bytes.
         bytes: u8,
     },
-    /// A `Range` whose slots are zero keys wide.
+    /// A `Range` whose slots are zero keys wide, or a `Spread` over no parts.
     EmptySpan(Arc<str>),
     /// An immutable table is made together with its rows.
     Immutable(Arc<str>),
@@ -72,7 +72,8 @@ impl fmt::Display for SchemaError {
             SchemaError::EmptySpan(table) => {
                 write!(
                     f,
-                    "the ranges by which table {table:?} is placed are empty; choose a span of at least 1"
+                    "the ranges or parts by which table {table:?} is placed are empty; choose a span, or a number of \
+                     parts, of at least 1"
                 )
             }
             SchemaError::Immutable(table) => {

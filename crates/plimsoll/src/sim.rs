@@ -253,10 +253,11 @@ impl Sum {
 /// A world and what came of it, for people.
 fn describe(world: &Plan, outcome: &Outcome) -> String {
     let mut text = format!(
-        "seed {}: {}, {}, {} shards on machines of {}{}, {} clients each, {} transactions each\n",
+        "seed {}: {}, {}{}, {} shards on machines of {}{}, {} clients each, {} transactions each\n",
         world.seed,
         world.pair(),
         world.workload.name(),
+        if world.spread { " spread over all shards" } else { "" },
         world.shards,
         world.hardware.shards_per_machine,
         match world.fronts {

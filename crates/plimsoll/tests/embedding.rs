@@ -389,6 +389,7 @@ fn rows_that_share_a_partition_key_are_found_wherever_a_range_begins() {
         Partitioning::Hash { bytes: 4 },
         Partitioning::Modulo { bytes: 4 },
         Partitioning::Range { bytes: 4, span: 2 },
+        Partitioning::Spread { bytes: 3, within: 1, parts: 3 },
         Partitioning::Hash { bytes: 12 },
     ];
     let tables: Vec<TableId> = (0..)
@@ -481,6 +482,10 @@ fn a_database_that_cannot_be_opened_says_why() {
     assert_eq!(placed(Partitioning::Modulo { bytes: 0 }), wrong(0));
     assert_eq!(placed(Partitioning::Range { bytes: 9, span: 1 }), wrong(9));
     assert_eq!(placed(Partitioning::Range { bytes: 8, span: 0 }), Err(SchemaError::EmptySpan("b".into())));
+    let spread = |within, parts| Partitioning::Spread { bytes: 4, within, parts };
+    assert_eq!(placed(spread(5, 7)), wrong(9));
+    assert_eq!(placed(Partitioning::Spread { bytes: 0, within: 4, parts: 7 }), wrong(0));
+    assert_eq!(placed(spread(4, 0)), Err(SchemaError::EmptySpan("b".into())));
     let immutable = TableSpec::new("b", IndexKind::Hash, Partitioning::Everywhere).immutable();
     assert_eq!(schema.add(immutable), Err(SchemaError::Immutable("b".into())));
     let mut grouped = |groups: &[&str]| {

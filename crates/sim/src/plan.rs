@@ -145,6 +145,8 @@ pub struct Plan {
     pub one_round: bool,
     /// What runs.
     pub workload: WorkloadName,
+    /// Whether TPC-C's warehouses are spread over the shards; then there are fewer than shards.
+    pub spread: bool,
     /// Shards that hold data.
     pub shards: usize,
     /// Machines that hold none: their clients coordinate what happens elsewhere. They crash, and start again.
@@ -325,6 +327,7 @@ impl Plan {
             one_round: (protocol, scheme) == ("occ", "dst")
                 && selection.one_round.unwrap_or(draw(12, 3) == 0),
             workload,
+            spread: workload == WorkloadName::Tpcc && draw(13, 3) == 0,
             shards,
             fronts,
             moves: selection.moves.unwrap_or([0, 0, 10, 100][draw(10, 4)]),

@@ -138,8 +138,9 @@ fn caught<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
             benchmark::<P, _>(plan, recorder, Micro::new(parameters).expect("the parameters are possible"))
         }
         WorkloadName::Tpcc => {
-            let mut parameters = tpcc::Parameters::small(plan.shards as u32);
-            parameters.seed = plan.seed;
+            let warehouses = if plan.spread { plan.shards.div_ceil(2) } else { plan.shards };
+            let mut parameters = tpcc::Parameters::small(warehouses as u32);
+            (parameters.seed, parameters.spread) = (plan.seed, plan.spread);
             benchmark::<P, _>(plan, recorder, Tpcc::new(parameters).expect("the parameters are possible"))
         }
     }));

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use plimsoll_checker::ScanRead;
 use plimsoll_runtime::Env;
 use plimsoll_store::Holder;
-use plimsoll_types::{Abort, ColumnGroup, Key, Partitioning, ShardId, TableId, Timestamp, TxnId};
+use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
 
 use crate::base::Base;
 use crate::local::{Merged, just_after};
@@ -311,11 +311,8 @@ impl<S: Scheme> Transaction<S> {
 
 /// The shards that may hold rows of a range: one, if the range lies within one partition key.
 fn shards_of<S: Scheme>(base: &Base<S>, scan: &Scan) -> Vec<ShardId> {
-    let bytes = match base.partitioning(scan.column.table) {
-        Partitioning::Everywhere => return vec![base.home(scan.column.table, &scan.low)],
-        Partitioning::Hash { bytes } | Partitioning::Modulo { bytes } | Partitioning::Range { bytes, .. } => {
-            usize::from(bytes)
-        }
+    let Some(bytes) = base.partitioning(scan.column.table).bytes() else {
+        return vec![base.home(scan.column.table, &scan.low)];
     };
     let low = scan.low.to_bytes();
     if bytes > 0 && low.len() >= bytes {

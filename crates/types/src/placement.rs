@@ -37,6 +37,15 @@ pub enum Partitioning {
         /// How many consecutive partition keys share a slot.
         span: u64,
     },
+    /// Two integers: each value of the first has `parts` slots in a row, and the second, modulo `parts`, says which of them.
+    Spread {
+        /// Length of the first integer in bytes.
+        bytes: u8,
+        /// Length of the second, which follows it.
+        within: u8,
+        /// How many slots share what has the same first integer.
+        parts: u16,
+    },
     /// A copy on every shard that holds data: read without a message, written on all of them.
     Everywhere,
 }
@@ -69,14 +78,37 @@ impl Partitioning {
             Partitioning::Range { bytes, span } => {
                 Partitioning::range(key.leading_int(usize::from(bytes)), span)
             }
+            Partitioning::Spread { bytes, within, parts } => {
+                let both = key.leading_int(usize::from(bytes + within));
+                let shift = 8 * u32::from(within);
+                Partitioning::spread(both >> shift, both & ((1 << shift) - 1), parts)
+            }
             Partitioning::Everywhere => return None,
         })
+    }
+
+    /// How many leading bytes of a primary key decide its slot, 0 for all of them; `None` if every shard has a copy.
+    pub fn bytes(&self) -> Option<usize> {
+        match *self {
+            Partitioning::Hash { bytes }
+            | Partitioning::Modulo { bytes }
+            | Partitioning::Range { bytes, .. } => Some(bytes.into()),
+            Partitioning::Spread { bytes, within, .. } => Some(usize::from(bytes) + usize::from(within)),
+            Partitioning::Everywhere => None,
+        }
     }
 
     /// The slot of a partition key under [`Partitioning::Modulo`].
     #[inline]
     pub fn modulo(partition_key: u64) -> Slot {
         Slot((partition_key % SLOTS as u64) as u16)
+    }
+
+    /// The slot of two integers under [`Partitioning::Spread`].
+    #[inline]
+    pub fn spread(first: u64, second: u64, parts: u16) -> Slot {
+        let parts = u64::from(parts);
+        Partitioning::modulo(first.wrapping_mul(parts).wrapping_add(second % parts))
     }
 
     /// The slot of a partition key under [`Partitioning::Range`].
@@ -207,6 +239,19 @@ mod tests {
         let by_range = Partitioning::Range { bytes: 8, span: 100 };
         assert_eq!(by_range.slot(&Key::of_u64(99)), Some(Slot(0)));
         assert_eq!(by_range.slot(&Key::of_u64(100)), Some(Slot(1)));
+    }
+
+    #[test]
+    fn what_is_spread_has_slots_in_a_row_and_the_second_integer_says_which() {
+        let spread = Partitioning::Spread { bytes: 4, within: 1, parts: 10 };
+        let slot = |a: u32, b: u8| spread.slot(&Key::build().u32(a).u8(b).u32(7).finish());
+        assert_eq!(
+            [(3, 0), (3, 9), (3, 10), (4, 0)].map(|(a, b)| slot(a, b)),
+            [30, 39, 30, 40].map(|s| Some(Slot(s)))
+        );
+        assert_eq!(slot(3, 9), Some(Partitioning::spread(3, 9, 10)));
+        assert_eq!(spread.bytes(), Some(5));
+        assert_eq!(slot(410, 0), Some(Slot(4)), "slots are used again");
     }
 
     #[test]

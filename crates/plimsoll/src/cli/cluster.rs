@@ -87,10 +87,11 @@ impl BenchArgs {
     }
 
     /// Flags that say what is loaded.
-    fn of_the_load(&self) -> [(&'static str, bool); 8] {
+    fn of_the_load(&self) -> [(&'static str, bool); 9] {
         [
             ("warehouses", self.warehouses.is_some()),
             ("warehouses-per-shard", self.warehouses_per_shard.is_some()),
+            ("spread", self.spread),
             ("items", self.items.is_some()),
             ("customers", self.customers.is_some()),
             ("split-columns", self.split_columns.is_some()),
@@ -139,6 +140,7 @@ impl BenchArgs {
         let merged = BenchArgs {
             warehouses: file.warehouses,
             warehouses_per_shard: file.warehouses_per_shard,
+            spread: file.spread,
             items: file.items,
             customers: file.customers,
             split_columns: file.split_columns,

@@ -96,8 +96,10 @@ pub enum WorkloadPlan {
 /// The scale of TPC-C.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TpccPlan {
-    /// Warehouses in all, at least one per shard.
+    /// Warehouses in all, at least one per shard unless they are spread.
     pub warehouses: u32,
+    /// Whether each warehouse is spread over all shards.
+    pub spread: bool,
     /// Items.
     pub items: u32,
     /// Customers per district.
@@ -275,6 +277,7 @@ impl BenchArgs {
         for (owner, flag, given) in [
             (Tpcc, "warehouses", self.warehouses.is_some()),
             (Tpcc, "warehouses-per-shard", self.warehouses_per_shard.is_some()),
+            (Tpcc, "spread", self.spread),
             (Tpcc, "items", self.items.is_some()),
             (Tpcc, "customers", self.customers.is_some()),
             (Tpcc, "districts", self.districts.is_some()),
@@ -351,10 +354,10 @@ impl BenchArgs {
             Some(warehouses) => within(warehouses, "warehouses", 1, ID_MAX)?,
             None => (per_shard * shards as u64).min(ID_MAX),
         };
-        if warehouses < shards as u64 {
+        if warehouses < shards as u64 && !self.spread {
             refuse!(
                 "{warehouses} of the {shards} shards would have a warehouse and the others no work: give at \
-                 least --warehouses {shards}, or --shards {warehouses}"
+                 least --warehouses {shards}, or --shards {warehouses}, or --spread"
             );
         }
         let districts = self.districts.unwrap_or(1);
@@ -372,6 +375,7 @@ impl BenchArgs {
         let (lines, payments) = if warehouses == 1 { (0.0, 0.0) } else { (1.0, 15.0) };
         Ok(TpccPlan {
             warehouses: warehouses as u32,
+            spread: self.spread,
             items: items as u32,
             customers_per_district: customers as u32,
             stock_level_districts: districts as u32,
@@ -444,6 +448,7 @@ impl BenchPlan {
         match &self.workload {
             WorkloadPlan::Tpcc(tpcc) => {
                 set("warehouses", tpcc.warehouses.into());
+                set("spread", tpcc.spread.into());
                 set("items", tpcc.items.into());
                 set("customers", tpcc.customers_per_district.into());
                 set("districts", tpcc.stock_level_districts.into());

@@ -52,6 +52,9 @@ pub struct ScaleArgs {
     /// Districts that a Stock-Level looks at, 1 to 20 (tpcc) [default: 1].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub districts: Option<u64>,
+    /// Spread each warehouse over all shards (tpcc).
+    #[arg(long, help_heading = "What runs")]
+    pub spread: bool,
     /// Transfers to another shard, percent (smallbank) [default: 1].
     #[arg(long, value_name = "PERCENT", help_heading = "What runs")]
     pub distributed: Option<f64>,
@@ -68,7 +71,7 @@ pub struct ScaleArgs {
     pub concurrency: Option<u64>,
 
     /// Predict the figures of the DST paper, and print published and predicted ratios side by side.
-    #[arg(long, conflicts_with_all = ["workload", "protocol", "schemes", "nodes", "districts", "distributed", "machine", "shards_per_node"], help_heading = "What runs")]
+    #[arg(long, conflicts_with_all = ["workload", "protocol", "schemes", "nodes", "districts", "spread", "distributed", "machine", "shards_per_node"], help_heading = "What runs")]
     pub paper: bool,
     /// With --paper: only these figures.
     #[arg(
@@ -198,16 +201,19 @@ impl ScaleArgs {
             )
         }
         let workload = self.workload.unwrap_or(WorkloadName::Tpcc);
-        if self.districts.is_some() && workload != WorkloadName::Tpcc {
-            refuse!("--districts is a flag of tpcc, not of {workload}: leave it out")
+        for (flag, given) in [("districts", self.districts.is_some()), ("spread", self.spread)] {
+            if given && workload != WorkloadName::Tpcc {
+                refuse!("--{flag} is a flag of tpcc, not of {workload}: leave it out")
+            }
         }
         if self.distributed.is_some() && workload != WorkloadName::SmallBank {
             refuse!("--distributed is a flag of smallbank, not of {workload}: leave it out")
         }
         let load = match workload {
-            WorkloadName::Tpcc => {
-                Load::Tpcc { districts: within(self.districts.unwrap_or(1), "districts", 1, 20)? as u32 }
-            }
+            WorkloadName::Tpcc => Load::Tpcc {
+                districts: within(self.districts.unwrap_or(1), "districts", 1, 20)? as u32,
+                spread: self.spread,
+            },
             WorkloadName::SmallBank => match self.distributed.unwrap_or(1.0) {
                 percent if (0.0..=100.0).contains(&percent) => Load::SmallBank { distributed_pct: percent },
                 percent => refuse!("--distributed {percent} is not a percentage: give 0 to 100"),
@@ -247,8 +253,9 @@ impl ScaleArgs {
         Ok(Series {
             figure: None,
             title: format!(
-                "{} under {protocol} on nodes like this one: {}",
+                "{}{} under {protocol} on nodes like this one: {}",
                 workload_title(load.name()),
+                if self.spread { ", spread over all shards," } else { "" },
                 model.machine
             ),
             axis: "nodes",

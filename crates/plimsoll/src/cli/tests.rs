@@ -164,8 +164,11 @@ fn every_shard_needs_a_warehouse() {
     refuses(
         "bench tpcc --warehouses 1",
         "1 of the 2 shards would have a warehouse and the others no work: give at least --warehouses 2, or \
-         --shards 1",
+         --shards 1, or --spread",
     );
+    let plan = plan("bench tpcc --warehouses 1 --spread").expect("spread, one is enough");
+    assert_eq!(plan.config(plan.pairs[0]).get("spread"), Some(&true.into()));
+    refuses("bench micro --spread", "--spread is a flag of tpcc, not of micro: leave it out");
 }
 
 #[test]
@@ -472,6 +475,7 @@ fn a_scaling_study_that_cannot_be_is_refused() {
     refused("--machine nowhere.json", "there is no such file, nor is it one of reference, aws, val, vlr");
     refused("--districts 0", "--districts 0 is too small");
     refused("--districts 4 --workload micro", "--districts is a flag of tpcc");
+    refused("--spread --workload micro", "--spread is a flag of tpcc");
     refused("--distributed 4", "--distributed is a flag of smallbank");
     refused("--workload smallbank --distributed 101", "is not a percentage");
     refused("--paper --nodes 4", "cannot be used with");

@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_types::{
-    ColumnGroup, IndexKind, Key, Partitioning, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp,
+    ColumnGroup, IndexKind, Key, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp,
 };
 
 use crate::cluster::Cluster;
@@ -454,11 +454,8 @@ impl Inner {
 
     /// The shards that may hold rows of a range: one, if the range lies within one partition key.
     fn shards_of(&self, placement: &Placement, table: TableId, range: &KeyRange) -> Vec<ShardId> {
-        let bytes = match self.tables()[table.index()].spec.partitioning {
-            Partitioning::Hash { bytes }
-            | Partitioning::Modulo { bytes }
-            | Partitioning::Range { bytes, .. } => usize::from(bytes),
-            Partitioning::Everywhere => return vec![self.any_shard()],
+        let Some(bytes) = self.tables()[table.index()].spec.partitioning.bytes() else {
+            return vec![self.any_shard()];
         };
         let low = range.low.to_bytes();
         if bytes > 0 && low.len() >= bytes {

@@ -79,7 +79,15 @@ pub(super) fn check(spec: &TableSpec) -> Result<(), SchemaError> {
         Partitioning::Modulo { bytes } | Partitioning::Range { bytes, .. } if !(1..=8).contains(&bytes) => {
             return Err(SchemaError::PartitionKey { table: table(), bytes });
         }
-        Partitioning::Range { span: 0, .. } => return Err(SchemaError::EmptySpan(table())),
+        Partitioning::Spread { bytes: bytes @ 0, .. } => {
+            return Err(SchemaError::PartitionKey { table: table(), bytes });
+        }
+        Partitioning::Spread { bytes, within, .. } if bytes.saturating_add(within) > 8 => {
+            return Err(SchemaError::PartitionKey { table: table(), bytes: bytes.saturating_add(within) });
+        }
+        Partitioning::Range { span: 0, .. } | Partitioning::Spread { parts: 0, .. } => {
+            return Err(SchemaError::EmptySpan(table()));
+        }
         _ => {}
     }
     Ok(())

@@ -160,6 +160,9 @@ fn heading(run: &Run, what: &str, times: &str, terminal: Terminal) -> String {
             parts.push(format!("{} {}", units::thousands(number), if number == 1 { one } else { many }));
         }
     }
+    if run.config.get("spread").and_then(serde_json::Value::as_bool) == Some(true) {
+        parts.push("spread over all shards".to_owned());
+    }
     parts.push(times.to_owned());
     if run.interrupted {
         parts.push("interrupted".to_owned());

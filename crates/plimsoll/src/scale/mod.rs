@@ -19,6 +19,7 @@ use std::time::Instant;
 use plimsoll_page::progress::Progress;
 use plimsoll_sim::scale::Prediction;
 use plimsoll_sim::scale::published::Published;
+use plimsoll_sim::scale::study::Load;
 use serde_json::{Value, json};
 
 use crate::cli::plan::JsonOutput;
@@ -166,6 +167,7 @@ fn point(series: &Series, place: usize, scheme: usize, prediction: &Prediction) 
     json!({
         "at": series.at[place],
         "workload": configuration.load.name(),
+        "spread": matches!(configuration.load, Load::Tpcc { spread: true, .. }),
         "protocol": cluster.protocol,
         "scheme": cluster.scheme,
         "serializable": cluster.scheme != "rc",

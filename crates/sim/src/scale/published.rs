@@ -157,7 +157,7 @@ impl Figure {
         seed: u64,
     ) -> Configuration {
         let (load, machines) = match self.axis {
-            "districts" => (Load::Tpcc { districts: at as u32 }, self.machines),
+            "districts" => (Load::Tpcc { districts: at as u32, spread: false }, self.machines),
             "machines" => (Load::ReadTen, at as usize),
             _ => (Load::Spin { spin_ns: at * 1000 }, self.machines),
         };

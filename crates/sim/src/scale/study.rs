@@ -25,6 +25,8 @@ pub enum Load {
     Tpcc {
         /// Districts that a Stock-Level looks at.
         districts: u32,
+        /// Whether each warehouse is spread over all shards.
+        spread: bool,
     },
     /// SmallBank.
     SmallBank {
@@ -83,11 +85,12 @@ impl Configuration {
         })?;
         let (shards, rows, seed) = (self.cluster.shards() as u64, self.rows(), self.cluster.seed);
         Ok(match self.load {
-            Load::Tpcc { districts } => {
+            Load::Tpcc { districts, spread } => {
                 let parameters = tpcc::Parameters {
                     items: rows as u32,
                     customers_per_district: CUSTOMERS,
                     stock_level_districts: districts,
+                    spread,
                     seed,
                     ..tpcc::Parameters::new(shards as u32)
                 };

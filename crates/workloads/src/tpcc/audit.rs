@@ -3,7 +3,8 @@
 //! A whole audit reads one warehouse in one snapshot and streams: district by district the customers, the
 //! waiting orders, then the orders in runs of 3,000 with their lines; then all payments; then all stocks.
 //! Every stage is one piece, so that a coordinator of another shard never fetches more than that at once;
-//! where a stage starts depends on what the stages before have seen. Nothing is kept of lines; of orders a
+//! where a stage starts depends on what the stages before have seen. (Of a spread warehouse the totals of the districts are a
+//! stage of ten pieces, payments are read district by district, and stocks slot by slot.) Nothing is kept of lines; of orders a
 //! few bytes, for one run; of each customer two sums that must come out as zero. [`super::conditions`]
 //! judges what was seen.
 //!
@@ -14,7 +15,7 @@
 use std::ops::ControlFlow;
 
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
-use plimsoll_types::{Abort, Key, Partitioning, Slot};
+use plimsoll_types::{Abort, Slot};
 
 use super::conditions::Verdict;
 use super::schema::*;
@@ -55,17 +56,19 @@ pub struct Audit {
 /// What a stage reads.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// The warehouse's and the districts' totals and the next order numbers.
+    /// The warehouse's total and, unless it is spread, [`Step::Districts`].
     Totals,
+    /// The totals of all districts, and the next order numbers.
+    Districts,
     /// A district's customers.
     Customers { d: u8 },
     /// A district's waiting orders.
     NewOrders { d: u8 },
     /// A district's orders from `low` to below `high`, or to the last.
     Orders { d: u8, low: u32, high: Option<u32> },
-    /// Payments, from a payer's number on.
-    Payments { payer: u16, number: u64 },
-    /// Stocks, from an item on.
+    /// Payments, from a payer's number on, to a district if the warehouse is spread.
+    Payments { d: u8, payer: u16, number: u64 },
+    /// Stocks, from an item on; if the warehouse is spread those in the item's slot, of which it is the first.
     Stocks { item: u32 },
 }
 
@@ -146,7 +149,7 @@ impl Audit {
     /// An audit of a whole warehouse.
     pub(super) fn whole(parameters: &Parameters, warehouse: u32) -> Audit {
         Audit {
-            layout: Layout { split: parameters.split_columns },
+            layout: parameters.layout(),
             customers: parameters.customers_per_district,
             items: parameters.items,
             delivered_at_load: parameters.delivered_orders(),
@@ -173,22 +176,29 @@ impl Audit {
             Some(Step::Orders { d, low, high: more.then_some(high) })
         };
         match (step, self.glance) {
+            (Step::Totals, _) if self.layout.spread => Some(Step::Districts),
             (_, Some(d)) => self.after_glance(step, d),
-            (Step::Totals, None) => Some(Step::Customers { d: 1 }),
+            (Step::Totals | Step::Districts, None) => Some(Step::Customers { d: 1 }),
             (Step::Customers { d }, None) => Some(Step::NewOrders { d }),
             (Step::NewOrders { d }, None) => orders(d, 0),
             (Step::Orders { d, high: Some(high), .. }, None) => orders(d, high),
             (Step::Orders { d: DISTRICTS, high: None, .. }, None) => {
-                Some(Step::Payments { payer: 0, number: 0 })
+                Some(Step::Payments { d: 1, payer: 0, number: 0 })
             }
             (Step::Orders { d, high: None, .. }, None) => Some(Step::Customers { d: d + 1 }),
-            (Step::Payments { .. }, None) => Some(match self.seen.last_payment {
-                Some((payer, number)) => Step::Payments { payer, number: number + 1 },
+            (Step::Payments { d, .. }, None) => Some(match self.seen.last_payment {
+                Some((payer, number)) => Step::Payments { d, payer, number: number + 1 },
+                None if self.layout.spread && d < DISTRICTS => {
+                    Step::Payments { d: d + 1, payer: 0, number: 0 }
+                }
                 None => Step::Stocks { item: 1 },
             }),
             (Step::Stocks { item }, None) => {
-                let item = item + STOCKS_PER_STAGE;
-                (item <= self.items).then_some(Step::Stocks { item })
+                let (item, last) = match self.layout.spread {
+                    false => (item + STOCKS_PER_STAGE, self.items),
+                    true => (item + 1, self.items.min(STOCK_PARTS.into())),
+                };
+                (item <= last).then_some(Step::Stocks { item })
             }
         }
     }
@@ -196,7 +206,7 @@ impl Audit {
     fn after_glance(&self, step: Step, d: u8) -> Option<Step> {
         let district = &self.seen.districts[usize::from(d - 1)];
         match step {
-            Step::Totals => Some(Step::NewOrders { d }),
+            Step::Totals | Step::Districts => Some(Step::NewOrders { d }),
             Step::NewOrders { .. } => {
                 Some(Step::Orders { d, low: district.next_o_id.saturating_sub(GLANCE), high: None })
             }
@@ -222,25 +232,32 @@ impl Audit {
         Scan::range(NEW_ORDER.row(), keys::district(w, d), keys::district(w, d + 1))
     }
 
-    fn payment_scan(&self, payer: u16, number: u64) -> Scan {
+    fn payment_scan(&self, d: u8, payer: u16, number: u64) -> Scan {
         let w = self.warehouse;
-        let low = keys::history(w, payer, number);
-        Scan::range(HISTORY.row(), low, keys::warehouse(w + 1)).limit(PAYMENTS_PER_STAGE)
+        let high = if self.layout.spread { keys::district(w, d + 1) } else { keys::warehouse(w + 1) };
+        Scan::range(HISTORY.row(), self.layout.history(w, d, payer, number), high).limit(PAYMENTS_PER_STAGE)
     }
 
-    fn stock_keys(&self, item: u32) -> impl Iterator<Item = Key> + use<> {
-        let w = self.warehouse;
-        (item..=self.items.min(item + STOCKS_PER_STAGE - 1)).map(move |item| keys::stock(w, item))
+    /// The items of a stage of stocks that begins with this one.
+    fn stock_items(&self, item: u32) -> impl Iterator<Item = u32> + use<> {
+        let (last, step) = match self.layout.spread {
+            false => (self.items.min(item + STOCKS_PER_STAGE - 1), 1),
+            true => (self.items, STOCK_PARTS.into()),
+        };
+        (item..=last).step_by(step)
     }
 
     /// Does what a stage does.
-    fn take<A: Access>(&mut self, step: Step, access: &mut A) -> Result<(), Abort> {
+    fn take<A: Access>(&mut self, step: Step, number: usize, access: &mut A) -> Result<(), Abort> {
         match step {
             Step::Totals => self.see_totals(access),
+            Step::Districts => self.see_district(number as u8 + 1, access),
             Step::Customers { d } => self.see_customers(d, access),
             Step::NewOrders { d } => self.see_new_orders(d, access),
             Step::Orders { d, low, high } => self.see_orders(d, &self.order_scans(d, low, high), access),
-            Step::Payments { payer, number } => self.see_payments(&self.payment_scan(payer, number), access),
+            Step::Payments { d, payer, number } => {
+                self.see_payments(&self.payment_scan(d, payer, number), access)
+            }
             Step::Stocks { item } => self.see_stocks(item, access),
         }
     }
@@ -254,15 +271,30 @@ impl Audit {
         let ytd = layout.find::<WarehouseYtd, A>(access, &keys::warehouse(w))?;
         self.seen.missing.expect(ytd.is_some(), || format!("warehouse {w}"));
         self.seen.ytd = ytd.map_or(0, |row| row.ytd.get());
-        for (d, seen) in (1..).zip(&mut self.seen.districts) {
-            let key = keys::district(w, d);
-            let next = layout.find::<DistrictNext, A>(access, &key)?;
-            let ytd = layout.find::<DistrictYtd, A>(access, &key)?;
-            self.seen.missing.expect(next.is_some() && ytd.is_some(), || format!("district {w}.{d}"));
-            seen.next_o_id = next.map_or(0, |row| row.next_o_id.get());
-            seen.ytd = ytd.map_or(0, |row| row.ytd.get());
+        if layout.spread {
+            return Ok(());
         }
+        (1..=DISTRICTS).try_for_each(|d| self.see_district(d, access))
+    }
+
+    fn see_district<A: Access>(&mut self, d: u8, access: &mut A) -> Result<(), Abort> {
+        let (layout, w) = (self.layout, self.warehouse);
+        let key = keys::district(w, d);
+        let next = layout.find::<DistrictNext, A>(access, &key)?;
+        let ytd = layout.find::<DistrictYtd, A>(access, &key)?;
+        self.seen.missing.expect(next.is_some() && ytd.is_some(), || format!("district {w}.{d}"));
+        let seen = &mut self.seen.districts[usize::from(d - 1)];
+        seen.next_o_id = next.map_or(0, |row| row.next_o_id.get());
+        seen.ytd = ytd.map_or(0, |row| row.ytd.get());
         Ok(())
+    }
+
+    fn read_district(&self, d: u8, reads: &mut Reads) {
+        let key = || keys::district(self.warehouse, d);
+        reads.get(self.layout.column::<DistrictNext>(), key());
+        if self.layout.split {
+            reads.get(self.layout.column::<DistrictYtd>(), key());
+        }
     }
 
     fn see_customers<A: Access>(&mut self, d: u8, access: &mut A) -> Result<(), Abort> {
@@ -389,9 +421,9 @@ impl Audit {
     }
 
     fn see_stocks<A: Access>(&mut self, item: u32, access: &mut A) -> Result<(), Abort> {
-        for (i, key) in (item..).zip(self.stock_keys(item)) {
-            let found = self.layout.find::<StockQuantity, A>(access, &key)?;
+        for i in self.stock_items(item) {
             let (seen, w) = (&mut self.seen, self.warehouse);
+            let found = self.layout.find::<StockQuantity, A>(access, &keys::stock(w, i))?;
             seen.missing.expect(found.is_some(), || format!("stock {w}.{i}"));
             let Some(row) = found else { continue };
             let quantity = row.quantity.get();
@@ -416,11 +448,23 @@ impl Procedure for Audit {
     }
 
     fn stage(&self, stage: usize) -> usize {
-        usize::from(stage < self.steps.len())
+        match self.steps.get(stage) {
+            Some(Step::Districts) => DISTRICTS.into(),
+            step => usize::from(step.is_some()),
+        }
     }
 
-    fn home(&self, _: Piece) -> Slot {
-        Partitioning::modulo(self.warehouse.into())
+    fn home(&self, piece: Piece) -> Slot {
+        let w = self.warehouse;
+        match self.steps[piece.stage] {
+            Step::Totals => self.layout.warehouse_slot(w),
+            Step::Districts => self.layout.district_slot(w, piece.number as u8 + 1),
+            Step::Customers { d }
+            | Step::NewOrders { d }
+            | Step::Orders { d, .. }
+            | Step::Payments { d, .. } => self.layout.district_slot(w, d),
+            Step::Stocks { item } => self.layout.stock_slot(w, item),
+        }
     }
 
     fn reads(&self, piece: Piece, reads: &mut Reads) {
@@ -428,13 +472,11 @@ impl Procedure for Audit {
         match self.steps[piece.stage] {
             Step::Totals => {
                 reads.get(layout.column::<WarehouseYtd>(), keys::warehouse(w));
-                for d in 1..=DISTRICTS {
-                    reads.get(layout.column::<DistrictNext>(), keys::district(w, d));
-                    if layout.split {
-                        reads.get(layout.column::<DistrictYtd>(), keys::district(w, d));
-                    }
+                if !layout.spread {
+                    (1..=DISTRICTS).for_each(|d| self.read_district(d, reads));
                 }
             }
+            Step::Districts => self.read_district(piece.number as u8 + 1, reads),
             Step::Customers { d } => {
                 let column = layout.column::<CustomerBalance>();
                 (1..=self.customers).for_each(|c| reads.get(column, keys::customer(w, d, c)));
@@ -443,10 +485,10 @@ impl Procedure for Audit {
             Step::Orders { d, low, high } => {
                 self.order_scans(d, low, high).into_iter().for_each(|scan| reads.scan(scan));
             }
-            Step::Payments { payer, number } => reads.scan(self.payment_scan(payer, number)),
+            Step::Payments { d, payer, number } => reads.scan(self.payment_scan(d, payer, number)),
             Step::Stocks { item } => {
                 let column = layout.column::<StockQuantity>();
-                self.stock_keys(item).for_each(|key| reads.get(column, key));
+                self.stock_items(item).for_each(|item| reads.get(column, keys::stock(w, item)));
             }
         }
     }
@@ -455,7 +497,7 @@ impl Procedure for Audit {
         let step = self.steps[piece.stage];
         let (seen, strangers) = (self.seen.clone(), self.strangers_paid.len());
         self.changes.clear();
-        if let Err(abort) = self.take(step, access) {
+        if let Err(abort) = self.take(step, piece.number, access) {
             // Nothing of an interrupted stage counts, in case it is run again.
             self.seen = seen;
             self.strangers_paid.truncate(strangers);

@@ -3,25 +3,30 @@
 //! One transaction for all districts, inline. Stages, all at home: find and delete the oldest rows of
 //! NEW-ORDER; the orders and their lines; the customers. A district with no waiting order is skipped and
 //! counted.
+//!
+//! In a spread warehouse a transaction delivers in one district, which clause 2.7 allows: ten pieces that all execute when
+//! they start, on different servers, are a cycle that ROCOCO cannot repair, and the definitions are the same for all.
 
 use std::ops::ControlFlow;
 
 use plimsoll_txn::chopping::PieceType;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
 use plimsoll_txn::shipped::Items;
-use plimsoll_types::{Abort, Partitioning, Slot};
+use plimsoll_types::{Abort, Slot};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::new_order::LINES_MAX;
 use super::order_status::order_lines;
 use super::schema::*;
-use super::{Client, DISTRICTS, Tpcc};
+use super::{Client, DISTRICTS, Tpcc, new_order, payment};
 
 /// A Delivery transaction.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     layout: Layout,
     warehouse: u32,
+    /// The only district, or 0 for all.
+    district: u8,
     /// O_CARRIER_ID.
     carrier: u8,
     /// OL_DELIVERY_D.
@@ -43,14 +48,25 @@ struct Delivered {
 impl Delivery {
     /// Draws the inputs (clause 2.7.1).
     pub(super) fn draw(tpcc: &Tpcc, client: &mut Client) -> Delivery {
-        let warehouse = client.home();
+        let home = client.home();
         let date = client.tick();
+        let layout = tpcc.layout();
         Delivery {
-            layout: tpcc.layout(),
-            warehouse,
+            layout,
+            warehouse: home.warehouse,
+            district: if layout.spread { home.district(&mut client.rng) } else { 0 },
             carrier: client.rng.uniform(1..=10) as u8,
             date,
             delivered: [Delivered::default(); DISTRICTS as usize],
+        }
+    }
+
+    /// The districts it delivers in.
+    #[inline]
+    pub(super) fn districts(&self) -> std::ops::Range<u8> {
+        match self.district {
+            0 => 1..DISTRICTS + 1,
+            d => d..d + 1,
         }
     }
 
@@ -122,14 +138,14 @@ impl Procedure for Delivery {
 
     #[inline]
     fn home(&self, _: Piece) -> Slot {
-        Partitioning::modulo(self.warehouse.into())
+        self.layout.district_slot(self.warehouse, self.district)
     }
 
     #[inline]
     fn reads(&self, piece: Piece, reads: &mut Reads) {
         let w = self.warehouse;
         match piece.stage {
-            0 => (1..=DISTRICTS).for_each(|d| reads.scan_for_update(self.oldest(d))),
+            0 => self.districts().for_each(|d| reads.scan_for_update(self.oldest(d))),
             1 => {
                 for (d, Delivered { order, .. }) in self.waiting() {
                     reads.update(ORDER.row(), keys::order(w, d, order));
@@ -150,7 +166,7 @@ impl Procedure for Delivery {
         let w = self.warehouse;
         match piece.stage {
             0 => {
-                for d in 1..=DISTRICTS {
+                for d in self.districts() {
                     let mut order = 0;
                     access.scan(&self.oldest(d), |key, _| {
                         order = keys::order_of(key);
@@ -192,10 +208,14 @@ pub(super) fn pieces(layout: Layout) -> [PieceType; 1] {
 }
 
 impl Delivery {
+    pub(super) fn piece_type(&self) -> usize {
+        new_order::piece_types(self.layout) + payment::piece_types(self.layout)
+    }
+
     pub(super) fn items(&self, piece: Piece, items: &mut Items) {
         let w = self.warehouse;
         match piece.stage {
-            0 => (1..=DISTRICTS).for_each(|d| items.write(NEW_ORDER.row(), keys::district(w, d))),
+            0 => self.districts().for_each(|d| items.write(NEW_ORDER.row(), keys::district(w, d))),
             1 => self.waiting().for_each(|(d, _)| {
                 items.write(ORDER.row(), keys::district(w, d));
                 items.write(ORDER_LINE.row(), keys::district(w, d));
@@ -212,7 +232,12 @@ impl Delivery {
     pub(super) fn absorb(&mut self, executed: &Delivery) {
         self.delivered = executed.delivered;
     }
+
+    /// Whether its numbers agree, wherever it comes from.
+    pub(super) fn is_sound(&self) -> bool {
+        self.district <= DISTRICTS && (self.district > 0) == self.layout.spread
+    }
 }
 
 plimsoll_types::wire!(struct Delivered { order, customer, amount });
-plimsoll_types::wire!(struct Delivery { layout, warehouse, carrier, date, delivered });
+plimsoll_types::wire!(struct Delivery { layout, warehouse, district, carrier, date, delivered });

@@ -1,6 +1,7 @@
 //! The initial population (clause 4.3.3.1).
 //!
-//! Unit 0 is the items, which every shard gets; unit w is warehouse w. A unit draws from its own stream of
+//! Unit 0 is the items, which every shard gets; unit w is warehouse w. Of a spread warehouse what shares a slot is a unit: its
+//! own row, each district, each part of the stocks. A unit draws from its own stream of
 //! random numbers, so units can be loaded in any order, by any number of threads. The rows of each ordered
 //! table come in ascending order.
 //!
@@ -8,7 +9,7 @@
 //! district, 70 % of them delivered; last names from as many numbers as there are customers, if that is
 //! below 1,000, so that every name a payment asks for exists.
 
-use plimsoll_types::{Key, TableId};
+use plimsoll_types::{Key, Slot, TableId};
 use zerocopy::IntoBytes;
 
 use super::schema::{self, *};
@@ -26,13 +27,68 @@ pub const LOADED_PAYMENT: i64 = 1000;
 /// C_CREDIT_LIM in cents.
 const CREDIT_LIMIT: i64 = 5_000_000;
 
+/// The units of a spread warehouse.
+const SPREAD_UNITS: usize = 1 + DISTRICTS as usize + STOCK_PARTS as usize;
+
+/// What is loaded together.
+#[derive(Clone, Copy)]
+enum Unit {
+    Items,
+    /// All of a warehouse.
+    Whole(u32),
+    /// The row of a warehouse.
+    Warehouse(u32),
+    District(u32, u8),
+    /// Every so many-th stock, the first being that of this item.
+    Stocks(u32, u32),
+}
+
+impl Unit {
+    fn new(parameters: &Parameters, unit: usize) -> Unit {
+        let Some(below) = unit.checked_sub(1) else { return Unit::Items };
+        if !parameters.spread {
+            return Unit::Whole(unit as u32);
+        }
+        let (w, part) = ((below / SPREAD_UNITS) as u32 + 1, below % SPREAD_UNITS);
+        match part {
+            0 => Unit::Warehouse(w),
+            d if d <= usize::from(DISTRICTS) => Unit::District(w, d as u8),
+            part => Unit::Stocks(w, (part - usize::from(DISTRICTS)) as u32),
+        }
+    }
+}
+
+/// How many units there are.
+pub fn units(parameters: &Parameters) -> usize {
+    let per_warehouse = if parameters.spread { SPREAD_UNITS } else { 1 };
+    1 + parameters.warehouses as usize * per_warehouse
+}
+
+/// Where a unit's rows are; `None`: everywhere.
+pub fn slot(parameters: &Parameters, unit: usize) -> Option<Slot> {
+    let layout = parameters.layout();
+    Some(match Unit::new(parameters, unit) {
+        Unit::Items => return None,
+        Unit::Whole(w) | Unit::Warehouse(w) => layout.warehouse_slot(w),
+        Unit::District(w, d) => layout.district_slot(w, d),
+        Unit::Stocks(w, i) => layout.stock_slot(w, i),
+    })
+}
+
 /// Produces the rows of a unit.
 pub fn load(parameters: &Parameters, unit: usize, sink: Sink<'_>) {
     let rng = Rng::new(parameters.seed, unit as u64);
     let mut loader = Loader { parameters, rng, sink, row: Vec::new() };
-    match unit {
-        0 => loader.items(),
-        w => loader.warehouse(w as u32),
+    match Unit::new(parameters, unit) {
+        Unit::Items => loader.items(),
+        Unit::Whole(w) => {
+            loader.warehouse(w);
+            (1..=DISTRICTS).for_each(|d| loader.district(w, d));
+            loader.stocks(w, 1, 1);
+        }
+        Unit::Warehouse(w) => loader.warehouse(w),
+        Unit::District(w, d) => loader.district(w, d),
+        Unit::Stocks(w, first) => loader.stocks(w, first, STOCK_PARTS.into()),
     }
 }
 
@@ -90,20 +146,21 @@ impl Loader<'_> {
         let warehouse = Warehouse { name: self.name(), address: self.address(), tax: self.rate(2000) };
         let ytd = WarehouseYtd { ytd: (LOADED_PAYMENT * customers * i64::from(DISTRICTS)).into() };
         self.put(WAREHOUSE, keys::warehouse(w), &[warehouse.as_bytes(), ytd.as_bytes()]);
-        for d in 1..=DISTRICTS {
-            let district = District { name: self.name(), address: self.address(), tax: self.rate(2000) };
-            let next = DistrictNext { next_o_id: (self.parameters.loaded_orders() + 1).into() };
-            let ytd = DistrictYtd { ytd: (LOADED_PAYMENT * customers).into() };
-            let groups = [district.as_bytes(), next.as_bytes(), ytd.as_bytes()];
-            self.put(DISTRICT, keys::district(w, d), &groups);
-            self.customers(w, d);
-            self.orders(w, d);
-        }
-        self.stocks(w);
     }
 
-    fn stocks(&mut self, w: u32) {
-        for i in 1..=self.parameters.items {
+    fn district(&mut self, w: u32, d: u8) {
+        let customers = i64::from(self.parameters.customers_per_district);
+        let district = District { name: self.name(), address: self.address(), tax: self.rate(2000) };
+        let next = DistrictNext { next_o_id: (self.parameters.loaded_orders() + 1).into() };
+        let ytd = DistrictYtd { ytd: (LOADED_PAYMENT * customers).into() };
+        let groups = [district.as_bytes(), next.as_bytes(), ytd.as_bytes()];
+        self.put(DISTRICT, keys::district(w, d), &groups);
+        self.customers(w, d);
+        self.orders(w, d);
+    }
+
+    fn stocks(&mut self, w: u32, first: u32, step: usize) {
+        for i in (first..=self.parameters.items).step_by(step) {
             let quantity = StockQuantity {
                 quantity: (self.rng.uniform(10..=100) as i32).into(),
                 ytd: 0.into(),
@@ -174,7 +231,8 @@ impl Loader<'_> {
         let length = self.rng.astr(&mut row[size_of::<schema::History>()..], 12..=24);
         let number = u64::from(d - 1) * u64::from(self.parameters.customers_per_district) + u64::from(c);
         let row = &row[..size_of::<schema::History>() + length];
-        self.put(HISTORY, keys::history(w, 0, number), &[row]);
+        let key = self.parameters.layout().history(w, d, 0, number);
+        self.put(HISTORY, key, &[row]);
     }
 
     fn orders(&mut self, w: u32, d: u8) {

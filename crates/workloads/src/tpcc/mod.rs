@@ -1,21 +1,21 @@
 //! TPC-C (TPC Benchmark C, revision 5.11): a wholesale supplier with warehouses, and the transactions of
 //! its order-entry clerks.
 //!
-//! Eleven tables ([`schema`]), all rows in full. Everything of a warehouse lives in one slot; items are
-//! copied everywhere. Five transactions, drawn independently with the weights of [`Parameters::mix`]:
+//! Eleven tables ([`schema`]), all rows in full. Everything of a warehouse lives in one slot, or is spread
+//! ([`Parameters::spread`]); items are copied everywhere. Five transactions, drawn independently with the weights of [`Parameters::mix`]:
 //!
 //! | transaction | mix | what it does |
 //! |---|---|---|
 //! | [`NewOrder`] | 45 | orders 5 to 15 items, 1 % of the lines from other warehouses; 1 % roll back |
 //! | [`Payment`] | 43 | a payment, 15 % by customers of other warehouses |
 //! | [`OrderStatus`] | 4 | read-only: a customer's newest order |
-//! | [`Delivery`] | 4 | delivers the oldest order of ten districts, in one transaction |
+//! | [`Delivery`] | 4 | delivers the oldest order of ten districts, in one transaction; spread, of one district |
 //! | [`StockLevel`] | 4 | read-only: low stocks among the last orders of a district, or of k districts |
 //!
 //! **Clients** run in a closed loop without keying and thinking times, as in the papers, so the
 //! specification's 12.86 new orders per minute and warehouse do not bound the throughput, and results are
 //! not tpmC in the TPC's sense. A client draws the home warehouse of each transaction from those of its
-//! shard, so that every warehouse is busy however few clients there are. Dates come from a counter of the
+//! shard, so that every warehouse is busy however few clients there are; spread, warehouse and district. Dates come from a counter of the
 //! client, not from a clock, so that a seed replays a run.
 //!
 //! **Checks.** The twelve consistency conditions, and the data against the drivers' counters (`conditions.rs`).
@@ -25,6 +25,7 @@
 //! occur twice in an order, as the specification allows.
 
 mod audit;
+mod client;
 mod conditions;
 mod delivery;
 mod load;
@@ -37,9 +38,10 @@ mod stock_level;
 use plimsoll_txn::chopping::PieceType;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_txn::shipped::{Items, OneShot, Shipped, Unpack, unpack};
-use plimsoll_types::{Abort, Partitioning, ShardId, Slot, TableSpec};
+use plimsoll_types::{Abort, ShardId, Slot, TableSpec};
 
 pub use audit::Audit;
+pub use client::Client;
 pub use delivery::Delivery;
 pub use new_order::NewOrder;
 pub use order_status::{OrderStatus, StatusLine};
@@ -65,8 +67,12 @@ const SKIPPED_DELIVERIES: usize = 6;
 /// What a TPC-C database looks like and what its clients do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// Number of warehouses, 1..=W; warehouse w lives in slot w.
+    /// Number of warehouses, 1..=W; warehouse w lives in slot w, or its row does.
     pub warehouses: u32,
+    /// Whether a warehouse is spread over all shards (the "scaled TPC-C" of ROCOCO's paper): a district with all that belongs
+    /// to it is in one slot, and a stock in one that its item decides. So even one warehouse is a load for many shards, with
+    /// much contention, and nearly every New-Order and many a Payment is on several.
+    pub spread: bool,
     /// Number of items, the same for every number of warehouses.
     pub items: u32,
     /// Customers in each district, and orders at load.
@@ -95,6 +101,7 @@ impl Parameters {
     pub fn new(warehouses: u32) -> Parameters {
         Parameters {
             warehouses,
+            spread: false,
             items: 100_000,
             customers_per_district: 3000,
             remote_item_pct: 1.0,
@@ -143,6 +150,10 @@ impl Parameters {
         Ok(())
     }
 
+    fn layout(&self) -> Layout {
+        Layout { split: self.split_columns, spread: self.spread }
+    }
+
     /// Orders at load, per district.
     fn loaded_orders(&self) -> u32 {
         self.customers_per_district
@@ -189,52 +200,13 @@ impl Tpcc {
 
     #[inline]
     fn layout(&self) -> Layout {
-        Layout { split: self.parameters.split_columns }
+        self.parameters.layout()
     }
 
     /// A uniform warehouse that is not this one.
     fn other_warehouse(&self, rng: &mut Rng, warehouse: u32) -> u32 {
         let other = rng.uniform(1..=u64::from(self.parameters.warehouses) - 1) as u32;
         other + u32::from(other >= warehouse)
-    }
-}
-
-/// What a client keeps between transactions.
-#[derive(Clone, Debug)]
-pub struct Client {
-    rng: Rng,
-    /// The warehouses of its shard, never empty.
-    homes: Vec<u32>,
-    /// Its part of the history's keys.
-    payer: u16,
-    /// How many payments it has drawn.
-    payments: u64,
-    /// Its clock: a date that grows by one with every transaction.
-    date: u32,
-}
-
-impl Client {
-    /// The home warehouse of the next transaction.
-    #[inline]
-    fn home(&mut self) -> u32 {
-        match self.homes[..] {
-            [home] => home,
-            _ => self.homes[self.rng.below(self.homes.len() as u64) as usize],
-        }
-    }
-
-    /// The date of the next transaction.
-    #[inline]
-    fn tick(&mut self) -> u32 {
-        self.date = self.date.wrapping_add(1).max(load::LOAD_DATE + 1);
-        self.date
-    }
-
-    /// The key of the next payment: the payer and its number.
-    #[inline]
-    fn next_payment(&mut self) -> (u16, u64) {
-        self.payments += 1;
-        (self.payer, self.payments)
     }
 }
 
@@ -299,17 +271,14 @@ impl Procedure for Transaction {
     }
 }
 
-/// Where the pieces of each transaction begin in [`Tpcc::pieces`](Workload::pieces).
-const PAYMENT_PIECES: usize = 3;
-const DELIVERY_PIECES: usize = 6;
 const READ_ONLY: &str = "what is read-only has no pieces";
 
 impl OneShot for Transaction {
     fn piece_type(&self, piece: Piece) -> usize {
         match self {
             Transaction::NewOrder(order) => order.piece_type(piece),
-            Transaction::Payment(payment) => PAYMENT_PIECES + payment.piece_type(piece),
-            Transaction::Delivery(_) => DELIVERY_PIECES,
+            Transaction::Payment(payment) => payment.piece_type(piece),
+            Transaction::Delivery(delivery) => delivery.piece_type(),
             Transaction::OrderStatus(_) | Transaction::StockLevel(_) => unreachable!("{READ_ONLY}"),
         }
     }
@@ -337,6 +306,7 @@ impl OneShot for Transaction {
     fn is_sound(&self) -> bool {
         match self {
             Transaction::NewOrder(order) => order.is_sound(),
+            Transaction::Delivery(delivery) => delivery.is_sound(),
             _ => true,
         }
     }
@@ -375,18 +345,18 @@ impl Workload for Tpcc {
 
     fn pieces(&self) -> Option<(Vec<PieceType>, Unpack)> {
         let layout = self.layout();
-        let mut types = Vec::from(new_order::pieces(layout));
+        let mut types = new_order::pieces(layout);
         types.extend(payment::pieces(layout));
         types.extend(delivery::pieces(layout));
         Some((types, unpack::<Transaction>))
     }
 
     fn units(&self) -> usize {
-        1 + self.parameters.warehouses as usize
+        load::units(&self.parameters)
     }
 
     fn unit_slot(&self, unit: usize) -> Option<Slot> {
-        (unit > 0).then(|| Partitioning::modulo(unit as u64))
+        load::slot(&self.parameters, unit)
     }
 
     fn load(&self, unit: usize, sink: Sink<'_>) {
@@ -415,15 +385,7 @@ impl Workload for Tpcc {
     /// `client` is below 65,535, and must not be used twice on one database: its payments would get the
     /// keys of those before.
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Client {
-        let all = 1..=self.parameters.warehouses;
-        let on_shard = |w: &u32| owner(Partitioning::modulo((*w).into())) == shard;
-        let mut homes: Vec<u32> = all.filter(on_shard).collect();
-        if homes.is_empty() {
-            homes.push((client as u64 % u64::from(self.parameters.warehouses)) as u32 + 1);
-        }
-        let payer = u16::try_from(client + 1).expect("there are fewer than 65,535 clients");
-        let rng = Rng::new(!self.parameters.seed, client as u64);
-        Client { rng, homes, payer, payments: 0, date: load::LOAD_DATE }
+        Client::new(&self.parameters, client, shard, owner)
     }
 
     #[inline]
@@ -468,7 +430,7 @@ impl Workload for Tpcc {
                 let orders = delivery.orders() as i64;
                 sums[DELIVERED_ORDERS] += orders;
                 sums[DELIVERED_CENTS] += delivery.amount();
-                sums[SKIPPED_DELIVERIES] += i64::from(DISTRICTS) - orders;
+                sums[SKIPPED_DELIVERIES] += delivery.districts().len() as i64 - orders;
             }
             Transaction::OrderStatus(_) | Transaction::StockLevel(_) => {}
         }

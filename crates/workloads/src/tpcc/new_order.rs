@@ -6,13 +6,16 @@
 //! is the order locks are taken in; the same item may occur twice in an order and is then taken twice. OL_NUMBER keeps the
 //! order of the inputs.
 //!
+//! In a spread warehouse no line is at home: the home is the district, which takes the number and inserts the order, and every
+//! stock has the two pieces of a supplier. One more piece in the first stage reads the warehouse's tax.
+//!
 //! One order in a hundred asks in its last line for an item that does not exist, and is undone when that
 //! line is looked up. A line at home is looked up after all others: unused numbers are the highest.
 
 use plimsoll_txn::chopping::PieceType;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_txn::shipped::Items;
-use plimsoll_types::{Abort, Key, Partitioning, Slot};
+use plimsoll_types::{Abort, Key, Slot};
 use zerocopy::IntoBytes;
 
 use super::schema::*;
@@ -31,10 +34,12 @@ pub struct NewOrder {
     line_count: u8,
     /// How many of the lines, the first ones, other warehouses supply.
     remote_lines: u8,
-    /// How many other warehouses supply lines.
-    remote_suppliers: u8,
+    /// How many suppliers besides the home take part: other warehouses, or stocks of a spread one.
+    suppliers: u8,
     warehouse: u32,
     customer: u32,
+    /// W_TAX in 1/10000, once it is known, of a spread warehouse.
+    tax: u16,
     /// O_ENTRY_D.
     date: u32,
     /// By supplier and item, lines from home last.
@@ -71,20 +76,22 @@ struct Processed {
 impl NewOrder {
     /// Draws the inputs (clause 2.4.1).
     pub(super) fn draw(tpcc: &Tpcc, client: &mut Client) -> NewOrder {
-        let warehouse = client.home();
+        let home = client.home();
+        let warehouse = home.warehouse;
         let date = client.tick();
         let parameters = &tpcc.parameters;
         let rng = &mut client.rng;
         let line_count = rng.uniform(5..=LINES_MAX as u64) as u8;
         let mut order = NewOrder {
             layout: tpcc.layout(),
-            district: rng.uniform(1..=u64::from(DISTRICTS)) as u8,
+            district: home.district(rng),
             rollback: rng.pct(parameters.rollback_pct),
             line_count,
             remote_lines: 0,
-            remote_suppliers: 0,
+            suppliers: 0,
             warehouse,
             customer: tpcc.customer_numbers.draw(rng),
+            tax: 0,
             date,
             lines: [Line::default(); LINES_MAX],
             processed: [Processed::default(); LINES_MAX],
@@ -106,41 +113,58 @@ impl NewOrder {
             let home = u64::from(line.supplier == warehouse);
             home << 63 | u64::from(line.supplier) << 32 | u64::from(line.item)
         });
-        if order.remote_lines > 0 {
-            let remote = &order.lines[..usize::from(order.remote_lines)];
-            order.remote_suppliers = remote.chunk_by(|a, b| a.supplier == b.supplier).count() as u8;
+        if order.away() > 0 {
+            order.suppliers = order.by_supplier().count() as u8;
         }
         order
+    }
+
+    /// How many of the lines, the first ones, are not at home.
+    #[inline]
+    fn away(&self) -> usize {
+        usize::from(if self.layout.spread { self.line_count } else { self.remote_lines })
+    }
+
+    /// The lines that are not at home, by supplier.
+    #[inline]
+    fn by_supplier(&self) -> impl Iterator<Item = &[Line]> {
+        let spread = self.layout.spread;
+        let same = move |a: &Line, b: &Line| a.supplier == b.supplier && (!spread || a.item == b.item);
+        self.lines[..self.away()].chunk_by(same)
     }
 
     /// The positions of a piece's lines.
     #[inline]
     fn lines(&self, piece: Piece) -> std::ops::Range<usize> {
-        let remote = usize::from(self.remote_lines);
         if self.at_home(piece) {
-            return remote..usize::from(self.line_count);
+            return self.away()..usize::from(self.line_count);
         }
-        let supplier = piece.number % usize::from(self.remote_suppliers);
-        let same_supplier = |a: &Line, b: &Line| a.supplier == b.supplier;
+        let supplier = piece.number % usize::from(self.suppliers);
         let mut start = 0;
-        for (number, lines) in self.lines[..remote].chunk_by(same_supplier).enumerate() {
+        for (number, lines) in self.by_supplier().enumerate() {
             if number == supplier {
                 return start..start + lines.len();
             }
             start += lines.len();
         }
-        unreachable!("a piece is one of the suppliers or the home warehouse")
+        unreachable!("a piece is one of the suppliers or the home")
     }
 
     #[inline]
     fn at_home(&self, piece: Piece) -> bool {
-        piece.stage == usize::from(self.remote_suppliers > 0)
+        piece.stage == usize::from(self.suppliers > 0)
+    }
+
+    /// Whether it is the piece that reads the tax of a spread warehouse, and has no lines.
+    #[inline]
+    fn taxes(&self, piece: Piece) -> bool {
+        self.layout.spread && piece.stage == 0 && piece.number == 2 * usize::from(self.suppliers)
     }
 
     /// Whether it takes goods from a stock; otherwise it looks lines up, and at home inserts the order.
     #[inline]
     fn takes(&self, piece: Piece) -> bool {
-        piece.number >= if self.at_home(piece) { 1 } else { usize::from(self.remote_suppliers) }
+        piece.number >= if self.at_home(piece) { 1 } else { usize::from(self.suppliers) }
     }
 
     /// Steps 5 to 7 of clause 2.4.2.2 for the line at position `at`, without the quantity in stock.
@@ -178,13 +202,18 @@ impl NewOrder {
         })
     }
 
+    #[inline]
+    fn read_tax<A: Access>(&self, access: &mut A) -> Result<u16, Abort> {
+        self.layout.read(access, &keys::warehouse(self.warehouse), |row: &Warehouse, _| row.tax.get())
+    }
+
     /// Reads warehouse, district and customer, and takes the order's number. Returns the rate that the sum
     /// of the lines is multiplied by, in 1/10^8.
     #[inline]
     fn take_number<A: Access>(&mut self, access: &mut A) -> Result<i64, Abort> {
         let layout = self.layout;
         let (w, d) = (self.warehouse, self.district);
-        let warehouse = layout.read(access, &keys::warehouse(w), |row: &Warehouse, _| row.tax.get())?;
+        let warehouse = if layout.spread { self.tax } else { self.read_tax(access)? };
         let district_key = keys::district(w, d);
         let district = layout.read(access, &district_key, |row: &District, _| row.tax.get())?;
         self.order = layout.update(access, &district_key, |row: &mut DistrictNext| {
@@ -273,27 +302,37 @@ impl Procedure for NewOrder {
 
     #[inline]
     fn stage(&self, stage: usize) -> usize {
-        match (stage, usize::from(self.remote_suppliers)) {
-            (0, 0) | (1, 1..) => 1 + usize::from(self.remote_lines < self.line_count),
-            (0, suppliers) => 2 * suppliers,
+        match (stage, usize::from(self.suppliers)) {
+            (0, 0) | (1, 1..) => 1 + usize::from(self.away() < usize::from(self.line_count)),
+            (0, suppliers) => 2 * suppliers + usize::from(self.layout.spread),
             _ => 0,
         }
     }
 
     #[inline]
     fn home(&self, piece: Piece) -> Slot {
-        let warehouse =
-            if self.at_home(piece) { self.warehouse } else { self.lines[self.lines(piece).start].supplier };
-        Partitioning::modulo(warehouse.into())
+        if self.at_home(piece) {
+            return self.layout.district_slot(self.warehouse, self.district);
+        }
+        if self.taxes(piece) {
+            return self.layout.warehouse_slot(self.warehouse);
+        }
+        let line = &self.lines[self.lines(piece).start];
+        self.layout.stock_slot(line.supplier, line.item)
     }
 
     #[inline]
     fn reads(&self, piece: Piece, reads: &mut Reads) {
         let layout = self.layout;
+        if self.taxes(piece) {
+            return reads.get(layout.column::<Warehouse>(), keys::warehouse(self.warehouse));
+        }
         let takes = self.takes(piece);
         if self.at_home(piece) && !takes {
             let (w, d) = (self.warehouse, self.district);
-            reads.get(layout.column::<Warehouse>(), keys::warehouse(w));
+            if !layout.spread {
+                reads.get(layout.column::<Warehouse>(), keys::warehouse(w));
+            }
             layout.declare::<District, DistrictNext>(reads, || keys::district(w, d));
             reads.get(layout.column::<Customer>(), keys::customer(w, d, self.customer));
         }
@@ -319,6 +358,10 @@ impl Procedure for NewOrder {
 
     #[inline]
     fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
+        if self.taxes(piece) {
+            self.tax = self.read_tax(access)?;
+            return Ok(());
+        }
         let lines = self.lines(piece);
         if self.takes(piece) {
             return lines.into_iter().try_for_each(|at| self.take(at, access));
@@ -343,25 +386,38 @@ impl Procedure for NewOrder {
 const LINES: usize = 0;
 const STOCK_PIECE: usize = 1;
 const ORDER_PIECE: usize = 2;
+const TAX_PIECE: usize = 3;
+
+/// How many types there are.
+pub(super) fn piece_types(layout: Layout) -> usize {
+    3 + usize::from(layout.spread)
+}
 
 /// How it is cut.
-pub(super) fn pieces(layout: Layout) -> [PieceType; 3] {
+pub(super) fn pieces(layout: Layout) -> Vec<PieceType> {
     let looked_up = (!layout.split).then_some(STOCK.row());
     let tables = [ORDER, NEW_ORDER, CUSTOMER_ORDER, ORDER_LINE];
-    [
+    let order = PieceType::new("new_order", "order", 1)
+        .writes([layout.column::<DistrictNext>()])
+        .writes(tables.map(|table| table.row()));
+    let mut types = vec![
         PieceType::new("new_order", "lines", 0).reads(looked_up).many().aborts().feeds("order"),
         PieceType::new("new_order", "stock", 0).writes([layout.column::<StockQuantity>()]).many(),
-        PieceType::new("new_order", "order", 1)
-            .reads(looked_up)
-            .writes([layout.column::<DistrictNext>()])
-            .writes(tables.map(|table| table.row()))
-            .aborts(),
-    ]
+    ];
+    if layout.spread {
+        let taxed = (!layout.split).then_some(WAREHOUSE.row());
+        types.push(order);
+        types.push(PieceType::new("new_order", "tax", 0).reads(taxed).feeds("order"));
+    } else {
+        types.push(order.reads(looked_up).aborts());
+    }
+    types
 }
 
 impl NewOrder {
     pub(super) fn piece_type(&self, piece: Piece) -> usize {
         match (self.takes(piece), self.at_home(piece)) {
+            _ if self.taxes(piece) => TAX_PIECE,
             (true, _) => STOCK_PIECE,
             (false, false) => LINES,
             (false, true) => ORDER_PIECE,
@@ -369,7 +425,9 @@ impl NewOrder {
     }
 
     pub(super) fn items(&self, piece: Piece, items: &mut Items) {
-        if self.takes(piece) {
+        if self.taxes(piece) {
+            // Refused without column groups, and with them it never changes.
+        } else if self.takes(piece) {
             let mut previous = 0;
             for line in &self.lines[self.lines(piece)] {
                 let unused = self.rollback && line.number == self.line_count;
@@ -390,20 +448,23 @@ impl NewOrder {
     }
 
     pub(super) fn absorb(&mut self, piece: Piece, executed: &NewOrder) {
-        let lines = self.lines(piece);
-        self.processed[lines.clone()].copy_from_slice(&executed.processed[lines]);
-        if self.at_home(piece) && !self.takes(piece) {
-            (self.order, self.total) = (executed.order, executed.total);
+        if self.taxes(piece) {
+            self.tax = executed.tax;
+        } else if !self.takes(piece) {
+            let lines = self.lines(piece);
+            self.processed[lines.clone()].copy_from_slice(&executed.processed[lines]);
+            if self.at_home(piece) {
+                (self.order, self.total) = (executed.order, executed.total);
+            }
         }
     }
 
     /// Whether its numbers agree, wherever it comes from.
     pub(super) fn is_sound(&self) -> bool {
         let (lines, remote) = (usize::from(self.line_count), usize::from(self.remote_lines));
-        let suppliers = |lines: &[Line]| lines.chunk_by(|a, b| a.supplier == b.supplier).count();
         lines <= LINES_MAX
             && remote <= lines
-            && suppliers(&self.lines[..remote]) == usize::from(self.remote_suppliers)
+            && self.by_supplier().count() == usize::from(self.suppliers)
             && (1..=DISTRICTS).contains(&self.district)
             && self.lines[..lines].iter().all(|line| (1..=self.line_count).contains(&line.number))
     }
@@ -412,6 +473,6 @@ impl NewOrder {
 plimsoll_types::wire!(struct Line { item, supplier, number, quantity });
 plimsoll_types::wire!(struct Processed { dist_info, amount, brand });
 plimsoll_types::wire!(struct NewOrder {
-    layout, district, rollback, line_count, remote_lines, remote_suppliers, warehouse, customer, date, lines,
-    processed, order, total
+    layout, district, rollback, line_count, remote_lines, suppliers, warehouse, customer, tax, date, lines, processed,
+    order, total
 });

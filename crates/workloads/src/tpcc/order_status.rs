@@ -6,12 +6,12 @@
 use std::ops::ControlFlow;
 
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
-use plimsoll_types::{Abort, Partitioning, Slot};
+use plimsoll_types::{Abort, Slot};
 
 use super::new_order::LINES_MAX;
 use super::payment::Chosen;
 use super::schema::*;
-use super::{Client, DISTRICTS, Tpcc};
+use super::{Client, Tpcc};
 
 /// An Order-Status transaction.
 #[derive(Clone, Debug)]
@@ -56,11 +56,11 @@ pub struct StatusLine {
 impl OrderStatus {
     /// Draws the inputs (clause 2.6.1).
     pub(super) fn draw(tpcc: &Tpcc, client: &mut Client) -> OrderStatus {
-        let warehouse = client.home();
+        let home = client.home();
         OrderStatus {
             layout: tpcc.layout(),
-            district: client.rng.uniform(1..=u64::from(DISTRICTS)) as u8,
-            warehouse,
+            district: home.district(&mut client.rng),
+            warehouse: home.warehouse,
             chosen: Chosen::draw(tpcc, client),
             customer: 0,
             name: [[0; 16]; 2],
@@ -135,7 +135,7 @@ impl Procedure for OrderStatus {
 
     #[inline]
     fn home(&self, _: Piece) -> Slot {
-        Partitioning::modulo(self.warehouse.into())
+        self.layout.district_slot(self.warehouse, self.district)
     }
 
     #[inline]

@@ -2,6 +2,9 @@
 //!
 //! Stages: find the customer if only the last name is known; the customer with its C_DATA; and the warehouse that is paid,
 //! whose total is the hottest record there is, in a later stage if the customer belongs to another.
+//!
+//! A spread warehouse is not where the district is that is paid. Then the first stage also reads the warehouse's name, which
+//! goes into the history, and adds to its total; and the last stage is the district with the history.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -9,11 +12,11 @@ use std::ops::ControlFlow;
 use plimsoll_txn::chopping::PieceType;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
 use plimsoll_txn::shipped::Items;
-use plimsoll_types::{Abort, Key, Partitioning, Slot};
+use plimsoll_types::{Abort, Key, Slot};
 use zerocopy::IntoBytes;
 
 use super::schema::*;
-use super::{Client, DISTRICTS, Tpcc};
+use super::{Client, DISTRICTS, Tpcc, new_order};
 
 /// How a customer is chosen (clauses 2.5.1.2, 2.6.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +106,8 @@ pub struct Payment {
     amount: i32,
     /// H_DATE.
     date: u32,
+    /// W_NAME, once it is known, of a spread warehouse.
+    warehouse_name: [u8; 10],
     /// Output: the customer's number.
     customer: u32,
     /// Output: whether C_CREDIT is BC.
@@ -118,18 +123,23 @@ enum Step {
     Find,
     /// Changes the customer.
     Customer,
-    /// Changes warehouse and district.
+    /// Changes warehouse and district, or if the warehouse is spread only the district.
     Home,
+    /// Reads the name of a spread warehouse.
+    Name,
+    /// Changes a spread warehouse.
+    Total,
 }
 
 impl Payment {
     /// Draws the inputs (clause 2.5.1).
     pub(super) fn draw(tpcc: &Tpcc, client: &mut Client) -> Payment {
-        let warehouse = client.home();
+        let home = client.home();
+        let warehouse = home.warehouse;
         let date = client.tick();
         let (payer, number) = client.next_payment();
         let rng = &mut client.rng;
-        let district = rng.uniform(1..=u64::from(DISTRICTS)) as u8;
+        let district = home.district(rng);
         let away = tpcc.parameters.warehouses > 1 && rng.pct(tpcc.parameters.remote_payment_pct);
         let (customer_warehouse, customer_district) = if away {
             (tpcc.other_warehouse(rng, warehouse), rng.uniform(1..=u64::from(DISTRICTS)) as u8)
@@ -148,6 +158,7 @@ impl Payment {
             number,
             amount,
             date,
+            warehouse_name: [0; 10],
             customer: 0,
             bad_credit: false,
             balance: 0,
@@ -167,6 +178,9 @@ impl Payment {
 
     #[inline]
     fn step(&self, piece: Piece) -> Step {
+        if self.layout.spread && piece.stage == 0 && piece.number > 0 {
+            return if piece.number == 1 { Step::Name } else { Step::Total };
+        }
         match piece.stage < self.found() {
             true => Step::Find,
             false if piece.stage - self.found() + piece.number == 0 => Step::Customer,
@@ -239,14 +253,30 @@ impl Payment {
             end += name.len();
         };
 
-        let warehouse = keys::warehouse(self.warehouse);
-        layout.read(access, &warehouse, |row: &Warehouse, _| append(unpadded(&row.name)))?;
-        layout.update(access, &warehouse, |row: &mut WarehouseYtd| row.ytd += amount)?;
+        if layout.spread {
+            append(unpadded(&self.warehouse_name));
+        } else {
+            let warehouse = keys::warehouse(self.warehouse);
+            layout.read(access, &warehouse, |row: &Warehouse, _| append(unpadded(&row.name)))?;
+            self.add_to_total(access)?;
+        }
         append(b"    ");
         let district = keys::district(self.warehouse, self.district);
         layout.read(access, &district, |row: &District, _| append(unpadded(&row.name)))?;
         layout.update(access, &district, |row: &mut DistrictYtd| row.ytd += amount)?;
-        access.insert(HISTORY, &keys::history(self.warehouse, self.payer, self.number), &[&row[..end]])
+        access.insert(HISTORY, &self.history_key(), &[&row[..end]])
+    }
+
+    #[inline]
+    fn add_to_total<A: Access>(&self, access: &mut A) -> Result<(), Abort> {
+        let amount = i64::from(self.amount);
+        let key = keys::warehouse(self.warehouse);
+        self.layout.update(access, &key, |row: &mut WarehouseYtd| row.ytd += amount)
+    }
+
+    #[inline]
+    fn history_key(&self) -> Key {
+        self.layout.history(self.warehouse, self.district, self.payer, self.number)
     }
 
     /// H_AMOUNT in cents.
@@ -272,7 +302,9 @@ impl Procedure for Payment {
 
     #[inline]
     fn stage(&self, stage: usize) -> usize {
-        match (stage.checked_sub(self.found()), self.away()) {
+        let spread = self.layout.spread;
+        match (stage.checked_sub(self.found()), self.away() || spread) {
+            _ if spread && stage == 0 => 3,
             (None, _) | (Some(0 | 1), true) => 1,
             (Some(0), false) => 2,
             _ => 0,
@@ -281,11 +313,13 @@ impl Procedure for Payment {
 
     #[inline]
     fn home(&self, piece: Piece) -> Slot {
-        let warehouse = match self.step(piece) {
-            Step::Home => self.warehouse,
-            Step::Find | Step::Customer => self.customer_warehouse,
-        };
-        Partitioning::modulo(warehouse.into())
+        match self.step(piece) {
+            Step::Home => self.layout.district_slot(self.warehouse, self.district),
+            Step::Find | Step::Customer => {
+                self.layout.district_slot(self.customer_warehouse, self.customer_district)
+            }
+            Step::Name | Step::Total => self.layout.warehouse_slot(self.warehouse),
+        }
     }
 
     #[inline]
@@ -301,8 +335,17 @@ impl Procedure for Payment {
             }
             Step::Home => {
                 let (w, d) = (self.warehouse, self.district);
-                layout.declare::<Warehouse, WarehouseYtd>(reads, || keys::warehouse(w));
+                if !layout.spread {
+                    layout.declare::<Warehouse, WarehouseYtd>(reads, || keys::warehouse(w));
+                }
                 layout.declare::<District, DistrictYtd>(reads, || keys::district(w, d));
+            }
+            Step::Name if layout.split => {
+                reads.get(layout.column::<Warehouse>(), keys::warehouse(self.warehouse));
+            }
+            // Without groups the name is in the record that the other piece updates.
+            Step::Name | Step::Total => {
+                reads.update(layout.column::<WarehouseYtd>(), keys::warehouse(self.warehouse));
             }
         }
     }
@@ -322,6 +365,12 @@ impl Procedure for Payment {
                 }
                 self.collect(access)
             }
+            Step::Name => {
+                let key = keys::warehouse(self.warehouse);
+                self.warehouse_name = self.layout.read(access, &key, |row: &Warehouse, _| row.name)?;
+                Ok(())
+            }
+            Step::Total => self.add_to_total(access),
         }
     }
 }
@@ -330,34 +379,50 @@ impl Procedure for Payment {
 const FIND: usize = 0;
 const CUSTOMER_PIECE: usize = 1;
 const HOME_PIECE: usize = 2;
+const NAME_PIECE: usize = 3;
+const TOTAL_PIECE: usize = 4;
+
+/// How many types there are.
+pub(super) fn piece_types(layout: Layout) -> usize {
+    if layout.spread { 5 } else { 3 }
+}
 
 /// How it is cut.
-pub(super) fn pieces(layout: Layout) -> [PieceType; 3] {
-    [
+pub(super) fn pieces(layout: Layout) -> Vec<PieceType> {
+    let home = PieceType::new("payment", "home", 1).writes([layout.column::<DistrictYtd>(), HISTORY.row()]);
+    let total = [layout.column::<WarehouseYtd>()];
+    let mut types = vec![
         PieceType::new("payment", "find", 0).scans().feeds("customer").feeds("home"),
         PieceType::new("payment", "customer", 1)
             .writes([layout.column::<CustomerBalance>(), layout.column::<CustomerData>()]),
-        PieceType::new("payment", "home", 1).writes([
-            layout.column::<WarehouseYtd>(),
-            layout.column::<DistrictYtd>(),
-            HISTORY.row(),
-        ]),
-    ]
+    ];
+    if layout.spread {
+        let named = (!layout.split).then_some(WAREHOUSE.row());
+        types.push(home);
+        types.push(PieceType::new("payment", "name", 0).reads(named).feeds("home"));
+        types.push(PieceType::new("payment", "total", 0).writes(total));
+    } else {
+        types.push(home.writes(total));
+    }
+    types
 }
 
 impl Payment {
     pub(super) fn piece_type(&self, piece: Piece) -> usize {
-        match self.step(piece) {
+        let within = match self.step(piece) {
             Step::Find => FIND,
             Step::Customer => CUSTOMER_PIECE,
             Step::Home => HOME_PIECE,
-        }
+            Step::Name => NAME_PIECE,
+            Step::Total => TOTAL_PIECE,
+        };
+        new_order::piece_types(self.layout) + within
     }
 
     pub(super) fn items(&self, piece: Piece, items: &mut Items) {
         let layout = self.layout;
         match self.step(piece) {
-            Step::Find => {}
+            Step::Find | Step::Name => {}
             Step::Customer => {
                 items.write(layout.column::<CustomerBalance>(), self.customer_key());
                 if layout.split {
@@ -365,10 +430,13 @@ impl Payment {
                 }
             }
             Step::Home => {
-                items.write(layout.column::<WarehouseYtd>(), keys::warehouse(self.warehouse));
+                if !layout.spread {
+                    items.write(layout.column::<WarehouseYtd>(), keys::warehouse(self.warehouse));
+                }
                 items.write(layout.column::<DistrictYtd>(), keys::district(self.warehouse, self.district));
-                items.write(HISTORY.row(), keys::history(self.warehouse, self.payer, self.number));
+                items.write(HISTORY.row(), self.history_key());
             }
+            Step::Total => items.write(layout.column::<WarehouseYtd>(), keys::warehouse(self.warehouse)),
         }
     }
 
@@ -379,7 +447,8 @@ impl Payment {
                 let Payment { customer, bad_credit, balance, .. } = *executed;
                 (self.customer, self.bad_credit, self.balance) = (customer, bad_credit, balance);
             }
-            Step::Home => {}
+            Step::Name => self.warehouse_name = executed.warehouse_name,
+            Step::Home | Step::Total => {}
         }
     }
 }
@@ -391,8 +460,8 @@ plimsoll_types::wire!(
     }
 );
 plimsoll_types::wire!(struct Payment {
-    layout, district, customer_district, warehouse, customer_warehouse, chosen, payer, number, amount, date, customer,
-    bad_credit, balance
+    layout, district, customer_district, warehouse, customer_warehouse, chosen, payer, number, amount, date,
+    warehouse_name, customer, bad_credit, balance
 });
 
 #[cfg(test)]

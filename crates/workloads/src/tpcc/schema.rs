@@ -1,7 +1,8 @@
 //! TPC-C's tables: keys, rows, column groups.
 //!
 //! **Keys** are the specification's primary keys, integers in big-endian order, warehouse first: the
-//! warehouse number alone decides the slot, so a warehouse is one place. Every key has at most 15 bytes,
+//! warehouse number alone decides the slot, so a warehouse is one place. Spread, a district is one, and a warehouse's
+//! stocks are in [`STOCK_PARTS`]; a payment then has the district in its key. Every key has at most 15 bytes,
 //! which the key type holds without a heap. Two tables are secondary indexes with empty values:
 //! * *customer_name*: warehouse, district, number of the last name, the first six characters of the first
 //!   name, customer. Last names are the syllables of a number (clause 4.3.2.3), so the number stands for the
@@ -19,9 +20,11 @@
 //! difference; [`Columns`] says where a structure sits in either form.
 
 use plimsoll_txn::procedure::{Access, Reads};
-use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Partitioning, TableId, TableSpec};
+use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Partitioning, Slot, TableId, TableSpec};
 use zerocopy::little_endian::{I32, I64, U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::DISTRICTS;
 
 /// Warehouses.
 pub const WAREHOUSE: TableId = TableId(0);
@@ -51,16 +54,27 @@ pub const CUSTOMER_DATA_MAX: usize = 500;
 /// How many characters of a first name the customer_name index holds.
 pub const FIRST_NAME_PREFIX: usize = 6;
 
+/// Slots of a spread warehouse's stocks: enough for many shards, and a prime, because popular item numbers have many bits
+/// in common (clause 2.1.6) and would otherwise favour some shards.
+pub const STOCK_PARTS: u16 = 101;
+
 /// The tables in the order of their numbers.
 pub fn tables(layout: Layout) -> Vec<TableSpec> {
     let by_warehouse = Partitioning::Modulo { bytes: 4 };
-    let hash = |name| TableSpec::new(name, IndexKind::Hash, by_warehouse);
-    let ordered = |name| TableSpec::new(name, IndexKind::Ordered, by_warehouse);
+    let (by_district, by_stock) = match layout.spread {
+        false => (by_warehouse, by_warehouse),
+        true => (
+            Partitioning::Spread { bytes: 4, within: 1, parts: DISTRICTS.into() },
+            Partitioning::Spread { bytes: 4, within: 4, parts: STOCK_PARTS },
+        ),
+    };
+    let hash = |name, placed| TableSpec::new(name, IndexKind::Hash, placed);
+    let ordered = |name| TableSpec::new(name, IndexKind::Ordered, by_district);
     let split = |table: TableSpec, groups| if layout.split { table.with_groups(groups) } else { table };
     vec![
-        split(hash("warehouse"), &["static", "ytd"]),
-        split(hash("district"), &["static", "next_o_id", "ytd"]),
-        split(hash("customer"), &["static", "balance", "data"]),
+        split(hash("warehouse", by_warehouse), &["static", "ytd"]),
+        split(hash("district", by_district), &["static", "next_o_id", "ytd"]),
+        split(hash("customer", by_district), &["static", "balance", "data"]),
         ordered("customer_name").immutable(),
         ordered("history"),
         ordered("new_order"),
@@ -68,7 +82,7 @@ pub fn tables(layout: Layout) -> Vec<TableSpec> {
         ordered("customer_order"),
         ordered("order_line"),
         TableSpec::new("item", IndexKind::Hash, Partitioning::Everywhere).immutable(),
-        split(hash("stock"), &["quantity", "static"]),
+        split(hash("stock", by_stock), &["quantity", "static"]),
     ]
 }
 
@@ -124,9 +138,16 @@ pub mod keys {
         Key::build().u32(w).u16(payer).u64(number).finish()
     }
 
+    /// HISTORY, if districts are places of their own.
+    #[inline]
+    pub fn district_history(w: u32, d: u8, payer: u16, number: u64) -> Key {
+        Key::build().u32(w).u8(d).u16(payer).u64(number).finish()
+    }
+
     /// The payer and its number in a key of HISTORY.
     pub fn payer_and_number(key: &Key) -> (u16, u64) {
-        (field(key, 4, 2) as u16, field(key, 6, 8))
+        let at = key.len() - 10;
+        (field(key, at, 2) as u16, field(key, at + 2, 8))
     }
 
     /// ORDER and NEW-ORDER, and the prefix of an order's lines.
@@ -194,19 +215,55 @@ pub trait Columns: FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned +
     const OFFSET: usize = 0;
 }
 
-/// Whether rows are split into column groups.
+/// Whether rows are split into column groups, and warehouses spread over slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Each group is a record; otherwise the concatenation of all groups is.
     pub split: bool,
+    /// What belongs to a district is in the district's slot, and a stock in one that its item decides; otherwise all that
+    /// a warehouse has is in one.
+    pub spread: bool,
 }
 
 /// The longest row that holds several groups: a customer.
 const ROW_MAX: usize = size_of::<Customer>() + size_of::<CustomerBalance>() + CUSTOMER_DATA_MAX;
 
-plimsoll_types::wire!(struct Layout { split });
+plimsoll_types::wire!(struct Layout { split, spread });
 
 impl Layout {
+    /// Where a warehouse's row is.
+    #[inline]
+    pub fn warehouse_slot(self, w: u32) -> Slot {
+        Partitioning::modulo(w.into())
+    }
+
+    /// Where a district is, with its customers and orders.
+    #[inline]
+    pub fn district_slot(self, w: u32, d: u8) -> Slot {
+        match self.spread {
+            false => self.warehouse_slot(w),
+            true => Partitioning::spread(w.into(), d.into(), DISTRICTS.into()),
+        }
+    }
+
+    /// Where the stock of an item is.
+    #[inline]
+    pub fn stock_slot(self, w: u32, i: u32) -> Slot {
+        match self.spread {
+            false => self.warehouse_slot(w),
+            true => Partitioning::spread(w.into(), i.into(), STOCK_PARTS),
+        }
+    }
+
+    /// The key of a payment to a district.
+    #[inline]
+    pub fn history(self, w: u32, d: u8, payer: u16, number: u64) -> Key {
+        match self.spread {
+            false => keys::history(w, payer, number),
+            true => keys::district_history(w, d, payer, number),
+        }
+    }
+
     /// The record that holds a structure.
     #[inline]
     pub fn column<C: Columns>(self) -> ColumnGroup {
@@ -533,7 +590,10 @@ mod tests {
         assert_eq!(longest.len(), 15);
         assert_eq!(keys::customer_of_name(&longest), 3000);
         assert!(keys::last_name(7, 10, 999) < longest && longest < keys::last_name(7, 10, 1000));
-        assert_eq!(keys::history(1, 2, 3).len(), 14);
+        for key in [keys::history(1, 2, 3), keys::district_history(1, 10, 2, 3)] {
+            assert!(key.len() <= 15);
+            assert_eq!(keys::payer_and_number(&key), (2, 3));
+        }
         let line = keys::order_line(7, 10, 123_456, 15);
         assert_eq!((keys::order_of(&line), keys::number_of_line(&line)), (123_456, 15));
         let newest_first = [10, 9, 1].map(|o| keys::customer_order(7, 1, 5, o));
@@ -563,9 +623,9 @@ mod tests {
         assert_eq!(size_of::<CustomerData>(), 0);
         assert_eq!((size_of::<OrderLine>(), size_of::<Order>(), size_of::<Stock>()), (41, 11, 240));
         let row = [&[1; 16][..], &[2; 240], b"text"].concat();
-        let (stock, text) = Layout { split: false }.view::<Stock>(&row);
+        let (stock, text) = Layout { split: false, spread: false }.view::<Stock>(&row);
         assert_eq!((stock.districts[9], text), ([2; 24], &b"text"[..]));
-        let (stock, text) = Layout { split: true }.view::<Stock>(&row[16..]);
+        let (stock, text) = Layout { split: true, spread: false }.view::<Stock>(&row[16..]);
         assert_eq!((stock.districts[9], text), ([2; 24], &b"text"[..]));
     }
 }

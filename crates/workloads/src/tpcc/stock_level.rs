@@ -2,12 +2,13 @@
 //!
 //! The DST paper varies it: one transaction looks at k districts, drawn from all warehouses if k > 1. Each
 //! district is a piece of three stages: the district's next order number; the lines of its last orders;
-//! the stocks of the distinct items in them. The counts are added up.
+//! the stocks of the distinct items in them, in a spread warehouse a piece for each slot they are in. The counts are added
+//! up.
 
 use std::ops::{ControlFlow, Range};
 
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
-use plimsoll_types::{Abort, Partitioning, Slot};
+use plimsoll_types::{Abort, Slot};
 
 use super::new_order::LINES_MAX;
 use super::schema::*;
@@ -32,6 +33,8 @@ pub struct StockLevel {
     /// The distinct items of all districts, one after the other. The one allocation on a transaction's
     /// path: there may be 6,000.
     items: Vec<u32>,
+    /// The pieces of the last stage if warehouses are spread: the position of a district, and its items in one slot.
+    parts: Vec<(u8, Range<u32>)>,
 }
 
 /// What is known of a district.
@@ -52,12 +55,14 @@ impl StockLevel {
         let parameters = &tpcc.parameters;
         let rng = &mut client.rng;
         let count = parameters.stock_level_districts;
-        let mut districts = [(home, 1); DISTRICTS_MAX];
+        let mut districts = [(home.warehouse, 1); DISTRICTS_MAX];
         for (warehouse, district) in &mut districts[..count as usize] {
             if count > 1 {
                 *warehouse = rng.uniform(1..=u64::from(parameters.warehouses)) as u32;
+                *district = rng.uniform(1..=u64::from(DISTRICTS)) as u8;
+            } else {
+                *district = home.district(rng);
             }
-            *district = rng.uniform(1..=u64::from(DISTRICTS)) as u8;
         }
         StockLevel {
             layout: tpcc.layout(),
@@ -67,6 +72,7 @@ impl StockLevel {
             districts,
             seen: [Seen::default(); DISTRICTS_MAX],
             items: Vec::new(),
+            parts: Vec::new(),
         }
     }
 
@@ -79,9 +85,37 @@ impl StockLevel {
         Scan::range(ORDER_LINE.row(), keys::order(w, d, first), keys::order(w, d, next))
     }
 
+    /// The position of a piece's district.
     #[inline]
-    fn items(&self, number: usize) -> Range<usize> {
-        self.seen[number].first_item as usize..self.seen[number].end_item as usize
+    fn district_of(&self, piece: Piece) -> usize {
+        match self.layout.spread && piece.stage == 2 {
+            false => piece.number,
+            true => self.parts[piece.number].0.into(),
+        }
+    }
+
+    /// The items whose stocks a piece looks at.
+    #[inline]
+    fn items(&self, piece: Piece) -> &[u32] {
+        let items = match self.layout.spread {
+            false => self.seen[piece.number].first_item..self.seen[piece.number].end_item,
+            true => self.parts[piece.number].1.clone(),
+        };
+        &self.items[items.start as usize..items.end as usize]
+    }
+
+    /// Puts the items of a district in the order of their slots, and notes which share one.
+    fn part(&mut self, number: usize) {
+        let Seen { first_item, end_item, .. } = self.seen[number];
+        let slot = |item: &u32| item % u32::from(STOCK_PARTS);
+        let items = &mut self.items[first_item as usize..end_item as usize];
+        items.sort_unstable_by_key(|item| (slot(item), *item));
+        let mut start = first_item;
+        for part in items.chunk_by(|a, b| slot(a) == slot(b)) {
+            let end = start + part.len() as u32;
+            self.parts.push((number as u8, start..end));
+            start = end;
+        }
     }
 
     /// Output: how many stocks run low.
@@ -97,23 +131,31 @@ impl Procedure for StockLevel {
 
     #[inline]
     fn stage(&self, stage: usize) -> usize {
-        if stage < 3 { usize::from(self.district_count) } else { 0 }
+        match stage {
+            2 if self.layout.spread => self.parts.len(),
+            0..=2 => self.district_count.into(),
+            _ => 0,
+        }
     }
 
     #[inline]
     fn home(&self, piece: Piece) -> Slot {
-        Partitioning::modulo(self.districts[piece.number].0.into())
+        let (w, d) = self.districts[self.district_of(piece)];
+        match piece.stage {
+            2 if self.layout.spread => self.layout.stock_slot(w, self.items(piece)[0]),
+            _ => self.layout.district_slot(w, d),
+        }
     }
 
     #[inline]
     fn reads(&self, piece: Piece, reads: &mut Reads) {
-        let (w, d) = self.districts[piece.number];
+        let (w, d) = self.districts[self.district_of(piece)];
         match piece.stage {
             0 => reads.get(self.layout.column::<DistrictNext>(), keys::district(w, d)),
             1 => reads.scan(self.last_lines(piece.number)),
             _ => {
                 let column = self.layout.column::<StockQuantity>();
-                for &item in &self.items[self.items(piece.number)] {
+                for &item in self.items(piece) {
                     reads.get(column, keys::stock(w, item));
                 }
             }
@@ -123,10 +165,11 @@ impl Procedure for StockLevel {
     #[inline]
     fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
         let layout = self.layout;
-        let (w, d) = self.districts[piece.number];
+        let (w, d) = self.districts[self.district_of(piece)];
         match piece.stage {
             0 => {
                 self.items.clear();
+                self.parts.clear();
                 let key = keys::district(w, d);
                 let next_o_id = layout.read(access, &key, |row: &DistrictNext, _| row.next_o_id.get())?;
                 self.seen[piece.number] = Seen { next_o_id, ..Seen::default() };
@@ -147,15 +190,19 @@ impl Procedure for StockLevel {
                 items.truncate(first + distinct);
                 let seen = &mut self.seen[piece.number];
                 (seen.first_item, seen.end_item) = (first as u32, (first + distinct) as u32);
+                if layout.spread {
+                    self.part(piece.number);
+                }
             }
             _ => {
                 let mut low = 0;
-                for &item in &self.items[self.items(piece.number)] {
+                for &item in self.items(piece) {
                     let key = keys::stock(w, item);
                     let quantity = layout.read(access, &key, |row: &StockQuantity, _| row.quantity.get())?;
                     low += u32::from(quantity < self.threshold);
                 }
-                self.seen[piece.number].low = low;
+                let district = self.district_of(piece);
+                self.seen[district].low += low;
             }
         }
         Ok(())

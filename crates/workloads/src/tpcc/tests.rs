@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_types::{Abort, Key, Placement, TableId};
+use plimsoll_types::{Abort, Key, Partitioning, Placement, TableId};
 use zerocopy::FromBytes;
 
 use super::schema::*;
@@ -66,7 +66,7 @@ fn assert_all_hold(checks: &[Check]) {
 
 /// The column groups of a row as they are, changed, and written behind all transactions' backs.
 fn corrupt<C: Columns>(database: &mut Database, key: Key, change: impl FnOnce(&mut C)) {
-    let column = Layout { split: true }.column::<C>();
+    let column = Layout { split: true, spread: false }.column::<C>();
     let mut record = database.read(column, &key).expect("the row is there").to_vec();
     change(C::mut_from_prefix(&mut record).expect("the record holds the columns").0);
     database.write(column, key, &record);
@@ -74,8 +74,8 @@ fn corrupt<C: Columns>(database: &mut Database, key: Key, change: impl FnOnce(&m
 
 #[test]
 fn a_loaded_database_is_consistent() {
-    for split_columns in [true, false] {
-        let tpcc = workload(Parameters { split_columns, ..Parameters::small(2) });
+    for (split_columns, spread) in [(true, false), (false, false), (true, true), (false, true)] {
+        let tpcc = workload(Parameters { split_columns, spread, ..Parameters::small(2) });
         let mut database = Database::load(&tpcc);
         assert_all_hold(&judged(&tpcc, &mut database, &Run::new().tally));
         let counts = [WAREHOUSE, DISTRICT, CUSTOMER, CUSTOMER_NAME, HISTORY, NEW_ORDER, ORDER, ITEM, STOCK]
@@ -102,6 +102,9 @@ fn a_loaded_row_depends_on_the_seed_and_its_unit_only() {
     assert_ne!(rows(two.clone(), 0), rows(Parameters { seed: 2, ..two.clone() }, 0));
     let texts = |unit| rows(two.clone(), unit).into_iter().map(|row| row.2).collect::<Vec<_>>();
     assert_ne!(texts(1), texts(2));
+    let spread = |warehouses| Parameters { spread: true, ..Parameters::small(warehouses) };
+    assert_eq!(rows(spread(2), 120), rows(spread(9), 120));
+    assert_ne!(rows(spread(2), 2)[0].2, rows(spread(2), 3)[0].2);
     for table in [CUSTOMER_NAME, HISTORY, NEW_ORDER, ORDER, CUSTOMER_ORDER, ORDER_LINE] {
         let rows = rows(two.clone(), 1);
         let keys: Vec<_> = rows.iter().filter(|row| row.0 == table).map(|row| &row.1).collect();
@@ -111,9 +114,17 @@ fn a_loaded_row_depends_on_the_seed_and_its_unit_only() {
 
 #[test]
 fn the_conditions_hold_after_any_run() {
-    for (split_columns, remote) in [(true, 1.0), (false, 1.0), (true, 60.0)] {
+    for (split_columns, spread, remote) in [
+        (true, false, 1.0),
+        (false, false, 1.0),
+        (true, false, 60.0),
+        (true, true, 1.0),
+        (false, true, 1.0),
+        (true, true, 60.0),
+    ] {
         let parameters = Parameters {
             split_columns,
+            spread,
             remote_item_pct: remote,
             remote_payment_pct: 15.0 + remote / 2.0,
             stock_level_districts: if remote > 1.0 { 20 } else { 1 },
@@ -169,7 +180,13 @@ fn a_district_without_waiting_orders_is_skipped() {
 
 #[test]
 fn planted_bugs_break_the_conditions_they_should() {
-    let tpcc = workload(Parameters::small(2));
+    for spread in [false, true] {
+        planted_bugs_break_conditions(spread);
+    }
+}
+
+fn planted_bugs_break_conditions(spread: bool) {
+    let tpcc = workload(Parameters { spread, ..Parameters::small(2) });
     let mut sound = Database::load(&tpcc);
     let mut run = Run::new();
     let mut clients = clients(&tpcc, 1);
@@ -222,8 +239,11 @@ fn planted_bugs_break_the_conditions_they_should() {
     breaks(&["11", "deliveries"], &customer(|row| row.deliveries += 1));
     breaks(&["payments"], &customer(|row| row.payments += 1));
 
-    let payment =
-        |change: fn(&mut History)| move |db: &mut Database| corrupt(db, keys::history(2, 0, 1), change);
+    let key = tpcc.layout().history(2, 1, 0, 1);
+    let payment = |change: fn(&mut History)| {
+        let key = key.clone();
+        move |db: &mut Database| corrupt(db, key.clone(), change)
+    };
     breaks(&["8", "9", "10", "payments"], &payment(|row| row.amount += 1));
     breaks(&["9"], &payment(|row| row.d = 2));
     breaks(&["10"], &payment(|row| row.c = 2.into()));
@@ -282,9 +302,10 @@ fn a_new_order_costs_what_the_specification_says() {
 
 #[test]
 fn a_new_order_writes_what_it_read() {
-    for split_columns in [true, false] {
+    for (split_columns, spread) in [(true, false), (false, false), (true, true), (false, true)] {
         let parameters = Parameters {
             split_columns,
+            spread,
             mix: [1, 0, 0, 0, 0],
             remote_item_pct: 50.0,
             items: 10,
@@ -303,11 +324,12 @@ fn a_new_order_writes_what_it_read() {
             }
             let Transaction::NewOrder(order) = transaction else { panic!("the mix has only New-Orders") };
             let o = order.order();
-            let (w, ds) = (1, 1..=10);
-            let key = ds.map(|d| keys::order(w, d, o)).find(|key| {
-                database.read(ORDER.row(), key).is_some() && before.read(ORDER.row(), key).is_none()
-            });
-            let key = key.expect("the order was inserted at the client's only warehouse");
+            let key = database.counts.inserted.iter().find(|(table, _)| *table == ORDER);
+            let key = key.expect("the order was inserted").1.clone();
+            let w = key.leading_int(4) as u32;
+            assert!(spread || w == 1, "the client has only one warehouse");
+            assert_eq!(keys::order_of(&key), o);
+            assert!(before.read(ORDER.row(), &key).is_none());
             assert!(database.read(NEW_ORDER.row(), &key).is_some());
             let row = Order::read_from_bytes(database.read(ORDER.row(), &key).expect("it is there"))
                 .expect("an order");
@@ -368,6 +390,116 @@ fn new_orders_roll_back_and_go_elsewhere_as_often_as_they_should() {
     assert!((share(rolled_back) - 1.0).abs() < 0.1, "{}", share(rolled_back));
     assert!((share(remote) - 9.52).abs() < 0.3, "{}", share(remote));
     assert!((lines as f64 / f64::from(DRAWS) - 10.0).abs() < 0.05);
+}
+
+/// All pieces of a transaction that has run, with their slots.
+fn homes(transaction: &Transaction) -> Vec<(Piece, Slot)> {
+    let stages = (0..).map(|stage| (stage, Procedure::stage(transaction, stage)));
+    let pieces = stages
+        .take_while(|&(_, pieces)| pieces > 0)
+        .flat_map(|(stage, pieces)| (0..pieces).map(move |number| Piece { stage, number }));
+    pieces.map(|piece| (piece, Procedure::home(transaction, piece))).collect()
+}
+
+#[test]
+fn what_a_spread_warehouse_gets_is_on_all_shards_alike() {
+    const SHARDS: usize = 4;
+    let tpcc = workload(Parameters { spread: true, ..Parameters::new(1) });
+    let mut clients = clients(&tpcc, SHARDS);
+    let (mut stocks, mut several, mut orders) = ([0u32; SHARDS], 0, 0);
+    for round in 0..40_000 {
+        let shard = round % SHARDS;
+        let transaction = tpcc.next(&mut clients[shard]);
+        let shard_of = |slot: Slot| usize::from(slot.0) % SHARDS;
+        match &transaction {
+            Transaction::NewOrder(order) => {
+                let homes = homes(&transaction);
+                let (last, before) = homes.split_last().expect("there are pieces");
+                assert_eq!(shard_of(last.1), shard, "a client's districts are on its shard");
+                assert_eq!(before.len() % 2, 1, "two pieces for each stock, and the tax");
+                let half = before.len() / 2;
+                assert!(
+                    before[..half]
+                        .iter()
+                        .map(|piece| piece.1)
+                        .eq(before[half..2 * half].iter().map(|piece| piece.1))
+                );
+                assert_eq!(before[2 * half].1, Partitioning::modulo(1));
+                before[..half].iter().for_each(|&(_, slot)| stocks[shard_of(slot)] += 1);
+                let shards: BTreeSet<_> = homes.iter().map(|&(_, slot)| shard_of(slot)).collect();
+                several += u32::from(shards.len() > 1);
+                orders += 1;
+                assert_eq!(order.line_sums().1, 0, "all from the home warehouse");
+            }
+            Transaction::Payment(_) => {
+                let shards: Vec<_> = homes(&transaction).iter().map(|&(_, slot)| shard_of(slot)).collect();
+                assert_eq!(
+                    shards.iter().filter(|&&other| other == shard).count(),
+                    shards.len() - if shard == 1 { 0 } else { 2 }
+                );
+            }
+            Transaction::Delivery(delivery) => assert_eq!(delivery.districts().len(), 1),
+            Transaction::OrderStatus(_) | Transaction::StockLevel(_) => {}
+        }
+    }
+    assert!(several as f64 > 0.99 * f64::from(orders), "{several} of {orders}");
+    let all: u32 = stocks.iter().sum();
+    for count in stocks {
+        let share = f64::from(count) / f64::from(all);
+        assert!((0.235..0.265).contains(&share), "{stocks:?}");
+    }
+}
+
+#[test]
+fn both_forms_can_be_repaired_if_columns_are_split() {
+    for spread in [false, true] {
+        let chopping =
+            |split_columns| workload(Parameters { spread, split_columns, ..Parameters::small(1) }).chopping();
+        let (checked, _) = chopping(true).expect("every cycle can be repaired").expect("it is one-shot");
+        let bound: BTreeSet<_> = checked
+            .conflicts()
+            .filter(|&(a, b)| checked.immediate(a) && checked.immediate(b))
+            .flat_map(|(a, b)| [a, b])
+            .map(|piece| checked.types[piece].name)
+            .collect();
+        assert_eq!(Vec::from_iter(bound), ["customer", "deliver", "order"]);
+        let refused = chopping(false).expect_err("stocks are looked up and taken from in one record").0;
+        assert!(refused.contains("new_order.lines"), "{refused}");
+    }
+}
+
+#[test]
+fn pieces_have_the_types_that_are_declared() {
+    for spread in [false, true] {
+        let tpcc = workload(Parameters {
+            spread,
+            remote_item_pct: 30.0,
+            remote_payment_pct: 50.0,
+            ..Parameters::small(3)
+        });
+        let (types, _) = tpcc.pieces().expect("it is one-shot");
+        let mut client = clients(&tpcc, 1).remove(0);
+        let mut seen = BTreeSet::new();
+        for _ in 0..2000 {
+            let transaction = tpcc.next(&mut client);
+            if Procedure::read_only(&transaction) {
+                continue;
+            }
+            for (piece, _) in homes(&transaction) {
+                let number = OneShot::piece_type(&transaction, piece);
+                let declared = &types[number];
+                assert_eq!(declared.transaction, Tpcc::KINDS[Tpcc::kind(&transaction)].name);
+                seen.insert(number);
+                let mut items = Items::default();
+                OneShot::items(&transaction, piece, &mut items);
+                for item in items.0 {
+                    let touched = declared.touches.contains(&(item.column, item.write));
+                    assert!(touched, "{}.{} has {item:?}", declared.transaction, declared.name);
+                }
+            }
+        }
+        assert_eq!(seen.len(), types.len(), "every type is of some piece");
+    }
 }
 
 #[test]
@@ -457,7 +589,14 @@ fn the_customer_in_the_middle_pays() {
 
 #[test]
 fn order_status_shows_the_newest_order() {
-    let tpcc = workload(Parameters { mix: [5, 0, 5, 1, 0], ..Parameters::small(1) });
+    for spread in [false, true] {
+        order_status_shows_newest(spread);
+    }
+}
+
+fn order_status_shows_newest(spread: bool) {
+    let tpcc =
+        workload(Parameters { spread, mix: [5, 0, 5, 1 + 9 * u32::from(spread), 0], ..Parameters::small(1) });
     let mut database = Database::load(&tpcc);
     let mut client = clients(&tpcc, 1).remove(0);
     let mut run = Run::new();
@@ -488,9 +627,13 @@ fn order_status_shows_the_newest_order() {
 
 #[test]
 fn stock_level_counts_low_stocks_of_distinct_items() {
-    for districts in [1, 7] {
-        let parameters =
-            Parameters { mix: [20, 0, 0, 0, 1], stock_level_districts: districts, ..Parameters::small(4) };
+    for (districts, spread) in [(1, false), (7, false), (1, true), (7, true)] {
+        let parameters = Parameters {
+            spread,
+            mix: [20, 0, 0, 0, 1],
+            stock_level_districts: districts,
+            ..Parameters::small(4)
+        };
         let tpcc = workload(parameters);
         let mut database = Database::load(&tpcc);
         let mut client = clients(&tpcc, 2).remove(0);
@@ -504,6 +647,7 @@ fn stock_level_counts_low_stocks_of_distinct_items() {
                 let districts_read = database.counts.read.iter().filter(|row| row.0 == DISTRICT).count();
                 assert!(stocks <= 100 * districts_read && stocks > 50);
                 assert!(level.low_stocks() as usize <= stocks * districts as usize);
+                assert!(!spread || level.stage(2) >= stocks, "100 items are in 100 slots");
             }
         }
         assert!(low > 0);
@@ -533,13 +677,15 @@ fn transactions_are_small_enough_to_be_moved() {
 
 #[test]
 fn the_smallest_database_works() {
-    let parameters = Parameters { items: 1, customers_per_district: 1, ..Parameters::new(1) };
-    let tpcc = workload(parameters);
-    let mut database = Database::load(&tpcc);
-    let mut run = Run::new();
-    let mut client = clients(&tpcc, 1).remove(0);
-    for _ in 0..500 {
-        run.step(&tpcc, &mut client, &mut database);
+    for spread in [false, true] {
+        let parameters = Parameters { spread, items: 1, customers_per_district: 1, ..Parameters::new(1) };
+        let tpcc = workload(parameters);
+        let mut database = Database::load(&tpcc);
+        let mut run = Run::new();
+        let mut client = clients(&tpcc, 1).remove(0);
+        for _ in 0..500 {
+            run.step(&tpcc, &mut client, &mut database);
+        }
+        assert_all_hold(&judged(&tpcc, &mut database, &run.tally));
     }
-    assert_all_hold(&judged(&tpcc, &mut database, &run.tally));
 }
