@@ -8,6 +8,7 @@ use std::fmt::Write;
 use plimsoll_page::html::{self, Page, escape};
 use plimsoll_page::svg::{self, nice_step};
 use plimsoll_page::units;
+use plimsoll_sim::scale::published::Quantity;
 use serde_json::Value;
 
 use super::{Predicted, show};
@@ -48,10 +49,10 @@ pub fn render(all: &[Predicted], document: &Value) -> String {
 
 fn section(predicted: &Predicted) -> String {
     let series = predicted.series;
-    let mut text = chart(predicted);
+    let mut text: String = predicted.shows().iter().map(|&what| chart(predicted, what)).collect();
     let comparisons = predicted.comparisons();
     if !comparisons.is_empty() {
-        text.push_str("<table>\n<thead><tr><th>ratio of throughputs</th><th>at</th><th>published</th><th>predicted</th></tr></thead>\n<tbody>\n");
+        text.push_str("<table>\n<thead><tr><th>ratio</th><th>at</th><th>published</th><th>predicted</th></tr></thead>\n<tbody>\n");
         for comparison in &comparisons {
             let cells =
                 show::sentence(comparison, series.axis).map(|cell| format!("<td>{}</td>", escape(&cell)));
@@ -60,18 +61,12 @@ fn section(predicted: &Predicted) -> String {
         text.push_str("</tbody>\n</table>\n");
     }
     text.push_str("<details><summary>All figures</summary>\n<table>\n<thead><tr>");
-    for title in [
-        series.axis,
-        "scheme",
-        "committed/s",
-        "p50",
-        "p99",
-        "aborted",
-        "cores busy",
-        "oracle busy",
-        "messages",
-        "bytes",
-    ] {
+    let others: Vec<Quantity> =
+        predicted.shows().iter().copied().filter(|what| *what != Quantity::Committed).collect();
+    let mut titles = vec![series.axis, "scheme", "committed/s"];
+    titles.extend(others.iter().map(|what| what.name()));
+    titles.extend(["p50", "p99", "aborted", "cores busy", "oracle busy", "messages", "bytes"]);
+    for title in titles {
         let _ = write!(text, "<th>{}</th>", escape(title));
     }
     text.push_str("</tr></thead>\n<tbody>\n");
@@ -79,10 +74,10 @@ fn section(predicted: &Predicted) -> String {
         for (scheme, prediction) in series.schemes.iter().zip(row) {
             let committed = prediction.committed.max(1) as f64;
             let latency = |quantile| units::duration_us(f64::from(prediction.latency_ns(quantile)) / 1e3);
-            let cells = [
-                units::thousands(*at),
-                (*scheme).to_owned(),
-                units::rate(prediction.throughput()),
+            let mut cells =
+                vec![units::thousands(*at), (*scheme).to_owned(), units::rate(prediction.throughput())];
+            cells.extend(others.iter().map(|what| units::three_digits(what.of(prediction))));
+            cells.extend([
                 latency(0.5),
                 latency(0.99),
                 units::percent(prediction.abort_rate()),
@@ -90,7 +85,7 @@ fn section(predicted: &Predicted) -> String {
                 units::percent(prediction.oracle_busy.min(1.0)),
                 units::three_digits(prediction.messages as f64 / committed),
                 units::three_digits(prediction.bytes as f64 / committed),
-            ];
+            ]);
             let cells: Vec<String> = cells.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
             let _ = writeln!(text, "<tr>{}</tr>", cells.join(""));
         }
@@ -128,7 +123,7 @@ impl Axis {
     /// Figures to label: powers of ten with 2 and 5 between them, or five even steps.
     fn ticks(&self) -> Vec<f64> {
         if !self.logarithmic {
-            // Rounding must not double the step.is.
+            // Rounding must not double the step.
             let step = nice_step(0.999 * (self.high - self.low) / 4.0);
             let first = (self.low / step).ceil() as i64;
             let last = (self.high / step).floor() as i64;
@@ -143,18 +138,22 @@ impl Axis {
     }
 }
 
-/// Throughput of all schemes along the axis.
-fn chart(predicted: &Predicted) -> String {
+/// What all schemes have of something, along the axis.
+fn chart(predicted: &Predicted, what: Quantity) -> String {
     let series = predicted.series;
-    let throughputs: Vec<f64> = predicted.predictions.iter().flatten().map(|p| p.throughput()).collect();
-    if throughputs.is_empty() {
+    let figures: Vec<f64> = predicted.predictions.iter().flatten().map(|p| what.of(p)).collect();
+    if figures.is_empty() {
         return String::new();
     }
     let places: Vec<f64> = series.at.iter().map(|&at| at as f64).collect();
-    let (across, up) = (Axis::of(&places, false), Axis::of(&throughputs, true));
+    let (across, up) = (Axis::of(&places, false), Axis::of(&figures, true));
     let x = |at: f64| LEFT + (WIDTH - LEFT - RIGHT) * if places.len() == 1 { 0.5 } else { across.share(at) };
     let y = |figure: f64| HEIGHT - (HEIGHT - 12.0) * up.share(figure);
-    let label = escape(&format!("committed transactions per second by {}", series.axis));
+    let name = match what {
+        Quantity::Committed => "committed transactions per second",
+        what => what.name(),
+    };
+    let label = escape(&format!("{name} by {}", series.axis));
     let total = HEIGHT + BELOW;
     let mut svg = format!(
         "<div class=\"chart\"><svg role=\"img\" aria-label=\"{label}\" viewBox=\"0 0 {WIDTH} {total}\" style=\"max-width:{WIDTH}px\">\n"
@@ -185,18 +184,19 @@ fn chart(predicted: &Predicted) -> String {
     for (number, scheme) in series.schemes.iter().enumerate() {
         let points: Vec<(f64, f64, f64, u64)> = (predicted.predictions.iter().enumerate())
             .map(|(place, row)| {
-                (x(places[place]), y(row[number].throughput()), row[number].throughput(), series.at[place])
+                let figure = what.of(&row[number]);
+                (x(places[place]), y(figure), figure, series.at[place])
             })
             .collect();
         let Some(&(_, end, ..)) = points.last() else { continue };
-        ends.push((end, *scheme));
-        let colour = colour(scheme);
+        ends.push((end, *scheme, number));
+        let colour = colour(scheme, number);
         let dashed = if *scheme == "rc" { " class=\"dashed\"" } else { "" };
         let line: Vec<String> = points.iter().map(|(x, y, ..)| format!("{x:.1},{y:.1}")).collect();
         let _ = writeln!(svg, "<polyline{dashed} points=\"{}\" stroke=\"{colour}\"/>", line.join(" "));
-        for (x, y, throughput, at) in points {
-            let tip =
-                escape(&format!("{scheme}, {at} {}\n{} committed/s", series.axis, units::rate(throughput)));
+        for (x, y, figure, at) in points {
+            let figure = if figure < 1000.0 { units::three_digits(figure) } else { units::rate(figure) };
+            let tip = escape(&format!("{scheme}, {at} {}\n{figure} {}", series.axis, what.name()));
             let _ = writeln!(
                 svg,
                 "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{colour}\" data-tip=\"{tip}\"/>"
@@ -206,10 +206,10 @@ fn chart(predicted: &Predicted) -> String {
     // Names at the ends of the lines, apart from each other.
     ends.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut last = f64::NEG_INFINITY;
-    for (end, scheme) in ends {
+    for (end, scheme, number) in ends {
         last = (end + 4.0).max(last + 15.0);
         let (at, colour) =
-            (if places.len() == 1 { middle + 12.0 } else { WIDTH - RIGHT + 10.0 }, colour(scheme));
+            (if places.len() == 1 { middle + 12.0 } else { WIDTH - RIGHT + 10.0 }, colour(scheme, number));
         let _ = writeln!(
             svg,
             "<text class=\"name\" x=\"{at}\" y=\"{last:.1}\" style=\"fill:{colour}\">{scheme}</text>"
@@ -218,12 +218,14 @@ fn chart(predicted: &Predicted) -> String {
     svg + "</svg></div>\n"
 }
 
-fn colour(scheme: &str) -> String {
+/// Of a scheme, or the n-th pair.
+fn colour(scheme: &str, number: usize) -> String {
     svg::colour(match scheme {
         "dst" => 0,
         "gts" => 1,
         "vts" => 2,
         "none" => 3,
-        _ => 7,
+        "rc" => 7,
+        _ => number,
     })
 }

@@ -25,8 +25,8 @@ pub enum Load {
     Tpcc {
         /// Districts that a Stock-Level looks at.
         districts: u32,
-        /// Whether each warehouse is spread over all shards.
-        spread: bool,
+        /// How many warehouses there are, each spread over all shards; `None`: one per shard, there entirely.
+        spread: Option<u32>,
     },
     /// SmallBank.
     SmallBank {
@@ -90,9 +90,9 @@ impl Configuration {
                     items: rows as u32,
                     customers_per_district: CUSTOMERS,
                     stock_level_districts: districts,
-                    spread,
+                    spread: spread.is_some(),
                     seed,
-                    ..tpcc::Parameters::new(shards as u32)
+                    ..tpcc::Parameters::new(spread.unwrap_or(shards as u32))
                 };
                 predict(&self.cluster, model, access, &self.fit(Tpcc::new(parameters)?)?, stop)
             }
