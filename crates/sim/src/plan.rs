@@ -48,7 +48,7 @@ impl WorkloadName {
     };
 
     /// Whether all its transactions are cut into pieces that name what they touch.
-    fn one_shot(self) -> bool {
+    pub fn one_shot(self) -> bool {
         matches!(self, WorkloadName::Pieces | WorkloadName::Micro | WorkloadName::Tpcc)
     }
 

@@ -31,8 +31,13 @@
 //!
 //! A transaction whose data is all here and that meets nobody undecided runs in one step, as under every other protocol.
 //!
+//! **Between processes** messages may be lost and coordinators may die. START and COMMIT are sent until they are answered,
+//! and a server answers them as it has the first time ([`participant`]). So anybody can do what the coordinator does, at the
+//! same time as well, and comes to the same: a server that has not heard of a transaction for a while
+//! goes on with it ([`coordinator::look_after`]). What is over never starts again ([`over`]).
+//!
 //! Left out: interactive transactions and aborts after effects, which ROCOCO cannot express; tables with copies that are
-//! written; slots that move; a server that loses its memory; what a coordinator leaves behind that dies.
+//! written; slots that move; a server that loses its memory.
 
 mod coordinator;
 mod execution;
