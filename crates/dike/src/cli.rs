@@ -1,11 +1,11 @@
 //! `plimsoll dike ...`: the command line.
 //!
-//! Every command but `template` reads a configuration ([`crate::config`]) and flags over it. Results go to
-//! standard output, progress to standard error. The exit status is 0 if all was done and every verdict is
+//! Every command but `template` and `report` reads a configuration ([`crate::config`]) and flags over it.
+//! Results go to standard output, progress to standard error. The exit status is 0 if all was done and every verdict is
 //! good, 1 if something is violated, 2 if nothing could be done.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -13,7 +13,10 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use crate::config::{Config, TEMPLATES};
+use crate::metrics::document::{FORMAT, VERSION};
+use crate::metrics::{Document, Run};
 use crate::progress::Progress;
+use crate::report::{html, table};
 use crate::target::Connector;
 use crate::{check, function, load, run};
 
@@ -54,6 +57,24 @@ pub enum DikeCommand {
         /// Check the consistency conditions when it is over.
         #[arg(long)]
         check: bool,
+        /// Write the result as a page to this file.
+        #[arg(long, value_name = "FILE.html")]
+        report: Option<PathBuf>,
+    },
+    /// Show documents of runs again, compare several, or make those of several clients one.
+    Report {
+        /// Documents that `run --json` has written. Runs with the same label are repetitions of one another.
+        #[arg(required = true, value_name = "FILE.json")]
+        files: Vec<PathBuf>,
+        /// They are of several clients that drove the same run together: add them up.
+        #[arg(long)]
+        merge: bool,
+        /// Write the page to this file.
+        #[arg(long, value_name = "FILE.html")]
+        html: Option<PathBuf>,
+        /// Write all runs as one document to this file; `-` for standard output, instead of text.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
     },
     /// Check TPC-C's consistency conditions, when nothing runs.
     Check {
@@ -128,13 +149,7 @@ impl Common {
             Some(path) => format!("{}: {refusal}", path.display()),
             None => refusal.to_string(),
         })?;
-        // A run of hours should not end in a message that was due at its start.
-        if let Some(directory) = self.json.as_deref().and_then(|path| path.parent())
-            && !directory.as_os_str().is_empty()
-            && !directory.is_dir()
-        {
-            return Err(format!("--json: the directory {} does not exist", directory.display()).into());
-        }
+        writable("--json", self.json.as_deref())?;
         Ok(config)
     }
 
@@ -143,26 +158,90 @@ impl Common {
     }
 
     /// Says a result as text, or as the document that was asked for.
-    fn say(&self, text: &str, document: &Document<'_>) -> Result<(), Box<dyn Error>> {
-        let json = || serde_json::to_string_pretty(document).map(|json| json + "\n");
-        match &self.json {
-            Some(path) if path.as_os_str() == "-" => print!("{}", json()?),
-            Some(path) => {
-                std::fs::write(path, json()?)
-                    .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-                print!("{text}");
-            }
-            None => print!("{text}"),
-        }
-        Ok(())
+    fn say(&self, text: &str, found: &Found<'_>) -> Result<(), Box<dyn Error>> {
+        say(text, self.json.as_deref(), || Ok(serde_json::to_string_pretty(found)?))
     }
 }
 
-/// A result for programs.
+/// Refuses a file that cannot be written for want of a directory: a run of hours should not end in a message
+/// that was due at its start.
+fn writable(flag: &str, file: Option<&Path>) -> Result<(), Box<dyn Error>> {
+    match file.and_then(Path::parent) {
+        Some(directory) if !directory.as_os_str().is_empty() && !directory.is_dir() => {
+            Err(format!("{flag}: the directory {} does not exist", directory.display()).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Box<dyn Error>> {
+    std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()).into())
+}
+
+/// Says a result as text and writes it as JSON, or says the JSON.
+fn say(
+    text: &str,
+    json: Option<&Path>,
+    document: impl FnOnce() -> Result<String, Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    match json {
+        Some(path) if path.as_os_str() == "-" => println!("{}", document()?),
+        Some(path) => {
+            print!("{text}");
+            write(path, &(document()? + "\n"))?;
+        }
+        None => print!("{text}"),
+    }
+    Ok(())
+}
+
+/// Says what runs have come to, and writes the document and the page.
+fn say_runs(
+    document: &Document,
+    more: &str,
+    json: Option<&Path>,
+    page: Option<&Path>,
+) -> Result<(), Box<dyn Error>> {
+    // Without a terminal a result is as wide everywhere.
+    let columns = console::Term::stdout().size_checked().map_or(100, |(_, columns)| usize::from(columns));
+    say(&(table::render(document, columns) + more), json, || Ok(document.to_json()))?;
+    page.map_or(Ok(()), |page| write(page, &html::render(document)))
+}
+
+/// Reads the documents of runs into one.
+fn join(files: &[PathBuf], merge: bool) -> Result<Document, Box<dyn Error>> {
+    let mut joined = Document::default();
+    for (number, file) in files.iter().enumerate() {
+        let said = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+        let document = Document::from_json(&text).map_err(|error| said(&error))?;
+        if document.runs.is_empty() {
+            return Err(said(&"there is no run in it: `plimsoll dike run --json FILE` writes one").into());
+        }
+        for run in document.runs {
+            let same = |known: &Run| {
+                known.about.label == run.about.label && known.about.repetition == run.about.repetition
+            };
+            match merge && number > 0 {
+                // Without a partner the first run says what differs.
+                true => {
+                    let at = joined.runs.iter().position(same).unwrap_or(0);
+                    joined.runs[at].merge_client(&run).map_err(|error| said(&error))?;
+                }
+                false => joined.runs.push(run),
+            }
+        }
+    }
+    Ok(joined)
+}
+
+/// What the other commands than `run` have found, for programs; it has the head of a [`Document`] and the
+/// configuration.
 #[derive(Serialize)]
-struct Document<'a> {
-    /// Of this document's form.
-    version: u32,
+struct Found<'a> {
+    format: &'static str,
+    version: u64,
     /// The program's.
     plimsoll: &'static str,
     /// Seconds since 1970 when it was written.
@@ -171,27 +250,17 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     load: Option<&'a load::Loaded>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    run: Option<&'a run::Summary>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     check: Option<&'a [check::Checked]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     test: Option<&'a [function::Tested]>,
 }
 
-impl<'a> Document<'a> {
-    fn new(config: &'a Config) -> Document<'a> {
-        let (load, run, check, test) = (None, None, None, None);
+impl<'a> Found<'a> {
+    fn new(config: &'a Config) -> Found<'a> {
+        let (load, check, test) = (None, None, None);
         let unix_seconds = run::unix_seconds();
-        Document {
-            version: 1,
-            plimsoll: env!("CARGO_PKG_VERSION"),
-            unix_seconds,
-            config,
-            load,
-            run,
-            check,
-            test,
-        }
+        let plimsoll = env!("CARGO_PKG_VERSION");
+        Found { format: FORMAT, version: VERSION, plimsoll, unix_seconds, config, load, check, test }
     }
 }
 
@@ -221,33 +290,55 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
             }
             let loaded = load::load(&config, &connector(&config)?, stop, common.progress()).await?;
             let text = describe(&loaded);
-            common.say(&text, &Document { load: Some(&loaded), ..Document::new(&config) })?;
+            common.say(&text, &Found { load: Some(&loaded), ..Found::new(&config) })?;
             Ok(!loaded.interrupted)
         }
-        DikeCommand::Run { common, check } => {
+        DikeCommand::Run { common, check, report } => {
             let config = common.config()?;
+            writable("--report", report.as_deref())?;
             let connector = connector(&config)?;
-            let controls = run::plain(&config);
-            let summary =
-                run::run(&config, &connector, &controls, Vec::new(), stop, common.progress()).await?;
-            let mut text = run::table(&summary);
-            let checked = match check && !stop.load(Relaxed) {
-                true => Some(check::check(&connector, &config.data).await?),
-                false => None,
-            };
-            if let Some(checked) = &checked {
-                text += &format!("\n{}", check::render(checked));
+            let (mut document, mut good) = (Document::default(), true);
+            for repetition in 1..=config.run.repeats {
+                if config.run.repeats > 1 {
+                    common.progress().note(&format!("repetition {repetition} of {}", config.run.repeats));
+                }
+                match run::run(&config, &connector, repetition, stop, common.progress()).await {
+                    Ok(run) => document.runs.push(run),
+                    Err(error) if repetition == 1 => return Err(error.into()),
+                    // What was measured is not lost.
+                    Err(error) => {
+                        common.progress().note(&format!("repetition {repetition} could not begin: {error}"));
+                        good = false;
+                        break;
+                    }
+                }
+                if stop.load(Relaxed) {
+                    break;
+                }
             }
-            let document =
-                Document { run: Some(&summary), check: checked.as_deref(), ..Document::new(&config) };
-            common.say(&text, &document)?;
-            Ok(checked.is_none_or(|checked| check::all_hold(&checked)))
+            let mut conditions = String::new();
+            if check && !stop.load(Relaxed) {
+                let checked = check::check(&connector, &config.data).await?;
+                conditions = format!("\n{}", check::render(&checked));
+                good &= check::all_hold(&checked);
+                if let Some(last) = document.runs.last_mut() {
+                    last.checks.extend(checked.iter().filter_map(check::Checked::of_run));
+                }
+            }
+            say_runs(&document, &conditions, common.json.as_deref(), report.as_deref())?;
+            Ok(good)
+        }
+        DikeCommand::Report { files, merge, html, json } => {
+            writable("--html", html.as_deref())?;
+            writable("--json", json.as_deref())?;
+            say_runs(&join(&files, merge)?, "", json.as_deref(), html.as_deref())?;
+            Ok(true)
         }
         DikeCommand::Check { common } => {
             let config = common.config()?;
             let checked = check::check(&connector(&config)?, &config.data).await?;
-            let document = Document { check: Some(&checked), ..Document::new(&config) };
-            common.say(&check::render(&checked), &document)?;
+            let found = Found { check: Some(&checked), ..Found::new(&config) };
+            common.say(&check::render(&checked), &found)?;
             Ok(check::all_hold(&checked))
         }
         DikeCommand::Test { test, history, common } => {
@@ -256,11 +347,10 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
             let (tested, attempts) =
                 function::test(test, &config, &connector, stop, common.progress()).await?;
             if let Some(path) = history {
-                std::fs::write(&path, function::judge::lines(&attempts))
-                    .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+                write(&path, &function::judge::lines(&attempts))?;
             }
-            let document = Document { test: Some(&tested), ..Document::new(&config) };
-            common.say(&function::render(&tested), &document)?;
+            let found = Found { test: Some(&tested), ..Found::new(&config) };
+            common.say(&function::render(&tested), &found)?;
             Ok(tested.iter().all(|tested| tested.verdict != function::Verdict::Failed))
         }
         DikeCommand::Destroy { common } => {
@@ -298,6 +388,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::metrics::document::About;
 
     #[derive(Parser)]
     struct Dike {
@@ -312,7 +403,7 @@ mod tests {
     #[test]
     fn the_command_line_is_understood() {
         <Dike as clap::CommandFactory>::command().debug_assert();
-        let DikeCommand::Run { common, check } =
+        let DikeCommand::Run { common, check, .. } =
             parsed("dike run --set run.terminals=3 -s data.warehouses=5 --check")
         else {
             panic!("a run")
@@ -322,6 +413,7 @@ mod tests {
         assert!(matches!(parsed("dike test snapshot"), DikeCommand::Test { test: TestName::Snapshot, .. }));
         assert!(matches!(parsed("dike template"), DikeCommand::Template { name } if name == "tpcc"));
         assert!(Dike::try_parse_from(["dike", "template", "nothing"]).is_err());
+        assert!(Dike::try_parse_from(["dike", "report"]).is_err(), "a report is of some file");
     }
 
     #[test]
@@ -333,5 +425,42 @@ mod tests {
         assert!(refused("dike check --config /nowhere/dike.toml").contains("cannot read /nowhere/dike.toml"));
         assert!(refused("dike check --json /nowhere/result.json").contains("/nowhere does not exist"));
         assert!(refused("dike check --set run.terminal=1").contains("terminal"));
+    }
+
+    /// Two documents of a run of one client each, and one of a check.
+    fn files(directory: &Path) -> [PathBuf; 3] {
+        let run = Run {
+            about: About { label: "a".into(), repetition: 1, clients: 1, ..About::default() },
+            ..Run::default()
+        };
+        let config = Config::default();
+        let found = serde_json::to_string(&Found::new(&config)).expect("plain");
+        let texts =
+            [Document { runs: vec![run.clone()] }.to_json(), Document { runs: vec![run] }.to_json(), found];
+        let files = ["one", "two", "check"].map(|name| directory.join(name));
+        files.iter().zip(texts).for_each(|(file, text)| std::fs::write(file, text).expect("written"));
+        files
+    }
+
+    #[test]
+    fn documents_are_joined_and_those_of_clients_of_one_run_are_one() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let [one, two, check] = files(directory.path());
+        let both = [one.clone(), two];
+        let compared = join(&both, false).expect("readable");
+        assert_eq!((compared.runs.len(), compared.runs[0].about.clients), (2, 1));
+        let merged = join(&both, true).expect("of one run");
+        assert_eq!((merged.runs.len(), merged.runs[0].about.clients), (1, 2));
+        let mut other = Document::from_json(&std::fs::read_to_string(&one).expect("read")).expect("readable");
+        other.runs[0].about.label = "b".into();
+        std::fs::write(&both[1], other.to_json()).expect("written");
+        let refused = join(&both, true).expect_err("two runs").to_string();
+        assert!(refused.contains("labels differ, a and b"), "{refused}");
+        let refused = join(&[one, check], false).expect_err("no run").to_string();
+        assert!(refused.contains("check: there is no run in it"), "{refused}");
+        assert!(
+            join(&[PathBuf::from("/nowhere/a.json")], false)
+                .is_err_and(|why| why.to_string().contains("/nowhere"))
+        );
     }
 }

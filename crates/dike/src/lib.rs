@@ -22,8 +22,7 @@
 //! | [`chaos`] | faults injected on purpose, on a schedule, and undone |
 //! | [`collect`] | what the machines of a target did |
 //!
-//! What is left out yet: `plimsoll dike run` draws TPC-C's own inputs and sums up by itself; the last five are libraries that
-//! it does not use.
+//! What is left out yet: `plimsoll dike run` injects no faults and asks no machines; the last two are libraries.
 
 pub mod chaos;
 pub mod check;
@@ -34,10 +33,10 @@ pub mod control;
 pub mod function;
 pub mod load;
 pub mod metrics;
-mod progress;
 pub mod report;
 pub mod run;
 pub mod target;
 pub mod transactions;
 
-pub use progress::Progress;
+use plimsoll_page::progress;
+pub use plimsoll_page::progress::Progress;

@@ -2,16 +2,11 @@
 
 mod common;
 
-use common::{Server, block_on, connector, every_transaction, never};
+use common::{Server, all_hold, block_on, committed, connector, errors, every_transaction, never, ran, show};
 use plimsoll_dike::config::{Config, LoadMethod, Tls};
 use plimsoll_dike::function::{self, Tested, Verdict, isolation};
 use plimsoll_dike::target::Isolation;
-use plimsoll_dike::{Progress, check, load, run};
-
-async fn all_hold(config: &Config) {
-    let checked = check::check(&connector(config), &config.data).await.expect("checked");
-    assert!(check::all_hold(&checked), "{}", check::render(&checked));
-}
+use plimsoll_dike::{Progress, load};
 
 #[test]
 fn a_mariadb_is_loaded_used_checked_and_dropped() {
@@ -38,25 +33,20 @@ fn a_mariadb_is_loaded_used_checked_and_dropped() {
 
         for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead] {
             config.target.isolation = isolation;
-            let (connector, controls) = (connector(&config), run::plain(&config));
-            let (never, silent) = (never(), Progress::Silent);
-            let summary =
-                run::run(&config, &connector, &controls, Vec::new(), &never, silent).await.expect("a run");
-            println!("{}", run::table(&summary));
-            assert!(summary.total.failed.keys().all(|cause| cause.is_conflict()), "{:?}", summary.total);
-            assert!(summary.transactions.iter().all(|of| of.counts.committed > 0), "{isolation:?}");
+            let run = ran(&config).await;
+            show(&run);
+            assert_eq!(errors(&run), [], "{isolation:?}");
+            assert!(committed(&run).iter().all(|(_, count)| *count > 0), "{isolation:?}");
             all_hold(&config).await;
         }
         config.mix = every_transaction();
         config.workload.stock_level_warehouses = 2;
-        let (connector, controls) = (connector(&config), run::plain(&config));
-        let (never, silent) = (never(), Progress::Silent);
-        let summary =
-            run::run(&config, &connector, &controls, Vec::new(), &never, silent).await.expect("a run");
-        println!("{}", run::table(&summary));
-        assert!(summary.total.failed.keys().all(|cause| cause.is_conflict()), "{:?}", summary.total);
+        let run = ran(&config).await;
+        show(&run);
+        assert_eq!(errors(&run), []);
+        assert!(run.about.database_version.contains("MariaDB"), "{}", run.about.database_version);
         all_hold(&config).await;
-        load::destroy(&connector).await.expect("dropped");
+        load::destroy(&connector(&config)).await.expect("dropped");
     });
 }
 
@@ -92,7 +82,7 @@ fn mariadb_keeps_snapshots_breaks_up_deadlocks_and_loses_updates_below_serializa
 
 #[test]
 fn encrypted_connections_are_made_to_a_server_that_can_prove_who_it_is() {
-    let (server, authority) = Server::mariadb_with_tls();
+    let (server, authority) = Server::mariadb().with_tls();
     block_on(async {
         let mut config = server.config(1);
         config.target.tls = Tls::Verify;

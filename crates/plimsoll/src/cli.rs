@@ -145,6 +145,8 @@ pub struct BenchArgs {
     #[arg(long, help_heading = "Protocol")]
     pub one_round: bool,
     /// Say how the workload's transactions are cut into pieces for `rococo`, which of these wait, and why; run nothing.
+    ///
+    /// With --report as a picture as well, which is also in the page of a run under `rococo`.
     #[arg(long, help_heading = "Protocol")]
     pub explain_pieces: bool,
     /// Read-only transactions read the past: that long ago (`dst`) [default: 0s].

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use plimsoll::engine::Engine;
 use plimsoll::with_node;
+use plimsoll_page::progress::Progress;
 use plimsoll_txn::chopping::{Chopping, Unrepairable};
 use plimsoll_txn::protocol::Protocol as Node;
 use plimsoll_types::TableSpec;
@@ -19,7 +20,7 @@ use crate::cli::Protocol;
 use crate::cli::plan::{BenchPlan, Pair, Refusal, WorkloadPlan, refuse_more_than_memory};
 use crate::machine;
 use crate::report::model::Run;
-use crate::report::progress::Progress;
+use crate::report::pieces::PieceGraph;
 
 /// The workload of a plan.
 pub enum AnyWorkload {
@@ -41,24 +42,23 @@ impl AnyWorkload {
         }
     }
 
-    /// How its transactions are cut into pieces, if they can be.
-    pub fn chopping(&self) -> Result<Option<Chopping>, Unrepairable> {
-        let chopping = match self {
+    /// How its transactions are cut into pieces, checked.
+    pub fn chopping(&self) -> Result<Chopping, Unrepairable> {
+        match self {
             AnyWorkload::Tpcc(tpcc) => tpcc.chopping(),
             AnyWorkload::SmallBank(bank) => bank.chopping(),
             AnyWorkload::Micro(micro) => micro.chopping(),
-        };
-        Ok(chopping?.map(|(chopping, _)| chopping))
+        }
     }
 
-    /// ROCOCO's offline check.
-    fn refuse_without_pieces(&self) -> Result<(), Refusal> {
-        let why = match self.chopping() {
-            Ok(Some(_)) => return Ok(()),
-            Ok(None) => NOT_CUT.to_owned(),
-            Err(Unrepairable(why)) => why,
+    /// How they are cut, as a document has it.
+    pub fn graph(&self, chopping: &Chopping) -> PieceGraph {
+        let name = match self {
+            AnyWorkload::Tpcc(_) => Tpcc::NAME,
+            AnyWorkload::SmallBank(_) => SmallBank::NAME,
+            AnyWorkload::Micro(_) => Micro::NAME,
         };
-        Err(Refusal::from(format!("rococo cannot run this workload: {why}")))
+        PieceGraph::new(name, chopping, &self.tables())
     }
 
     /// Begins to load what belongs to the shards of this process. Returns how many units that are.
@@ -120,29 +120,10 @@ pub fn workload(plan: &BenchPlan, memory_bytes: u64) -> Result<AnyWorkload, Refu
     };
     refuse_more_than_memory(bytes, memory_bytes)?;
     if plan.pairs.iter().any(|pair| pair.protocol == Protocol::Rococo) {
-        workload.refuse_without_pieces()?;
+        workload.chopping().map_err(|why| Refusal::from(why.to_string()))?;
     }
     Ok(workload)
 }
-
-/// Prints how a workload is cut into pieces, or why it cannot be. Returns whether it can.
-pub fn explain_pieces(plan: &BenchPlan) -> Result<bool, Box<dyn std::error::Error>> {
-    // Whether it is legal is what the explanation says.
-    let plan = BenchPlan { pairs: Vec::new(), ..plan.clone() };
-    let workload = workload(&plan, 0)?;
-    let explanation = match workload.chopping() {
-        Ok(Some(chopping)) => Ok(chopping.explain(&workload.tables())),
-        Ok(None) => Err(NOT_CUT.to_owned()),
-        Err(Unrepairable(why)) => Err(why),
-    };
-    match &explanation {
-        Ok(graph) => print!("{graph}"),
-        Err(why) => println!("rococo cannot run this workload: {why}"),
-    }
-    Ok(explanation.is_ok())
-}
-
-const NOT_CUT: &str = "its transactions are not cut into pieces that name what they touch";
 
 /// Runs a workload under a pair.
 pub fn run(

@@ -16,12 +16,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use clap::Parser;
+use plimsoll_page::progress::Progress;
 
 use cli::plan::{BenchPlan, JsonOutput};
 use cli::sim::SimCommand;
 use cli::{BenchCommand, Cli, Command};
 use report::model::{self, Document};
-use report::progress::Progress;
 use report::{file, html, table};
 
 /// Exit status of a command line, or an environment, that nothing can be done with.
@@ -141,7 +141,7 @@ fn bench(args: cli::BenchArgs) -> Result<bool, Box<dyn std::error::Error>> {
     let explain_pieces = args.explain_pieces;
     let plan = args.validate(machine::cores(), memory_bytes)?;
     if explain_pieces {
-        return dispatch::explain_pieces(&plan);
+        return explain(&plan);
     }
     // The nodes of a cluster have seen to it themselves.
     let memory_bytes = if plan.cluster.is_some() { 0 } else { memory_bytes };
@@ -149,13 +149,10 @@ fn bench(args: cli::BenchArgs) -> Result<bool, Box<dyn std::error::Error>> {
     let progress = Progress::stderr(plan.quiet);
     let interrupted = interruption()?;
 
-    let mut document = Document {
-        plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: machine::COMMIT.to_owned(),
-        machine: machine::describe(),
-        command: machine::command_line(),
-        ..Document::default()
-    };
+    let mut document = empty_document();
+    if plan.pairs.iter().any(|pair| pair.protocol == cli::Protocol::Rococo) {
+        document.pieces = workload.chopping().ok().map(|chopping| workload.graph(&chopping));
+    }
     'runs: for repetition in 1..=plan.runs {
         for &pair in &plan.pairs {
             if interrupted.load(SeqCst) && !document.runs.is_empty() {
@@ -169,6 +166,37 @@ fn bench(args: cli::BenchArgs) -> Result<bool, Box<dyn std::error::Error>> {
     document.ratios = model::ratios(&document.runs);
     write(&plan, &document)?;
     Ok(document.all_checks_hold())
+}
+
+/// A document without results.
+fn empty_document() -> Document {
+    Document {
+        plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: machine::COMMIT.to_owned(),
+        machine: machine::describe(),
+        command: machine::command_line(),
+        ..Document::default()
+    }
+}
+
+/// Says how a workload is cut into pieces, or why it cannot be. Returns whether it can.
+fn explain(plan: &BenchPlan) -> Result<bool, Box<dyn std::error::Error>> {
+    // Whether it is legal is what the explanation says.
+    let workload = dispatch::workload(&BenchPlan { pairs: Vec::new(), ..plan.clone() }, 0)?;
+    let chopping = match workload.chopping() {
+        Ok(chopping) => chopping,
+        Err(why) => {
+            println!("{why}");
+            return Ok(false);
+        }
+    };
+    print!("{}", chopping.explain(&workload.tables()));
+    if let Some(path) = &plan.report {
+        let pieces = Some(workload.graph(&chopping));
+        let document = Document { date: machine::utc_now(), pieces, ..empty_document() };
+        file::write_whole(path, &html::render(&document))?;
+    }
+    Ok(true)
 }
 
 fn write(plan: &BenchPlan, document: &Document) -> Result<(), file::Unwritable> {

@@ -16,6 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use plimsoll_page::progress::Progress;
+use plimsoll_page::table::Columns;
+use plimsoll_page::units;
 use plimsoll_runtime::real::{Address, Clock, Maker, Network, Role, Runtime, SILENCE};
 use plimsoll_runtime::{Echo, Env};
 use plimsoll_types::ShardId;
@@ -25,9 +28,7 @@ use crate::cli::net::NetPlan;
 use crate::machine;
 use crate::report::file;
 use crate::report::model::Machine;
-use crate::report::progress::Progress;
-use crate::report::table::{Columns, Terminal, wrap};
-use crate::report::units;
+use crate::report::table::{Terminal, wrap};
 
 const HERE: ShardId = ShardId(0);
 const THERE: ShardId = ShardId(1);
@@ -66,11 +67,11 @@ struct Document {
 
 /// Measures, and reports. Returns true: a slow network is a figure, not a failure.
 pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
-    let mut line = Progress::stderr(plan.quiet).load("net", 1);
     let steps = (2 * plan.runs + plan.in_flight.len()) as u64;
+    let mut line = Progress::stderr(plan.quiet).line("net", steps);
     let mut done = 0;
     let mut step = |what: &str| {
-        line.steps(done, steps, what);
+        line.show(done, || format!("{done}/{steps} · {what}"));
         done += 1;
     };
     let nodes = connected()?;

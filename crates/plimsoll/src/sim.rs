@@ -8,6 +8,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use plimsoll_page::progress::Progress;
+use plimsoll_page::units;
 use plimsoll_runtime::sim::EPOCH_NS;
 use plimsoll_sim::export::lines;
 use plimsoll_sim::plan::{Plan, Selection};
@@ -20,8 +22,6 @@ use serde_json::json;
 use crate::cli::plan::JsonOutput;
 use crate::cli::sim::{SimPlan, Worlds};
 use crate::report::file;
-use crate::report::progress::Progress;
-use crate::report::units;
 use crate::timeline::page;
 
 /// Worlds that fail are described up to this number; all are counted.
@@ -141,7 +141,7 @@ fn many(
             }
             if elapsed >= told + PROGRESS_EVERY {
                 told = elapsed;
-                progress.note(sum.line(end.map(|end| end - first), elapsed));
+                progress.note(&sum.line(end.map(|end| end - first), elapsed));
             }
         }
     })?;

@@ -254,6 +254,7 @@ impl Plan {
         let workload = selection.workload.unwrap_or({
             use WorkloadName::*;
             match selection.fronts {
+                Some(1..) if protocol == "rococo" => Pieces,
                 _ if protocol == "rococo" => [Pieces, Pieces, Pieces, Micro, Tpcc][draw(3, 5)],
                 None | Some(0) => {
                     let small = [SmallBank, Micro][draw(7, 2)];

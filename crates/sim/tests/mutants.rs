@@ -77,6 +77,8 @@ fn selection(mutant: Mutant) -> Selection {
             clients: Some(5),
             ..selected
         },
+        // The machine has to crash while it coordinates.
+        OrphansLeft => Selection { knobs: vec![("crashes_per_s".to_owned(), "100".to_owned())], ..selected },
         _ => selected,
     }
 }

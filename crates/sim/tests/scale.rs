@@ -67,7 +67,7 @@ const BANK: Load = Load::SmallBank { distributed_pct: 1.0 };
 #[test]
 fn the_same_cluster_is_predicted_the_same_twice() {
     let of = || {
-        let prediction = predict(cluster(3, "vts"), Load::Tpcc { districts: 3, spread: false });
+        let prediction = predict(cluster(3, "vts"), Load::Tpcc { districts: 3, spread: None });
         (
             prediction.committed,
             prediction.throughput(),

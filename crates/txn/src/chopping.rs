@@ -23,9 +23,14 @@
 //! What is read-only is left out, for it is not started at all. What never changes is no item. A piece that may abort its
 //! transaction is immediate, for the others have to know; and it must come before all others that are immediate and
 //! write, for what they have written cannot be taken back.
+//!
+//! All of this is said of types. Whether transactions are what their types say is looked up in a sample of them
+//! ([`Chopping::check`]).
+
+mod drawn;
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use plimsoll_types::{ColumnGroup, TableSpec};
 
@@ -39,7 +44,8 @@ pub struct PieceType {
     pub transaction: &'static str,
     /// The piece's name.
     pub name: &'static str,
-    /// The stage in which it comes at the earliest.
+    /// Of two pieces of one transaction that execute when they start, the one with the larger number starts in a later
+    /// stage. Equal numbers promise nothing.
     pub stage: usize,
     /// What it touches, and whether it may write there. Not what never changes.
     pub touches: Vec<(ColumnGroup, bool)>,
@@ -49,7 +55,7 @@ pub struct PieceType {
     pub scans: bool,
     /// Whether it may abort the transaction.
     pub aborts: bool,
-    /// Whether a transaction may have several, on different servers.
+    /// Whether a transaction may have several: at different homes, or in stages that do not execute as one.
     pub many: bool,
 }
 
@@ -143,6 +149,12 @@ pub struct Chopping {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unrepairable(pub String);
 
+impl fmt::Display for Unrepairable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rococo cannot run this workload: {}", self.0)
+    }
+}
+
 impl Chopping {
     /// Checks the pieces of a workload.
     pub fn new(types: Vec<PieceType>) -> Result<Chopping, Unrepairable> {
@@ -187,6 +199,11 @@ impl Chopping {
         pairs.filter(|&(a, b)| self.types[a].conflicts(&self.types[b]))
     }
 
+    /// Names of the column groups that two pieces with a C-edge share.
+    pub fn shared(&self, a: usize, b: usize, tables: &[TableSpec]) -> Vec<String> {
+        self.types[a].shared(&self.types[b]).map(|column| named(tables, column)).collect()
+    }
+
     /// The immediate pieces that a piece has a C-edge to.
     fn immediate_neighbours(&self, piece: usize) -> impl Iterator<Item = usize> + '_ {
         let all = (0..self.types.len()).filter(|&other| self.immediate(other));
@@ -211,6 +228,7 @@ impl Chopping {
     }
 
     fn check_aborts(&self) -> Result<(), Unrepairable> {
+        // Only what has a larger number is certain to start once it is known whether this one aborts.
         for (number, piece) in self.types.iter().enumerate().filter(|(_, piece)| piece.aborts) {
             let before = self.types.iter().enumerate().find(|&(other, before)| {
                 other != number
@@ -221,8 +239,9 @@ impl Chopping {
             });
             if let Some((_, before)) = before {
                 return Err(Unrepairable(format!(
-                    "{} may abort the transaction after {} has executed, which cannot be taken back. Check in an \
-                     earlier piece, before anything is written.",
+                    "{0} may abort the transaction after {1} has executed, which cannot be taken back. Check in an \
+                     earlier piece, before anything is written; if {0} always starts before {1}, give it a smaller \
+                     number of stage.",
                     piece.full_name(),
                     before.full_name()
                 )));
@@ -272,7 +291,8 @@ impl Chopping {
         )
     }
 
-    fn reason(&self, piece: usize) -> String {
+    /// Whether a piece executes when it starts, and why: the predicate of a sentence.
+    pub fn reason(&self, piece: usize) -> String {
         match self.reasons[piece] {
             None => "waits until its transaction commits".to_owned(),
             Some(Reason::Feeds) => {
@@ -297,8 +317,7 @@ impl Chopping {
             }
             _ = writeln!(text, "  {}: {}", piece.name, self.reason(number));
             for other in 0..self.types.len() {
-                let shared: Vec<String> =
-                    piece.shared(&self.types[other]).map(|column| named(tables, column)).collect();
+                let shared = self.shared(number, other, tables);
                 if !shared.is_empty() {
                     let both = self.immediate(number);
                     let kind = if both { "immediate" } else { "deferred" };
@@ -318,10 +337,11 @@ impl Chopping {
 
 /// A column group's name.
 fn named(tables: &[TableSpec], column: ColumnGroup) -> String {
-    let table = &tables[column.table.index()];
-    match table.groups.len() {
-        1 => table.name.to_string(),
-        _ => format!("{}.{}", table.name, table.groups[usize::from(column.group)]),
+    let table = tables.get(column.table.index());
+    match table.and_then(|table| Some((table, table.groups.get(usize::from(column.group))?))) {
+        Some((table, _)) if table.groups.len() == 1 => table.name.clone(),
+        Some((table, group)) => format!("{}.{group}", table.name),
+        None => format!("{column:?}, which does not exist"),
     }
 }
 

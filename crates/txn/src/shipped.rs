@@ -27,6 +27,15 @@ pub struct Item {
     pub write: bool,
 }
 
+impl Item {
+    /// Whether a record is this item, or one of it.
+    pub fn covers(&self, column: ColumnGroup, key: &Key) -> bool {
+        let longer = key.len() > self.key.len();
+        self.column == column
+            && (self.key == *key || longer && key.to_bytes().starts_with(&self.key.to_bytes()))
+    }
+}
+
 /// The items of a piece.
 #[derive(Debug, Default)]
 pub struct Items(pub Vec<Item>);
@@ -47,6 +56,9 @@ impl Items {
 ///
 /// Inputs and outputs are all there is to it: `execute` on a copy does what it would have done here. Pieces of one type
 /// that follow each other in stages of their own, at one home, execute as one.
+///
+/// It is asked for its stages and the types, homes and items of its pieces before it runs as well, without any outputs
+/// ([`crate::chopping::Chopping::check`]): what it does not know then it leaves out.
 pub trait OneShot: Procedure + Clone + Send + Wire {
     /// The type of a piece: a position in [`crate::chopping::Chopping::types`].
     fn piece_type(&self, piece: Piece) -> usize;

@@ -20,6 +20,11 @@ use plimsoll_types::{Key, ShardId, Slot, TableId, TableSpec};
 /// Takes the rows of a load: table, key, one value per column group.
 pub type Sink<'a> = &'a mut dyn FnMut(TableId, Key, &[&[u8]]);
 
+/// So many transactions are drawn, by clients at so many homes at most, to see whether they are what the types of their
+/// pieces say: a few milliseconds, and what one transaction in a hundred does is hardly missed.
+const DRAWN: usize = 512;
+const HOMES_MAX: usize = 8;
+
 /// A benchmark's data, transactions and invariants.
 pub trait Workload: Clone + Send + Sync + 'static {
     /// All its transactions, usually an enum.
@@ -44,17 +49,34 @@ pub trait Workload: Clone + Send + Sync + 'static {
         None
     }
 
-    /// The same, checked; `None` if they are not one-shot.
-    fn chopping(&self) -> Result<Option<(Chopping, Unpack)>, Unrepairable> {
-        self.pieces()
-            .map(|(types, unpack)| Chopping::new(types).map(|chopping| (chopping, unpack)))
-            .transpose()
+    /// The same, checked ([`Chopping::new`]), and compared with transactions that are drawn for it ([`Chopping::check`]).
+    fn chopping(&self) -> Result<Chopping, Unrepairable> {
+        let Some((types, _)) = self.pieces() else {
+            return Err(Unrepairable(
+                "Its transactions are not cut into pieces that name what they touch.".to_owned(),
+            ));
+        };
+        let (chopping, tables) = (Chopping::new(types)?, self.tables());
+        // With every slot on a shard of its own transactions are as distributed as they get.
+        let homes: Vec<Slot> =
+            (0..self.units()).filter_map(|unit| self.unit_slot(unit)).take(HOMES_MAX).collect();
+        for &Slot(home) in &homes {
+            let mut client = self.client(0, ShardId(home), &|slot| ShardId(slot.0));
+            for _ in 0..DRAWN / homes.len() {
+                let mut procedure = self.next(&mut client);
+                let Kind { name, read_only } = Self::KINDS[Self::kind(&procedure)];
+                if !read_only {
+                    chopping.check(name, &mut procedure, &tables)?;
+                }
+            }
+        }
+        Ok(chopping)
     }
 
-    /// Protocol options with what ROCOCO has to know of it; what it cannot run it refuses ([`Workload::chopping`]).
+    /// Protocol options with what ROCOCO has to know of it; what it cannot run is refused before ([`Workload::chopping`]).
     fn protocol_options(&self) -> ProtocolOptions {
-        let chopping = self.chopping().ok().flatten();
-        chopping.map_or_else(ProtocolOptions::default, |(chopping, unpack)| ProtocolOptions {
+        let chopped = self.pieces().and_then(|(types, unpack)| Some((Chopping::new(types).ok()?, unpack)));
+        chopped.map_or_else(ProtocolOptions::default, |(chopping, unpack)| ProtocolOptions {
             immediate_pieces: chopping.bits(),
             unpack: Some(unpack),
             ..ProtocolOptions::default()
@@ -142,4 +164,123 @@ pub struct Check {
     pub ok: bool,
     /// Where and how it is violated, or what was compared.
     pub detail: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_txn::shipped::unpack;
+
+    use super::*;
+    use crate::micro::Micro;
+    use crate::smallbank::SmallBank;
+    use crate::tpcc::Tpcc;
+
+    #[test]
+    fn transactions_of_benchmarks_are_what_the_types_of_their_pieces_say() {
+        for warehouses in [1, 5] {
+            let tpcc = Tpcc::new(tpcc::Parameters::small(warehouses)).expect("the parameters are valid");
+            assert_eq!(tpcc.chopping().map(|chopping| chopping.bits()), Ok(0b1011101));
+        }
+        for shards in [1, 4] {
+            let all = micro::Parameters { tuples_per_transaction: 4, ..micro::Parameters::new(shards) };
+            for participants in [0, shards] {
+                let parameters = micro::Parameters { participants, ..all.clone() };
+                let micro = Micro::new(parameters).expect("the parameters are valid");
+                assert_eq!(micro.chopping().map(|chopping| chopping.bits()), Ok(0));
+            }
+            let bank =
+                smallbank::Parameters { distributed_pct: 0.0, ..smallbank::Parameters::new(shards, 700) };
+            let bank = SmallBank::new(bank).expect("the parameters are valid");
+            assert!(bank.chopping().is_ok(), "{:?}", bank.chopping());
+        }
+    }
+
+    #[test]
+    fn a_bank_between_shards_is_refused_by_name() {
+        let bank = SmallBank::new(smallbank::Parameters::new(2, 700)).expect("the parameters are valid");
+        let why = bank.chopping().expect_err("money comes from one shard and goes to another").to_string();
+        assert!(why.contains("send_payment.from -C- send_payment.from' -S- send_payment.to'"), "{why}");
+    }
+
+    /// The microbenchmarks, whose pieces say that they only read.
+    #[derive(Clone)]
+    struct Lying(Micro);
+
+    impl Workload for Lying {
+        type Procedure = micro::Transaction;
+        type Client = micro::Client;
+        type Audit = micro::Audit;
+
+        const NAME: &'static str = "lying";
+        const KINDS: &'static [Kind] = Micro::KINDS;
+        const SUMS: &'static [&'static str] = Micro::SUMS;
+
+        fn tables(&self) -> Vec<TableSpec> {
+            self.0.tables()
+        }
+
+        fn pieces(&self) -> Option<(Vec<PieceType>, Unpack)> {
+            let (types, _) = self.0.pieces()?;
+            let columns = types[0].touches.iter().map(|(column, _)| *column);
+            let reads = PieceType::new(types[0].transaction, types[0].name, 0).reads(columns).many();
+            Some((vec![reads], unpack::<micro::Transaction>))
+        }
+
+        fn units(&self) -> usize {
+            self.0.units()
+        }
+
+        fn unit_slot(&self, unit: usize) -> Option<Slot> {
+            self.0.unit_slot(unit)
+        }
+
+        fn load(&self, unit: usize, sink: Sink<'_>) {
+            self.0.load(unit, sink);
+        }
+
+        fn bytes_estimate(&self) -> u64 {
+            self.0.bytes_estimate()
+        }
+
+        fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> micro::Client {
+            self.0.client(client, shard, owner)
+        }
+
+        fn next(&self, client: &mut micro::Client) -> micro::Transaction {
+            self.0.next(client)
+        }
+
+        fn kind(procedure: &micro::Transaction) -> usize {
+            Micro::kind(procedure)
+        }
+
+        fn tally(procedure: &micro::Transaction, sums: &mut [i64]) {
+            Micro::tally(procedure, sums);
+        }
+
+        fn audits(&self) -> Vec<micro::Audit> {
+            self.0.audits()
+        }
+
+        fn online_audit(&self, number: usize) -> micro::Audit {
+            self.0.online_audit(number)
+        }
+
+        fn judge_snapshot(&self, audit: &micro::Audit) -> Vec<Check> {
+            self.0.judge_snapshot(audit)
+        }
+
+        fn judge(&self, audits: &[micro::Audit], tally: &Tally) -> Vec<Check> {
+            self.0.judge(audits, tally)
+        }
+    }
+
+    #[test]
+    fn a_workload_whose_transactions_are_not_what_its_types_say_is_refused_before_it_runs() {
+        let lying = Lying(Micro::new(micro::Parameters::new(2)).expect("the parameters are valid"));
+        assert_eq!(
+            lying.chopping().expect_err("it writes").to_string(),
+            "rococo cannot run this workload: read_write.part writes tuples: declare it with `.writes` in its type."
+        );
+    }
 }

@@ -2,12 +2,14 @@
 //! transaction at a time, an overlay that an abort throws away.
 //!
 //! It is strict where the real protocols rely on procedures being honest: a piece may read only what it
-//! has declared, must stay within its slot, and must not write if it is declared read-only.
+//! has declared, may write only what it names among its items if it is one-shot, must stay within its slot, and must not
+//! write if it is declared read-only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
+use plimsoll_txn::shipped::Items;
 use plimsoll_types::{Abort, ColumnGroup, Key, Slot, TableId, TableSpec};
 
 use crate::Workload;
@@ -69,15 +71,22 @@ impl Database {
                 reads.gets.clear();
                 reads.scans.clear();
                 procedure.reads(piece, &mut reads);
+                let read_only = procedure.read_only();
+                let items = procedure.shipped().filter(|_| !read_only).map(|shipped| {
+                    let mut items = Items::default();
+                    shipped.items(piece, &mut items);
+                    items
+                });
                 let mut access = Serial {
                     tables: &self.tables,
                     records: &self.records,
                     overlay: &mut overlay,
                     counts: &mut self.counts,
                     declared: &reads,
+                    items,
                     home: procedure.home(piece),
-                    read_only: procedure.read_only(),
-                    budget: self.interrupt_after.filter(|_| procedure.read_only()),
+                    read_only,
+                    budget: self.interrupt_after.filter(|_| read_only),
                 };
                 for (column, key, _) in &reads.gets {
                     access.check_home(column.table, key);
@@ -146,6 +155,8 @@ struct Serial<'a> {
     overlay: &'a mut Records,
     counts: &'a mut Counts,
     declared: &'a Reads,
+    /// What the piece says it touches, if it is one-shot and may write.
+    items: Option<Items>,
     home: Slot,
     read_only: bool,
     /// How many reads are left until the piece is broken off.
@@ -175,7 +186,17 @@ impl Serial<'_> {
         }
     }
 
-    fn check_write(&self, table: TableId, key: &Key) {
+    fn check_written_row(&self, table: TableId, key: &Key) {
+        let groups = self.tables[table.index()].groups.len();
+        (0..groups).for_each(|group| self.check_written(table.group(group as u8), key));
+    }
+
+    fn check_written(&self, column: ColumnGroup, key: &Key) {
+        let table = column.table;
+        if let Some(Items(items)) = &self.items {
+            let named = items.iter().any(|item| item.write && item.covers(column, key));
+            assert!(named, "{} {key:?} is written without being named", self.tables[table.index()].name);
+        }
         assert!(!self.read_only, "a read-only transaction does not write");
         assert!(!self.tables[table.index()].immutable, "immutable tables are not written");
         self.check_home(table, key);
@@ -194,14 +215,14 @@ impl Access for Serial<'_> {
     }
 
     fn put(&mut self, column: ColumnGroup, key: &Key, value: &[u8]) -> Result<(), Abort> {
-        self.check_write(column.table, key);
+        self.check_written(column, key);
         self.counts.updated.insert((column.table, key.clone()));
         self.overlay.insert((column, key.clone()), Some(value.to_vec()));
         Ok(())
     }
 
     fn insert(&mut self, table: TableId, key: &Key, values: &[&[u8]]) -> Result<(), Abort> {
-        self.check_write(table, key);
+        self.check_written_row(table, key);
         assert_eq!(values.len(), self.tables[table.index()].groups.len(), "a row has all its groups");
         if self.find(&(table.row(), key.clone())).is_some() {
             return Err(Abort::User);
@@ -214,7 +235,7 @@ impl Access for Serial<'_> {
     }
 
     fn delete(&mut self, table: TableId, key: &Key) -> Result<(), Abort> {
-        self.check_write(table, key);
+        self.check_written_row(table, key);
         self.counts.deleted.insert((table, key.clone()));
         for group in 0..self.tables[table.index()].groups.len() {
             self.overlay.insert((table.group(group as u8), key.clone()), None);

@@ -21,6 +21,7 @@ use serde::Serialize;
 use crate::config::Data;
 use crate::load::scale::Scale;
 use crate::load::{self, LoadError};
+use crate::metrics::document;
 use crate::target::{Connector, Failure};
 
 /// How many violations are shown.
@@ -47,6 +48,18 @@ pub struct Checked {
     pub condition: &'static str,
     /// What was found.
     pub verdict: Verdict,
+}
+
+impl Checked {
+    /// The same for the document of a run; nothing if the condition was left out.
+    pub fn of_run(&self) -> Option<document::Check> {
+        let (ok, detail) = match &self.verdict {
+            Verdict::Holds => (true, String::new()),
+            Verdict::Violated(rows) => (false, rows.join("; ")),
+            Verdict::LeftOut(_) => return None,
+        };
+        Some(document::Check { name: format!("condition {}, {},", self.number, self.condition), ok, detail })
+    }
 }
 
 struct Condition {

@@ -11,6 +11,7 @@
 //!
 //! Left out: including other files, environment variables. A result carries its whole configuration.
 
+mod controls;
 mod parts;
 
 use std::fmt;
@@ -18,13 +19,32 @@ use std::fmt;
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
+use crate::run::Plan;
+use crate::transactions::Transaction;
+
+pub use controls::{
+    Access, Arrivals, Choice, CoAccess, Contention, Distribution, MixChange, Phase, Placement, Shape, Skew,
+};
 pub use parts::{Data, Home, Load, LoadMethod, Mix, Retry, Run, Schema, Target, Test, Tls, Workload};
 
 /// The commented template of a plain TPC-C run, which is also the reference of all parameters.
 pub const TPCC_TEMPLATE: &str = include_str!("tpcc.toml");
 
-/// Names and texts of the templates.
-pub const TEMPLATES: &[(&str, &str)] = &[("tpcc", TPCC_TEMPLATE)];
+/// Names and texts of the templates: the reference, and the experiments of the paper's appendix.
+pub const TEMPLATES: &[(&str, &str)] = &[
+    ("tpcc", TPCC_TEMPLATE),
+    ("distributed-transactions", include_str!("templates/distributed-transactions.toml")),
+    ("distributed-queries", include_str!("templates/distributed-queries.toml")),
+    ("contention", include_str!("templates/contention.toml")),
+    ("dynamic-load", include_str!("templates/dynamic-load.toml")),
+    ("dynamic-mix", include_str!("templates/dynamic-mix.toml")),
+    ("optimizations", include_str!("templates/optimizations.toml")),
+    ("broadcast", include_str!("templates/broadcast.toml")),
+    ("scalability", include_str!("templates/scalability.toml")),
+    ("data-balance", include_str!("templates/data-balance.toml")),
+    ("hot-spot", include_str!("templates/hot-spot.toml")),
+    ("co-access", include_str!("templates/co-access.toml")),
+];
 
 /// Everything about one benchmark.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
@@ -44,6 +64,18 @@ pub struct Config {
     pub mix: Mix,
     /// What they do.
     pub workload: Workload,
+    /// Where warehouses live.
+    pub placement: Placement,
+    /// How transactions spread over warehouses.
+    pub distribution: Distribution,
+    /// How many of them compete.
+    pub contention: Contention,
+    /// How often each warehouse is the home.
+    pub access: Access,
+    /// Warehouses that are changed together.
+    pub co_access: CoAccess,
+    /// When transactions start.
+    pub arrivals: Arrivals,
     /// What happens after conflicts and outages.
     pub retry: Retry,
     /// The functional tests.
@@ -93,15 +125,26 @@ impl Config {
         self.run.validate()?;
         self.mix.validate()?;
         self.workload.validate(&self.data)?;
+        self.placement.validate()?;
+        self.distribution.validate()?;
+        self.contention.validate()?;
+        self.access.validate()?;
+        self.co_access.validate()?;
+        self.arrivals.validate()?;
         self.retry.validate()?;
         self.test.validate()?;
-        if self.run.home == Home::Fixed && self.run.terminals > self.data.warehouses {
+        if self.run.home == Home::Fixed && self.run.all_terminals() > self.data.warehouses {
             refuse!(
                 "run.home = \"fixed\" gives each terminal a warehouse of its own, and there are {} terminals \
                  but {} \
                  warehouses: use fewer terminals or more warehouses",
-                self.run.terminals,
+                self.run.all_terminals(),
                 self.data.warehouses
+            );
+        }
+        if self.run.home == Home::Fixed && self.access.skew != Skew::Uniform {
+            refuse!(
+                "access.skew says how homes are drawn, and run.home = \"fixed\" draws none: use one of them"
             );
         }
         if self.run.connections > self.run.terminals {
@@ -112,10 +155,11 @@ impl Config {
                 self.run.terminals
             );
         }
-        if self.data.warehouses == 1 && self.mix.update_balance > 0 && self.workload.balance_warehouses > 1 {
+        let updates = self.mix.ever(Transaction::UpdateBalance);
+        if self.data.warehouses == 1 && updates && self.workload.balance_warehouses > 1 {
             refuse!("workload.balance_warehouses needs as many warehouses: there is 1");
         }
-        Ok(())
+        Plan::new(self).map(|_| ())
     }
 }
 
@@ -177,6 +221,15 @@ mod tests {
         assert!(found.is_empty(), "{found:?}");
     }
 
+    #[test]
+    fn every_template_is_a_valid_configuration_of_its_own() {
+        for (name, text) in TEMPLATES {
+            let config = Config::parse(text, &[]).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
+            assert!(*name == "tpcc" || config != Config::default(), "{name}");
+            assert!(text.starts_with("# "), "{name} does not say what it is");
+        }
+    }
+
     #[track_caller]
     fn refused(text: &str, why: &str) {
         let refusal = Config::parse(text, &[]).expect_err("refused").to_string();
@@ -190,6 +243,7 @@ mod tests {
         refused("[data]\nwarehouses = 0", "data.warehouses is 0: it has to be 1 to");
         refused("[data]\nwarehouses = 4\ndistrict_skew = -1.0", "district_skew");
         refused("[run]\nterminals = 20\nhome = \"fixed\"\n[data]\nwarehouses = 10", "warehouse of its own");
+        refused("[run]\nwarmup_s = 0.5", "u64");
         refused("[run]\nconnections = 20\nterminals = 10", "no more than one each");
         refused("[target]\nendpoints = []", "endpoint");
         refused("[target]\nendpoints = [\"nowhere\"]", "host:port");

@@ -3,8 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Refusal, refuse, within};
+use super::{MixChange, Refusal, refuse, within};
 use crate::target::{Isolation, Kind};
+use crate::transactions::Transaction;
 
 /// What is measured and how it is reached.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -196,13 +197,19 @@ pub struct Run {
     /// Connections that they share; 0 is one each.
     pub connections: u32,
     /// Seconds before anything counts.
-    pub warmup_s: f64,
+    pub warmup_s: u64,
     /// Seconds that count.
-    pub duration_s: f64,
+    pub duration_s: u64,
+    /// How often the whole run is repeated.
+    pub repeats: u32,
+    /// What comparisons call it; empty for the kind of database.
+    pub label: String,
     /// The warehouse of a transaction.
     pub home: Home,
-    /// Transactions per second to start; 0 is as fast as they end.
-    pub rate_per_s: f64,
+    /// Clients that drive one run together.
+    pub clients: u32,
+    /// Which of them this one is, from 1.
+    pub client: u32,
     /// Seed of all inputs.
     pub seed: u64,
 }
@@ -212,7 +219,7 @@ pub struct Run {
 #[serde(rename_all = "snake_case")]
 pub enum Home {
     /// Anywhere, drawn each time.
-    Uniform,
+    Drawn,
     /// At the terminal's own warehouse.
     Fixed,
 }
@@ -222,10 +229,13 @@ impl Default for Run {
         Run {
             terminals: 10,
             connections: 0,
-            warmup_s: 10.0,
-            duration_s: 60.0,
-            home: Home::Uniform,
-            rate_per_s: 0.0,
+            warmup_s: 10,
+            duration_s: 60,
+            repeats: 1,
+            label: String::new(),
+            home: Home::Drawn,
+            clients: 1,
+            client: 1,
             seed: 1,
         }
     }
@@ -235,14 +245,21 @@ impl Run {
     pub(super) fn validate(&self) -> Result<(), Refusal> {
         within("run.terminals", self.terminals, 1, 100_000)?;
         within("run.connections", self.connections, 0, 100_000)?;
-        within("run.warmup_s", self.warmup_s, 0.0, 86_400.0)?;
-        within("run.duration_s", self.duration_s, 0.1, 7.0 * 86_400.0)?;
-        within("run.rate_per_s", self.rate_per_s, 0.0, 1e7)
+        within("run.warmup_s", self.warmup_s, 0, 86_400)?;
+        within("run.duration_s", self.duration_s, 1, 7 * 86_400)?;
+        within("run.repeats", self.repeats, 1, 1000)?;
+        within("run.clients", self.clients, 1, 1000)?;
+        within("run.client", self.client, 1, self.clients)
+    }
+
+    /// Terminals of all clients.
+    pub fn all_terminals(&self) -> u32 {
+        self.terminals * self.clients
     }
 }
 
 /// In per cent, which transactions are run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mix {
     /// Orders items.
@@ -263,6 +280,8 @@ pub struct Mix {
     pub update_balance: u32,
     /// Reads several w_ytd.
     pub select_balance: u32,
+    /// Other mixes from given times on.
+    pub changes: Vec<MixChange>,
 }
 
 impl Default for Mix {
@@ -277,6 +296,7 @@ impl Default for Mix {
             update_stock: 0,
             update_balance: 0,
             select_balance: 0,
+            changes: Vec::new(),
         }
     }
 }
@@ -303,7 +323,14 @@ impl Mix {
         if sum != 100 {
             refuse!("the weights in mix sum to {sum}: they are per cent and have to sum to 100");
         }
-        Ok(())
+        self.changes.iter().try_for_each(MixChange::validate)
+    }
+
+    /// Whether a transaction is ever run.
+    pub fn ever(&self, transaction: Transaction) -> bool {
+        let at = transaction as usize;
+        self.weights()[at] > 0
+            || self.changes.iter().any(|change| change.weights.get(&transaction).is_some_and(|&w| w > 0))
     }
 }
 

@@ -18,7 +18,7 @@ use std::fmt;
 use plimsoll_workloads::random::Rng;
 
 use super::placement::Placement;
-use super::skew::{Chooser, Moving, Skew, SkewError};
+use super::skew::{Chooser, Moving, Skew, SkewError, SkewTally};
 use super::track::{Control, Merge, Tracker};
 use super::unit;
 
@@ -124,12 +124,12 @@ impl CoAccess {
         &self.groups
     }
 
-    /// Chooses the warehouses of one transaction, and says whether they are a group.
-    pub fn choose(&self, now_ns: u64, rng: &mut Rng, chosen: &mut Vec<u32>) -> bool {
+    /// Chooses the warehouses of one transaction, and says which group they are, if they are one.
+    pub fn choose(&self, now_ns: u64, rng: &mut Rng, chosen: &mut Vec<u32>) -> Option<u64> {
         chosen.clear();
-        let together = unit(rng) < self.together;
-        if together {
-            chosen.extend_from_slice(&self.groups[self.which.draw(now_ns, rng) as usize]);
+        let group = (unit(rng) < self.together).then(|| self.which.draw(now_ns, rng));
+        if let Some(group) = group {
+            chosen.extend_from_slice(&self.groups[group as usize]);
         } else {
             let (first, count) = (self.all.first(), self.all.warehouses());
             // Floyd's method, as in `distribution`.
@@ -138,7 +138,7 @@ impl CoAccess {
                 chosen.push(if chosen.contains(&drawn) { first + j } else { drawn });
             }
         }
-        together
+        group
     }
 }
 
@@ -146,22 +146,28 @@ impl CoAccess {
 #[derive(Clone, Debug, Default)]
 pub struct CoAccessTally {
     together: Tracker,
+    groups: SkewTally,
 }
 
 impl CoAccessTally {
     /// Counts a transaction.
-    pub fn record(&mut self, now_ns: u64, co_access: &CoAccess, together: bool) {
-        self.together.add(now_ns, co_access.together, f64::from(u8::from(together)));
+    pub fn record(&mut self, now_ns: u64, co_access: &CoAccess, group: Option<u64>) {
+        self.together.add(now_ns, co_access.together, f64::from(u8::from(group.is_some())));
+        if let Some(group) = group {
+            self.groups.record(now_ns, &co_access.which, group);
+        }
     }
 
     /// Adds another terminal's.
     pub fn merge(&mut self, other: &CoAccessTally) {
         self.together.merge(&other.together);
+        self.groups.merge(&other.groups);
     }
 
-    /// The report.
-    pub fn finish(&self) -> Control {
-        self.together.finish("co-access", "share of transactions", Merge::Mean)
+    /// The reports: how often warehouses were used together, and how skewed the groups were.
+    pub fn finish(&self, co_access: &CoAccess) -> [Control; 2] {
+        let together = self.together.finish("co-access", "share of transactions", Merge::Mean);
+        [together, self.groups.finish(&co_access.which, "co-access groups")]
     }
 }
 
@@ -199,15 +205,17 @@ mod tests {
         let mut tally = CoAccessTally::default();
         let mut first_group = 0;
         for i in 0..40_000 {
-            let together = co_access.choose(i, &mut rng, &mut chosen);
-            assert!(!together || co_access.groups().contains(&chosen));
+            let group = co_access.choose(i, &mut rng, &mut chosen);
+            assert!(group.is_none_or(|group| co_access.groups()[group as usize] == chosen));
             assert!(chosen.len() == 3 && chosen[0] != chosen[1] && chosen[1] != chosen[2]);
             assert!(chosen[0] != chosen[2] && chosen.iter().all(|w| (1..=60).contains(w)));
-            first_group += u32::from(together && chosen == co_access.groups()[0]);
-            tally.record(i, &co_access, together);
+            first_group += u32::from(group == Some(0));
+            tally.record(i, &co_access, group);
         }
-        let overall = tally.finish().overall(0..1).expect("observed");
-        assert!(overall.deviation().abs() < 0.02, "{overall:?}");
+        for control in tally.finish(&co_access) {
+            let overall = control.overall(0..1).expect("observed");
+            assert!(overall.deviation().abs() < 0.03, "{}: {overall:?}", control.name);
+        }
         let hottest = f64::from(first_group) / 40_000.0;
         let expected = 0.8 * Chooser::new(skew, 20).expect("sensible").share_of_hottest(1);
         assert!((hottest / expected - 1.0).abs() < 0.03, "{hottest}, not {expected}");

@@ -286,6 +286,14 @@ pub fn order_lines(rng: &mut Rng, warehouses: usize) -> usize {
     (rng.uniform(u64::from(LINES_MIN)..=u64::from(LINES_MAX)) as usize).max(warehouses)
 }
 
+/// The share of orders with a line of another warehouse, if each line is one with this probability: 9.5 % for
+/// TPC-C's 1 %.
+pub fn remote_orders(of_lines: f64) -> f64 {
+    let lines = LINES_MIN..=LINES_MAX;
+    let local: f64 = lines.clone().map(|lines| (1.0 - of_lines).powi(lines as i32)).sum();
+    1.0 - local / lines.count() as f64
+}
+
 /// The warehouse that supplies an order's line number `line`, from 0: each other one once, then the home.
 pub fn supply_warehouse(line: usize, chosen: &[u32]) -> u32 {
     chosen.get(line + 1).copied().unwrap_or(chosen[0])
@@ -303,15 +311,19 @@ impl DistributionTally {
     /// Counts a transaction that used `chosen` and touched so many distinct nodes, if that is known.
     pub fn record(&mut self, now_ns: u64, distribution: &Distribution, chosen: &[u32], nodes: Option<usize>) {
         let spread = chosen.len() > 1;
-        let share = |yes: bool| f64::from(u8::from(yes));
         let Target { ratio, degree } = distribution.target;
-        self.ratio.add(now_ns, if degree > 1.0 { ratio } else { 0.0 }, share(spread));
+        self.record_ratio(now_ns, if degree > 1.0 { ratio } else { 0.0 }, spread);
         if let Some(nodes) = nodes {
             self.distributed.add(now_ns, distribution.expected_distributed, share(nodes > 1));
             if spread {
                 self.degree.add(now_ns, degree, nodes as f64);
             }
         }
+    }
+
+    /// Counts a transaction that nobody distributes on purpose, of which a share uses several warehouses.
+    pub fn record_ratio(&mut self, now_ns: u64, ratio: f64, spread: bool) {
+        self.ratio.add(now_ns, ratio, share(spread));
     }
 
     /// Adds another terminal's.
@@ -333,6 +345,10 @@ impl DistributionTally {
         .map(|(tracker, name, unit)| tracker.finish(format!("{what}: {name}"), unit, Merge::Mean))
         .collect()
     }
+}
+
+fn share(yes: bool) -> f64 {
+    f64::from(u8::from(yes))
 }
 
 #[cfg(test)]

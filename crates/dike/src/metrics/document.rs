@@ -27,13 +27,13 @@ use serde_json::Value;
 
 use super::figures::Summary;
 use super::latency::{HEAT_CLASSES, Heat, Latency};
-use super::recorder::Recorder;
+use super::recorder::{Recorder, add};
 use super::summary::{ClientCpu, NodeFigures};
 use crate::control::SECOND_NS;
 use crate::control::track::Control;
 
 /// What a document says it is.
-const FORMAT: &str = "dike";
+pub const FORMAT: &str = "dike";
 /// The number of the format that this program reads and writes.
 pub const VERSION: u64 = 1;
 
@@ -290,10 +290,6 @@ impl Run {
     }
 }
 
-fn add(mine: &mut [u64], theirs: &[u64]) {
-    mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
-}
-
 fn merge_causes(mine: &mut Vec<Series>, theirs: &[Series]) {
     for cause in theirs {
         match mine.iter_mut().find(|known| known.name == cause.name) {
@@ -342,6 +338,8 @@ impl<'a> Group<'a> {
 struct Written<'a> {
     format: &'static str,
     version: u64,
+    /// The version of the program that has written it.
+    plimsoll: &'static str,
     runs: Vec<WrittenRun<'a>>,
 }
 
@@ -368,7 +366,7 @@ impl Document {
     /// The document as JSON.
     pub fn to_json(&self) -> String {
         let runs = self.runs.iter().map(|run| WrittenRun { summary: run.summary(), run }).collect();
-        let written = Written { format: FORMAT, version: VERSION, runs };
+        let written = Written { format: FORMAT, version: VERSION, plimsoll: env!("CARGO_PKG_VERSION"), runs };
         serde_json::to_string(&written).expect("strings, numbers and lists are JSON")
     }
 
@@ -376,6 +374,8 @@ impl Document {
     pub fn from_json(text: &str) -> Result<Document, Unreadable> {
         #[derive(Deserialize)]
         struct Runs {
+            /// Documents of other commands have none.
+            #[serde(default)]
             runs: Vec<Run>,
         }
         let value: Value = serde_json::from_str(text).map_err(Unreadable::NotJson)?;

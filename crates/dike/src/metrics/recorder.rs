@@ -216,7 +216,8 @@ fn count(values: &mut Vec<u64>, at: u64, n: u64) {
     values[at] += n;
 }
 
-fn add(mine: &mut Vec<u64>, theirs: &[u64]) {
+/// Adds counts by second.
+pub(super) fn add(mine: &mut Vec<u64>, theirs: &[u64]) {
     if mine.len() < theirs.len() {
         mine.resize(theirs.len(), 0);
     }

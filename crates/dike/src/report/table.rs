@@ -8,54 +8,13 @@
 //! What casts doubt on the figures comes last, where the eye is: failed checks, a client without processor
 //! time, a run that was ended early.
 
-use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
+use plimsoll_page::table::Columns;
 
-use super::units;
+use super::units::{self, plural};
 use crate::metrics::Document;
 use crate::metrics::document::{Group, Run};
 use crate::metrics::figures::Percentiles;
 use crate::metrics::summary::{ClusterThroughput, Spread, scalability};
-
-/// A rule below the titles and nothing else.
-const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
-
-/// A table whose later columns may go.
-struct Columns {
-    titles: Vec<&'static str>,
-    rows: Vec<Vec<String>>,
-    /// Columns by importance, the least first.
-    dispensable: &'static [usize],
-}
-
-impl Columns {
-    fn render(&self, width: usize) -> String {
-        let mut hidden: Vec<usize> = Vec::new();
-        let mut rest = self.dispensable.iter();
-        loop {
-            let text = self.with_hidden(&hidden);
-            let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-            match rest.next() {
-                Some(next) if widest > width => hidden.push(*next),
-                _ => return text,
-            }
-        }
-    }
-
-    fn with_hidden(&self, hidden: &[usize]) -> String {
-        let shown = || (0..self.titles.len()).filter(|column| !hidden.contains(column));
-        let mut table = Table::new();
-        table.load_style(STYLE);
-        table.set_header(shown().map(|column| Cell::new(self.titles[column])));
-        for row in &self.rows {
-            table.add_row(shown().map(|column| Cell::new(&row[column])));
-        }
-        for (i, column) in table.column_iter_mut().enumerate() {
-            column.set_padding(if i == 0 { (0, 0) } else { (2, 0) });
-            column.set_cell_alignment(if i == 0 { CellAlignment::Left } else { CellAlignment::Right });
-        }
-        table.trim_fmt() + "\n"
-    }
-}
 
 /// The document for a terminal of so many columns.
 pub fn render(document: &Document, width: usize) -> String {
@@ -133,8 +92,17 @@ fn kinds(run: &Run) -> Option<Columns> {
     };
     let ran = run.kinds.iter().filter(|kind| run.sum(&kind.committed) + run.sum(&kind.aborted) > 0);
     let rows: Vec<Vec<String>> = ran.map(row).collect();
-    let titles = vec!["transaction", "committed", "per second", "aborted", "p50", "p95", "p99", "max"];
-    (!rows.is_empty()).then_some(Columns { titles, rows, dispensable: &[7, 1, 5] })
+    let headers = [
+        ("transaction", 0),
+        ("committed", 2),
+        ("per second", 0),
+        ("aborted", 0),
+        ("p50", 0),
+        ("p95", 1),
+        ("p99", 0),
+        ("max", 3),
+    ];
+    columns(&headers, rows)
 }
 
 fn controls(run: &Run) -> Option<Columns> {
@@ -149,8 +117,8 @@ fn controls(run: &Run) -> Option<Columns> {
         ])
     };
     let rows: Vec<Vec<String>> = run.controls.iter().filter_map(row).collect();
-    let titles = vec!["control", "intended", "achieved", "deviation", "unit"];
-    (!rows.is_empty()).then_some(Columns { titles, rows, dispensable: &[4] })
+    let headers = [("control", 0), ("intended", 0), ("achieved", 0), ("deviation", 0), ("unit", 1)];
+    columns(&headers, rows)
 }
 
 fn availability(run: &Run) -> Option<Columns> {
@@ -170,8 +138,16 @@ fn availability(run: &Run) -> Option<Columns> {
             ]
         })
         .collect();
-    let titles = vec!["fault", "TPS before", "TPS under it", "R_e", "settled in", "T_e", "normal again"];
-    (!rows.is_empty()).then_some(Columns { titles, rows, dispensable: &[6, 1] })
+    let headers = [
+        ("fault", 0),
+        ("TPS before", 1),
+        ("TPS under it", 0),
+        ("R_e", 0),
+        ("settled in", 0),
+        ("T_e", 0),
+        ("normal again", 2),
+    ];
+    columns(&headers, rows)
 }
 
 fn causes(run: &Run) -> Option<Columns> {
@@ -183,11 +159,7 @@ fn causes(run: &Run) -> Option<Columns> {
             .collect::<Vec<_>>()
     };
     let rows = [of("rolled back", &run.aborts), of("failed", &run.errors)].concat();
-    (!rows.is_empty()).then_some(Columns {
-        titles: vec!["cause", "attempts", "count"],
-        rows,
-        dispensable: &[],
-    })
+    columns(&[("cause", 0), ("attempts", 0), ("count", 0)], rows)
 }
 
 fn compared(groups: &[Group<'_>], width: usize) -> String {
@@ -202,26 +174,39 @@ fn compared(groups: &[Group<'_>], width: usize) -> String {
             group.label.to_owned(),
             run.about.nodes.to_string(),
             units::rate(throughput.median),
-            format!("{} to {}", units::short(throughput.min), units::short(throughput.max)),
-            if first > 0.0 { format!("{:.2}×", throughput.median / first) } else { "-".to_owned() },
+            units::range(throughput.min, throughput.max),
+            if first > 0.0 { units::ratio(throughput.median / first) } else { "-".to_owned() },
             units::percent(of(|summary| summary.abort_share).median),
             units::duration_us(of(|summary| summary.latency.p50_us as f64).median),
             units::duration_us(of(|summary| summary.latency.p99_us as f64).median),
         ]
     };
-    let rows = groups.iter().map(row).collect();
-    let titles = vec!["run", "nodes", "tx/s", "range", "ratio", "aborted", "p50", "p99"];
-    let mut text = Columns { titles, rows, dispensable: &[3, 6, 1] }.render(width);
+    let headers = [
+        ("run", 0),
+        ("nodes", 1),
+        ("tx/s", 0),
+        ("range", 3),
+        ("ratio", 0),
+        ("aborted", 0),
+        ("p50", 2),
+        ("p99", 0),
+    ];
+    let compared = columns(&headers, groups.iter().map(row).collect());
     let grown: Vec<Vec<String>> = scalabilities(groups)
         .into_iter()
         .map(|(small, large, of)| vec![small.to_owned(), large.to_owned(), format!("{of:.3}")])
         .collect();
-    if !grown.is_empty() {
-        text.push('\n');
-        let titles = vec!["from", "to", "scalability"];
-        text.push_str(&Columns { titles, rows: grown, dispensable: &[] }.render(width));
-    }
-    text
+    let grown = columns(&[("from", 0), ("to", 0), ("scalability", 0)], grown);
+    let tables: Vec<String> = [compared, grown].iter().flatten().map(|table| table.render(width)).collect();
+    tables.join("\n")
+}
+
+/// A table of these rows, if there are any.
+fn columns(headers: &[(&str, usize)], rows: Vec<Vec<String>>) -> Option<Columns> {
+    let mut columns = Columns::new(headers, false);
+    let any = !rows.is_empty();
+    rows.into_iter().for_each(|row| columns.push(row));
+    any.then_some(columns)
 }
 
 /// Equation 3 for each label and the next larger cluster of the same database.
@@ -287,8 +272,4 @@ fn spread(of: Spread, runs: usize, unit: &str) -> String {
             format!("{} {unit} ({} to {})", units::rate(of.median), units::rate(of.min), units::rate(of.max))
         }
     }
-}
-
-pub(super) fn plural(number: u64, one: &str, many: &str) -> String {
-    format!("{} {}", units::thousands(number), if number == 1 { one } else { many })
 }

@@ -1,140 +1,289 @@
 //! Running transactions from many terminals, for a time, whatever happens to the database.
 //!
-//! Terminals are tasks (`terminal.rs`); what comes of their attempts goes to [`Observer`]s as
-//! [`Outcome`]s. One of those is ours and makes the [`Summary`]. The run measures what ends between the
-//! warm-up and the deadline. Transactions that are under way at the deadline are given a moment to end and
-//! count nowhere.
+//! A [`Plan`] is what the configuration asks of the controls. Terminals are tasks (`terminal.rs`) that draw
+//! what the plan says ([`Steered`]) and record for themselves; at the end all is one [`Run`] of the
+//! document. The run measures what ends between the warm-up and the deadline. Transactions that are under way
+//! at the deadline are given a moment to end and count nowhere.
 //!
 //! Before the first transaction all connections are made, so that a wrong address or password ends the run at
 //! once and with a sentence. After that nothing about the database ends it but its time, or Ctrl-C.
 
-mod outcome;
-mod summary;
-mod terminal;
+#![allow(clippy::disallowed_types)] // Terminals are no shards: they share the queues of one client.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+mod client;
+mod connections;
+mod counts;
+mod plan;
+mod steered;
+mod terminal;
+mod turnstile;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-pub use outcome::{Ended, Observer, Outcome};
-pub use summary::{Counts, Latency, Of, Recorder, Summary, Sums, recorder, table};
+use plimsoll_workloads::random::Rng;
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+pub use counts::INTENDED;
+pub use plan::Plan;
+pub use steered::Steered;
 
 use crate::config::Config;
+use crate::control::SECOND_NS;
+use crate::control::contention::{Controller, HotSpots, Schedule};
+use crate::control::load::{Arrivals, LoadTally, Pacer};
 use crate::load::scale::Scale;
 use crate::load::{self, LoadError};
-use crate::progress::Progress;
-use crate::target::Connector;
-use crate::transactions::{Control, Inputs, Plain};
-use terminal::{Connections, Shared, terminal};
+use crate::metrics::document::{About, Check};
+use crate::metrics::{Recorder, Run};
+use crate::progress::{Line, Progress};
+use crate::report::live::{self, Counters, Frame, Now};
+use crate::target::{Cause, Connector, Failure, Family, civil};
+use crate::transactions::{Inputs, Plain};
+use client::Client;
+use connections::Connections;
+use counts::Running;
+use steered::Tallies;
+use terminal::{Shared, Stream, Terminal};
+use turnstile::Turnstile;
 
 /// How long transactions that are under way at the deadline may take to end.
 const GRACE: Duration = Duration::from_secs(5);
+/// How often contention is looked at.
+const LOOK: Duration = Duration::from_millis(10);
 
-/// Makes the control of a terminal, by its number from 0.
-pub type Controls<'a> = &'a (dyn Fn(u32) -> Box<dyn Control> + Sync);
-
-/// TPC-C's own choices for every terminal.
-pub fn plain(config: &Config) -> impl Fn(u32) -> Box<dyn Control> + '_ {
-    let plain = Plain::new(config);
-    move |number| Box::new(plain.of_terminal(config, number))
-}
-
-/// Runs the mix, and tells `observers` of every attempt.
+/// Runs the mix once; `repetition` counts from 1.
 pub async fn run(
     config: &Config,
     connector: &Connector,
-    controls: Controls<'_>,
-    mut observers: Vec<Arc<dyn Observer>>,
+    repetition: u32,
     stop: &Arc<AtomicBool>,
     progress: Progress,
-) -> Result<Summary, LoadError> {
+) -> Result<Run, LoadError> {
+    let plan = Plan::new(config).map_err(|refusal| Failure::new(Cause::Other, refusal.to_string()))?;
+    let plan = Arc::new(plan);
     load::verify(connector, &config.data).await?;
-    if config.mix.update_balance > 0 {
+    if config.mix.ever(crate::transactions::Transaction::UpdateBalance) {
         load::remember_balances_updated(connector).await?;
     }
-    let terminals = config.run.terminals;
+    let mut about = about(config, repetition);
+    about.database_version = version(connector).await?;
+    let (terminals, clients) = (config.run.terminals, config.run.clients);
     let count = if config.run.connections == 0 { terminals } else { config.run.connections };
     let connections = Connections::new(connector.clone(), count as usize);
     progress.note(&format!("connecting {count} times"));
     connections.open().await?;
 
-    let warmup = Duration::from_secs_f64(config.run.warmup_s);
-    let length = warmup + Duration::from_secs_f64(config.run.duration_s);
-    let (recorder, mut outcomes) = recorder();
-    observers.push(Arc::new(recorder));
+    let spots = plan.contention.as_ref().map(|schedule| HotSpots::new(schedule.items()));
+    let contention = plan.contention.clone().zip(spots.clone());
+    let turnstiles = plan.contention.as_ref().filter(|_| config.contention.queue).map_or(0, Schedule::items);
+    let stream_rng = Rng::new(config.run.seed, u64::MAX - u64::from(config.run.client));
+    let now_s = unix_seconds();
+    about.started = iso_8601(now_s);
     let shared = Arc::new(Shared {
         begun: Instant::now(),
-        date_s: unix_seconds(),
-        length,
+        date_s: now_s,
+        length_ns: (config.run.warmup_s + config.run.duration_s) * SECOND_NS,
         stop: stop.clone(),
         retry: config.retry.clone(),
         transaction_timeout: Duration::from_millis(config.target.transaction_timeout_ms),
-        rate_per_s: (config.run.rate_per_s > 0.0).then_some(config.run.rate_per_s),
-        arrivals: AtomicU64::new(0),
+        stream: config.arrivals.are_open().then(|| Mutex::new(Stream::new(plan.load, clients, stream_rng))),
         connections,
-        observers,
+        turnstiles: (0..turnstiles).map(|_| Turnstile::default()).collect(),
+        running: Running::default(),
+        kinds: counts::numbers(config),
     });
-    let scale = Scale::new(&config.data);
-    let tasks: Vec<_> = (0..terminals)
-        .map(|number| {
-            let inputs = Inputs::new(&scale, &config.workload, config.run.seed, number);
-            tokio::spawn(terminal(shared.clone(), number, inputs, controls(number)))
-        })
+    let (give_up, given_up) = tokio::sync::watch::channel(false);
+    let tasks: Vec<JoinHandle<Terminal>> = make(config, &plan, spots.as_ref(), &shared)
+        .into_iter()
+        .map(|terminal| tokio::spawn(terminal.run(given_up.clone())))
         .collect();
 
-    let mut sums = Sums::new(warmup, length);
-    let mut line = progress.line("running", length.as_millis() as u64);
-    let mut over_since: Option<Instant> = None;
-    loop {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        while let Ok(outcome) = outcomes.try_recv() {
-            sums.add(&outcome);
-        }
-        let elapsed = shared.elapsed();
-        line.show(elapsed.min(length).as_millis() as u64, || describe(&sums, elapsed, warmup, length));
-        if elapsed >= length || stop.load(Relaxed) {
-            let since = *over_since.get_or_insert_with(|| {
-                sums.stop(elapsed, shared.backlog(elapsed.min(length)));
-                Instant::now()
-            });
-            if tasks.iter().all(|task| task.is_finished()) || since.elapsed() > GRACE {
-                break;
-            }
-        }
+    let controller =
+        contention.map(|(schedule, spots)| Controller::new(spots, schedule, 1.0 / f64::from(clients)));
+    let mut watch = Watch {
+        line: progress.line("running", shared.length_ns / 1_000_000),
+        frame: Frame {
+            seconds: shared.length_ns / SECOND_NS,
+            warm_up_seconds: config.run.warmup_s,
+            terminals,
+        },
+        plan: Arc::clone(&plan),
+        spots,
+        controller,
+        client: Client::new(),
+        share: 1.0 / f64::from(clients),
+        before: Counters::default(),
+        said: String::new(),
+    };
+    let mut clock = tokio::time::interval(LOOK);
+    clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while !shared.over() {
+        clock.tick().await;
+        watch.look(&shared);
     }
-    drop(line);
+    let lasted_ns = shared.elapsed_ns().min(shared.length_ns);
+    let Watch { controller, client, .. } = watch;
+
+    let deadline = Instant::now() + GRACE;
+    while Instant::now() < deadline && !tasks.iter().all(JoinHandle::is_finished) {
+        tokio::time::sleep(LOOK).await;
+    }
+    // Whoever does not end now has a database that does not answer; nobody listens only if all have ended.
+    let _ = give_up.send(true);
+    let mut recorder = Recorder::new(Arc::new(counts::layout(config)));
+    let (mut tallies, mut load) = (Tallies::default(), LoadTally::default());
     for task in tasks {
-        match task.is_finished() {
-            true => task.await.expect("a terminal does not panic"),
-            false => task.abort(),
-        }
+        let terminal = task.await.expect("a terminal does not panic");
+        recorder.merge(&terminal.recorder);
+        load.merge(&terminal.load);
+        tallies.merge(&terminal.control.into_tallies());
     }
-    while let Ok(outcome) = outcomes.try_recv() {
-        sums.add(&outcome);
+    about.interrupted = lasted_ns < shared.length_ns;
+    let mut run = Run::new(about, recorder, lasted_ns);
+    run.controls = tallies.finish(&plan);
+    run.controls.extend(controller.iter().flat_map(Controller::finish));
+    if config.arrivals.rate_per_s > 0.0 || config.arrivals.shape != crate::config::Shape::Constant {
+        run.controls.push(load.finish(&plan.load, 1.0 / f64::from(clients), run.seconds as usize));
     }
-    Ok(sums.summary())
+    run.client_cpu = client.into_cpu();
+    run.checks.extend(shared.stream.as_ref().map(|stream| {
+        let mut stream = stream.lock().expect("no terminal runs any more");
+        begun_when_due(stream.backlog(clients, lasted_ns))
+    }));
+    Ok(run)
 }
 
-/// The line that moves.
-fn describe(sums: &Sums, elapsed: Duration, warmup: Duration, length: Duration) -> String {
-    let last = sums.last_second(elapsed).cloned().unwrap_or_default();
-    let failing = last.failed();
-    let outage = if failing > 0 || last.retried() > last.committed {
-        let causes: BTreeSet<_> = last.failed.keys().chain(last.retried.keys()).collect();
-        let names: Vec<_> = causes.into_iter().map(|cause| cause.name()).collect();
-        format!(" · {}", names.join(", "))
-    } else {
-        String::new()
+/// All terminals of this client.
+fn make(
+    config: &Config,
+    plan: &Arc<Plan>,
+    spots: Option<&Arc<HotSpots>>,
+    shared: &Arc<Shared>,
+) -> Vec<Terminal> {
+    let scale = Scale::new(&config.data);
+    let plain = Plain::new(config);
+    let layout = Arc::new(counts::layout(config));
+    let first = (config.run.client - 1) * config.run.terminals;
+    // A rate that waits for the database; without a rate the process says nothing.
+    let process = Arrivals::Closed;
+    let terminal = |number: u32| {
+        let mut rng = Rng::new(config.run.seed, 1 << 32 | u64::from(number));
+        Terminal {
+            shared: Arc::clone(shared),
+            inputs: Inputs::new(&scale, &config.workload, config.run.seed, number),
+            control: Steered::new(Arc::clone(plan), plain.of_terminal(config, number), spots.cloned()),
+            pacer: Pacer::new(plan.load, process, config.run.all_terminals(), &mut rng),
+            rng,
+            recorder: Recorder::new(Arc::clone(&layout)),
+            load: LoadTally::new(),
+        }
     };
-    format!(
-        "{:.0}/{:.0} s · {}/s · {} retried/s · {failing} failed/s{outage}{}",
-        elapsed.min(length).as_secs_f64(),
-        length.as_secs_f64(),
-        last.committed,
-        last.retried(),
-        if elapsed < warmup { " · warming up" } else { "" }
-    )
+    (first..first + config.run.terminals).map(terminal).collect()
+}
+
+/// What looks at a run while it goes on.
+struct Watch {
+    line: Line,
+    frame: Frame,
+    plan: Arc<Plan>,
+    spots: Option<Arc<HotSpots>>,
+    controller: Option<Controller>,
+    client: Client,
+    /// Of all terminals, those of this client.
+    share: f64,
+    /// The counters a second ago, and what was said then.
+    before: Counters,
+    said: String,
+}
+
+impl Watch {
+    fn look(&mut self, shared: &Shared) {
+        let now_ns = shared.elapsed_ns();
+        if let Some(controller) = &mut self.controller {
+            controller.look(now_ns);
+        }
+        if now_ns / SECOND_NS > self.before.elapsed_ns / SECOND_NS {
+            self.client.look();
+            let after = shared.running.counters(now_ns);
+            let controls: Vec<(&str, f64, f64)> = self.contention(now_ns).collect();
+            let now = Now { p99_us: shared.running.p99_us(), controls: &controls, faults: &[] };
+            self.said = live::line(self.frame, self.before, after, now);
+            self.before = after;
+        }
+        let said = &self.said;
+        self.line.show(now_ns.min(shared.length_ns) / 1_000_000, || said.clone());
+    }
+
+    /// Intended and achieved intensity of each hot district.
+    fn contention(&self, now_ns: u64) -> impl Iterator<Item = (&'static str, f64, f64)> {
+        self.plan.contention.iter().zip(&self.spots).flat_map(move |(schedule, spots)| {
+            (0..schedule.items()).map(move |item| {
+                ("CI", self.share * schedule.intended(now_ns, item), f64::from(spots.competing(item)))
+            })
+        })
+    }
+}
+
+/// In an open loop, whether terminals kept up.
+fn begun_when_due(backlog: u64) -> Check {
+    let detail = match backlog {
+        0 => "no transaction that was due was left at the end".to_owned(),
+        _ => format!(
+            "{backlog} were due at the end and no terminal was free to begin them; the load was more than could \
+             be carried, and latencies do not say how much more"
+        ),
+    };
+    Check { name: "every transaction is begun when it is due".to_owned(), ok: backlog == 0, detail }
+}
+
+/// What is run, as far as it is known before.
+fn about(config: &Config, repetition: u32) -> About {
+    let settings = settings(config);
+    let kind = settings.get("target.kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+    About {
+        label: if config.run.label.is_empty() { kind.clone() } else { config.run.label.clone() },
+        database: kind,
+        nodes: config.placement.nodes,
+        repetition,
+        clients: 1,
+        terminals: config.run.terminals,
+        config: settings,
+        ..About::default()
+    }
+}
+
+/// All parameters, as `part.name`.
+fn settings(config: &Config) -> BTreeMap<String, Value> {
+    let parts = serde_json::to_value(config).unwrap_or_default();
+    let mut settings = BTreeMap::new();
+    for (part, names) in parts.as_object().into_iter().flatten() {
+        for (name, value) in names.as_object().into_iter().flatten() {
+            settings.insert(format!("{part}.{name}"), value.clone());
+        }
+    }
+    settings
+}
+
+/// The version of the database, without the rest of what it says about itself.
+async fn version(connector: &Connector) -> Result<String, Failure> {
+    let said = connector.connect(0).await?.text_value("SELECT version()").await?;
+    let is_version =
+        |word: &&str| word.trim_start_matches('v').starts_with(|first: char| first.is_ascii_digit());
+    let version = match connector.family() {
+        Family::Postgres => said.split([' ', ',']).find(is_version),
+        Family::Mysql => said.split(' ').next(),
+    };
+    Ok(version.map(str::to_owned).unwrap_or(said))
+}
+
+/// Seconds since 1970 as ISO 8601, UTC.
+fn iso_8601(seconds: i64) -> String {
+    let (year, month, day, hour, minute, second) = civil(seconds);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 /// Seconds since 1970.

@@ -1,227 +1,265 @@
 //! A terminal: draws a transaction, attempts it until it is done or given up, draws the next.
 //!
-//! *Closed loop*: the next transaction is due when the last has ended. *Open loop*: transaction number k of
-//! all terminals is due at k / rate, whichever terminal is free takes it, and if none is, it waits; its
-//! latency counts from when it was due. A database that stalls for a second is then charged with all that
-//! should have happened in it, and not with one slow transaction per terminal (coordinated omission).
+//! *Closed loop*: the next transaction starts when the last has ended, or when its [`Pacer`] says so. *Open
+//! loop*: transactions are due by a clock of all terminals ([`Stream`]), whichever terminal is free takes the
+//! next, and if none is, it waits; its latency counts from when it was due. A database that stalls for a
+//! second is then charged with all that should have happened in it, and not with one slow transaction per
+//! terminal (coordinated omission).
 //!
-//! *Retries.* A conflict is tried again, after a pause that doubles, with the same inputs, up to a number of
-//! attempts. A broken connection ends the transaction, and so does an unanswered COMMIT, which must not be
-//! repeated.
+//! *Retries.* A conflict is tried again with the same inputs, up to a number of attempts: after a pause that
+//! doubles, or, if it lost a hot district and the client queues for it, when its turn comes. A broken
+//! connection ends the transaction, and so does an unanswered COMMIT, which must not be repeated.
 //!
 //! *Outages.* A terminal without a connection tries to make one until the run ends, with pauses that double
 //! up to a limit. Its transaction waits. Each try counts as an attempt that failed, so that an outage can be
 //! seen in every second of it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
-use tokio::sync::{Mutex, Semaphore};
+use plimsoll_workloads::random::Rng;
+use tokio::sync::watch;
 
-use super::outcome::{Ended, Observer, Outcome};
+use super::connections::Connections;
+use super::counts::{INTENDED_NUMBER, Running, number_of};
+use super::steered::Steered;
+use super::turnstile::{Turnstile, Waiting};
 use crate::config::Retry;
-use crate::target::{Cause, Connector, Failure, Session};
-use crate::transactions::{self, Control, Done, Input, Inputs, Transaction};
-
-/// How many connections are made side by side before a run.
-const AT_A_TIME: usize = 16;
+use crate::control::SECOND_NS;
+use crate::control::contention::Contender;
+use crate::control::load::{Load, LoadTally, Pacer};
+use crate::metrics::Recorder;
+use crate::metrics::recorder::Committed;
+use crate::target::{Cause, Failure};
+use crate::transactions::{Done, Input, Inputs, Transaction};
 
 /// What the terminals of a run share.
 pub struct Shared {
     pub begun: Instant,
     /// Time of day when the run began, in seconds since 1970.
     pub date_s: i64,
-    pub length: Duration,
+    pub length_ns: u64,
     pub stop: Arc<AtomicBool>,
     pub retry: Retry,
     pub transaction_timeout: Duration,
-    /// Transactions per second to start, in an open loop.
-    pub rate_per_s: Option<f64>,
-    /// How many transactions have become somebody's.
-    pub arrivals: AtomicU64,
+    /// When transactions are due, in an open loop.
+    pub stream: Option<Mutex<Stream>>,
     pub connections: Connections,
-    pub observers: Vec<Arc<dyn Observer>>,
+    /// By hot district, if the client queues for it.
+    pub turnstiles: Vec<Turnstile>,
+    pub running: Running,
+    /// By place in [`Transaction::ALL`]: which number recorders have for it.
+    pub kinds: [usize; 9],
 }
 
 impl Shared {
-    pub fn elapsed(&self) -> Duration {
-        self.begun.elapsed()
+    pub fn elapsed_ns(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64
     }
 
-    /// How many transactions were due by then, in an open loop, and are nobody's.
-    pub fn backlog(&self, elapsed: Duration) -> u64 {
-        let due = self.rate_per_s.map_or(0.0, |rate| rate * elapsed.as_secs_f64()) as u64;
-        due.saturating_sub(self.arrivals.load(Relaxed))
+    pub fn over(&self) -> bool {
+        self.stop.load(Relaxed) || self.elapsed_ns() >= self.length_ns
     }
 
-    fn over(&self) -> bool {
-        self.stop.load(Relaxed) || self.elapsed() >= self.length
-    }
-
-    /// Sleeps, but not beyond the end of the run.
-    async fn sleep(&self, time: Duration) {
-        tokio::time::sleep(time.min(self.length.saturating_sub(self.elapsed()))).await;
-    }
-}
-
-/// The connections of a run. A terminal takes one for an attempt and gives it back.
-pub struct Connections {
-    connector: Connector,
-    permits: Semaphore,
-    free: Mutex<Vec<Connection>>,
-}
-
-/// One connection, or the place of one that broke.
-struct Connection {
-    /// Which endpoint it prefers.
-    number: usize,
-    session: Option<Session>,
-}
-
-impl Connections {
-    /// So many, none of them made yet.
-    pub fn new(connector: Connector, count: usize) -> Connections {
-        let free = (0..count).rev().map(|number| Connection { number, session: None }).collect();
-        Connections { connector, permits: Semaphore::new(count), free: Mutex::new(free) }
-    }
-
-    /// Makes all of them. Fails at the first that cannot be made.
-    pub async fn open(&self) -> Result<(), Failure> {
-        for connections in self.free.lock().await.chunks_mut(AT_A_TIME) {
-            let sessions = connections.iter().map(|connection| self.connector.connect(connection.number));
-            let sessions = join_all(sessions).await;
-            for (connection, session) in connections.iter_mut().zip(sessions) {
-                connection.session = Some(session?);
-            }
+    /// Sleeps until then, but not beyond the end of the run.
+    async fn sleep_until(&self, at_ns: u64) {
+        let left_ns = at_ns.min(self.length_ns).saturating_sub(self.elapsed_ns());
+        if left_ns > 0 {
+            tokio::time::sleep(Duration::from_nanos(left_ns)).await;
         }
-        Ok(())
     }
 }
 
-/// Runs a terminal until the run is over.
-pub async fn terminal(shared: Arc<Shared>, number: u32, mut inputs: Inputs, mut control: Box<dyn Control>) {
-    while !shared.over() {
-        let due = match shared.rate_per_s {
-            Some(rate) => {
-                let due = Duration::from_secs_f64(shared.arrivals.fetch_add(1, Relaxed) as f64 / rate);
-                shared.sleep(due.saturating_sub(shared.elapsed())).await;
-                due
-            }
-            None => {
-                let pause = inputs.pause(&mut *control, shared.elapsed());
-                if !pause.is_zero() {
-                    shared.sleep(pause).await;
+/// When the transactions of an open loop are due, for whoever is free.
+pub struct Stream {
+    load: Load,
+    pacer: Pacer,
+    rng: Rng,
+}
+
+impl Stream {
+    /// Arrivals of one of so many clients.
+    pub fn new(load: Load, clients: u32, mut rng: Rng) -> Stream {
+        let pacer = Pacer::new(load, crate::control::load::Arrivals::Open, clients, &mut rng);
+        Stream { load, pacer, rng }
+    }
+
+    /// Takes the next one.
+    fn take(&mut self) -> Option<u64> {
+        let due_ns = self.pacer.next_ns(0)?;
+        self.pacer.ran(due_ns, due_ns, &mut self.rng);
+        Some(due_ns)
+    }
+
+    /// How many are due by then and nobody's, as the load has it.
+    pub fn backlog(&mut self, clients: u32, now_ns: u64) -> u64 {
+        let due_ns = self.pacer.next_ns(0).unwrap_or(u64::MAX);
+        let peak_tps = self.load.peak_tps().unwrap_or(0.0) / f64::from(clients);
+        match due_ns < now_ns {
+            true => 1 + (peak_tps * (self.load.area(now_ns) - self.load.area(due_ns))) as u64,
+            false => 0,
+        }
+    }
+}
+
+/// One terminal, and what it has recorded.
+pub struct Terminal {
+    pub shared: Arc<Shared>,
+    pub inputs: Inputs,
+    pub control: Steered,
+    pub pacer: Pacer,
+    pub rng: Rng,
+    pub recorder: Recorder,
+    pub load: LoadTally,
+}
+
+impl Terminal {
+    /// Runs until the run is over and the last transaction has ended, or nobody waits for it any more.
+    pub async fn run(mut self, mut given_up: watch::Receiver<bool>) -> Terminal {
+        while !self.shared.over() {
+            let now_ns = self.shared.elapsed_ns();
+            let (intended_ns, due_ns) = match &self.shared.stream {
+                Some(stream) => {
+                    let taken = stream.lock().expect("nobody panics with it").take();
+                    (taken, taken)
                 }
-                shared.elapsed()
+                None => (None, self.pacer.next_ns(now_ns)),
+            };
+            // Nothing more is due in this run.
+            let Some(due_ns) = due_ns else { break };
+            self.shared.sleep_until(due_ns).await;
+            if self.shared.over() {
+                break;
             }
-        };
-        if shared.over() {
-            break;
+            tokio::select! {
+                () = self.transaction(intended_ns) => {}
+                _ = given_up.wait_for(|given_up| *given_up) => break,
+            }
         }
-        let date_s = shared.date_s + shared.elapsed().as_secs() as i64;
-        let (transaction, input) = inputs.next(&mut *control, due, date_s);
-        see_through(&shared, number, transaction, &input, due, &mut inputs).await;
+        self
     }
-}
 
-/// Attempts a transaction until it is done or given up, or the run is over.
-async fn see_through(
-    shared: &Shared,
-    terminal: u32,
-    transaction: Transaction,
-    input: &Input,
-    due: Duration,
-    inputs: &mut Inputs,
-) {
-    let warehouses = input.warehouses();
-    let (mut conflicts, mut refusals) = (0, 0);
-    for attempt in 1.. {
-        let Some((start, result)) = attempt_once(shared, input).await else { return };
-        let ended = match &result {
-            Ok(Done::Committed) => Ended::Committed,
-            Ok(Done::RolledBack) => Ended::RolledBack,
-            Err(failure) if failure.cause == Cause::Unreachable => Ended::Retried(failure.cause),
-            Err(failure) if failure.cause.is_conflict() && conflicts + 1 < shared.retry.attempts_max => {
-                Ended::Retried(failure.cause)
+    async fn transaction(&mut self, intended_ns: Option<u64>) {
+        let drawn_ns = self.shared.elapsed_ns();
+        let date_s = self.shared.date_s + (drawn_ns / SECOND_NS) as i64;
+        let (transaction, input) = self.inputs.next(&mut self.control, drawn_ns, date_s);
+        let contender = self.control.take_contender();
+        let shared = Arc::clone(&self.shared);
+        let Some(started_ns) = self.see_through(&shared, transaction, &input, contender, intended_ns).await
+        else {
+            return;
+        };
+        let ended_ns = self.shared.elapsed_ns();
+        self.pacer.ran(started_ns, ended_ns, &mut self.rng);
+        self.load.record(started_ns, ended_ns);
+    }
+
+    /// Attempts a transaction until it is done or given up, or the run is over. Returns when the first
+    /// attempt began; nothing if the run was over before it could.
+    async fn see_through(
+        &mut self,
+        shared: &Shared,
+        transaction: Transaction,
+        input: &Input,
+        mut contender: Option<Contender>,
+        intended_ns: Option<u64>,
+    ) -> Option<u64> {
+        let kind = shared.kinds[transaction as usize];
+        let mut first_ns = None;
+        let (mut conflicts, mut refusals) = (0, 0);
+        let mut waiting: Option<Waiting<'_>> = None;
+        let mut offline: Option<Offline<'_>> = None;
+        loop {
+            let turn = shared.connections.turn().await;
+            if shared.over() {
+                return first_ns;
             }
-            Err(failure) => Ended::Failed(failure.cause),
-        };
-        let outcome = Outcome {
-            terminal,
-            transaction,
-            warehouse: warehouses.first().copied().unwrap_or(0),
-            warehouses: warehouses.len() as u32,
-            attempt,
-            due,
-            start,
-            latency_ns: (shared.elapsed() - start).as_nanos() as u64,
-            ended,
-        };
-        for observer in &shared.observers {
-            observer.record(&outcome);
-        }
-        let Ended::Retried(cause) = ended else { return };
-        let retry = &shared.retry;
-        let (first_ms, most_ms, doublings) = match cause {
-            Cause::Unreachable => {
+            let begun_ns = shared.elapsed_ns();
+            let started_ns = *first_ns.get_or_insert(begun_ns);
+            let result = turn.attempt(input, &mut contender, shared.transaction_timeout).await;
+            let now_ns = shared.elapsed_ns();
+            let unreachable = matches!(&result, Err(failure) if failure.cause == Cause::Unreachable);
+            if !unreachable && let Some(offline) = offline.take() {
+                self.recorder.offline(offline.since_ns, now_ns);
+            }
+            let failure = match result {
+                Ok(Done::Committed) => {
+                    self.recorder.committed(Committed { kind, intended_ns, started_ns, ended_ns: now_ns });
+                    shared.running.commit(now_ns - intended_ns.unwrap_or(started_ns));
+                    return first_ns;
+                }
+                Ok(Done::RolledBack) => {
+                    self.recorder.aborted(now_ns, kind, INTENDED_NUMBER);
+                    return first_ns;
+                }
+                Err(failure) => failure,
+            };
+            self.count(shared, now_ns, kind, &failure);
+            let retry = &shared.retry;
+            let (first_ms, most_ms, doublings) = if unreachable {
+                offline.get_or_insert_with(|| Offline::new(&shared.running, begun_ns));
                 refusals += 1;
                 (retry.reconnect_ms, retry.reconnect_max_ms, refusals - 1)
-            }
-            _ => {
+            } else if failure.cause.is_conflict() && conflicts + 1 < retry.attempts_max {
                 conflicts += 1;
                 (retry.backoff_ms, retry.backoff_max_ms, conflicts - 1)
+            } else {
+                self.recorder.given_up(now_ns, kind);
+                return first_ns;
+            };
+            let turnstile = contender.as_ref().and_then(|contender| shared.turnstiles.get(contender.item()));
+            match turnstile.filter(|_| !unreachable) {
+                Some(turnstile) => {
+                    let waiting = waiting.get_or_insert_with(|| turnstile.enter());
+                    tokio::select! {
+                        () = waiting.turn() => {}
+                        () = shared.sleep_until(shared.length_ns) => {}
+                    }
+                }
+                None => {
+                    let pause_ms = (first_ms * 2f64.powi(doublings.min(30) as i32)).min(most_ms);
+                    let share = 0.5 + self.rng.below(1 << 20) as f64 / f64::from(1 << 21);
+                    shared.sleep_until(now_ns + (pause_ms * share * 1e6) as u64).await;
+                }
             }
-        };
-        let pause_ms = (first_ms * 2f64.powi(doublings.min(30) as i32)).min(most_ms) * inputs.jitter();
-        shared.sleep(Duration::from_secs_f64(pause_ms / 1e3)).await;
-        if shared.over() {
-            return;
+            if shared.over() {
+                if let Some(offline) = offline {
+                    self.recorder.offline(offline.since_ns, shared.elapsed_ns());
+                }
+                return first_ns;
+            }
+            self.recorder.retried(shared.elapsed_ns());
+        }
+    }
+
+    fn count(&mut self, shared: &Shared, now_ns: u64, kind: usize, failure: &Failure) {
+        let number = number_of(failure.cause);
+        if failure.cause.is_conflict() {
+            self.recorder.aborted(now_ns, kind, number);
+            shared.running.aborted.fetch_add(1, Relaxed);
+        } else {
+            self.recorder.failed(now_ns, kind, number);
+            shared.running.failed.fetch_add(1, Relaxed);
         }
     }
 }
 
-/// Takes a connection, makes it if need be, and attempts the transaction. Returns when that began, and what
-/// came of it; none if the run was over before there was a connection.
-async fn attempt_once(shared: &Shared, input: &Input) -> Option<(Duration, Result<Done, Failure>)> {
-    let connections = &shared.connections;
-    let permit = connections.permits.acquire().await.ok()?;
-    if shared.over() {
-        return None;
-    }
-    let mut connection = connections.free.lock().await.pop()?;
-    let start = shared.elapsed();
-    let result = on_connection(shared, &mut connection, input).await;
-    connections.free.lock().await.push(connection);
-    drop(permit);
-    Some((start, result))
+/// A terminal has no connection while this lives.
+struct Offline<'a> {
+    running: &'a Running,
+    since_ns: u64,
 }
 
-async fn on_connection(shared: &Shared, connection: &mut Connection, input: &Input) -> Result<Done, Failure> {
-    let session = match &mut connection.session {
-        Some(session) => session,
-        none => {
-            let connected = shared.connections.connector.connect(connection.number).await;
-            none.insert(connected.map_err(|failure| Failure { cause: Cause::Unreachable, ..failure })?)
-        }
-    };
-    let patience = shared.transaction_timeout;
-    let attempted = tokio::time::timeout(patience, transactions::run(session, input)).await;
-    let Ok(result) = attempted else {
-        let failure = session.timed_out(patience);
-        if let Some(session) = connection.session.take() {
-            shared.connections.connector.abandon(session);
-        }
-        return Err(failure);
-    };
-    if let Err(failure) = &result {
-        // What is left of the transaction goes; a connection that cannot even do that goes as well.
-        let usable = !failure.cause.ends_connection()
-            && matches!(tokio::time::timeout(patience, session.rollback()).await, Ok(Ok(())));
-        if !usable {
-            connection.session = None;
-        }
+impl<'a> Offline<'a> {
+    fn new(running: &'a Running, since_ns: u64) -> Offline<'a> {
+        running.offline.fetch_add(1, Relaxed);
+        Offline { running, since_ns }
     }
-    result
+}
+
+impl Drop for Offline<'_> {
+    fn drop(&mut self) {
+        self.running.offline.fetch_sub(1, Relaxed);
+    }
 }

@@ -19,8 +19,6 @@ pub struct Mysql {
     connection: Conn,
     prepared: BTreeMap<Statement, mysql_async::Statement>,
     lock: bool,
-    /// The transaction to begin before the next calls: whether it is read-only.
-    begin: Option<bool>,
 }
 
 impl Mysql {
@@ -45,19 +43,15 @@ impl Mysql {
             .ssl_opts(tls);
         let mut connection = Conn::new(options).await?;
         connection.query_drop("SET time_zone = '+00:00'").await?;
-        Ok(Mysql { connection, prepared: BTreeMap::new(), lock, begin: None })
+        Ok(Mysql { connection, prepared: BTreeMap::new(), lock })
     }
 
-    pub(super) fn begin(&mut self, read_only: bool) {
-        self.begin = Some(read_only);
-    }
-
-    /// Returns whether there was a beginning to forget.
-    pub(super) fn forget_begin(&mut self) -> bool {
-        self.begin.take().is_some()
-    }
-
-    pub(super) async fn run(&mut self, calls: &[Call<'_>]) -> Result<Vec<Answer>, Failure> {
+    /// Runs calls, and before them begins a transaction, read-only or not.
+    pub(super) async fn run(
+        &mut self,
+        begin: Option<bool>,
+        calls: &[Call<'_>],
+    ) -> Result<Vec<Answer>, Failure> {
         for call in calls {
             if !self.prepared.contains_key(&call.statement) {
                 let text = call.statement.sql(Family::Mysql, self.lock);
@@ -65,7 +59,7 @@ impl Mysql {
                 self.prepared.insert(call.statement, prepared);
             }
         }
-        if let Some(read_only) = self.begin.take() {
+        if let Some(read_only) = begin {
             let text = if read_only { "START TRANSACTION READ ONLY" } else { "START TRANSACTION" };
             self.connection.query_drop(text).await?;
         }
@@ -88,12 +82,14 @@ impl Mysql {
 
     pub(super) async fn text(&mut self, sql: &str) -> Result<TextRows, Failure> {
         let rows: Vec<mysql_async::Row> = self.connection.query(sql).await?;
-        let text = |value: mysql_async::Value| match value {
+        let text = |value: &mysql_async::Value| match value {
             mysql_async::Value::NULL => None,
-            mysql_async::Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            mysql_async::Value::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
             other => Some(other.as_sql(true)),
         };
-        Ok(rows.into_iter().map(|row| row.unwrap().into_iter().map(text).collect()).collect())
+        let columns =
+            |row: &mysql_async::Row| (0..row.len()).map(|at| row.as_ref(at).and_then(text)).collect();
+        Ok(rows.iter().map(columns).collect())
     }
 
     pub(super) async fn load_data(&mut self, table: &str, rows: Bytes) -> Result<u64, Failure> {

@@ -25,8 +25,6 @@ pub struct Postgres {
     driver: JoinHandle<()>,
     prepared: BTreeMap<Statement, tokio_postgres::Statement>,
     lock: bool,
-    /// The transaction to begin along with the next calls: whether it is read-only.
-    begin: Option<bool>,
 }
 
 /// One request of a pipeline.
@@ -62,19 +60,15 @@ impl Postgres {
                 (client, tokio::spawn(drive(connection)))
             }
         };
-        Ok(Postgres { client, driver, prepared: BTreeMap::new(), lock, begin: None })
+        Ok(Postgres { client, driver, prepared: BTreeMap::new(), lock })
     }
 
-    pub(super) fn begin(&mut self, read_only: bool) {
-        self.begin = Some(read_only);
-    }
-
-    /// Returns whether there was a beginning to forget.
-    pub(super) fn forget_begin(&mut self) -> bool {
-        self.begin.take().is_some()
-    }
-
-    pub(super) async fn run(&mut self, calls: &[Call<'_>]) -> Result<Vec<Answer>, Failure> {
+    /// Runs calls, and before them begins a transaction, read-only or not.
+    pub(super) async fn run(
+        &mut self,
+        begin: Option<bool>,
+        calls: &[Call<'_>],
+    ) -> Result<Vec<Answer>, Failure> {
         for call in calls {
             if !self.prepared.contains_key(&call.statement) {
                 let text = call.statement.sql(Family::Postgres, self.lock);
@@ -82,7 +76,7 @@ impl Postgres {
                 self.prepared.insert(call.statement, prepared);
             }
         }
-        let begin = self.begin.take().map(|read_only| match read_only {
+        let begin = begin.map(|read_only| match read_only {
             true => Step::Begin("BEGIN READ ONLY"),
             false => Step::Begin("BEGIN"),
         });

@@ -58,6 +58,8 @@ pub type TextRows = Vec<Vec<Option<String>>>;
 /// no use.
 pub struct Session {
     protocol: Protocol,
+    /// The transaction to begin along with the next calls: whether it is read-only.
+    begin: Option<bool>,
     /// Whether a COMMIT is under way.
     committing: bool,
 }
@@ -80,13 +82,14 @@ macro_rules! each {
 impl Session {
     /// Begins a transaction, along with the next calls.
     pub fn begin(&mut self, read_only: bool) {
-        each!(self, session => session.begin(read_only));
+        self.begin = Some(read_only);
     }
 
     /// Runs calls that do not depend on each other's answers, in this order. The first failure ends it; what
     /// came before it may have happened.
     pub async fn run(&mut self, calls: &[Call<'_>]) -> Result<Vec<Answer>, Failure> {
-        each!(self, session => session.run(calls).await)
+        let begin = self.begin.take();
+        each!(self, session => session.run(begin, calls).await)
     }
 
     /// Runs one call.
@@ -111,9 +114,9 @@ impl Session {
 
     /// Rolls back, or forgets a transaction whose beginning was not sent yet.
     pub async fn rollback(&mut self) -> Result<(), Failure> {
-        match each!(self, session => session.forget_begin()) {
-            true => Ok(()),
-            false => each!(self, session => session.text("ROLLBACK").await).map(|_| ()),
+        match self.begin.take() {
+            Some(_) => Ok(()),
+            None => each!(self, session => session.text("ROLLBACK").await).map(|_| ()),
         }
     }
 
@@ -223,7 +226,11 @@ impl Connector {
                     let set = format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}");
                     session.text(&set).await?;
                 }
-                Ok(Session { protocol: Protocol::Postgres(Box::new(session)), committing: false })
+                Ok(Session {
+                    protocol: Protocol::Postgres(Box::new(session)),
+                    begin: None,
+                    committing: false,
+                })
             }
             Family::Mysql => {
                 let tls = self.tls.is_some().then(|| ssl_options(&self.target));
@@ -231,7 +238,7 @@ impl Connector {
                 if let Some(level) = isolation {
                     session.text(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")).await?;
                 }
-                Ok(Session { protocol: Protocol::Mysql(Box::new(session)), committing: false })
+                Ok(Session { protocol: Protocol::Mysql(Box::new(session)), begin: None, committing: false })
             }
         }
     }

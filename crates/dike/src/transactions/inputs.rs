@@ -3,14 +3,14 @@
 //! Two kinds of choices go into an input. Those of TPC-C that never change (customers, items, amounts,
 //! quantities) are made here, by [`Inputs`]. Those that Dike controls (which transaction, at which warehouse,
 //! with which others) are asked of a [`Control`]; [`Plain`] answers as TPC-C does. A control that
-//! distributes, concentrates or shifts load is another implementation of the same six questions.
-
-use std::time::Duration;
+//! distributes, concentrates or shifts load is another implementation of the same five questions,
+//! [`crate::run::Steered`].
 
 use plimsoll_workloads::random::{NuRand, Rng, Zipf};
 
 use super::Transaction;
 use crate::config::{Config, Home, Workload};
+use crate::control::distribution::order_lines;
 use crate::load::scale::Scale;
 
 /// The C of NURand for last names when running; see the loader.
@@ -30,26 +30,23 @@ pub struct Place {
     pub district: Option<u32>,
 }
 
-/// The choices that Dike controls. One per terminal.
+/// The choices that Dike controls. One per terminal. Times are nanoseconds since the run's start.
 pub trait Control: Send {
-    /// The next transaction, so long after the run has begun.
-    fn transaction(&mut self, elapsed: Duration, rng: &mut Rng) -> Transaction;
+    /// The next transaction.
+    fn transaction(&mut self, now_ns: u64, rng: &mut Rng) -> Transaction;
 
     /// Where it is at home.
-    fn home(&mut self, transaction: Transaction, elapsed: Duration, rng: &mut Rng) -> Place;
+    fn home(&mut self, transaction: Transaction, now_ns: u64, rng: &mut Rng) -> Place;
 
-    /// Fills in the warehouses that supply the lines of a New-Order.
-    fn suppliers(&mut self, home: u32, lines: &mut [u32], rng: &mut Rng);
+    /// The warehouses that supply the lines of a New-Order, one for each.
+    fn suppliers(&mut self, home: u32, now_ns: u64, rng: &mut Rng) -> Vec<u32>;
 
     /// The warehouse of the customer of a Payment.
     fn payer(&mut self, home: u32, rng: &mut Rng) -> u32;
 
     /// The warehouses of a Stock-Level, Update-Stock, Update-Balance or Select-Balance, all different, at
     /// least one.
-    fn warehouses(&mut self, transaction: Transaction, home: u32, rng: &mut Rng) -> Vec<u32>;
-
-    /// How long to wait before the next transaction.
-    fn pause(&mut self, elapsed: Duration, rng: &mut Rng) -> Duration;
+    fn warehouses(&mut self, transaction: Transaction, home: u32, now_ns: u64, rng: &mut Rng) -> Vec<u32>;
 }
 
 /// One line of a New-Order.
@@ -236,19 +233,17 @@ impl Inputs {
     }
 
     /// The next transaction and what it is given; `date_s` is the time of day in seconds since 1970.
-    pub fn next(
-        &mut self,
-        control: &mut dyn Control,
-        elapsed: Duration,
-        date_s: i64,
-    ) -> (Transaction, Input) {
-        let transaction = control.transaction(elapsed, &mut self.rng);
-        let home = control.home(transaction, elapsed, &mut self.rng);
+    pub fn next(&mut self, control: &mut dyn Control, now_ns: u64, date_s: i64) -> (Transaction, Input) {
+        let transaction = control.transaction(now_ns, &mut self.rng);
+        let home = control.home(transaction, now_ns, &mut self.rng);
         let warehouse = home.warehouse;
         let districts = self.scale.districts(warehouse);
         let district = home.district.unwrap_or_else(|| self.up_to(districts));
         let input = match transaction {
-            Transaction::NewOrder => self.new_order(control, warehouse, district, date_s),
+            Transaction::NewOrder => {
+                let suppliers = control.suppliers(warehouse, now_ns, &mut self.rng);
+                self.new_order(suppliers, warehouse, district, date_s)
+            }
             Transaction::Payment => {
                 let customer_warehouse = control.payer(warehouse, &mut self.rng);
                 let customer_district = match customer_warehouse == warehouse {
@@ -272,7 +267,7 @@ impl Inputs {
                 Input::Delivery(Delivery { warehouse, districts, carrier: self.up_to(10), date_s })
             }
             Transaction::StockLevel => {
-                let warehouses = control.warehouses(transaction, warehouse, &mut self.rng);
+                let warehouses = control.warehouses(transaction, warehouse, now_ns, &mut self.rng);
                 let threshold = self.rng.uniform(10..=20) as u32;
                 // A district that all of them have.
                 let least = warehouses.iter().map(|&w| self.scale.districts(w)).min().unwrap_or(districts);
@@ -284,27 +279,17 @@ impl Inputs {
                 Input::UpdateItem { first: self.up_to(self.scale.items + 1 - count), count }
             }
             Transaction::UpdateStock => {
-                let warehouses = control.warehouses(transaction, warehouse, &mut self.rng);
+                let warehouses = control.warehouses(transaction, warehouse, now_ns, &mut self.rng);
                 Input::UpdateStock { warehouses, item: self.up_to(self.scale.items) }
             }
-            Transaction::UpdateBalance => {
-                Input::UpdateBalance { warehouses: control.warehouses(transaction, warehouse, &mut self.rng) }
-            }
-            Transaction::SelectBalance => {
-                Input::SelectBalance { warehouses: control.warehouses(transaction, warehouse, &mut self.rng) }
-            }
+            Transaction::UpdateBalance => Input::UpdateBalance {
+                warehouses: control.warehouses(transaction, warehouse, now_ns, &mut self.rng),
+            },
+            Transaction::SelectBalance => Input::SelectBalance {
+                warehouses: control.warehouses(transaction, warehouse, now_ns, &mut self.rng),
+            },
         };
         (transaction, input)
-    }
-
-    /// How long to wait before the next transaction.
-    pub fn pause(&mut self, control: &mut dyn Control, elapsed: Duration) -> Duration {
-        control.pause(elapsed, &mut self.rng)
-    }
-
-    /// A share of 1 that says how much of a pause to take.
-    pub fn jitter(&mut self) -> f64 {
-        0.5 + self.rng.below(1 << 20) as f64 / f64::from(1 << 21)
     }
 
     /// A number from 1 to `most`.
@@ -312,11 +297,9 @@ impl Inputs {
         self.rng.uniform(1..=u64::from(most)) as u32
     }
 
-    fn new_order(&mut self, control: &mut dyn Control, warehouse: u32, district: u32, date_s: i64) -> Input {
+    fn new_order(&mut self, suppliers: Vec<u32>, warehouse: u32, district: u32, date_s: i64) -> Input {
         let customer = self.customer_numbers.draw(&mut self.rng);
         let rolls_back = self.rng.pct(self.rollback_pct);
-        let mut suppliers = vec![warehouse; self.rng.uniform(5..=15) as usize];
-        control.suppliers(warehouse, &mut suppliers, &mut self.rng);
         let mut lines: Vec<Line> = suppliers
             .into_iter()
             .map(|supplier| Line {
@@ -384,30 +367,32 @@ impl Plain {
 }
 
 impl Control for Plain {
-    fn transaction(&mut self, _elapsed: Duration, rng: &mut Rng) -> Transaction {
+    fn transaction(&mut self, _now_ns: u64, rng: &mut Rng) -> Transaction {
         let draw = rng.below(100) as u32;
         let at = self.mix.iter().position(|&sum| draw < sum);
         Transaction::ALL[at.expect("the mix sums to 100")]
     }
 
-    fn home(&mut self, _transaction: Transaction, _elapsed: Duration, rng: &mut Rng) -> Place {
+    fn home(&mut self, _transaction: Transaction, _now_ns: u64, rng: &mut Rng) -> Place {
         let uniform = || rng.uniform(1..=u64::from(self.warehouses)) as u32;
         Place { warehouse: self.fixed.unwrap_or_else(uniform), district: None }
     }
 
-    fn suppliers(&mut self, home: u32, lines: &mut [u32], rng: &mut Rng) {
-        for line in lines {
+    fn suppliers(&mut self, home: u32, _now_ns: u64, rng: &mut Rng) -> Vec<u32> {
+        let mut suppliers = vec![home; order_lines(rng, 1)];
+        for line in &mut suppliers {
             if rng.pct(self.workload.remote_line_pct) {
                 *line = self.other(home, rng);
             }
         }
+        suppliers
     }
 
     fn payer(&mut self, home: u32, rng: &mut Rng) -> u32 {
         if rng.pct(self.workload.remote_payment_pct) { self.other(home, rng) } else { home }
     }
 
-    fn warehouses(&mut self, transaction: Transaction, home: u32, rng: &mut Rng) -> Vec<u32> {
+    fn warehouses(&mut self, transaction: Transaction, home: u32, _now_ns: u64, rng: &mut Rng) -> Vec<u32> {
         let workload = &self.workload;
         let (count, skewed) = match transaction {
             Transaction::StockLevel => (workload.stock_level_warehouses, false),
@@ -426,10 +411,6 @@ impl Control for Plain {
         }
         warehouses
     }
-
-    fn pause(&mut self, _elapsed: Duration, _rng: &mut Rng) -> Duration {
-        Duration::ZERO
-    }
 }
 
 #[cfg(test)]
@@ -441,7 +422,7 @@ mod tests {
         let scale = Scale::new(&config.data);
         let mut inputs = Inputs::new(&scale, &config.workload, 7, 0);
         let mut control = Plain::new(config).of_terminal(config, 0);
-        (0..count).map(|_| inputs.next(&mut control, Duration::ZERO, 0)).collect()
+        (0..count).map(|_| inputs.next(&mut control, 0, 0)).collect()
     }
 
     #[test]

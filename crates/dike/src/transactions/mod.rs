@@ -24,13 +24,13 @@ mod new_order;
 mod others;
 mod payment;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::target::{Failure, Session};
 pub use inputs::{Control, Input, Inputs, Plain};
 
 /// Which transaction it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transaction {
     /// New-Order.

@@ -11,7 +11,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use plimsoll_dike::config::{Config, Data, Mix};
+use plimsoll_dike::control::track::Overall;
+use plimsoll_dike::metrics::{Document, Run};
+use plimsoll_dike::report::table;
 use plimsoll_dike::target::{Connector, Kind};
+use plimsoll_dike::{Progress, check, run};
 
 /// A database that runs until it is dropped.
 pub struct Server {
@@ -39,26 +43,14 @@ impl Server {
         server.start()
     }
 
-    /// Starts a PostgreSQL that can encrypt, and says who has signed its certificate.
-    pub fn postgres_with_tls() -> (Server, PathBuf) {
-        let mut server = Server::postgres();
-        server.kill();
-        server.make_certificate();
-        server.tls = true;
-        server.start_again();
-        let authority = server.directory.join("ca.pem");
-        (server, authority)
-    }
-
-    /// Starts a MariaDB that can encrypt, and says who has signed its certificate.
-    pub fn mariadb_with_tls() -> (Server, PathBuf) {
-        let mut server = Server::mariadb();
-        server.kill();
-        server.make_certificate();
-        server.tls = true;
-        server.start_again();
-        let authority = server.directory.join("ca.pem");
-        (server, authority)
+    /// The same with encryption, and who has signed its certificate.
+    pub fn with_tls(mut self) -> (Server, PathBuf) {
+        self.kill();
+        self.make_certificate();
+        self.tls = true;
+        self.start_again();
+        let authority = self.directory.join("ca.pem");
+        (self, authority)
     }
 
     /// An authority of our own, and a certificate for 127.0.0.1 that it has signed.
@@ -236,8 +228,8 @@ impl Server {
         config.target.database = if self.kind == Kind::Postgresql { "postgres" } else { "dike" }.to_owned();
         config.data = Data { warehouses, items: 100, customers_per_district: 30, ..Data::default() };
         config.run.terminals = 4;
-        config.run.warmup_s = 0.1;
-        config.run.duration_s = 1.2;
+        config.run.warmup_s = 0;
+        config.run.duration_s = 1;
         config.test.duration_s = 1.0;
         config.validate().expect("a valid configuration");
         config
@@ -290,5 +282,42 @@ pub fn every_transaction() -> Mix {
         update_stock: 5,
         update_balance: 5,
         select_balance: 5,
+        changes: Vec::new(),
     }
+}
+
+/// Runs once.
+pub async fn ran(config: &Config) -> Run {
+    run::run(config, &connector(config), 1, &never(), Progress::Silent).await.expect("a run")
+}
+
+/// Prints what a run has come to.
+pub fn show(run: &Run) {
+    println!("{}", table::render(&Document { runs: vec![run.clone()] }, 100));
+}
+
+/// Transactions committed while the run measured, by kind.
+pub fn committed(run: &Run) -> Vec<(&str, u64)> {
+    run.kinds.iter().map(|kind| (kind.name.as_str(), run.sum(&kind.committed))).collect()
+}
+
+/// Attempts that failed while the run measured, but for conflicts, by cause.
+pub fn errors(run: &Run) -> Vec<(&str, u64)> {
+    let counts = run.errors.iter().map(|cause| (cause.name.as_str(), run.sum(&cause.counts)));
+    counts.filter(|(_, count)| *count > 0).collect()
+}
+
+/// What a control intended and achieved while the run measured.
+#[track_caller]
+pub fn control(run: &Run, name: &str) -> Overall {
+    let control = run.controls.iter().find(|control| control.name == name);
+    let names = || run.controls.iter().map(|control| control.name.as_str()).collect::<Vec<_>>();
+    let control = control.unwrap_or_else(|| panic!("{name} is not among {:?}", names()));
+    control.overall(run.measured()).expect("it was observed")
+}
+
+/// Every consistency condition holds.
+pub async fn all_hold(config: &Config) {
+    let checked = check::check(&connector(config), &config.data).await.expect("checked");
+    assert!(check::all_hold(&checked), "{}", check::render(&checked));
 }

@@ -21,6 +21,7 @@ mod site;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use plimsoll_page::progress::Progress;
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_txn::timestamp::Scheme;
 use plimsoll_types::Abort;
@@ -33,7 +34,7 @@ use crate::machine;
 use crate::report::model::{
     Aborts, Check, CheckerFigures, Latency, Load, Run, TableSize, Timeline, TransactionType,
 };
-use crate::report::progress::{LoadSample, Progress, RunSample};
+use crate::report::progress::{LoadLine, LoadSample, RunLine, RunSample};
 use client::{Counts, Finished};
 use members::Members;
 pub use members::{Failure, Joining};
@@ -171,14 +172,14 @@ pub fn run<P: Protocol, W: Workload>(
     sites.tell(&Order::Begin)?;
 
     // Warm-up and measurement.
-    let mut line = progress.run(format!("{} {pair}", W::NAME), plan.warmup + plan.duration);
+    let mut line = RunLine::new(progress, format!("{} {pair}", W::NAME), plan.warmup + plan.duration);
     let started = clock.raw();
     let elapsed = || clock.delta(started, clock.raw());
     let mut sample = |sites: &mut Sites<P, W>, warm: bool| {
         let sample = sites.sample()?;
         let elapsed = elapsed();
         let Sample { committed, aborted, resident_bytes: memory_bytes, .. } = sample;
-        line.running(RunSample { elapsed, committed, aborted, memory_bytes }, warm);
+        line.show(RunSample { elapsed, committed, aborted, memory_bytes }, warm);
         Ok::<u64, Failure>(committed)
     };
     while elapsed() < plan.warmup && !interrupted.load(Relaxed) {
@@ -289,11 +290,11 @@ fn load_all<P: Protocol, W: Workload>(
     let begun = clock.raw();
     sites.tell(&Order::Load)?;
     let mut now = sites.sample()?;
-    let mut line = progress.load(title, now.units);
+    let mut line = LoadLine::new(progress, title, now.units);
     while now.loaded < now.units {
         std::thread::sleep(POLL);
         now = sites.sample()?;
-        line.loading(LoadSample {
+        line.show(LoadSample {
             elapsed: clock.delta(begun, clock.raw()),
             units: now.loaded,
             rows: now.rows,

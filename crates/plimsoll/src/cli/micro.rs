@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
+use plimsoll_page::units;
 use serde_json::Value;
 
 use super::BenchArgs;
 use super::plan::{Refusal, percent, refuse, within};
-use crate::report::units;
 
 /// More tuples per shard than memory holds.
 const TUPLES_MAX: u64 = 1_000_000_000;

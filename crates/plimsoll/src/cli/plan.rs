@@ -12,13 +12,13 @@ use std::time::Duration;
 use clap::ValueEnum;
 pub use plimsoll::Pair;
 use plimsoll::{Cluster, LEGAL_PAIRS, PairError};
+use plimsoll_page::units;
 use serde_json::Value;
 
 use super::micro::MicroPlan;
 use super::{BenchArgs, LockPolicy, Protocol, Scheme, Switch, WorkloadName, display};
 use crate::report::file::{Unwritable, check_writable};
 use crate::report::model::Named;
-use crate::report::units;
 
 /// Threads beyond this serve no purpose on any machine, and a shard needs a slot of its own.
 const SHARDS_MAX: usize = 1024;

@@ -210,10 +210,10 @@ impl ScaleArgs {
             refuse!("--distributed is a flag of smallbank, not of {workload}: leave it out")
         }
         let load = match workload {
-            WorkloadName::Tpcc => Load::Tpcc {
-                districts: within(self.districts.unwrap_or(1), "districts", 1, 20)? as u32,
-                spread: self.spread,
-            },
+            WorkloadName::Tpcc => {
+                let districts = within(self.districts.unwrap_or(1), "districts", 1, 20)? as u32;
+                Load::Tpcc { districts, spread: None }
+            }
             WorkloadName::SmallBank => match self.distributed.unwrap_or(1.0) {
                 percent if (0.0..=100.0).contains(&percent) => Load::SmallBank { distributed_pct: percent },
                 percent => refuse!("--distributed {percent} is not a percentage: give 0 to 100"),
@@ -245,6 +245,12 @@ impl ScaleArgs {
                     transactions: self.transactions(nodes * per_node as usize)?,
                     seed: self.seed.unwrap_or(1),
                 })
+            };
+            let load = match load {
+                Load::Tpcc { districts, .. } if self.spread => {
+                    Load::Tpcc { districts, spread: Some(nodes as u32 * per_node as u32) }
+                }
+                load => load,
             };
             let configuration = |scheme| Ok(Configuration { cluster: cluster(scheme)?, load });
             schemes.iter().map(configuration).collect::<Result<Vec<_>, Refusal>>()

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use plimsoll::{Database, Error, Options, ShardId, Slot};
+use plimsoll_page::progress::Progress;
+use plimsoll_page::units;
 use serde::Serialize;
 
 use crate::cli::node::MovePlan;
 use crate::report::file;
-use crate::report::progress::Progress;
-use crate::report::units;
 
 /// Slots that move at a time, so that little is under way and others get their turn.
 const AT_A_TIME: usize = 64;
@@ -51,7 +51,7 @@ pub fn move_slots(plan: &MovePlan, interrupted: &AtomicBool) -> Result<bool, Box
         if begun.elapsed() >= told + PROGRESS_EVERY {
             told = begun.elapsed();
             let all = units::thousands(slots.len() as u64);
-            progress.note(format_args!("{} of {all} slots", units::thousands(moved)));
+            progress.note(&format!("{} of {all} slots", units::thousands(moved)));
         }
     }
     let document = Document {

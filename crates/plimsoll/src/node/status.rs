@@ -4,13 +4,14 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use plimsoll::{Cluster, NodeConfig, ORACLE_ID};
+use plimsoll_page::table::Columns;
+use plimsoll_page::units;
 use serde::Serialize;
 
 use super::state::State;
 use crate::cli::node::StatusPlan;
 use crate::report::file;
-use crate::report::table::{Columns, Terminal};
-use crate::report::units;
+use crate::report::table::Terminal;
 
 /// A node that says nothing for so long is down.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -12,19 +12,18 @@
 //! Everything that enters the page goes through [`escape`], checks and command lines included: a failed
 //! check quotes data.
 
+use plimsoll_page::html::{self, Page, Tone, all_hold, banner, escape};
+use plimsoll_page::units::{self, plural};
+
 use super::model::{Aborts, Document, Run, Spread, per};
 use super::table::workload_title;
-use super::units;
 
 mod figures;
+mod pieces;
 mod tables;
 
-/// The page's style.
-const STYLE: &str = include_str!("page.css");
-/// The page's script: tooltips, printing, saving the figures.
-const SCRIPT: &str = include_str!("page.js");
-/// Failed checks that are shown in full.
-const FAILURES_MAX: usize = 50;
+/// What only these pages show.
+pub const STYLE: &str = include_str!("page.css");
 
 /// One pair with its runs and the run that stands for them.
 struct PairRuns<'a> {
@@ -55,58 +54,35 @@ impl PairRuns<'_> {
 pub fn render(document: &Document) -> String {
     let pairs = pairs(document);
     let title = title(document, &pairs);
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'unsafe-inline'; img-src data:\">\n\
-         <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
-        title = escape(&title)
-    );
-    page.push_str(&header(document, &title));
-    page.push_str("<main>\n");
-    page.push_str(&verdict(document));
+    let mut main = verdict(document);
     if let Some(first) = pairs.first() {
-        page.push_str(&summary(document, first));
-        page.push_str(&figures::throughput(document, &pairs));
-        page.push_str(&figures::processor_time(document, &pairs));
-        page.push_str(&figures::latency(&pairs));
-        page.push_str(&figures::over_time(&pairs));
-        page.push_str(&figures::aborts(&pairs));
-        page.push_str(&tables::transactions(&pairs));
-        page.push_str(&tables::checks(&pairs));
-        page.push_str(&tables::memory(&pairs));
-        page.push_str(&tables::all_runs(document));
-        page.push_str(&tables::configuration(document, &pairs));
+        main.push_str(&summary(document, first));
+        main.push_str(&figures::throughput(document, &pairs));
+        main.push_str(&figures::processor_time(document, &pairs));
+        main.push_str(&figures::latency(&pairs));
+        main.push_str(&figures::over_time(&pairs));
+        main.push_str(&figures::aborts(&pairs));
+        main.push_str(&tables::transactions(&pairs));
+        main.push_str(&tables::checks(&pairs));
+        main.push_str(&tables::memory(&pairs));
+        main.push_str(&tables::all_runs(document));
+        main.push_str(&tables::configuration(document, &pairs));
     }
-    page.push_str("</main>\n");
-    page.push_str(&footer(document));
-    // Inside a script element `<` could end it.
-    let figures = document.to_json().replace('<', "\\u003c");
-    page.push_str(&format!(
-        "<div id=\"tip\" aria-hidden=\"true\"></div>\n\
-         <script type=\"application/json\" id=\"figures\">\n{figures}</script>\n\
-         <script>\n{SCRIPT}</script>\n</body>\n</html>\n"
-    ));
-    page
-}
-
-/// Text that is safe between tags and inside quoted attributes.
-pub fn escape(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            // The only control characters that HTML allows are white space.
-            c if c.is_control() && !c.is_ascii_whitespace() => safe.push('\u{fffd}'),
-            c => safe.push(c),
-        }
+    if let Some(graph) = &document.pieces {
+        main.push_str(&pieces::pieces(graph));
     }
-    safe
+    let command: Vec<String> = document.command.iter().map(|word| quoted(word)).collect();
+    let page = Page {
+        title: &title,
+        facts: &facts(document),
+        command: &command.join(" "),
+        main: &main,
+        notes: &notes(document),
+        style: STYLE,
+        figures: &document.to_json(),
+        file: "plimsoll.json",
+    };
+    page.render()
 }
 
 fn pairs(document: &Document) -> Vec<PairRuns<'_>> {
@@ -123,7 +99,10 @@ fn pairs(document: &Document) -> Vec<PairRuns<'_>> {
 fn title(document: &Document, pairs: &[PairRuns<'_>]) -> String {
     let workload = document.runs.first().map_or_else(String::new, |run| workload_title(&run.workload));
     match pairs {
-        [] => "Nothing was measured".to_owned(),
+        [] => match &document.pieces {
+            Some(graph) => format!("Pieces of {}", workload_title(&graph.workload)),
+            None => "Nothing was measured".to_owned(),
+        },
         [only] => format!("{workload} under {}", only.name),
         [first, others @ ..] if others.len() == 1 => {
             format!("{workload}: {} and {}", first.name, others[0].name)
@@ -132,7 +111,8 @@ fn title(document: &Document, pairs: &[PairRuns<'_>]) -> String {
     }
 }
 
-fn header(document: &Document, title: &str) -> String {
+/// The machine, the program and the day.
+fn facts(document: &Document) -> String {
     let machine = &document.machine;
     let mut facts = vec![
         machine.cpu.clone(),
@@ -144,13 +124,7 @@ fn header(document: &Document, title: &str) -> String {
     if !document.date.is_empty() {
         facts.push(document.date.clone());
     }
-    let command: Vec<String> = document.command.iter().map(|word| quoted(word)).collect();
-    format!(
-        "<header>\n<h1>{}</h1>\n<p class=\"soft\">{}</p>\n<pre>{}</pre>\n</header>\n",
-        escape(title),
-        escape(&facts.join(" · ")),
-        escape(&command.join(" "))
-    )
+    facts.join(" · ")
 }
 
 /// A word as a shell takes it.
@@ -172,41 +146,25 @@ fn verdict(document: &Document) -> String {
         .flat_map(|run| run.failures().map(move |check| (run, check)))
         .map(|(run, check)| {
             let place = format!("{}, repetition {}: {}", run.pair(), run.repetition, check.name);
-            format!("<li><strong>{}</strong>: {}</li>", escape(&place), escape(&check.detail))
+            format!("<strong>{}</strong>: {}", escape(&place), escape(&check.detail))
         })
         .collect();
     let mut banners = String::new();
     if let [only] = document.pairs().as_slice()
         && document.runs.iter().any(|run| !run.serializable)
     {
-        banners.push_str(&format!(
-            "<div class=\"banner warn\">{} is not serializable: a yardstick, not a result.</div>\n",
-            escape(only)
-        ));
+        let sentence = format!("{} is not serializable: a yardstick, not a result.", escape(only));
+        banners.push_str(&banner(Tone::Warn, &sentence, &[]));
     }
     if document.interrupted {
-        banners.push_str("<div class=\"banner warn\">Interrupted: these are the results so far.</div>\n");
+        banners.push_str(&banner(Tone::Warn, "Interrupted: these are the results so far.", &[]));
     }
     if !failures.is_empty() {
-        let shown = failures.iter().take(FAILURES_MAX).map(String::as_str).collect::<String>();
-        let more = match failures.len().saturating_sub(FAILURES_MAX) {
-            0 => String::new(),
-            more => format!("<li>and {} more</li>", units::thousands(more as u64)),
-        };
-        banners.push_str(&format!(
-            "<div class=\"banner bad\" role=\"alert\">✗ {} of {} failed.<ul>{shown}{more}</ul></div>\n",
-            units::thousands(failures.len() as u64),
-            plural(count as u64, "check", "checks")
-        ));
-    } else if count > 0 {
-        let checks = if count == 1 {
-            "The check holds.".to_owned()
-        } else {
-            format!("All {} checks hold.", units::thousands(count as u64))
-        };
-        banners.push_str(&format!("<div class=\"banner good\"><span class=\"ok\">✓</span> {checks}</div>\n"));
+        let (failed, checks) =
+            (units::thousands(failures.len() as u64), plural(count as u64, "check", "checks"));
+        banners.push_str(&banner(Tone::Bad, &format!("✗ {failed} of {checks} failed."), &failures));
     } else if !document.runs.is_empty() {
-        banners.push_str("<div class=\"banner warn\">Nothing was checked.</div>\n");
+        banners.push_str(&all_hold(count));
     }
     banners
 }
@@ -250,21 +208,11 @@ fn summary(document: &Document, first: &PairRuns<'_>) -> String {
             format!("{} after loading", units::bytes(run.load.memory_bytes)),
         )),
     }
-    let tiles: String = tiles
-        .iter()
-        .map(|(name, figure, note)| {
-            format!(
-                "<div><dt>{}</dt><dd>{}<small>{}</small></dd></div>\n",
-                escape(name),
-                escape(figure),
-                escape(note)
-            )
-        })
-        .collect();
-    format!("<dl class=\"strip\">\n{tiles}</dl>\n")
+    html::tiles(&tiles)
 }
 
-fn footer(document: &Document) -> String {
+/// What figures on the page must not be taken for.
+fn notes(document: &Document) -> Vec<&'static str> {
     let mut notes = Vec::new();
     if document.runs.iter().any(|run| !run.serializable) {
         notes.push(
@@ -275,44 +223,11 @@ fn footer(document: &Document) -> String {
     if document.runs.iter().any(|run| run.new_orders_per_minute.is_some()) {
         notes.push("tpmC counts New-Orders per minute without keying and think times: it is not an audited TPC-C result.");
     }
-    let notes: String = notes.iter().map(|note| format!("<p>{}</p>\n", escape(note))).collect();
-    format!(
-        "<footer>\n{notes}<button id=\"save\" type=\"button\">Save the figures as JSON</button>\n</footer>\n"
-    )
-}
-
-fn section(title: &str, note: &str, content: &str) -> String {
-    let note =
-        if note.is_empty() { String::new() } else { format!("<p class=\"soft\">{}</p>\n", escape(note)) };
-    format!("<section>\n<h2>{}</h2>\n{note}{content}</section>\n", escape(title))
-}
-
-/// A table of cells that are HTML already; headers are text.
-fn table(class: &str, headers: &[&str], rows: &[Vec<String>], total: bool) -> String {
-    let mut html = format!("<div class=\"scroll\"><table class=\"{class}\">\n<thead><tr>");
-    for header in headers {
-        html.push_str(&format!("<th scope=\"col\">{}</th>", escape(header)));
-    }
-    html.push_str("</tr></thead>\n<tbody>\n");
-    for (i, row) in rows.iter().enumerate() {
-        html.push_str(if total && i + 1 == rows.len() { "<tr class=\"total\">" } else { "<tr>" });
-        for (column, cell) in row.iter().enumerate() {
-            html.push_str(&match column {
-                0 => format!("<th scope=\"row\">{cell}</th>"),
-                _ => format!("<td>{cell}</td>"),
-            });
-        }
-        html.push_str("</tr>\n");
-    }
-    html + "</tbody>\n</table></div>\n"
+    notes
 }
 
 fn count(aborts: &Aborts, reason: &str) -> u64 {
     aborts.iter().find(|(name, _)| *name == reason).map_or(0, |(_, count)| count)
-}
-
-fn plural(number: u64, one: &str, many: &str) -> String {
-    format!("{} {}", units::thousands(number), if number == 1 { one } else { many })
 }
 
 #[cfg(test)]
@@ -323,7 +238,6 @@ mod tests {
 
     #[test]
     fn everything_foreign_is_escaped() {
-        assert_eq!(escape("<a href='x'>\"&\u{1}\n"), "&lt;a href=&#39;x&#39;&gt;&quot;&amp;\u{fffd}\n");
         let evil = "</script><script>alert('1')</script>";
         let mut document = sample::comparison();
         document.command.push(evil.into());

@@ -3,9 +3,11 @@
 //! * [`model`]: the document, which is also the JSON that scripts read;
 //! * [`table`]: the same for a terminal;
 //! * [`html`] and [`charts`]: the same as one self-contained page;
-//! * [`progress`]: the line that moves meanwhile, on standard error;
-//! * [`file`]: writing a file wholly or not at all;
-//! * [`units`]: figures as people read them.
+//! * [`pieces`]: how transactions are cut, for the page and the document;
+//! * [`progress`]: what the line that moves meanwhile says of loading and running;
+//! * [`file`]: writing a file wholly or not at all.
+//!
+//! What pages, charts and tables are made of is [`plimsoll_page`].
 //!
 //! Standard output belongs to the result: the final table, or with `--json` and no file the document and
 //! nothing else. Everything else goes to standard error.
@@ -14,8 +16,8 @@ pub mod charts;
 pub mod file;
 pub mod html;
 pub mod model;
+pub mod pieces;
 pub mod progress;
 #[cfg(test)]
 pub mod sample;
 pub mod table;
-pub mod units;

@@ -23,6 +23,8 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use super::pieces::PieceGraph;
+
 /// All that one invocation measured.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Document {
@@ -42,6 +44,9 @@ pub struct Document {
     pub runs: Vec<Run>,
     /// The throughput of every other pair relative to the first; see [`ratios`].
     pub ratios: Vec<Ratio>,
+    /// How the transactions are cut into pieces; absent unless `rococo` ran them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pieces: Option<PieceGraph>,
 }
 
 /// The machine.

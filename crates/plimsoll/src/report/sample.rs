@@ -62,6 +62,7 @@ fn document(runs: Vec<Run>) -> Document {
         interrupted: false,
         ratios: ratios(&runs),
         runs,
+        pieces: None,
     }
 }
 

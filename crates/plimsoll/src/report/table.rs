@@ -11,10 +11,10 @@
 
 use std::io::IsTerminal;
 
-use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
+use plimsoll_page::table::Columns;
+use plimsoll_page::units;
 
 use super::model::{Aborts, Check, Document, Link, Run, Spread, per};
-use super::units;
 
 /// Where a table is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +24,6 @@ pub struct Terminal {
     /// Whether escape sequences for colour are understood and wanted.
     pub colour: bool,
 }
-
-/// A rule below the titles and nothing else.
-const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// Checks that hold whose names are shown.
 const NAMES_MAX: usize = 24;
@@ -363,7 +360,7 @@ fn pairs_table(document: &Document, pairs: &[String]) -> Columns {
             None => ("–".to_owned(), String::new(), "–".to_owned()),
         };
         let range_tps =
-            if runs.len() > 1 { short_range(throughput.min, throughput.max) } else { String::new() };
+            if runs.len() > 1 { units::range(throughput.min, throughput.max) } else { String::new() };
         let serializable = runs.iter().all(|run| run.serializable);
         columns.push(vec![
             pair.clone(),
@@ -379,16 +376,6 @@ fn pairs_table(document: &Document, pairs: &[String]) -> Columns {
         ]);
     }
     columns
-}
-
-/// A range in one unit: `158–164 k`.
-fn short_range(min: f64, max: f64) -> String {
-    let (scale, unit) = match max {
-        x if x >= 999_500.0 => (1e6, " M"),
-        x if x >= 9_995.0 => (1e3, " k"),
-        _ => (1.0, ""),
-    };
-    format!("{}–{}{unit}", units::three_digits(min / scale), units::three_digits(max / scale))
 }
 
 /// Which checks hold and, in full, which do not.
@@ -487,64 +474,6 @@ pub fn wrap(text: &str, width: usize, indent: usize) -> String {
     lines
 }
 
-/// A table whose columns can be done without, in an order.
-pub struct Columns {
-    /// Title and when to drop: 0 never, otherwise the highest first.
-    headers: Vec<(String, usize)>,
-    rows: Vec<Vec<String>>,
-    /// Whether the last row sums up the others.
-    total: bool,
-}
-
-impl Columns {
-    /// No rows yet. Each header has a title and says when to drop it.
-    pub fn new(headers: &[(&str, usize)], total: bool) -> Columns {
-        let headers = headers.iter().map(|(title, drop)| ((*title).to_owned(), *drop)).collect();
-        Columns { headers, rows: Vec::new(), total }
-    }
-
-    /// Appends a row, one cell per column.
-    pub fn push(&mut self, row: Vec<String>) {
-        debug_assert_eq!(row.len(), self.headers.len(), "a row has a cell for every column");
-        self.rows.push(row);
-    }
-
-    /// The widest selection of columns that fits.
-    pub fn render(&self, width: usize) -> String {
-        let mut kept: Vec<usize> = (0..self.headers.len()).collect();
-        loop {
-            let text = self.render_columns(&kept);
-            let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-            let next = kept.iter().copied().max_by_key(|&column| self.headers[column].1);
-            match next {
-                Some(column) if widest > width && self.headers[column].1 > 0 => kept.retain(|&k| k != column),
-                _ => return text,
-            }
-        }
-    }
-
-    fn render_columns(&self, kept: &[usize]) -> String {
-        let mut table = Table::new();
-        table.load_style(STYLE);
-        table.set_header(kept.iter().map(|&column| Cell::new(&self.headers[column].0)));
-        for row in &self.rows {
-            table.add_row(kept.iter().map(|&column| Cell::new(&row[column])));
-        }
-        for (i, column) in table.column_iter_mut().enumerate() {
-            column.set_padding(if i == 0 { (0, 0) } else { (1, 0) });
-            column.set_cell_alignment(if i == 0 { CellAlignment::Left } else { CellAlignment::Right });
-        }
-        let text = table.trim_fmt();
-        let mut lines: Vec<&str> = text.lines().collect();
-        if self.total
-            && let Some(rule) = lines.iter().copied().find(|line| line.starts_with('─'))
-        {
-            lines.insert(lines.len() - 1, rule);
-        }
-        lines.join("\n") + "\n"
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::sample;
@@ -614,12 +543,5 @@ mod tests {
         let names = ["c 1", "c 2", "c 3", "c 5", "d 6", "money is conserved", "money is conserved too"];
         let expected = ["c 1–3", "c 5", "d 6", "money is conserved", "money is conserved too"];
         assert_eq!(collapse(&names), expected);
-    }
-
-    #[test]
-    fn ranges_share_a_unit() {
-        assert_eq!(short_range(96_900.0, 101_000.0), "96.9–101 k");
-        assert_eq!(short_range(1_020_000.0, 1_100_000.0), "1.02–1.10 M");
-        assert_eq!(short_range(12.0, 950.0), "12.0–950");
     }
 }

@@ -16,6 +16,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use plimsoll_page::progress::Progress;
 use plimsoll_sim::scale::model::{AccessCosts, CostModel, Done, KINDS_MAX, OracleCosts, VERSION};
 use plimsoll_sim::scale::{Cluster, Prediction, predict};
 use plimsoll_txn::timestamps::{Gts, Vts};
@@ -32,7 +33,6 @@ use crate::cli::plan::{BenchPlan, JsonOutput, OraclePlan, Pair, SmallBankPlan, W
 use crate::cli::{LockPolicy, Protocol, Scheme};
 use crate::dispatch;
 use crate::machine;
-use crate::report::progress::Progress;
 
 /// Transactions in flight per shard.
 const CONCURRENCY: usize = 8;
@@ -214,7 +214,7 @@ impl Calibration<'_> {
             crowded: 1.0,
         };
         // One price for the attempts of all types, unless there are enough mixes to tell them apart.
-        self.progress.note(format!("what {} costs: {} measurements", W::NAME, mixes.len() * LEARNED.len()));
+        self.progress.note(&format!("what {} costs: {} measurements", W::NAME, mixes.len() * LEARNED.len()));
         let kinds = if mixes.len() > W::KINDS.len() { W::KINDS.len() } else { 1 };
         let runs: Vec<_> = mixes.iter().flat_map(|mix| LEARNED.map(|pair| (mix, pair))).collect();
         let measured = self.measure(&runs, 1)?;
@@ -259,7 +259,7 @@ impl Calibration<'_> {
 
     /// What two shards that have nothing to do with each other cost each other.
     fn learn_crowding<W: Workload>(&self, model: &mut CostModel, one: W, two: W) -> std::io::Result<()> {
-        self.progress.note(format!("what two cores cost each other under {}: 12 measurements", W::NAME));
+        self.progress.note(&format!("what two cores cost each other under {}: 12 measurements", W::NAME));
         let alone = self.measure(&LEARNED.map(|pair| (&one, pair)), 1)?;
         let both = self.measure(&LEARNED.map(|pair| (&two, pair)), 2)?;
         let factors = alone.iter().zip(&both).map(|((one, _), (two, _))| 2.0 * one / two);
@@ -337,7 +337,7 @@ impl Calibration<'_> {
         shards: usize,
         proofs: &mut Vec<Proof>,
     ) -> std::io::Result<()> {
-        self.progress.note(format!("predicting and measuring {}, shards: {shards}", W::NAME));
+        self.progress.note(&format!("predicting and measuring {}, shards: {shards}", W::NAME));
         let schemes = [Scheme::None, Scheme::Rc, Scheme::Dst, Scheme::Gts, Scheme::Vts];
         let pairs =
             [Protocol::Occ, Protocol::TwoPl].map(|protocol| schemes.map(|scheme| Pair { protocol, scheme }));

@@ -16,16 +16,16 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Instant;
 
-use plimsoll_sim::scale::Prediction;
-use plimsoll_sim::scale::published::Published;
+use plimsoll_page::progress::Progress;
+use plimsoll_sim::scale::published::{Published, Quantity};
 use plimsoll_sim::scale::study::Load;
+use plimsoll_sim::scale::{Cluster, Prediction};
 use serde_json::{Value, json};
 
 use crate::cli::plan::JsonOutput;
 use crate::cli::scale::{CalibratePlan, ScalePlan, Series, Target};
 use crate::machine;
 use crate::report::file;
-use crate::report::progress::Progress;
 use crate::report::table::Terminal;
 use calibrate::Calibration;
 
@@ -52,9 +52,14 @@ impl Predicted<'_> {
         self.predictions.get(place)?.get(number)
     }
 
-    /// How much faster one scheme is than another, at the n-th place.
-    pub fn ratio(&self, place: usize, of: &str, to: &str) -> Option<f64> {
-        Some(self.at(place, of)?.throughput() / self.at(place, to)?.throughput())
+    /// What it shows.
+    pub fn shows(&self) -> &'static [Quantity] {
+        self.series.figure.map_or(&[Quantity::Committed], |figure| figure.shows)
+    }
+
+    /// How much more one scheme has of something than another, at the n-th place.
+    pub fn ratio(&self, what: Quantity, place: usize, of: &str, to: &str) -> Option<f64> {
+        Some(what.of(self.at(place, of)?) / what.of(self.at(place, to)?))
     }
 
     /// The published ratios with ours.
@@ -64,7 +69,7 @@ impl Predicted<'_> {
             let there = |place: &usize| published.at.is_none_or(|at| self.series.at[*place] == at);
             let ratios: Vec<f64> = (0..self.predictions.len())
                 .filter(there)
-                .filter_map(|place| self.ratio(place, published.of, published.to))
+                .filter_map(|place| self.ratio(published.what, place, published.of, published.to))
                 .collect();
             let least = ratios.iter().copied().reduce(f64::min)?;
             let largest = ratios.iter().copied().reduce(f64::max)?;
@@ -79,7 +84,7 @@ pub fn scale(plan: &ScalePlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn
     let progress = Progress::stderr(plan.quiet);
     let begin = Instant::now();
     let total: usize = plan.series.iter().map(|series| series.at.len() * series.schemes.len()).sum();
-    let mut line = progress.load("predicting", total as u64);
+    let mut line = progress.line("predicting", total as u64);
     let mut made = 0u64;
     let mut all = Vec::new();
     for series in &plan.series {
@@ -90,8 +95,8 @@ pub fn scale(plan: &ScalePlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn
                 if interrupted.load(SeqCst) {
                     break;
                 }
-                let scheme = configuration.cluster.scheme;
-                line.steps(made, total as u64, &format!("{scheme} at {at} {}", series.axis));
+                let Cluster { protocol, scheme, .. } = configuration.cluster;
+                line.show(made, || format!("{made}/{total} · {protocol}/{scheme} at {at} {}", series.axis));
                 let prediction = configuration.predict(&series.model, &|| interrupted.load(SeqCst))?;
                 if !interrupted.load(SeqCst) {
                     row.push(prediction);
@@ -135,7 +140,7 @@ fn document(all: &[Predicted], seconds: f64, interrupted: bool) -> Value {
         });
         let comparisons = predicted.comparisons().into_iter().map(|Comparison { published, predicted }| {
             json!({
-                "at": published.at, "of": published.of, "to": published.to,
+                "what": published.what.name(), "at": published.at, "of": published.of, "to": published.to,
                 "published": {"least": published.low, "largest": published.high},
                 "predicted": {"least": predicted.0, "largest": predicted.1},
             })
@@ -167,7 +172,7 @@ fn point(series: &Series, place: usize, scheme: usize, prediction: &Prediction) 
     json!({
         "at": series.at[place],
         "workload": configuration.load.name(),
-        "spread": matches!(configuration.load, Load::Tpcc { spread: true, .. }),
+        "spread": matches!(configuration.load, Load::Tpcc { spread: Some(_), .. }),
         "protocol": cluster.protocol,
         "scheme": cluster.scheme,
         "serializable": cluster.scheme != "rc",
@@ -180,6 +185,15 @@ fn point(series: &Series, place: usize, scheme: usize, prediction: &Prediction) 
         "throughput_tps": prediction.throughput(),
         "abort_share": prediction.abort_rate(),
         "read_only_aborts": prediction.read_only_aborts,
+        "transactions": prediction.latencies.iter().zip(&prediction.aborts_by).map(|((name, latencies), aborts)| {
+            json!({
+                "name": name,
+                "committed": latencies.len(),
+                "throughput_tps": prediction.throughput_of(name),
+                "aborts": aborts,
+                "p50_us": f64::from(prediction.latency_of_ns(name, 0.5)) / 1e3,
+            })
+        }).collect::<Vec<_>>(),
         "distributed_share": prediction.distributed as f64 / committed,
         "latency_us": {
             "p50": f64::from(prediction.latency_ns(0.5)) / 1e3,

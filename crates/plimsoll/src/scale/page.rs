@@ -5,14 +5,14 @@
 
 use std::fmt::Write;
 
+use plimsoll_page::html::{self, Page, escape};
+use plimsoll_page::svg::{self, nice_step};
+use plimsoll_page::units;
+use plimsoll_sim::scale::published::Quantity;
 use serde_json::Value;
 
 use super::{Predicted, show};
-use crate::report::html::escape;
-use crate::report::units;
-
-const STYLE: &str = include_str!("../report/page.css");
-const SCRIPT: &str = include_str!("../report/page.js");
+use crate::report::html::STYLE;
 
 /// A chart's height, and the room for the labels at its left and below, in pixels.
 const HEIGHT: f64 = 300.0;
@@ -27,46 +27,32 @@ pub fn render(all: &[Predicted], document: &Value) -> String {
         [only] => only.series.title.clone(),
         _ => "The DST paper's figures, published and predicted".to_owned(),
     };
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'unsafe-inline'; img-src data:\">\n\
-         <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <header>\n<h1>{title}</h1>\n<p class=\"soft\">Predicted, not measured: the protocols' own code, in a world where \
-         everything has a price. plimsoll {version} ({commit}), {date}</p>\n<pre>{command}</pre>\n</header>\n<main>\n",
-        title = escape(&title),
-        version = env!("CARGO_PKG_VERSION"),
-        commit = escape(crate::machine::COMMIT),
-        date = escape(document["date"].as_str().unwrap_or_default()),
-        command = escape(&crate::machine::command_line().join(" ")),
+    let facts = format!(
+        "Predicted, not measured: the protocols' own code, in a world where everything has a price. \
+         plimsoll {} ({}), {}",
+        env!("CARGO_PKG_VERSION"),
+        crate::machine::COMMIT,
+        document["date"].as_str().unwrap_or_default()
     );
-    for predicted in all {
-        page.push_str(&section(predicted));
-    }
-    let figures =
-        serde_json::to_string_pretty(document).expect("a document of plain values").replace('<', "\\u003c");
-    page.push_str(&format!(
-        "</main>\n<footer><p><button id=\"save\">Save the figures as JSON</button></p></footer>\n\
-         <div id=\"tip\" aria-hidden=\"true\"></div>\n\
-         <script type=\"application/json\" id=\"figures\">\n{figures}</script>\n\
-         <script>\n{SCRIPT}</script>\n</body>\n</html>\n"
-    ));
-    page
+    let page = Page {
+        title: &title,
+        facts: &facts,
+        command: &crate::machine::command_line().join(" "),
+        main: &all.iter().map(section).collect::<String>(),
+        notes: &[],
+        style: STYLE,
+        figures: &serde_json::to_string_pretty(document).expect("a document of plain values"),
+        file: "plimsoll.json",
+    };
+    page.render()
 }
 
 fn section(predicted: &Predicted) -> String {
     let series = predicted.series;
-    let mut text = format!(
-        "<section>\n<h2>{}</h2>\n<p class=\"soft\">{}. {}</p>\n",
-        escape(&series.title),
-        escape(&series.model.machine),
-        escape(&series.model.source)
-    );
-    text.push_str(&chart(predicted));
+    let mut text: String = predicted.shows().iter().map(|&what| chart(predicted, what)).collect();
     let comparisons = predicted.comparisons();
     if !comparisons.is_empty() {
-        text.push_str("<table>\n<thead><tr><th>ratio of throughputs</th><th>at</th><th>published</th><th>predicted</th></tr></thead>\n<tbody>\n");
+        text.push_str("<table>\n<thead><tr><th>ratio</th><th>at</th><th>published</th><th>predicted</th></tr></thead>\n<tbody>\n");
         for comparison in &comparisons {
             let cells =
                 show::sentence(comparison, series.axis).map(|cell| format!("<td>{}</td>", escape(&cell)));
@@ -75,18 +61,12 @@ fn section(predicted: &Predicted) -> String {
         text.push_str("</tbody>\n</table>\n");
     }
     text.push_str("<details><summary>All figures</summary>\n<table>\n<thead><tr>");
-    for title in [
-        series.axis,
-        "scheme",
-        "committed/s",
-        "p50",
-        "p99",
-        "aborted",
-        "cores busy",
-        "oracle busy",
-        "messages",
-        "bytes",
-    ] {
+    let others: Vec<Quantity> =
+        predicted.shows().iter().copied().filter(|what| *what != Quantity::Committed).collect();
+    let mut titles = vec![series.axis, "scheme", "committed/s"];
+    titles.extend(others.iter().map(|what| what.name()));
+    titles.extend(["p50", "p99", "aborted", "cores busy", "oracle busy", "messages", "bytes"]);
+    for title in titles {
         let _ = write!(text, "<th>{}</th>", escape(title));
     }
     text.push_str("</tr></thead>\n<tbody>\n");
@@ -94,10 +74,10 @@ fn section(predicted: &Predicted) -> String {
         for (scheme, prediction) in series.schemes.iter().zip(row) {
             let committed = prediction.committed.max(1) as f64;
             let latency = |quantile| units::duration_us(f64::from(prediction.latency_ns(quantile)) / 1e3);
-            let cells = [
-                units::thousands(*at),
-                (*scheme).to_owned(),
-                units::rate(prediction.throughput()),
+            let mut cells =
+                vec![units::thousands(*at), (*scheme).to_owned(), units::rate(prediction.throughput())];
+            cells.extend(others.iter().map(|what| units::three_digits(what.of(prediction))));
+            cells.extend([
                 latency(0.5),
                 latency(0.99),
                 units::percent(prediction.abort_rate()),
@@ -105,12 +85,13 @@ fn section(predicted: &Predicted) -> String {
                 units::percent(prediction.oracle_busy.min(1.0)),
                 units::three_digits(prediction.messages as f64 / committed),
                 units::three_digits(prediction.bytes as f64 / committed),
-            ];
+            ]);
             let cells: Vec<String> = cells.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
             let _ = writeln!(text, "<tr>{}</tr>", cells.join(""));
         }
     }
-    text + "</tbody>\n</table>\n</details>\n</section>\n"
+    text.push_str("</tbody>\n</table>\n</details>\n");
+    html::section(&series.title, &format!("{}. {}", series.model.machine, series.model.source), &text)
 }
 
 /// Where figures lie on an axis.
@@ -142,7 +123,8 @@ impl Axis {
     /// Figures to label: powers of ten with 2 and 5 between them, or five even steps.
     fn ticks(&self) -> Vec<f64> {
         if !self.logarithmic {
-            let step = nice((self.high - self.low) / 4.0);
+            // Rounding must not double the step.
+            let step = nice_step(0.999 * (self.high - self.low) / 4.0);
             let first = (self.low / step).ceil() as i64;
             let last = (self.high / step).floor() as i64;
             return (first..=last).map(|i| i as f64 * step).collect();
@@ -156,25 +138,22 @@ impl Axis {
     }
 }
 
-/// The next larger of 1, 2 and 5 times a power of ten.
-fn nice(step: f64) -> f64 {
-    let power = 10f64.powf(step.log10().floor());
-    let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= step * 0.999);
-    power * factor.unwrap_or(10.0)
-}
-
-/// Throughput of all schemes along the axis.
-fn chart(predicted: &Predicted) -> String {
+/// What all schemes have of something, along the axis.
+fn chart(predicted: &Predicted, what: Quantity) -> String {
     let series = predicted.series;
-    let throughputs: Vec<f64> = predicted.predictions.iter().flatten().map(|p| p.throughput()).collect();
-    if throughputs.is_empty() {
+    let figures: Vec<f64> = predicted.predictions.iter().flatten().map(|p| what.of(p)).collect();
+    if figures.is_empty() {
         return String::new();
     }
     let places: Vec<f64> = series.at.iter().map(|&at| at as f64).collect();
-    let (across, up) = (Axis::of(&places, false), Axis::of(&throughputs, true));
+    let (across, up) = (Axis::of(&places, false), Axis::of(&figures, true));
     let x = |at: f64| LEFT + (WIDTH - LEFT - RIGHT) * if places.len() == 1 { 0.5 } else { across.share(at) };
     let y = |figure: f64| HEIGHT - (HEIGHT - 12.0) * up.share(figure);
-    let label = escape(&format!("committed transactions per second by {}", series.axis));
+    let name = match what {
+        Quantity::Committed => "committed transactions per second",
+        what => what.name(),
+    };
+    let label = escape(&format!("{name} by {}", series.axis));
     let total = HEIGHT + BELOW;
     let mut svg = format!(
         "<div class=\"chart\"><svg role=\"img\" aria-label=\"{label}\" viewBox=\"0 0 {WIDTH} {total}\" style=\"max-width:{WIDTH}px\">\n"
@@ -205,18 +184,19 @@ fn chart(predicted: &Predicted) -> String {
     for (number, scheme) in series.schemes.iter().enumerate() {
         let points: Vec<(f64, f64, f64, u64)> = (predicted.predictions.iter().enumerate())
             .map(|(place, row)| {
-                (x(places[place]), y(row[number].throughput()), row[number].throughput(), series.at[place])
+                let figure = what.of(&row[number]);
+                (x(places[place]), y(figure), figure, series.at[place])
             })
             .collect();
         let Some(&(_, end, ..)) = points.last() else { continue };
-        ends.push((end, *scheme));
-        let colour = colour(scheme);
+        ends.push((end, *scheme, number));
+        let colour = colour(scheme, number);
         let dashed = if *scheme == "rc" { " class=\"dashed\"" } else { "" };
         let line: Vec<String> = points.iter().map(|(x, y, ..)| format!("{x:.1},{y:.1}")).collect();
         let _ = writeln!(svg, "<polyline{dashed} points=\"{}\" stroke=\"{colour}\"/>", line.join(" "));
-        for (x, y, throughput, at) in points {
-            let tip =
-                escape(&format!("{scheme}, {at} {}\n{} committed/s", series.axis, units::rate(throughput)));
+        for (x, y, figure, at) in points {
+            let figure = if figure < 1000.0 { units::three_digits(figure) } else { units::rate(figure) };
+            let tip = escape(&format!("{scheme}, {at} {}\n{figure} {}", series.axis, what.name()));
             let _ = writeln!(
                 svg,
                 "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{colour}\" data-tip=\"{tip}\"/>"
@@ -226,10 +206,10 @@ fn chart(predicted: &Predicted) -> String {
     // Names at the ends of the lines, apart from each other.
     ends.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut last = f64::NEG_INFINITY;
-    for (end, scheme) in ends {
+    for (end, scheme, number) in ends {
         last = (end + 4.0).max(last + 15.0);
         let (at, colour) =
-            (if places.len() == 1 { middle + 12.0 } else { WIDTH - RIGHT + 10.0 }, colour(scheme));
+            (if places.len() == 1 { middle + 12.0 } else { WIDTH - RIGHT + 10.0 }, colour(scheme, number));
         let _ = writeln!(
             svg,
             "<text class=\"name\" x=\"{at}\" y=\"{last:.1}\" style=\"fill:{colour}\">{scheme}</text>"
@@ -238,12 +218,14 @@ fn chart(predicted: &Predicted) -> String {
     svg + "</svg></div>\n"
 }
 
-fn colour(scheme: &str) -> &'static str {
-    match scheme {
-        "dst" => "var(--s0)",
-        "gts" => "var(--s1)",
-        "vts" => "var(--s2)",
-        "none" => "var(--s3)",
-        _ => "var(--s7)",
-    }
+/// Of a scheme, or the n-th pair.
+fn colour(scheme: &str, number: usize) -> String {
+    svg::colour(match scheme {
+        "dst" => 0,
+        "gts" => 1,
+        "vts" => 2,
+        "none" => 3,
+        "rc" => 7,
+        _ => number,
+    })
 }

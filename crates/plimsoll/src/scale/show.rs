@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
+use plimsoll_page::table::Columns;
+use plimsoll_page::units;
 use plimsoll_sim::scale::Prediction;
 use plimsoll_sim::scale::model::CostModel;
+use plimsoll_sim::scale::published::Quantity;
 
 use super::calibrate::Proof;
 use super::{Comparison, Predicted};
-use crate::report::table::{Columns, Terminal, wrap};
-use crate::report::units;
+use crate::report::table::{Terminal, wrap};
 
 /// An oracle that is busy more than this much of the time is what limits the cluster.
 const SATURATED: f64 = 0.95;
@@ -18,33 +20,34 @@ pub fn series(predicted: &Predicted, terminal: Terminal) -> String {
     let series = predicted.series;
     let mut text = terminal.bold(wrap(&series.title, terminal.width, 0).trim_end()) + "\n\n";
     let reference = series.schemes[0];
-    let mut columns = Columns::new(
-        &[
-            (series.axis, 0),
-            ("scheme", 0),
-            ("committed/s", 0),
-            (&format!("to {reference}"), 0),
-            ("per shard", 4),
-            ("p50", 3),
-            ("p99", 0),
-            ("aborted", 0),
-            ("cores busy", 2),
-            ("oracle busy", 0),
-            ("messages", 5),
-            ("bytes", 6),
-        ],
-        false,
-    );
+    let [first, others @ ..] = predicted.shows() else { return text };
+    let to_reference = format!("to {reference}");
+    let mut titles = vec![(series.axis, 0), ("scheme", 0), (first.name(), 0), (to_reference.as_str(), 0)];
+    titles.extend(others.iter().map(|what| (what.name(), 0)));
+    titles.extend([
+        ("per shard", 4),
+        ("p50", 3),
+        ("p99", 0),
+        ("aborted", 0),
+        ("cores busy", 2),
+        ("oracle busy", 0),
+        ("messages", 5),
+        ("bytes", 6),
+    ]);
+    let mut columns = Columns::new(&titles, false);
     for (place, row) in predicted.predictions.iter().enumerate() {
         for (number, (scheme, prediction)) in series.schemes.iter().zip(row).enumerate() {
             let shards = series.configurations[place][number].cluster.shards() as f64;
             let committed = prediction.committed.max(1) as f64;
             let at = if number == 0 { units::thousands(series.at[place]) } else { String::new() };
-            columns.push(vec![
+            let mut cells = vec![
                 at,
                 (*scheme).to_owned(),
-                units::rate(prediction.throughput()),
-                predicted.ratio(place, scheme, reference).map_or_else(String::new, units::ratio),
+                units::rate(first.of(prediction)),
+                predicted.ratio(*first, place, scheme, reference).map_or_else(String::new, units::ratio),
+            ];
+            cells.extend(others.iter().map(|what| units::three_digits(what.of(prediction))));
+            cells.extend([
                 units::short(prediction.throughput() / shards),
                 latency(prediction, 0.5),
                 latency(prediction, 0.99),
@@ -54,6 +57,7 @@ pub fn series(predicted: &Predicted, terminal: Terminal) -> String {
                 units::three_digits(prediction.messages as f64 / committed),
                 units::three_digits(prediction.bytes as f64 / committed),
             ]);
+            columns.push(cells);
         }
     }
     text.push_str(&columns.render(terminal.width));
@@ -73,7 +77,7 @@ pub fn series(predicted: &Predicted, terminal: Terminal) -> String {
             Columns::new(&[("ratio", 0), (series.axis, 0), ("published", 0), ("predicted", 0)], false);
         for comparison in &comparisons {
             columns.push(vec![
-                format!("{} / {}", comparison.published.of, comparison.published.to),
+                name(comparison),
                 comparison.published.at.map_or_else(|| "all".to_owned(), units::thousands),
                 between(comparison.published.low, comparison.published.high),
                 between(comparison.predicted.0, comparison.predicted.1),
@@ -97,6 +101,15 @@ fn oracle(prediction: &Prediction) -> String {
     }
 }
 
+/// Of what to what, and in what if it is not all that is committed.
+fn name(Comparison { published, .. }: &Comparison) -> String {
+    let ratio = format!("{} / {}", published.of, published.to);
+    match published.what {
+        Quantity::Committed => ratio,
+        what => format!("{}: {ratio}", what.name()),
+    }
+}
+
 /// A ratio, or from where to where.
 pub fn between(low: f64, high: f64) -> String {
     match (low, high) {
@@ -109,7 +122,7 @@ pub fn between(low: f64, high: f64) -> String {
 /// What one comparison says, for a page.
 pub fn sentence(comparison: &Comparison, axis: &str) -> [String; 4] {
     [
-        format!("{} / {}", comparison.published.of, comparison.published.to),
+        name(comparison),
         comparison
             .published
             .at

@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use plimsoll_page::units::thousands;
 use plimsoll_runtime::sim::{EPOCH_NS, Event};
 use plimsoll_sim::plan::Plan;
 use plimsoll_sim::recorder::{Recording, Taken};
@@ -18,7 +19,6 @@ use plimsoll_types::{ColumnGroup, IndexKind, Partitioning, ShardId, Timestamp, T
 use super::because::Reasons;
 use super::model::*;
 use super::names::{in_words, short};
-use crate::report::units::thousands;
 
 /// Steps and batches that a page shows at most: browsers stay quick with so many.
 const SHOWN_MAX: usize = 50_000;

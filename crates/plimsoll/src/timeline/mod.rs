@@ -22,11 +22,10 @@ mod names;
 #[cfg(test)]
 mod tests;
 
+use plimsoll_page::html::{escape, inside_script};
 use plimsoll_sim::plan::Plan;
 use plimsoll_sim::recorder::Recording;
 use plimsoll_sim::run::Outcome;
-
-use crate::report::html::escape;
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -46,8 +45,7 @@ pub fn page(plan: &Plan, outcome: &Outcome, recording: &Recording, again: String
     let mut timeline = build::timeline(plan, outcome, recording);
     timeline.title = format!("World {}: {}, {}", plan.seed, plan.pair(), plan.workload.name());
     (timeline.again, timeline.outcome) = (again, verdict);
-    // Inside a script element `<` could end it.
-    let data = serde_json::to_string(&timeline).expect("a timeline is plain values").replace('<', "\\u003c");
+    let data = inside_script(&serde_json::to_string(&timeline).expect("a timeline is plain values"));
     // The data last: nothing is replaced in what they say.
     TEMPLATE
         .replace("{{title}}", &escape(&timeline.title))

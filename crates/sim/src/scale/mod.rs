@@ -95,6 +95,8 @@ pub struct Prediction {
     pub read_only_aborts: u64,
     /// By transaction type: latencies in nanoseconds, in the order in which they were answered.
     pub latencies: Vec<(&'static str, Vec<u32>)>,
+    /// By transaction type, in the same order: attempts that aborted, but for those whose own logic said no.
+    pub aborts_by: Vec<u64>,
     /// Share of the time that data shards have worked, on average.
     pub busy: f64,
     /// Share of the time that the oracle has worked, or its network card, whichever is more.
@@ -120,13 +122,40 @@ impl Prediction {
 
     /// A quantile of all latencies, in nanoseconds.
     pub fn latency_ns(&self, quantile: f64) -> u32 {
-        let mut all: Vec<u32> = self.latencies.iter().flat_map(|(_, latencies)| latencies).copied().collect();
-        if all.is_empty() {
-            return 0;
-        }
-        let position = ((all.len() - 1) as f64 * quantile) as usize;
-        *all.select_nth_unstable(position).1
+        quantile_of(self.latencies.iter().flat_map(|(_, latencies)| latencies).copied().collect(), quantile)
     }
+
+    /// A quantile of the latencies of a transaction type, in nanoseconds; 0 if there were none.
+    pub fn latency_of_ns(&self, kind: &str, quantile: f64) -> u32 {
+        self.of(kind).map_or(0, |(latencies, _)| quantile_of(latencies.to_vec(), quantile))
+    }
+
+    /// Transactions of a type per second.
+    pub fn throughput_of(&self, kind: &str) -> f64 {
+        self.of(kind).map_or(0.0, |(latencies, _)| latencies.len() as f64 / self.seconds)
+    }
+
+    /// Which share of the attempts of a transaction type has committed; 1 if there were none.
+    pub fn committed_share_of(&self, kind: &str) -> f64 {
+        let Some((latencies, aborts)) = self.of(kind) else { return 1.0 };
+        match latencies.len() as u64 + aborts {
+            0 => 1.0,
+            attempts => latencies.len() as f64 / attempts as f64,
+        }
+    }
+
+    fn of(&self, kind: &str) -> Option<(&[u32], u64)> {
+        let number = self.latencies.iter().position(|(name, _)| *name == kind)?;
+        Some((&self.latencies[number].1, self.aborts_by[number]))
+    }
+}
+
+fn quantile_of(mut latencies: Vec<u32>, quantile: f64) -> u32 {
+    if latencies.is_empty() {
+        return 0;
+    }
+    let position = ((latencies.len() - 1) as f64 * quantile) as usize;
+    *latencies.select_nth_unstable(position).1
 }
 
 /// Runs a cluster, or as much of it as there is before `stop` says so.
@@ -231,6 +260,7 @@ fn run<P: Protocol, W: Workload>(
     });
     shared.counts.borrow_mut().prediction.latencies =
         W::KINDS.iter().map(|kind| (kind.name, Vec::new())).collect();
+    shared.counts.borrow_mut().prediction.aborts_by = vec![0; W::KINDS.len()];
     let mut world = world::<P, W>(cluster, workload, &shared);
     start_clients(&mut world, cluster, workload, &shared);
 
@@ -457,6 +487,7 @@ async fn run_client<P: Protocol, W: Workload>(
             if counts.measuring {
                 let prediction = &mut counts.prediction;
                 prediction.aborts += u64::from(aborts);
+                prediction.aborts_by[kind] += u64::from(aborts);
                 if read_only {
                     prediction.read_only_aborts += u64::from(aborts);
                 }

@@ -7,12 +7,50 @@
 
 use plimsoll_txn::timestamp::OracleOptions;
 
-use super::Cluster;
 use super::study::{Configuration, Load};
+use super::{Cluster, Prediction};
+use Quantity::{Committed, NewOrders, StockLevelCommitted, StockLevelMedian};
 
-/// A ratio of two schemes' throughputs.
+/// What a figure shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quantity {
+    /// Committed transactions per second.
+    Committed,
+    /// Committed New-Orders per second.
+    NewOrders,
+    /// The median latency of Stock-Level, in microseconds.
+    StockLevelMedian,
+    /// The share of Stock-Level's attempts that has committed, in per cent.
+    StockLevelCommitted,
+}
+
+impl Quantity {
+    /// Its name, with its unit.
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantity::Committed => "committed/s",
+            Quantity::NewOrders => "new-orders/s",
+            Quantity::StockLevelMedian => "stock-level p50, us",
+            Quantity::StockLevelCommitted => "stock-levels committed, %",
+        }
+    }
+
+    /// How much of it a prediction has.
+    pub fn of(self, prediction: &Prediction) -> f64 {
+        match self {
+            Quantity::Committed => prediction.throughput(),
+            Quantity::NewOrders => prediction.throughput_of("new_order"),
+            Quantity::StockLevelMedian => f64::from(prediction.latency_of_ns("stock_level", 0.5)) / 1e3,
+            Quantity::StockLevelCommitted => 100.0 * prediction.committed_share_of("stock_level"),
+        }
+    }
+}
+
+/// A ratio of what two schemes come to.
 #[derive(Clone, Copy, Debug)]
 pub struct Published {
+    /// Of what.
+    pub what: Quantity,
     /// Where on the figure's axis; `None`: over all of it, from the smallest to the largest.
     pub at: Option<u64>,
     /// Of this scheme.
@@ -40,22 +78,29 @@ pub struct Figure {
     pub axis: &'static str,
     /// Where on it, ascending.
     pub at: &'static [u64],
-    /// Its schemes, under OCC.
+    /// Its schemes under OCC, or `protocol/scheme`.
     pub schemes: &'static [&'static str],
+    /// What it shows.
+    pub shows: &'static [Quantity],
     /// What was published.
     pub published: &'static [Published],
 }
 
 const fn ratio(at: u64, of: &'static str, to: &'static str, value: f64) -> Published {
-    Published { at: Some(at), of, to, low: value, high: value }
+    Published { what: Committed, at: Some(at), of, to, low: value, high: value }
 }
 
 const fn range(of: &'static str, to: &'static str, low: f64, high: f64) -> Published {
-    Published { at: None, of, to, low, high }
+    Published { what: Committed, at: None, of, to, low, high }
+}
+
+const fn of(what: Quantity, at: u64, of: &'static str, to: &'static str, low: f64, high: f64) -> Published {
+    Published { what, at: Some(at), of, to, low, high }
 }
 
 const ALL: &[&str] = &["none", "rc", "dst", "gts", "vts"];
 const STAMPED: &[&str] = &["rc", "dst", "gts", "vts"];
+const THROUGHPUT: &[Quantity] = &[Committed];
 const DISTRICTS: &[u64] = &[1, 2, 5, 10, 15, 20];
 
 /// The figures that can be predicted.
@@ -68,6 +113,7 @@ pub const FIGURES: &[Figure] = &[
         axis: "districts",
         at: &[1],
         schemes: ALL,
+        shows: THROUGHPUT,
         published: &[
             ratio(1, "dst", "none", 1.006),
             ratio(1, "dst", "gts", 2.217),
@@ -82,10 +128,11 @@ pub const FIGURES: &[Figure] = &[
         axis: "spin, us",
         at: &[10, 20, 50, 100, 200, 470, 1400],
         schemes: STAMPED,
+        shows: THROUGHPUT,
         published: &[
             ratio(1400, "vts", "rc", 0.9),
             ratio(470, "vts", "rc", 0.7),
-            Published { at: Some(50), of: "vts", to: "rc", low: 0.0, high: 0.2 },
+            Published { what: Committed, at: Some(50), of: "vts", to: "rc", low: 0.0, high: 0.2 },
             ratio(50, "gts", "vts", 0.5),
         ],
     },
@@ -97,6 +144,7 @@ pub const FIGURES: &[Figure] = &[
         axis: "machines",
         at: &[2, 4, 8, 12, 16],
         schemes: STAMPED,
+        shows: THROUGHPUT,
         published: &[ratio(16, "dst", "rc", 1.0), ratio(16, "gts", "rc", 0.1)],
     },
     Figure {
@@ -107,8 +155,9 @@ pub const FIGURES: &[Figure] = &[
         axis: "districts",
         at: DISTRICTS,
         schemes: ALL,
+        shows: THROUGHPUT,
         published: &[
-            Published { at: None, of: "dst", to: "rc", low: 0.95, high: 1.0 },
+            Published { what: Committed, at: None, of: "dst", to: "rc", low: 0.95, high: 1.0 },
             ratio(1, "rc", "gts", 6.29),
             ratio(1, "rc", "vts", 2.93),
             ratio(20, "dst", "none", 4.94),
@@ -124,8 +173,9 @@ pub const FIGURES: &[Figure] = &[
         axis: "districts",
         at: DISTRICTS,
         schemes: ALL,
+        shows: THROUGHPUT,
         published: &[
-            Published { at: None, of: "dst", to: "rc", low: 0.95, high: 1.0 },
+            Published { what: Committed, at: None, of: "dst", to: "rc", low: 0.95, high: 1.0 },
             range("dst", "gts", 1.95, 2.57),
             range("dst", "vts", 1.47, 1.73),
         ],
@@ -138,10 +188,26 @@ pub const FIGURES: &[Figure] = &[
         axis: "districts",
         at: DISTRICTS,
         schemes: ALL,
+        shows: THROUGHPUT,
         published: &[
-            Published { at: None, of: "dst", to: "rc", low: 0.95, high: 1.0 },
+            Published { what: Committed, at: None, of: "dst", to: "rc", low: 0.95, high: 1.0 },
             range("dst", "gts", 1.19, 4.49),
             range("dst", "vts", 1.15, 1.76),
+        ],
+    },
+    Figure {
+        number: "14",
+        title: "one warehouse of TPC-C on 8 servers, its districts and stocks spread over them, requests in flight per server",
+        machine: "val",
+        machines: 9,
+        axis: "requests",
+        at: &[1, 10, 25, 50, 100],
+        schemes: &["rococo/none", "rococo/dst", "occ/none", "occ/dst", "two_pl/none", "two_pl/dst"],
+        shows: &[NewOrders, StockLevelMedian, StockLevelCommitted],
+        published: &[
+            of(NewOrders, 100, "rococo/dst", "rococo/none", 2.09, 2.09),
+            of(StockLevelMedian, 100, "rococo/dst", "rococo/none", 0.092, 0.092),
+            of(StockLevelCommitted, 100, "rococo/none", "rococo/dst", 0.0, 0.04),
         ],
     },
 ];
@@ -156,8 +222,11 @@ impl Figure {
         transactions: u64,
         seed: u64,
     ) -> Configuration {
+        let (protocol, scheme) = scheme.split_once('/').unwrap_or(("occ", scheme));
+        let requests = (self.axis == "requests").then_some(at as usize);
         let (load, machines) = match self.axis {
-            "districts" => (Load::Tpcc { districts: at as u32, spread: false }, self.machines),
+            "requests" => (Load::Tpcc { districts: 1, spread: Some(1) }, self.machines),
+            "districts" => (Load::Tpcc { districts: at as u32, spread: None }, self.machines),
             "machines" => (Load::ReadTen, at as usize),
             _ => (Load::Spin { spin_ns: at * 1000 }, self.machines),
         };
@@ -166,11 +235,12 @@ impl Figure {
         let oracle = OracleOptions { batch: !plain, compress: !plain, prefetch: false };
         let cluster = Cluster {
             nodes: machines - 1,
-            shards_per_node,
+            // A server of that figure is one thread.
+            shards_per_node: if requests.is_some() { 1 } else { shards_per_node },
             oracle_inside: false,
             cores: None,
-            concurrency: if self.number == "6(b)" { 1 } else { concurrency },
-            protocol: "occ",
+            concurrency: if self.number == "6(b)" { 1 } else { requests.unwrap_or(concurrency) },
+            protocol,
             scheme,
             oracle,
             transactions,

@@ -5,6 +5,7 @@
 //! large a shard's data is, and the prices of accesses stay those of full tables. Too few items would make conflicts
 //! that large tables do not have: the size that was used is in the result ([`Configuration::rows`]).
 
+use plimsoll_workloads::Workload;
 use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
@@ -24,8 +25,8 @@ pub enum Load {
     Tpcc {
         /// Districts that a Stock-Level looks at.
         districts: u32,
-        /// Whether each warehouse is spread over all shards.
-        spread: bool,
+        /// How many warehouses there are, each spread over all shards; `None`: one per shard, there entirely.
+        spread: Option<u32>,
     },
     /// SmallBank.
     SmallBank {
@@ -89,11 +90,11 @@ impl Configuration {
                     items: rows as u32,
                     customers_per_district: CUSTOMERS,
                     stock_level_districts: districts,
-                    spread,
+                    spread: spread.is_some(),
                     seed,
-                    ..tpcc::Parameters::new(shards as u32)
+                    ..tpcc::Parameters::new(spread.unwrap_or(shards as u32))
                 };
-                predict(&self.cluster, model, access, &Tpcc::new(parameters)?, stop)
+                predict(&self.cluster, model, access, &self.fit(Tpcc::new(parameters)?)?, stop)
             }
             Load::SmallBank { distributed_pct } => {
                 let distributed_pct = if shards > 1 { distributed_pct } else { 0.0 };
@@ -102,7 +103,7 @@ impl Configuration {
                     seed,
                     ..smallbank::Parameters::new(shards, rows)
                 };
-                predict(&self.cluster, model, access, &SmallBank::new(parameters)?, stop)
+                predict(&self.cluster, model, access, &self.fit(SmallBank::new(parameters)?)?, stop)
             }
             Load::Micro | Load::ReadTen | Load::Spin { .. } => {
                 let mut parameters =
@@ -121,9 +122,17 @@ impl Configuration {
                 if shards == 1 {
                     parameters.distributed_pct = 0.0;
                 }
-                predict(&self.cluster, model, access, &Micro::new(parameters)?, stop)
+                predict(&self.cluster, model, access, &self.fit(Micro::new(parameters)?)?, stop)
             }
         })
+    }
+
+    /// The workload, if its protocol can run it.
+    fn fit<W: Workload>(&self, workload: W) -> Result<W, String> {
+        if self.cluster.protocol == "rococo" {
+            workload.chopping().map_err(|why| why.to_string())?;
+        }
+        Ok(workload)
     }
 }
 

@@ -11,7 +11,7 @@ use plimsoll_txn::protocol::{Attempt, Committed, Protocol};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, TableId, TableSpec};
 
-use super::random::number;
+use super::operation::number;
 use crate::client::{Client, Ended, Observer, Seen};
 
 /// Keys of the ring; key k is in partition `k % KEYS`, so neighbours are on different shards.

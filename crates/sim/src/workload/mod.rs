@@ -3,5 +3,6 @@
 pub mod append;
 pub mod benchmark;
 pub mod cycle;
+mod operation;
 pub mod pieces;
 pub mod random;

@@ -14,8 +14,6 @@
 //!
 //! All but the money is written with the transaction's own number, so what was read tells who wrote it.
 
-use std::ops::ControlFlow;
-
 use plimsoll_runtime::Env;
 use plimsoll_txn::chopping::{Chopping, PieceType};
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
@@ -23,7 +21,7 @@ use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
 use plimsoll_txn::shipped::{Items, OneShot, Shipped, unpack};
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Partitioning, Slot, TableId, TableSpec};
 
-use super::random::number;
+use super::operation::{Operation, all, key, number};
 use crate::client::{Client, Ended, Observer, Seen};
 
 /// Partition keys; each has a slot of its own.
@@ -73,19 +71,10 @@ fn chopping() -> Chopping {
         PieceType::new("move", "part", 0).writes([ACCOUNT.row()]).many(),
         PieceType::new("draw", "number", 0).writes([COUNTER.row()]).feeds("row"),
         PieceType::new("draw", "row", 1).writes([NUMBERED.row()]),
-        PieceType::new("mix", "first", 0).writes([HEAD.row()]).scans().aborts().feeds("later"),
+        PieceType::new("mix", "first", 0).writes([HEAD.row()]).scans().aborts(),
         PieceType::new("mix", "later", 0).writes([TAIL.row()]).many(),
     ];
     Chopping::new(types).expect("only one piece of each transaction executes when it starts")
-}
-
-fn key(partition: u64, row: u64) -> Key {
-    Key::build().u8(partition as u8).u64(row).finish()
-}
-
-/// What all rows of a partition have in common.
-fn all(partition: u64) -> Key {
-    Key::new(&[partition as u8])
 }
 
 /// The rows that are there at the beginning: partition, table, key, number.
@@ -105,12 +94,8 @@ pub fn rows() -> Vec<(u64, TableId, Key, u64)> {
 }
 
 #[derive(Clone, Debug)]
-enum Operation {
-    Get(TableId, Key),
-    Update(TableId, Key),
-    Put(TableId, Key),
-    Delete(TableId, Key),
-    Scan(Scan),
+enum Step {
+    Do(Operation),
     /// Gives up if the row's number can be divided by this.
     Refuse(Key, u64),
     /// Adds to an account, modulo 2^64.
@@ -121,16 +106,12 @@ enum Operation {
 }
 
 plimsoll_types::wire!(
-    enum Operation {
-        Get(table, key) = 0,
-        Update(table, key) = 1,
-        Put(table, key) = 2,
-        Delete(table, key) = 3,
-        Scan(scan) = 4,
-        Refuse(key, by) = 5,
-        Add(key, amount) = 6,
-        Draw(key) = 7,
-        Insert(rows) = 8,
+    enum Step {
+        Do(operation) = 0,
+        Refuse(key, by) = 1,
+        Add(key, amount) = 2,
+        Draw(key) = 3,
+        Insert(rows) = 4,
     }
 );
 
@@ -138,16 +119,16 @@ plimsoll_types::wire!(
 struct Part {
     piece_type: usize,
     partition: u64,
-    operations: Vec<Operation>,
+    steps: Vec<Step>,
     /// Output: what it saw that the transaction had not written.
     seen: Seen,
 }
 
-plimsoll_types::wire!(struct Part { piece_type, partition, operations, seen });
+plimsoll_types::wire!(struct Part { piece_type, partition, steps, seen });
 
 impl Part {
-    fn new(piece_type: usize, partition: u64, operations: Vec<Operation>) -> Part {
-        Part { piece_type, partition, operations, seen: Seen::new() }
+    fn new(piece_type: usize, partition: u64, steps: Vec<Step>) -> Part {
+        Part { piece_type, partition, steps, seen: Seen::new() }
     }
 }
 
@@ -192,32 +173,30 @@ impl Procedure for Pieces {
     }
 
     fn reads(&self, piece: Piece, reads: &mut Reads) {
-        for operation in &self.part(piece).operations {
-            match operation {
-                Operation::Get(table, key) => reads.get(table.row(), key.clone()),
-                Operation::Update(table, key) => reads.update(table.row(), key.clone()),
-                Operation::Scan(scan) => reads.scan(scan.clone()),
-                Operation::Refuse(key, _) => reads.get(HEAD.row(), key.clone()),
-                Operation::Add(key, _) => reads.update(ACCOUNT.row(), key.clone()),
-                Operation::Draw(key) => reads.update(COUNTER.row(), key.clone()),
-                Operation::Put(..) | Operation::Delete(..) | Operation::Insert(_) => {}
+        for step in &self.part(piece).steps {
+            match step {
+                Step::Do(operation) => operation.reads(reads),
+                Step::Refuse(key, _) => reads.get(HEAD.row(), key.clone()),
+                Step::Add(key, _) => reads.update(ACCOUNT.row(), key.clone()),
+                Step::Draw(key) => reads.update(COUNTER.row(), key.clone()),
+                Step::Insert(_) => {}
             }
         }
     }
 
     fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
-        let (own, counter) = (self.own, self.counter());
+        let counter = self.counter();
         let mut part =
             std::mem::replace(&mut self.stages[piece.stage][piece.number], Part::new(0, 0, Vec::new()));
         part.seen.clear();
         let mut result = Ok(());
-        for operation in &part.operations {
-            result = self.operate(operation, own, counter, &mut part.seen, access);
+        for step in &part.steps {
+            result = self.step(step, counter, &mut part.seen, access);
             if result.is_err() {
                 break;
             }
         }
-        part.seen.retain(|(.., number)| *number != own);
+        part.seen.retain(|(.., number)| *number != self.own);
         self.stages[piece.stage][piece.number] = part;
         result
     }
@@ -228,45 +207,30 @@ impl Procedure for Pieces {
 }
 
 impl Pieces {
-    fn operate<A: Access>(
+    fn step<A: Access>(
         &mut self,
-        operation: &Operation,
-        own: u64,
+        step: &Step,
         counter: u64,
         seen: &mut Seen,
         access: &mut A,
     ) -> Result<(), Abort> {
-        let value = own.to_be_bytes();
-        match operation {
-            Operation::Get(table, key) | Operation::Update(table, key) => {
-                if let Some(value) = access.get(table.row(), key)? {
-                    seen.push((table.row(), key.clone(), number(value)));
-                }
-                if let Operation::Update(..) = operation {
-                    access.put(table.row(), key, &value)?;
-                }
-            }
-            Operation::Put(table, key) => access.put(table.row(), key, &value)?,
-            Operation::Delete(table, key) => access.delete(*table, key)?,
-            Operation::Scan(scan) => access.scan(scan, |key, value| {
-                seen.push((scan.column, key.clone(), number(value)));
-                ControlFlow::Continue(())
-            })?,
-            Operation::Refuse(key, by) => {
+        match step {
+            Step::Do(operation) => operation.execute(self.own, seen, access)?,
+            Step::Refuse(key, by) => {
                 let found = access.get(HEAD.row(), key)?.map(number);
                 if found.is_some_and(|found| found > 0 && found % by == 0) {
                     return Err(Abort::User);
                 }
             }
-            Operation::Add(key, amount) => {
+            Step::Add(key, amount) => {
                 let balance = number(access.get(ACCOUNT.row(), key)?.expect("accounts stay"));
                 access.put(ACCOUNT.row(), key, &balance.wrapping_add(*amount).to_be_bytes())?;
             }
-            Operation::Draw(key) => {
+            Step::Draw(key) => {
                 self.drawn = number(access.get(COUNTER.row(), key)?.expect("counters stay"));
                 access.put(COUNTER.row(), key, &(self.drawn + 1).to_be_bytes())?;
             }
-            Operation::Insert(rows) => {
+            Step::Insert(rows) => {
                 let drawn = self.drawn.to_be_bytes();
                 access.insert(NUMBERED, &self.row_of(*rows, counter), &[&drawn])?;
             }
@@ -286,20 +250,13 @@ impl OneShot for Pieces {
             // Ranges are read: all rows of the partition are one item.
             return items.write(HEAD.row(), all(part.partition));
         }
-        for operation in &part.operations {
-            match operation {
-                Operation::Get(table, key) => items.read(table.row(), key.clone()),
-                Operation::Update(table, key)
-                | Operation::Put(table, key)
-                | Operation::Delete(table, key) => {
-                    items.write(table.row(), key.clone());
-                }
-                Operation::Add(key, _) => items.write(ACCOUNT.row(), key.clone()),
-                Operation::Draw(key) => items.write(COUNTER.row(), key.clone()),
-                Operation::Insert(rows) => items.write(NUMBERED.row(), self.row_of(*rows, self.counter())),
-                Operation::Scan(_) | Operation::Refuse(..) => {
-                    unreachable!("only the first piece looks around")
-                }
+        for step in &part.steps {
+            match step {
+                Step::Do(operation) => operation.items(items),
+                Step::Add(key, _) => items.write(ACCOUNT.row(), key.clone()),
+                Step::Draw(key) => items.write(COUNTER.row(), key.clone()),
+                Step::Insert(rows) => items.write(NUMBERED.row(), self.row_of(*rows, self.counter())),
+                Step::Refuse(..) => unreachable!("only the first piece may say no"),
             }
         }
     }
@@ -327,6 +284,8 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     }
 
     async fn run_pieces(&mut self, label: &'static str, mut procedure: Pieces) {
+        let checked = chopping().check(label, &mut procedure, &tables());
+        checked.expect("every transaction is what the types of its pieces say");
         let (begin, attempt) = (self.begin(), self.attempt(0));
         let (read_only, own) = (procedure.read_only, procedure.own);
         let Ok(Some(committed)) = self.procedure(attempt, &mut procedure).await else { return };
@@ -354,36 +313,36 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             // Two stages of it execute as one.
             for _ in 0..1 + self.any(2) {
                 let count = 1 + self.any(3);
-                let operations = (0..count).map(|_| {
+                let steps = (0..count).map(|_| {
                     let row = key(partition, self.any(ROWS));
-                    match self.any(8) {
+                    Step::Do(match self.any(8) {
                         0 => Operation::Get(HEAD, row),
                         1 | 2 => Operation::Update(HEAD, row),
                         3 => Operation::Put(HEAD, row),
                         4 => Operation::Delete(HEAD, row),
-                        5 => Operation::Refuse(row, 3),
+                        5 => return Step::Refuse(row, 3),
                         _ => Operation::Scan(Scan::prefix(HEAD.row(), all(partition))),
-                    }
+                    })
                 });
-                let operations = operations.collect();
-                stages.push(vec![Part::new(FIRST, partition, operations)]);
+                let steps = steps.collect();
+                stages.push(vec![Part::new(FIRST, partition, steps)]);
             }
         }
         let mut later = Vec::new();
         for _ in 0..1 + self.any(3) {
             let partition = self.any(PARTITIONS);
             let count = 1 + self.any(3);
-            let operations = (0..count).map(|_| {
+            let steps = (0..count).map(|_| {
                 let row = key(partition, self.any(ROWS));
-                match self.any(6) {
+                Step::Do(match self.any(6) {
                     0 | 1 => Operation::Get(TAIL, row),
                     2 | 3 => Operation::Update(TAIL, row),
                     4 => Operation::Put(TAIL, row),
                     _ => Operation::Delete(TAIL, row),
-                }
+                })
             });
-            let operations = operations.collect();
-            later.push(Part::new(LATER, partition, operations));
+            let steps = steps.collect();
+            later.push(Part::new(LATER, partition, steps));
         }
         let stages_of_first = stages.len();
         match stages.first_mut() {
@@ -398,7 +357,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         let mut part = |amount: u64| {
             let partition = self.any(PARTITIONS);
             let row = key(partition, self.any(ROWS));
-            Part::new(MOVE, partition, vec![Operation::Add(row, amount)])
+            Part::new(MOVE, partition, vec![Step::Add(row, amount)])
         };
         let parts = vec![part(amount), part(amount.wrapping_neg())];
         Pieces { read_only: false, stages: vec![parts], own: 0, drawn: 0 }
@@ -406,15 +365,15 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
 
     fn drawn(&mut self) -> Pieces {
         let (counter, rows) = (self.any(PARTITIONS), self.any(PARTITIONS));
-        let number = Part::new(NUMBER, counter, vec![Operation::Draw(key(counter, 0))]);
-        let row = Part::new(ROW, rows, vec![Operation::Insert(rows as u8)]);
+        let number = Part::new(NUMBER, counter, vec![Step::Draw(key(counter, 0))]);
+        let row = Part::new(ROW, rows, vec![Step::Insert(rows as u8)]);
         Pieces { read_only: false, stages: vec![vec![number], vec![row]], own: 0, drawn: 0 }
     }
 
     fn audited(&mut self) -> Pieces {
         let part = |partition| {
             let scan = Scan::prefix(ACCOUNT.row(), all(partition));
-            Part::new(0, partition, vec![Operation::Scan(scan)])
+            Part::new(0, partition, vec![Step::Do(Operation::Scan(scan))])
         };
         Pieces { read_only: true, stages: vec![(0..PARTITIONS).map(part).collect()], own: 0, drawn: 0 }
     }
@@ -424,17 +383,17 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         let stages = (0..1 + self.any(2)).map(|_| {
             let parts = (0..1 + self.rng.below(3)).map(|_| {
                 let partition = self.rng.below(PARTITIONS);
-                let operations = (0..1 + self.rng.below(3)).map(|_| {
+                let steps = (0..1 + self.rng.below(3)).map(|_| {
                     let row = key(partition, self.rng.below(ROWS));
-                    match self.rng.below(6) {
+                    Step::Do(match self.rng.below(6) {
                         0 | 1 => Operation::Get(HEAD, row),
                         2 | 3 => Operation::Get(TAIL, row),
                         4 => Operation::Scan(Scan::prefix(HEAD.row(), all(partition))),
                         _ => Operation::Scan(Scan::prefix(NUMBERED.row(), all(partition))),
-                    }
+                    })
                 });
-                let operations = operations.collect();
-                Part::new(0, partition, operations)
+                let steps = steps.collect();
+                Part::new(0, partition, steps)
             });
             parts.collect()
         });

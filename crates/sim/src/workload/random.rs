@@ -21,6 +21,7 @@ use plimsoll_types::{
     Abort, ColumnGroup, IndexKind, Key, Partitioning, Slot, TableId, TableSpec, Timestamp, TxnId,
 };
 
+use super::operation::{Operation, all, key, number};
 use crate::client::{Client, Ended, Left, Observer, Seen};
 
 /// Partition keys; each has a slot of its own.
@@ -57,17 +58,9 @@ pub fn tables() -> Vec<TableSpec> {
     ]
 }
 
-fn key(partition: u64, row: u64) -> Key {
-    Key::build().u8(partition as u8).u64(row).finish()
-}
-
 /// A partition's slot.
 pub fn slot(partition: u64) -> Slot {
     Partitioning::modulo(partition)
-}
-
-pub(super) fn number(value: &[u8]) -> u64 {
-    u64::from_be_bytes(value.try_into().expect("all values are numbers"))
 }
 
 /// The rows that are there at the beginning: partition, table, key, number.
@@ -114,7 +107,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         let partition = self.rng.below(PARTITIONS);
         let scan = match self.rng.below(4) {
             0 => Scan::prefix(column, Key::MIN),
-            1 => Scan::prefix(column, Key::new(&[partition as u8])),
+            1 => Scan::prefix(column, all(partition)),
             _ => {
                 let low = self.rng.below(ROWS);
                 Scan::range(column, key(partition, low), key(partition, low + 1 + self.rng.below(3)))
@@ -372,13 +365,13 @@ impl Procedure for Audit {
     }
 
     fn reads(&self, piece: Piece, reads: &mut Reads) {
-        reads.scan(Scan::prefix(ACCOUNT.row(), Key::new(&[piece.number as u8])));
+        reads.scan(Scan::prefix(ACCOUNT.row(), all(piece.number as u64)));
     }
 
     fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
         let sum = &mut self.sums[piece.number];
         *sum = 0;
-        access.scan(&Scan::prefix(ACCOUNT.row(), Key::new(&[piece.number as u8])), |_, value| {
+        access.scan(&Scan::prefix(ACCOUNT.row(), all(piece.number as u64)), |_, value| {
             *sum += number(value);
             ControlFlow::Continue(())
         })
@@ -423,15 +416,6 @@ impl Procedure for Draw {
     }
 }
 
-enum Operation {
-    Get(TableId, Key),
-    Update(TableId, Key),
-    Put(TableId, Key),
-    Insert(TableId, Key),
-    Delete(TableId, Key),
-    Scan(Scan),
-}
-
 /// Anything, in one or two stages of a few pieces.
 struct Mix {
     stages: Vec<Vec<(u64, Vec<Operation>)>>,
@@ -454,37 +438,13 @@ impl Procedure for Mix {
     }
 
     fn reads(&self, piece: Piece, reads: &mut Reads) {
-        for operation in &self.stages[piece.stage][piece.number].1 {
-            match operation {
-                Operation::Get(table, key) => reads.get(table.row(), key.clone()),
-                Operation::Update(table, key) => reads.update(table.row(), key.clone()),
-                Operation::Scan(scan) => reads.scan(scan.clone()),
-                _ => {}
-            }
-        }
+        self.stages[piece.stage][piece.number].1.iter().for_each(|operation| operation.reads(reads));
     }
 
     fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
         let (own, mut seen) = (self.own, Seen::new());
-        let value = own.to_be_bytes();
         for operation in &self.stages[piece.stage][piece.number].1 {
-            match operation {
-                Operation::Get(table, key) | Operation::Update(table, key) => {
-                    if let Some(value) = access.get(table.row(), key)? {
-                        seen.push((table.row(), key.clone(), number(value)));
-                    }
-                    if let Operation::Update(..) = operation {
-                        access.put(table.row(), key, &value)?;
-                    }
-                }
-                Operation::Put(table, key) => access.put(table.row(), key, &value)?,
-                Operation::Insert(table, key) => access.insert(*table, key, &[&value])?,
-                Operation::Delete(table, key) => access.delete(*table, key)?,
-                Operation::Scan(scan) => access.scan(scan, |key, value| {
-                    seen.push((scan.column, key.clone(), number(value)));
-                    ControlFlow::Continue(())
-                })?,
-            }
+            operation.execute(own, &mut seen, access)?;
         }
         seen.retain(|(_, _, number)| *number != own);
         self.seen.insert((piece.stage, piece.number), seen);
@@ -500,7 +460,7 @@ pub async fn rewrite_all<P: Protocol, E: Env<P>>(env: &E) -> Result<Committed, A
     let mut transaction = Transaction::begin::<P, E>(env, attempt, false).await?;
     for partition in 0..PARTITIONS {
         for table in [LIST, ACCOUNT, NUMBERED, COPIED] {
-            let scan = Scan::prefix(table.row(), Key::new(&[partition as u8]));
+            let scan = Scan::prefix(table.row(), all(partition));
             for (key, value) in transaction.scan(env, &scan).await? {
                 transaction.put(env, table.row(), &key, &value).await?;
             }

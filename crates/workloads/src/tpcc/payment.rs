@@ -178,7 +178,7 @@ impl Payment {
 
     #[inline]
     fn step(&self, piece: Piece) -> Step {
-        if self.layout.spread && piece.stage == 0 && piece.number > 0 {
+        if self.layout.spread && piece.stage == self.found() && piece.number > 0 {
             return if piece.number == 1 { Step::Name } else { Step::Total };
         }
         match piece.stage < self.found() {
@@ -304,7 +304,7 @@ impl Procedure for Payment {
     fn stage(&self, stage: usize) -> usize {
         let spread = self.layout.spread;
         match (stage.checked_sub(self.found()), self.away() || spread) {
-            _ if spread && stage == 0 => 3,
+            (Some(0), _) if spread => 3,
             (None, _) | (Some(0 | 1), true) => 1,
             (Some(0), false) => 2,
             _ => 0,
@@ -399,8 +399,8 @@ pub(super) fn pieces(layout: Layout) -> Vec<PieceType> {
     if layout.spread {
         let named = (!layout.split).then_some(WAREHOUSE.row());
         types.push(home);
-        types.push(PieceType::new("payment", "name", 0).reads(named).feeds("home"));
-        types.push(PieceType::new("payment", "total", 0).writes(total));
+        types.push(PieceType::new("payment", "name", 1).reads(named).feeds("home"));
+        types.push(PieceType::new("payment", "total", 1).writes(total));
     } else {
         types.push(home.writes(total));
     }

@@ -1,8 +1,9 @@
 //! Charts over the time of a run: lines with bands behind them, and the heat map of latency.
 
-use super::{close, colour, nice_step, open, push, share};
+use plimsoll_page::html::escape;
+use plimsoll_page::svg::{close, colour, open, seconds_axis, share, steps};
+
 use crate::metrics::latency::{HEAT_CLASSES, Heat};
-use crate::report::html::escape;
 use crate::report::units;
 
 /// Points of a line; longer series are averaged.
@@ -45,8 +46,8 @@ pub fn lines(label: &str, lines: &[Line], bands: &[Band], height: usize) -> Stri
     if seconds <= 0.0 {
         return String::new();
     }
-    let step = nice_step(if highest > 0.0 { highest } else { 1.0 } / 3.5);
-    let top = step * ((highest / step).ceil().max(1.0));
+    let (step, ticks) = steps(highest, 3.5);
+    let top = step * ticks as f64;
     let y = |value: f64| height as f64 * (1.0 - share(value, top));
     let x = |second: f64| 100.0 * share(second, seconds).clamp(0.0, 1.0);
 
@@ -56,30 +57,20 @@ pub fn lines(label: &str, lines: &[Line], bands: &[Band], height: usize) -> Stri
         let (from, to) = (x(band.from), x(band.to));
         let class = if band.fault { "fault" } else { "warm" };
         let (name, tip, width) = (escape(&band.name), escape(&band.tip), (to - from).max(0.3));
-        push(
-            &mut svg,
-            format_args!(
-                r#"<g data-tip="{tip}"><rect class="{class}" x="{from:.2}%" y="0" width="{width:.2}%" height="{height}"/>
+        svg.push_str(&format!(
+            r#"<g data-tip="{tip}"><rect class="{class}" x="{from:.2}%" y="0" width="{width:.2}%" height="{height}"/>
 <text class="small" x="{from:.2}%" dx="3" y="-4">{name}</text></g>
 "#
-            ),
-        );
+        ));
     }
-    let ticks = (top / step).round() as usize;
     for tick in 0..=ticks {
         let at = y(step * tick as f64);
-        push(
-            &mut svg,
-            format_args!("<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\n"),
-        );
+        svg.push_str(&format!("<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\n"));
     }
-    time_axis(&mut svg, seconds, height);
-    push(
-        &mut svg,
-        format_args!(
-            "<svg width=\"100%\" height=\"{height}\" viewBox=\"0 0 1000 {height}\" preserveAspectRatio=\"none\">\n"
-        ),
-    );
+    seconds_axis(&mut svg, seconds, 0.0, height);
+    svg.push_str(&format!(
+        "<svg width=\"100%\" height=\"{height}\" viewBox=\"0 0 1000 {height}\" preserveAspectRatio=\"none\">\n"
+    ));
     // What stands behind comes first, and what was intended last: it is thin.
     for pass in 0..3 {
         for line in lines {
@@ -107,19 +98,16 @@ pub fn lines(label: &str, lines: &[Line], bands: &[Band], height: usize) -> Stri
                 (false, Some(_)) => "",
             };
             let points = points.join(" ");
-            push(
-                &mut svg,
-                format_args!(
-                    "<polyline class=\"{class}\" points=\"{points}\" stroke=\"{stroke}\" data-tip=\"{tip}\"/>\n"
-                ),
-            );
+            svg.push_str(&format!(
+                "<polyline class=\"{class}\" points=\"{points}\" stroke=\"{stroke}\" data-tip=\"{tip}\"/>\n"
+            ));
         }
     }
     svg.push_str("</svg>\n");
     for tick in 1..=ticks {
         let value = step * tick as f64;
         let (base, text) = (y(value) + 13.0, units::short(value));
-        push(&mut svg, format_args!("<text class=\"axis halo\" x=\"0\" y=\"{base:.1}\">{text}</text>\n"));
+        svg.push_str(&format!("<text class=\"axis halo\" x=\"0\" y=\"{base:.1}\">{text}</text>\n"));
     }
     svg.push_str("</svg>\n");
     close(svg)
@@ -134,9 +122,8 @@ pub fn heat_classes<'a>(maps: impl IntoIterator<Item = &'a Heat>) -> Option<(usi
     (low <= high).then(|| (low.saturating_sub(1), (high + 1).min(HEAT_CLASSES - 1)))
 }
 
-/// How many transactions had which latency when: the stronger the colour, the larger their
-/// share of that time. Drawn are
-/// the classes from the lowest to the highest of [`heat_classes`].
+/// How many transactions had which latency when: the stronger the colour, the larger their share of that time.
+/// Drawn are the classes from the lowest to the highest of [`heat_classes`].
 pub fn heat(label: &str, heat: &Heat, series: usize, (low, high): (usize, usize)) -> String {
     const ROW: f64 = 9.0;
     let seconds = heat.seconds.len();
@@ -161,13 +148,10 @@ pub fn heat(label: &str, heat: &Heat, series: usize, (low, high): (usize, usize)
     let strongest = columns.iter().flat_map(|counts| counts.iter().map(|&count| part(count, counts)));
     let strongest = strongest.fold(0.0, f64::max);
     // In seconds, so that cells that touch share an edge, whatever the width in pixels.
-    push(
-        &mut svg,
-        format_args!(
-            "<svg width=\"100%\" height=\"{height}\" viewBox=\"0 0 {seconds} {height}\" \
+    svg.push_str(&format!(
+        "<svg width=\"100%\" height=\"{height}\" viewBox=\"0 0 {seconds} {height}\" \
              preserveAspectRatio=\"none\">\n"
-        ),
-    );
+    ));
     for (column, counts) in columns.iter().enumerate() {
         let all: u64 = counts.iter().sum();
         let first = column * per_column;
@@ -187,13 +171,10 @@ pub fn heat(label: &str, heat: &Heat, series: usize, (low, high): (usize, usize)
                 units::duration_us(Heat::upper_us(class))
             );
             let (top, colour) = (y(class), colour(series));
-            push(
-                &mut svg,
-                format_args!(
-                    r#"<rect class="cell" x="{first}" y="{top:.0}" width="{width}" height="{ROW}" fill="{colour}" fill-opacity="{opacity:.2}" data-tip="{tip}"/>
+            svg.push_str(&format!(
+                r#"<rect class="cell" x="{first}" y="{top:.0}" width="{width}" height="{ROW}" fill="{colour}" fill-opacity="{opacity:.2}" data-tip="{tip}"/>
 "#
-                ),
-            );
+            ));
         }
     }
     svg.push_str("</svg>\n");
@@ -201,34 +182,14 @@ pub fn heat(label: &str, heat: &Heat, series: usize, (low, high): (usize, usize)
     for class in (low..=high).filter(|class| (class + 1) % 6 == 0) {
         let (at, text) = (y(class), units::decade(Heat::upper_us(class).log10().round() as i32));
         let base = at - 4.0;
-        push(
-            &mut svg,
-            format_args!(
-                r#"<line class="grid over" x1="0" x2="100%" y1="{at:.0}" y2="{at:.0}"/><text class="axis halo" x="0" y="{base:.0}">{text}</text>
+        svg.push_str(&format!(
+            r#"<line class="grid over" x1="0" x2="100%" y1="{at:.0}" y2="{at:.0}"/><text class="axis halo" x="0" y="{base:.0}">{text}</text>
 "#
-            ),
-        );
+        ));
     }
-    time_axis(&mut svg, seconds as f64, height as usize);
+    seconds_axis(&mut svg, seconds as f64, 0.0, height as usize);
     svg.push_str("</svg>\n");
     close(svg)
-}
-
-/// Seconds below a chart.
-fn time_axis(svg: &mut String, seconds: f64, height: usize) {
-    let step = nice_step(seconds / 8.0).max(1.0);
-    let bottom = height + 17;
-    for tick in 1..=(seconds / step).floor() as usize {
-        let at = 100.0 * step * tick as f64 / seconds;
-        let anchor = if at > 96.0 { "end" } else { "middle" };
-        let text = step * tick as f64;
-        push(
-            svg,
-            format_args!(
-                "<text class=\"axis\" x=\"{at:.2}%\" y=\"{bottom}\" text-anchor=\"{anchor}\">{text} s</text>\n"
-            ),
-        );
-    }
 }
 
 #[cfg(test)]

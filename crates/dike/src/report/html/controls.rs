@@ -1,8 +1,10 @@
 //! Intended against achieved: one small chart per control, and all of them in a table.
 
-use super::{Shown, escape, section, table};
+use plimsoll_page::html::{escape, section, table};
+use plimsoll_page::svg;
+
+use super::Shown;
 use crate::control::track::Control;
-use crate::report::charts;
 use crate::report::charts::over_time::{self, Line};
 use crate::report::units;
 
@@ -33,7 +35,7 @@ pub fn intended_and_achieved(shown: &[Shown<'_>]) -> String {
         figures.push_str(&figure(name, &of, shown.len()));
         rows.extend(of.iter().filter_map(|(one, control)| row(one, control, shown.len())));
     }
-    let legend = charts::legend(&legend_of(shown));
+    let legend = svg::legend(legend_of(shown));
     let mut headers = vec!["control", "intended", "achieved", "deviation", "worst second", "unit"];
     if shown.len() > 1 {
         headers.insert(1, "run");
@@ -44,11 +46,11 @@ pub fn intended_and_achieved(shown: &[Shown<'_>]) -> String {
     section("Intended and achieved", note, &content)
 }
 
-fn legend_of(shown: &[Shown<'_>]) -> Vec<(String, Option<usize>)> {
-    let mut entries = vec![("intended".to_owned(), None)];
+fn legend_of<'a>(shown: &'a [Shown<'_>]) -> Vec<(&'a str, Option<usize>)> {
+    let mut entries = vec![("intended", None)];
     match shown {
-        [only] => entries.push(("achieved".to_owned(), Some(only.series))),
-        several => entries.extend(several.iter().map(|one| (one.label().to_owned(), Some(one.series)))),
+        [only] => entries.push(("achieved", Some(only.series))),
+        several => entries.extend(several.iter().map(|one| (one.label(), Some(one.series)))),
     }
     entries
 }

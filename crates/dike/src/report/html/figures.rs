@@ -1,12 +1,15 @@
 //! Sections of the page that are charts.
 
-use super::{Shown, escape, section, table};
+use plimsoll_page::html::{escape, section, table};
+use plimsoll_page::svg::{self, Bar};
+
+use super::Shown;
 use crate::control::load::NAME as LOAD;
 use crate::metrics::document::{Fault, Run};
 use crate::metrics::figures::Percentiles;
 use crate::metrics::summary::{BoxPlot, Spread};
 use crate::report::charts::over_time::{self, Band, Line};
-use crate::report::charts::{self, Bar, Point, Row};
+use crate::report::charts::{self, Point, Row};
 use crate::report::units;
 
 /// Throughput of all labels, if there are several or repetitions.
@@ -30,11 +33,12 @@ pub fn throughput(shown: &[Shown<'_>]) -> String {
             ),
             repetitions,
             series: one.series,
+            ..Bar::default()
         }
     };
     let bars: Vec<Bar> = shown.iter().map(bar).collect();
     let note = "Committed transactions per second: the median of the repetitions, which are the dots.";
-    section("Throughput", note, &charts::bars("Throughput", &bars))
+    section("Throughput", note, &svg::bars("Throughput", &bars))
 }
 
 /// Faults of all labels, by letter: those of several runs that are the same are one.
@@ -94,8 +98,7 @@ fn said(fault: &Fault) -> String {
 
 /// The colours of labels.
 fn labels(shown: &[Shown<'_>]) -> String {
-    let names = shown.iter().map(|one| (one.label().to_owned(), Some(one.series)));
-    charts::legend(&names.collect::<Vec<_>>())
+    svg::legend(shown.iter().map(|one| (one.label(), Some(one.series))))
 }
 
 /// The letters of faults.

@@ -1,6 +1,8 @@
 //! Sections of the page that are tables.
 
-use super::{Shown, escape, section, table};
+use plimsoll_page::html::{escape, section, table};
+
+use super::Shown;
 use crate::metrics::Document;
 use crate::metrics::document::{Group, Series};
 use crate::metrics::figures::Percentiles;

@@ -1,10 +1,13 @@
 //! The page's charted sections.
 
-use super::super::charts::{self, Bar, Group, Series, Stack};
+use plimsoll_page::html::{section, table};
+use plimsoll_page::svg::{self, Bar};
+use plimsoll_page::units::{self, plural};
+
+use super::super::charts::{self, Group, Series, Stack};
 use super::super::model::{Aborts, Document, Run, per};
 use super::super::table::reason_title;
-use super::super::units;
-use super::{PairRuns, count, plural, section, table};
+use super::{PairRuns, count};
 
 /// Committed transactions per second by pair; a single run has its figure in the summary.
 pub fn throughput(document: &Document, pairs: &[PairRuns<'_>]) -> String {
@@ -24,7 +27,7 @@ pub fn throughput(document: &Document, pairs: &[PairRuns<'_>]) -> String {
             value: spread.median,
             repetitions: pair.runs.iter().map(|run| run.throughput_tps).collect(),
             series: pair.colour,
-            yardstick: pair.yardstick(),
+            yardstick: if pair.yardstick() { "not serializable" } else { "" },
             tip: format!(
                 "{}: {}/s\n{}–{}/s in {}{ratio_tip}",
                 pair.name,
@@ -42,7 +45,7 @@ pub fn throughput(document: &Document, pairs: &[PairRuns<'_>]) -> String {
             ratio.to
         ));
     }
-    let chart = charts::bars("Throughput by pair", &pairs.iter().map(bar).collect::<Vec<_>>());
+    let chart = svg::bars("Throughput by pair", &pairs.iter().map(bar).collect::<Vec<_>>());
     section("Throughput", &note, &chart)
 }
 
@@ -61,7 +64,7 @@ pub fn processor_time(document: &Document, pairs: &[PairRuns<'_>]) -> String {
             value: spread.median,
             repetitions: pair.runs.iter().map(|run| run.cpu_us_per_transaction()).collect(),
             series: pair.colour,
-            yardstick: pair.yardstick(),
+            yardstick: if pair.yardstick() { "not serializable" } else { "" },
             tip: format!(
                 "{}: {} per transaction\n{}–{}",
                 pair.name,
@@ -73,7 +76,7 @@ pub fn processor_time(document: &Document, pairs: &[PairRuns<'_>]) -> String {
     };
     let note = "Of the whole process, timestamp oracle included, per committed transaction. It varies less from \
                 run to run than throughput does.";
-    let chart = charts::bars("Processor time per transaction", &pairs.iter().map(bar).collect::<Vec<_>>());
+    let chart = svg::bars("Processor time per transaction", &pairs.iter().map(bar).collect::<Vec<_>>());
     section("Processor time per transaction", note, &chart)
 }
 
@@ -161,10 +164,11 @@ pub fn aborts(pairs: &[PairRuns<'_>]) -> String {
     let note = "Aborted attempts by reason, in percent of all attempts. Roll-backs are part of the workload and \
                 happen under every pair.";
     let chart = charts::stacks("Aborted attempts by reason", &pairs.iter().map(stack).collect::<Vec<_>>());
-    let legend: Vec<(String, usize)> =
+    let titles: Vec<(String, usize)> =
         occurred.iter().map(|(colour, reason)| (reason_title(reason), *colour)).collect();
+    let legend = svg::legend(titles.iter().map(|(reason, colour)| (reason.as_str(), Some(*colour))));
     let mut headers = vec![""];
-    headers.extend(legend.iter().map(|(reason, _)| reason.as_str()));
+    headers.extend(titles.iter().map(|(reason, _)| reason.as_str()));
     headers.extend(["read-only: aborts", "restarts", "waits"]);
     let row = |pair: &PairRuns<'_>| {
         let run = pair.middle;
@@ -178,11 +182,11 @@ pub fn aborts(pairs: &[PairRuns<'_>]) -> String {
             .collect()
     };
     let rows: Vec<Vec<String>> = pairs.iter().map(row).collect();
-    section("Aborts", note, &(chart + &charts::legend(&legend) + &table("", &headers, &rows, false)))
+    section("Aborts", note, &(chart + &legend + &table("", &headers, &rows)))
 }
 
 fn pair_legend(pairs: &[PairRuns<'_>]) -> String {
-    charts::legend(&pairs.iter().map(|pair| (pair.name.clone(), pair.colour)).collect::<Vec<_>>())
+    svg::legend(pairs.iter().map(|pair| (pair.name.as_str(), Some(pair.colour))))
 }
 
 /// Transaction types of all pairs, in the order of the first.

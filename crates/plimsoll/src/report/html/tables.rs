@@ -1,9 +1,11 @@
 //! The page's sections that are tables.
 
+use plimsoll_page::html::{escape, section, table};
+use plimsoll_page::units::{self, plural};
+
 use super::super::model::{Aborts, Document, Run, per};
 use super::super::table::{collapse, reason_title};
-use super::super::units;
-use super::{PairRuns, count, escape, plural, section, table};
+use super::{PairRuns, count};
 
 /// The details of each pair's run of median throughput.
 pub fn transactions(pairs: &[PairRuns<'_>]) -> String {
@@ -51,7 +53,7 @@ fn transaction_table(run: &Run) -> String {
     let mut all = row("all", run.committed, &run.aborts, run.distributed_share);
     all.resize(headers.len(), String::new());
     rows.push(all);
-    table("", &headers, &rows, true)
+    table("total", &headers, &rows)
 }
 
 /// How often a condition held and how often it was checked, by pair.
@@ -120,7 +122,7 @@ pub fn checks(pairs: &[PairRuns<'_>]) -> String {
             plural(histories.iter().map(|checker| checker.dependencies).sum(), "dependency", "dependencies"),
         ));
     }
-    section("Checks", &note, &table("", &headers, &rows, false))
+    section("Checks", &note, &table("", &headers, &rows))
 }
 
 /// Rows and memory by table, under the first pair.
@@ -156,7 +158,7 @@ pub fn memory(pairs: &[PairRuns<'_>]) -> String {
     );
     let content = match rows.is_empty() {
         true => String::new(),
-        false => table("", &["table", "rows", "memory", "bytes per row", ""], &rows, false),
+        false => table("", &["table", "rows", "memory", "bytes per row", ""], &rows),
     };
     section("Memory", &note, &content)
 }
@@ -201,7 +203,7 @@ pub fn all_runs(document: &Document) -> String {
     section(
         "Runs",
         "In the order in which they ran. Messages are per committed transaction.",
-        &table("", &headers, &rows, false),
+        &table("", &headers, &rows),
     )
 }
 
@@ -242,5 +244,5 @@ pub fn configuration(document: &Document, pairs: &[PairRuns<'_>]) -> String {
         "program".to_owned(),
         escape(&format!("plimsoll {}, commit {}", document.plimsoll, document.commit)),
     ]);
-    section("Configuration", "", &table("left", &["setting", "value"], &rows, false))
+    section("Configuration", "", &table("left", &["setting", "value"], &rows))
 }

@@ -23,6 +23,9 @@ use crate::timestamp::Scheme;
 /// The graph is swept when it has so many vertices more than transactions have started here.
 const SWEPT_AT: usize = 256;
 
+/// So many times as long as the first server of an orphaned transaction the others wait before they go on with it.
+const PATIENT: u64 = 3;
+
 /// ROCOCO on one shard.
 pub struct Rococo<S: Scheme> {
     pub(super) base: Base<S>,
@@ -514,13 +517,17 @@ impl<S: Scheme> Rococo<S> {
         let mut orphans = Vec::new();
         let mut remind = BTreeSet::new();
         for (&txn, running) in &mut self.running {
-            let due = running.heard.0 + votes.patience_ns() <= votes.clock().0;
-            if !due || running.driven || running.ended || !votes.elsewhere(txn.coordinator) {
+            let Some(kept) = running.kept.as_ref().filter(|_| votes.elsewhere(txn.coordinator)) else {
+                continue;
+            };
+            // One server is enough, but it may not have heard of the transaction.
+            let first = self.base.owner(kept.procedure.home(Piece { stage: 0, number: 0 }));
+            let patience_ns = votes.patience_ns() * if first == self.base.shard { 1 } else { PATIENT };
+            if running.driven || running.ended || running.heard.0 + patience_ns > votes.clock().0 {
                 continue;
             }
             running.heard = votes.clock();
-            if votes.fenced(txn) || !self.graph.knows(txn) && !planted(Mutant::OrphansLeft) {
-                let kept = running.kept.as_ref().expect("there are other processes");
+            if (votes.fenced(txn) || !self.graph.knows(txn)) && !planted(Mutant::OrphansLeft) {
                 running.driven = true;
                 orphans.push(Orphan { txn, least: running.least, procedure: kept.procedure.copy() });
             } else if running.stamp.is_some() {

@@ -1,15 +1,27 @@
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::future::{Future, ready};
+use std::ops::ControlFlow;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
-use plimsoll_runtime::LowWater;
-use plimsoll_types::{IndexKind, Key, Partitioning, ShardId, TableId, TableSpec, Timestamp, TxnId};
+use plimsoll_runtime::{Disk, Env, Handled, LowWater, Node, Unknown};
+use plimsoll_types::{
+    Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId,
+};
 use proptest::prelude::*;
 
 use super::execution::{Doings, Execution, Pending};
 use super::graph::{Component, Graph, Known, Pred, Told};
+use super::{Reply, Request, Rococo, rounds};
 use crate::base::{Base, Layout};
+use crate::procedure::{Access, Piece, Procedure, Reads, Scan};
+use crate::protocol::{Protocol, ProtocolOptions};
 use crate::shipped::AnyAccess;
 use crate::testing::scheme_config;
-use crate::timestamps::Dst;
+use crate::timestamps::{Dst, NoTimestamps};
+use crate::work::Work;
 
 fn txn(number: u64) -> TxnId {
     TxnId { coordinator: ShardId(0), number }
@@ -172,5 +184,152 @@ fn a_pending_delete_that_was_read_is_pinned_where_the_key_would_be_and_not_where
         let cover = base.store.find(table, &key).cover();
         assert!(base.store.bound(None, table, cover) >= Timestamp(151), "whoever inserts it comes after T");
         assert_eq!(pending.len(), 0);
+    }
+}
+
+/// Reads a key that is not there, or the range around it.
+struct Look {
+    scans: bool,
+    found: bool,
+}
+
+const LOOKED_AT: TableId = TableId(0);
+
+fn looked_for() -> Key {
+    Key::new(&[7])
+}
+
+impl Procedure for Look {
+    fn read_only(&self) -> bool {
+        true
+    }
+
+    fn stage(&self, stage: usize) -> usize {
+        usize::from(stage == 0)
+    }
+
+    fn home(&self, _: Piece) -> Slot {
+        Slot(7)
+    }
+
+    fn reads(&self, _: Piece, reads: &mut Reads) {
+        match self.scans {
+            true => reads.scan(Scan::prefix(LOOKED_AT.row(), looked_for())),
+            false => reads.get(LOOKED_AT.row(), looked_for()),
+        }
+    }
+
+    fn execute<A: Access>(&mut self, _: Piece, access: &mut A) -> Result<(), Abort> {
+        self.found = false;
+        if self.scans {
+            let scan = Scan::prefix(LOOKED_AT.row(), looked_for());
+            return access.scan(&scan, |_, _| {
+                self.found = true;
+                ControlFlow::Continue(())
+            });
+        }
+        self.found = access.get(LOOKED_AT.row(), &looked_for())?.is_some();
+        Ok(())
+    }
+}
+
+/// A shard by itself, whose answers are there at once. After its first, the key is inserted and deleted.
+#[derive(Clone)]
+struct Alone {
+    node: Rc<RefCell<Rococo<NoTimestamps>>>,
+    answers: Rc<Cell<usize>>,
+    collects: bool,
+}
+
+impl Alone {
+    fn insert_and_delete(&self) {
+        let base = &mut self.node.borrow_mut().base;
+        for (number, value) in [(1, Some(&b"there"[..])), (2, None)] {
+            let (mut pending, mut doings) = (Pending::default(), Doings::default());
+            let (txn, stamp, mut observed) = (txn(number), Timestamp(number), Default::default());
+            let mut execution = Execution::new(base, &mut pending, txn, &mut observed, &mut doings, stamp);
+            let written = match value {
+                Some(value) => execution.insert_any(LOOKED_AT, &looked_for(), &[value]),
+                None => execution.delete_any(LOOKED_AT, &looked_for()),
+            };
+            assert_eq!(written, Ok(()));
+            doings.install(base, &mut pending, txn, stamp);
+        }
+        if self.collects {
+            base.store.collect(|_| true);
+        }
+    }
+}
+
+impl Env<Rococo<NoTimestamps>> for Alone {
+    fn shard(&self) -> ShardId {
+        ShardId(0)
+    }
+
+    fn shards(&self) -> usize {
+        1
+    }
+
+    fn clock(&self) -> Timestamp {
+        Timestamp::ZERO
+    }
+
+    fn random(&self) -> u64 {
+        0
+    }
+
+    fn messages(&self) -> u64 {
+        0
+    }
+
+    fn local<R>(&self, work: impl FnOnce(&mut Rococo<NoTimestamps>) -> R) -> R {
+        work(&mut self.node.borrow_mut())
+    }
+
+    fn call(
+        &self,
+        to: ShardId,
+        mut request: Request<NoTimestamps>,
+    ) -> impl Future<Output = Result<Reply<NoTimestamps>, Unknown>> + 'static {
+        let handled = self.node.borrow_mut().handle(to, &mut request, 0);
+        let Handled::Reply(reply) = handled else { unreachable!("there is nobody to wait for") };
+        if self.answers.replace(self.answers.get() + 1) == 0 {
+            self.insert_and_delete();
+        }
+        ready(Ok(reply))
+    }
+
+    fn send(&self, _: ShardId, _: Request<NoTimestamps>) {}
+
+    fn disk(&self) -> Option<Disk> {
+        None
+    }
+
+    fn sleep(&self, _: u64) -> impl Future<Output = ()> + 'static {
+        ready(())
+    }
+
+    fn pause(&self) -> impl Future<Output = ()> + 'static {
+        ready(())
+    }
+
+    fn spawn(&self, _: impl Future<Output = ()> + 'static) {}
+}
+
+/// The key has no version before and none after, and two rounds that compared versions would agree.
+#[test]
+fn rounds_that_find_a_key_absent_do_not_agree_if_it_was_there_in_between() {
+    let setups = [(IndexKind::Hash, false), (IndexKind::Ordered, false), (IndexKind::Ordered, true)];
+    for ((index, scans), collects) in setups.into_iter().flat_map(|setup| [(setup, false), (setup, true)]) {
+        let tables = vec![TableSpec::new("t", index, Partitioning::Modulo { bytes: 1 })];
+        let base = Base::new(&Layout::in_one_process(tables, 1), &scheme_config(0, 1), LowWater::new(1, 1));
+        let node = Rc::new(RefCell::new(Rococo::new(base, ProtocolOptions::default())));
+        let env = Alone { node, answers: Rc::default(), collects };
+        let (mut look, mut work) = (Look { scans, found: true }, Work::default());
+        let done =
+            pin!(rounds::read(&env, &mut look, &mut work)).poll(&mut Context::from_waker(Waker::noop()));
+        assert_eq!(done, Poll::Ready(Ok(())));
+        assert!(!look.found);
+        assert_eq!(env.answers.get(), 3, "the second round differs from the first, the third does not");
     }
 }

@@ -14,10 +14,11 @@ document.addEventListener("pointermove", event => {
 document.addEventListener("pointerleave", () => { tip.style.display = "none"; });
 // Paper has nothing to unfold.
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(d => { d.open = true; }));
-document.getElementById("save").addEventListener("click", () => {
+const save = document.getElementById("save");
+save.addEventListener("click", () => {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([document.getElementById("figures").textContent], { type: "application/json" }));
-  link.download = "plimsoll.json";
+  link.download = save.dataset.file;
   link.click();
   URL.revokeObjectURL(link.href);
 });

@@ -23,7 +23,7 @@ pub fn rate(per_second: f64) -> String {
     thousands(per_second.round().max(0.0) as u64)
 }
 
-/// A rate in few characters, for axes: `1.2 M`, `350 k`, `90`.
+/// A figure in few characters, for axes and tiles: `1.25 M`, `350 k`, `90`.
 pub fn short(figure: f64) -> String {
     let (scaled, unit) = match figure.abs() {
         x if x >= 1e9 => (figure / 1e9, " G"),
@@ -31,8 +31,7 @@ pub fn short(figure: f64) -> String {
         x if x >= 1e3 => (figure / 1e3, " k"),
         _ => (figure, ""),
     };
-    let digits = format!("{scaled:.2}");
-    format!("{}{unit}", digits.trim_end_matches('0').trim_end_matches('.'))
+    format!("{}{unit}", trimmed(&format!("{scaled:.2}")))
 }
 
 /// A duration given in microseconds: `0.8 µs`, `41 µs`, `1.25 ms`, `2.5 s`.
@@ -88,6 +87,16 @@ pub fn ratio(ratio: f64) -> String {
     }
 }
 
+/// `10 µs`, `1 ms`: a power of ten of microseconds.
+pub fn decade(power: i32) -> String {
+    match power {
+        ..0 => format!("{} ns", 10f64.powi(power + 3)),
+        0..3 => format!("{} µs", 10f64.powi(power)),
+        3..6 => format!("{} ms", 10f64.powi(power - 3)),
+        _ => format!("{} s", 10f64.powi(power - 6)),
+    }
+}
+
 /// A positive figure with three significant digits and no exponent.
 pub fn three_digits(figure: f64) -> String {
     match figure {
@@ -95,6 +104,31 @@ pub fn three_digits(figure: f64) -> String {
         x if x < 99.95 => format!("{x:.1}"),
         x => format!("{x:.0}"),
     }
+}
+
+/// Three significant digits without zeros at the end: `2.5`, `0.05`, `120`.
+pub fn brief(figure: f64) -> String {
+    trimmed(&three_digits(figure)).to_owned()
+}
+
+/// A range in one unit: `158–164 k`.
+pub fn range(min: f64, max: f64) -> String {
+    let (scale, unit) = match max {
+        x if x >= 999_500.0 => (1e6, " M"),
+        x if x >= 9_995.0 => (1e3, " k"),
+        _ => (1.0, ""),
+    };
+    format!("{}–{}{unit}", three_digits(min / scale), three_digits(max / scale))
+}
+
+/// So many of something: `1 check`, `1,200 checks`.
+pub fn plural(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", thousands(number), if number == 1 { one } else { many })
+}
+
+/// Decimals without zeros at the end; whole numbers as they are.
+fn trimmed(digits: &str) -> &str {
+    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
 }
 
 #[cfg(test)]
@@ -142,5 +176,28 @@ mod tests {
     #[test]
     fn axis_labels_are_short() {
         assert_eq!([0.0, 90.0, 350_000.0, 1_250_000.0].map(short), ["0", "90", "350 k", "1.25 M"]);
+    }
+
+    #[test]
+    fn decades_take_the_unit_that_fits() {
+        assert_eq!([-1, 0, 2, 3, 6].map(decade), ["100 ns", "1 µs", "100 µs", "1 ms", "1 s"]);
+    }
+
+    #[test]
+    fn ranges_share_a_unit() {
+        assert_eq!(range(96_900.0, 101_000.0), "96.9–101 k");
+        assert_eq!(range(1_020_000.0, 1_100_000.0), "1.02–1.10 M");
+        assert_eq!(range(12.0, 950.0), "12.0–950");
+    }
+
+    #[test]
+    fn brief_figures_have_no_zeros_at_the_end() {
+        assert_eq!([0.0, 0.05, 2.5, 10.0, 120.0].map(brief), ["0", "0.05", "2.5", "10", "120"]);
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!(plural(1, "check", "checks"), "1 check");
+        assert_eq!(plural(1200, "check", "checks"), "1,200 checks");
     }
 }

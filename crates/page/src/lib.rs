@@ -1,0 +1,16 @@
+//! What every result is shown with: on a page, on a terminal, and on the line that moves meanwhile.
+//!
+//! * [`units`]: figures as people read them;
+//! * [`html`]: a page that needs nothing but a browser, and what pages are made of;
+//! * [`svg`]: charts, and what charts are made of;
+//! * [`table`]: tables for a terminal;
+//! * [`progress`]: the line that moves while something long goes on.
+//!
+//! A leaf: it knows neither what was measured nor why. What only one report shows is drawn there, with the
+//! parts from here; its rules of style come after those of every page.
+
+pub mod html;
+pub mod progress;
+pub mod svg;
+pub mod table;
+pub mod units;
