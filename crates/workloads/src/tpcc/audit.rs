@@ -4,7 +4,7 @@
 //! waiting orders, then the orders in runs of 3,000 with their lines; then all payments; then all stocks.
 //! Every stage is one piece, so that a coordinator of another shard never fetches more than that at once;
 //! where a stage starts depends on what the stages before have seen. (Of a spread warehouse payments
-//! are read district by district, and stocks slot by slot. The first stage has a piece in every slot: whoever takes pieces
+//! are read district by district, and stocks in pieces by slot. The first stage has a piece in every slot: whoever takes pieces
 //! of its own shard back, because others turn out to be elsewhere, then starts again there, where the audit forgets what it
 //! has counted.) Nothing is kept of lines; of orders a
 //! few bytes, for one run; of each customer two sums that must come out as zero. [`super::conditions`]
@@ -29,6 +29,8 @@ const ORDERS_PER_STAGE: u32 = 3000;
 const PAYMENTS_PER_STAGE: usize = 30_000;
 /// A stage reads so many stocks.
 const STOCKS_PER_STAGE: u32 = 1000;
+/// The pieces of a stage in a spread warehouse read so many together, or one does.
+const SPREAD_STOCKS_PER_STAGE: u32 = 10_000;
 /// A glance looks at so many of the last orders, and at half as many on either side of the oldest that
 /// waits.
 const GLANCE: u32 = 20;
@@ -69,7 +71,7 @@ enum Step {
     Orders { d: u8, low: u32, high: Option<u32> },
     /// Payments, from a payer's number on, to a district if the warehouse is spread.
     Payments { d: u8, payer: u16, number: u64 },
-    /// Stocks, from an item on; if the warehouse is spread those in the item's slot, of which it is the first.
+    /// Stocks, from an item on; if the warehouse is spread those in the slots of this item and of some that follow.
     Stocks { item: u32 },
 }
 
@@ -198,7 +200,7 @@ impl Audit {
             (Step::Stocks { item }, None) => {
                 let (item, last) = match self.layout.spread {
                     false => (item + STOCKS_PER_STAGE, self.items),
-                    true => (item + 1, self.items.min(STOCK_PARTS.into())),
+                    true => (item + self.stock_pieces(item), self.items.min(STOCK_PARTS.into())),
                 };
                 (item <= last).then_some(Step::Stocks { item })
             }
@@ -240,7 +242,17 @@ impl Audit {
         Scan::range(HISTORY.row(), self.layout.history(w, d, payer, number), high).limit(PAYMENTS_PER_STAGE)
     }
 
-    /// The items of a stage of stocks that begins with this one.
+    /// How many pieces a stage of stocks has.
+    fn stock_pieces(&self, item: u32) -> u32 {
+        if !self.layout.spread {
+            return 1;
+        }
+        let parts = u32::from(STOCK_PARTS);
+        let together = (SPREAD_STOCKS_PER_STAGE / self.items.div_ceil(parts)).max(1);
+        together.min(self.items.min(parts) + 1 - item)
+    }
+
+    /// The items of a piece of stocks that begins with this one.
     fn stock_items(&self, item: u32) -> impl Iterator<Item = u32> + use<> {
         let (last, step) = match self.layout.spread {
             false => (self.items.min(item + STOCKS_PER_STAGE - 1), 1),
@@ -259,7 +271,7 @@ impl Audit {
             Step::Payments { d, payer, number } => {
                 self.see_payments(&self.payment_scan(d, payer, number), access)
             }
-            Step::Stocks { item } => self.see_stocks(item, access),
+            Step::Stocks { item } => self.see_stocks(item + number as u32, access),
         }
     }
 
@@ -472,6 +484,7 @@ impl Procedure for Audit {
                 let stocks = if self.glance.is_some() { 0 } else { STOCK_PARTS.into() };
                 1 + usize::from(DISTRICTS) + stocks
             }
+            Some(&Step::Stocks { item }) => self.stock_pieces(item) as usize,
             step => usize::from(step.is_some()),
         }
     }
@@ -488,7 +501,7 @@ impl Procedure for Audit {
             | Step::NewOrders { d }
             | Step::Orders { d, .. }
             | Step::Payments { d, .. } => self.layout.district_slot(w, d),
-            Step::Stocks { item } => self.layout.stock_slot(w, item),
+            Step::Stocks { item } => self.layout.stock_slot(w, item + piece.number as u32),
         }
     }
 
@@ -512,7 +525,8 @@ impl Procedure for Audit {
             Step::Payments { d, payer, number } => reads.scan(self.payment_scan(d, payer, number)),
             Step::Stocks { item } => {
                 let column = layout.column::<StockQuantity>();
-                self.stock_items(item).for_each(|item| reads.get(column, keys::stock(w, item)));
+                self.stock_items(item + piece.number as u32)
+                    .for_each(|item| reads.get(column, keys::stock(w, item)));
             }
         }
     }
