@@ -790,8 +790,10 @@ fn a_bank_and_tuples_are_consistent_on_a_cluster_under_other_protocols_and_schem
 #[test]
 fn orders_are_taken_by_clients_that_read_the_items_of_a_node() {
     let small = "tpcc --warehouses 2 --items 200 --customers 30";
-    for keys in ["", "protocol = \"two_pl\"\n", "protocol = \"client_2pc\"\n"] {
-        let scene = loaded(&format!("{keys}workload = \"{small}\"\n"));
+    for (keys, spread) in
+        [("", ""), ("protocol = \"two_pl\"\n", " --spread"), ("protocol = \"client_2pc\"\n", "")]
+    {
+        let scene = loaded(&format!("{keys}workload = \"{small}{spread}\"\n"));
         let run = bench(&scene, &["tpcc", "--concurrency", "4"]);
         assert!(run["transactions"]["new_order"]["committed"].as_u64() > Some(0), "{run}");
         assert_eq!(run["tables"]["item"]["rows"], 400, "each node has a copy of all");

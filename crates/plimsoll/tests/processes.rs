@@ -71,6 +71,21 @@ fn orders_in_two_processes_are_consistent() {
     }
 }
 
+#[test]
+fn one_warehouse_can_be_spread_over_two_processes() {
+    for protocol in ["occ", "two_pl", "client_2pc", "rococo"] {
+        let run =
+            run(&format!("tpcc --protocol {protocol} --warehouses 1 --spread --items 200 --customers 30"));
+        let rows = |table: &str| run["tables"][table]["rows"].as_u64().expect("rows");
+        assert_eq!((rows("warehouse"), rows("district"), rows("stock")), (1, 10, 200));
+        assert!(
+            run["links"]
+                .as_array()
+                .is_some_and(|links| links.iter().all(|link| link["bytes"].as_u64() > Some(0)))
+        );
+    }
+}
+
 /// The processes that another has started.
 fn children_of(parent: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").expect("there is a /proc").flatten();

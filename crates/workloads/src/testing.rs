@@ -23,6 +23,9 @@ pub struct Database {
     records: Records,
     /// Breaks off each piece of a read-only transaction once, after so many reads, and runs it again.
     pub interrupt_after: Option<usize>,
+    /// Which slots are at the coordinator: pieces there are executed ahead, and again from the first such stage once a later
+    /// stage has one elsewhere.
+    pub here: Option<fn(Slot) -> bool>,
     /// What the last transaction did to rows: a row counts once whatever its column groups.
     pub counts: Counts,
 }
@@ -56,50 +59,30 @@ impl Database {
                 }
             });
         }
-        Database { tables, records, interrupt_after: None, counts: Counts::default() }
+        Database { tables, records, interrupt_after: None, here: None, counts: Counts::default() }
     }
 
     /// Runs all stages of a transaction and commits what it wrote, or nothing.
     pub fn run<P: Procedure>(&mut self, procedure: &mut P) -> Result<(), Abort> {
         let mut overlay = Records::new();
         self.counts = Counts::default();
-        let mut reads = Reads::default();
+        let mut ahead = self.here;
         let mut stage = 0;
         while procedure.stage(stage) > 0 {
-            for number in 0..procedure.stage(stage) {
-                let piece = Piece { stage, number };
-                reads.gets.clear();
-                reads.scans.clear();
-                procedure.reads(piece, &mut reads);
-                let read_only = procedure.read_only();
-                let items = procedure.shipped().filter(|_| !read_only).map(|shipped| {
-                    let mut items = Items::default();
-                    shipped.items(piece, &mut items);
-                    items
-                });
-                let mut access = Serial {
-                    tables: &self.tables,
-                    records: &self.records,
-                    overlay: &mut overlay,
-                    counts: &mut self.counts,
-                    declared: &reads,
-                    items,
-                    home: procedure.home(piece),
-                    read_only,
-                    budget: self.interrupt_after.filter(|_| read_only),
-                };
-                for (column, key, _) in &reads.gets {
-                    access.check_home(column.table, key);
+            let (here, elsewhere) = self.pieces(procedure, stage);
+            elsewhere.iter().try_for_each(|&piece| self.execute(procedure, piece, &mut overlay))?;
+            if !here.is_empty() && ahead.take().is_some() {
+                let mut tried = overlay.clone();
+                here.iter().try_for_each(|&piece| self.execute(procedure, piece, &mut tried))?;
+                for stage in stage + 1.. {
+                    let (here, elsewhere) = self.pieces(procedure, stage);
+                    if here.is_empty() || !elsewhere.is_empty() {
+                        break;
+                    }
+                    here.iter().try_for_each(|&piece| self.execute(procedure, piece, &mut tried))?;
                 }
-                for (scan, _) in &reads.scans {
-                    access.check_home(scan.column.table, &scan.low);
-                }
-                if access.budget.is_some() && procedure.execute(piece, &mut access).is_ok() {
-                    continue;
-                }
-                access.budget = None;
-                procedure.execute(piece, &mut access)?;
             }
+            here.iter().try_for_each(|&piece| self.execute(procedure, piece, &mut overlay))?;
             stage += 1;
         }
         for (name, value) in overlay {
@@ -109,6 +92,50 @@ impl Database {
             };
         }
         Ok(())
+    }
+
+    /// The pieces of a stage at the coordinator, and the others.
+    fn pieces<P: Procedure>(&self, procedure: &P, stage: usize) -> (Vec<Piece>, Vec<Piece>) {
+        let pieces = (0..procedure.stage(stage)).map(|number| Piece { stage, number });
+        pieces.partition(|&piece| self.here.is_some_and(|here| here(procedure.home(piece))))
+    }
+
+    fn execute<P: Procedure>(
+        &mut self,
+        procedure: &mut P,
+        piece: Piece,
+        overlay: &mut Records,
+    ) -> Result<(), Abort> {
+        let mut reads = Reads::default();
+        procedure.reads(piece, &mut reads);
+        let read_only = procedure.read_only();
+        let items = procedure.shipped().filter(|_| !read_only).map(|shipped| {
+            let mut items = Items::default();
+            shipped.items(piece, &mut items);
+            items
+        });
+        let mut access = Serial {
+            tables: &self.tables,
+            records: &self.records,
+            overlay,
+            counts: &mut self.counts,
+            declared: &reads,
+            items,
+            home: procedure.home(piece),
+            read_only,
+            budget: self.interrupt_after.filter(|_| read_only),
+        };
+        for (column, key, _) in &reads.gets {
+            access.check_home(column.table, key);
+        }
+        for (scan, _) in &reads.scans {
+            access.check_home(scan.column.table, &scan.low);
+        }
+        if access.budget.is_some() && procedure.execute(piece, &mut access).is_ok() {
+            return Ok(());
+        }
+        access.budget = None;
+        procedure.execute(piece, &mut access)
     }
 
     /// Overwrites a record behind all transactions' backs.

@@ -3,8 +3,10 @@
 //! A whole audit reads one warehouse in one snapshot and streams: district by district the customers, the
 //! waiting orders, then the orders in runs of 3,000 with their lines; then all payments; then all stocks.
 //! Every stage is one piece, so that a coordinator of another shard never fetches more than that at once;
-//! where a stage starts depends on what the stages before have seen. (Of a spread warehouse the totals of the districts are a
-//! stage of ten pieces, payments are read district by district, and stocks slot by slot.) Nothing is kept of lines; of orders a
+//! where a stage starts depends on what the stages before have seen. (Of a spread warehouse payments
+//! are read district by district, and stocks in pieces by slot. The first stage has a piece in every slot: whoever takes pieces
+//! of its own shard back, because others turn out to be elsewhere, then starts again there, where the audit forgets what it
+//! has counted.) Nothing is kept of lines; of orders a
 //! few bytes, for one run; of each customer two sums that must come out as zero. [`super::conditions`]
 //! judges what was seen.
 //!
@@ -27,6 +29,8 @@ const ORDERS_PER_STAGE: u32 = 3000;
 const PAYMENTS_PER_STAGE: usize = 30_000;
 /// A stage reads so many stocks.
 const STOCKS_PER_STAGE: u32 = 1000;
+/// The pieces of a stage in a spread warehouse read so many together, or one does.
+const SPREAD_STOCKS_PER_STAGE: u32 = 10_000;
 /// A glance looks at so many of the last orders, and at half as many on either side of the oldest that
 /// waits.
 const GLANCE: u32 = 20;
@@ -56,10 +60,9 @@ pub struct Audit {
 /// What a stage reads.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// The warehouse's total and, unless it is spread, [`Step::Districts`].
+    /// The warehouse's and the districts' totals and the next order numbers. If the warehouse is spread, these are pieces of
+    /// their own, and one that reads nothing for each slot of the stocks.
     Totals,
-    /// The totals of all districts, and the next order numbers.
-    Districts,
     /// A district's customers.
     Customers { d: u8 },
     /// A district's waiting orders.
@@ -68,17 +71,19 @@ enum Step {
     Orders { d: u8, low: u32, high: Option<u32> },
     /// Payments, from a payer's number on, to a district if the warehouse is spread.
     Payments { d: u8, payer: u16, number: u64 },
-    /// Stocks, from an item on; if the warehouse is spread those in the item's slot, of which it is the first.
+    /// Stocks, from an item on; if the warehouse is spread those in the slots of this item and of some that follow.
     Stocks { item: u32 },
 }
 
 /// What an audit has seen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
-    /// Rows that are not there.
+    /// Customers and stocks that are not there.
     pub(super) missing: Verdict,
     /// W_YTD.
     pub(super) ytd: i64,
+    /// Whether the row of the warehouse, and those of the districts, are not there.
+    pub(super) absent: [bool; 1 + DISTRICTS as usize],
     pub(super) districts: [DistrictSeen; DISTRICTS as usize],
     /// Number of payments.
     pub(super) payments: u64,
@@ -176,9 +181,8 @@ impl Audit {
             Some(Step::Orders { d, low, high: more.then_some(high) })
         };
         match (step, self.glance) {
-            (Step::Totals, _) if self.layout.spread => Some(Step::Districts),
             (_, Some(d)) => self.after_glance(step, d),
-            (Step::Totals | Step::Districts, None) => Some(Step::Customers { d: 1 }),
+            (Step::Totals, None) => Some(Step::Customers { d: 1 }),
             (Step::Customers { d }, None) => Some(Step::NewOrders { d }),
             (Step::NewOrders { d }, None) => orders(d, 0),
             (Step::Orders { d, high: Some(high), .. }, None) => orders(d, high),
@@ -196,7 +200,7 @@ impl Audit {
             (Step::Stocks { item }, None) => {
                 let (item, last) = match self.layout.spread {
                     false => (item + STOCKS_PER_STAGE, self.items),
-                    true => (item + 1, self.items.min(STOCK_PARTS.into())),
+                    true => (item + self.stock_pieces(item), self.items.min(STOCK_PARTS.into())),
                 };
                 (item <= last).then_some(Step::Stocks { item })
             }
@@ -206,7 +210,7 @@ impl Audit {
     fn after_glance(&self, step: Step, d: u8) -> Option<Step> {
         let district = &self.seen.districts[usize::from(d - 1)];
         match step {
-            Step::Totals | Step::Districts => Some(Step::NewOrders { d }),
+            Step::Totals => Some(Step::NewOrders { d }),
             Step::NewOrders { .. } => {
                 Some(Step::Orders { d, low: district.next_o_id.saturating_sub(GLANCE), high: None })
             }
@@ -238,7 +242,17 @@ impl Audit {
         Scan::range(HISTORY.row(), self.layout.history(w, d, payer, number), high).limit(PAYMENTS_PER_STAGE)
     }
 
-    /// The items of a stage of stocks that begins with this one.
+    /// How many pieces a stage of stocks has.
+    fn stock_pieces(&self, item: u32) -> u32 {
+        if !self.layout.spread {
+            return 1;
+        }
+        let parts = u32::from(STOCK_PARTS);
+        let together = (SPREAD_STOCKS_PER_STAGE / self.items.div_ceil(parts)).max(1);
+        together.min(self.items.min(parts) + 1 - item)
+    }
+
+    /// The items of a piece of stocks that begins with this one.
     fn stock_items(&self, item: u32) -> impl Iterator<Item = u32> + use<> {
         let (last, step) = match self.layout.spread {
             false => (self.items.min(item + STOCKS_PER_STAGE - 1), 1),
@@ -250,39 +264,56 @@ impl Audit {
     /// Does what a stage does.
     fn take<A: Access>(&mut self, step: Step, number: usize, access: &mut A) -> Result<(), Abort> {
         match step {
-            Step::Totals => self.see_totals(access),
-            Step::Districts => self.see_district(number as u8 + 1, access),
+            Step::Totals => self.see_totals(number, access),
             Step::Customers { d } => self.see_customers(d, access),
             Step::NewOrders { d } => self.see_new_orders(d, access),
             Step::Orders { d, low, high } => self.see_orders(d, &self.order_scans(d, low, high), access),
             Step::Payments { d, payer, number } => {
                 self.see_payments(&self.payment_scan(d, payer, number), access)
             }
-            Step::Stocks { item } => self.see_stocks(item, access),
+            Step::Stocks { item } => self.see_stocks(item + number as u32, access),
         }
     }
 
-    fn see_totals<A: Access>(&mut self, access: &mut A) -> Result<(), Abort> {
-        let (layout, w) = (self.layout, self.warehouse);
+    /// Forgets everything but totals.
+    fn begin(&mut self) {
+        let Seen { ytd, absent, districts, .. } = std::mem::take(&mut self.seen);
+        let totals =
+            |DistrictSeen { next_o_id, ytd, .. }| DistrictSeen { next_o_id, ytd, ..Default::default() };
+        self.seen = Seen { ytd, absent, districts: districts.map(totals), ..Seen::default() };
         let customers = if self.glance.is_some() { 0 } else { self.customers * u32::from(DISTRICTS) };
-        self.seen = Seen::default();
         self.customers_seen = vec![CustomerSeen::default(); customers as usize];
         self.strangers_paid.clear();
-        let ytd = layout.find::<WarehouseYtd, A>(access, &keys::warehouse(w))?;
-        self.seen.missing.expect(ytd.is_some(), || format!("warehouse {w}"));
-        self.seen.ytd = ytd.map_or(0, |row| row.ytd.get());
-        if layout.spread {
-            return Ok(());
+    }
+
+    fn see_totals<A: Access>(&mut self, number: usize, access: &mut A) -> Result<(), Abort> {
+        // The first time, and when there has been more than this stage.
+        if number == 0 || self.steps.len() > 2 {
+            self.begin();
         }
-        (1..=DISTRICTS).try_for_each(|d| self.see_district(d, access))
+        if number == 0 {
+            let ytd = self.layout.find::<WarehouseYtd, A>(access, &keys::warehouse(self.warehouse))?;
+            self.seen.absent[0] = ytd.is_none();
+            self.seen.ytd = ytd.map_or(0, |row| row.ytd.get());
+        }
+        self.districts_in(number).try_for_each(|d| self.see_district(d, access))
+    }
+
+    /// The districts whose totals a piece of the first stage reads.
+    fn districts_in(&self, number: usize) -> std::ops::Range<u8> {
+        match number {
+            0 if !self.layout.spread => 1..DISTRICTS + 1,
+            d if (1..=usize::from(DISTRICTS)).contains(&d) => d as u8..d as u8 + 1,
+            _ => 0..0,
+        }
     }
 
     fn see_district<A: Access>(&mut self, d: u8, access: &mut A) -> Result<(), Abort> {
-        let (layout, w) = (self.layout, self.warehouse);
-        let key = keys::district(w, d);
+        let layout = self.layout;
+        let key = keys::district(self.warehouse, d);
         let next = layout.find::<DistrictNext, A>(access, &key)?;
         let ytd = layout.find::<DistrictYtd, A>(access, &key)?;
-        self.seen.missing.expect(next.is_some() && ytd.is_some(), || format!("district {w}.{d}"));
+        self.seen.absent[usize::from(d)] = next.is_none() || ytd.is_none();
         let seen = &mut self.seen.districts[usize::from(d - 1)];
         seen.next_o_id = next.map_or(0, |row| row.next_o_id.get());
         seen.ytd = ytd.map_or(0, |row| row.ytd.get());
@@ -449,7 +480,11 @@ impl Procedure for Audit {
 
     fn stage(&self, stage: usize) -> usize {
         match self.steps.get(stage) {
-            Some(Step::Districts) => DISTRICTS.into(),
+            Some(Step::Totals) if self.layout.spread => {
+                let stocks = if self.glance.is_some() { 0 } else { STOCK_PARTS.into() };
+                1 + usize::from(DISTRICTS) + stocks
+            }
+            Some(&Step::Stocks { item }) => self.stock_pieces(item) as usize,
             step => usize::from(step.is_some()),
         }
     }
@@ -457,13 +492,16 @@ impl Procedure for Audit {
     fn home(&self, piece: Piece) -> Slot {
         let w = self.warehouse;
         match self.steps[piece.stage] {
-            Step::Totals => self.layout.warehouse_slot(w),
-            Step::Districts => self.layout.district_slot(w, piece.number as u8 + 1),
+            Step::Totals => match piece.number {
+                0 => self.layout.warehouse_slot(w),
+                d if d <= usize::from(DISTRICTS) => self.layout.district_slot(w, d as u8),
+                stocks => self.layout.stock_slot(w, stocks as u32),
+            },
             Step::Customers { d }
             | Step::NewOrders { d }
             | Step::Orders { d, .. }
             | Step::Payments { d, .. } => self.layout.district_slot(w, d),
-            Step::Stocks { item } => self.layout.stock_slot(w, item),
+            Step::Stocks { item } => self.layout.stock_slot(w, item + piece.number as u32),
         }
     }
 
@@ -471,12 +509,11 @@ impl Procedure for Audit {
         let (layout, w) = (self.layout, self.warehouse);
         match self.steps[piece.stage] {
             Step::Totals => {
-                reads.get(layout.column::<WarehouseYtd>(), keys::warehouse(w));
-                if !layout.spread {
-                    (1..=DISTRICTS).for_each(|d| self.read_district(d, reads));
+                if piece.number == 0 {
+                    reads.get(layout.column::<WarehouseYtd>(), keys::warehouse(w));
                 }
+                self.districts_in(piece.number).for_each(|d| self.read_district(d, reads));
             }
-            Step::Districts => self.read_district(piece.number as u8 + 1, reads),
             Step::Customers { d } => {
                 let column = layout.column::<CustomerBalance>();
                 (1..=self.customers).for_each(|c| reads.get(column, keys::customer(w, d, c)));
@@ -488,7 +525,8 @@ impl Procedure for Audit {
             Step::Payments { d, payer, number } => reads.scan(self.payment_scan(d, payer, number)),
             Step::Stocks { item } => {
                 let column = layout.column::<StockQuantity>();
-                self.stock_items(item).for_each(|item| reads.get(column, keys::stock(w, item)));
+                self.stock_items(item + piece.number as u32)
+                    .for_each(|item| reads.get(column, keys::stock(w, item)));
             }
         }
     }

@@ -109,6 +109,18 @@ impl Audit {
         verdicts
     }
 
+    /// Judges whether all that was loaded is there.
+    fn missing(&self) -> Verdict {
+        let mut missing = self.seen.missing.clone();
+        for (d, absent) in self.seen.absent.iter().enumerate() {
+            missing.expect(!absent, || match d {
+                0 => format!("warehouse {}", self.warehouse),
+                d => format!("district {}.{d}", self.warehouse),
+            });
+        }
+        missing
+    }
+
     /// The conditions that one snapshot of one warehouse can show.
     pub(super) fn judge_snapshot(&self) -> Vec<Check> {
         let judged: &[usize] = match self.glance {
@@ -118,7 +130,7 @@ impl Audit {
         let verdicts = self.conditions();
         let mut checks: Vec<_> =
             judged.iter().map(|&n| verdicts[n - 1].check(format!("tpcc consistency {n}"))).collect();
-        checks.push(self.seen.missing.check("tpcc loaded rows are there"));
+        checks.push(self.missing().check("tpcc loaded rows are there"));
         checks
     }
 }
@@ -159,7 +171,7 @@ pub(super) fn judge(parameters: &Parameters, audits: &[Audit], tally: &Tally) ->
         for (verdict, other) in conditions.iter_mut().zip(audit.conditions()) {
             verdict.join(&other);
         }
-        missing.join(&audit.seen.missing);
+        missing.join(&audit.missing());
         stock_range.join(&audit.seen.stock_range);
     }
     same(&mut missing, "warehouses", audits.len() as i64, parameters.warehouses);

@@ -33,8 +33,19 @@ pub struct StockLevel {
     /// The distinct items of all districts, one after the other. The one allocation on a transaction's
     /// path: there may be 6,000.
     items: Vec<u32>,
-    /// The pieces of the last stage if warehouses are spread: the position of a district, and its items in one slot.
-    parts: Vec<(u8, Range<u32>)>,
+    /// The pieces of the last stage if warehouses are spread.
+    parts: Vec<Part>,
+}
+
+/// The items of a district whose stocks share a slot.
+#[derive(Clone, Debug)]
+struct Part {
+    /// The position of the district.
+    district: u8,
+    /// Positions in `items`.
+    items: Range<u32>,
+    /// How many of them run low.
+    low: u32,
 }
 
 /// What is known of a district.
@@ -44,7 +55,7 @@ struct Seen {
     /// Its distinct items, positions in `items`.
     first_item: u32,
     end_item: u32,
-    /// How many of them run low.
+    /// How many of them run low, unless they are counted by slot.
     low: u32,
 }
 
@@ -90,7 +101,7 @@ impl StockLevel {
     fn district_of(&self, piece: Piece) -> usize {
         match self.layout.spread && piece.stage == 2 {
             false => piece.number,
-            true => self.parts[piece.number].0.into(),
+            true => self.parts[piece.number].district.into(),
         }
     }
 
@@ -99,7 +110,7 @@ impl StockLevel {
     fn items(&self, piece: Piece) -> &[u32] {
         let items = match self.layout.spread {
             false => self.seen[piece.number].first_item..self.seen[piece.number].end_item,
-            true => self.parts[piece.number].1.clone(),
+            true => self.parts[piece.number].items.clone(),
         };
         &self.items[items.start as usize..items.end as usize]
     }
@@ -113,14 +124,16 @@ impl StockLevel {
         let mut start = first_item;
         for part in items.chunk_by(|a, b| slot(a) == slot(b)) {
             let end = start + part.len() as u32;
-            self.parts.push((number as u8, start..end));
+            self.parts.push(Part { district: number as u8, items: start..end, low: 0 });
             start = end;
         }
     }
 
     /// Output: how many stocks run low.
     pub fn low_stocks(&self) -> u32 {
-        self.seen[..usize::from(self.district_count)].iter().map(|seen| seen.low).sum()
+        let by_district: u32 =
+            self.seen[..usize::from(self.district_count)].iter().map(|seen| seen.low).sum();
+        by_district + self.parts.iter().map(|part| part.low).sum::<u32>()
     }
 }
 
@@ -201,8 +214,10 @@ impl Procedure for StockLevel {
                     let quantity = layout.read(access, &key, |row: &StockQuantity, _| row.quantity.get())?;
                     low += u32::from(quantity < self.threshold);
                 }
-                let district = self.district_of(piece);
-                self.seen[district].low += low;
+                match layout.spread {
+                    false => self.seen[piece.number].low = low,
+                    true => self.parts[piece.number].low = low,
+                }
             }
         }
         Ok(())
