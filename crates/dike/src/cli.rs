@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
+use crate::chaos::stress;
 use crate::config::{Config, TEMPLATES};
 use crate::metrics::document::{FORMAT, VERSION};
 use crate::metrics::{Document, Run};
@@ -102,7 +103,13 @@ pub enum DikeCommand {
         #[command(flatten)]
         common: Common,
     },
+    /// Load this machine, as orders on standard input say, until that ends. `run` starts it for its faults.
+    #[command(hide = true)]
+    Stress,
 }
+
+/// The arguments that make this program load its machine ([`DikeCommand::Stress`]).
+pub(crate) const WORKER: [&str; 2] = ["dike", "stress"];
 
 /// A functional test.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,15 +271,25 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Does what the command line says, until it is done or `stop` is set. Returns whether every verdict is good.
-pub fn execute(args: DikeArgs, stop: &Arc<AtomicBool>) -> Result<bool, Box<dyn Error>> {
+/// Does what the command line says. Returns whether every verdict is good.
+///
+/// * `interruption`: makes the flag that a Ctrl-C sets, which ends a command with the results so far. A
+///   command that is not to be ended so does not ask for it.
+pub fn execute<E: Error + 'static>(
+    args: DikeArgs,
+    interruption: impl FnOnce() -> Result<Arc<AtomicBool>, E>,
+) -> Result<bool, Box<dyn Error>> {
     if let DikeCommand::Template { name } = &args.command {
         let template = TEMPLATES.iter().find(|(known, _)| known == name);
         print!("{}", template.map(|(_, text)| *text).unwrap_or_default());
         return Ok(true);
     }
+    if let DikeCommand::Stress = args.command {
+        return Ok(stress::run());
+    }
+    let stop = interruption()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let result = runtime.block_on(with_database(args.command, stop));
+    let result = runtime.block_on(with_database(args.command, &stop));
     // Connections that wait for an answer keep nobody waiting.
     runtime.shutdown_background();
     result
@@ -280,7 +297,7 @@ pub fn execute(args: DikeArgs, stop: &Arc<AtomicBool>) -> Result<bool, Box<dyn E
 
 async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<bool, Box<dyn Error>> {
     match command {
-        DikeCommand::Template { .. } => Ok(true),
+        DikeCommand::Template { .. } | DikeCommand::Stress => unreachable!("these need no database"),
         DikeCommand::Load { common, csv } => {
             let config = common.config()?;
             if let Some(directory) = csv {

@@ -17,14 +17,14 @@ use tokio::time::Instant;
 
 /// Not a test: what this program does as a worker.
 #[test]
-#[ignore = "the hidden part of this program that loads the machine"]
+#[ignore = "a child process: faults of this machine in `loads_are_put_on_and_taken_off_...` and others start it"]
 fn worker() {
-    let _ = stress::run();
+    stress::run();
 }
 
 /// Not a test: a Dike that is killed by a test.
 #[test]
-#[ignore = "the part of this program that a test kills"]
+#[ignore = "a child process: `nothing_is_left_when_dike_is_killed` and the test after it start it"]
 fn controller() {
     let Ok(folder) = std::env::var("DIKE_TEST_FOLDER") else { return };
     let stage = Stage::at(folder.into());

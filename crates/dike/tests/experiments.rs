@@ -130,7 +130,7 @@ fn every_experiment_runs_and_its_controls_hold() {
 
         let page = html::render(&document);
         for run in &document.runs {
-            assert!(page.contains(&html::escape(&run.about.label)), "{}", run.about.label);
+            assert!(page.contains(&plimsoll_page::html::escape(&run.about.label)), "{}", run.about.label);
         }
     });
 }

@@ -101,7 +101,7 @@ fn move_slots(args: cli::node::MoveArgs) -> Result<bool, Box<dyn std::error::Err
 
 /// Benchmarks somebody else's database.
 fn dike(args: plimsoll_dike::cli::DikeArgs) -> Result<bool, Box<dyn std::error::Error>> {
-    plimsoll_dike::cli::execute(args, &interruption()?)
+    plimsoll_dike::cli::execute(args, interruption)
 }
 
 /// Measures what calls to other nodes cost.

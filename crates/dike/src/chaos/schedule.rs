@@ -201,7 +201,7 @@ impl fmt::Display for ScheduleError {
         match self {
             ScheduleError::Machines(error) => write!(f, "{error}"),
             ScheduleError::Limit => {
-                write!(f, "chaos: `limit_s` has to be from 1 s, `grace_s` from 0 s, to a year")
+                write!(f, "`limit_s` has to be from 1 s, `grace_s` from 0 s, to a year")
             }
             ScheduleError::Entry { number, fault, problem } => {
                 write!(f, "fault {number} ({fault}): {problem}")

@@ -15,7 +15,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -57,8 +56,8 @@ pub(crate) struct Work {
 }
 
 /// Does what is read from the standard input, until that ends. For the hidden subcommand; not to be called in
-/// a process that does anything else.
-pub fn run() -> ExitCode {
+/// a process that does anything else. Returns whether there was a load to do.
+pub fn run() -> bool {
     let mut line = String::new();
     let work = io::stdin().lock().read_line(&mut line).map_err(|error| error.to_string());
     let work = work.and_then(|_| serde_json::from_str::<Work>(&line).map_err(|error| error.to_string()));
@@ -72,14 +71,14 @@ pub fn run() -> ExitCode {
             tell(&problem);
             tell(&format!("{PREFIX}failed"));
             tell(&format!("{PREFIX}undone"));
-            return ExitCode::FAILURE;
+            return false;
         }
     };
     tell(&format!("{PREFIX}started"));
     wait_for_end_of_input(limit);
     load.end();
     tell(&format!("{PREFIX}undone"));
-    ExitCode::SUCCESS
+    true
 }
 
 /// Says it on a line of its own. Nobody may be left to read it, and that is no reason to stop.

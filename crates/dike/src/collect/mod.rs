@@ -36,7 +36,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use crate::chaos::lines::Lines;
-use crate::chaos::machines::{LOCALHOST, MachineError, Machines, Shell};
+use crate::chaos::machines::{LOCALHOST, MachineError, Machines, Process, Shell};
 use counters::{Counters, Frame, Framing, Section};
 use processes::Families;
 use sample::{Gap, Reading, sample};
@@ -60,6 +60,20 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings { interval_s: 1, hosts: None, processes: None }
+    }
+}
+
+/// A host that is looked at, and the way to it.
+type Way = (String, Shell);
+
+impl Settings {
+    /// What will be looked at, if all of it is there.
+    pub(crate) fn check(&self, machines: &Machines) -> Result<(Vec<Way>, Vec<Process>), CollectError> {
+        machines.check().map_err(CollectError::Machines)?;
+        if !(1..=3600).contains(&self.interval_s) {
+            return Err(CollectError::Interval(self.interval_s));
+        }
+        Ok((shells(self, machines)?, processes_here(self, machines)?))
     }
 }
 
@@ -114,12 +128,7 @@ impl Collector {
         start: Instant,
         readings: &mpsc::UnboundedSender<Reading>,
     ) -> Result<Collector, CollectError> {
-        machines.check().map_err(CollectError::Machines)?;
-        if !(1..=3600).contains(&settings.interval_s) {
-            return Err(CollectError::Interval(settings.interval_s));
-        }
-        let shells = shells(settings, machines)?;
-        let processes = processes_here(settings, machines)?;
+        let (shells, processes) = settings.check(machines)?;
         let interval = Duration::from_secs(settings.interval_s);
         let (stopping, mut tasks) = (watch::Sender::new(false), JoinSet::new());
         for (name, shell) in shells {
@@ -154,7 +163,7 @@ impl Collector {
 }
 
 /// The hosts that are looked at, and the way to each.
-fn shells(settings: &Settings, machines: &Machines) -> Result<Vec<(String, Shell)>, CollectError> {
+fn shells(settings: &Settings, machines: &Machines) -> Result<Vec<Way>, CollectError> {
     let way = |name: &String| machines.host(name).and_then(|host| host.shell(&machines.ssh));
     if let Some(names) = &settings.hosts {
         let found = |name: &String| way(name).map(|shell| (name.clone(), shell));
@@ -168,10 +177,7 @@ fn shells(settings: &Settings, machines: &Machines) -> Result<Vec<(String, Shell
     Ok(names.into_iter().filter_map(|name| way(&name).map(|shell| (name, shell))).collect())
 }
 
-fn processes_here(
-    settings: &Settings,
-    machines: &Machines,
-) -> Result<Vec<crate::chaos::machines::Process>, CollectError> {
+fn processes_here(settings: &Settings, machines: &Machines) -> Result<Vec<Process>, CollectError> {
     let here = |name: &str| machines.host(name).is_some_and(|host| host.is_local());
     let mut found: Vec<_> =
         machines.processes.iter().filter(|process| here(&process.host)).cloned().collect();

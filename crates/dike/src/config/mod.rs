@@ -19,6 +19,9 @@ use std::fmt;
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
+use crate::chaos::machines::Machines;
+use crate::chaos::schedule::Schedule;
+use crate::collect;
 use crate::run::Plan;
 use crate::transactions::Transaction;
 
@@ -80,6 +83,12 @@ pub struct Config {
     pub retry: Retry,
     /// The functional tests.
     pub test: Test,
+    /// Where faults happen and samples come from.
+    pub machines: Machines,
+    /// The faults of a run.
+    pub chaos: Schedule,
+    /// What is recorded of machines during a run.
+    pub collect: collect::Settings,
 }
 
 /// Why a configuration is refused, as a sentence.
@@ -133,6 +142,12 @@ impl Config {
         self.arrivals.validate()?;
         self.retry.validate()?;
         self.test.validate()?;
+        let run_s = (self.run.warmup_s + self.run.duration_s) as f64;
+        let said = |error: &dyn fmt::Display| Refusal(error.to_string());
+        self.machines.check().map_err(|error| said(&format_args!("machines: {error}")))?;
+        let scheduled = self.chaos.check(&self.machines, &self.target.endpoints, Some(run_s));
+        scheduled.map_err(|error| said(&format_args!("chaos: {error}")))?;
+        self.collect.check(&self.machines).map_err(|error| said(&error))?;
         if self.run.home == Home::Fixed && self.run.all_terminals() > self.data.warehouses {
             refuse!(
                 "run.home = \"fixed\" gives each terminal a warehouse of its own, and there are {} terminals \
@@ -207,7 +222,10 @@ mod tests {
         let mut part = String::new();
         let mut found = std::collections::BTreeSet::new();
         for line in TPCC_TEMPLATE.lines() {
-            if let Some(name) = line.strip_prefix('[') {
+            if let Some(list) = line.strip_prefix("#[[") {
+                // Lists that are empty by default have examples.
+                found.insert(list.trim_end_matches(']').to_owned());
+            } else if let Some(name) = line.strip_prefix('[') {
                 part = name.trim_end_matches(']').to_owned();
             } else if let Some((name, _)) = line.split_once('=').filter(|_| !line.starts_with('#')) {
                 found.insert(format!("{part}.{}", name.trim()));
@@ -228,6 +246,36 @@ mod tests {
             assert!(*name == "tpcc" || config != Config::default(), "{name}");
             assert!(text.starts_with("# "), "{name} does not say what it is");
         }
+    }
+
+    #[test]
+    fn the_examples_in_the_template_are_valid() {
+        let example = |line: &str| match line.strip_prefix('#') {
+            Some(said) if said.starts_with(' ') => String::new(),
+            Some(example) => format!("{example}\n"),
+            None => format!("{line}\n"),
+        };
+        let text: String = TPCC_TEMPLATE.lines().map(example).collect();
+        let config = Config::parse(&text, &[]).unwrap_or_else(|refusal| panic!("{refusal}"));
+        assert_eq!((config.machines.hosts.len(), config.machines.processes.len()), (1, 1));
+        assert_eq!(config.chaos.faults.len(), 2);
+    }
+
+    #[test]
+    fn a_schedule_is_judged_with_the_rest() {
+        let fault = |rest: &str| format!("[[chaos.faults]]\nat_s = 5\nfor_s = 2\n{rest}");
+        let delay = "fault = \"network_delay\"\ndelay_ms = 5\nwhere = [\"10.0.0.9:5432\"]";
+        refused(&fault(delay), "chaos: fault 1 (network_delay): it cannot be aimed at `10.0.0.9:5432`");
+        let there = "[target]\nendpoints = [\"10.0.0.9:5432\"]\n";
+        assert!(Config::parse(&format!("{there}{}", fault(delay)), &[]).is_ok());
+        let short = "run.warmup_s=1,run.duration_s=4".split(',').map(str::to_owned).collect::<Vec<_>>();
+        let late = Config::parse(&format!("{there}{}", fault(delay)), &short).expect_err("too late").0;
+        assert!(late.contains("after the run, which lasts 5 s"), "{late}");
+        refused(&fault("fault = \"pause\"\nwhere = [\"db\"]"), "there is nothing that it acts on");
+        refused("[[machines.hosts]]\nname = \"n1\"", "machines: host n1 cannot be reached");
+        refused("[collect]\ninterval_s = 0", "collect: `interval_s` is 0");
+        let set = r#"chaos.faults=[{ at_s = 1, for_s = 1, fault = "cpu", where = ["localhost"] }]"#;
+        assert_eq!(Config::parse("", &[set.to_owned()]).expect("valid").chaos.faults.len(), 1);
     }
 
     #[track_caller]

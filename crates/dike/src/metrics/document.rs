@@ -29,6 +29,7 @@ use super::figures::Summary;
 use super::latency::{HEAT_CLASSES, Heat, Latency};
 use super::recorder::{Recorder, add};
 use super::summary::{ClientCpu, NodeFigures};
+use crate::collect::sample::Reading;
 use crate::control::SECOND_NS;
 use crate::control::track::Control;
 
@@ -98,6 +99,9 @@ pub struct Run {
     pub faults: Vec<Fault>,
     /// What each node of the database held and did.
     pub nodes: Vec<NodeFigures>,
+    /// What the machines did, by time; nothing if nobody looked.
+    #[serde(default)]
+    pub resources: Vec<Reading>,
     /// What the machines of the clients had left.
     pub client_cpu: ClientCpu,
     /// What was verified, by name.
@@ -280,6 +284,9 @@ impl Run {
             if !self.faults.contains(fault) {
                 self.faults.push(fault.clone());
             }
+        }
+        if self.resources.is_empty() {
+            self.resources = other.resources.clone();
         }
         if self.nodes.is_empty() {
             self.nodes = other.nodes.clone();

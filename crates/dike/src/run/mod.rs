@@ -6,11 +6,13 @@
 //! at the deadline are given a moment to end and count nowhere.
 //!
 //! Before the first transaction all connections are made, so that a wrong address or password ends the run at
-//! once and with a sentence. After that nothing about the database ends it but its time, or Ctrl-C.
+//! once and with a sentence. After that nothing about the database ends it but its time, or Ctrl-C. Faults and
+//! looks at machines go on beside it (`companions.rs`).
 
 #![allow(clippy::disallowed_types)] // Terminals are no shards: they share the queues of one client.
 
 mod client;
+mod companions;
 mod connections;
 mod counts;
 mod plan;
@@ -44,6 +46,7 @@ use crate::report::live::{self, Counters, Frame, Now};
 use crate::target::{Cause, Connector, Failure, Family, civil};
 use crate::transactions::{Inputs, Plain};
 use client::Client;
+use companions::{Accompanied, Companions};
 use connections::Connections;
 use counts::Running;
 use steered::Tallies;
@@ -73,7 +76,9 @@ pub async fn run(
     about.database_version = version(connector).await?;
     let (terminals, clients) = (config.run.terminals, config.run.clients);
     let count = if config.run.connections == 0 { terminals } else { config.run.connections };
-    let connections = Connections::new(connector.clone(), count as usize);
+    let companions = Companions::prepare(config).await;
+    let companions = companions.map_err(|refusal| Failure::new(Cause::Other, refusal.to_string()))?;
+    let connections = Connections::new(connector.through(&companions.proxies()), count as usize);
     progress.note(&format!("connecting {count} times"));
     connections.open().await?;
 
@@ -96,6 +101,7 @@ pub async fn run(
         running: Running::default(),
         kinds: counts::numbers(config),
     });
+    let mut accompanied = companions.begin(shared.begun);
     let (give_up, given_up) = tokio::sync::watch::channel(false);
     let tasks: Vec<JoinHandle<Terminal>> = make(config, &plan, spots.as_ref(), &shared)
         .into_iter()
@@ -123,8 +129,9 @@ pub async fn run(
     clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     while !shared.over() {
         clock.tick().await;
-        watch.look(&shared);
+        watch.look(&shared, &accompanied);
     }
+    accompanied.stop();
     let lasted_ns = shared.elapsed_ns().min(shared.length_ns);
     let Watch { controller, client, .. } = watch;
 
@@ -142,6 +149,11 @@ pub async fn run(
         load.merge(&terminal.load);
         tallies.merge(&terminal.control.into_tallies());
     }
+    let held = accompanied.in_force();
+    if !held.is_empty() {
+        progress.note(&format!("undoing {}", held.join(", ")));
+    }
+    let witnessed = accompanied.end().await;
     about.interrupted = lasted_ns < shared.length_ns;
     let mut run = Run::new(about, recorder, lasted_ns);
     run.controls = tallies.finish(&plan);
@@ -150,6 +162,9 @@ pub async fn run(
         run.controls.push(load.finish(&plan.load, 1.0 / f64::from(clients), run.seconds as usize));
     }
     run.client_cpu = client.into_cpu();
+    run.checks.extend(witnessed.check());
+    run.faults = witnessed.faults();
+    run.resources = witnessed.readings;
     run.checks.extend(shared.stream.as_ref().map(|stream| {
         let mut stream = stream.lock().expect("no terminal runs any more");
         begun_when_due(stream.backlog(clients, lasted_ns))
@@ -201,7 +216,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn look(&mut self, shared: &Shared) {
+    fn look(&mut self, shared: &Shared, accompanied: &Accompanied) {
         let now_ns = shared.elapsed_ns();
         if let Some(controller) = &mut self.controller {
             controller.look(now_ns);
@@ -210,7 +225,9 @@ impl Watch {
             self.client.look();
             let after = shared.running.counters(now_ns);
             let controls: Vec<(&str, f64, f64)> = self.contention(now_ns).collect();
-            let now = Now { p99_us: shared.running.p99_us(), controls: &controls, faults: &[] };
+            let faults = accompanied.in_force();
+            let faults: Vec<&str> = faults.iter().map(String::as_str).collect();
+            let now = Now { p99_us: shared.running.p99_us(), controls: &controls, faults: &faults };
             self.said = live::line(self.frame, self.before, after, now);
             self.before = after;
         }

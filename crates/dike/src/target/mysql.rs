@@ -7,7 +7,7 @@ use futures_util::{StreamExt, stream};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder, Params, SslOpts};
 
-use super::session::TextRows;
+use super::session::{Endpoint, TextRows};
 use super::{Answer, Call, Failure, Family, Row, Statement};
 use crate::config::Target;
 
@@ -17,6 +17,7 @@ const STATEMENTS_KEPT: usize = 1000;
 /// A connection to MySQL, or what speaks like it.
 pub struct Mysql {
     connection: Conn,
+    endpoint: Endpoint,
     prepared: BTreeMap<Statement, mysql_async::Statement>,
     lock: bool,
 }
@@ -24,11 +25,18 @@ pub struct Mysql {
 impl Mysql {
     pub(super) async fn connect(
         target: &Target,
-        host: &str,
-        port: u16,
+        endpoint: &Endpoint,
         tls: Option<SslOpts>,
         lock: bool,
     ) -> Result<Mysql, Failure> {
+        let (host, port, tls) = match endpoint.through {
+            // The certificate is the server's, whoever passes it on.
+            Some(proxy) => {
+                let named = |tls: SslOpts| tls.with_danger_tls_hostname_override(Some(endpoint.host.clone()));
+                (proxy.ip().to_string(), proxy.port(), tls.map(named))
+            }
+            None => (endpoint.host.clone(), endpoint.port, tls),
+        };
         let password = (!target.password.is_empty()).then(|| target.password.clone());
         let options = OptsBuilder::default()
             .ip_or_hostname(host)
@@ -43,7 +51,7 @@ impl Mysql {
             .ssl_opts(tls);
         let mut connection = Conn::new(options).await?;
         connection.query_drop("SET time_zone = '+00:00'").await?;
-        Ok(Mysql { connection, prepared: BTreeMap::new(), lock })
+        Ok(Mysql { connection, endpoint: endpoint.clone(), prepared: BTreeMap::new(), lock })
     }
 
     /// Runs calls, and before them begins a transaction, read-only or not.
@@ -75,9 +83,8 @@ impl Mysql {
     }
 
     /// Where it is connected to, and as which of the server's threads.
-    pub(super) fn place(&self) -> (String, u16, u32) {
-        let options = self.connection.opts();
-        (options.ip_or_hostname().to_owned(), options.tcp_port(), self.connection.id())
+    pub(super) fn place(&self) -> (Endpoint, u32) {
+        (self.endpoint.clone(), self.connection.id())
     }
 
     pub(super) async fn text(&mut self, sql: &str) -> Result<TextRows, Failure> {

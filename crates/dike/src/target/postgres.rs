@@ -14,7 +14,7 @@ use futures_util::{SinkExt, TryStreamExt};
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use super::session::TextRows;
+use super::session::{Endpoint, TextRows};
 use super::{Answer, Call, Failure, Family, Row, Statement};
 use crate::config::Target;
 
@@ -37,13 +37,16 @@ enum Step<'a> {
 impl Postgres {
     pub(super) async fn connect(
         target: &Target,
-        host: &str,
-        port: u16,
+        endpoint: &Endpoint,
         tls: Option<&rustls::ClientConfig>,
         lock: bool,
     ) -> Result<Postgres, Failure> {
         let mut config = tokio_postgres::Config::new();
-        config.host(host).port(port).user(&target.user).dbname(&target.database).application_name("dike");
+        config.host(&endpoint.host).user(&target.user).dbname(&target.database).application_name("dike");
+        match endpoint.through {
+            Some(proxy) => config.hostaddr(proxy.ip()).port(proxy.port()),
+            None => config.port(endpoint.port),
+        };
         if !target.password.is_empty() {
             config.password(&target.password);
         }

@@ -1,5 +1,7 @@
 //! A connection, as transactions see it.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -144,11 +146,21 @@ impl Session {
     }
 }
 
+/// A server of a target.
+#[derive(Clone, Debug)]
+pub(super) struct Endpoint {
+    /// Its name, which is also what its certificate has to prove.
+    pub(super) host: String,
+    pub(super) port: u16,
+    /// A proxy before it, to connect to instead.
+    pub(super) through: Option<SocketAddr>,
+}
+
 /// Makes connections to a target.
 #[derive(Clone)]
 pub struct Connector {
     target: Arc<Target>,
-    hosts: Arc<[(String, u16)]>,
+    endpoints: Arc<[Endpoint]>,
     tls: Option<Arc<rustls::ClientConfig>>,
     lock: bool,
 }
@@ -160,7 +172,22 @@ impl Connector {
             Tls::Off => None,
             Tls::Verify => Some(Arc::new(tls(target)?)),
         };
-        Ok(Connector { target: Arc::new(target.clone()), hosts: target.hosts().into(), tls, lock })
+        let endpoint = |(host, port)| Endpoint { host, port, through: None };
+        let endpoints = target.hosts().into_iter().map(endpoint).collect();
+        Ok(Connector { target: Arc::new(target.clone()), endpoints, tls, lock })
+    }
+
+    /// The same, through proxies.
+    ///
+    /// * `proxies`: where they listen, by endpoints as the target names them. Others are reached as before.
+    pub fn through(&self, proxies: &BTreeMap<String, SocketAddr>) -> Connector {
+        let names = self.target.endpoints.iter();
+        let endpoints = self
+            .endpoints
+            .iter()
+            .zip(names)
+            .map(|(endpoint, name)| Endpoint { through: proxies.get(name).copied(), ..endpoint.clone() });
+        Connector { endpoints: endpoints.collect(), ..self.clone() }
     }
 
     /// Which database it is.
@@ -176,10 +203,10 @@ impl Connector {
     /// Connects to one of the endpoints: number `at`, counted round, if it answers.
     pub async fn connect(&self, at: usize) -> Result<Session, Failure> {
         let mut failure = Failure::new(Cause::Unreachable, "there is no endpoint");
-        for step in 0..self.hosts.len() {
-            let (host, port) = &self.hosts[(at + step) % self.hosts.len()];
+        for step in 0..self.endpoints.len() {
+            let endpoint = &self.endpoints[(at + step) % self.endpoints.len()];
             let patience = Duration::from_millis(self.target.connect_timeout_ms);
-            let connected = match tokio::time::timeout(patience, self.connect_to(host, *port)).await {
+            let connected = match tokio::time::timeout(patience, self.connect_to(endpoint)).await {
                 Ok(connected) => connected,
                 Err(_) => Err(Failure::new(Cause::Timeout, format!("no answer within {patience:?}"))),
             };
@@ -187,7 +214,7 @@ impl Connector {
                 Ok(session) => return Ok(session),
                 Err(why) => {
                     let cause = if why.cause.ends_connection() { Cause::Unreachable } else { why.cause };
-                    let message = format!("{host}:{port}: {}", why.message);
+                    let message = format!("{}:{}: {}", endpoint.host, endpoint.port, why.message);
                     failure = Failure { cause, message, ..why };
                 }
             }
@@ -206,9 +233,9 @@ impl Connector {
                 Protocol::Postgres(session) => session.cancel(tls.as_deref()).await,
                 Protocol::Mysql(session) => {
                     let tls = tls.is_some().then(|| ssl_options(&target));
-                    let (host, port, id) = session.place();
+                    let (endpoint, id) = session.place();
                     drop(session);
-                    if let Ok(mut other) = Mysql::connect(&target, &host, port, tls, false).await {
+                    if let Ok(mut other) = Mysql::connect(&target, &endpoint, tls, false).await {
                         let _ = other.text(&format!("KILL {id}")).await;
                     }
                 }
@@ -216,12 +243,12 @@ impl Connector {
         }));
     }
 
-    async fn connect_to(&self, host: &str, port: u16) -> Result<Session, Failure> {
+    async fn connect_to(&self, endpoint: &Endpoint) -> Result<Session, Failure> {
         let isolation = self.target.isolation.sql();
         match self.family() {
             Family::Postgres => {
                 let mut session =
-                    Postgres::connect(&self.target, host, port, self.tls.as_deref(), self.lock).await?;
+                    Postgres::connect(&self.target, endpoint, self.tls.as_deref(), self.lock).await?;
                 if let Some(level) = isolation {
                     let set = format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}");
                     session.text(&set).await?;
@@ -234,7 +261,7 @@ impl Connector {
             }
             Family::Mysql => {
                 let tls = self.tls.is_some().then(|| ssl_options(&self.target));
-                let mut session = Mysql::connect(&self.target, host, port, tls, self.lock).await?;
+                let mut session = Mysql::connect(&self.target, endpoint, tls, self.lock).await?;
                 if let Some(level) = isolation {
                     session.text(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")).await?;
                 }

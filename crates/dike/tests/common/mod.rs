@@ -43,6 +43,11 @@ impl Server {
         server.start()
     }
 
+    /// The process that all others of the server come from.
+    pub fn pid(&self) -> u32 {
+        self.process.as_ref().expect("it runs").id()
+    }
+
     /// The same with encryption, and who has signed its certificate.
     pub fn with_tls(mut self) -> (Server, PathBuf) {
         self.kill();

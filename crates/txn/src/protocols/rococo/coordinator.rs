@@ -4,7 +4,7 @@ use plimsoll_runtime::{Env, Unknown};
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use super::graph::Known;
-use super::participant::Orphan;
+use super::participant::{NotStarted, Orphan};
 use super::{Decided, Reply, Request, Rococo, Started};
 use crate::local::Local;
 use crate::procedure::{Piece, Procedure};
@@ -39,7 +39,11 @@ pub(super) async fn run<S: Scheme, E: Env<Rococo<S>>, T: Procedure>(
     let shipped = procedure.shipped().expect(NOT_SHIPPED);
     match transaction.go(env, shipped).await {
         Ok(decided) => transaction.commit(env, shipped, decided, work),
-        Err(Left::Over | Left::Lost) => Err(Abort::Unknown),
+        Err(Left::Over) => {
+            env.local(|node| node.settle(transaction.txn));
+            Err(Abort::Unknown)
+        }
+        Err(Left::Lost) => Err(Abort::Unknown),
     }
 }
 
@@ -63,10 +67,12 @@ async fn take_over<S: Scheme, E: Env<Rococo<S>>>(env: E, mut orphan: Orphan) {
     if ends {
         transaction.end(&env);
     }
-    env.local(|node| match left {
-        // All servers have decided it, this one among them.
-        Some(Left::Over) => node.ended(txn),
-        _ => node.driven(txn),
+    env.local(|node| {
+        if let Some(Left::Over) = left {
+            // All servers have decided it, this one among them.
+            node.ended(txn);
+        }
+        node.driven(txn);
     });
 }
 
@@ -178,11 +184,14 @@ impl Running {
             let mut next = stage + 1;
             if let Some((_, pieces)) = batches.iter().find(|(shard, _)| *shard == me) {
                 let started = env.local(|node| {
-                    let (started, _) = node.start(self.txn, self.least, procedure, stage, pieces)?;
-                    Some((started, node.known(self.txn)))
+                    let started = node.start(self.txn, self.least, procedure, stage, pieces);
+                    started.map(|(next, _)| (next, node.known(self.txn, stage)))
                 });
-                let (started, known) = started.ok_or(Left::Over)?;
-                next = started;
+                let (after, known) = started.map_err(|why| match why {
+                    NotStarted::Over => Left::Over,
+                    NotStarted::TooLate => Left::Lost,
+                })?;
+                next = after;
                 self.learn(known);
             }
             for (shard, pieces, call) in calls {
@@ -321,7 +330,7 @@ pub(super) fn absorb(
     for &number in pieces {
         procedure.absorb(Piece { stage, number }, executed);
     }
-    for stage in stage + 1..next {
+    for stage in (stage + 1..next).take_while(|&stage| executed.stage(stage) > 0) {
         for number in 0..executed.stage(stage) {
             procedure.absorb(Piece { stage, number }, executed);
         }

@@ -61,8 +61,8 @@ struct Running<S: Scheme> {
     kept: Option<Kept>,
     doings: Doings,
     deferred: Vec<(Box<dyn Shipped>, Vec<Piece>)>,
-    /// One of its pieces has said no.
-    refused: bool,
+    /// In which stage one of its pieces has said no.
+    refused: Option<usize>,
     /// The COMMITs that wait for it.
     commits: Vec<Ticket>,
     /// Once it is decided here: what COMMIT is answered.
@@ -84,6 +84,15 @@ struct Kept {
     procedure: Box<dyn Shipped>,
     /// By stage: the stage to go on with, and a copy with the outputs of what was executed.
     stages: BTreeMap<usize, (usize, Option<Box<dyn Shipped>>)>,
+}
+
+/// Why pieces do not start.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum NotStarted {
+    /// The transaction is over.
+    Over,
+    /// Its start phase is over, and they were no part of it.
+    TooLate,
 }
 
 /// A transaction whose coordinator says nothing.
@@ -133,13 +142,16 @@ impl<S: Scheme> Rococo<S> {
         };
         let there = |number: &usize| *number < procedure.stage(stage);
         let here = |number: &usize| self.is_here(&*procedure, Piece { stage, number: *number });
-        if pieces.is_empty() || !pieces.iter().all(there) || !pieces.iter().all(here) {
+        let known = txn.coordinator.index() < self.base.layout.processes.len();
+        if !known || pieces.is_empty() || !pieces.iter().all(there) || !pieces.iter().all(here) {
             return Reply::Refused;
         }
-        let Some((next, executed)) = self.start(txn, least, &mut *procedure, stage, pieces) else {
-            return Reply::Over;
+        let (next, executed) = match self.start(txn, least, &mut *procedure, stage, pieces) {
+            Ok(started) => started,
+            Err(NotStarted::Over) => return Reply::Over,
+            Err(NotStarted::TooLate) => return Reply::Refused,
         };
-        let known = self.known(txn);
+        let known = self.known(txn, stage);
         Reply::Started(Started { executed: executed.then_some(Cargo::Whole(procedure)), next, known })
     }
 
@@ -148,7 +160,7 @@ impl<S: Scheme> Rococo<S> {
     }
 
     /// Starts pieces, and executes those that are immediate on this very copy. Returns the stage to go on with, and whether
-    /// anything was executed; `None` if the transaction is over. Whoever asks again is told the same.
+    /// anything was executed. Whoever asks again is told the same.
     pub(super) fn start(
         &mut self,
         txn: TxnId,
@@ -156,9 +168,9 @@ impl<S: Scheme> Rococo<S> {
         procedure: &mut dyn Shipped,
         stage: usize,
         pieces: &[usize],
-    ) -> Option<(usize, bool)> {
+    ) -> Result<(usize, bool), NotStarted> {
         if self.over.contains(txn) && !planted(Mutant::StartsWhatIsOver) {
-            return None;
+            return Err(NotStarted::Over);
         }
         let (between, clock) = (self.base.votes.distributed(), self.base.votes.clock());
         let running = self.running.entry(txn).or_insert_with(|| Running {
@@ -170,7 +182,7 @@ impl<S: Scheme> Rococo<S> {
             kept: between.then(|| Kept { procedure: procedure.copy(), stages: BTreeMap::new() }),
             doings: Doings::default(),
             deferred: Vec::new(),
-            refused: false,
+            refused: None,
             commits: Vec::new(),
             decided: None,
             stamp: None,
@@ -187,15 +199,20 @@ impl<S: Scheme> Rococo<S> {
             if let Some(executed) = executed {
                 absorb(procedure, &**executed, stage, pieces, *next);
             }
-            return Some((*next, executed.is_some()));
+            return Ok((*next, executed.is_some()));
+        }
+        if running.stamp.is_some() || self.graph.knows(txn) {
+            return Err(NotStarted::TooLate);
         }
         let (next, executed) = self.start_new(txn, procedure, stage, pieces);
         let running = self.running.get_mut(&txn).expect("it has started");
+        // Pieces of later stages may have executed with this one.
+        running.refused = running.refused.map(|refused| refused.min(stage));
         running.tentative.raise(S::lower_bound(&running.observed));
         if let Some(kept) = &mut running.kept {
             kept.stages.insert(stage, (next, executed.then(|| procedure.copy())));
         }
-        Some((next, executed))
+        Ok((next, executed))
     }
 
     fn start_new(
@@ -284,7 +301,7 @@ impl<S: Scheme> Rococo<S> {
         if procedure.execute(piece, &mut execution).is_ok() {
             return true;
         }
-        running.refused = true;
+        running.refused = Some(piece.stage);
         std::mem::take(&mut running.doings).undo(&mut self.base, &mut self.pending, txn);
         false
     }
@@ -303,12 +320,14 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// What its start phase has come to so far, here.
-    pub(super) fn known(&self, txn: TxnId) -> Known {
+    /// What its start phase has come to here, for whoever asks for a stage. That a piece of a later one has said no is told
+    /// when that is asked for: whoever goes on with the transaction has to get there, and to all its servers.
+    pub(super) fn known(&self, txn: TxnId, stage: usize) -> Known {
         let running = &self.running[&txn];
         let via = self.base.shard;
         let preds = running.preds.iter().map(|(&txn, &immediate)| Pred { txn, via, immediate });
-        Known { tentative: running.tentative, preds: preds.collect(), noop: running.refused }
+        let noop = running.refused.is_some_and(|refused| refused <= stage);
+        Known { tentative: running.tentative, preds: preds.collect(), noop }
     }
 
     /// On receiving COMMIT.
@@ -319,6 +338,10 @@ impl<S: Scheme> Rococo<S> {
             return Handled::Reply(if over { Reply::Over } else { Reply::Refused });
         };
         running.heard = self.base.votes.clock();
+        let shards = self.base.layout.processes.len();
+        if known.preds.iter().any(|pred| pred.txn == txn || pred.via.index() >= shards) {
+            return Handled::Reply(Reply::Refused);
+        }
         if running.decided.is_none() && running.commits.is_empty() {
             running.commits.push(ticket);
             let known = Known {
@@ -476,6 +499,8 @@ impl<S: Scheme> Rococo<S> {
                     self.graph.learn_fixed(&component);
                     component.iter().for_each(|member| self.heard(member.txn, &mut next));
                 }
+                // What has started here is not gone where others have met it.
+                Told::Gone(txn) if self.running.contains_key(&txn) => {}
                 Told::Gone(txn) => {
                     let running = &self.running;
                     self.graph.forget_successors(txn, |other| running.contains_key(other));
@@ -565,12 +590,12 @@ impl<S: Scheme> Rococo<S> {
 
     /// On receiving END.
     pub(super) fn ended(&mut self, txn: TxnId) {
-        if self.base.votes.distributed() {
-            self.over.ended(txn);
-        }
         let Some(running) = self.running.get_mut(&txn).filter(|running| running.stamp.is_some()) else {
             return;
         };
+        if self.base.votes.distributed() {
+            self.over.ended(txn);
+        }
         if std::mem::replace(&mut running.ended, true) {
             return;
         }
