@@ -333,6 +333,7 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
                     break;
                 }
             }
+            good &= document.runs.iter().all(|run| run.journal.problems().next().is_none());
             let mut conditions = String::new();
             if check && !stop.load(Relaxed) {
                 let checked = check::check(&connector, &config.data).await?;

@@ -21,8 +21,6 @@
 //! | [`report`] | a page and a table of one or several runs |
 //! | [`chaos`] | faults injected on purpose, on a schedule, and undone |
 //! | [`collect`] | what the machines of a target did |
-//!
-//! What is left out yet: `plimsoll dike run` injects no faults and asks no machines; the last two are libraries.
 
 pub mod chaos;
 pub mod check;

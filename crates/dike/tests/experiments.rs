@@ -8,6 +8,7 @@ use plimsoll_dike::config::{Config, TEMPLATES};
 use plimsoll_dike::metrics::{Document, Run};
 use plimsoll_dike::report::html;
 use plimsoll_dike::{Progress, load};
+use plimsoll_page::html::escape;
 
 /// What makes any experiment small and short.
 fn small(server: &Server) -> Vec<String> {
@@ -130,7 +131,7 @@ fn every_experiment_runs_and_its_controls_hold() {
 
         let page = html::render(&document);
         for run in &document.runs {
-            assert!(page.contains(&plimsoll_page::html::escape(&run.about.label)), "{}", run.about.label);
+            assert!(page.contains(&escape(&run.about.label)), "{}", run.about.label);
         }
     });
 }

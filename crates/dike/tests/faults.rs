@@ -1,93 +1,114 @@
-//! Runs of a real PostgreSQL while something is done to it: what was done is in the document, and afterwards nothing
-//! is left of it.
+//! A run on a real PostgreSQL with a schedule of faults: the document says what was done to it, the curve
+//! shows it, and nothing is left afterwards.
 
 mod common;
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
-
-use common::{Server, all_hold, block_on, connector, never};
+use common::{Server, all_hold, block_on, connector, never, ran, show};
+use plimsoll_dike::chaos::journal::Phase;
+use plimsoll_dike::chaos::schedule::Schedule;
+use plimsoll_dike::collect::sample::Reading;
 use plimsoll_dike::config::Config;
-use plimsoll_dike::metrics::Run;
-use plimsoll_dike::{Progress, load, run};
+use plimsoll_dike::metrics::Document;
+use plimsoll_dike::report::{html, table};
+use plimsoll_dike::{Progress, load};
 
-/// A run of twelve seconds with these faults; `db` is the server, `ENDPOINT` where it listens.
-fn config(server: &Server, faults: &str) -> Config {
-    let mut config = server.config(1);
+fn with_faults(server: &Server, faults: &str) -> Config {
+    let mut config = server.config(2);
+    config.retry.reconnect_max_ms = 200.0;
+    config.machines.processes = vec![server.as_machine("db")];
     let endpoint = &config.target.endpoints[0];
-    let text = format!(
-        "[target]\nendpoints = [\"{endpoint}\"]\n[[machines.processes]]\nname = \"db\"\npid = {}\n{}",
-        server.pid(),
-        faults.replace("ENDPOINT", endpoint)
-    );
-    let with = Config::parse(&text, &[]).unwrap_or_else(|refusal| panic!("{refusal}"));
-    (config.machines, config.chaos) = (with.machines, with.chaos);
-    (config.run.warmup_s, config.run.duration_s, config.run.terminals) = (1, 11, 4);
-    // Long enough for whoever waits for a server that stands still.
-    config.target.transaction_timeout_ms = 5000;
+    let text = faults.replace("ENDPOINT", endpoint);
+    config.chaos =
+        Schedule { faults: toml::from_str::<Faults>(&text).expect("faults").faults, ..config.chaos };
     config
 }
 
-/// Commits between two moments, in seconds.
-fn committed(run: &Run, from: f64, to: f64) -> u64 {
-    run.tenths[(from * 10.0).ceil() as usize..(to * 10.0) as usize].iter().sum()
-}
-
-/// Whether the server stands still.
-fn stopped(server: &Server) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.pid())).expect("the server runs");
-    stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(['T', 't']))
+#[derive(serde::Deserialize)]
+struct Faults {
+    faults: Vec<plimsoll_dike::chaos::schedule::ScheduledFault>,
 }
 
 #[test]
-fn what_was_done_is_in_the_document_and_over_afterwards() {
+fn a_schedule_is_carried_out_and_its_faults_are_seen() {
     let server = Server::postgres();
-    block_on(async {
-        let config = config(
-            &server,
-            "[[chaos.faults]]\nat_s = 3\nfor_s = 5\nfault = \"network_delay\"\ndelay_ms = 100\nwhere = [\"ENDPOINT\"]\n\
-             [[chaos.faults]]\nat_s = 9\nfor_s = 2\nfault = \"pause\"\nwhere = [\"db\"]\n",
-        );
+    let mut config = with_faults(
+        &server,
+        r#"faults = [
+            { at_s = 4, for_s = 2, fault = "network_delay", delay_ms = 40, where = ["ENDPOINT"] },
+            { at_s = 8, for_s = 2, fault = "network_partition", where = ["ENDPOINT"] },
+            { at_s = 12, for_s = 2, fault = "pause", where = ["db"] },
+            { at_s = 16, for_s = 2, fault = "kill", where = ["db"] },
+        ]"#,
+    );
+    config.run.warmup_s = 1;
+    config.run.duration_s = 22;
+    config.validate().expect("a valid configuration");
+    let before = server.pid().expect("it runs");
+    let run = block_on(async {
         load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
-        let run = run::run(&config, &connector(&config), 1, &never(), Progress::Silent).await.expect("run");
-        let [delay, pause] = &run.faults[..] else { panic!("{:?}", run.faults) };
-        assert_eq!((delay.name.as_str(), pause.name.as_str()), ("network_delay", "pause"));
-        let band = |from: f64, to: Option<f64>| (from, to.expect("it was undone"));
-        let (from, to) = band(pause.from_seconds, pause.to_seconds);
-        // A commit that was on its way counts where its answer comes.
-        assert_eq!(committed(&run, from + 0.3, to - 0.1), 0, "{:?}", run.tenths);
-        let (slow, fast) = (committed(&run, 4.0, 5.0), committed(&run, 2.0, 2.9));
-        assert!(slow * 3 < fast, "{slow} in a second of delay, {fast} in less without");
-        let check = run.checks.iter().find(|check| check.name.starts_with("faults")).expect("checked");
-        assert!(check.ok, "{check:?}");
-        let [judged] = &run.summary().availability[..] else { panic!("the pause is too short to be judged") };
-        assert!(judged.fault == "network_delay" && judged.r_e < 0.5, "{judged:?}");
-        assert!(!run.resources.is_empty(), "the machine of the client is looked at");
-        assert!(!stopped(&server));
+        let run = ran(&config).await;
         all_hold(&config).await;
+        run
     });
+    show(&run);
+    assert_ne!(server.pid().expect("it runs again"), before, "it was started anew");
+    assert!(run.checks.iter().all(|check| check.ok), "{:?}", run.checks);
+    let names: Vec<&str> = run.faults.iter().map(|fault| fault.name.as_str()).collect();
+    assert_eq!(names, ["network_delay", "network_partition", "pause", "kill"]);
+    assert_eq!(run.journal.entries.len(), 16, "{:?}", run.journal);
+    for fault in &run.faults {
+        let to = fault.to_seconds.expect("undone");
+        assert!(to - fault.from_seconds >= 2.0, "{fault:?}");
+        let undoing = run
+            .journal
+            .entries
+            .iter()
+            .find(|entry| entry.fault == fault.name && entry.phase == Phase::Undoing);
+        let undoing = undoing.expect("noted").at_ns as f64 / 1e9;
+        // What had left the server before takes a moment to be counted.
+        let within = ((fault.from_seconds + 0.5) * 10.0).ceil() as usize..(undoing * 10.0) as usize;
+        let commits: u64 = run.tenths[within].iter().sum();
+        assert_eq!(commits > 0, fault.name == "network_delay", "{fault:?}: {commits}");
+    }
+    let after = run.faults[3].to_seconds.expect("undone") as usize;
+    assert!(run.committed_by_second()[after..].iter().any(|&commits| commits > 0), "it has recovered");
+
+    let summary = run.summary();
+    assert!(summary.outages.len() >= 3, "{:?}", summary.outages);
+    let here = |reading: &&Reading| reading.host() == "localhost";
+    let samples = run.readings.iter().filter(here).filter_map(|reading| match reading {
+        Reading::Sample(sample) => Some(sample),
+        Reading::Gap(_) => None,
+    });
+    let cores: f64 = samples.flat_map(|sample| &sample.processes).map(|process| process.cores).sum();
+    assert!(cores > 0.0, "the server's processor time is sampled");
+
+    let document = Document { runs: vec![run] };
+    assert_eq!(Document::from_json(&document.to_json()).expect("readable"), document);
+    let page = html::render(&document);
+    for expected in ["class=\"fault\"", "<b>D</b>kill db", "seconds without a commit", "R_e", "Machines"] {
+        assert!(page.contains(expected), "{expected} is not in the page");
+    }
+    let text = table::render(&document, 100);
+    assert!(text.contains("network_partition") && text.contains("outage"), "{text}");
 }
 
 #[test]
-fn a_run_that_is_interrupted_undoes_its_faults() {
+fn a_fault_that_cannot_be_put_in_place_is_a_failed_check_and_the_run_goes_on() {
     let server = Server::postgres();
-    block_on(async {
-        let config =
-            config(&server, "[[chaos.faults]]\nat_s = 1\nfor_s = 6\nfault = \"pause\"\nwhere = [\"db\"]\n");
+    let mut config =
+        with_faults(&server, r#"faults = [{ at_s = 0.5, for_s = 1, fault = "pause", where = ["db"] }]"#);
+    config.machines.processes[0].pid_file = Some("/nowhere/postmaster.pid".to_owned());
+    config.run.duration_s = 2;
+    let run = block_on(async {
         load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
-        let stop = Arc::new(AtomicBool::new(false));
-        let interrupts = stop.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_secs(3)).await;
-            interrupts.store(true, Relaxed);
-        });
-        let run = run::run(&config, &connector(&config), 1, &stop, Progress::Silent).await.expect("run");
-        assert!(run.about.interrupted);
-        let [pause] = &run.faults[..] else { panic!("{:?}", run.faults) };
-        assert!(pause.to_seconds.is_some_and(|to| to < 6.0), "{pause:?}");
-        assert!(!stopped(&server));
-        all_hold(&config).await;
+        ran(&config).await
     });
+    let failed = run.checks.iter().find(|check| !check.ok).expect("the fault failed");
+    for part in ["pause at db: COULD NOT START", "no process id in /nowhere/postmaster.pid"] {
+        assert!(failed.detail.contains(part), "{failed:?}");
+    }
+    assert!(run.faults.is_empty() && run.seconds == 2 && run.throughput_tps() > 0.0);
+    let text = table::render(&Document { runs: vec![run] }, 100);
+    assert!(text.contains("every fault is put in place and undone does not hold"), "{text}");
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Everything that was done, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Journal {
     /// The entries, by time.
     pub entries: Vec<Entry>,
@@ -72,7 +73,16 @@ pub struct Band {
 impl Entry {
     /// One line for a log: the time in seconds, what, where.
     pub fn line(&self) -> String {
-        let what = match &self.phase {
+        let what = self.phase.say();
+        let detail = if self.detail.is_empty() { String::new() } else { format!(" ({})", self.detail) };
+        format!("{:.3} s: {} at {}: {what}{detail}", self.at_ns as f64 / 1e9, self.fault, self.place)
+    }
+}
+
+impl Phase {
+    /// It in words.
+    pub fn say(&self) -> String {
+        match self {
             Phase::Starting => "starting".to_owned(),
             Phase::Started => "started".to_owned(),
             Phase::StartFailed => "COULD NOT START".to_owned(),
@@ -81,13 +91,16 @@ impl Entry {
             Phase::Undone => "undone".to_owned(),
             Phase::LeftDown => "left down, as asked for".to_owned(),
             Phase::UndoFailed { command } => format!("NOT UNDONE; run this yourself:\n  {command}\n "),
-        };
-        let detail = if self.detail.is_empty() { String::new() } else { format!(" ({})", self.detail) };
-        format!("{:.3} s: {} at {}: {what}{detail}", self.at_ns as f64 / 1e9, self.fault, self.place)
+        }
     }
 }
 
 impl Journal {
+    /// Whether nothing was done.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// The bands of a chart, by their start.
     pub fn bands(&self) -> Vec<Band> {
         let mut bands: Vec<(usize, Band)> = Vec::new();
@@ -109,6 +122,14 @@ impl Journal {
             }
         }
         bands.into_iter().map(|(_, band)| band).collect()
+    }
+
+    /// What did not go as the schedule has it.
+    pub fn problems(&self) -> impl Iterator<Item = &Entry> {
+        let is_problem = |phase: &Phase| {
+            matches!(phase, Phase::StartFailed | Phase::EndedEarly | Phase::UndoFailed { .. })
+        };
+        self.entries.iter().filter(move |entry| is_problem(&entry.phase))
     }
 
     /// The entries that somebody has to act upon.
@@ -146,7 +167,7 @@ mod tests {
             to_ns,
         };
         assert_eq!(journal.bands(), [band("a", 2, Some(5)), band("b", 3, None), band("a", 6, None)]);
-        assert_eq!(journal.left_behind().count(), 1);
+        assert_eq!((journal.left_behind().count(), journal.problems().count()), (1, 1));
         let text = serde_json::to_string(&journal).unwrap();
         assert_eq!(serde_json::from_str::<Journal>(&text).unwrap(), journal);
         assert!(journal.entries[6].line().contains("kill -CONT 7"));

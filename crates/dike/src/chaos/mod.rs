@@ -89,6 +89,16 @@ impl Chaos {
         })
     }
 
+    /// Without what is done to hosts and processes.
+    pub fn only_on_the_way(mut self) -> Chaos {
+        let switches = &self.switches;
+        self.occurrences.retain_mut(|occurrence| {
+            occurrence.places.retain(|place| switches.contains_key(place));
+            occurrence.fault.aim() == fault::Aim::Endpoints && !occurrence.places.is_empty()
+        });
+        self
+    }
+
     /// Puts the faults in place and undoes them, until all have ended or `stop` is ready; then what holds is
     /// undone.
     ///

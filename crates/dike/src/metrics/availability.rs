@@ -10,7 +10,8 @@
 //! per tenth of a second:
 //!
 //! 1. *Normal*: TPS_n is the mean from the end of the warm-up to the first fault of the run.
-//! 2. *Interval*: from the fault's begin to its end if it lasts ten seconds or more; a shorter one, and one
+//! 2. *Interval*: what begins at several places within a second is one fault. From its begin to its end if it
+//!    lasts ten seconds or more; a shorter one, and one
 //!    that is never undone, counts until the next fault or the end of the run. Less than four seconds are not
 //!    judged.
 //! 3. *Settled*: TPS_e is the median over all windows of one second in the second half of the interval.
@@ -59,6 +60,10 @@ pub struct Outage {
 pub struct Availability {
     /// The fault.
     pub fault: String,
+    /// Where it was, all places.
+    pub target: String,
+    /// When it began, in seconds of the run.
+    pub from_seconds: f64,
     /// TPS_n.
     pub normal_tps: f64,
     /// TPS_e.
@@ -105,8 +110,7 @@ pub fn outages(tenths: &[u64], warm_up_seconds: u64) -> Vec<Outage> {
 
 /// R_e and T_e of every fault that can be judged.
 pub fn availability(tenths: &[u64], warm_up_seconds: u64, faults: &[Fault]) -> Vec<Availability> {
-    let mut faults: Vec<&Fault> = faults.iter().collect();
-    faults.sort_by(|a, b| a.from_seconds.total_cmp(&b.from_seconds));
+    let faults = at_once(faults);
     let tenth = |seconds: f64| ((seconds * 10.0).round().max(0.0) as usize).min(tenths.len());
     let begin = 10 * warm_up_seconds as usize;
     let Some(first) = faults.first().map(|fault| tenth(fault.from_seconds)) else { return Vec::new() };
@@ -119,7 +123,7 @@ pub fn availability(tenths: &[u64], warm_up_seconds: u64, faults: &[Fault]) -> V
         return Vec::new();
     }
     let normal_deviation = deviation(&windows(normal));
-    let judge = |(i, fault): (usize, &&Fault)| {
+    let judge = |(i, fault): (usize, &Fault)| {
         let from = tenth(fault.from_seconds);
         let next = faults.get(i + 1).map_or(tenths.len(), |next| tenth(next.from_seconds));
         let to = fault.to_seconds.map(tenth);
@@ -132,6 +136,8 @@ pub fn availability(tenths: &[u64], warm_up_seconds: u64, faults: &[Fault]) -> V
         let after = to.and_then(|to| tenths.get(to..next)).filter(|after| after.len() >= INTERVAL_MIN);
         Some(Availability {
             fault: fault.name.clone(),
+            target: fault.target.clone(),
+            from_seconds: fault.from_seconds,
             normal_tps,
             fault_tps,
             r_e: r_e(normal_tps, fault_tps),
@@ -141,6 +147,28 @@ pub fn availability(tenths: &[u64], warm_up_seconds: u64, faults: &[Fault]) -> V
         })
     };
     faults.iter().enumerate().filter_map(judge).collect()
+}
+
+/// Faults by their begin; what begins at several places within a second is one fault.
+fn at_once(faults: &[Fault]) -> Vec<Fault> {
+    let mut sorted = faults.to_vec();
+    sorted.sort_by(|a, b| a.from_seconds.total_cmp(&b.from_seconds));
+    let mut joined: Vec<Fault> = Vec::new();
+    for fault in sorted {
+        let with = |known: &&mut Fault| {
+            known.name == fault.name
+                && known.target != fault.target
+                && fault.from_seconds - known.from_seconds < 1.0
+        };
+        match joined.last_mut().filter(with) {
+            Some(known) => {
+                known.target += &format!(", {}", fault.target);
+                known.to_seconds = known.to_seconds.zip(fault.to_seconds).map(|(a, b)| a.max(b));
+            }
+            None => joined.push(fault),
+        }
+    }
+    joined
 }
 
 /// Seconds from the interval's begin until throughput is not low any more; nothing if it is in the last
@@ -256,6 +284,16 @@ mod tests {
         assert_eq!(recovery, [Some(5.9), Some(3.9)]);
         assert!(judged.iter().all(|one| one.r_e == 1.0));
         assert_eq!(judged[0].normal_again_seconds, Some(3.9));
+    }
+
+    #[test]
+    fn a_fault_at_several_places_at_once_is_one() {
+        let tenths = curve(&[(30.0, 1000), (10.0, 500), (30.0, 1000)]);
+        let mut faults = [fault(30.0, Some(40.0)), fault(30.2, Some(40.1)), fault(60.0, Some(62.0))];
+        faults[0].target = "n1".to_owned();
+        faults[1].target = "n2".to_owned();
+        let judged = availability(&tenths, 10, &faults);
+        assert_eq!((judged.len(), judged[0].target.as_str(), judged[0].fault_tps), (2, "n1, n2", 500.0));
     }
 
     #[test]

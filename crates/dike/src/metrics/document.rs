@@ -29,6 +29,7 @@ use super::figures::Summary;
 use super::latency::{HEAT_CLASSES, Heat, Latency};
 use super::recorder::{Recorder, add};
 use super::summary::{ClientCpu, NodeFigures};
+use crate::chaos::journal::Journal;
 use crate::collect::sample::Reading;
 use crate::control::SECOND_NS;
 use crate::control::track::Control;
@@ -97,11 +98,14 @@ pub struct Run {
     pub controls: Vec<Control>,
     /// What was done to the database.
     pub faults: Vec<Fault>,
+    /// Each step of that, and what went wrong with it.
+    #[serde(default, skip_serializing_if = "Journal::is_empty")]
+    pub journal: Journal,
+    /// What was seen of machines, by time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<Reading>,
     /// What each node of the database held and did.
     pub nodes: Vec<NodeFigures>,
-    /// What the machines did, by time; nothing if nobody looked.
-    #[serde(default)]
-    pub resources: Vec<Reading>,
     /// What the machines of the clients had left.
     pub client_cpu: ClientCpu,
     /// What was verified, by name.
@@ -147,6 +151,14 @@ pub struct Fault {
     pub from_seconds: f64,
     /// When it was undone; nothing if it was not.
     pub to_seconds: Option<f64>,
+}
+
+impl Fault {
+    /// Whether it is the same one, as another client or another repetition has seen it.
+    pub fn is_same(&self, other: &Fault) -> bool {
+        let apart_seconds = (self.from_seconds - other.from_seconds).abs();
+        self.name == other.name && self.target == other.target && apart_seconds < 1.0
+    }
 }
 
 /// Something that was verified.
@@ -281,12 +293,14 @@ impl Run {
             }
         }
         for fault in &other.faults {
-            if !self.faults.contains(fault) {
+            if !self.faults.iter().any(|known| known.is_same(fault)) {
                 self.faults.push(fault.clone());
             }
         }
-        if self.resources.is_empty() {
-            self.resources = other.resources.clone();
+        self.journal.entries.extend_from_slice(&other.journal.entries);
+        self.journal.entries.sort_by_key(|entry| entry.at_ns);
+        if self.readings.is_empty() {
+            self.readings = other.readings.clone();
         }
         if self.nodes.is_empty() {
             self.nodes = other.nodes.clone();

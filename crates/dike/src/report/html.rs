@@ -24,6 +24,7 @@ use crate::metrics::summary::Spread;
 
 mod controls;
 mod figures;
+mod machines;
 mod tables;
 
 /// What only these pages show.
@@ -69,6 +70,7 @@ pub fn render(document: &Document) -> String {
         main.push_str(&figures::latency(&shown));
         main.push_str(&controls::intended_and_achieved(&shown));
         main.push_str(&figures::nodes(&shown));
+        main.push_str(&machines::machines(&shown));
         main.push_str(&tables::scalability(&shown));
         main.push_str(&tables::transactions(&shown));
         main.push_str(&tables::causes(&shown));

@@ -128,7 +128,7 @@ fn availability(run: &Run) -> Option<Columns> {
         .iter()
         .map(|one| {
             vec![
-                one.fault.clone(),
+                format!("{} {}", one.fault, one.target),
                 units::rate(one.normal_tps),
                 units::rate(one.fault_tps),
                 format!("{:.3}", one.r_e),

@@ -8,6 +8,9 @@
 //!
 //! Proxies stand before the endpoints only if the schedule aims a fault of the network at one of them, and
 //! then before all, so that a comparison of endpoints compares what is behind them.
+//!
+//! If several clients drive the run, each does to its own way to the database what the schedule asks of the
+//! network; hosts and processes are the first one's, which also looks at machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -19,7 +22,7 @@ use tokio::task::JoinSet;
 
 use crate::chaos::Chaos;
 use crate::chaos::fault::Aim;
-use crate::chaos::journal::{Band, Entry, Journal, Phase};
+use crate::chaos::journal::{Entry, Journal, Phase};
 use crate::chaos::machines::Machines;
 use crate::chaos::proxy::Proxy;
 use crate::chaos::stress::Worker;
@@ -28,13 +31,13 @@ use crate::collect::sample::Reading;
 use crate::collect::{self, Collector};
 use crate::config::{Config, Refusal};
 use crate::control::SECOND_NS;
-use crate::metrics::document::{Check, Fault};
+use crate::metrics::document::{Check, Fault, Run};
 
 /// Faults and looks at machines that wait for a run to begin.
 pub struct Companions {
     proxies: BTreeMap<String, Proxy>,
     chaos: Chaos,
-    collect: collect::Settings,
+    collect: Option<collect::Settings>,
     machines: Machines,
 }
 
@@ -46,8 +49,8 @@ pub struct Accompanied {
     stop: Option<oneshot::Sender<()>>,
     /// One task: the schedule. If it is dropped, guards undo what holds.
     schedule: JoinSet<Journal>,
-    in_force: Arc<Mutex<Vec<String>>>,
-    collector: Collector,
+    holding: Arc<Mutex<Vec<String>>>,
+    collector: Option<Collector>,
     readings: mpsc::UnboundedReceiver<Reading>,
 }
 
@@ -55,38 +58,33 @@ pub struct Accompanied {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Witnessed {
     journal: Journal,
-    /// What was seen, by time.
-    pub readings: Vec<Reading>,
+    /// By time.
+    readings: Vec<Reading>,
 }
 
 impl Witnessed {
-    /// When faults held, for the run's document.
-    pub fn faults(&self) -> Vec<Fault> {
+    /// Enters all of it into the run.
+    pub fn enter(self, run: &mut Run) {
         let seconds = |ns: u64| ns as f64 / SECOND_NS as f64;
-        let fault = |band: Band| Fault {
-            name: band.fault,
-            target: band.place,
-            from_seconds: seconds(band.from_ns),
-            to_seconds: band.to_ns.map(seconds),
-        };
-        self.journal.bands().into_iter().map(fault).collect()
-    }
-
-    /// Whether faults held and ended as the schedule says; nothing if there was none.
-    pub fn check(&self) -> Option<Check> {
-        let failed = |entry: &&Entry| {
-            matches!(entry.phase, Phase::StartFailed | Phase::EndedEarly | Phase::UndoFailed { .. })
-        };
-        let failed: Vec<String> = self.journal.entries.iter().filter(failed).map(Entry::line).collect();
-        let count = self.journal.bands().len();
-        (!self.journal.entries.is_empty()).then(|| Check {
-            name: "faults hold and end as the schedule says".to_owned(),
-            ok: failed.is_empty(),
-            detail: match failed.is_empty() {
-                true => format!("{count} held and were undone, or left as the schedule asks for"),
-                false => failed.join("; "),
-            },
-        })
+        run.faults = (self.journal.bands().into_iter())
+            .map(|band| Fault {
+                name: band.fault,
+                target: band.place,
+                from_seconds: seconds(band.from_ns),
+                to_seconds: band.to_ns.map(seconds),
+            })
+            .collect();
+        if !self.journal.is_empty() {
+            let problems: Vec<String> = self.journal.problems().map(Entry::line).collect();
+            let detail = match problems.len() {
+                0 => "all that were due".to_owned(),
+                _ => problems.join("; "),
+            };
+            let name = "every fault is put in place and undone".to_owned();
+            run.checks.push(Check { name, ok: problems.is_empty(), detail });
+        }
+        run.journal = self.journal;
+        run.readings = self.readings;
     }
 }
 
@@ -113,7 +111,10 @@ impl Companions {
         let chaos = Chaos::new(&config.chaos, &config.machines, switches, worker, Some(run_s));
         let chaos = chaos.map_err(|error| refused(&format_args!("chaos: {error}")))?;
         config.collect.check(&config.machines).map_err(|error| refused(&error))?;
-        let (collect, machines) = (config.collect.clone(), config.machines.clone());
+        let is_first = config.run.client == 1;
+        let chaos = if is_first { chaos } else { chaos.only_on_the_way() };
+        let collect = is_first.then(|| config.collect.clone());
+        let machines = config.machines.clone();
         Ok(Companions { proxies, chaos, collect, machines })
     }
 
@@ -126,24 +127,26 @@ impl Companions {
     pub fn begin(self, begun: Instant) -> Accompanied {
         let start = begun.into();
         let (sender, readings) = mpsc::unbounded_channel();
-        let collector = Collector::start(&self.collect, &self.machines, start, &sender)
-            .expect("what is looked at was checked before the run");
+        let collector = self.collect.map(|settings| {
+            Collector::start(&settings, &self.machines, start, &sender)
+                .expect("what is looked at was checked before the run")
+        });
         let (stop, stopped) = oneshot::channel::<()>();
-        let in_force = Arc::new(Mutex::new(Vec::new()));
+        let holding = Arc::new(Mutex::new(Vec::new()));
         let mut schedule = JoinSet::new();
-        let (chaos, known) = (self.chaos, in_force.clone());
+        let (chaos, known) = (self.chaos, holding.clone());
         schedule.spawn(async move {
             let stopped = async { drop(stopped.await) };
             chaos.run(start, stopped, |entry| note(&mut lock(&known), entry)).await
         });
-        Accompanied { _proxies: self.proxies, stop: Some(stop), schedule, in_force, collector, readings }
+        Accompanied { _proxies: self.proxies, stop: Some(stop), schedule, holding, collector, readings }
     }
 }
 
 impl Accompanied {
     /// The faults that hold now, for people.
-    pub fn in_force(&self) -> Vec<String> {
-        lock(&self.in_force).clone()
+    pub fn holding(&self) -> Vec<String> {
+        lock(&self.holding).clone()
     }
 
     /// The time of the run is over: what holds is being undone from now on.
@@ -160,7 +163,9 @@ impl Accompanied {
             Some(Err(error)) => std::panic::resume_unwind(error.into_panic()),
             None => unreachable!("the schedule is one task"),
         };
-        self.collector.stop().await;
+        if let Some(collector) = self.collector {
+            collector.stop().await;
+        }
         let mut seen = Vec::new();
         while let Ok(reading) = self.readings.try_recv() {
             seen.push(reading);
@@ -170,18 +175,18 @@ impl Accompanied {
     }
 }
 
-fn lock(in_force: &Mutex<Vec<String>>) -> std::sync::MutexGuard<'_, Vec<String>> {
+fn lock(holding: &Mutex<Vec<String>>) -> std::sync::MutexGuard<'_, Vec<String>> {
     // A list of names cannot be half changed.
-    in_force.lock().unwrap_or_else(PoisonError::into_inner)
+    holding.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn note(in_force: &mut Vec<String>, entry: &Entry) {
+fn note(holding: &mut Vec<String>, entry: &Entry) {
     let name = format!("{} {}", entry.fault, entry.place);
     match entry.phase {
-        Phase::Started => in_force.push(name),
+        Phase::Started => holding.push(name),
         Phase::Undone | Phase::EndedEarly | Phase::LeftDown => {
-            if let Some(at) = in_force.iter().position(|known| *known == name) {
-                in_force.remove(at);
+            if let Some(at) = holding.iter().position(|known| *known == name) {
+                holding.remove(at);
             }
         }
         _ => {}

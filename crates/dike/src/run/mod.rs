@@ -7,14 +7,15 @@
 //!
 //! Before the first transaction all connections are made, so that a wrong address or password ends the run at
 //! once and with a sentence. After that nothing about the database ends it but its time, or Ctrl-C. Faults and
-//! looks at machines go on beside it (`companions.rs`).
+//! looks at machines go on beside it ([`companions`]).
 
 #![allow(clippy::disallowed_types)] // Terminals are no shards: they share the queues of one client.
 
 mod client;
-mod companions;
+pub mod companions;
 mod connections;
 mod counts;
+mod nodes;
 mod plan;
 mod steered;
 mod terminal;
@@ -33,7 +34,7 @@ pub use counts::INTENDED;
 pub use plan::Plan;
 pub use steered::Steered;
 
-use crate::config::Config;
+use crate::config::{Config, Refusal};
 use crate::control::SECOND_NS;
 use crate::control::contention::{Controller, HotSpots, Schedule};
 use crate::control::load::{Arrivals, LoadTally, Pacer};
@@ -66,8 +67,9 @@ pub async fn run(
     stop: &Arc<AtomicBool>,
     progress: Progress,
 ) -> Result<Run, LoadError> {
-    let plan = Plan::new(config).map_err(|refusal| Failure::new(Cause::Other, refusal.to_string()))?;
-    let plan = Arc::new(plan);
+    let refused = |refusal: Refusal| Failure::new(Cause::Other, refusal.to_string());
+    let plan = Arc::new(Plan::new(config).map_err(refused)?);
+    let companions = Companions::prepare(config).await.map_err(refused)?;
     load::verify(connector, &config.data).await?;
     if config.mix.ever(crate::transactions::Transaction::UpdateBalance) {
         load::remember_balances_updated(connector).await?;
@@ -76,11 +78,10 @@ pub async fn run(
     about.database_version = version(connector).await?;
     let (terminals, clients) = (config.run.terminals, config.run.clients);
     let count = if config.run.connections == 0 { terminals } else { config.run.connections };
-    let companions = Companions::prepare(config).await;
-    let companions = companions.map_err(|refusal| Failure::new(Cause::Other, refusal.to_string()))?;
     let connections = Connections::new(connector.through(&companions.proxies()), count as usize);
     progress.note(&format!("connecting {count} times"));
     connections.open().await?;
+    let nodes = nodes::look(connector).await;
 
     let spots = plan.contention.as_ref().map(|schedule| HotSpots::new(schedule.items()));
     let contention = plan.contention.clone().zip(spots.clone());
@@ -101,7 +102,6 @@ pub async fn run(
         running: Running::default(),
         kinds: counts::numbers(config),
     });
-    let mut accompanied = companions.begin(shared.begun);
     let (give_up, given_up) = tokio::sync::watch::channel(false);
     let tasks: Vec<JoinHandle<Terminal>> = make(config, &plan, spots.as_ref(), &shared)
         .into_iter()
@@ -120,6 +120,7 @@ pub async fn run(
         plan: Arc::clone(&plan),
         spots,
         controller,
+        accompanied: companions.begin(shared.begun),
         client: Client::new(),
         share: 1.0 / f64::from(clients),
         before: Counters::default(),
@@ -129,11 +130,12 @@ pub async fn run(
     clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     while !shared.over() {
         clock.tick().await;
-        watch.look(&shared, &accompanied);
+        watch.look(&shared);
     }
-    accompanied.stop();
     let lasted_ns = shared.elapsed_ns().min(shared.length_ns);
-    let Watch { controller, client, .. } = watch;
+    let Watch { controller, client, mut accompanied, line, .. } = watch;
+    drop(line);
+    accompanied.stop();
 
     let deadline = Instant::now() + GRACE;
     while Instant::now() < deadline && !tasks.iter().all(JoinHandle::is_finished) {
@@ -149,11 +151,6 @@ pub async fn run(
         load.merge(&terminal.load);
         tallies.merge(&terminal.control.into_tallies());
     }
-    let held = accompanied.in_force();
-    if !held.is_empty() {
-        progress.note(&format!("undoing {}", held.join(", ")));
-    }
-    let witnessed = accompanied.end().await;
     about.interrupted = lasted_ns < shared.length_ns;
     let mut run = Run::new(about, recorder, lasted_ns);
     run.controls = tallies.finish(&plan);
@@ -162,9 +159,12 @@ pub async fn run(
         run.controls.push(load.finish(&plan.load, 1.0 / f64::from(clients), run.seconds as usize));
     }
     run.client_cpu = client.into_cpu();
-    run.checks.extend(witnessed.check());
-    run.faults = witnessed.faults();
-    run.resources = witnessed.readings;
+    let holding = accompanied.holding();
+    if !holding.is_empty() {
+        progress.note(&format!("undoing {}", holding.join(", ")));
+    }
+    accompanied.end().await.enter(&mut run);
+    run.nodes = nodes::figures(&nodes, nodes::look(connector).await);
     run.checks.extend(shared.stream.as_ref().map(|stream| {
         let mut stream = stream.lock().expect("no terminal runs any more");
         begun_when_due(stream.backlog(clients, lasted_ns))
@@ -207,6 +207,7 @@ struct Watch {
     plan: Arc<Plan>,
     spots: Option<Arc<HotSpots>>,
     controller: Option<Controller>,
+    accompanied: Accompanied,
     client: Client,
     /// Of all terminals, those of this client.
     share: f64,
@@ -216,7 +217,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn look(&mut self, shared: &Shared, accompanied: &Accompanied) {
+    fn look(&mut self, shared: &Shared) {
         let now_ns = shared.elapsed_ns();
         if let Some(controller) = &mut self.controller {
             controller.look(now_ns);
@@ -225,8 +226,8 @@ impl Watch {
             self.client.look();
             let after = shared.running.counters(now_ns);
             let controls: Vec<(&str, f64, f64)> = self.contention(now_ns).collect();
-            let faults = accompanied.in_force();
-            let faults: Vec<&str> = faults.iter().map(String::as_str).collect();
+            let holding = self.accompanied.holding();
+            let faults: Vec<&str> = holding.iter().map(String::as_str).collect();
             let now = Now { p99_us: shared.running.p99_us(), controls: &controls, faults: &faults };
             self.said = live::line(self.frame, self.before, after, now);
             self.before = after;

@@ -190,6 +190,14 @@ impl Connector {
         Connector { endpoints: endpoints.collect(), ..self.clone() }
     }
 
+    /// One for each endpoint, by its name, that knows no other.
+    pub fn alone(&self) -> Vec<(String, Connector)> {
+        let alone = |(name, endpoint): (&String, &Endpoint)| {
+            (name.clone(), Connector { endpoints: [endpoint.clone()].into(), ..self.clone() })
+        };
+        self.target.endpoints.iter().zip(self.endpoints.iter()).map(alone).collect()
+    }
+
     /// Which database it is.
     pub fn kind(&self) -> Kind {
         self.target.kind

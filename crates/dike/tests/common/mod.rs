@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use plimsoll_dike::chaos::machines::Process;
 use plimsoll_dike::config::{Config, Data, Mix};
 use plimsoll_dike::control::track::Overall;
 use plimsoll_dike::metrics::{Document, Run};
@@ -41,11 +42,6 @@ impl Server {
             .args(["--auth=trust", "--username=dike", "--encoding=UTF8", "--locale=C", "-D"])
             .arg(&directory));
         server.start()
-    }
-
-    /// The process that all others of the server come from.
-    pub fn pid(&self) -> u32 {
-        self.process.as_ref().expect("it runs").id()
     }
 
     /// The same with encryption, and who has signed its certificate.
@@ -223,6 +219,45 @@ impl Server {
             let _ = Command::new("kill").arg(signal).arg(process.id().to_string()).status();
             let _ = process.wait();
         }
+        // A schedule may have started another.
+        if let Some(pid) = self.pid() {
+            let _ = Command::new("kill").args(["-QUIT", &pid.to_string()]).status();
+            let begun = Instant::now();
+            while self.pid().is_some() && begun.elapsed() < PATIENCE {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+
+    /// The server as a schedule of faults knows it, and what starts it again after it was killed: for
+    /// PostgreSQL.
+    pub fn as_machine(&self, name: &str) -> Process {
+        let (directory, port) = (self.directory.display(), self.port);
+        let program = self.program("postgres");
+        let nobody = if is_root() { "setpriv --reuid=nobody --regid=nogroup --clear-groups " } else { "" };
+        // It does not start over the lock files of one that runs, and a killed one that nobody has waited for
+        // is still there.
+        let restart = format!(
+            "cd {directory} && rm -f data/postmaster.pid .s.PGSQL.* && {{ {nobody}{} -D {directory}/data -p {port} \
+             -h 127.0.0.1 -F -k {directory} >>log 2>&1 & }}",
+            program.display()
+        );
+        Process {
+            name: name.to_owned(),
+            host: "localhost".to_owned(),
+            pid_file: Some(format!("{directory}/data/postmaster.pid")),
+            restart: Some(restart),
+            ..Process::default()
+        }
+    }
+
+    /// The server's process now, if it runs: a restart has another.
+    pub fn pid(&self) -> Option<u32> {
+        let text = std::fs::read_to_string(self.directory.join("data/postmaster.pid")).ok()?;
+        let pid: u32 = text.lines().next()?.trim().parse().ok()?;
+        let command = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let directory = self.directory.display().to_string();
+        String::from_utf8_lossy(&command).contains(&directory).then_some(pid)
     }
 
     /// A configuration for this server: its databases are small.

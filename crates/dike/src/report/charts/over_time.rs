@@ -18,7 +18,7 @@ pub struct Line {
     pub name: String,
     /// Its colour; nothing for what was intended.
     pub series: Option<usize>,
-    /// By second.
+    /// By second; no number where nothing is known, which interrupts the line.
     pub values: Vec<f64>,
     /// Whether it stands behind the others: another repetition.
     pub faint: bool,
@@ -86,10 +86,11 @@ pub fn lines(label: &str, lines: &[Line], bands: &[Band], height: usize) -> Stri
             let point = |(i, values): (usize, &[f64])| {
                 let middle = (i * per_point) as f64 + values.len() as f64 / 2.0;
                 let mean = values.iter().sum::<f64>() / values.len() as f64;
-                format!("{:.1},{:.1}", 10.0 * x(middle), y(mean))
+                mean.is_finite().then(|| format!("{:.1},{:.1}", 10.0 * x(middle), y(mean)))
             };
-            let points: Vec<String> = line.values.chunks(per_point).enumerate().map(point).collect();
-            let mean = share(line.values.iter().sum(), line.values.len() as f64);
+            let points: Vec<Option<String>> = line.values.chunks(per_point).enumerate().map(point).collect();
+            let known: Vec<f64> = line.values.iter().copied().filter(|value| value.is_finite()).collect();
+            let mean = share(known.iter().sum(), known.len() as f64);
             let tip = escape(&format!("{}\n{} on average", line.name, units::value(mean)));
             let stroke = line.series.map_or("var(--ink)".to_owned(), colour);
             let class = match (line.faint, line.series) {
@@ -97,10 +98,12 @@ pub fn lines(label: &str, lines: &[Line], bands: &[Band], height: usize) -> Stri
                 (false, None) => "intended",
                 (false, Some(_)) => "",
             };
-            let points = points.join(" ");
-            svg.push_str(&format!(
-                "<polyline class=\"{class}\" points=\"{points}\" stroke=\"{stroke}\" data-tip=\"{tip}\"/>\n"
-            ));
+            for piece in points.split(Option::is_none).filter(|piece| !piece.is_empty()) {
+                let points = piece.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ");
+                svg.push_str(&format!(
+                    "<polyline class=\"{class}\" points=\"{points}\" stroke=\"{stroke}\" data-tip=\"{tip}\"/>\n"
+                ));
+            }
         }
     }
     svg.push_str("</svg>\n");
@@ -202,6 +205,15 @@ mod tests {
         let band = Band { name: "A".into(), from: 20.0, to: 50.0, fault: true, tip: "kill".into() };
         let svg = lines("test", &[line], &[band], 200);
         assert!(svg.contains("class=\"fault\" x=\"20.00%\" y=\"0\" width=\"30.00%\""), "{svg}");
+    }
+
+    #[test]
+    fn a_line_is_interrupted_where_nothing_is_known() {
+        let values = vec![1.0, 2.0, f64::NAN, 3.0, 4.0, 5.0];
+        let line = Line { name: "x".into(), series: Some(0), values, faint: false };
+        let svg = lines("test", &[line], &[], 200);
+        assert_eq!(svg.matches("<polyline").count(), 2);
+        assert!(svg.contains("3.00 on average"), "{svg}");
     }
 
     #[test]

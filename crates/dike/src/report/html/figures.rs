@@ -3,8 +3,9 @@
 use plimsoll_page::html::{escape, section, table};
 use plimsoll_page::svg::{self, Bar};
 
-use super::Shown;
+use super::{Shown, machines};
 use crate::control::load::NAME as LOAD;
+use crate::metrics::availability::Availability;
 use crate::metrics::document::{Fault, Run};
 use crate::metrics::figures::Percentiles;
 use crate::metrics::summary::{BoxPlot, Spread};
@@ -45,12 +46,7 @@ pub fn throughput(shown: &[Shown<'_>]) -> String {
 fn faults<'a>(shown: &[Shown<'a>]) -> Vec<(String, &'a Fault)> {
     let mut faults: Vec<&Fault> = Vec::new();
     for fault in shown.iter().flat_map(|one| &one.middle.faults) {
-        let same = |known: &&Fault| {
-            known.name == fault.name
-                && known.target == fault.target
-                && (known.from_seconds - fault.from_seconds).abs() < 1.0
-        };
-        if !faults.iter().any(same) {
+        if !faults.iter().any(|known| known.is_same(fault)) {
             faults.push(fault);
         }
     }
@@ -63,7 +59,7 @@ fn faults<'a>(shown: &[Shown<'a>]) -> Vec<(String, &'a Fault)> {
 }
 
 /// The warm-up and the faults.
-fn bands(shown: &[Shown<'_>]) -> Vec<Band> {
+pub(super) fn bands(shown: &[Shown<'_>]) -> Vec<Band> {
     let run = shown[0].middle;
     let mut bands = Vec::new();
     if run.warm_up_seconds > 0 {
@@ -131,6 +127,7 @@ pub fn over_time(shown: &[Shown<'_>]) -> String {
         content.push_str(&labels(shown));
     }
     content.push_str(&fault_legend(&faults(shown)));
+    content.push_str(&machines::journal(shown));
     let troubles = troubles(shown);
     if !troubles.is_empty() {
         content.push_str(&format!(
@@ -177,8 +174,10 @@ fn troubles(shown: &[Shown<'_>]) -> String {
 /// The paper's plane of R_e and T_e, and outages.
 pub fn availability(shown: &[Shown<'_>]) -> String {
     let letters = faults(shown);
-    let letter = |fault: &str| {
-        let known = letters.iter().find(|(_, known)| known.name == fault);
+    let letter = |of: &Availability| {
+        let same =
+            |known: &Fault| known.name == of.fault && (known.from_seconds - of.from_seconds).abs() < 1.0;
+        let known = letters.iter().find(|(_, known)| same(known));
         known.map_or("?".to_owned(), |(letter, _)| letter.clone())
     };
     let mut points = Vec::new();
@@ -186,11 +185,11 @@ pub fn availability(shown: &[Shown<'_>]) -> String {
     for one in shown {
         for of in &one.summary.availability {
             let settled = of.recovery_seconds.map_or("never".to_owned(), units::moment);
-            let name =
-                if shown.len() == 1 { of.fault.clone() } else { format!("{}: {}", one.label(), of.fault) };
+            let fault = format!("{} {}", of.fault, of.target);
+            let name = if shown.len() == 1 { fault } else { format!("{}: {fault}", one.label()) };
             points.push(Point {
                 tip: format!("{name}\nR_e {:.3}, T_e {:.3}\nstable after {settled}", of.r_e, of.t_e),
-                name: letter(&of.fault),
+                name: letter(of),
                 series: one.series,
                 x: of.t_e,
                 y: of.r_e,
