@@ -2,19 +2,24 @@
 //!
 //! Every command but `template` and `report` reads a configuration ([`crate::config`]) and flags over it.
 //! Results go to standard output, progress to standard error. The exit status is 0 if all was done and every verdict is
-//! good, 1 if something is violated, 2 if nothing could be done.
+//! good, 1 if something is violated or was ended early, 2 if nothing could be done.
+//!
+//! No run ends without its results on disk: whether they can be written is tried before anything is connected,
+//! they go to a file even if nobody has named one, and that file is written anew after each repetition.
 
 use std::error::Error;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::{Args, Subcommand, ValueEnum};
+use plimsoll_page::file::{check_writable, write_whole};
 use serde::Serialize;
 
 use crate::chaos::stress;
 use crate::config::{Config, TEMPLATES};
-use crate::metrics::document::{FORMAT, VERSION};
+use crate::metrics::document::{Check, FORMAT, VERSION};
 use crate::metrics::{Document, Run};
 use crate::progress::Progress;
 use crate::report::{html, table};
@@ -50,7 +55,8 @@ pub enum DikeCommand {
     /// Run the mix of transactions and report throughput, latencies and what went wrong.
     ///
     /// An outage of the database does not end the run: terminals connect again until its time is over. Ctrl-C
-    /// ends it with the results so far.
+    /// ends it with the results so far, once the faults that hold are undone. Without `--json` the results are
+    /// written to `dike-TIME.json` in the working directory.
     Run {
         /// Its configuration and where its result goes.
         #[command(flatten)]
@@ -156,7 +162,7 @@ impl Common {
             Some(path) => format!("{}: {refusal}", path.display()),
             None => refusal.to_string(),
         })?;
-        writable("--json", self.json.as_deref())?;
+        writable(self.json.as_deref())?;
         Ok(config)
     }
 
@@ -170,36 +176,43 @@ impl Common {
     }
 }
 
-/// Refuses a file that cannot be written for want of a directory: a run of hours should not end in a message
-/// that was due at its start.
-fn writable(flag: &str, file: Option<&Path>) -> Result<(), Box<dyn Error>> {
-    match file.and_then(Path::parent) {
-        Some(directory) if !directory.as_os_str().is_empty() && !directory.is_dir() => {
-            Err(format!("{flag}: the directory {} does not exist", directory.display()).into())
-        }
-        _ => Ok(()),
+/// Standard output, where a file may be named.
+const STDOUT: &str = "-";
+
+/// Refuses a file that cannot be written: a run of hours should not end in a message that was due at its
+/// start.
+fn writable(file: Option<&Path>) -> Result<(), Box<dyn Error>> {
+    match file.filter(|file| file.as_os_str() != STDOUT) {
+        Some(file) => Ok(check_writable(file)?),
+        None => Ok(()),
     }
 }
 
-fn write(file: &Path, text: &str) -> Result<(), Box<dyn Error>> {
-    std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()).into())
+/// Writes a document to the file that was named, if any was.
+fn keep(
+    json: Option<&Path>,
+    document: impl FnOnce() -> Result<String, Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    match json.filter(|file| file.as_os_str() != STDOUT) {
+        Some(file) => Ok(write_whole(file, &(document()? + "\n"))?),
+        None => Ok(()),
+    }
 }
 
 /// Says a result as text and writes it as JSON, or says the JSON.
 fn say(
     text: &str,
     json: Option<&Path>,
-    document: impl FnOnce() -> Result<String, Box<dyn Error>>,
+    document: impl Fn() -> Result<String, Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
-    match json {
-        Some(path) if path.as_os_str() == "-" => println!("{}", document()?),
-        Some(path) => {
-            print!("{text}");
-            write(path, &(document()? + "\n"))?;
-        }
-        None => print!("{text}"),
-    }
-    Ok(())
+    let kept = keep(json, &document);
+    let said = match json {
+        Some(file) if file.as_os_str() == STDOUT => document()? + "\n",
+        _ => text.to_owned(),
+    };
+    // A reader who has seen enough and closed the pipe is no error.
+    let _ = std::io::stdout().write_all(said.as_bytes());
+    kept
 }
 
 /// Says what runs have come to, and writes the document and the page.
@@ -211,8 +224,19 @@ fn say_runs(
 ) -> Result<(), Box<dyn Error>> {
     // Without a terminal a result is as wide everywhere.
     let columns = console::Term::stdout().size_checked().map_or(100, |(_, columns)| usize::from(columns));
-    say(&(table::render(document, columns) + more), json, || Ok(document.to_json()))?;
-    page.map_or(Ok(()), |page| write(page, &html::render(document)))
+    let said = say(&(table::render(document, columns) + more), json, || Ok(document.to_json()));
+    let shown = page.map_or(Ok(()), |page| write_whole(page, &html::render(document)));
+    said?;
+    Ok(shown?)
+}
+
+/// Where the results of a run go if nobody has said so.
+fn unnamed(config: &Config) -> PathBuf {
+    let started: String = run::iso_8601(run::unix_seconds()).chars().filter(|c| !"-:".contains(*c)).collect();
+    match config.run.clients {
+        1 => format!("dike-{started}.json").into(),
+        _ => format!("dike-{started}-{}.json", config.run.client).into(),
+    }
 }
 
 /// Reads the documents of runs into one.
@@ -281,7 +305,7 @@ pub fn execute<E: Error + 'static>(
 ) -> Result<bool, Box<dyn Error>> {
     if let DikeCommand::Template { name } = &args.command {
         let template = TEMPLATES.iter().find(|(known, _)| known == name);
-        print!("{}", template.map(|(_, text)| *text).unwrap_or_default());
+        say(template.map(|(_, text)| *text).unwrap_or_default(), None, || Ok(String::new()))?;
         return Ok(true);
     }
     if let DikeCommand::Stress = args.command {
@@ -302,7 +326,7 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
             let config = common.config()?;
             if let Some(directory) = csv {
                 let rows = load::write_csv(&config.data, &directory, stop, common.progress())?;
-                println!("{rows} rows in {}", directory.display());
+                say(&format!("{rows} rows in {}\n", directory.display()), None, || Ok(String::new()))?;
                 return Ok(true);
             }
             let loaded = load::load(&config, &connector(&config)?, stop, common.progress()).await?;
@@ -311,44 +335,11 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
             Ok(!loaded.interrupted)
         }
         DikeCommand::Run { common, check, report } => {
-            let config = common.config()?;
-            writable("--report", report.as_deref())?;
-            let connector = connector(&config)?;
-            let (mut document, mut good) = (Document::default(), true);
-            for repetition in 1..=config.run.repeats {
-                if config.run.repeats > 1 {
-                    common.progress().note(&format!("repetition {repetition} of {}", config.run.repeats));
-                }
-                match run::run(&config, &connector, repetition, stop, common.progress()).await {
-                    Ok(run) => document.runs.push(run),
-                    Err(error) if repetition == 1 => return Err(error.into()),
-                    // What was measured is not lost.
-                    Err(error) => {
-                        common.progress().note(&format!("repetition {repetition} could not begin: {error}"));
-                        good = false;
-                        break;
-                    }
-                }
-                if stop.load(Relaxed) {
-                    break;
-                }
-            }
-            good &= document.runs.iter().all(|run| run.journal.problems().next().is_none());
-            let mut conditions = String::new();
-            if check && !stop.load(Relaxed) {
-                let checked = check::check(&connector, &config.data).await?;
-                conditions = format!("\n{}", check::render(&checked));
-                good &= check::all_hold(&checked);
-                if let Some(last) = document.runs.last_mut() {
-                    last.checks.extend(checked.iter().filter_map(check::Checked::of_run));
-                }
-            }
-            say_runs(&document, &conditions, common.json.as_deref(), report.as_deref())?;
-            Ok(good)
+            run_repeatedly(&common, check, report.as_deref(), stop).await
         }
         DikeCommand::Report { files, merge, html, json } => {
-            writable("--html", html.as_deref())?;
-            writable("--json", json.as_deref())?;
+            writable(html.as_deref())?;
+            writable(json.as_deref())?;
             say_runs(&join(&files, merge)?, "", json.as_deref(), html.as_deref())?;
             Ok(true)
         }
@@ -361,11 +352,12 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
         }
         DikeCommand::Test { test, history, common } => {
             let config = common.config()?;
+            writable(history.as_deref())?;
             let connector = connector(&config)?;
             let (tested, attempts) =
                 function::test(test, &config, &connector, stop, common.progress()).await?;
             if let Some(path) = history {
-                write(&path, &function::judge::lines(&attempts))?;
+                write_whole(&path, &function::judge::lines(&attempts))?;
             }
             let found = Found { test: Some(&tested), ..Found::new(&config) };
             common.say(&function::render(&tested), &found)?;
@@ -378,6 +370,66 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
             Ok(true)
         }
     }
+}
+
+/// Runs as often as the configuration says, and checks the database afterwards if that is wanted.
+async fn run_repeatedly(
+    common: &Common,
+    check: bool,
+    page: Option<&Path>,
+    stop: &Arc<AtomicBool>,
+) -> Result<bool, Box<dyn Error>> {
+    let config = common.config()?;
+    let json = common.json.clone().unwrap_or_else(|| unnamed(&config));
+    writable(Some(&json))?;
+    writable(page)?;
+    let connector = connector(&config)?;
+    let (mut document, mut good) = (Document::default(), true);
+    for repetition in 1..=config.run.repeats {
+        if config.run.repeats > 1 {
+            common.progress().note(&format!("repetition {repetition} of {}", config.run.repeats));
+        }
+        match run::run(&config, &connector, repetition, stop, common.progress()).await {
+            Ok(run) => document.runs.push(run),
+            Err(error) if repetition == 1 => return Err(error.into()),
+            // What was measured is not lost.
+            Err(error) => {
+                common.progress().note(&format!("repetition {repetition} could not begin: {error}"));
+                good = false;
+                break;
+            }
+        }
+        if stop.load(Relaxed) {
+            break;
+        }
+        if repetition < config.run.repeats {
+            keep(Some(&json), || Ok(document.to_json()))?;
+        }
+    }
+    good &= document.runs.iter().all(|run| !run.about.interrupted && run.journal.problems().next().is_none());
+    let mut conditions = String::new();
+    if check && !stop.load(Relaxed) {
+        let checks = match check::check(&connector, &config.data).await {
+            Ok(checked) => {
+                conditions = format!("\n{}", check::render(&checked));
+                good &= check::all_hold(&checked);
+                checked.iter().filter_map(check::Checked::of_run).collect()
+            }
+            Err(error) => {
+                good = false;
+                let name = "that consistency was checked".to_owned();
+                vec![Check { name, ok: false, detail: error.to_string() }]
+            }
+        };
+        if let Some(last) = document.runs.last_mut() {
+            last.checks.extend(checks);
+        }
+    }
+    say_runs(&document, &conditions, Some(&json), page)?;
+    if common.json.is_none() {
+        common.progress().note(&format!("the results are in {}", json.display()));
+    }
+    Ok(good)
 }
 
 fn connector(config: &Config) -> Result<Connector, Box<dyn Error>> {

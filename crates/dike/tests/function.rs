@@ -11,6 +11,11 @@ use plimsoll_dike::function::{self, Tested, Verdict, isolation};
 use plimsoll_dike::target::Isolation;
 use plimsoll_dike::{Progress, check, load};
 
+/// How often SERIALIZABLE is tried: PostgreSQL 15.18 on a machine whose processors are all busy lets about one
+/// transaction in 25,000 see what another has committed before that one counts as committed for the
+/// detection of dangerous structures (docs/dike.md). Most histories of half a second have none.
+const SERIALIZABLE_TRIES: u32 = 6;
+
 /// What another judge, who has no line of code in common with ours, finds that this model forbids.
 fn second_opinion(attempts: &[Attempt], model: &str) -> Vec<String> {
     let history = adya::History::from_json(&lines(attempts)).expect("a well-formed history");
@@ -54,10 +59,22 @@ fn anomalies_appear_where_the_level_allows_them_and_only_there() {
         assert_ne!(second_opinion(&attempts, "serializable"), Vec::<String>::new());
 
         config.target.isolation = Isolation::Serializable;
-        let (found, attempts) = tested(&config).await;
-        assert_eq!(found.verdict, Verdict::Passed, "{found:?}");
-        assert!(found.details.is_empty(), "{found:?}");
-        assert_eq!(second_opinion(&attempts, "serializable"), Vec::<String>::new());
+        config.test.duration_s = 0.5;
+        let mut passed = false;
+        for _ in 0..SERIALIZABLE_TRIES {
+            let (found, attempts) = tested(&config).await;
+            if found.verdict == Verdict::Passed {
+                assert!(found.details.is_empty(), "{found:?}");
+                assert_eq!(second_opinion(&attempts, "serializable"), Vec::<String>::new());
+                passed = true;
+                break;
+            }
+            // A lonely cycle, which the other judge has to see as well.
+            assert!(has(&found, "(G2-item): ") && !has(&found, "(G-single)"), "{found:?}");
+            assert_eq!(second_opinion(&attempts, "snapshot-isolation"), Vec::<String>::new());
+            assert_ne!(second_opinion(&attempts, "serializable"), Vec::<String>::new());
+        }
+        assert!(passed, "{SERIALIZABLE_TRIES} histories at SERIALIZABLE, and none without an anomaly");
     });
 }
 

@@ -2,7 +2,10 @@
 
 mod common;
 
-use common::{Server, all_hold, block_on, committed, connector, errors, every_transaction, never, ran, show};
+use common::{
+    Server, all_hold, block_on, committed, connector, errors, every_transaction, never, one_node_was_asked,
+    ran, ran_through_a_proxy, show,
+};
 use plimsoll_dike::config::{Config, LoadMethod, Tls};
 use plimsoll_dike::function::{self, Tested, Verdict, isolation};
 use plimsoll_dike::target::Isolation;
@@ -36,6 +39,7 @@ fn a_mariadb_is_loaded_used_checked_and_dropped() {
             let run = ran(&config).await;
             show(&run);
             assert_eq!(errors(&run), [], "{isolation:?}");
+            one_node_was_asked(&run, &config);
             assert!(committed(&run).iter().all(|(_, count)| *count > 0), "{isolation:?}");
             all_hold(&config).await;
         }
@@ -57,15 +61,29 @@ fn mariadb_keeps_snapshots_breaks_up_deadlocks_and_loses_updates_below_serializa
         let mut config = server.config(4);
         load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
         let show = |tested: &Tested| println!("{}", function::render(std::slice::from_ref(tested)));
-        let snapshot =
-            function::snapshot::test(&config, &connector(&config), &never()).await.expect("tested");
-        show(&snapshot);
-        assert_eq!(snapshot.verdict, Verdict::Passed, "{snapshot:?}");
-        let deadlock =
-            function::deadlock::test(&config, &connector(&config), &never()).await.expect("tested");
-        show(&deadlock);
-        assert_eq!(deadlock.verdict, Verdict::Passed, "{deadlock:?}");
+        for (isolation, expected) in [
+            (Isolation::ReadCommitted, Verdict::Failed),
+            (Isolation::RepeatableRead, Verdict::Passed),
+            (Isolation::Serializable, Verdict::Passed),
+        ] {
+            config.target.isolation = isolation;
+            let snapshot =
+                function::snapshot::test(&config, &connector(&config), &never()).await.expect("tested");
+            show(&snapshot);
+            assert_eq!(snapshot.verdict, expected, "{isolation:?}: {snapshot:?}");
+            let deadlock =
+                function::deadlock::test(&config, &connector(&config), &never()).await.expect("tested");
+            show(&deadlock);
+            assert_eq!(deadlock.verdict, Verdict::Passed, "{isolation:?}: {deadlock:?}");
+            assert_eq!(deadlock.figures["rings"], deadlock.figures["rings_broken_up"]);
+        }
 
+        config.target.isolation = Isolation::ReadCommitted;
+        let (committed, _) = isolation::test(&config, &connector(&config), &never()).await.expect("tested");
+        show(&committed);
+        assert_eq!(committed.verdict, Verdict::Passed, "{committed:?}");
+        assert!(committed.details.iter().any(|detail| detail.contains("(G-single)")), "{committed:?}");
+        config.target.isolation = Isolation::RepeatableRead;
         // Its updates see what its reads do not.
         let (repeatable, _) = isolation::test(&config, &connector(&config), &never()).await.expect("tested");
         show(&repeatable);
@@ -76,6 +94,7 @@ fn mariadb_keeps_snapshots_breaks_up_deadlocks_and_loses_updates_below_serializa
             isolation::test(&config, &connector(&config), &never()).await.expect("tested");
         show(&serializable);
         assert_eq!(serializable.verdict, Verdict::Passed, "{serializable:?}");
+        assert!(serializable.details.is_empty(), "{serializable:?}");
         all_hold(&config).await;
     });
 }
@@ -90,6 +109,10 @@ fn encrypted_connections_are_made_to_a_server_that_can_prove_who_it_is() {
         let mut session = connector(&config).connect(0).await.expect("connected");
         let cipher = session.text("SHOW STATUS LIKE 'Ssl_cipher'").await.expect("a status");
         assert!(cipher[0][1].as_ref().is_some_and(|cipher| !cipher.is_empty()), "{cipher:?}");
+        // The certificate is the server's, whoever is in between.
+        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        ran_through_a_proxy(&config).await;
+        all_hold(&config).await;
         config.target.tls_ca = String::new();
         let refused = connector(&config).connect(0).await.err().expect("refused");
         assert!(refused.message.contains("certificate"), "{refused}");

@@ -5,7 +5,10 @@ mod common;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use common::{Server, all_hold, block_on, committed, connector, errors, every_transaction, never, ran, show};
+use common::{
+    Server, all_hold, block_on, committed, connector, errors, every_transaction, never, one_node_was_asked,
+    ran, ran_through_a_proxy, show,
+};
 use plimsoll_dike::config::{Config, LoadMethod, Tls};
 use plimsoll_dike::load::LoadError;
 use plimsoll_dike::target::{Cause, Isolation, Kind};
@@ -31,6 +34,7 @@ fn a_database_is_loaded_used_checked_and_dropped() {
             // On a database this small, some find no gap among the others in ten attempts.
             let given_up: u64 = run.kinds.iter().map(|kind| run.sum(&kind.given_up)).sum();
             assert_eq!(errors(&run), [], "{isolation:?}");
+            one_node_was_asked(&run, &config);
             assert!(given_up * 50 < run.summary().committed, "{given_up} of {}", run.summary().committed);
             assert!(committed(&run).iter().all(|(_, count)| *count > 0), "{isolation:?}");
             all_hold(&config).await;
@@ -42,6 +46,8 @@ fn a_database_is_loaded_used_checked_and_dropped() {
         config.workload.update_item_items = 10;
         config.run.connections = 2;
         config.arrivals.rate_per_s = 200.0;
+        // Of two endpoints one is not there.
+        config.target.endpoints.insert(0, "127.0.0.1:1".to_owned());
         let run = ran(&config).await;
         show(&run);
         assert_eq!(errors(&run), []);
@@ -210,6 +216,10 @@ fn encrypted_connections_are_made_to_a_server_that_can_prove_who_it_is() {
         let mut session = connector(&config).connect(0).await.expect("connected");
         let encrypted = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
         assert_eq!(session.text_value(encrypted).await.as_deref(), Ok("t"));
+        // The certificate is the server's, whoever is in between.
+        loaded(&config).await;
+        ran_through_a_proxy(&config).await;
+        all_hold(&config).await;
         // Nobody well known has signed it.
         config.target.tls_ca = String::new();
         let refused = connector(&config).connect(0).await.err().expect("refused");

@@ -163,7 +163,7 @@ fn doubts_are_said_on_the_page_and_on_the_terminal() {
     let mut document = single();
     let run = &mut document.runs[0];
     run.about.interrupted = true;
-    run.client_cpu = ClientCpu { share: vec![0.95; 100] };
+    run.client_cpu = ClientCpu { share: vec![0.95; 100], own: vec![0.5; 100] };
     run.checks.push(Check { name: "tpcc consistency 3".into(), ok: false, detail: "warehouse 7".into() });
     for text in [html::render(&document), table::render(&document, 100)] {
         for expected in
@@ -171,6 +171,12 @@ fn doubts_are_said_on_the_page_and_on_the_terminal() {
         {
             assert!(text.contains(expected), "{expected:?} is missing");
         }
+    }
+    // Nothing after the last second before the end of the outage.
+    let lost = World { seconds: 100, outage_seconds: 40, ..World::default() };
+    let document = Document { runs: vec![lost.run(1)] };
+    for text in [html::render(&document), table::render(&document, 100)] {
+        assert!(text.contains("the database did not come back: nothing was committed from 7"), "{text}");
     }
     let short = World { seconds: 5, ..World::default() };
     let mut run = short.run(1);

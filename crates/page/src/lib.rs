@@ -4,11 +4,13 @@
 //! * [`html`]: a page that needs nothing but a browser, and what pages are made of;
 //! * [`svg`]: charts, and what charts are made of;
 //! * [`table`]: tables for a terminal;
-//! * [`progress`]: the line that moves while something long goes on.
+//! * [`progress`]: the line that moves while something long goes on;
+//! * [`mod@file`]: writing a file wholly or not at all.
 //!
 //! A leaf: it knows neither what was measured nor why. What only one report shows is drawn there, with the
 //! parts from here; its rules of style come after those of every page.
 
+pub mod file;
 pub mod html;
 pub mod progress;
 pub mod svg;

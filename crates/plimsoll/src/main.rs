@@ -16,13 +16,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use clap::Parser;
+use plimsoll_page::file;
 use plimsoll_page::progress::Progress;
 
 use cli::plan::{BenchPlan, JsonOutput};
 use cli::sim::SimCommand;
 use cli::{BenchCommand, Cli, Command};
 use report::model::{self, Document};
-use report::{file, html, table};
+use report::{html, table};
 
 /// Exit status of a command line, or an environment, that nothing can be done with.
 const REFUSED: u8 = 2;

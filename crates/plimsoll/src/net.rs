@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use crate::cli::net::NetPlan;
 use crate::machine;
-use crate::report::file;
+use crate::report;
 use crate::report::model::Machine;
 use crate::report::table::{Terminal, wrap};
 
@@ -107,7 +107,7 @@ pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn std
         throughput,
         interrupted: interrupted.load(Relaxed),
     };
-    file::publish(&plan.json, &document, || show(&document, Terminal::stdout()))?;
+    report::publish(&plan.json, &document, || show(&document, Terminal::stdout()))?;
     Ok(true)
 }
 

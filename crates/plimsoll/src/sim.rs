@@ -8,6 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use plimsoll_page::file;
 use plimsoll_page::progress::Progress;
 use plimsoll_page::units;
 use plimsoll_runtime::sim::EPOCH_NS;
@@ -21,7 +22,6 @@ use serde_json::json;
 
 use crate::cli::plan::JsonOutput;
 use crate::cli::sim::{SimPlan, Worlds};
-use crate::report::file;
 use crate::timeline::page;
 
 /// Worlds that fail are described up to this number; all are counted.

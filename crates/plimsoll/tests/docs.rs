@@ -6,12 +6,14 @@
 //! * Relative links lead somewhere, headings and corner cases included, and so do the pages that comments
 //!   in the code mention.
 //! * Functions and variants that the documentation names (`Base::grant`) exist.
+//! * Every template of Dike has its place in the guide to its experiments.
 //! * Nothing refers to a place outside the repository.
 //! * Protocol code names no clock, thread, socket or map with a random order: those come from `Env`.
 //!
 //! Left out: whether what a page says about a function is so.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -89,8 +91,11 @@ fn code(source: &str) -> Vec<&str> {
 
 /// Lines of code of files and folders, test files excepted.
 fn lines(paths: &[PathBuf]) -> usize {
-    let is_code =
-        |path: &PathBuf| !["tests", "testing"].iter().any(|stem| path.file_stem().unwrap() == *stem);
+    let is_test = |stem: &OsStr| stem == "tests" || stem == "testing";
+    let is_code = |path: &PathBuf| {
+        let below = path.strip_prefix(root()).expect("it is below the root");
+        !is_test(path.file_stem().unwrap()) && !below.iter().any(is_test)
+    };
     let all =
         paths.iter().flat_map(|path| if path.is_dir() { files(path, "rs") } else { vec![path.clone()] });
     all.filter(is_code).map(|path| code(&read(&path)).len()).sum()
@@ -346,4 +351,18 @@ fn protocol_code_names_no_clock_thread_socket_or_random_order() {
         }
     }
     none(problems);
+}
+
+#[test]
+fn the_guide_to_the_experiments_names_every_template() {
+    let guide = read(&root().join("docs/dike-experiments.md"));
+    let names = plimsoll_dike::config::TEMPLATES.iter().map(|(name, _)| *name);
+    // The reference is no experiment.
+    let missing = |name: &&str| *name != "tpcc" && !guide.contains(&format!("`{name}`"));
+    none(
+        names
+            .filter(missing)
+            .map(|name| format!("docs/dike-experiments.md does not name `{name}`"))
+            .collect(),
+    );
 }

@@ -70,7 +70,7 @@ pub fn comparison(seconds: u64) -> Vec<Run> {
             label: "lagoon, 9 nodes",
             database: "lagoon",
             latency_ms: 21.0,
-            outage_seconds: 16,
+            outage_seconds: 10,
             seconds,
             ..World::default()
         },
@@ -293,8 +293,9 @@ impl World {
                 operations_per_second: Some(10_000.0 + rng.below(6_000) as f64),
             })
             .collect();
-        run.client_cpu =
-            ClientCpu { share: (0..self.seconds).map(|_| 0.3 + rng.below(100) as f64 / 1e3).collect() };
+        let share: Vec<f64> = (0..self.seconds).map(|_| 0.3 + rng.below(100) as f64 / 1e3).collect();
+        let own = share.iter().map(|busy| busy - 0.1).collect();
+        run.client_cpu = ClientCpu { share, own };
         run.checks.push(Check {
             name: "tpcc consistency 1".into(),
             ok: true,

@@ -124,6 +124,14 @@ impl Journal {
         bands.into_iter().map(|(_, band)| band).collect()
     }
 
+    /// Whether all that was put in place is undone and nothing stays down: then the database comes back.
+    pub fn brings_back(&self) -> bool {
+        let undone = |phase: &Phase| matches!(phase, Phase::Undone);
+        let stays = |phase: &Phase| matches!(phase, Phase::LeftDown | Phase::UndoFailed { .. });
+        self.entries.iter().any(|entry| undone(&entry.phase))
+            && !self.entries.iter().any(|entry| stays(&entry.phase))
+    }
+
     /// What did not go as the schedule has it.
     pub fn problems(&self) -> impl Iterator<Item = &Entry> {
         let is_problem = |phase: &Phase| {

@@ -45,7 +45,8 @@ use super::machines::{MachineError, Machines};
 pub struct Schedule {
     /// What jitter and losses are drawn from. Default: 1.
     pub seed: u64,
-    /// How long Dike waits for a fault to be put in place, and to be undone, in seconds. Default: 60.
+    /// How long Dike waits for a fault to be put in place, and to be undone, in seconds; and for a database that
+    /// was started again at the end of a run to answer. Default: 60.
     pub limit_s: f64,
     /// How long after its end a fault is undone by its own watch if Dike does not do it, in seconds. Default:
     /// 10.

@@ -36,6 +36,7 @@ pub const TPCC_TEMPLATE: &str = include_str!("tpcc.toml");
 /// Names and texts of the templates: the reference, and the experiments of the paper's appendix.
 pub const TEMPLATES: &[(&str, &str)] = &[
     ("tpcc", TPCC_TEMPLATE),
+    ("paper", include_str!("templates/paper.toml")),
     ("distributed-transactions", include_str!("templates/distributed-transactions.toml")),
     ("distributed-queries", include_str!("templates/distributed-queries.toml")),
     ("contention", include_str!("templates/contention.toml")),
@@ -47,6 +48,18 @@ pub const TEMPLATES: &[(&str, &str)] = &[
     ("data-balance", include_str!("templates/data-balance.toml")),
     ("hot-spot", include_str!("templates/hot-spot.toml")),
     ("co-access", include_str!("templates/co-access.toml")),
+    ("fault-cpu", include_str!("templates/fault-cpu.toml")),
+    ("fault-memory", include_str!("templates/fault-memory.toml")),
+    ("fault-disk-read", include_str!("templates/fault-disk-read.toml")),
+    ("fault-disk-write", include_str!("templates/fault-disk-write.toml")),
+    ("fault-network-delay", include_str!("templates/fault-network-delay.toml")),
+    ("fault-network-loss", include_str!("templates/fault-network-loss.toml")),
+    ("fault-network-partition", include_str!("templates/fault-network-partition.toml")),
+    ("fault-pause", include_str!("templates/fault-pause.toml")),
+    ("fault-kill", include_str!("templates/fault-kill.toml")),
+    ("fault-shutdown", include_str!("templates/fault-shutdown.toml")),
+    ("fault-clock-skew", include_str!("templates/fault-clock-skew.toml")),
+    ("fault-timestamp-source", include_str!("templates/fault-timestamp-source.toml")),
 ];
 
 /// Everything about one benchmark.
@@ -239,6 +252,39 @@ mod tests {
         assert!(found.is_empty(), "{found:?}");
     }
 
+    /// The names that a reader takes after this beginning of a table, as its refusal of another lists them.
+    fn names_after<T: for<'a> Deserialize<'a>>(beginning: &str) -> Vec<String> {
+        let read = toml::from_str::<T>(&format!("{beginning}\nunheard_of = 1"));
+        let refusal = read.err().expect("nothing has such a name").message().to_owned();
+        let list = refusal.split("expected").nth(1).unwrap_or_default().to_owned();
+        list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_template_names_what_lists_are_made_of() {
+        let has = |name: &str, wanted: &[&str]| {
+            let lines = TPCC_TEMPLATE.lines().filter(|line| line.starts_with('#'));
+            let mut lines =
+                lines.filter(|line| name.is_empty() || line.split_whitespace().nth(1) == Some(name));
+            let any = |line: &str| wanted.iter().any(|wanted| line.contains(wanted));
+            assert!(lines.any(any), "{name} {wanted:?} is not in the template");
+        };
+        let mut named = names_after::<crate::chaos::machines::Host>("");
+        named.extend(names_after::<crate::chaos::machines::Process>(""));
+        named.extend(names_after::<Phase>(""));
+        named.extend(names_after::<MixChange>(""));
+        named.extend(["at_s", "for_s", "every_s", "times", "where", "fault"].map(str::to_owned));
+        assert_eq!(named.len(), 5 + 7 + 2 + 2 + 6, "{named:?}");
+        named.iter().for_each(|name| has("", &[&format!("#{name} = "), &format!("{name} = ")]));
+        let faults = names_after::<crate::chaos::fault::Fault>("fault = \"unheard_of\"");
+        assert_eq!(faults.len(), 16, "{faults:?}");
+        for fault in &faults {
+            let parameters = names_after::<crate::chaos::fault::Fault>(&format!("fault = \"{fault}\""));
+            has(fault, &[""]);
+            parameters.iter().for_each(|parameter| has(fault, &[parameter]));
+        }
+    }
+
     #[test]
     fn every_template_is_a_valid_configuration_of_its_own() {
         for (name, text) in TEMPLATES {
@@ -297,6 +343,8 @@ mod tests {
         refused("[target]\nendpoints = [\"nowhere\"]", "host:port");
         refused("[target]\nkind = \"oracle\"", "oracle");
         refused("[workload]\nremote_line_pct = 101.0", "remote_line_pct");
+        let change = "changes = [{ at_s = 5, weights = { payment = 100 } }]";
+        refused(&format!("[mix]\nby_terminal = true\n{change}"), "use one of them");
     }
 
     #[test]

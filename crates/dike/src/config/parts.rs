@@ -280,6 +280,8 @@ pub struct Mix {
     pub update_balance: u32,
     /// Reads several w_ytd.
     pub select_balance: u32,
+    /// Whether weights are of terminals, each of which runs one kind only.
+    pub by_terminal: bool,
     /// Other mixes from given times on.
     pub changes: Vec<MixChange>,
 }
@@ -296,6 +298,7 @@ impl Default for Mix {
             update_stock: 0,
             update_balance: 0,
             select_balance: 0,
+            by_terminal: false,
             changes: Vec::new(),
         }
     }
@@ -322,6 +325,11 @@ impl Mix {
         let sum: u64 = self.weights().iter().map(|&weight| u64::from(weight)).sum();
         if sum != 100 {
             refuse!("the weights in mix sum to {sum}: they are per cent and have to sum to 100");
+        }
+        if self.by_terminal && !self.changes.is_empty() {
+            refuse!(
+                "mix.by_terminal leaves each terminal at its transaction, and mix.changes changes it: use one of them"
+            );
         }
         self.changes.iter().try_for_each(MixChange::validate)
     }

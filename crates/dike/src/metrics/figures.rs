@@ -10,6 +10,10 @@ use super::availability::{Availability, Outage, availability, outages};
 use super::document::{Kind, Run};
 use super::latency::Latency;
 use super::summary::{BoxPlot, quantile};
+use crate::control::load::NAME as LOAD;
+
+/// Of its peak, the load at which a second without a commit is none without a database.
+const IDLE: f64 = 0.05;
 
 /// The figures of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -44,6 +48,8 @@ pub struct Summary {
     pub operations_per_second: Option<BoxPlot>,
     /// Share of the clients' processor time that was busy.
     pub client_cpu_share: Option<f64>,
+    /// Share of it that the clients used themselves.
+    pub client_own_cpu_share: Option<f64>,
     /// Whether that is too much to trust the figures.
     pub client_is_bottleneck: bool,
 }
@@ -97,6 +103,19 @@ impl Run {
         committed as f64 / self.measured().len().max(1) as f64
     }
 
+    /// Times without any commit, but for those in which hardly anything was meant to start.
+    fn outages(&self) -> Vec<Outage> {
+        let load = self.controls.iter().find(|control| control.name == LOAD);
+        let intended = load.map_or(&[][..], |control| &control.intended);
+        let peak = intended.iter().copied().fold(0.0, f64::max);
+        let meant = |outage: &Outage| {
+            let (from, to) = (outage.from_seconds as usize, outage.to_seconds.ceil() as usize);
+            let of_load = intended.get(from..to.min(intended.len())).unwrap_or(&[]);
+            of_load.is_empty() || of_load.iter().any(|load| *load > IDLE * peak)
+        };
+        outages(&self.tenths, self.warm_up_seconds).into_iter().filter(meant).collect()
+    }
+
     /// All figures.
     pub fn summary(&self) -> Summary {
         let seconds = self.measured().len() as u64;
@@ -118,11 +137,12 @@ impl Run {
             latency: Percentiles::of(&self.latency()),
             slowest_second_tps: quantile(&by_second, 0.0),
             median_second_tps: quantile(&by_second, 0.5),
-            outages: outages(&self.tenths, self.warm_up_seconds),
+            outages: self.outages(),
             availability: availability(&self.tenths, self.warm_up_seconds, &self.faults),
             data_bytes: BoxPlot::of_data(&self.nodes),
             operations_per_second: BoxPlot::of_operations(&self.nodes),
             client_cpu_share: self.client_cpu.mean(self.warm_up_seconds),
+            client_own_cpu_share: self.client_cpu.own_mean(self.warm_up_seconds),
             client_is_bottleneck: self.client_cpu.is_bottleneck(self.warm_up_seconds),
         }
     }

@@ -6,8 +6,8 @@
 //!   interpolated between ranks: of n sorted values, the quantile q is at position q (n - 1).
 //! * **Repetitions**: the median and the range, as everywhere in this project; the paper reports means of
 //!   five.
-//! * **The client**: a load generator that has no processor time left measures itself. From four fifths of
-//!   the machine on, the report warns.
+//! * **The client**: a load generator that has no processor time left measures itself, whoever took the time.
+//!   From four fifths of its machine on, the report warns, and says how much the client used itself.
 
 use serde::{Deserialize, Serialize};
 
@@ -120,22 +120,28 @@ impl Spread {
     }
 }
 
-/// The processor time of the machines that ran the clients: by second of the run, the share of all cores that
-/// was busy, whoever used it.
+/// The processor time of the machines that ran the clients, by second of the run, as a share of all cores.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientCpu {
-    /// 0 to 1; of several clients the busiest.
+    /// What was busy, whoever used it, 0 to 1; of several clients the busiest machine's.
     pub share: Vec<f64>,
+    /// What the client itself used; of several clients the most.
+    #[serde(default)]
+    pub own: Vec<f64>,
 }
 
 impl ClientCpu {
     /// From this share on, the client may be what is measured.
     pub const BOTTLENECK: f64 = 0.8;
 
-    /// The mean from a second on; nothing if nothing was recorded.
+    /// The mean busy share from a second on; nothing if nothing was recorded.
     pub fn mean(&self, from_second: u64) -> Option<f64> {
-        let measured = self.share.get(from_second as usize..).filter(|share| !share.is_empty())?;
-        Some(measured.iter().sum::<f64>() / measured.len() as f64)
+        mean(&self.share, from_second)
+    }
+
+    /// The same of what the client itself used.
+    pub fn own_mean(&self, from_second: u64) -> Option<f64> {
+        mean(&self.own, from_second)
     }
 
     /// Whether figures of the run are in doubt: the client was busy on average, or in a tenth of the seconds.
@@ -147,11 +153,16 @@ impl ClientCpu {
 
     /// Adds another client's machine: the busier one counts.
     pub fn merge(&mut self, other: &ClientCpu) {
-        if self.share.len() < other.share.len() {
-            self.share.resize(other.share.len(), 0.0);
+        for (mine, theirs) in [(&mut self.share, &other.share), (&mut self.own, &other.own)] {
+            mine.resize(mine.len().max(theirs.len()), 0.0);
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine = mine.max(*theirs));
         }
-        self.share.iter_mut().zip(&other.share).for_each(|(mine, theirs)| *mine = mine.max(*theirs));
     }
+}
+
+fn mean(shares: &[f64], from_second: u64) -> Option<f64> {
+    let measured = shares.get(from_second as usize..).filter(|shares| !shares.is_empty())?;
+    Some(measured.iter().sum::<f64>() / measured.len() as f64)
 }
 
 #[cfg(test)]
@@ -197,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_busy_client_is_told_from_an_idle_one() {
-        let cpu = |share: &[f64]| ClientCpu { share: share.to_vec() };
+        let cpu = |share: &[f64]| ClientCpu { share: share.to_vec(), own: Vec::new() };
         assert!(cpu(&[0.1, 0.9, 0.9]).is_bottleneck(1));
         assert!(!cpu(&[0.95, 0.3, 0.3]).is_bottleneck(1), "the warm-up does not count");
         let mut mostly_idle = vec![0.2; 100];

@@ -86,7 +86,7 @@ pub fn plane(label: &str, x_name: &str, y_name: &str, points: &[Point]) -> Strin
         let (cx, cy, colour) = (x(point.x), y(point.y), colour(point.series));
         let (name, tip) = (escape(&point.name), escape(&point.tip));
         let mut base = cy + 4.0;
-        while taken.iter().any(|(x, y)| (x - cx).abs() < 4.0 && (y - base).abs() < 13.0) {
+        while taken.iter().any(|(x, y)| (x - cx).abs() < 4.0 && (y - base).abs() < 12.5) {
             base += 13.0;
         }
         taken.push((cx, base));

@@ -167,7 +167,12 @@ fn strip(first: &Shown<'_>) -> String {
         if down > 0.0 { format!("{outages}, {note}") } else { outages },
     ));
     if let Some(share) = summary.client_cpu_share {
-        tiles.push(("client's processors", units::percent(share), "busy on average".to_owned()));
+        let own = summary.client_own_cpu_share.map(|own| format!("busy, {} by itself", units::percent(own)));
+        tiles.push((
+            "client's processors",
+            units::percent(share),
+            own.unwrap_or("busy on average".to_owned()),
+        ));
     }
     html::tiles(&tiles)
 }

@@ -47,6 +47,10 @@ fn one(group: &Group<'_>, width: usize) -> String {
     }
     facts.push(("measured", format!("{} s after {} s of warm-up", summary.seconds, run.warm_up_seconds)));
     facts.push(("aborted", format!("{} of the attempts", units::percent(summary.abort_share))));
+    if let Some((share, own)) = summary.client_cpu_share.zip(summary.client_own_cpu_share) {
+        let (share, own) = (units::percent(share), units::percent(own));
+        facts.push(("client", format!("used {own} of its processors, which were {share} busy")));
+    }
     if summary.errors > 0 {
         facts.push(("errors", units::thousands(summary.errors)));
     }
@@ -239,12 +243,23 @@ pub(super) fn doubts_of(run: &Run) -> Vec<String> {
     }
     if summary.client_is_bottleneck {
         let share = units::percent(summary.client_cpu_share.unwrap_or(0.0));
+        let own = summary.client_own_cpu_share.map(|own| format!(", {} by itself", units::percent(own)));
+        let own = own.unwrap_or_default();
         doubts.push(format!(
-            "{place}: the client used {share} of its own processors: it may be what was measured"
+            "{place}: the client's processors were {share} busy{own}: it may be what was measured"
         ));
     }
     if run.about.interrupted {
         doubts.push(format!("{place} was ended early: these are the results so far"));
+    }
+    let last = run.seconds.saturating_sub(1) as usize;
+    let offline = run.offline_terminals.get(last).is_some_and(|offline| *offline > 0.0);
+    let failing = run.errors.iter().any(|cause| cause.counts.get(last).is_some_and(|count| *count > 0));
+    if let Some(outage) = summary.outages.last().filter(|outage| outage.to_seconds >= run.seconds as f64)
+        && (offline || failing)
+    {
+        let from = units::moment(outage.from_seconds);
+        doubts.push(format!("{place}: the database did not come back: nothing was committed from {from} on"));
     }
     if summary.seconds == 0 {
         doubts.push(format!("{place} ended within its warm-up: there is nothing to report"));

@@ -56,6 +56,8 @@ use turnstile::Turnstile;
 
 /// How long transactions that are under way at the deadline may take to end.
 const GRACE: Duration = Duration::from_secs(5);
+/// Pause between two questions whether the database is back.
+const AGAIN: Duration = Duration::from_millis(200);
 /// How often contention is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -164,12 +166,28 @@ pub async fn run(
         progress.note(&format!("undoing {}", holding.join(", ")));
     }
     accompanied.end().await.enter(&mut run);
+    if !run.about.interrupted && run.journal.brings_back() {
+        back(connector, Duration::from_secs_f64(config.chaos.limit_s), progress).await;
+    }
     run.nodes = nodes::figures(&nodes, nodes::look(connector).await);
     run.checks.extend(shared.stream.as_ref().map(|stream| {
         let mut stream = stream.lock().expect("no terminal runs any more");
         begun_when_due(stream.backlog(clients, lasted_ns))
     }));
     Ok(run)
+}
+
+/// Waits until the database answers, but not longer than this: what a schedule has started again at the end of
+/// a run is asked for its figures, and has to be there for the next run.
+async fn back(connector: &Connector, patience: Duration, progress: Progress) {
+    let begun = Instant::now();
+    let mut said = false;
+    while connector.connect(0).await.is_err() && begun.elapsed() < patience {
+        if !std::mem::replace(&mut said, true) {
+            progress.note("waiting for the database to answer again");
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
 }
 
 /// All terminals of this client.
@@ -299,7 +317,7 @@ async fn version(connector: &Connector) -> Result<String, Failure> {
 }
 
 /// Seconds since 1970 as ISO 8601, UTC.
-fn iso_8601(seconds: i64) -> String {
+pub(crate) fn iso_8601(seconds: i64) -> String {
     let (year, month, day, hour, minute, second) = civil(seconds);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }

@@ -353,7 +353,13 @@ impl Plain {
 
     /// For terminal number `terminal`, from 0.
     pub fn of_terminal(&self, config: &Config, terminal: u32) -> Plain {
-        Plain { fixed: (config.run.home == Home::Fixed).then_some(terminal + 1), ..self.clone() }
+        let mut plain = self.clone();
+        plain.fixed = (config.run.home == Home::Fixed).then_some(terminal + 1);
+        if config.mix.by_terminal {
+            let place = 100 * u64::from(terminal) / u64::from(config.run.all_terminals());
+            plain.mix = self.mix.map(|sum| if place < u64::from(sum) { 100 } else { 0 });
+        }
+        plain
     }
 
     /// A uniform warehouse that is not this one; this one if there is no other.
@@ -415,6 +421,8 @@ impl Control for Plain {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use super::*;
     use crate::config::{Data, Mix};
 
@@ -461,6 +469,23 @@ mod tests {
         near(share(distributed, orders), 9.52, 0.6);
         near(share(by_name, payments), 60.0, 0.8);
         near(share(remote_payers, payments), 15.0, 0.6);
+    }
+
+    #[test]
+    fn weights_may_be_of_terminals_each_of_which_runs_one_kind() {
+        let mut config = Config::default();
+        config.mix.by_terminal = true;
+        config.run.terminals = 50;
+        config.run.clients = 2;
+        let (plain, mut rng) = (Plain::new(&config), Rng::new(1, 1));
+        let mut counts = BTreeMap::new();
+        for terminal in 0..config.run.all_terminals() {
+            let mut control = plain.of_terminal(&config, terminal);
+            let kinds: BTreeSet<Transaction> = (0..50).map(|_| control.transaction(0, &mut rng)).collect();
+            assert_eq!(kinds.len(), 1, "terminal {terminal}");
+            *counts.entry(kinds.first().copied()).or_insert(0) += 1;
+        }
+        assert_eq!(counts.into_values().collect::<Vec<_>>(), [45, 43, 4, 4, 4]);
     }
 
     #[test]

@@ -322,6 +322,7 @@ pub fn every_transaction() -> Mix {
         update_stock: 5,
         update_balance: 5,
         select_balance: 5,
+        by_terminal: false,
         changes: Vec::new(),
     }
 }
@@ -329,6 +330,36 @@ pub fn every_transaction() -> Mix {
 /// Runs once.
 pub async fn ran(config: &Config) -> Run {
     run::run(config, &connector(config), 1, &never(), Progress::Silent).await.expect("a run")
+}
+
+/// Runs for two seconds through a proxy that delays what comes back, and looks at what every such run has to have.
+pub async fn ran_through_a_proxy(config: &Config) -> Run {
+    let mut config = config.clone();
+    let delay = r#"faults = [{ at_s = 0.5, for_s = 1, fault = "network_delay", delay_ms = 5, where = ["ENDPOINT"] }]"#;
+    config.chaos =
+        toml::from_str(&delay.replace("ENDPOINT", &config.target.endpoints[0])).expect("a schedule");
+    config.run.duration_s = 2;
+    config.validate().expect("a valid configuration");
+    let run = ran(&config).await;
+    show(&run);
+    assert_eq!(errors(&run), []);
+    assert_eq!(run.journal.entries.len(), 4, "{:?}", run.journal);
+    assert!(run.checks.iter().all(|check| check.ok), "{:?}", run.checks);
+    // Eight tenths of a second of the delay, and four without it.
+    let slow: u64 = run.tenths[6..14].iter().sum();
+    let fast: u64 = run.tenths[1..5].iter().sum();
+    assert!(0 < slow && slow < fast, "{:?}", run.tenths);
+    run
+}
+
+/// What a run says of the only node: its name, that it holds something, that it does something.
+pub fn one_node_was_asked(run: &Run, config: &Config) {
+    let [node] = &run.nodes[..] else { panic!("{:?}", run.nodes) };
+    assert_eq!(node.node, config.target.endpoints[0]);
+    assert!(node.data_bytes.is_some_and(|bytes| bytes > 100_000), "{node:?}");
+    let changed = run.summary().throughput_tps;
+    assert!(node.operations_per_second.is_some_and(|operations| operations > changed), "{node:?}");
+    assert!(run.summary().data_bytes.is_some() && run.summary().operations_per_second.is_some());
 }
 
 /// Prints what a run has come to.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use plimsoll::LEGAL_PAIRS;
+use plimsoll_page::file::check_writable;
 use plimsoll_sim::scale::model::CostModel;
 use plimsoll_sim::scale::published::FIGURES;
 use plimsoll_sim::scale::study::{Configuration, Load};
@@ -13,7 +14,6 @@ use plimsoll_sim::scale::{Cluster, published::Figure};
 
 use super::plan::{JsonOutput, Pair, Refusal, json_output, refuse, within};
 use super::{Protocol, Scheme, WorkloadName, duration, number};
-use crate::report::file::check_writable;
 use crate::report::table::workload_title;
 use crate::scale::machines;
 

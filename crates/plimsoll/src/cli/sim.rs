@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use plimsoll_page::file::check_writable;
 use plimsoll_runtime::sim::{Faults, Hardware};
 use plimsoll_sim::plan::{FaultsName, PROTOCOLS, Plan, SCHEMES, Selection, WorkloadName};
 
 use super::plan::{JsonOutput, Refusal, json_output, refuse, within};
 use super::scale::ScaleArgs;
 use super::{duration, number};
-use crate::report::file::check_writable;
 
 /// Seeds that are run if none are named.
 const SEEDS_DEFAULT: Range<u64> = 0..1000;

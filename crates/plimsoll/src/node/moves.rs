@@ -9,7 +9,7 @@ use plimsoll_page::units;
 use serde::Serialize;
 
 use crate::cli::node::MovePlan;
-use crate::report::file;
+use crate::report;
 
 /// Slots that move at a time, so that little is under way and others get their turn.
 const AT_A_TIME: usize = 64;
@@ -63,7 +63,7 @@ pub fn move_slots(plan: &MovePlan, interrupted: &AtomicBool) -> Result<bool, Box
         seconds: begun.elapsed().as_secs_f64(),
         error,
     };
-    file::publish(&plan.json, &document, || show(&document, slots.len() as u64))?;
+    report::publish(&plan.json, &document, || show(&document, slots.len() as u64))?;
     Ok(document.error.is_none())
 }
 

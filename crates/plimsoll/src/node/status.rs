@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::state::State;
 use crate::cli::node::StatusPlan;
-use crate::report::file;
+use crate::report;
 use crate::report::table::Terminal;
 
 /// A node that says nothing for so long is down.
@@ -56,7 +56,7 @@ pub fn status(plan: &StatusPlan) -> Result<bool, Box<dyn std::error::Error>> {
         .iter()
         .chain(&document.oracle)
         .all(|node| node.state.as_ref().is_some_and(|state| state.ready));
-    file::publish(&plan.json, &document, || show(&document, Terminal::stdout()))?;
+    report::publish(&plan.json, &document, || show(&document, Terminal::stdout()))?;
     Ok(well)
 }
 

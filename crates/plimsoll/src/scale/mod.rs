@@ -16,6 +16,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Instant;
 
+use plimsoll_page::file;
 use plimsoll_page::progress::Progress;
 use plimsoll_sim::scale::published::{Published, Quantity};
 use plimsoll_sim::scale::study::Load;
@@ -25,7 +26,6 @@ use serde_json::{Value, json};
 use crate::cli::plan::JsonOutput;
 use crate::cli::scale::{CalibratePlan, ScalePlan, Series, Target};
 use crate::machine;
-use crate::report::file;
 use crate::report::table::Terminal;
 use calibrate::Calibration;
 

@@ -21,7 +21,8 @@ fault_start() {
 }
 
 fault_undo() {
-    [ -z "$pids" ] || kill $pids
+    # One that was only just forked can lose a signal that can be caught.
+    [ -z "$pids" ] || kill -KILL $pids
     wait $pids 2>/dev/null
     return 0
 }

@@ -35,7 +35,12 @@ fault_start() {
 }
 
 fault_undo() {
-    [ -z "$pids" ] || kill $pids
+    [ -n "$pids" ] || return 0
+    kill $pids
+    # One that was only just forked can lose it.
+    (sleep 1 && kill $pids) >/dev/null 2>&1 3<&- 4<&- &
+    again=$!
     wait $pids 2>/dev/null
+    kill -KILL $again 2>/dev/null
     return 0
 }

@@ -34,7 +34,7 @@ finish() {
         status=1
         say undo-failed
     fi
-    [ -z "$timer$reader" ] || kill $timer $reader 2>/dev/null
+    [ -z "$timer$reader" ] || kill -KILL $timer $reader 2>/dev/null
     exit $status
 }
 
@@ -57,7 +57,8 @@ sleep "$limit" 3<&- 4<&- 5<&- &
 timer=$!
 (
     read -r _ <&3
-    kill $timer
+    # Whoever was only just forked, and is not yet what it is to be, can lose a signal that can be caught.
+    kill -KILL $timer
 ) 4<&- 5<&- &
 reader=$!
 say started

@@ -32,7 +32,11 @@ pub fn intended_and_achieved(shown: &[Shown<'_>]) -> String {
                 Some((one, control))
             })
             .collect();
-        figures.push_str(&figure(name, &of, shown.len()));
+        // What is and was to be nothing is in the table.
+        let mut values = of.iter().flat_map(|(_, control)| control.intended.iter().chain(&control.achieved));
+        if values.any(|value| *value != 0.0) {
+            figures.push_str(&figure(name, &of, shown.len()));
+        }
         rows.extend(of.iter().filter_map(|(one, control)| row(one, control, shown.len())));
     }
     let legend = svg::legend(legend_of(shown));
@@ -57,22 +61,28 @@ fn legend_of<'a>(shown: &'a [Shown<'_>]) -> Vec<(&'a str, Option<usize>)> {
 
 fn figure(name: &str, of: &[(&Shown<'_>, &Control)], labels: usize) -> String {
     let Some((_, first)) = of.first() else { return String::new() };
-    let seconds = |one: &Shown<'_>| one.middle.seconds as usize;
-    let cut = |values: &[f64], one: &Shown<'_>| values.iter().copied().take(seconds(one)).collect();
+    // A second in which nothing was observed interrupts the line: it is neither much nor little.
+    let observed = |values: &[f64], control: &Control, one: &Shown<'_>| -> Vec<f64> {
+        let known = |(value, weight): (&f64, &f64)| if *weight > 0.0 { *value } else { f64::NAN };
+        values.iter().zip(&control.weight).map(known).take(one.middle.seconds as usize).collect()
+    };
     let mut lines: Vec<Line> = of
         .iter()
         .map(|(one, control)| Line {
             name: if labels == 1 { "achieved".to_owned() } else { one.label().to_owned() },
             series: Some(one.series),
-            values: cut(&control.achieved, one),
+            values: observed(&control.achieved, control, one),
             faint: false,
         })
         .collect();
     // What was intended may differ between labels: then each has its own.
     let mut intended: Vec<Vec<f64>> = Vec::new();
     for (one, control) in of {
-        let values: Vec<f64> = cut(&control.intended, one);
-        if !intended.contains(&values) {
+        let values = observed(&control.intended, control, one);
+        let same = |known: &Vec<f64>| {
+            known.len() == values.len() && known.iter().zip(&values).all(|(a, b)| a.total_cmp(b).is_eq())
+        };
+        if !intended.iter().any(same) {
             intended.push(values);
         }
     }

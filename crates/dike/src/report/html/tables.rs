@@ -132,7 +132,8 @@ pub fn checks(document: &Document) -> String {
         return String::new();
     }
     let table = table("words", &["check", "run", "detail"], &rows);
-    section("Checks", "", &format!("<details><summary>{} checks</summary>{table}</details>\n", rows.len()))
+    let count = units::plural(rows.len() as u64, "check", "checks");
+    section("Checks", "", &format!("<details><summary>{count}</summary>{table}</details>\n"))
 }
 
 /// Every run of every label.

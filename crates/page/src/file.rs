@@ -14,10 +14,6 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
-use crate::cli::plan::JsonOutput;
-
 /// Why a file cannot be written, as a sentence.
 #[derive(Debug)]
 pub struct Unwritable {
@@ -73,22 +69,6 @@ pub fn check_writable(path: &Path) -> Result<(), Unwritable> {
         .open(&temporary)
         .and_then(|_| fs::remove_file(&temporary))
         .map_err(|cause| error(Cause::Io(cause)))
-}
-
-/// Writes a JSON document where it was asked for, and to standard output what people read unless the document goes there.
-pub fn publish(
-    output: &JsonOutput,
-    document: &impl Serialize,
-    text: impl FnOnce() -> String,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let json = || serde_json::to_string_pretty(document).map(|text| text + "\n");
-    if let JsonOutput::File(path) = output {
-        write_whole(path, &json()?)?;
-    }
-    let said = if *output == JsonOutput::Stdout { json()? } else { text() };
-    // A reader who has seen enough and closed the pipe is no error.
-    let _ = io::stdout().write_all(said.as_bytes());
-    Ok(())
 }
 
 /// Writes a whole file, or leaves what was there as it was.
