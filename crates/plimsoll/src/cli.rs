@@ -191,6 +191,9 @@ pub struct BenchArgs {
     /// Transactions in flight per shard [default: 8].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     pub concurrency: Option<u64>,
+    /// Shards that run clients [default: all]; with `--concurrency 1`, 1 is a single client: latency without load.
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub coordinators: Option<u64>,
     /// Transactions per second over all shards, instead of as many as possible.
     ///
     /// Each client starts its transactions at fixed times. Latency counts from the time a transaction was due, so
@@ -426,7 +429,7 @@ Examples:
       A short run whose whole history is proved serializable.
   plimsoll bench micro --read-only 0 --read-share 80 --distributed 0 --compare occ/dst,occ/none
       What it costs to raise the marks of tuples that are only read.
-  plimsoll bench micro --read-only 0 --read-share 0 --tuples-per-transaction 10 --participants 2 --concurrency 1
+  plimsoll bench micro --read-only 0 --read-share 0 --tuples-per-transaction 10 --participants 2 --coordinators 1 --concurrency 1
       What a commit over two shards takes, five tuples on each; --zipf 0.99 adds contention.
   plimsoll bench tpcc --items 1000 --customers 30 --duration 1s --warmup 0s --json
       A small and quick one for a script.

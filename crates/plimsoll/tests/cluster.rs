@@ -844,7 +844,7 @@ fn a_table_with_a_copy_on_every_node_is_written_on_all_of_them() {
 
 /// Not a test: what [`kill_a_client`] kills.
 #[test]
-#[ignore = "run by another test"]
+#[ignore = "a child process: `kill_a_client` starts it and kills it"]
 fn victim() {
     let Some(file) = std::env::var_os("PLIMSOLL_TEST_CLUSTER") else { return };
     let cluster = Cluster::read(Path::new(&file)).unwrap();

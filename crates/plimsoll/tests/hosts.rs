@@ -187,7 +187,7 @@ fn file() -> PathBuf {
 
 /// What the test above runs in a world of its own.
 #[test]
-#[ignore = "run by another test, in namespaces of its own"]
+#[ignore = "a child process: `hosts_that_are_cut_off_and_die_break_no_promise` starts it in namespaces of its own"]
 fn inside() {
     ip("link set lo up");
     ip("link add switch type bridge");

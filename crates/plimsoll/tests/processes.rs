@@ -86,6 +86,19 @@ fn one_warehouse_can_be_spread_over_two_processes() {
     }
 }
 
+#[test]
+fn one_client_alone_asks_whoever_has_the_other_record() {
+    let run = run(
+        "micro --coordinators 1 --concurrency 1 --tuples-per-transaction 2 --participants 2 --read-only 0",
+    );
+    assert_eq!((&run["config"]["coordinators"], &run["distributed_share"]), (&1.into(), &1.0.into()));
+    assert_eq!(
+        run["aborts"].as_object().map(|aborts| aborts.values().all(|count| count == 0)),
+        Some(true),
+        "{run}"
+    );
+}
+
 /// The processes that another has started.
 fn children_of(parent: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").expect("there is a /proc").flatten();

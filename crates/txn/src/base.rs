@@ -1,6 +1,7 @@
 //! What every protocol's participant is built on: a shard's store, its timestamp scheme, active snapshots,
 //! and the requests that do not depend on the protocol.
 
+use std::ops::{AddAssign, Range};
 use std::sync::Arc;
 
 use plimsoll_checker::Install;
@@ -57,9 +58,10 @@ impl Layout {
     }
 }
 
-/// How often a process tells the others its watermark, in nanoseconds: so long garbage stays at least.
-const TELL_NS: u64 = 20_000_000;
-/// How often it does when it has nothing else to do.
+/// A process tells the others its watermark every so many nanoseconds for each of them. So long garbage stays at least, and
+/// what has left the cache by then is expensive to drop; with many others it stays longer, and telling costs no more.
+const TELL_NS: u64 = 1_000_000;
+/// How often it does at most when it has nothing else to do.
 const TELL_IDLE_NS: u64 = 100_000_000;
 
 /// What a shard counts. Copied out by whoever reports.
@@ -83,6 +85,40 @@ pub struct Counters {
     pub coordinated: u64,
     /// Stamps whose outcome was reported to the oracle.
     pub reports: u64,
+    /// ROCOCO: bytes of dependency graph in what was sent to other shards, encoded or not.
+    pub graph_sent_bytes: u64,
+    /// ROCOCO: the dependency graph in memory at the end of the last pass.
+    pub graph: GraphSize,
+    /// ROCOCO: the same at its largest.
+    pub graph_max: GraphSize,
+    /// ROCOCO: what other shards have said that cannot be, and was not believed.
+    pub offences: u64,
+}
+
+/// A dependency graph in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GraphSize {
+    /// Transactions whose start phase is known to be over, decided ones that are remembered among them.
+    pub vertices: u64,
+    /// What they and their predecessors take.
+    pub bytes: u64,
+}
+
+plimsoll_types::wire!(struct GraphSize { vertices, bytes });
+
+impl GraphSize {
+    /// The larger of each.
+    pub fn raise(&mut self, other: GraphSize) {
+        self.vertices = self.vertices.max(other.vertices);
+        self.bytes = self.bytes.max(other.bytes);
+    }
+}
+
+impl AddAssign for GraphSize {
+    fn add_assign(&mut self, other: GraphSize) {
+        self.vertices += other.vertices;
+        self.bytes += other.bytes;
+    }
 }
 
 /// One shard's share of a database.
@@ -115,6 +151,8 @@ pub struct Base<S: Scheme> {
     /// The first shards of the other processes, if this is the first of its own: whom it tells the watermark while they are
     /// connected.
     listeners: Vec<(ShardId, bool)>,
+    /// How many of them are connected.
+    listening: usize,
     /// When it told them last.
     told: Timestamp,
     /// Whether it is to tell them at the end of the present pass.
@@ -287,6 +325,7 @@ impl<S: Scheme> Base<S> {
             watermark: (!oracle).then(|| Watermark::new(low_water, config.shard)),
             low: vec![0; S::slots(config)],
             listeners,
+            listening: 0,
             told: Timestamp::ZERO,
             telling: false,
             scheme_messages: Vec::new(),
@@ -325,9 +364,14 @@ impl<S: Scheme> Base<S> {
         self.votes.settle(txn.number, self.next_attempt());
     }
 
-    /// The first number of this life, and below which all attempts since are settled.
-    pub(crate) fn settled_so_far(&self) -> (u64, u64) {
-        self.votes.settled_so_far(self.next_attempt())
+    /// The attempts of this life, and those of them that are not settled, in order.
+    pub(crate) fn own_attempts(&self) -> (Range<u64>, Vec<u64>) {
+        self.votes.attempts(self.next_attempt())
+    }
+
+    /// Whether an own attempt is settled.
+    pub(crate) fn is_settled(&self, txn: TxnId) -> bool {
+        self.votes.is_settled(txn.number, self.next_attempt())
     }
 
     /// How many votes on transactions this shard remembers, and locks of those that have not voted.
@@ -424,7 +468,7 @@ impl<S: Scheme> Base<S> {
         for (read, stamp) in std::mem::take(&mut self.unpinned) {
             self.pin(&read, stamp);
         }
-        self.telling = self.listens() && clock.0 >= self.told.0 + TELL_NS;
+        self.telling = self.listening > 0 && clock.0 >= self.told.0 + self.tell_ns();
         let Some(watermark) = &mut self.watermark else { return };
         self.scheme.low(&mut self.low);
         for (_, snapshot) in self.active.iter_mut() {
@@ -454,6 +498,7 @@ impl<S: Scheme> Base<S> {
         self.votes.connected(peer, life);
         if let Some((_, up)) = self.listeners.iter_mut().find(|(listener, _)| *listener == peer) {
             *up = life.is_some();
+            self.listening = self.listeners.iter().filter(|(_, up)| *up).count();
         }
         if let (Some(watermark), Some(&process)) = (&self.watermark, self.layout.processes.get(peer.index()))
         {
@@ -464,14 +509,14 @@ impl<S: Scheme> Base<S> {
         self.scheme.connected(peer, life, &mut self.released);
     }
 
-    /// Whether anybody is to be told the watermark.
-    fn listens(&self) -> bool {
-        self.listeners.iter().any(|(_, up)| *up)
+    /// How often the others are told the watermark.
+    fn tell_ns(&self) -> u64 {
+        TELL_NS * self.listening as u64
     }
 
     /// When the shard has something to do that nobody asks for.
     pub(crate) fn due(&self) -> Option<u64> {
-        let tell = self.listens().then_some(self.told.0 + TELL_IDLE_NS);
+        let tell = (self.listening > 0).then(|| self.told.0 + self.tell_ns().max(TELL_IDLE_NS));
         tell.into_iter().chain(self.votes.due()).chain(self.moves.due()).chain(self.scheme.due()).min()
     }
 

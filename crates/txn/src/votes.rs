@@ -46,6 +46,7 @@ mod messages;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 use plimsoll_runtime::Handled;
@@ -332,9 +333,14 @@ impl Votes {
         }
     }
 
-    /// The first number of this life, and below which all own attempts since are settled.
-    pub(crate) fn settled_so_far(&self, next: u64) -> (u64, u64) {
-        (self.first, self.below(next))
+    /// The own attempts of this life, and those of them that are not settled, in order. `next` is the number of the next one.
+    pub(crate) fn attempts(&self, next: u64) -> (Range<u64>, Vec<u64>) {
+        (self.first..next, self.open.iter().copied().collect())
+    }
+
+    /// Whether an own attempt of this life is settled.
+    pub(crate) fn is_settled(&self, number: u64, next: u64) -> bool {
+        (self.first..next).contains(&number) && !self.open.contains(&number)
     }
 
     /// How long a shard waits for word of a transaction before it does something about it, in nanoseconds.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::wire::{Input, Malformed, Sink, Wire};
+
 /// A transaction's timestamp, and the stamp of the versions it installs.
 ///
 /// Under DST and RC: Unix nanoseconds, compared as integers; `+ 1` may carry anywhere, only the order
@@ -10,7 +12,21 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(pub u64);
 
-crate::wire!(struct Timestamp(0));
+/// From another process it is below 2^63: a transaction that is ordered after it has room for its own.
+impl Wire for Timestamp {
+    #[inline]
+    fn encode(&self, out: &mut impl Sink) {
+        self.0.encode(out);
+    }
+
+    #[inline]
+    fn decode(input: &mut Input<'_>) -> Result<Timestamp, Malformed> {
+        match u64::decode(input)? {
+            timestamp if timestamp >> 63 == 0 => Ok(Timestamp(timestamp)),
+            _ => Err(Malformed("a timestamp at the end of time")),
+        }
+    }
+}
 
 impl Timestamp {
     /// The initial load.
@@ -49,5 +65,19 @@ impl fmt::Debug for Timestamp {
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{encoded, whole};
+
+    #[test]
+    fn a_timestamp_from_elsewhere_leaves_room_for_what_comes_after_it() {
+        let last = Timestamp((1 << 63) - 1);
+        assert_eq!(whole(&encoded(&last)), Ok(last));
+        assert!(whole::<Timestamp>(&encoded(&last.next())).is_err());
+        assert!(whole::<Timestamp>(&encoded(&Timestamp::MAX)).is_err());
     }
 }

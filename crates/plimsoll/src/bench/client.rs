@@ -172,7 +172,7 @@ pub fn start<P: Protocol, W: Workload>(
     let (workload, control, placement) =
         (workload.clone(), control.clone(), engine.layout().placement.clone());
     let clients = plan.concurrency;
-    let all_clients = (clients * plan.coordinators()) as u64;
+    let all_clients = (clients * plan.coordinators) as u64;
     let interval_ns = plan.rate.map(|rate| all_clients * 1_000_000_000 / rate);
     let staleness_ns = plan.staleness.as_nanos() as u64;
     engine.runtime().spawn_on(shard, move |env| async move {

@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use plimsoll_page::progress::Progress;
+use plimsoll_txn::base::GraphSize;
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_txn::timestamp::Scheme;
 use plimsoll_types::Abort;
@@ -32,7 +33,7 @@ use quanta::Clock;
 use crate::cli::plan::{BenchPlan, Pair};
 use crate::machine;
 use crate::report::model::{
-    Aborts, Check, CheckerFigures, Latency, Load, Run, TableSize, Timeline, TransactionType,
+    Aborts, Check, CheckerFigures, Graph, Latency, Load, Run, TableSize, Timeline, TransactionType, per,
 };
 use crate::report::progress::{LoadLine, LoadSample, RunLine, RunSample};
 use client::{Counts, Finished};
@@ -235,6 +236,7 @@ pub fn run<P: Protocol, W: Workload>(
         _ => None,
     })?;
     let (mut finished, mut messages, mut online) = (Finished::default(), 0, Vec::new());
+    let (mut graph_sent_bytes, mut graph, mut graph_max) = (0, GraphSize::default(), GraphSize::default());
     for site in figures {
         finished.add(site.finished);
         messages += site.messages;
@@ -242,10 +244,22 @@ pub fn run<P: Protocol, W: Workload>(
         run.read_only_waits += site.read_only_waits;
         run.read_only_restarts += site.read_only_restarts;
         run.oracle_messages += site.oracle_messages;
+        graph_sent_bytes += site.graph_sent_bytes;
+        graph += site.graph;
+        graph_max += site.graph_max;
         run.links.extend(site.links);
         online.extend(site.checks);
     }
     fill(&mut run, W::KINDS, &finished.counts, messages);
+    if P::GRAPH {
+        run.graph = Some(Graph {
+            bytes_per_transaction: per(graph_sent_bytes as f64, run.committed as f64),
+            vertices: graph.vertices,
+            vertices_max: graph_max.vertices,
+            memory_bytes: graph.bytes,
+            memory_bytes_max: graph_max.bytes,
+        });
+    }
     run.fill_rates(plan.shards.min(machine::cores()));
     for (spec, size) in workload.tables().iter().zip(sites.tables()?) {
         run.tables.push(&spec.name, size);

@@ -14,6 +14,7 @@ use plimsoll::{Cluster, NodeConfig};
 use plimsoll_checker::Install;
 use plimsoll_runtime::Env;
 use plimsoll_runtime::real::{Network, Role};
+use plimsoll_txn::base::GraphSize;
 use plimsoll_txn::protocol::{LockPolicy as Policy, Protocol, ProtocolOptions};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme};
 use plimsoll_types::ShardId;
@@ -163,6 +164,10 @@ pub struct Figures {
     pub read_only_restarts: u64,
     /// See `read_only_waits`.
     pub oracle_messages: u64,
+    /// Dependency graphs: bytes sent, and what they take now and took at most, the sums of all shards.
+    pub graph_sent_bytes: u64,
+    pub graph: GraphSize,
+    pub graph_max: GraphSize,
     /// Messages that shards have sent to others.
     pub messages: u64,
     /// Processor time of this process.
@@ -202,7 +207,8 @@ plimsoll_types::wire!(
 plimsoll_types::wire!(struct Sample { units, loaded, rows, committed, aborted, running, resident_bytes });
 plimsoll_types::wire!(struct Unsettled { votes, reported, published });
 plimsoll_types::wire!(struct Figures {
-    finished, read_only_waits, read_only_restarts, oracle_messages, messages, cpu_seconds, links, checks
+    finished, read_only_waits, read_only_restarts, oracle_messages, graph_sent_bytes, graph, graph_max, messages,
+    cpu_seconds, links, checks
 });
 plimsoll_types::wire!(struct Check { name, ok, detail });
 plimsoll_types::wire!(struct TableSize { rows, bytes });
@@ -274,6 +280,9 @@ struct Reading {
     read_only_waits: u64,
     read_only_restarts: u64,
     oracle_messages: u64,
+    graph_sent_bytes: u64,
+    graph: GraphSize,
+    graph_max: GraphSize,
     messages: u64,
     cpu_seconds: f64,
     links: Vec<Link>,
@@ -471,7 +480,8 @@ impl<P: Protocol, W: Workload> Site<P, W> {
 
     fn begin(&mut self) {
         let (done, clients) = mpsc::channel();
-        for shard in self.engine.coordinators() {
+        let idle = if self.cluster.is_some() { usize::MAX } else { self.plan.coordinators };
+        for shard in self.engine.coordinators().filter(|shard| shard.index() < idle) {
             let control = &self.control;
             client::start(&self.engine, shard, &self.workload, &self.plan, control, done.clone());
             self.running += 1;
@@ -525,6 +535,9 @@ impl<P: Protocol, W: Workload> Site<P, W> {
             reading.read_only_waits += counters.read_only_waits;
             reading.read_only_restarts += counters.read_only_restarts;
             reading.oracle_messages += counters.oracle_messages;
+            reading.graph_sent_bytes += counters.graph_sent_bytes;
+            reading.graph += counters.graph;
+            reading.graph_max += counters.graph_max;
             reading.messages += messages;
         }
         for state in self.states()? {
@@ -533,6 +546,10 @@ impl<P: Protocol, W: Workload> Site<P, W> {
                 reading.read_only_waits += shard.read_only_waits;
                 reading.read_only_restarts += shard.read_only_restarts;
                 reading.oracle_messages += shard.oracle_messages;
+                reading.graph_sent_bytes += shard.graph_sent_bytes;
+                reading.graph += GraphSize { vertices: shard.graph_vertices, bytes: shard.graph_bytes };
+                reading.graph_max +=
+                    GraphSize { vertices: shard.graph_vertices_max, bytes: shard.graph_bytes_max };
                 reading.messages += shard.messages;
             }
         }
@@ -597,6 +614,9 @@ impl<P: Protocol, W: Workload> Site<P, W> {
             read_only_waits: now.read_only_waits - then.read_only_waits,
             read_only_restarts: now.read_only_restarts - then.read_only_restarts,
             oracle_messages: now.oracle_messages - then.oracle_messages,
+            graph_sent_bytes: now.graph_sent_bytes - then.graph_sent_bytes,
+            graph: now.graph,
+            graph_max: now.graph_max,
             messages: now.messages - then.messages,
             cpu_seconds: self.cpu_seconds,
             links: links.collect(),

@@ -123,6 +123,11 @@ impl BenchArgs {
                 refuse!("--{flag} is said by the cluster's file: leave it out");
             }
         }
+        if self.coordinators.is_some() {
+            refuse!(
+                "--coordinators is for databases of one's own; on a cluster this client coordinates all: leave it out"
+            );
+        }
         if self.check {
             refuse!("--check needs the versions that nodes install, which they do not keep: leave it out");
         }
@@ -159,6 +164,6 @@ impl BenchArgs {
             ..self
         };
         let plan = scaled(merged, &cluster).validate(cores, 0)?;
-        Ok(BenchPlan { cluster: Some(cluster), ..plan })
+        Ok(BenchPlan { cluster: Some(cluster), coordinators: 1, ..plan })
     }
 }

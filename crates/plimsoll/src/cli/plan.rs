@@ -12,12 +12,12 @@ use std::time::Duration;
 use clap::ValueEnum;
 pub use plimsoll::Pair;
 use plimsoll::{Cluster, LEGAL_PAIRS, PairError};
+use plimsoll_page::file::{Unwritable, check_writable};
 use plimsoll_page::units;
 use serde_json::Value;
 
 use super::micro::MicroPlan;
 use super::{BenchArgs, LockPolicy, Protocol, Scheme, Switch, WorkloadName, display};
-use crate::report::file::{Unwritable, check_writable};
 use crate::report::model::Named;
 
 /// Threads beyond this serve no purpose on any machine, and a shard needs a slot of its own.
@@ -58,8 +58,10 @@ pub struct BenchPlan {
     pub processes: Option<usize>,
     /// The running cluster that it is run on, as a client, instead of one that is started.
     pub cluster: Option<Cluster>,
-    /// Transactions in flight per shard; on a cluster, in all.
+    /// Transactions in flight per shard that coordinates.
     pub concurrency: usize,
+    /// Shards that coordinate transactions: the first ones of all processes, or, on a cluster, this client.
+    pub coordinators: usize,
     /// Transactions per second to start over all shards; none: one after the other, as fast as they come.
     pub rate: Option<u64>,
     /// Time before measuring.
@@ -225,6 +227,12 @@ impl BenchArgs {
             processes,
             cluster: None,
             concurrency: concurrency as usize,
+            coordinators: within(
+                self.coordinators.unwrap_or(shards as u64),
+                "coordinators",
+                1,
+                shards as u64,
+            )? as usize,
             rate: self.rate.map(|rate| within(rate, "rate", 1, RATE_MAX)).transpose()?,
             warmup: self.warmup.unwrap_or(Duration::from_secs(2)),
             duration,
@@ -430,11 +438,6 @@ impl WorkloadPlan {
 }
 
 impl BenchPlan {
-    /// Shards, over all processes, that coordinate transactions.
-    pub fn coordinators(&self) -> usize {
-        if self.cluster.is_some() { 1 } else { self.shards }
-    }
-
     /// Shards of each process.
     pub fn shards_per_process(&self) -> usize {
         self.shards / self.processes.unwrap_or(1)
@@ -473,6 +476,9 @@ impl BenchPlan {
         }
         set("shards", self.shards_per_process().into());
         set("concurrency", self.concurrency.into());
+        if self.cluster.is_none() {
+            set("coordinators", self.coordinators.into());
+        }
         if let Some(rate) = self.rate {
             set("rate", rate.into());
         }

@@ -136,6 +136,8 @@ fn impossible_sizes_are_refused() {
     refuses("bench tpcc --warehouses-per-shard 0", "--warehouses-per-shard 0 is too small: give 1 or more");
     refuses("bench tpcc --shards 0", "--shards 0 is too small: give 1 or more");
     refuses("bench tpcc --concurrency 0", "--concurrency 0 is too small: give 1 or more");
+    refuses("bench tpcc --coordinators 0", "--coordinators 0 is too small: give 1 or more");
+    refuses("bench tpcc --shards 2 --coordinators 3", "--coordinators 3 is too large: give 2 or less");
     refuses("bench tpcc --rate 0", "--rate 0 is too small: give 1 or more");
     refuses("bench tpcc --items 99", "--items 99 is too small: give 100 or more");
     refuses("bench tpcc --customers 0", "--customers 0 is too small: give 30 or more");

@@ -67,6 +67,15 @@ pub struct ShardState {
     pub pins: u64,
     /// Messages to the oracle, or from the oracle to others.
     pub oracle_messages: u64,
+    /// The dependency graph of ROCOCO: bytes of it that were sent to other shards, transactions that are remembered and the
+    /// memory that they take, now and at most.
+    pub graph_sent_bytes: u64,
+    pub graph_vertices: u64,
+    pub graph_vertices_max: u64,
+    pub graph_bytes: u64,
+    pub graph_bytes_max: u64,
+    /// What others have said that cannot be.
+    pub offences: u64,
     /// Records and ranges that are locked.
     pub locks: u64,
     /// Transactions that the shard has voted for and does not know the outcome of.
@@ -136,7 +145,7 @@ pub fn metrics(state: &State) -> String {
     family(("resident_bytes", false, "Memory of the process."), whole(state.resident_bytes as f64));
     family(("cpu_seconds_total", true, "Processor time of the process."), whole(state.cpu_seconds));
 
-    let shard_metrics: Metrics<ShardState, u64, 13> = [
+    let shard_metrics: Metrics<ShardState, u64, 19> = [
         (("messages_total", true, "Messages sent to other shards."), |shard| shard.messages),
         (("coordinated_total", true, "Transactions of more than one step, by coordinator."), |s| {
             s.coordinated
@@ -150,6 +159,14 @@ pub fn metrics(state: &State) -> String {
         (("mark_raises_total", true, "Marks raised by snapshot reads."), |shard| shard.mark_raises),
         (("pins_total", true, "Reads pinned by read-write transactions."), |shard| shard.pins),
         (("oracle_messages_total", true, "Messages to the oracle."), |shard| shard.oracle_messages),
+        (("graph_sent_bytes_total", true, "Bytes of dependency graph sent to other shards."), |shard| {
+            shard.graph_sent_bytes
+        }),
+        (("graph_vertices", false, "Transactions in the dependency graph."), |shard| shard.graph_vertices),
+        (("graph_vertices_max", false, "The same at most, since the start."), |s| s.graph_vertices_max),
+        (("graph_bytes", false, "Memory of the dependency graph."), |shard| shard.graph_bytes),
+        (("graph_bytes_max", false, "The same at most, since the start."), |shard| shard.graph_bytes_max),
+        (("offences_total", true, "What others have said that cannot be."), |shard| shard.offences),
         (("locks", false, "Records and ranges locked."), |shard| shard.locks),
         (("in_doubt", false, "Transactions voted for whose outcome is not known."), |shard| shard.in_doubt),
         (("votes", false, "Transactions whose votes are remembered."), |shard| shard.votes),
@@ -246,6 +263,12 @@ mod tests {
             mark_raises: 0,
             pins: 0,
             oracle_messages: 0,
+            graph_sent_bytes: 0,
+            graph_vertices: 0,
+            graph_vertices_max: 0,
+            graph_bytes: 0,
+            graph_bytes_max: 0,
+            offences: 0,
             locks: 0,
             in_doubt: 0,
             votes: 0,

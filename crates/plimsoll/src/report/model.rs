@@ -104,6 +104,9 @@ pub struct Run {
     pub messages_per_transaction: f64,
     /// Messages to and from the timestamp oracle.
     pub oracle_messages: u64,
+    /// The dependency graph of ROCOCO; absent under other protocols.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Graph>,
     /// What processes sent each other; absent if there is one. The one after all that hold data is the oracle's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
@@ -124,6 +127,22 @@ pub struct Run {
     pub checker: Option<CheckerFigures>,
     /// Invariants, online audits and the history checker's verdicts.
     pub checks: Vec<Check>,
+}
+
+/// A protocol's dependency graph: what it costs in messages and in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Graph {
+    /// Bytes of predecessors, questions for them and answers, sent between shards per committed transaction; as they would be
+    /// encoded, within a process as well.
+    pub bytes_per_transaction: f64,
+    /// Transactions that shards remember at the end of the run, each counted on each shard.
+    pub vertices: u64,
+    /// At most so far, since the start: the sum of what each shard had at most.
+    pub vertices_max: u64,
+    /// Memory of the graph at the end of the run.
+    pub memory_bytes: u64,
+    /// And at most, like `vertices_max`.
+    pub memory_bytes_max: u64,
 }
 
 /// Aborted attempts by reason; the fields are the reasons' names.

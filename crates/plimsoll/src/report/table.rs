@@ -302,6 +302,17 @@ fn totals(run: &Run) -> Vec<(&'static str, String)> {
         ("messages", messages),
         ("memory", memory),
     ];
+    if let Some(graph) = &run.graph {
+        let graph = format!(
+            "{:.1} bytes per transaction between shards; {} transactions in {} at the end, {} in {} at most",
+            graph.bytes_per_transaction,
+            units::thousands(graph.vertices),
+            units::bytes(graph.memory_bytes),
+            units::thousands(graph.vertices_max),
+            units::bytes(graph.memory_bytes_max)
+        );
+        totals.insert(4, ("graph", graph));
+    }
     if !run.links.is_empty() {
         let sum = |of: fn(&Link) -> u64| run.links.iter().map(of).sum::<u64>() as f64;
         let network = format!(

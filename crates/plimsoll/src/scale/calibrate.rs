@@ -462,6 +462,7 @@ fn bench_plan(pair: Pair, shards: usize, duration: Duration) -> BenchPlan {
         processes: None,
         cluster: None,
         concurrency: CONCURRENCY,
+        coordinators: shards,
         rate: None,
         warmup: duration / 3,
         duration,

@@ -14,11 +14,11 @@ use serde_json::Value;
 use super::{Predicted, show};
 use crate::report::html::STYLE;
 
-/// A chart's height, and the room for the labels at its left and below, in pixels.
+/// A chart's height and width, and the room for the labels at its left, at its right for each character, and below, in pixels.
 const HEIGHT: f64 = 300.0;
 const WIDTH: f64 = 980.0;
 const LEFT: f64 = 64.0;
-const RIGHT: f64 = 70.0;
+const RIGHT: f64 = 9.0;
 const BELOW: f64 = 40.0;
 
 /// The whole page.
@@ -147,7 +147,9 @@ fn chart(predicted: &Predicted, what: Quantity) -> String {
     }
     let places: Vec<f64> = series.at.iter().map(|&at| at as f64).collect();
     let (across, up) = (Axis::of(&places, false), Axis::of(&figures, true));
-    let x = |at: f64| LEFT + (WIDTH - LEFT - RIGHT) * if places.len() == 1 { 0.5 } else { across.share(at) };
+    let longest = series.schemes.iter().map(|scheme| scheme.len()).max().unwrap_or_default();
+    let right = WIDTH - (10.0 + RIGHT * longest as f64);
+    let x = |at: f64| LEFT + (right - LEFT) * if places.len() == 1 { 0.5 } else { across.share(at) };
     let y = |figure: f64| HEIGHT - (HEIGHT - 12.0) * up.share(figure);
     let name = match what {
         Quantity::Committed => "committed transactions per second",
@@ -156,11 +158,11 @@ fn chart(predicted: &Predicted, what: Quantity) -> String {
     let label = escape(&format!("{name} by {}", series.axis));
     let total = HEIGHT + BELOW;
     let mut svg = format!(
-        "<div class=\"chart\"><svg role=\"img\" aria-label=\"{label}\" viewBox=\"0 0 {WIDTH} {total}\" style=\"max-width:{WIDTH}px\">\n"
+        "<h3>{name}</h3>\n<div class=\"chart\"><svg role=\"img\" aria-label=\"{label}\" viewBox=\"0 0 {WIDTH} {total}\" style=\"max-width:{WIDTH}px\">\n"
     );
     for tick in up.ticks() {
         let (at, text) = (y(tick), units::short(tick));
-        let (right, base, label) = (WIDTH - RIGHT, at + 4.0, LEFT - 8.0);
+        let (base, label) = (at + 4.0, LEFT - 8.0);
         let _ = writeln!(
             svg,
             "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
@@ -174,7 +176,7 @@ fn chart(predicted: &Predicted, what: Quantity) -> String {
             "<text class=\"axis\" x=\"{at:.1}\" y=\"{base}\" text-anchor=\"middle\">{text}</text>"
         );
     }
-    let (middle, base) = (LEFT + (WIDTH - LEFT - RIGHT) / 2.0, HEIGHT + 35.0);
+    let (middle, base) = (LEFT + (right - LEFT) / 2.0, HEIGHT + 35.0);
     let _ = writeln!(
         svg,
         "<text class=\"axis\" x=\"{middle}\" y=\"{base}\" text-anchor=\"middle\">{}</text>",
@@ -209,7 +211,7 @@ fn chart(predicted: &Predicted, what: Quantity) -> String {
     for (end, scheme, number) in ends {
         last = (end + 4.0).max(last + 15.0);
         let (at, colour) =
-            (if places.len() == 1 { middle + 12.0 } else { WIDTH - RIGHT + 10.0 }, colour(scheme, number));
+            (if places.len() == 1 { middle + 12.0 } else { right + 10.0 }, colour(scheme, number));
         let _ = writeln!(
             svg,
             "<text class=\"name\" x=\"{at}\" y=\"{last:.1}\" style=\"fill:{colour}\">{scheme}</text>"

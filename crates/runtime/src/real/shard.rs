@@ -76,7 +76,11 @@ pub(super) fn run<N: Node>(
         if let Some(links) = &mut process.links {
             links.turn(&env);
         }
-        if !env.pass(&mut process).idle() {
+        let worked = env.pass(&mut process);
+        if let Some(links) = &mut process.links {
+            links.write(&env);
+        }
+        if !worked.idle() {
             idle_since = None;
             continue;
         }

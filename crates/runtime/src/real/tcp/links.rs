@@ -2,7 +2,9 @@
 //!
 //! The shard's thread does all of it. A *turn*, before each pass, closes what has broken, takes what the handshake has
 //! brought, asks the operating system what has changed, and reads; the pass handles what was read; what the pass sends
-//! is written when the pass ends. A shard that sleeps does so in `epoll_wait`, and whoever would have unparked its
+//! is written when the pass ends. A shard whose tasks are ready to go on does so first: it asks and writes every
+//! [`BUSY_NS`] only, because a system call costs as much as a few transactions, and one may carry the messages of several
+//! passes. A shard that sleeps does so in `epoll_wait`, and whoever would have unparked its
 //! thread writes to an eventfd instead. Timeouts there have a resolution of a millisecond, so a task that sleeps for
 //! microseconds is woken by a timer of its own (a timerfd).
 //!
@@ -33,11 +35,13 @@ use super::counters::Row;
 use super::frame::{Closed, Codec, Fault, encode_beat};
 use super::link::{Link, TURN};
 use super::{Fresh, Shared};
-use crate::Node;
 use crate::shard::{Batch, ShardEnv};
+use crate::{Env, Node};
 
 /// How often an end gives a sign of life, and looks for one.
 const BEAT_NS: u64 = 250_000_000;
+/// For how long a shard that has something else to do lets its peers wait.
+const BUSY_NS: u64 = 20_000;
 /// How long a shard that stops waits until what it has sent is taken.
 const FAREWELL_NS: u64 = 100_000_000;
 
@@ -69,7 +73,11 @@ pub(in super::super) struct Links<N: Node> {
     broken: Vec<ShardId>,
     /// Peers without connection to whom something was sent.
     unreachable: Vec<ShardId>,
-    /// The operating system was asked since the last turn.
+    /// Peers for whom there is something to write, and since when there is.
+    unwritten: Vec<ShardId>,
+    unwritten_since: Option<u64>,
+    /// When the operating system was last asked, and whether that was since the last turn.
+    asked_ns: u64,
     polled: bool,
     beat_ns: u64,
     next_beat_ns: u64,
@@ -104,6 +112,9 @@ impl<N: Node> Links<N> {
             spare: Vec::new(),
             broken: Vec::new(),
             unreachable: Vec::new(),
+            unwritten: Vec::new(),
+            unwritten_since: None,
+            asked_ns: 0,
             polled: false,
             beat_ns,
             next_beat_ns: 0,
@@ -137,10 +148,12 @@ impl<N: Node> Links<N> {
         if self.connected == 0 {
             return;
         }
-        if !std::mem::take(&mut self.polled) {
-            self.ask(Some(Duration::ZERO));
-        }
         let now_ns = self.clock.now().0;
+        let may_wait = env.is_ready() && now_ns.saturating_sub(self.asked_ns) < BUSY_NS;
+        if !std::mem::take(&mut self.polled) && !may_wait {
+            self.ask(Some(Duration::ZERO));
+            self.asked_ns = now_ns;
+        }
         let mut listed = std::mem::replace(&mut self.listed, std::mem::take(&mut self.spare));
         for peer in listed.drain(..) {
             self.serve(peer, now_ns);
@@ -157,7 +170,7 @@ impl<N: Node> Links<N> {
         self.arrived.pop_front()
     }
 
-    /// Sends a batch, as far as the operating system takes it.
+    /// Sends a batch, with the next [`Links::write`].
     pub(in super::super) fn send(&mut self, to: ShardId, batch: Batch<N>) {
         let codec = self.codec;
         let Some(link) = self.links[to.index()].as_mut().filter(|link| link.fault.is_none()) else {
@@ -168,9 +181,29 @@ impl<N: Node> Links<N> {
         let with = link.with;
         self.row(with).messages_sent.add(batch.messages.len() as u64);
         match sent {
-            Ok(()) => self.flush(to),
+            Ok(()) => self.unwritten.push(to),
             Err(fault) => self.break_off(to, fault),
         }
+    }
+
+    /// What comes after a pass: writes what was sent, as far as the operating system takes it.
+    #[inline]
+    pub(in super::super) fn write(&mut self, env: &ShardEnv<N>) {
+        if self.unwritten.is_empty() {
+            return;
+        }
+        if env.is_ready() {
+            let since = *self.unwritten_since.get_or_insert(env.clock().0);
+            if self.clock.now().0.saturating_sub(since) < BUSY_NS {
+                return;
+            }
+        }
+        self.unwritten_since = None;
+        let mut unwritten = std::mem::take(&mut self.unwritten);
+        for peer in unwritten.drain(..) {
+            self.flush(peer);
+        }
+        self.unwritten = unwritten;
     }
 
     /// Sleeps until something arrives, somebody wakes the shard, or it is time for something.
