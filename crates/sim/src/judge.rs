@@ -1,6 +1,7 @@
 //! What must hold when a world has come to rest.
 //!
-//! * Everybody is done, no lock and no vote is left, and under DST all garbage goes.
+//! * Everybody is done, no lock, no vote and no dependency graph is left, nobody was told what cannot be, and under DST all
+//!   garbage goes.
 //! * What clients saw for themselves was right: sums, rings, values, numbers drawn once; read-only transactions at
 //!   snapshots never aborted.
 //! * Everything can still be read and written; what was appended is there once, what was not is not.
@@ -19,6 +20,7 @@ use std::ops::ControlFlow;
 use plimsoll_checker::{History, Install, Options, Transaction, of_one_copy};
 use plimsoll_runtime::{Env, ShardEnv};
 use plimsoll_store::Visited;
+use plimsoll_txn::base::GraphSize;
 use plimsoll_txn::protocol::{Attempt, Protocol};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_types::{ColumnGroup, IndexKind, Key, Partitioning, ShardId, TableId, Timestamp, TxnId};
@@ -43,6 +45,7 @@ pub(crate) fn judge<P: Protocol>(
 ) -> Outcome {
     let mut found = Found::default();
     found.add("stuck", stuck);
+    found.add("offence", offences(&mut setting));
     found.add("broken", left.broken.iter().cloned());
     if P::Scheme::SERIALIZABLE || plan.scheme == "rc" {
         found.add("torn snapshot", left.torn.iter().cloned());
@@ -54,6 +57,7 @@ pub(crate) fn judge<P: Protocol>(
         found.add("lock left behind", locks(&mut setting));
         found.add("vote left behind", votes(&mut setting));
         found.add("transaction left behind", remembered(&mut setting));
+        found.add("graph left behind", graphs(&mut setting));
         if plan.scheme != "rc" {
             found.violations.extend(more(&mut setting, &left));
         }
@@ -222,6 +226,32 @@ fn remembered<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
         }
     }
     left
+}
+
+/// Dependency graphs that are not empty although nobody runs.
+fn graphs<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
+    let mut left = Vec::new();
+    for shard in setting.shards() {
+        let counters = setting.world.node(shard, |node| node.base().counters);
+        let graph = counters.map_or_else(GraphSize::default, |counters| counters.graph);
+        if graph != GraphSize::default() {
+            left.push(format!("shard {} has {graph:?}", shard.0));
+        }
+    }
+    left
+}
+
+/// Shards that were told what cannot be, as if anybody lied.
+fn offences<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
+    let mut told = Vec::new();
+    for shard in setting.shards() {
+        let counters = setting.world.node(shard, |node| node.base().counters);
+        let offences = counters.map_or(0, |counters| counters.offences);
+        if offences > 0 {
+            told.push(format!("shard {} was told {offences} times what cannot be", shard.0));
+        }
+    }
+    told
 }
 
 /// Copies of a table on different shards that have not got the same versions in the same order, or do not end with the same

@@ -30,8 +30,9 @@ pub struct Recording {
     pub steps: Vec<Taken>,
     /// Which session an attempt belongs to.
     pub attempts: Vec<(TxnId, u32)>,
-    /// What calls under way are about, by caller and number.
-    asked: BTreeMap<(ShardId, u32), About>,
+    /// What calls are about, by caller, who is asked, and number, which is used again when the answer is there or is given
+    /// up. An answer to one that was given up may still be sent.
+    asked: BTreeMap<(ShardId, ShardId, u32), About>,
 }
 
 /// A message that was sent.
@@ -75,11 +76,11 @@ impl Recorder {
             let (about, answer) = match carried {
                 Carried::Request(request, call) => {
                     let about = P::about(request);
-                    recording.asked.extend(call.map(|call| ((from, call), about.clone())));
+                    recording.asked.extend(call.map(|call| ((from, to, call), about.clone())));
                     (about, None)
                 }
                 Carried::Reply(reply, call) => {
-                    let about = recording.asked.remove(&(to, call));
+                    let about = recording.asked.get(&(to, from, call)).cloned();
                     (about.expect("what is answered was asked"), Some(P::answer(reply)))
                 }
             };

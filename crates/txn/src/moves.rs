@@ -33,7 +33,9 @@ use plimsoll_checker::Install;
 use plimsoll_runtime::{Handled, Ticket};
 use plimsoll_store::MovedRow;
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{Abort, Key, Moved, Placement, SLOTS, ShardId, Slot, TableId, Timestamp, TxnId};
+use plimsoll_types::{
+    Abort, ColumnGroup, Key, Moved, Placement, SLOTS, ShardId, Slot, TableId, Timestamp, TxnId,
+};
 
 use crate::base::{Base, Common, CommonReply, Layout};
 use crate::procedure::Reads;
@@ -214,6 +216,17 @@ impl<S: Scheme> Base<S> {
 
     /// Whether what is asked of this shard is here. If not, the coordinator will be told where it is.
     pub(crate) fn serves(&mut self, txn: TxnId, reads: &Reads) -> bool {
+        // Another process may ask for anything.
+        let columns = reads.gets.iter().map(|(column, ..)| *column);
+        let scanned = reads.scans.iter().map(|(scan, _)| scan.column);
+        let tables = &self.layout.tables;
+        let there = |column: ColumnGroup| {
+            let table = tables.get(column.table.index());
+            table.is_some_and(|table| usize::from(column.group) < table.groups.len())
+        };
+        if !columns.chain(scanned).all(there) {
+            return false;
+        }
         let mine = |(table, key): (TableId, &Key)| {
             self.layout.slot(table, key).is_none_or(|slot| self.owner(slot) == self.shard)
         };

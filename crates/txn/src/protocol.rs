@@ -66,6 +66,8 @@ pub trait Protocol: Node<Request: Wire, Reply: Wire> + Sized {
     const LOCKS: bool;
     /// Whether it runs transactions whose operations come one by one.
     const INTERACTIVE: bool = true;
+    /// Whether it orders transactions by a dependency graph.
+    const GRAPH: bool = false;
 
     /// The participant of a shard.
     fn new(base: Base<Self::Scheme>, options: ProtocolOptions) -> Self;

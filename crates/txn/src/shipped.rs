@@ -176,7 +176,12 @@ impl<T: OneShot> Shipped for T {
     }
 
     fn absorb(&mut self, piece: Piece, executed: &dyn Shipped) {
-        if let Some(executed) = executed.as_any().downcast_ref::<T>() {
+        let there = |procedure: &T| piece.number < Procedure::stage(procedure, piece.stage);
+        // A copy that comes back from another process may be another procedure's.
+        if let Some(executed) = executed.as_any().downcast_ref::<T>()
+            && there(self)
+            && there(executed)
+        {
             OneShot::absorb(self, piece, executed);
         }
     }

@@ -15,7 +15,7 @@ use plimsoll_txn::chopping::{Chopping, PieceType, Unrepairable};
 use plimsoll_txn::procedure::Procedure;
 use plimsoll_txn::protocol::ProtocolOptions;
 use plimsoll_txn::shipped::Unpack;
-use plimsoll_types::{Key, ShardId, Slot, TableId, TableSpec};
+use plimsoll_types::{Abort, Key, ShardId, Slot, TableId, TableSpec};
 
 /// Takes the rows of a load: table, key, one value per column group.
 pub type Sink<'a> = &'a mut dyn FnMut(TableId, Key, &[&[u8]]);
@@ -24,6 +24,9 @@ pub type Sink<'a> = &'a mut dyn FnMut(TableId, Key, &[&[u8]]);
 /// pieces say: a few milliseconds, and what one transaction in a hundred does is hardly missed.
 const DRAWN: usize = 512;
 const HOMES_MAX: usize = 8;
+
+/// Of a row that is loaded and never deleted, and is not there: the piece came from another process, and names what it likes.
+const NOT_LOADED: Abort = Abort::Refused;
 
 /// A benchmark's data, transactions and invariants.
 pub trait Workload: Clone + Send + Sync + 'static {

@@ -221,6 +221,17 @@ struct Counts {
     prediction: Prediction,
 }
 
+impl Counts {
+    /// An attempt has aborted. Counted at once: under contention some transactions never end.
+    fn aborted(&mut self, kind: usize, read_only: bool) {
+        if self.measuring {
+            self.prediction.aborts += 1;
+            self.prediction.aborts_by[kind] += 1;
+            self.prediction.read_only_aborts += u64::from(read_only);
+        }
+    }
+}
+
 struct Shared {
     model: CostModel,
     access: AccessCosts,
@@ -473,7 +484,10 @@ async fn run_client<P: Protocol, W: Workload>(
             match execute::<P, _, _>(&env, attempt, &mut procedure, &mut work).await {
                 Ok(()) => break true,
                 Err(Abort::User) => break false,
-                Err(_) => aborts += 1,
+                Err(_) => {
+                    aborts += 1;
+                    shared.counts.borrow_mut().aborted(kind, read_only);
+                }
             }
             env.pause().await;
             if aborts > 2 {
@@ -484,18 +498,11 @@ async fn run_client<P: Protocol, W: Workload>(
         {
             let mut counts = shared.counts.borrow_mut();
             counts.committed += u64::from(committed);
-            if counts.measuring {
+            if counts.measuring && committed {
                 let prediction = &mut counts.prediction;
-                prediction.aborts += u64::from(aborts);
-                prediction.aborts_by[kind] += u64::from(aborts);
-                if read_only {
-                    prediction.read_only_aborts += u64::from(aborts);
-                }
-                if committed {
-                    prediction.committed += 1;
-                    prediction.distributed += u64::from(work.committed.shards > 1);
-                    prediction.latencies[kind].1.push((now_ns() - begin_ns) as u32);
-                }
+                prediction.committed += 1;
+                prediction.distributed += u64::from(work.committed.shards > 1);
+                prediction.latencies[kind].1.push((now_ns() - begin_ns) as u32);
             }
         }
         if env.clock().0 == attempt.age {

@@ -47,9 +47,10 @@ litmus! {
 
     an_insert_comes_after_who_has_scanned_its_place {
         broken: "a scan does not raise the marks of leaves",
-        setups: &["occ/dst", "two_pl/dst", "client_2pc/dst"],
+        setups: &["occ/dst", "two_pl/dst", "client_2pc/dst", "rococo/dst"],
         also: &[
             "occ/gts", "occ/vts", "occ/none", "two_pl/gts", "two_pl/vts", "two_pl/none", "client_2pc/none",
+            "rococo/none",
         ],
         caught: &[(LeafNotMarked, "phantom (G-single)")],
         script: "

@@ -14,6 +14,7 @@ mod absence;
 mod client_2pc;
 mod occ;
 mod oracle;
+mod rococo;
 mod script;
 mod snapshots;
 mod two_pl;
@@ -95,7 +96,8 @@ macro_rules! litmus {
 
 #[test]
 fn the_page_lists_every_litmus() {
-    let all = [occ::ALL, snapshots::ALL, two_pl::ALL, client_2pc::ALL, absence::ALL, oracle::ALL];
+    let all =
+        [occ::ALL, snapshots::ALL, two_pl::ALL, client_2pc::ALL, rococo::ALL, absence::ALL, oracle::ALL];
     let lines: String = all.into_iter().flatten().map(Litmus::line).collect();
     let table = format!("| the rule, broken | history | test | planted bug |\n|---|---|---|---|\n{lines}");
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulator.md");

@@ -20,11 +20,13 @@
 //! the reader of the script. A transaction begins at its first step. When the steps are over everything is let through.
 //!
 //! Transactions are procedures: `r(x)` is a stage that reads x, `r(x,z)` reads both in one message if one shard has both,
-//! `w(x)` writes x blindly if it was not read, `i(x)` inserts, `d(x)` deletes, `scan(A)` reads all rows of a shard.
+//! `w(x)` writes x blindly if it was not read, `i(x)` inserts, `d(x)` deletes, `scan(A)` reads all rows of a shard. Where
+//! pieces travel, each record is a piece, which waits until its transaction commits; that of `r!(x)` executes when it starts.
 //! Records begin with a version @0; `x?` is absent. `Q beside P at 1: ...` shares P's coordinator. A step with a
 //! `?` at its end is left out if no such message is on its way; any other step fails then. `R is answered` fails
 //! if R is not. `T is cut off`: nothing that its coordinator says reaches an oracle, until it ends. `T ends`: its
-//! coordinator's machine does, and begins again at once; then every machine is a process, and coordinators are visitors.
+//! coordinator's machine does, and begins again at once; then every machine is a process, and coordinators are visitors. What
+//! others make of T then counts if they install any of it.
 //!
 //! Clocks tick in units that are longer than the whole script, so `at 4` stays 4. Under 2PL an earlier clock is an
 //! older transaction. Nothing is tried again.
@@ -45,7 +47,8 @@ use plimsoll_runtime::sim::{Event, Fault, Faults, Hardware, Link, Maker, World};
 use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
 use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions, execute};
-use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
+use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
+use plimsoll_txn::shipped::{Items, OneShot, Shipped, unpack};
 use plimsoll_txn::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Vts};
 use plimsoll_txn::work::Work;
@@ -57,6 +60,8 @@ const TICK_NS: u64 = 2_000_000;
 const STEP_NS: u64 = 30_000;
 /// Who is not answered so long after the last step waits for ever.
 const PATIENCE_NS: u64 = 100 * TICK_NS;
+/// Others go on with what a coordinator that is silent for so long has begun.
+const SILENCE_NS: u64 = 10 * TICK_NS;
 
 const TABLE: TableId = TableId(0);
 
@@ -93,6 +98,8 @@ pub fn play(setup: &str, script: &str, exactly: bool) -> Outcome {
         "two_pl/none" => Stage::<TwoPl<NoTimestamps>>::new(&script).play(&script, exactly),
         "client_2pc/dst" => Stage::<Client2pc<Dst>>::new(&script).play(&script, exactly),
         "client_2pc/none" => Stage::<Client2pc<NoTimestamps>>::new(&script).play(&script, exactly),
+        "rococo/dst" => Stage::<Rococo<Dst>>::new(&script).play(&script, exactly),
+        "rococo/none" => Stage::<Rococo<NoTimestamps>>::new(&script).play(&script, exactly),
         _ => unreachable!("no setup is called {setup}"),
     }));
     played.unwrap_or_else(|panic| {
@@ -116,6 +123,16 @@ enum Operation {
     Scan(usize),
 }
 
+plimsoll_types::wire!(
+    enum Operation {
+        Read(name) = 0,
+        Write(name) = 1,
+        Insert(name) = 2,
+        Delete(name) = 3,
+        Scan(shard) = 4,
+    }
+);
+
 #[derive(Clone, Debug)]
 struct Actor {
     name: String,
@@ -123,8 +140,8 @@ struct Actor {
     beside: Option<String>,
     clock: u64,
     read_only: bool,
-    /// What it does, stage by stage.
-    stages: Vec<Vec<Operation>>,
+    /// What it does, stage by stage, and whether it does it at once.
+    stages: Vec<Vec<(Operation, bool)>>,
 }
 
 #[derive(Clone, Debug)]
@@ -218,7 +235,7 @@ impl Script {
 
     fn scans(&self) -> bool {
         let operations = self.actors.iter().flat_map(|actor| actor.stages.iter().flatten());
-        operations.into_iter().any(|operation| matches!(operation, Operation::Scan(_)))
+        operations.into_iter().any(|operation| matches!(operation, (Operation::Scan(_), _)))
     }
 
     /// Whether a coordinator's machine ends.
@@ -256,7 +273,7 @@ impl Actor {
         let read_only = what.starts_with("readonly ");
         let stages = what.split_whitespace().filter(|word| *word != "readonly").map(|word| {
             let (verb, rest) = word.split_once('(').unwrap_or_else(|| panic!("{word} is no operation"));
-            let operation = |name: &str| match verb {
+            let operation = |name: &str| match verb.trim_end_matches('!') {
                 "r" => Operation::Read(name.to_owned()),
                 "w" => Operation::Write(name.to_owned()),
                 "i" => Operation::Insert(name.to_owned()),
@@ -264,7 +281,8 @@ impl Actor {
                 "scan" => Operation::Scan(shard_named(name)),
                 _ => panic!("{word} is no operation"),
             };
-            rest.trim_end_matches(')').split(',').map(operation).collect()
+            let names = rest.trim_end_matches(')').split(',');
+            names.map(|name| (operation(name), verb.ends_with('!'))).collect()
         });
         let (name, stages) = (name.to_owned(), stages.collect());
         Actor { name, beside, clock: clock.parse().expect("a clock is a number"), read_only, stages }
@@ -272,10 +290,25 @@ impl Actor {
 }
 
 /// An actor's transaction: one stage per word, one piece per record.
+#[derive(Clone)]
 struct Play {
     read_only: bool,
-    stages: Vec<Vec<(Operation, Key)>>,
+    stages: Vec<Vec<Part>>,
 }
+
+plimsoll_types::wire!(struct Play { read_only, stages });
+
+#[derive(Clone)]
+struct Part {
+    operation: Operation,
+    key: Key,
+    at_once: bool,
+}
+
+plimsoll_types::wire!(struct Part { operation, key, at_once });
+
+/// The types of pieces that execute when they start, one bit each.
+const AT_ONCE: u64 = 0b10;
 
 impl Procedure for Play {
     fn read_only(&self) -> bool {
@@ -287,29 +320,51 @@ impl Procedure for Play {
     }
 
     fn home(&self, Piece { stage, number }: Piece) -> Slot {
-        Partitioning::modulo(self.stages[stage][number].1.leading_int(1))
+        Partitioning::modulo(self.stages[stage][number].key.leading_int(1))
     }
 
     fn reads(&self, Piece { stage, number }: Piece, reads: &mut Reads) {
-        match &self.stages[stage][number] {
-            (Operation::Read(_), key) => reads.get(TABLE.row(), key.clone()),
-            (Operation::Scan(_), key) => reads.scan(Scan::prefix(TABLE.row(), key.clone())),
+        let Part { operation, key, .. } = &self.stages[stage][number];
+        match operation {
+            Operation::Read(_) => reads.get(TABLE.row(), key.clone()),
+            Operation::Scan(_) => reads.scan(Scan::prefix(TABLE.row(), key.clone())),
             _ => {}
         }
     }
 
     fn execute<A: Access>(&mut self, Piece { stage, number }: Piece, access: &mut A) -> Result<(), Abort> {
-        let column = TABLE.row();
-        match &self.stages[stage][number] {
-            (Operation::Read(_), key) => access.get(column, key).map(|_| ()),
-            (Operation::Write(_), key) => access.put(column, key, b"written"),
-            (Operation::Insert(_), key) => access.insert(TABLE, key, &[b"inserted"]),
-            (Operation::Delete(_), key) => access.delete(TABLE, key),
-            (Operation::Scan(_), key) => {
+        let (column, Part { operation, key, .. }) = (TABLE.row(), &self.stages[stage][number]);
+        match operation {
+            Operation::Read(_) => access.get(column, key).map(|_| ()),
+            Operation::Write(_) => access.put(column, key, b"written"),
+            Operation::Insert(_) => access.insert(TABLE, key, &[b"inserted"]),
+            Operation::Delete(_) => access.delete(TABLE, key),
+            Operation::Scan(_) => {
                 access.scan(&Scan::prefix(column, key.clone()), |_, _| ControlFlow::Continue(()))
             }
         }
     }
+
+    fn shipped(&mut self) -> Option<&mut dyn Shipped> {
+        Some(self)
+    }
+}
+
+impl OneShot for Play {
+    fn piece_type(&self, Piece { stage, number }: Piece) -> usize {
+        usize::from(self.stages[stage][number].at_once)
+    }
+
+    fn items(&self, Piece { stage, number }: Piece, items: &mut Items) {
+        let Part { operation, key, .. } = &self.stages[stage][number];
+        match operation {
+            Operation::Read(_) => items.read(TABLE.row(), key.clone()),
+            Operation::Scan(_) => unreachable!("where pieces travel only readers scan"),
+            _ => items.write(TABLE.row(), key.clone()),
+        }
+    }
+
+    fn absorb(&mut self, _: Piece, _: &Play) {}
 }
 
 // The world.
@@ -344,6 +399,7 @@ impl<P: Protocol> Stage<P> {
     }
 
     fn with(script: &Script, options: ProtocolOptions) -> Stage<P> {
+        let options = ProtocolOptions { immediate_pieces: AT_ONCE, unpack: Some(unpack::<Play>), ..options };
         let data_shards = script.shards + script.actors.len();
         let kind = if script.scans() { IndexKind::Ordered } else { IndexKind::Hash };
         let tables = vec![TableSpec::new("row", kind, Partitioning::Modulo { bytes: 1 })];
@@ -362,7 +418,7 @@ impl<P: Protocol> Stage<P> {
             visitors: if apart { script.shards } else { data_shards }..data_shards,
             process_counter: counter.clone(),
             first_attempt: 1,
-            patience_ns: plimsoll_txn::votes::PATIENCE_NS,
+            patience_ns: SILENCE_NS,
         };
         let makers = (0..data_shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config) = (layout.clone(), config(shard));
@@ -478,7 +534,11 @@ impl<P: Protocol> Stage<P> {
         let (ended, until_ns) = (self.ended.clone(), self.world.now() + PATIENCE_NS);
         let left: Vec<_> = script.actors.iter().filter(|actor| !self.over.contains(&actor.name)).collect();
         let all = || left.iter().all(|actor| ended.borrow().contains_key(&actor.name));
-        self.world.run_while(|world| !all() && world.now() < until_ns);
+        let shards = script.shards as u16;
+        let holds = |node: &mut P| node.remembered() > 0 || node.base().store.locks() > 0;
+        let busy =
+            |world: &World<P>| (0..shards).any(|shard| world.node(ShardId(shard), holds) == Some(true));
+        self.world.run_while(|world| (!all() || busy(world)) && world.now() < until_ns);
         self.settle();
         self.judge(script, &mut outcome);
         outcome
@@ -501,7 +561,7 @@ impl<P: Protocol> Stage<P> {
         }
         let session = script.actors.iter().position(|actor| actor.name == name).expect("somebody") as u32;
         let actor = &script.actors[session as usize];
-        let operation = |operation: &Operation| {
+        let part = |(operation, at_once): &(Operation, bool)| {
             let key = match operation {
                 Operation::Scan(shard) => Key::new(&[*shard as u8]),
                 Operation::Read(name)
@@ -509,9 +569,9 @@ impl<P: Protocol> Stage<P> {
                 | Operation::Insert(name)
                 | Operation::Delete(name) => script.key(name),
             };
-            (operation.clone(), key)
+            Part { operation: operation.clone(), key, at_once: *at_once }
         };
-        let stages = actor.stages.iter().map(|stage| stage.iter().map(operation).collect()).collect();
+        let stages = actor.stages.iter().map(|stage| stage.iter().map(part).collect()).collect();
         let mut procedure = Play { read_only: actor.read_only, stages };
         let (watch, ended, name) = (self.world.observer(), self.ended.clone(), name.to_owned());
         let label: &'static str = name.clone().leak();
@@ -545,23 +605,50 @@ impl<P: Protocol> Stage<P> {
     /// read-write transactions are strict.
     fn judge(&mut self, script: &Script, outcome: &mut Outcome) {
         let mut history = History::default();
-        for actor in &script.actors {
+        for shard in 0..script.shards {
+            let look = |node: &mut P| {
+                let remembered = node.remembered();
+                let base = node.base();
+                (base.store.locks(), remembered, base.counters.offences, base.installs.take())
+            };
+            let found = self.world.node(ShardId(shard as u16), look);
+            let (locks, remembered, offences, installs) = found.expect("all shards are up");
+            history.installs.push(installs.unwrap_or_default());
+            if locks > 0 {
+                outcome.add("lock left behind", format!("{locks} on shard {shard}"));
+            }
+            if offences > 0 {
+                outcome.add("offence", format!("{offences} on shard {shard}"));
+            }
+            if remembered > 0 {
+                outcome.add("transaction left behind", format!("{remembered} things on shard {shard}"));
+            }
+        }
+        for (session, actor) in (0..).zip(&script.actors) {
             match self.ended.borrow_mut().remove(&actor.name) {
                 Some(Some(transaction)) => {
                     outcome.committed.insert(actor.name.clone());
                     history.transactions.push(transaction);
                 }
                 Some(None) => {}
-                None if self.over.contains(&actor.name) => {}
+                None if self.over.contains(&actor.name) => {
+                    let of = script.coordinator(&actor.name);
+                    let mut installs = history.installs.iter().flatten();
+                    let left = installs.find(|install| install.txn.coordinator == of);
+                    history.transactions.extend(left.map(|install| Transaction {
+                        id: install.txn,
+                        label: "left",
+                        read_only: false,
+                        timestamp: P::Scheme::SCALAR.then_some(install.stamp),
+                        session,
+                        begin: 0,
+                        end: u64::MAX,
+                        writes: None,
+                        reads: Vec::new(),
+                        scans: Vec::new(),
+                    }));
+                }
                 None => outcome.add("stuck", format!("{} was never answered", actor.name)),
-            }
-        }
-        for shard in 0..script.shards {
-            let look = |node: &mut P| (node.base().store.locks(), node.base().installs.take());
-            let (locks, installs) = self.world.node(ShardId(shard as u16), look).expect("all shards are up");
-            history.installs.push(installs.unwrap_or_default());
-            if locks > 0 {
-                outcome.add("lock left behind", format!("{locks} on shard {shard}"));
             }
         }
         let snapshots = P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE;

@@ -7,9 +7,10 @@ use crate::litmus;
 litmus! {
     a_reader_waits_for_an_owner_although_another_has_raised_the_mark {
         broken: "a read waits only if the mark is at most its snapshot",
-        setups: &["occ/dst", "two_pl/dst", "client_2pc/dst"],
+        setups: &["occ/dst", "two_pl/dst", "client_2pc/dst", "rococo/dst"],
         also: &[
             "occ/gts", "occ/vts", "occ/none", "two_pl/gts", "two_pl/vts", "two_pl/none", "client_2pc/none",
+            "rococo/none",
         ],
         caught: &[(GatedWait, "fractured read (G-single)"), (NoWait, "fractured read (G-single)")],
         script: "
@@ -61,11 +62,12 @@ litmus! {
 
     the_mark_is_raised_before_anybody_looks_for_an_owner {
         broken: "a read looks for an owner before it raises the mark",
-        setups: &["occ/dst", "two_pl/dst", "client_2pc/dst"],
+        setups: &["occ/dst", "two_pl/dst", "client_2pc/dst", "rococo/dst"],
         also: &[
             "occ/gts", "occ/vts", "occ/none", "two_pl/gts", "two_pl/vts", "two_pl/none", "client_2pc/none",
+            "rococo/none",
         ],
-        caught: &[(LateRaise, "fractured read (G-single)")],
+        caught: &[(LateRaise, "fractured read (G-single)"), (NoRaise, "fractured read (G-single)")],
         script: "
             A: x, B: y
             W at 1: w(x,y)
@@ -83,7 +85,7 @@ litmus! {
     a_reader_waits_for_one_owner_and_not_for_the_next {
         broken: "a grant promises no lower bound above the record's bound: a reader starves behind ever new owners",
         setups: &["occ/dst", "two_pl/dst", "client_2pc/dst"],
-        also: &["occ/gts", "occ/vts", "two_pl/gts", "two_pl/vts"],
+        also: &["occ/gts", "occ/vts", "two_pl/gts", "two_pl/vts", "rococo/dst"],
         caught: &[(NoLowerBound, "not answered")],
         script: "
             A: x z, B: y, C: u, D: v

@@ -8,6 +8,7 @@ use plimsoll_txn::shipped::{Items, OneShot, Shipped};
 use plimsoll_types::{Abort, Key, Slot};
 
 use super::TUPLES;
+use crate::NOT_LOADED;
 
 /// A microbenchmark's transaction.
 #[derive(Clone, Debug)]
@@ -110,7 +111,7 @@ impl Procedure for Transaction {
     fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
         for tuple in self.part(piece) {
             let key = Key::of_u64(tuple.key);
-            let value = access.get(TUPLES.row(), &key)?.expect("every tuple was loaded");
+            let value = access.get(TUPLES.row(), &key)?.ok_or(NOT_LOADED)?;
             if tuple.update {
                 let next = count(value) + 1;
                 access.put(TUPLES.row(), &key, &next.to_le_bytes())?;

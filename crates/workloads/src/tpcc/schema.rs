@@ -25,6 +25,7 @@ use zerocopy::little_endian::{I32, I64, U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::DISTRICTS;
+use crate::NOT_LOADED;
 
 /// Warehouses.
 pub const WAREHOUSE: TableId = TableId(0);
@@ -302,7 +303,7 @@ impl Layout {
         key: &Key,
         read: impl FnOnce(&C, &[u8]) -> R,
     ) -> Result<R, Abort> {
-        let record = access.get(self.column::<C>(), key)?.expect(LOADED);
+        let record = access.get(self.column::<C>(), key)?.ok_or(NOT_LOADED)?;
         let (columns, text) = self.view(record);
         Ok(read(columns, text))
     }
@@ -319,7 +320,7 @@ impl Layout {
             return self.update_whole(access, key, change);
         }
         let column = self.column::<C>();
-        let record = access.get(column, key)?.expect(LOADED);
+        let record = access.get(column, key)?.ok_or(NOT_LOADED)?;
         let mut columns = C::read_from_bytes(record).expect("a written group has no tail");
         let result = change(&mut columns);
         access.put(column, key, columns.as_bytes())?;
@@ -333,7 +334,7 @@ impl Layout {
         change: impl FnOnce(&mut C) -> R,
     ) -> Result<R, Abort> {
         let column = self.column::<C>();
-        let record = access.get(column, key)?.expect(LOADED);
+        let record = access.get(column, key)?.ok_or(NOT_LOADED)?;
         let mut row = [0; ROW_MAX];
         let row = &mut row[..record.len()];
         row.copy_from_slice(record);
@@ -352,7 +353,7 @@ impl Layout {
         change: impl FnOnce(&[u8], &mut [u8; CUSTOMER_DATA_MAX]) -> usize,
     ) -> Result<(), Abort> {
         let column = self.column::<CustomerData>();
-        let record = access.get(column, key)?.expect(LOADED);
+        let record = access.get(column, key)?.ok_or(NOT_LOADED)?;
         let (_, old) = self.view::<CustomerData>(record);
         let mut text = [0; CUSTOMER_DATA_MAX];
         let length = change(old, &mut text);
@@ -365,9 +366,6 @@ impl Layout {
         access.put(column, key, &row[..CustomerData::OFFSET + length])
     }
 }
-
-/// Why a row must be there.
-const LOADED: &str = "warehouses, districts, customers and stocks are loaded and never deleted";
 
 /// Declares structures of rows.
 macro_rules! columns {

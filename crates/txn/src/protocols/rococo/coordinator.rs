@@ -1,9 +1,12 @@
 //! The coordinator: the start phase, stage by stage, and the commit phase.
 
+use std::collections::BTreeMap;
+
 use plimsoll_runtime::{Env, Unknown};
+use plimsoll_types::wire::Wire;
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
-use super::graph::Known;
+use super::graph::{Known, Pred};
 use super::participant::{NotStarted, Orphan};
 use super::{Decided, Reply, Request, Rococo, Started};
 use crate::local::Local;
@@ -14,8 +17,10 @@ use crate::steps::What;
 use crate::timestamp::Scheme;
 use crate::work::{Recorded, Work};
 
-/// How long whoever was not answered waits before asking again, in nanoseconds.
-const RETRY_NS: u64 = 5_000_000;
+/// How long whoever was not answered waits before asking again, in nanoseconds; twice as long each time.
+pub(super) const RETRY_NS: u64 = 5_000_000;
+/// And at most.
+pub(super) const RETRY_MAX_NS: u64 = 500_000_000;
 
 const NOT_SHIPPED: &str =
     "a procedure that rococo runs is one-shot: others are refused when they are registered";
@@ -40,7 +45,7 @@ pub(super) async fn run<S: Scheme, E: Env<Rococo<S>>, T: Procedure>(
     match transaction.go(env, shipped).await {
         Ok(decided) => transaction.commit(env, shipped, decided, work),
         Err(Left::Over) => {
-            env.local(|node| node.settle(transaction.txn));
+            env.local(|node| node.base.settled(transaction.txn));
             Err(Abort::Unknown)
         }
         Err(Left::Lost) => Err(Abort::Unknown),
@@ -78,10 +83,10 @@ async fn take_over<S: Scheme, E: Env<Rococo<S>>>(env: E, mut orphan: Orphan) {
 
 /// Why a transaction was left to others.
 #[derive(Clone, Copy, Debug)]
-enum Left {
+pub(super) enum Left {
     /// It is decided everywhere.
     Over,
-    /// A server has lost its memory.
+    /// A server has lost its memory, or says what cannot be.
     Lost,
 }
 
@@ -89,8 +94,10 @@ enum Left {
 struct Running {
     txn: TxnId,
     least: Timestamp,
-    /// What the start phase has come to so far.
-    known: Known,
+    /// What the start phase has come to so far: tentative stamp, predecessors by where they met, whether a piece has said no.
+    tentative: Timestamp,
+    preds: BTreeMap<(TxnId, ShardId), bool>,
+    noop: bool,
     /// Where pieces have started.
     servers: Vec<ShardId>,
 }
@@ -139,8 +146,7 @@ impl<S: Scheme> Rococo<S> {
 
 impl Running {
     fn new(txn: TxnId, least: Timestamp) -> Running {
-        let known = Known { tentative: least, preds: Vec::new(), noop: false };
-        Running { txn, least, known, servers: Vec::new() }
+        Running { txn, least, tentative: least, preds: BTreeMap::new(), noop: false, servers: Vec::new() }
     }
 
     /// Both phases. Returns what the servers say.
@@ -150,18 +156,26 @@ impl Running {
         procedure: &mut dyn Shipped,
     ) -> Result<Vec<Decided>, Left> {
         self.start(env, procedure).await?;
-        self.known.preds.sort_unstable();
-        let commit = || Request::Commit { txn: self.txn, known: self.known.clone() };
+        let pred = |(&(txn, via), &immediate): (&(TxnId, ShardId), &bool)| Pred { txn, via, immediate };
+        let preds = self.preds.iter().map(pred).collect();
+        let known = Known { tentative: self.tentative, preds, noop: self.noop };
+        let me = env.shard();
+        let others = self.servers.iter().filter(|server| **server != me).count() as u64;
+        env.local(|node| node.base.counters.graph_sent_bytes += others * known.preds.bytes());
+        let commit = || Request::Commit { txn: self.txn, known: known.clone() };
         let calls: Vec<_> = self.servers.iter().map(|&server| (server, env.call(server, commit()))).collect();
-        let mut all = Vec::with_capacity(calls.len());
+        let mut all: Vec<Decided> = Vec::with_capacity(calls.len());
         for (server, call) in calls {
             let Reply::Decided(decided) = insist(env, server, call, commit).await? else {
                 return Err(Left::Lost);
             };
+            if all.first().is_some_and(|first| first.stamp != decided.stamp) {
+                // Every server has the same stamp for a transaction.
+                env.local(|node| node.offended());
+                return Err(Left::Lost);
+            }
             all.push(decided);
         }
-        let same = |pair: &[Decided]| pair[0].stamp == pair[1].stamp;
-        assert!(all.windows(2).all(same), "every server has the same stamp for a transaction");
         Ok(all)
     }
 
@@ -173,7 +187,7 @@ impl Running {
     ) -> Result<(), Left> {
         let (me, unpack) = (env.shard(), env.local(|node| node.unpack));
         let mut stage = 0;
-        while procedure.stage(stage) > 0 && !self.known.noop {
+        while procedure.stage(stage) > 0 && !self.noop {
             let batches = env.local(|node| self.batches(node, procedure, stage));
             let calls: Vec<_> = (batches.iter().filter(|(shard, _)| *shard != me))
                 .map(|(shard, pieces)| {
@@ -192,7 +206,7 @@ impl Running {
                     NotStarted::TooLate => Left::Lost,
                 })?;
                 next = after;
-                self.learn(known);
+                self.learn(me, known).expect("this server knows itself and others");
             }
             for (shard, pieces, call) in calls {
                 let again = || self.request(procedure, stage, pieces);
@@ -200,7 +214,7 @@ impl Running {
                 let Reply::Started(Started { executed, next: after, known }) = reply else {
                     return Err(Left::Lost);
                 };
-                self.learn(known);
+                self.learn(shard, known).inspect_err(|_| env.local(|node| node.offended()))?;
                 if let Some(executed) = executed.and_then(|cargo| cargo.open(unpack).ok()) {
                     absorb(procedure, &*executed, stage, pieces, after);
                 }
@@ -242,16 +256,17 @@ impl Running {
         batches
     }
 
-    /// Unites what the servers say.
-    fn learn(&mut self, known: Known) {
-        self.known.tentative.raise(known.tentative);
-        self.known.noop |= known.noop;
-        for pred in known.preds {
-            match self.known.preds.iter_mut().find(|mine| mine.txn == pred.txn && mine.via == pred.via) {
-                Some(mine) => mine.immediate |= pred.immediate,
-                None => self.known.preds.push(pred),
+    /// Unites what the servers say: each of what has met there.
+    fn learn(&mut self, server: ShardId, known: Known) -> Result<(), Left> {
+        self.tentative.raise(known.tentative);
+        self.noop |= known.noop;
+        for Pred { txn, via, immediate } in known.preds {
+            if txn == self.txn || via != server {
+                return Err(Left::Lost);
             }
+            *self.preds.entry((txn, via)).or_default() |= immediate;
         }
+        Ok(())
     }
 
     /// All servers have decided it.
@@ -264,18 +279,18 @@ impl Running {
     ) -> Result<(), Abort> {
         self.end(env);
         let unpack = env.local(|node| {
-            node.settle(self.txn);
+            node.base.settled(self.txn);
             node.unpack
         });
-        if self.known.noop {
+        if self.noop {
             env.local(|node| node.base.step(self.txn, |_| What::Aborts(Abort::User)));
             return Err(Abort::User);
         }
         let stamp = decided.first().map(|decided| decided.stamp);
-        let mut written = 0;
+        let mut written = 0u64;
         let mut recorded = work.recorded.take();
         for Decided { writes, executed, seen, .. } in decided {
-            written += writes as usize;
+            written = writes.saturating_add(written);
             for (cargo, pieces) in executed {
                 if let Ok(executed) = cargo.open(unpack) {
                     pieces.into_iter().for_each(|piece| procedure.absorb(piece, &*executed));
@@ -289,7 +304,7 @@ impl Running {
         }
         work.recorded = recorded;
         work.commit(self.txn, stamp, self.servers.len());
-        work.committed.writes = written;
+        work.committed.writes = written as usize;
         Ok(())
     }
 
@@ -299,7 +314,7 @@ impl Running {
 }
 
 /// Waits for an answer, and asks again until there is one.
-async fn insist<S: Scheme, E: Env<Rococo<S>>>(
+pub(super) async fn insist<S: Scheme, E: Env<Rococo<S>>>(
     env: &E,
     server: ShardId,
     call: impl Future<Output = Result<Reply<S>, Unknown>>,
@@ -308,13 +323,15 @@ async fn insist<S: Scheme, E: Env<Rococo<S>>>(
     let life = || env.local(|node| node.base.votes.life(server));
     let met = life();
     let mut answer = call.await;
+    let mut pause_ns = RETRY_NS;
     loop {
         match answer {
             Ok(Reply::Over) => return Err(Left::Over),
             Ok(reply) => return Ok(reply),
             Err(Unknown) if met > 0 && life() != met => return Err(Left::Lost),
-            Err(Unknown) => env.sleep(RETRY_NS).await,
+            Err(Unknown) => env.sleep(pause_ns).await,
         }
+        pause_ns = RETRY_MAX_NS.min(2 * pause_ns);
         answer = env.call(server, again()).await;
     }
 }

@@ -30,6 +30,8 @@ use std::sync::Arc;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{ShardId, Timestamp, TxnId};
 
+use crate::base::GraphSize;
+
 /// A transaction that had started before another on an item of both.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Pred {
@@ -98,10 +100,26 @@ enum Vertex {
     Fixed(Component),
 }
 
+impl Vertex {
+    /// Memory that it takes.
+    fn bytes(&self) -> usize {
+        let more = match self {
+            Vertex::Known(known) => size_of_val(&known.preds[..]),
+            // The members share it.
+            Vertex::Fixed(_) => size_of::<Member>(),
+        };
+        size_of::<(TxnId, Vertex)>() + more
+    }
+}
+
 /// What a server knows of the dependency graph.
 #[derive(Debug, Default)]
 pub struct Graph {
     vertices: BTreeMap<TxnId, Vertex>,
+    /// Memory that they take.
+    bytes: usize,
+    /// Whether immediate edges were a cycle, which cannot be.
+    pub contradicted: bool,
 }
 
 impl Graph {
@@ -114,19 +132,26 @@ impl Graph {
         };
         match known.preds.iter().find_map(with) {
             Some(component) => self.learn_fixed(&component),
-            None => {
-                self.vertices.entry(txn).or_insert(Vertex::Known(known));
-            }
+            None if !self.knows(txn) => self.put(txn, Vertex::Known(known)),
+            None => {}
         }
     }
 
-    /// Another server has fixed a component.
+    /// A component is fixed, here or on another server.
     pub fn learn_fixed(&mut self, component: &Component) {
-        for member in component.iter() {
-            let before = self.vertices.insert(member.txn, Vertex::Fixed(component.clone()));
-            if let Some(Vertex::Fixed(mine)) = before {
-                assert!(mine.contains(member), "every server fixes a transaction at the same stamp");
-            }
+        component.iter().for_each(|member| self.put(member.txn, Vertex::Fixed(component.clone())));
+    }
+
+    /// Whether what another server has fixed agrees with what is fixed here.
+    pub fn agrees(&self, members: &[Member]) -> bool {
+        let same = |member: &Member| self.component(member.txn).is_none_or(|mine| mine.contains(member));
+        members.iter().all(same)
+    }
+
+    fn put(&mut self, txn: TxnId, vertex: Vertex) {
+        self.bytes += vertex.bytes();
+        if let Some(before) = self.vertices.insert(txn, vertex) {
+            self.bytes -= before.bytes();
         }
     }
 
@@ -150,13 +175,24 @@ impl Graph {
 
     /// Forgets a transaction.
     pub fn forget(&mut self, txn: TxnId) {
-        self.vertices.remove(&txn);
+        if let Some(vertex) = self.vertices.remove(&txn) {
+            self.bytes -= vertex.bytes();
+        }
+    }
+
+    fn retain(&mut self, keep: impl Fn(&TxnId, &Vertex) -> bool) {
+        let bytes = &mut self.bytes;
+        self.vertices.retain(|txn, vertex| {
+            let keeps = keep(txn, vertex);
+            *bytes -= if keeps { 0 } else { vertex.bytes() };
+            keeps
+        });
     }
 
     /// Somebody who had met `gone` is decided everywhere, and is not known to be fixed here: what is known of it is
     /// out of date. `keep` are this server's own.
     pub fn forget_successors(&mut self, gone: TxnId, keep: impl Fn(&TxnId) -> bool) {
-        self.vertices.retain(|txn, vertex| match vertex {
+        self.retain(|txn, vertex| match vertex {
             Vertex::Known(known) => keep(txn) || !known.preds.iter().any(|pred| pred.txn == gone),
             Vertex::Fixed(_) => true,
         });
@@ -168,12 +204,17 @@ impl Graph {
         for root in roots {
             self.reach(root, &mut reached);
         }
-        self.vertices.retain(|txn, _| keep(txn) || reached.contains(txn));
+        self.retain(|txn, _| keep(txn) || reached.contains(txn));
     }
 
     /// How many transactions it has heard of.
     pub fn len(&self) -> usize {
         self.vertices.len()
+    }
+
+    /// What it takes.
+    pub fn size(&self) -> GraphSize {
+        GraphSize { vertices: self.vertices.len() as u64, bytes: self.bytes as u64 }
     }
 
     fn reach(&self, root: TxnId, reached: &mut BTreeSet<TxnId>) {
@@ -249,7 +290,7 @@ impl Graph {
     }
 
     /// Orders the members of a component and gives them stamps. All their predecessors outside are fixed.
-    fn stamped(&self, members: &[TxnId]) -> Vec<Member> {
+    fn stamped(&mut self, members: &[TxnId]) -> Vec<Member> {
         let known = |txn: &TxnId| match &self.vertices[txn] {
             Vertex::Known(known) => known,
             Vertex::Fixed(_) => unreachable!("a component is fixed once"),
@@ -279,21 +320,30 @@ impl Graph {
         let mut ready: BTreeSet<TxnId> =
             waits.iter().filter(|(_, waits)| **waits == 0).map(|(txn, _)| *txn).collect();
         let mut ordered = Vec::with_capacity(members.len());
-        while let Some(txn) = ready.pop_first() {
+        while ordered.len() < members.len() {
+            let txn = match ready.pop_first() {
+                Some(txn) => txn,
+                // The chopping was checked: somebody has said what is not so, and nobody is to wait for ever because of it.
+                None => {
+                    self.contradicted = true;
+                    *waits.iter().find(|(_, waits)| **waits > 0).expect("somebody is left").0
+                }
+            };
+            waits.remove(&txn);
             let stamp = match planted(Mutant::StartStampsOnly) {
                 true => known(&txn).tentative,
                 false => Timestamp(base.0 + ordered.len() as u64),
             };
             ordered.push(Member { txn, stamp, noop: known(&txn).noop });
             for next in releases.remove(&txn).unwrap_or_default() {
-                let waits = waits.get_mut(&next).expect("it is a member");
+                // Whoever is ordered already was not released.
+                let Some(waits) = waits.get_mut(&next) else { continue };
                 *waits -= 1;
                 if *waits == 0 {
                     ready.insert(next);
                 }
             }
         }
-        assert_eq!(ordered.len(), members.len(), "immediate pieces make no cycle: the chopping was checked");
         ordered
     }
 }

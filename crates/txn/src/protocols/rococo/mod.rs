@@ -34,7 +34,8 @@
 //! **Between processes** messages may be lost and coordinators may die. START and COMMIT are sent until they are answered,
 //! and a server answers them as it has the first time ([`participant`]). So anybody can do what the coordinator does, at the
 //! same time as well, and comes to the same: a server that has not heard of a transaction for a while
-//! goes on with it ([`coordinator::look_after`]). What is over never starts again ([`over`]).
+//! goes on with it ([`coordinator::look_after`]). What is over never starts again ([`over`]). What another process says that
+//! cannot be is refused or ignored, and counted.
 //!
 //! Left out: interactive transactions and aborts after effects, which ROCOCO cannot express; tables with copies that are
 //! written; slots that move; a server that loses its memory.
@@ -99,8 +100,10 @@ pub enum Request<S: Scheme> {
     Settled {
         /// The first number of its present life.
         first: u64,
-        /// All its attempts from there to below this are settled.
-        below: u64,
+        /// The number of its next attempt.
+        next: u64,
+        /// The attempts between that are not settled, in order.
+        open: Vec<u64>,
     },
     /// To a coordinator that says nothing: what is settled?
     Remind,
@@ -115,7 +118,7 @@ pub enum Request<S: Scheme> {
 
 plimsoll_types::wire!(<S: Scheme> enum Request<S> {
     Common(common) = 0, Start { txn, least, cargo, stage, pieces } = 1, Commit { txn, known } = 2, Ask(txn) = 3,
-    Answer(told) = 4, End(txn) = 5, ReadDecided { txn, reads } = 6, Settled { first, below } = 7, Remind = 8
+    Answer(told) = 4, End(txn) = 5, ReadDecided { txn, reads } = 6, Settled { first, next, open } = 7, Remind = 8
 });
 
 /// What it answers.
@@ -197,20 +200,19 @@ impl<S: Scheme> Node for Rococo<S> {
                 return Handled::Done;
             }
             Request::Answer(told) => {
-                self.answered(std::mem::take(told));
+                self.answered(from, std::mem::take(told));
                 return Handled::Done;
             }
             Request::End(txn) => {
                 self.ended(*txn);
                 return Handled::Done;
             }
-            Request::Settled { first, below } => {
-                self.settled(from, *first, *below);
+            Request::Settled { first, next, open } => {
+                self.settled(from, *first..*next, open);
                 return Handled::Done;
             }
             Request::Remind => {
-                let (first, below) = self.base.settled_so_far();
-                self.out.push((from, Request::Settled { first, below }));
+                self.out.push((from, self.settled_so_far()));
                 return Handled::Done;
             }
             Request::ReadDecided { txn, reads } => return self.read_decided(*txn, reads, ticket),
@@ -236,11 +238,15 @@ impl<S: Scheme> Node for Rococo<S> {
     }
 
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
+        self.measure();
         send.append(&mut self.out);
-        send.extend(self.base.votes.outgoing().map(|(to, request)| match request {
-            votes::Request::Settled { first, below } => (to, Request::Settled { first, below }),
-            _ => unreachable!("nobody votes"),
-        }));
+        let told: Vec<ShardId> = (self.base.votes.outgoing())
+            .map(|(to, request)| match request {
+                votes::Request::Settled { .. } => to,
+                _ => unreachable!("nobody votes"),
+            })
+            .collect();
+        send.extend(told.into_iter().map(|to| (to, self.settled_so_far())));
         send.extend(self.base.outgoing().map(|(to, common)| (to, Request::Common(common))));
     }
 
@@ -256,6 +262,7 @@ impl<S: Scheme> Protocol for Rococo<S> {
     const NAME: &'static str = "rococo";
     const LOCKS: bool = false;
     const INTERACTIVE: bool = false;
+    const GRAPH: bool = true;
 
     fn new(base: Base<S>, options: ProtocolOptions) -> Rococo<S> {
         Rococo::on(base, options)

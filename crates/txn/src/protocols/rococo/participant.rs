@@ -1,10 +1,12 @@
 //! A server: "on receiving START", "on receiving COMMIT" (Figures 4 and 5 of the paper), and who asks for whom.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use plimsoll_runtime::{Handled, Ticket};
 use plimsoll_store::{At, Visited};
 use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::wire::Wire;
 use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp, TxnId};
 
 use super::coordinator::absorb;
@@ -26,6 +28,13 @@ const SWEPT_AT: usize = 256;
 /// So many times as long as the first server of an orphaned transaction the others wait before they go on with it.
 const PATIENT: u64 = 3;
 
+/// One transaction is asked for so often at most between two looks around. Three times would do: servers that contradict
+/// themselves, or each other, keep nobody busy.
+pub(super) const ASKS_MAX: u32 = 8;
+
+/// Numbers of attempts are smaller: between processes they begin with the clock.
+const NUMBERS_END: u64 = 1 << 63;
+
 /// ROCOCO on one shard.
 pub struct Rococo<S: Scheme> {
     pub(super) base: Base<S>,
@@ -41,7 +50,11 @@ pub struct Rococo<S: Scheme> {
     waiting: BTreeMap<TxnId, Vec<TxnId>>,
     /// Transactions that another server was asked for and has not answered, and which.
     asked: BTreeMap<TxnId, ShardId>,
-    pub(super) over: Over,
+    /// How often a transaction was asked for since the last look around.
+    asks: BTreeMap<TxnId, u32>,
+    /// Those that wait for one that was asked for too often.
+    stalled: BTreeSet<TxnId>,
+    over: Over,
     /// To be sent at the end of the pass.
     pub(super) out: Vec<(ShardId, Request<S>)>,
 }
@@ -73,8 +86,9 @@ struct Running<S: Scheme> {
     successors: usize,
     /// Who is told once its start phase is over.
     askers: Vec<ShardId>,
-    /// When its coordinator was last heard of.
-    heard: Timestamp,
+    /// At which look around it was found that nothing had been heard of its coordinator; `None` if something was heard since
+    /// the last. A message is handled before the clock is read: what that showed last may be long ago.
+    silent_since: Option<Timestamp>,
     /// Whether this server goes on with it.
     driven: bool,
 }
@@ -82,8 +96,16 @@ struct Running<S: Scheme> {
 /// What START has brought and how it was answered, so that it can be sent again, by whomever.
 struct Kept {
     procedure: Box<dyn Shipped>,
-    /// By stage: the stage to go on with, and a copy with the outputs of what was executed.
-    stages: BTreeMap<usize, (usize, Option<Box<dyn Shipped>>)>,
+    stages: BTreeMap<usize, Stage>,
+}
+
+/// How START was answered for a stage.
+struct Stage {
+    pieces: Vec<usize>,
+    /// The stage to go on with.
+    next: usize,
+    /// A copy with the outputs of what was executed.
+    executed: Option<Box<dyn Shipped>>,
 }
 
 /// Why pieces do not start.
@@ -91,7 +113,7 @@ struct Kept {
 pub(super) enum NotStarted {
     /// The transaction is over.
     Over,
-    /// Its start phase is over, and they were no part of it.
+    /// Its start phase is over, and they were no part of it; or other pieces of the stage have started here.
     TooLate,
 }
 
@@ -115,17 +137,59 @@ impl<S: Scheme> Rococo<S> {
             running: BTreeMap::new(),
             waiting: BTreeMap::new(),
             asked: BTreeMap::new(),
+            asks: BTreeMap::new(),
+            stalled: BTreeSet::new(),
             over: Over::default(),
             out: Vec::new(),
         }
     }
 
     pub(super) fn remembers(&self) -> usize {
-        self.running.len() + self.conflicts.len() + self.pending.len() + self.graph.len() + self.waiting.len()
+        self.running.len()
+            + self.conflicts.len()
+            + self.pending.len()
+            + self.graph.len()
+            + self.waiting.len()
+            + self.asked.len()
+    }
+
+    /// Whether a transaction is decided on all its servers.
+    fn is_over(&self, txn: TxnId) -> bool {
+        match txn.coordinator == self.base.shard {
+            true => self.base.votes.distributed() && self.base.is_settled(txn),
+            false => self.over.contains(txn),
+        }
+    }
+
+    /// Another process has said what cannot be. Nobody in this one does.
+    pub(super) fn offended(&mut self) {
+        assert!(self.base.votes.distributed(), "shards of one process do not contradict each other");
+        self.base.counters.offences += 1;
+    }
+
+    /// Whether there is such a transaction, as far as anybody can tell.
+    fn may_be(&self, txn: TxnId) -> bool {
+        txn.coordinator.index() < self.base.layout.processes.len() && txn.number < NUMBERS_END
+    }
+
+    /// Whether a start phase may have come to this: predecessors are other transactions, met at shards that there are. Those
+    /// met here are those that START has found.
+    fn is_sound(&self, txn: TxnId, known: &Known) -> bool {
+        let there = self.base.layout.processes.len();
+        let may_be = |pred: &Pred| pred.txn != txn && self.may_be(pred.txn) && pred.via.index() < there;
+        if !known.preds.iter().all(may_be) {
+            return false;
+        }
+        let Some(running) = self.running.get(&txn).filter(|running| running.stamp.is_none()) else {
+            return true;
+        };
+        let here = known.preds.iter().filter(|pred| pred.via == self.base.shard);
+        let here: BTreeMap<TxnId, bool> = here.map(|pred| (pred.txn, pred.immediate)).collect();
+        here == running.preds && running.tentative <= known.tentative
     }
 
     fn is_immediate(&self, piece_type: usize) -> bool {
-        self.immediate >> piece_type & 1 == 1
+        piece_type < u64::BITS as usize && self.immediate >> piece_type & 1 == 1
     }
 
     /// On receiving START.
@@ -142,8 +206,14 @@ impl<S: Scheme> Rococo<S> {
         };
         let there = |number: &usize| *number < procedure.stage(stage);
         let here = |number: &usize| self.is_here(&*procedure, Piece { stage, number: *number });
-        let known = txn.coordinator.index() < self.base.layout.processes.len();
-        if !known || pieces.is_empty() || !pieces.iter().all(there) || !pieces.iter().all(here) {
+        let sound = self.may_be(txn) && !procedure.read_only() && procedure.stage(0) > 0;
+        if !sound
+            || pieces.is_empty()
+            || !pieces.is_sorted_by(|a, b| a < b)
+            || !pieces.iter().all(there)
+            || !pieces.iter().all(here)
+        {
+            self.offended();
             return Reply::Refused;
         }
         let (next, executed) = match self.start(txn, least, &mut *procedure, stage, pieces) {
@@ -152,6 +222,7 @@ impl<S: Scheme> Rococo<S> {
             Err(NotStarted::TooLate) => return Reply::Refused,
         };
         let known = self.known(txn, stage);
+        self.base.counters.graph_sent_bytes += known.preds.bytes();
         Reply::Started(Started { executed: executed.then_some(Cargo::Whole(procedure)), next, known })
     }
 
@@ -169,10 +240,10 @@ impl<S: Scheme> Rococo<S> {
         stage: usize,
         pieces: &[usize],
     ) -> Result<(usize, bool), NotStarted> {
-        if self.over.contains(txn) && !planted(Mutant::StartsWhatIsOver) {
+        if self.is_over(txn) && !planted(Mutant::StartsWhatIsOver) {
             return Err(NotStarted::Over);
         }
-        let (between, clock) = (self.base.votes.distributed(), self.base.votes.clock());
+        let between = self.base.votes.distributed();
         let running = self.running.entry(txn).or_insert_with(|| Running {
             items: Vec::new(),
             preds: BTreeMap::new(),
@@ -189,17 +260,21 @@ impl<S: Scheme> Rococo<S> {
             ended: false,
             successors: 0,
             askers: Vec::new(),
-            heard: clock,
+            silent_since: None,
             driven: false,
         });
-        running.heard = clock;
-        if let Some((next, executed)) = running.kept.as_ref().and_then(|kept| kept.stages.get(&stage))
+        running.silent_since = None;
+        if let Some(started) = running.kept.as_ref().and_then(|kept| kept.stages.get(&stage))
             && !planted(Mutant::StartsTwice)
         {
-            if let Some(executed) = executed {
-                absorb(procedure, &**executed, stage, pieces, *next);
+            if started.pieces != pieces {
+                self.offended();
+                return Err(NotStarted::TooLate);
             }
-            return Ok((*next, executed.is_some()));
+            if let Some(executed) = &started.executed {
+                absorb(procedure, &**executed, stage, pieces, started.next);
+            }
+            return Ok((started.next, started.executed.is_some()));
         }
         if running.stamp.is_some() || self.graph.knows(txn) {
             return Err(NotStarted::TooLate);
@@ -210,7 +285,8 @@ impl<S: Scheme> Rococo<S> {
         running.refused = running.refused.map(|refused| refused.min(stage));
         running.tentative.raise(S::lower_bound(&running.observed));
         if let Some(kept) = &mut running.kept {
-            kept.stages.insert(stage, (next, executed.then(|| procedure.copy())));
+            let executed = executed.then(|| procedure.copy());
+            kept.stages.insert(stage, Stage { pieces: pieces.to_vec(), next, executed });
         }
         Ok((next, executed))
     }
@@ -333,16 +409,18 @@ impl<S: Scheme> Rococo<S> {
     /// On receiving COMMIT.
     pub(super) fn commit(&mut self, txn: TxnId, known: &mut Known, ticket: Ticket) -> Handled<Reply<S>> {
         let between = self.base.votes.distributed();
-        let Some(running) = self.running.get_mut(&txn) else {
-            let over = self.over.contains(txn);
+        if !self.running.contains_key(&txn) {
+            let over = self.is_over(txn);
             return Handled::Reply(if over { Reply::Over } else { Reply::Refused });
-        };
-        running.heard = self.base.votes.clock();
-        let shards = self.base.layout.processes.len();
-        if known.preds.iter().any(|pred| pred.txn == txn || pred.via.index() >= shards) {
-            return Handled::Reply(Reply::Refused);
         }
+        let running = self.running.get_mut(&txn).expect("it has not ended");
+        running.silent_since = None;
         if running.decided.is_none() && running.commits.is_empty() {
+            if between && !self.is_sound(txn, known) {
+                self.offended();
+                return Handled::Reply(Reply::Refused);
+            }
+            let running = self.running.get_mut(&txn).expect("it has not ended");
             running.commits.push(ticket);
             let known = Known {
                 tentative: known.tentative,
@@ -385,7 +463,11 @@ impl<S: Scheme> Rococo<S> {
             if !undecided || !self.graph.knows(txn) {
                 continue;
             }
-            match self.graph.fix(txn) {
+            let fixed = self.graph.fix(txn);
+            if std::mem::take(&mut self.graph.contradicted) {
+                self.offended();
+            }
+            match fixed {
                 Err(unknown) => unknown.into_iter().for_each(|pred| self.find_out(txn, pred)),
                 Ok(components) => {
                     for component in components {
@@ -402,10 +484,19 @@ impl<S: Scheme> Rococo<S> {
     /// The start phase of `pred`, which is before `txn` or before somebody before it, is not known to be over.
     fn find_out(&mut self, txn: TxnId, pred: Pred) {
         self.wait(pred.txn, txn);
-        if !self.running.contains_key(&pred.txn) && !self.asked.contains_key(&pred.txn) {
-            self.asked.insert(pred.txn, pred.via);
-            self.out.push((pred.via, Request::Ask(pred.txn)));
+        if self.running.contains_key(&pred.txn) || self.asked.contains_key(&pred.txn) {
+            return;
         }
+        if self.base.votes.distributed() {
+            let asks = self.asks.entry(pred.txn).or_default();
+            *asks += 1;
+            if *asks > ASKS_MAX {
+                self.stalled.insert(txn);
+                return;
+            }
+        }
+        self.asked.insert(pred.txn, pred.via);
+        self.out.push((pred.via, Request::Ask(pred.txn)));
     }
 
     /// Executes the members of a component that have started here, if everybody before them is decided.
@@ -424,6 +515,14 @@ impl<S: Scheme> Rococo<S> {
                 self.wait(pred, member.txn);
                 return;
             }
+            let outside = running.preds.keys().filter(|pred| !component.iter().any(|m| m.txn == **pred));
+            let last = outside.filter_map(|pred| self.running.get(pred)?.stamp).max();
+            let early = member.stamp < running.tentative || last.is_some_and(|last| last >= member.stamp);
+            if early && self.base.votes.distributed() {
+                // What another process says of the component is not so.
+                self.offended();
+                return;
+            }
             here.push(*member);
         }
         for member in here {
@@ -438,13 +537,12 @@ impl<S: Scheme> Rococo<S> {
         let (base, pending) = (&mut self.base, &mut self.pending);
         base.step(txn, |_| What::Stamps { stamp, least: running.least });
         let mut doings = std::mem::take(&mut running.doings);
-        let mut outputs = Vec::new();
+        let (mut outputs, mut refused) = (Vec::new(), false);
         for (mut procedure, pieces) in std::mem::take(&mut running.deferred).into_iter().filter(|_| !noop) {
             for &piece in &pieces {
                 let observed = &mut running.observed;
                 let mut execution = Execution::new(base, pending, txn, observed, &mut doings, stamp);
-                let executed = procedure.execute(piece, &mut execution);
-                assert!(executed.is_ok(), "a deferred piece does not abort: the chopping was checked");
+                refused |= procedure.execute(piece, &mut execution).is_err();
             }
             outputs.push((Cargo::Whole(procedure), pieces));
         }
@@ -463,6 +561,10 @@ impl<S: Scheme> Rococo<S> {
         let seen = base.installs.is_some().then(|| Box::new(seen));
         running.decided = Some(Decided { stamp, writes, executed: outputs, seen });
         base.released.append(&mut running.commits);
+        if refused {
+            // A deferred piece does not abort: the chopping was checked.
+            self.offended();
+        }
     }
 
     /// On receiving ASK.
@@ -473,6 +575,7 @@ impl<S: Scheme> Rococo<S> {
         };
         match self.graph.knows(txn) {
             true => self.out.push((from, Request::Answer(self.graph.tell(txn)))),
+            false if running.askers.contains(&from) => {}
             false => running.askers.push(from),
         }
     }
@@ -486,7 +589,18 @@ impl<S: Scheme> Rococo<S> {
     }
 
     /// On receiving what was asked for.
-    pub(super) fn answered(&mut self, told: Vec<Told>) {
+    pub(super) fn answered(&mut self, from: ShardId, told: Vec<Told>) {
+        let about = |told: &Told| match told {
+            Told::Known(txn, _) | Told::Gone(txn) => self.asked.get(txn) == Some(&from),
+            Told::Fixed(members) => members.iter().any(|member| self.asked.get(&member.txn) == Some(&from)),
+        };
+        if !told.iter().any(about) {
+            // It was asked for again over a new channel, and answered twice.
+            return;
+        }
+        if !told.iter().all(|told| self.is_credible(told)) {
+            return self.offended();
+        }
         let mut next = Vec::new();
         for told in told {
             match told {
@@ -509,9 +623,30 @@ impl<S: Scheme> Rococo<S> {
             }
         }
         self.advance(next);
-        // It came too late for anybody.
+        // It may have come too late for anybody.
+        self.rest();
+    }
+
+    /// Forgets what was heard of others, if nobody is left whom it concerns.
+    fn rest(&mut self) {
         if self.running.is_empty() {
             self.graph = Graph::default();
+            self.asked.clear();
+            self.waiting.clear();
+        }
+    }
+
+    /// Whether what another server tells agrees with itself, and with what is known here.
+    fn is_credible(&self, told: &Told) -> bool {
+        match told {
+            Told::Gone(_) => true,
+            Told::Known(txn, known) => self.may_be(*txn) && self.is_sound(*txn, known),
+            Told::Fixed(members) => {
+                !members.is_empty()
+                    && members.is_sorted_by(|a, b| a.stamp < b.stamp)
+                    && members.iter().all(|member| self.may_be(member.txn))
+                    && self.graph.agrees(members)
+            }
         }
     }
 
@@ -534,11 +669,15 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// Transactions whose coordinators, in other processes, have said nothing for too long: to go on with, all of them if the
-    /// coordinator has lost its memory, those whose start phase may never be over if it has not. Of what is decided and was
-    /// not ended it is reminded.
+    /// Looks around. Returns transactions whose coordinators, in other processes, have said nothing for too long: to go on
+    /// with, all of them if the coordinator has lost its memory, those whose start phase may never be over if it has not. Of
+    /// what is decided and was not ended it is reminded.
     pub(super) fn orphans(&mut self) -> Vec<Orphan> {
+        self.asks.clear();
+        let stalled = std::mem::take(&mut self.stalled);
+        self.advance(stalled.into_iter().collect());
         let votes = &self.base.votes;
+        let clock = votes.clock();
         let mut orphans = Vec::new();
         let mut remind = BTreeSet::new();
         for (&txn, running) in &mut self.running {
@@ -548,10 +687,11 @@ impl<S: Scheme> Rococo<S> {
             // One server is enough, but it may not have heard of the transaction.
             let first = self.base.owner(kept.procedure.home(Piece { stage: 0, number: 0 }));
             let patience_ns = votes.patience_ns() * if first == self.base.shard { 1 } else { PATIENT };
-            if running.driven || running.ended || running.heard.0 + patience_ns > votes.clock().0 {
+            let silent_since = *running.silent_since.get_or_insert(clock);
+            if running.driven || running.ended || silent_since.0 + patience_ns > clock.0 {
                 continue;
             }
-            running.heard = votes.clock();
+            running.silent_since = Some(clock);
             if (votes.fenced(txn) || !self.graph.knows(txn)) && !planted(Mutant::OrphansLeft) {
                 running.driven = true;
                 orphans.push(Orphan { txn, least: running.least, procedure: kept.procedure.copy() });
@@ -566,24 +706,25 @@ impl<S: Scheme> Rococo<S> {
     /// This server has gone on with a transaction as far as it could.
     pub(super) fn driven(&mut self, txn: TxnId) {
         if let Some(running) = self.running.get_mut(&txn) {
-            (running.driven, running.heard) = (false, self.base.votes.clock());
+            (running.driven, running.silent_since) = (false, None);
         }
     }
 
-    /// An own transaction is over.
-    pub(super) fn settle(&mut self, txn: TxnId) {
-        self.base.settled(txn);
-        if self.base.votes.distributed() {
-            let (first, below) = self.base.settled_so_far();
-            self.over.settled(self.base.shard, first, below);
-        }
+    /// What others are to know of the own attempts.
+    pub(super) fn settled_so_far(&self) -> Request<S> {
+        let (Range { start: first, end: next }, open) = self.base.own_attempts();
+        Request::Settled { first, next, open }
     }
 
-    /// On hearing what a coordinator has settled: END may have been lost.
-    pub(super) fn settled(&mut self, coordinator: ShardId, first: u64, below: u64) {
-        self.over.settled(coordinator, first, below);
-        let over = |txn: &&TxnId| txn.coordinator == coordinator && (first..below).contains(&txn.number);
-        for txn in self.running.keys().filter(over).copied().collect::<Vec<_>>() {
+    /// On hearing what a coordinator has settled: END may have been lost. Not more is looked at than has begun since what it had
+    /// settled already.
+    pub(super) fn settled(&mut self, coordinator: ShardId, numbers: Range<u64>, open: &[u64]) {
+        let end = numbers.end.min(NUMBERS_END);
+        let from = self.over.settled(coordinator, numbers.start..end, open);
+        let first_of = |number| TxnId { number, coordinator: ShardId(0) };
+        let since = self.running.range(first_of(from)..first_of(end.max(from))).map(|(txn, _)| *txn);
+        let over = since.filter(|txn| txn.coordinator == coordinator && self.over.contains(*txn));
+        for txn in over.collect::<Vec<_>>() {
             self.ended(txn);
         }
     }
@@ -593,7 +734,7 @@ impl<S: Scheme> Rococo<S> {
         let Some(running) = self.running.get_mut(&txn).filter(|running| running.stamp.is_some()) else {
             return;
         };
-        if self.base.votes.distributed() {
+        if self.base.votes.distributed() && txn.coordinator != self.base.shard {
             self.over.ended(txn);
         }
         if std::mem::replace(&mut running.ended, true) {
@@ -610,9 +751,7 @@ impl<S: Scheme> Rococo<S> {
             let roots = running.iter().filter(|(_, running)| running.stamp.is_none()).map(|(txn, _)| *txn);
             self.graph.sweep(roots, |txn| running.contains_key(txn));
         }
-        if self.running.is_empty() {
-            self.graph = Graph::default();
-        }
+        self.rest();
     }
 
     fn forget_if_over(&mut self, txn: TxnId) {
@@ -622,8 +761,21 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
+    /// At the end of a pass.
+    pub(super) fn measure(&mut self) {
+        let size = self.graph.size();
+        let counters = &mut self.base.counters;
+        counters.graph = size;
+        counters.graph_max.raise(size);
+        let graph = self.out.iter().filter(|(_, out)| matches!(out, Request::Ask(_) | Request::Answer(_)));
+        counters.graph_sent_bytes += graph.map(|(_, request)| request.bytes()).sum::<u64>();
+    }
+
     /// Reads the newest committed versions, once nobody undecided means to write there.
     pub(super) fn read_decided(&mut self, txn: TxnId, reads: &Reads, ticket: Ticket) -> Handled<Reply<S>> {
+        if !self.base.serves(txn, reads) {
+            return Handled::Reply(Reply::Common(CommonReply::Elsewhere));
+        }
         if let Some(at) = self.undecided(reads) {
             self.base.step_waits(txn, at);
             self.base.store.lock_mut(at).readers.push(ticket);

@@ -1,3 +1,5 @@
+mod between;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::{Future, ready};
