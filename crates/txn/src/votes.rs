@@ -63,8 +63,9 @@ pub use messages::{Outcome, Reply, Request, Vote};
 /// How long a shard waits for word of a transaction that holds locks there before it does something about it, in
 /// nanoseconds.
 pub const PATIENCE_NS: u64 = 1_000_000_000;
-/// A peer is told what is settled after so many transactions at the latest.
-const SETTLED_MAX: u32 = 16;
+/// A peer is told what is settled after so many transactions at the latest, or as many as are open if they are more: what it is
+/// told may name them.
+const SETTLED_MAX: usize = 16;
 
 /// A protocol whose transactions vote, as its participants are seen from here.
 pub(crate) trait Voter: Protocol {
@@ -154,7 +155,7 @@ pub struct Votes {
     /// Own attempts that are not settled.
     open: BTreeSet<u64>,
     /// Who may hold something for own attempts: the largest number, and how many were settled since they were told.
-    owed: BTreeMap<ShardId, (u64, u32)>,
+    owed: BTreeMap<ShardId, (u64, usize)>,
     /// Shards of other processes that there is a channel to.
     up: BTreeSet<ShardId>,
     outgoing: Vec<(ShardId, Request)>,
@@ -291,9 +292,10 @@ impl Votes {
         }
         self.entries.remove(&(self.shard, number));
         let (first, below) = (self.first, self.below(next));
+        let often = SETTLED_MAX.max(self.open.len());
         self.owed.retain(|&shard, (largest, settled)| {
             *settled += 1;
-            if below > *largest || *settled >= SETTLED_MAX {
+            if below > *largest || *settled >= often {
                 *settled = 0;
                 self.outgoing.push((shard, Request::Settled { first, below }));
             }

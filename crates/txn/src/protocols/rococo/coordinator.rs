@@ -328,8 +328,11 @@ pub(super) async fn insist<S: Scheme, E: Env<Rococo<S>>>(
         match answer {
             Ok(Reply::Over) => return Err(Left::Over),
             Ok(reply) => return Ok(reply),
-            Err(Unknown) if met > 0 && life() != met => return Err(Left::Lost),
             Err(Unknown) => env.sleep(pause_ns).await,
+        }
+        // It may have begun another meanwhile.
+        if met > 0 && life() != met {
+            return Err(Left::Lost);
         }
         pause_ns = RETRY_MAX_NS.min(2 * pause_ns);
         answer = env.call(server, again()).await;

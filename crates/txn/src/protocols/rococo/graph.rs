@@ -118,6 +118,8 @@ pub struct Graph {
     vertices: BTreeMap<TxnId, Vertex>,
     /// Memory that they take.
     bytes: usize,
+    /// How many were left when it was last swept.
+    swept: usize,
     /// Whether immediate edges were a cycle, which cannot be.
     pub contradicted: bool,
 }
@@ -205,6 +207,13 @@ impl Graph {
             self.reach(root, &mut reached);
         }
         self.retain(|txn, _| keep(txn) || reached.contains(txn));
+        self.swept = self.vertices.len();
+    }
+
+    /// Whether it has more than twice as many vertices as the last sweep has left, and `least` besides: then the next
+    /// costs no more than what has come since.
+    pub fn has_grown(&self, least: usize) -> bool {
+        self.vertices.len() > 2 * self.swept + least
     }
 
     /// How many transactions it has heard of.

@@ -22,7 +22,7 @@ use crate::shipped::{Cargo, Item, Items, Shipped, Unpack};
 use crate::steps::What;
 use crate::timestamp::Scheme;
 
-/// The graph is swept when it has so many vertices more than transactions have started here.
+/// The graph is swept when it has grown by so many vertices, besides those of transactions that have started here.
 const SWEPT_AT: usize = 256;
 
 /// So many times as long as the first server of an orphaned transaction the others wait before they go on with it.
@@ -242,6 +242,9 @@ impl<S: Scheme> Rococo<S> {
     ) -> Result<(usize, bool), NotStarted> {
         if self.is_over(txn) && !planted(Mutant::StartsWhatIsOver) {
             return Err(NotStarted::Over);
+        }
+        if !self.running.contains_key(&txn) && self.graph.knows(txn) {
+            return Err(NotStarted::TooLate);
         }
         let between = self.base.votes.distributed();
         let running = self.running.entry(txn).or_insert_with(|| Running {
@@ -746,7 +749,7 @@ impl<S: Scheme> Rococo<S> {
             self.forget_if_over(pred);
         }
         self.forget_if_over(txn);
-        if self.graph.len() > self.running.len() + SWEPT_AT {
+        if self.graph.has_grown(self.running.len() + SWEPT_AT) {
             let running = &self.running;
             let roots = running.iter().filter(|(_, running)| running.stamp.is_none()).map(|(txn, _)| *txn);
             self.graph.sweep(roots, |txn| running.contains_key(txn));
