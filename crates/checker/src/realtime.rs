@@ -2,13 +2,18 @@
 //!
 //! Serializability alone allows a reader to be arbitrarily stale. Two stronger promises concern the clock:
 //!
-//! * **Real time**: whoever begins after an RW was answered sees what it did. With scalar timestamps an RW
-//!   gets a larger timestamp than every RW answered before it began, an RO at least an equal one. Under DST
-//!   in one process this holds exactly, because an answer leaves only when the clock has passed the
+//! * **Real time**: whoever begins after an RW was answered sees what it did. With scalar timestamps it
+//!   gets no smaller one than every RW answered before it began. Under DST
+//!   in one process this holds exactly, because an answer leaves only when the clock has reached the
 //!   timestamp. Between processes whose clocks differ by ε it does not hold, and is not to be checked.
-//! * **Sessions**: the same within one session, for ROs as well: an RW gets a larger timestamp than
-//!   everything its session was answered before, an RO at least an equal one. That is to read one's own
+//! * **Sessions**: the same within one session, and after ROs as well. That is to read one's own
 //!   writes, and not to read what is older than what one has read.
+//!
+//! Equal ones are in order. Of transactions with one timestamp, those that write depend on none of the others (a
+//! dependency would have made it larger, which the replay checks), and those that only read may depend on those that
+//! write, but not the other way round. So whatever order they had in time can be theirs: a cycle would have to go
+//! from one that was answered to one that began later, or from a writer to a reader that saw it, which ended later than
+//! the writer began; and so on for ever later.
 //!
 //! Example: T1 commits at @5 and is answered at 40 ns; at 50 ns an RO begins with snapshot @3. It is a
 //! consistent snapshot, and one without T1: a real-time violation.
@@ -89,11 +94,7 @@ impl Answers {
         for (at, &txn) in self.order.iter().enumerate() {
             let earlier = self.before(at).and_then(|before| largest[before]);
             if let (Some(earlier), Some(own)) = (earlier, of(txn).timestamp) {
-                let follows = match of(txn).read_only {
-                    true => timestamp(earlier) <= own,
-                    false => timestamp(earlier) < own,
-                };
-                if !follows {
+                if timestamp(earlier) > own {
                     found(earlier, txn);
                 }
             }
@@ -128,11 +129,10 @@ fn tell(index: &Index, words: &Words, earlier: u32, later: u32, place: &str) -> 
     words.begin();
     let end = index.history.transactions[earlier as usize].end;
     let txn = &index.history.transactions[later as usize];
-    let demand = if txn.read_only { "is smaller than" } else { "does not exceed" };
     let begin = txn.begin;
     let (before, after, again) = (words.txn(earlier), words.txn(later), words.txn(earlier));
     format!(
         "{before} was answered at {end} ns, and {after} began{place} at {begin} ns, but its timestamp \
-         {demand} that of {again}"
+         is smaller than that of {again}"
     )
 }

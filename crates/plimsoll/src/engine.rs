@@ -445,7 +445,7 @@ impl Part {
         };
         let low_water = LowWater::among(here, P::Scheme::slots(&config(0)), &others);
         // Who has never been here has begun nothing.
-        (visitors..process_count).for_each(|visitor| low_water.heard(visitor, None));
+        (visitors..process_count).for_each(|visitor| low_water.absent(visitor));
         let data = shards.start.min(holders)..shards.end.min(holders);
         let makers = shards.map(|shard| {
             let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());

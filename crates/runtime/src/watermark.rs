@@ -11,7 +11,8 @@
 //! sequentially consistent steps (the fences say it once more, for the model checker), either the sleeper sees the new watermark, or the other sees the sleeper.
 //!
 //! Other processes tell theirs by message, now and then. What another process has told holds back what may be dropped
-//! here, and nothing else; its own shards wake up by its own rule. A process that is gone holds nobody back.
+//! here, and nothing else; its own shards wake up by its own rule. A process that no shard here has a channel to holds nobody
+//! back; one that has come and told nothing yet holds everything back.
 //!
 //! Looking at all shards in every pass would cost the more the more there are. So among many shards each looks only
 //! now and then, and the watermark is a few passes older.
@@ -19,10 +20,10 @@
 //! A scheme whose snapshots are vectors (VTS) has one value per slot; every slot is handled alike.
 
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU64, Ordering::SeqCst, fence};
+use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*, fence};
 use std::sync::Arc;
 #[cfg(not(loom))]
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*, fence};
 
 use plimsoll_types::ShardId;
 
@@ -50,8 +51,18 @@ pub struct LowWater {
     shards: Vec<Published>,
     /// The largest watermark of this process that any of its shards has used.
     used: Published,
-    /// The other processes by their numbers, and the watermark of each.
-    others: Vec<(usize, Published)>,
+    /// The other processes by their numbers.
+    others: Vec<(usize, Other)>,
+    /// Whether a shard has something to drop and waits for the others' watermarks.
+    wanted: AtomicBool,
+}
+
+/// What is known of another process.
+#[derive(Debug)]
+struct Other {
+    /// Channels between its shards and those of this process.
+    channels: AtomicUsize,
+    watermark: Published,
 }
 
 impl LowWater {
@@ -60,13 +71,18 @@ impl LowWater {
         LowWater::among(0..shards, slots, &[])
     }
 
-    /// For these shards, of so many slots each; everybody sleeps. Of the processes of these numbers nothing was heard yet.
+    /// For these shards, of so many slots each; everybody sleeps. The processes of these numbers hold everything back until
+    /// they have come and told their watermarks, or are said not to be there.
     pub fn among(shards: std::ops::Range<usize>, slots: usize, others: &[usize]) -> Arc<LowWater> {
+        let other = |&process: &usize| {
+            (process, Other { channels: AtomicUsize::new(0), watermark: Published::new(slots, 0) })
+        };
         Arc::new(LowWater {
             first: shards.start,
             shards: shards.map(|_| Published::new(slots, u64::MAX)).collect(),
             used: Published::new(slots, 0),
-            others: others.iter().map(|&process| (process, Published::new(slots, 0))).collect(),
+            others: others.iter().map(other).collect(),
+            wanted: AtomicBool::new(false),
         })
     }
 
@@ -75,14 +91,35 @@ impl LowWater {
         self.others.iter().map(|(process, _)| *process)
     }
 
-    /// Another process has told its watermark; `None` if it is gone. A slot that is missing counts as 0.
-    pub fn heard(&self, process: usize, watermark: Option<&[u64]>) {
-        let Some((_, known)) = self.others.iter().find(|(other, _)| *other == process) else { return };
-        for (slot, known) in known.slots.iter().enumerate() {
-            known.store(
-                watermark.map_or(u64::MAX, |told| told.get(slot).copied().unwrap_or_default()),
-                SeqCst,
-            );
+    /// Another process is not there, and has begun no snapshot.
+    pub fn absent(&self, process: usize) {
+        self.hear(process, |_| u64::MAX);
+    }
+
+    /// Another process has told its watermark. A slot that is missing counts as 0.
+    fn heard(&self, process: usize, watermark: &[u64]) {
+        self.hear(process, |slot| watermark.get(slot).copied().unwrap_or_default());
+    }
+
+    /// A channel to a shard of another process is there, or not any more.
+    fn connected(&self, process: usize, up: bool) {
+        let Some((_, other)) = self.others.iter().find(|(other, _)| *other == process) else { return };
+        let (first, last) = match up {
+            true => (other.channels.fetch_add(1, SeqCst) == 0, false),
+            false => (false, other.channels.fetch_sub(1, SeqCst) == 1),
+        };
+        if first {
+            self.heard(process, &[]);
+        }
+        if last {
+            self.absent(process);
+        }
+    }
+
+    fn hear(&self, process: usize, watermark: impl Fn(usize) -> u64) {
+        let Some((_, other)) = self.others.iter().find(|(other, _)| *other == process) else { return };
+        for (slot, known) in other.watermark.slots.iter().enumerate() {
+            known.store(watermark(slot), SeqCst);
         }
     }
 
@@ -91,7 +128,8 @@ impl LowWater {
     }
 
     fn min_elsewhere(&self, slot: usize) -> u64 {
-        self.others.iter().map(|(_, known)| known.slots[slot].load(SeqCst)).min().unwrap_or(u64::MAX)
+        let known = self.others.iter().map(|(_, other)| other.watermark.slots[slot].load(SeqCst));
+        known.min().unwrap_or(u64::MAX)
     }
 }
 
@@ -135,9 +173,32 @@ impl Watermark {
         &self.here
     }
 
-    /// Another process has told its watermark; `None` if it is gone.
-    pub fn heard(&self, process: usize, watermark: Option<&[u64]>) {
+    /// Another process has told its watermark. A slot that is missing counts as 0.
+    pub fn heard(&self, process: usize, watermark: &[u64]) {
         self.all.heard(process, watermark);
+    }
+
+    /// A channel between this shard and one of another process is there, or not any more. A process that has no channel to
+    /// anybody here is gone.
+    pub fn connected(&self, process: usize, up: bool) {
+        self.all.connected(process, up);
+    }
+
+    /// This shard has something to drop and waits for the others' watermarks.
+    pub fn want(&self) {
+        if !self.all.wanted.load(Relaxed) {
+            self.all.wanted.store(true, Relaxed);
+        }
+    }
+
+    /// Whether a shard of the process wants the others' watermarks.
+    pub fn wanted(&self) -> bool {
+        self.all.wanted.load(Relaxed)
+    }
+
+    /// The same, and from now on nobody does until somebody says so again.
+    pub fn take_wanted(&self) -> bool {
+        self.all.wanted.swap(false, Relaxed)
     }
 
     /// Publishes this shard's marks and computes the watermark. `low` may be raised: a shard that slept
@@ -193,16 +254,22 @@ mod tests {
         let mut mine = Watermark::new(all, ShardId(4));
         mine.update(&mut [10]);
         assert_eq!((mine.current(), mine.here()), (&[0][..], &[10][..]), "nothing was heard of the other");
-        mine.heard(0, Some(&[7]));
+        mine.connected(0, true);
+        mine.heard(0, &[7]);
         mine.update(&mut [11]);
         assert_eq!((mine.current(), mine.here()), (&[7][..], &[11][..]));
-        mine.heard(0, None);
+        mine.connected(0, true);
+        mine.connected(0, false);
+        mine.update(&mut [11]);
+        assert_eq!(mine.current(), [7], "one of two channels is left");
+        mine.connected(0, false);
         mine.update(&mut [12]);
         assert_eq!(mine.current(), [12]);
-        mine.heard(0, Some(&[9]));
+        mine.connected(0, true);
+        mine.heard(0, &[9]);
         mine.update(&mut [13]);
         assert_eq!(mine.current(), [12], "it never falls");
-        mine.heard(0, Some(&[]));
+        mine.heard(0, &[]);
         mine.update(&mut [14]);
         assert_eq!(mine.current(), [12], "who tells nothing holds everything back");
     }

@@ -239,24 +239,29 @@ impl<P: Protocol> Setting<P> {
             first_attempt: 1,
             patience_ns: plan.patience_ns,
         };
-        let machines: Vec<usize> = (0..=process(shards - 1)).collect();
-        let low_waters: Vec<_> = (machines.iter())
-            .map(|&machine| {
-                let others: Vec<usize> = machines.iter().copied().filter(|&other| other != machine).collect();
-                let first = machine * plan.hardware.shards_per_machine as usize;
-                let here = first..shards.min(first + plan.hardware.shards_per_machine as usize);
-                LowWater::among(here, P::Scheme::slots(&config(0)), &others)
-            })
-            .collect();
-        // The oracle has none; it is given any.
-        let low_water = |shard: usize| low_waters[process(shard.min(shards - 1))].clone();
+        let (machines, per_machine) = (process(shards - 1) + 1, plan.hardware.shards_per_machine as usize);
+        let slots = P::Scheme::slots(&config(0));
+        let low_water = move |machine: usize| {
+            let others: Vec<usize> = (0..machines).filter(|&other| other != machine).collect();
+            let first = machine * per_machine;
+            LowWater::among(first..shards.min(first + per_machine), slots, &others)
+        };
+        // Of each machine, that of its present life: the first of its shards that begins another makes it anew.
+        let low_waters: Vec<_> =
+            (0..machines).map(|machine| Rc::new(RefCell::new((0, low_water(machine))))).collect();
         let options = ProtocolOptions { lock_policy: plan.lock_policy, one_round: plan.one_round, ..options };
         let watched = recorder.is_some();
         let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
-            let (layout, config, low_water) = (layout.clone(), config(shard), low_water(shard));
+            let (layout, config) = (layout.clone(), config(shard));
+            // The oracle has none; it is given any.
+            let machine = process(shard.min(shards - 1));
+            let present = low_waters[machine].clone();
             let make = move |life| {
                 let config = SchemeConfig { first_attempt: life, ..config.clone() };
-                let mut base = Base::new(&layout, &config, low_water.clone());
+                if present.borrow().0 < life {
+                    *present.borrow_mut() = (life, low_water(machine));
+                }
+                let mut base = Base::new(&layout, &config, present.borrow().1.clone());
                 base.installs = Some(Vec::new());
                 base.steps = watched.then(Vec::new);
                 P::new(base, options)

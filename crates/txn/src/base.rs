@@ -58,11 +58,18 @@ impl Layout {
     }
 }
 
-/// A process tells the others its watermark every so many nanoseconds for each of them. So long garbage stays at least, and
-/// what has left the cache by then is expensive to drop; with many others it stays longer, and telling costs no more.
+/// A process that has something to drop, or is asked by one that has, tells the others its watermark every so many nanoseconds
+/// for each of them. So long garbage stays at least, and what has left the cache by then is expensive to drop; with many others
+/// it stays longer, and telling costs no more.
 const TELL_NS: u64 = 1_000_000;
-/// How often it does at most when it has nothing else to do.
+/// And every so many in any case.
 const TELL_IDLE_NS: u64 = 100_000_000;
+
+/// How often a process tells so many others its watermark.
+fn tell_every_ns(others: usize, wanted: bool) -> u64 {
+    let every_ns = TELL_NS * others as u64;
+    if wanted { every_ns } else { every_ns.max(TELL_IDLE_NS) }
+}
 
 /// What a shard counts. Copied out by whoever reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,8 +160,9 @@ pub struct Base<S: Scheme> {
     listeners: Vec<(ShardId, bool)>,
     /// How many of them are connected.
     listening: usize,
-    /// When it told them last.
+    /// When it told them last, and whether it was asked since.
     told: Timestamp,
+    asked: bool,
     /// Whether it is to tell them at the end of the present pass.
     telling: bool,
     scheme_messages: Vec<(ShardId, S::Message)>,
@@ -201,7 +209,12 @@ pub enum Common<S: Scheme> {
     /// To or from the oracle.
     Scheme(S::Message),
     /// From the first shard of a process to that of another: its watermark.
-    LowWater(Vec<u64>),
+    LowWater {
+        /// One value for each slot.
+        low: Vec<u64>,
+        /// Whether the sender has something to drop, and wants to know the other's.
+        asks: bool,
+    },
     /// Gives slots of this shard to another.
     Move {
         /// The slots.
@@ -220,7 +233,7 @@ pub enum Common<S: Scheme> {
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Common<S> {
-    ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater(told) = 2,
+    ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater { low, asks } = 2,
     Read { txn, reads } = 3, Validate { txn, stamp, reads } = 4,
     Move { slots, to; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8;
     Self::Snapshot(_) | Self::Stamp { .. }
@@ -266,7 +279,7 @@ impl<S: Scheme> Common<S> {
             Common::Snapshot(_) => About::new("SNAPSHOT", None),
             Common::Stamp { .. } => About::new("STAMP", None),
             Common::Scheme(message) => About::oracle(message),
-            Common::LowWater(_) => About::new("LOW WATER", None),
+            Common::LowWater { .. } => About::new("LOW WATER", None),
             Common::Move { .. } => About::new("MOVE", None),
             Common::Parcel(_) => About::new("PARCEL", None),
             Common::TakenOver(_) => About::new("TAKEN OVER", None),
@@ -327,6 +340,7 @@ impl<S: Scheme> Base<S> {
             listeners,
             listening: 0,
             told: Timestamp::ZERO,
+            asked: false,
             telling: false,
             scheme_messages: Vec::new(),
             unpinned: Vec::new(),
@@ -468,8 +482,12 @@ impl<S: Scheme> Base<S> {
         for (read, stamp) in std::mem::take(&mut self.unpinned) {
             self.pin(&read, stamp);
         }
-        self.telling = self.listening > 0 && clock.0 >= self.told.0 + self.tell_ns();
         let Some(watermark) = &mut self.watermark else { return };
+        if self.store.garbage() > 0 {
+            watermark.want();
+        }
+        let wanted = self.asked || watermark.wanted();
+        self.telling = self.listening > 0 && clock.0 >= self.told.0 + tell_every_ns(self.listening, wanted);
         self.scheme.low(&mut self.low);
         for (_, snapshot) in self.active.iter_mut() {
             if !planted(Mutant::HeldSnapshotForgotten) {
@@ -495,28 +513,24 @@ impl<S: Scheme> Base<S> {
 
     /// A shard of another process can be reached, or cannot any more.
     pub(crate) fn connected(&mut self, peer: ShardId, life: Option<u64>) {
-        self.votes.connected(peer, life);
+        let news = self.votes.connected(peer, life);
         if let Some((_, up)) = self.listeners.iter_mut().find(|(listener, _)| *listener == peer) {
             *up = life.is_some();
             self.listening = self.listeners.iter().filter(|(_, up)| *up).count();
         }
-        if let (Some(watermark), Some(&process)) = (&self.watermark, self.layout.processes.get(peer.index()))
+        if let (true, Some(watermark), Some(&process)) =
+            (news, &self.watermark, self.layout.processes.get(peer.index()))
         {
-            // Nothing was heard of it yet.
-            watermark.heard(process.into(), life.map(|_| &[][..]));
+            watermark.connected(process.into(), life.is_some());
         }
         self.connected_moves(peer, life.is_some());
         self.scheme.connected(peer, life, &mut self.released);
     }
 
-    /// How often the others are told the watermark.
-    fn tell_ns(&self) -> u64 {
-        TELL_NS * self.listening as u64
-    }
-
     /// When the shard has something to do that nobody asks for.
     pub(crate) fn due(&self) -> Option<u64> {
-        let tell = (self.listening > 0).then(|| self.told.0 + self.tell_ns().max(TELL_IDLE_NS));
+        let every_ns = tell_every_ns(self.listening, self.asked);
+        let tell = (self.listening > 0).then(|| self.told.0 + every_ns);
         tell.into_iter().chain(self.votes.due()).chain(self.moves.due()).chain(self.scheme.due()).min()
     }
 
@@ -527,7 +541,9 @@ impl<S: Scheme> Base<S> {
             && let Some(watermark) = &self.watermark
         {
             self.told = self.votes.clock();
-            let message = || Common::LowWater(watermark.here().to_vec());
+            self.asked = false;
+            let asks = watermark.take_wanted();
+            let message = || Common::LowWater { low: watermark.here().to_vec(), asks };
             let listening = self.listeners.iter().filter(|(_, up)| *up);
             tell.extend(listening.map(|&(listener, _)| (listener, message())));
         }
@@ -635,11 +651,12 @@ impl<S: Scheme> Base<S> {
                 }
                 return Handled::Done;
             }
-            Common::LowWater(told) => {
+            Common::LowWater { low, asks } => {
+                self.asked |= *asks;
                 if let (Some(watermark), Some(&process)) =
                     (&self.watermark, self.layout.processes.get(from.index()))
                 {
-                    watermark.heard(process.into(), Some(told));
+                    watermark.heard(process.into(), low);
                 }
                 return Handled::Done;
             }

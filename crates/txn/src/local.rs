@@ -324,10 +324,6 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         }
         let Some(row) = place.row() else {
             self.base.raise_cover_for_read(column.table, place.cover(), mark);
-            if S::place(self.snapshot).is_some_and(|at| at < self.base.store.floor()) {
-                self.too_old = true;
-                return Err(AGAIN);
-            }
             if let Some(recorded) = &mut self.recorded {
                 recorded.reads.push(Read { column, key: key.clone(), version: Version::Absent });
             }

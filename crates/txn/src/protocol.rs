@@ -302,7 +302,8 @@ pub(crate) async fn answerable<P: Protocol, E: Env<P>>(env: &E, stamp: Timestamp
     if !<P::Scheme as Scheme>::WAITS || env.clock() >= stamp || planted(Mutant::EarlyAnswer) {
         return;
     }
-    // Nearly always it has by the next pass; but a clock that was set back may take long.
+    // Others of this pass have pushed it beyond the sample. By the next it has mostly been reached, but a clock that was set
+    // back may take long.
     env.pause().await;
     env.sleep(stamp.0.saturating_sub(env.clock().0)).await;
 }

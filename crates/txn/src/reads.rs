@@ -28,6 +28,13 @@ impl From<SnapshotTooOld> for Unread {
 }
 
 impl<S: Scheme> Base<S> {
+    /// Whether rows have been forgotten that a snapshot may see: what is not there is not absent then. A deleted row that is
+    /// linked again forgets as well, so this is asked of every batch and every piece that reads here, whatever it finds.
+    #[inline]
+    pub(crate) fn is_gone(&self, snapshot: &S::Snapshot) -> bool {
+        S::place(snapshot).is_some_and(|at| at < self.store.floor())
+    }
+
     /// Raises the mark of a record that is about to be read at `mark`. Always before anybody looks at its
     /// lock, and whether or not the reader will wait: the owner may abort, and the next writer must find
     /// the mark (`docs/protocols/dst.md`, C4 and C5).
@@ -77,6 +84,9 @@ impl<S: Scheme> Base<S> {
         at: Option<&S::Snapshot>,
         reads: &Reads,
     ) -> Result<Fetched<S>, Unread> {
+        if at.is_some_and(|at| self.is_gone(at)) {
+            return Err(Unread::TooOld);
+        }
         let mark = at.filter(|_| S::WAITS).map(S::read_mark);
         let before = mark.map_or_else(Vec::new, |_| self.watched_reads(reads));
         let mut fetched = Fetched::default();
@@ -127,9 +137,6 @@ impl<S: Scheme> Base<S> {
     ) -> Result<Got, SnapshotTooOld> {
         let immutable = self.immutable(column.table);
         let Some(row) = place.row() else {
-            if snapshot.and_then(S::place).is_some_and(|at| at < self.store.floor()) {
-                return Err(SnapshotTooOld);
-            }
             S::observe(&mut fetched.observed, self.store.floor());
             let version = self.store.cover_version(column.table, place.cover());
             let read = match immutable {
@@ -257,5 +264,59 @@ fn read_ref<S: Scheme>(snapshot: Option<&S::Snapshot>, at: At, head: Option<Time
         None => ReadRef::Stale,
         Some(stamp) if snapshot.is_some_and(|snapshot| !S::sees(snapshot, stamp)) => ReadRef::Stale,
         Some(_) => ReadRef::Row { at, head },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_runtime::LowWater;
+    use plimsoll_types::{IndexKind, Key, Partitioning, ShardId, TableSpec};
+
+    use super::*;
+    use crate::base::Layout;
+    use crate::testing::scheme_config;
+    use crate::timestamps::Dst;
+
+    #[test]
+    fn a_snapshot_of_what_was_forgotten_is_too_old_however_it_is_read() {
+        let spec =
+            TableSpec::new("t", IndexKind::Ordered, Partitioning::Hash { bytes: 0 }).with_groups(&["row"]);
+        let layout = Layout::in_one_process([spec], 1);
+        let mut base = Base::<Dst>::new(&layout, &scheme_config(0, 1), LowWater::new(1, 1));
+        let (column, key) = (TableId(0).group(0), Key::of_u64(7));
+        let txn = TxnId { coordinator: ShardId(0), number: 1 };
+        let put = |base: &mut Base<Dst>, stamp, value| {
+            let row =
+                base.store.find(TableId(0), &key).row().or_else(|| base.store.link(TableId(0), &key).row());
+            base.install(txn, At { row: row.expect("it is linked"), column }, Timestamp(stamp), value);
+        };
+        let (mut get, mut scan) = (Reads::default(), Reads::default());
+        get.get(column, key.clone());
+        scan.scan(Scan { column, low: Key::of_u64(0), high: None, limit: 9 });
+        let read = |base: &mut Base<Dst>, at| {
+            [&get, &scan].map(|reads| match base.fetch(txn, Some(&Timestamp(at)), reads) {
+                Ok(fetched) => Some(
+                    fetched.gets.iter().filter(|got| got.value.is_some()).count()
+                        + fetched.scans.iter().map(|scanned| scanned.rows.len()).sum::<usize>(),
+                ),
+                Err(_) => None,
+            })
+        };
+        put(&mut base, 50, Some(b"x"));
+        put(&mut base, 150, None);
+        assert_eq!((read(&mut base, 100), read(&mut base, 150)), ([Some(1); 2], [Some(0); 2]));
+        base.store.collect(|_| true);
+        assert_eq!(
+            (read(&mut base, 100), read(&mut base, 150)),
+            ([None; 2], [Some(0); 2]),
+            "its row is gone"
+        );
+        put(&mut base, 200, Some(b"y"));
+        assert_eq!(
+            (read(&mut base, 100), read(&mut base, 150)),
+            ([None; 2], [Some(0); 2]),
+            "and there again"
+        );
+        assert_eq!(read(&mut base, 200), [Some(1); 2]);
     }
 }

@@ -222,15 +222,15 @@ impl Votes {
         }
     }
 
-    /// A shard of another process is connected, in this life, or is not any more.
-    pub(crate) fn connected(&mut self, peer: ShardId, life: Option<u64>) {
+    /// A shard of another process is connected, in this life, or is not any more. Returns whether that is news.
+    pub(crate) fn connected(&mut self, peer: ShardId, life: Option<u64>) -> bool {
         if let (Some(known), Some(life)) = (self.lives.get_mut(peer.index()), life) {
             *known = life;
         }
         match life {
             Some(_) => self.up.insert(peer),
             None => self.up.remove(&peer),
-        };
+        }
     }
 
     /// Whether there is a channel to a shard.

@@ -237,7 +237,7 @@ impl ScaleArgs {
                     nodes,
                     shards_per_node: per_node as usize,
                     oracle_inside: false,
-                    cores: None,
+                    threads: None,
                     concurrency: concurrency as usize,
                     protocol: protocol.name(),
                     scheme,

@@ -406,7 +406,7 @@ impl Calibration<'_> {
             nodes: 1,
             shards_per_node: shards,
             oracle_inside: true,
-            cores: Some(machine::cores()),
+            threads: Some(machine::cores()),
             concurrency: CONCURRENCY,
             protocol: pair.protocol.name(),
             scheme: pair.scheme.name(),

@@ -1,8 +1,8 @@
 //! Why a timestamp came out as it did.
 //!
-//! Under DST a commit stamp is one more than the largest of: the shard's clock, what the shard has given out or been told
-//! before, the versions the transaction read, and the bounds of what it overwrites. Which of these it was can be read off
-//! the numbers: it is the one that the stamp exceeds by one. The same for a snapshot, which is the largest of the clock,
+//! Under DST a commit stamp is the largest of: the shard's clock, what the shard has given out or been told
+//! before, and one more than the versions the transaction read and the bounds of what it overwrites. Which of these it was can
+//! be read off the numbers. The same for a snapshot, which is the largest of the clock,
 //! less the staleness asked for, what the shard has given out before, and what the session has seen.
 //!
 //! A transaction that runs in one step installs right after it takes its stamp, so the bounds it had to exceed are only
@@ -70,12 +70,15 @@ impl Reasons {
             let before = Timestamp(stamp.0.saturating_sub(1));
             let steps = of.get(&attempt).map(Vec::as_slice).unwrap_or_default();
             let because = match self.scheme {
-                "dst" if before == clock => plain("clock"),
+                "dst" if stamp == clock => plain("clock"),
                 "dst" if least == stamp => {
                     let by = self.owners.get(&before).copied().filter(|&by| by != attempt);
                     observed(steps, Stamp::new(before, times), by, clock_told)
                 }
-                "dst" => Because { by: self.owners.get(&before).copied(), ..plain("ahead") },
+                "dst" => {
+                    let by = self.owners.get(&stamp).copied().filter(|&by| by != attempt);
+                    Because { by, ..plain("ahead") }
+                }
                 "gts" => plain("oracle"),
                 _ => plain("counter"),
             };

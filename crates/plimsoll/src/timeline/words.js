@@ -40,7 +40,7 @@ function because(attempt) {
   const whose = b.by === undefined ? [] : world.attempts[b.by].snapshot ? ["the snapshot of ", { x: b.by }] : [{ x: b.by }];
   switch (b.kind) {
     case "clock":
-      return attempt.snapshot ? ["It is what the clock of its shard shows."] : ["It is one more than the clock of its shard; everything it has read or overwrites is older."];
+      return attempt.snapshot ? ["It is what the clock of its shard shows."] : ["It is what the clock of its shard shows; everything it has read or overwrites is older."];
     case "version":
       return ["It is one more than the version of ", { i: b.item }, " that it has read", ...(b.by === undefined ? [] : [", written by ", { x: b.by }]), `. ${clock}`];
     case "bound":
@@ -48,7 +48,7 @@ function because(attempt) {
     case "ahead":
       return attempt.snapshot
         ? ["Its shard has already given out that time", ...(b.by === undefined ? [] : [", to ", { x: b.by }]), `, ahead of its clock. ${clock}`]
-        : ["It is one more than the last time its shard has given out or been told", ...(b.by === undefined ? [] : [" (", ...whose, ")"]), `, which is ahead of its clock. ${clock}`];
+        : ["It is the last time that its shard has given out or been told", ...(b.by === undefined ? [] : [" (", ...whose, ")"]), `, which is ahead of its clock. ${clock}`];
     case "asked":
       return [`It is one more than the latest time that its shard knew of when it asked for votes. Now: ${clock}`];
     case "session":
@@ -60,7 +60,7 @@ function because(attempt) {
     default:
       if (attempt.snapshot) return [];
       if (world.scheme === "vts") return ["It is the next number of its slot of the vector."];
-      return [world.times ? "It is one more than its shard's clock and every version it has seen." : "It is one more than every version it has seen. Nobody compares it with the numbers of other records."];
+      return [world.times ? "It is what its shard's clock shows, or one more than the newest version it has seen." : "It is one more than every version it has seen. Nobody compares it with the numbers of other records."];
   }
 }
 

@@ -1,10 +1,12 @@
-//! Shards as threads: one pinned thread per shard, each with an inbox.
+//! Shards on threads: a pinned thread per shard, each with an inbox. Where there are more shards than cores, a thread has
+//! several, and makes a pass of each in turn: the operating system would give a shard that waits for another the core that the
+//! other needs. (Shards with a network have a thread each in any case: each sleeps in a system call of its own.)
 //!
 //! A shard's thread loops over passes. Within a pass it handles what other shards sent, samples the clock,
 //! runs the tasks that are ready, and sends what was produced, one batch per peer. Nothing on this path is
 //! atomic but the inbox, a lock-free queue of batches, and the flag that says a shard sleeps.
 //!
-//! An idle shard spins for [`SPIN_NS`], or longer after a short sleep, then sleeps until somebody sends or a timer is
+//! A thread whose shards are idle spins for [`SPIN_NS`], or longer after a short sleep, then sleeps until somebody sends or a timer is
 //! due. Sleeping and sending race as usual: the sleeper raises its flag and looks into the inbox once more; a sender fills
 //! the inbox and looks at the flag. Both sides are sequentially consistent, so one of them sees the other.
 //!
@@ -38,6 +40,7 @@ pub use crate::ShardEnv as RealEnv;
 use crate::disk::Submitted;
 use crate::shard::{Batch, Message, Start};
 pub use disk::{Directory, OpenError};
+use shard::Resident;
 pub use tcp::{Address, Closed, FRAME_MAX, Network, Refusal, Role, SILENCE, Traffic};
 use tcp::{Connections, Prepared};
 
@@ -89,7 +92,7 @@ struct Peers<N: Node> {
     /// The number of the first of them, and how many shards all nodes and visitors have.
     first: usize,
     total: usize,
-    /// Whether there is a core for every shard of this process.
+    /// Whether there is a core for every thread of this process.
     cores: bool,
     stop: AtomicBool,
     clock: Clock,
@@ -149,8 +152,9 @@ pub struct Runtime<N: Node> {
 pub type Maker<N> = Box<dyn FnOnce() -> N + Send>;
 
 impl<N: Node> Runtime<N> {
-    /// Starts one thread per node maker; each maker runs on its shard's thread. With `pin`, the first shard runs on
-    /// that core, the next one on the next, as long as there are so many cores; shards beyond that float.
+    /// Starts a shard per node maker; each maker runs on its shard's thread. There are as many threads as shards, or as cores
+    /// if they are fewer: then shards are dealt to them in turn. With `pin`, the first thread runs on that core, the next one
+    /// on the next, as long as there are so many cores; threads beyond that float.
     pub fn start(makers: Vec<Maker<N>>, seed: u64, pin: Option<usize>) -> io::Result<Self> {
         Runtime::with_disks(makers, seed, pin, Vec::new())
     }
@@ -195,6 +199,7 @@ impl<N: Node> Runtime<N> {
     ) -> io::Result<Self> {
         assert!(directories.len() <= makers.len(), "a directory belongs to a shard");
         let cores = thread::available_parallelism().map_or(1, |n| n.get());
+        let threads = if network.is_some() { makers.len() } else { makers.len().min(cores) };
         let mut wakers = network.as_ref().map_or_else(Vec::new, Prepared::wakers).into_iter();
         let peer = |_| Peer {
             inbox: SegQueue::new(),
@@ -205,7 +210,7 @@ impl<N: Node> Runtime<N> {
             peers: makers.iter().map(peer).collect(),
             first: network.as_ref().map_or(0, Prepared::first),
             total: network.as_ref().map_or(makers.len(), Prepared::total),
-            cores: makers.len() <= cores,
+            cores: threads <= cores,
             stop: AtomicBool::new(false),
             clock,
         });
@@ -215,19 +220,27 @@ impl<N: Node> Runtime<N> {
             Runtime { peers: peers.clone(), threads: Vec::new(), disks: Vec::new(), connections };
         let mut directories = directories.into_iter();
         let mut links = links.into_iter().flatten();
+        let mut dealt: Vec<Vec<Resident<N>>> = (0..threads).map(|_| Vec::new()).collect();
         for (index, make) in makers.into_iter().enumerate() {
             let number = u16::try_from(peers.first + index);
             let me = ShardId(number.expect("there are fewer than 65,536 shards"));
             let disk = directories.next().map(|directory| runtime.start_disk(me, directory)).transpose()?;
-            let (peers, links) = (peers.clone(), links.next());
-            let thread = thread::Builder::new().name(format!("shard-{}", me.0)).spawn(move || {
-                let _end_process = EndProcessOnPanic(format!("shard {}", me.0));
-                // Before it can sleep: other shards may already be sending.
-                peers.peers[index].alarm.get_or_init(|| Alarm::Thread(thread::current()));
+            dealt[index % threads].push(Resident { me, place: index, make, disk, links: links.next() });
+        }
+        for (index, residents) in dealt.into_iter().enumerate() {
+            let peers = peers.clone();
+            let numbers: Vec<String> = residents.iter().map(|resident| resident.me.0.to_string()).collect();
+            let numbers = numbers.join("+");
+            let thread = thread::Builder::new().name(format!("shard-{numbers}")).spawn(move || {
+                let _end_process = EndProcessOnPanic(format!("shard {numbers}"));
+                // Before they can sleep: other shards may already be sending.
+                for resident in &residents {
+                    peers.peers[resident.place].alarm.get_or_init(|| Alarm::Thread(thread::current()));
+                }
                 if let Some(core) = pin.map(|first| first + index).filter(|&core| core < cores) {
                     pin_to(core);
                 }
-                shard::run(me, make(), peers, seed, disk, links);
+                shard::run(residents, &peers, seed);
             })?;
             runtime.threads.push(thread);
         }

@@ -1,4 +1,4 @@
-//! One shard's thread: passes until there is nothing to do, then sleeps.
+//! A thread of shards: passes until there is nothing to do for any of them, then sleeps.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_types::{ShardId, Timestamp};
 
 use super::tcp::Links;
-use super::{CONVERSATION_NS, Peer, Peers, SPIN_NS};
+use super::{CONVERSATION_NS, Maker, Peer, Peers, SPIN_NS};
 use crate::disk::Submitted;
 use crate::shard::{Batch, Outside, ShardEnv};
 use crate::{Env, Node};
@@ -55,50 +55,77 @@ impl<N: Node> Outside<N> for Process<N> {
     }
 }
 
-/// Runs a shard until the runtime stops.
-pub(super) fn run<N: Node>(
-    me: ShardId,
-    node: N,
-    peers: Arc<Peers<N>>,
-    seed: u64,
-    disk: Option<Sender<Vec<Submitted>>>,
-    links: Option<Links<N>>,
-) {
-    let random = seed ^ (u64::from(me.0) + 1).wrapping_mul(0x9e3779b97f4a7c15);
-    let own = peers.first..peers.first + peers.peers.len();
-    let place = me.index() - own.start;
-    let env = ShardEnv::new(me, peers.total, own, node, peers.clock.now(), random, disk.is_some());
-    let mut process = Process { place, peers, disk, links };
-    let conversation_ns = if process.peers.cores { CONVERSATION_NS } else { SPIN_NS };
+/// A shard that is to run on a thread.
+pub(super) struct Resident<N: Node> {
+    pub(super) me: ShardId,
+    /// Its place in the process.
+    pub(super) place: usize,
+    pub(super) make: Maker<N>,
+    pub(super) disk: Option<Sender<Vec<Submitted>>>,
+    pub(super) links: Option<Links<N>>,
+}
+
+/// A shard that runs.
+struct Shard<N: Node> {
+    env: ShardEnv<N>,
+    process: Process<N>,
+}
+
+impl<N: Node> Shard<N> {
+    fn new(resident: Resident<N>, peers: &Arc<Peers<N>>, seed: u64) -> Shard<N> {
+        let Resident { me, place, make, disk, links } = resident;
+        let random = seed ^ (u64::from(me.0) + 1).wrapping_mul(0x9e3779b97f4a7c15);
+        let own = peers.first..peers.first + peers.peers.len();
+        let env = ShardEnv::new(me, peers.total, own, make(), peers.clock.now(), random, disk.is_some());
+        Shard { env, process: Process { place, peers: peers.clone(), disk, links } }
+    }
+
+    /// Returns true if there was nothing to do and is nothing left: what a pass does at its end may have woken a task.
+    fn pass(&mut self) -> bool {
+        if let Some(links) = &mut self.process.links {
+            links.turn(&self.env);
+        }
+        let worked = self.env.pass(&mut self.process);
+        if let Some(links) = &mut self.process.links {
+            links.write(&self.env);
+        }
+        worked.idle() && !self.env.is_ready()
+    }
+}
+
+/// Runs shards until the runtime stops.
+pub(super) fn run<N: Node>(residents: Vec<Resident<N>>, peers: &Arc<Peers<N>>, seed: u64) {
+    let mut shards: Vec<Shard<N>> =
+        residents.into_iter().map(|resident| Shard::new(resident, peers, seed)).collect();
+    let conversation_ns = if peers.cores { CONVERSATION_NS } else { SPIN_NS };
     let mut idle_since: Option<u64> = None;
     let mut spin_ns = SPIN_NS;
-    while !process.peers.stop.load(SeqCst) {
-        if let Some(links) = &mut process.links {
-            links.turn(&env);
+    while !peers.stop.load(SeqCst) {
+        let mut idle = true;
+        for shard in &mut shards {
+            idle &= shard.pass();
         }
-        let worked = env.pass(&mut process);
-        if let Some(links) = &mut process.links {
-            links.write(&env);
-        }
-        if !worked.idle() {
+        if !idle {
             idle_since = None;
             continue;
         }
-        let now = env.clock().0;
+        let now = shards[0].env.clock().0;
         let since = *idle_since.get_or_insert(now);
         let idle_ns = now.saturating_sub(since);
         if idle_ns < spin_ns {
-            spin(&process, idle_ns < SPIN_NS);
+            spin(&shards[0].process, idle_ns < SPIN_NS);
         } else {
-            sleep_until_woken(&env, &mut process);
-            let slept_ns = process.peers.clock.now().0.saturating_sub(now);
+            sleep_until_woken(&mut shards, peers);
+            let slept_ns = peers.clock.now().0.saturating_sub(now);
             spin_ns = if slept_ns < conversation_ns { conversation_ns } else { SPIN_NS };
             idle_since = None;
         }
     }
-    env.end();
-    if let Some(links) = process.links {
-        links.close();
+    for shard in shards {
+        shard.env.end();
+        if let Some(links) = shard.process.links {
+            links.close();
+        }
     }
 }
 
@@ -113,26 +140,28 @@ fn spin<N: Node>(process: &Process<N>, short: bool) {
     }
 }
 
-fn sleep_until_woken<N: Node>(env: &ShardEnv<N>, process: &mut Process<N>) {
-    let peers = &process.peers;
-    let peer = &peers.peers[process.place];
-    env.park();
-    peer.asleep.store(true, SeqCst);
-    if peer.inbox.is_empty() && !peers.stop.load(SeqCst) {
-        match (&mut process.links, env.due()) {
+fn sleep_until_woken<N: Node>(shards: &mut [Shard<N>], peers: &Peers<N>) {
+    for Shard { env, process } in &*shards {
+        env.park();
+        process.inbox().asleep.store(true, SeqCst);
+    }
+    let empty = |shard: &Shard<N>| shard.process.inbox().inbox.is_empty();
+    if shards.iter().all(empty) && !peers.stop.load(SeqCst) {
+        let now = shards[0].env.clock().0;
+        let due = shards.iter().filter_map(|shard| shard.env.due()).min();
+        match (&mut shards[0].process.links, due) {
             (Some(links), due) => links.sleep(due),
-            (None, Some(due)) => {
-                thread::park_timeout(Duration::from_nanos(due.saturating_sub(env.clock().0)));
-            }
+            (None, Some(due)) => thread::park_timeout(Duration::from_nanos(due.saturating_sub(now))),
             (None, None) => thread::park(),
         }
     }
-    peer.asleep.store(false, SeqCst);
+    shards.iter().for_each(|shard| shard.process.inbox().asleep.store(false, SeqCst));
 }
 
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::collections::HashSet;
     use std::rc::Rc;
 
     use super::super::Runtime;
@@ -227,6 +256,26 @@ mod tests {
             env.clock().0 - before.0
         });
         assert!(passed >= 50_000);
+    }
+
+    #[test]
+    fn shards_that_share_a_thread_take_turns_and_wake_each_other() {
+        let cores = thread::available_parallelism().map_or(1, |n| n.get());
+        let shards = cores + 2;
+        let runtime = start(shards);
+        let on = |shard: usize| runtime.run_on(ShardId(shard as u16), |_| async { thread::current().id() });
+        let threads: Vec<_> = (0..shards).map(on).collect();
+        assert_eq!(threads[..cores].iter().collect::<HashSet<_>>().len(), cores);
+        assert_eq!(threads[cores..], threads[..2.min(cores)][..].repeat(2)[..2]);
+        let first = runtime.run_on(ShardId(0), move |env| async move {
+            let last = ShardId(shards as u16 - 1);
+            let waits = env.call(last, Request::Take(1));
+            // Long enough for the thread to fall asleep.
+            env.sleep(5_000_000).await;
+            env.send(last, Request::Put(3));
+            waits.await.unwrap()
+        });
+        assert_eq!(first, 2);
     }
 
     #[test]

@@ -46,8 +46,8 @@ pub struct Costs<N: Node> {
     pub pass: PassCost<N>,
     /// Messages.
     pub weight: Weight<N>,
-    /// Cores of each machine, if its shards may have to share them.
-    pub cores: Option<usize>,
+    /// Threads of each machine, if its shards may have to share them.
+    pub threads: Option<usize>,
     /// Nanoseconds that a network card needs for a batch, whatever its size.
     pub frame_ns: f64,
     /// Nanoseconds that it needs for a byte.

@@ -14,7 +14,6 @@ use std::collections::VecDeque;
 use plimsoll_types::{ShardId, Timestamp};
 
 use super::clock::Clock;
-use super::cores::Share;
 use super::costs::Pass;
 use super::draw::Draw;
 use super::trace::Event;
@@ -45,7 +44,6 @@ pub(super) struct Shard<N: Node> {
     /// How many lives have begun or ended: odd while it is up.
     pub(super) life: u32,
     pub(super) state: State,
-    pub(super) share: Share,
     /// When the next pass begins unless it is poked before, and which event of the queue is the one that says so.
     next_pass_ns: u64,
     next_pass: u32,
@@ -70,7 +68,6 @@ impl<N: Node> Shard<N> {
             env: None,
             life: 0,
             state: State::Asleep,
-            share: Share::default(),
             next_pass_ns: u64::MAX,
             next_pass: 0,
             timer_ns: u64::MAX,
@@ -119,11 +116,12 @@ impl<N: Node> Outside<N> for Surroundings<'_, N> {
 impl<N: Node> World<N> {
     /// There is something for this shard to do.
     pub(super) fn poke(&mut self, id: ShardId) {
-        let shard = &mut self.shards[id.index()];
-        match shard.state {
+        match self.shards[id.index()].state {
             State::Busy | State::Waking => {}
             State::Spinning => self.begin_pass(id),
+            State::Asleep if self.kept_awake(id) => self.begin_pass(id),
             State::Asleep => {
+                let shard = &mut self.shards[id.index()];
                 shard.state = State::Waking;
                 let late_ns = shard.cpu.below(self.hardware.wake_ns);
                 self.plan_pass(id, self.queue.now_ns + late_ns);
@@ -148,7 +146,7 @@ impl<N: Node> World<N> {
         }
     }
 
-    fn begin_pass(&mut self, id: ShardId) {
+    pub(super) fn begin_pass(&mut self, id: ShardId) {
         let now_ns = self.queue.now_ns;
         let machine = self.machine(id);
         let residents = self.residents(machine);
@@ -163,7 +161,7 @@ impl<N: Node> World<N> {
             shard.stalled = true;
             return;
         }
-        if !self.has_core(id) {
+        if !self.take_thread(id) {
             self.shards[id.index()].state = State::Waking;
             return;
         }
@@ -227,7 +225,7 @@ impl<N: Node> World<N> {
         let shard = &mut self.shards[id.index()];
         shard.outbox = outbox;
         shard.state = State::Spinning;
-        self.offer_core(id);
+        self.give_thread(id);
         let shard = &mut self.shards[id.index()];
         let env = shard.env.as_ref().expect("a shard that makes a pass is up");
         if !shard.inbox.is_empty() || env.is_ready() {
@@ -237,10 +235,8 @@ impl<N: Node> World<N> {
         if idle {
             env.park();
             shard.state = State::Asleep;
-            self.give_core(id);
         } else {
-            let alone = self.ledger.is_some() && self.machines[machine].cores.is_none();
-            let spin_ns = if alone { CONVERSATION_NS } else { SPIN_NS };
+            let spin_ns = if self.ledger.is_some() { CONVERSATION_NS } else { SPIN_NS };
             let look_ns = self.queue.now_ns + 1 + shard.cpu.below(spin_ns);
             self.plan_pass(id, look_ns);
         }

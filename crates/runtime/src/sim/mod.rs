@@ -26,7 +26,6 @@
 
 mod channel;
 mod clock;
-mod cores;
 mod costs;
 mod disk;
 mod draw;
@@ -35,6 +34,7 @@ mod lives;
 mod nemesis;
 mod network;
 mod platter;
+mod threads;
 mod trace;
 
 #[cfg(test)]
@@ -52,7 +52,6 @@ use plimsoll_types::{ShardId, Timestamp};
 use crate::{Env, Node, Pending, ShardEnv};
 use clock::Clock;
 pub use clock::EPOCH_NS;
-use cores::Cores;
 use costs::Ledger;
 pub use costs::{Costs, Pass, PassCost, Usage, Weight};
 use disk::Disks;
@@ -62,6 +61,7 @@ use lives::Shard;
 use nemesis::Nemesis;
 pub use nemesis::{Fault, Link, Occurrence};
 use network::Network;
+use threads::Threads;
 use trace::Trace;
 pub use trace::{Carried, Event};
 
@@ -144,8 +144,8 @@ struct Machine {
     /// How many faults make it stand still, and how many keep it down.
     paused: u32,
     down: u32,
-    /// If there are fewer cores than shards.
-    cores: Option<Cores>,
+    /// If there are fewer than shards.
+    threads: Option<Threads>,
 }
 
 /// What is done at the beginning of a life.
@@ -199,9 +199,9 @@ impl<N: Node> World<N> {
         let machine = |number: usize| {
             let mut draw = Draw::new(seed, "clock", number as u64);
             let (offset_ns, drift_ppm) = (draw.around(faults.offset_ns), draw.around(faults.drift_ppm));
-            let fewer = |costs: &Costs<N>| costs.cores.filter(|&cores| cores < per_machine);
-            let cores = costs.as_ref().and_then(fewer).map(Cores::new);
-            Machine { clock: Clock::new(offset_ns, drift_ppm), paused: 0, down: 0, cores }
+            let fewer = |costs: &Costs<N>| costs.threads.filter(|&threads| threads < per_machine);
+            let threads = costs.as_ref().and_then(fewer).map(Threads::new);
+            Machine { clock: Clock::new(offset_ns, drift_ppm), paused: 0, down: 0, threads }
         };
         let mut world = World {
             seed,

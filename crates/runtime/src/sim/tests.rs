@@ -523,3 +523,49 @@ fn skipping_a_fault_changes_nothing_before_it_nor_which_others_there_are() {
         assert_eq!((events.iter().filter(begins).count(), without.iter().filter(begins).count()), (1, 0));
     }
 }
+
+#[test]
+fn shards_on_one_thread_take_turns() {
+    const PASS_NS: u64 = 1_000;
+    // Two shards that are never idle, and a third that one of them asks, again and again. How many passes each makes.
+    let passes =
+        |threads: Option<usize>| {
+            let passes = Rc::new(RefCell::new([0u64; 3]));
+            let counted = passes.clone();
+            let costs = Costs {
+                pass: Box::new(move |shard, _, _| {
+                    counted.borrow_mut()[shard.index()] += 1;
+                    PASS_NS
+                }),
+                weight: Box::new(|_| 0),
+                threads,
+                frame_ns: 0.0,
+                byte_ns: 0.0,
+            };
+            let hardware = Hardware { shards_per_machine: 3, cpu_jitter: 0.0, ..Hardware::default() };
+            let makers = (0..3).map(|_| Box::new(|_| Echo::default()) as Maker<Echo>);
+            let mut world = World::with_costs(&hardware, costs, 1, makers.collect());
+            for shard in [A, B] {
+                assert!(world.spawn_on(shard, |env| async move {
+                    loop {
+                        env.pause().await;
+                    }
+                }));
+            }
+            assert!(world.spawn_on(A, |env| async move {
+                while env.call(ShardId(2), Request::Ask(1)).await.is_ok() {}
+            }));
+            world.run_until(MS);
+            let passes = *passes.borrow();
+            passes
+        };
+    let all = MS / PASS_NS;
+    let near = |count: u64, expected: u64| count.abs_diff(expected) <= expected / 20;
+    let alone = passes(None);
+    assert!(near(alone[0], all) && near(alone[1], all) && alone[2] > 10, "{alone:?}");
+    // The third is dealt to the thread of the first.
+    let two = passes(Some(2));
+    assert!(near(two[1], all) && near(two[0] + two[2], all) && two[2] > 10, "{two:?}");
+    let one = passes(Some(1));
+    assert!(near(one[0], one[1]) && near(one[0] + one[1] + one[2], all) && one[2] > 10, "{one:?}");
+}

@@ -57,8 +57,8 @@ pub struct Cluster {
     pub shards_per_node: usize,
     /// Whether the oracle is a shard of the only node, instead of a machine of its own.
     pub oracle_inside: bool,
-    /// Cores of a node, if its shards, the oracle among them, have to share them.
-    pub cores: Option<usize>,
+    /// Threads of a node, if its shards, the oracle among them, have to share them.
+    pub threads: Option<usize>,
     /// Transactions in flight per shard.
     pub concurrency: usize,
     /// `occ`, `two_pl`, `client_2pc` or `rococo`.
@@ -397,7 +397,7 @@ fn world<P: Protocol, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<
                         Carried::Reply(reply, _) => reply.bytes(),
                     }
             }),
-            cores: cluster.cores,
+            threads: cluster.threads,
             frame_ns: model.frame_ns,
             byte_ns: 8.0 / model.gigabits_per_s,
         }

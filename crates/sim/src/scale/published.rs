@@ -238,7 +238,7 @@ impl Figure {
             // A server of that figure is one thread.
             shards_per_node: if requests.is_some() { 1 } else { shards_per_node },
             oracle_inside: false,
-            cores: None,
+            threads: None,
             concurrency: if self.number == "6(b)" { 1 } else { requests.unwrap_or(concurrency) },
             protocol,
             scheme,

@@ -148,8 +148,10 @@ impl<N: Node> Links<N> {
         if self.connected == 0 {
             return;
         }
-        let now_ns = self.clock.now().0;
-        let may_wait = env.is_ready() && now_ns.saturating_sub(self.asked_ns) < BUSY_NS;
+        // A busy shard has sampled the clock a moment ago.
+        let busy = env.is_ready();
+        let now_ns = if busy { env.clock().0 } else { self.clock.now().0 };
+        let may_wait = busy && now_ns.saturating_sub(self.asked_ns) < BUSY_NS;
         if !std::mem::take(&mut self.polled) && !may_wait {
             self.ask(Some(Duration::ZERO));
             self.asked_ns = now_ns;
@@ -193,8 +195,8 @@ impl<N: Node> Links<N> {
             return;
         }
         if env.is_ready() {
-            let since = *self.unwritten_since.get_or_insert(env.clock().0);
-            if self.clock.now().0.saturating_sub(since) < BUSY_NS {
+            let now_ns = env.clock().0;
+            if now_ns.saturating_sub(*self.unwritten_since.get_or_insert(now_ns)) < BUSY_NS {
                 return;
             }
         }
