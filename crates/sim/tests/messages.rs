@@ -111,7 +111,7 @@ fn said<P: Protocol>(touch: [Option<bool>; 3], options: ProtocolOptions) -> (Vec
                 0
             })
         },
-        cores: None,
+        threads: None,
         frame_ns: 0.0,
         byte_ns: 0.0,
     };

@@ -48,7 +48,7 @@ fn cluster(nodes: usize, scheme: &'static str) -> Cluster {
         nodes,
         shards_per_node: 1,
         oracle_inside: false,
-        cores: None,
+        threads: None,
         concurrency: 8,
         protocol: "occ",
         scheme,
@@ -113,9 +113,9 @@ fn vectors_grow_with_the_nodes() {
 }
 
 #[test]
-fn two_shards_on_one_core_are_half_as_fast() {
-    let of = |cores| {
-        let two = Cluster { shards_per_node: 2, cores, transactions: 60_000, ..cluster(1, "none") };
+fn two_shards_on_one_thread_are_half_as_fast() {
+    let of = |threads| {
+        let two = Cluster { shards_per_node: 2, threads, transactions: 60_000, ..cluster(1, "none") };
         predict(two, Load::SmallBank { distributed_pct: 0.0 }).throughput()
     };
     let ratio = of(Some(1)) / of(None);

@@ -324,6 +324,10 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         }
         let Some(row) = place.row() else {
             self.base.raise_cover_for_read(column.table, place.cover(), mark);
+            if self.base.may_have_forgotten(self.snapshot) {
+                self.too_old = true;
+                return Err(AGAIN);
+            }
             if let Some(recorded) = &mut self.recorded {
                 recorded.reads.push(Read { column, key: key.clone(), version: Version::Absent });
             }
@@ -332,9 +336,16 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         let at = At { row, column };
         let wait =
             |lock: &Lock| S::WAITS && !planted(Mutant::NoWait) && lock.owner.is_some() && lock.lb <= mark;
+        let floor = self.base.store.floor();
         let (raised, found) = self.base.store.read_at(at, mark, wait, |stamp| S::sees(self.snapshot, stamp));
         self.base.counters.mark_raises += u64::from(raised);
+        // `found` borrows the store.
+        let forgotten = S::place(self.snapshot).is_some_and(|at| at < floor);
         match found {
+            Some(Ok(None)) if forgotten => {
+                self.too_old = true;
+                Err(AGAIN)
+            }
             Some(Ok(found)) => {
                 if let Some(recorded) = &mut self.recorded {
                     let version = found.map_or(Version::Absent, |(stamp, _)| Version::At(stamp));
@@ -372,6 +383,10 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
     ) -> Result<(), Abort> {
         if scan.limit == 0 {
             return Ok(());
+        }
+        if self.base.may_have_forgotten(self.snapshot) {
+            self.too_old = true;
+            return Err(AGAIN);
         }
         let group = scan.column.group;
         let mark = S::read_mark(self.snapshot);

@@ -116,9 +116,6 @@ fn here<P: Protocol, T: Procedure>(
     work.reset(base.installs.is_some());
     let txn = base.coming();
     base.step(txn, |_| What::Snapshot(P::Scheme::place(snapshot), freshness));
-    if base.is_gone(snapshot) {
-        return None;
-    }
     let mut rows = 0;
     for stage in 0.. {
         let pieces = procedure.stage(stage);
@@ -181,7 +178,7 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
                 let (result, unread) = env.local(|node| {
                     let recorded = work.recorded.as_deref_mut();
                     let base = node.base();
-                    if base.owner(procedure.home(piece)) != me || base.is_gone(snapshot) {
+                    if base.owner(procedure.home(piece)) != me {
                         return (Err(Abort::StaleTerm), true);
                     }
                     let mut access =
@@ -193,8 +190,7 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
                 match result {
                     Ok(()) => continue,
                     Err(abort) if !unread => return Err(Unread::Abort(abort)),
-                    // It was moved meanwhile; or a writer is waited for, or the snapshot is found too old, by asking this very
-                    // shard.
+                    // It was moved meanwhile; or a writer is waited for by asking this very shard.
                     Err(_) => {
                         let part =
                             again(env, async || fetch_piece(env, procedure, piece, &ask).await).await?;

@@ -28,10 +28,10 @@ impl From<SnapshotTooOld> for Unread {
 }
 
 impl<S: Scheme> Base<S> {
-    /// Whether rows have been forgotten that a snapshot may see: what is not there is not absent then. A deleted row that is
-    /// linked again forgets as well, so this is asked of every batch and every piece that reads here, whatever it finds.
+    /// Whether rows have been forgotten that a snapshot may see. Then what is not there is not absent, nor is a row that was
+    /// linked again later, and a range may lack some.
     #[inline]
-    pub(crate) fn is_gone(&self, snapshot: &S::Snapshot) -> bool {
+    pub(crate) fn may_have_forgotten(&self, snapshot: &S::Snapshot) -> bool {
         S::place(snapshot).is_some_and(|at| at < self.store.floor())
     }
 
@@ -84,9 +84,6 @@ impl<S: Scheme> Base<S> {
         at: Option<&S::Snapshot>,
         reads: &Reads,
     ) -> Result<Fetched<S>, Unread> {
-        if at.is_some_and(|at| self.is_gone(at)) {
-            return Err(Unread::TooOld);
-        }
         let mark = at.filter(|_| S::WAITS).map(S::read_mark);
         let before = mark.map_or_else(Vec::new, |_| self.watched_reads(reads));
         let mut fetched = Fetched::default();
@@ -137,6 +134,9 @@ impl<S: Scheme> Base<S> {
     ) -> Result<Got, SnapshotTooOld> {
         let immutable = self.immutable(column.table);
         let Some(row) = place.row() else {
+            if snapshot.is_some_and(|snapshot| self.may_have_forgotten(snapshot)) {
+                return Err(SnapshotTooOld);
+            }
             S::observe(&mut fetched.observed, self.store.floor());
             let version = self.store.cover_version(column.table, place.cover());
             let read = match immutable {
@@ -147,7 +147,10 @@ impl<S: Scheme> Base<S> {
         };
         let at = At { row, column };
         let found = match snapshot {
-            Some(snapshot) => self.store.visible(at, |stamp| S::sees(snapshot, stamp))?,
+            Some(snapshot) => match self.store.visible(at, |stamp| S::sees(snapshot, stamp))? {
+                None if self.may_have_forgotten(snapshot) => return Err(SnapshotTooOld),
+                found => found,
+            },
             None => self.store.newest(at).map(|value| (self.store.record(at).stamp(), value)),
         };
         let head = self.head(at);
@@ -184,6 +187,9 @@ impl<S: Scheme> Base<S> {
         scan: &Scan,
         fetched: &mut Fetched<S>,
     ) -> Result<Scanned, Unread> {
+        if snapshot.is_some_and(|snapshot| self.may_have_forgotten(snapshot)) {
+            return Err(Unread::TooOld);
+        }
         let ColumnGroup { table, group } = scan.column;
         let immutable = self.immutable(table);
         let mark = mark.filter(|_| !immutable);
