@@ -93,10 +93,10 @@ impl Answers {
         }
         for (at, &txn) in self.order.iter().enumerate() {
             let earlier = self.before(at).and_then(|before| largest[before]);
-            if let (Some(earlier), Some(own)) = (earlier, of(txn).timestamp) {
-                if timestamp(earlier) > own {
-                    found(earlier, txn);
-                }
+            if let (Some(earlier), Some(own)) = (earlier, of(txn).timestamp)
+                && timestamp(earlier) > own
+            {
+                found(earlier, txn);
             }
         }
     }

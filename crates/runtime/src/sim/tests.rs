@@ -556,8 +556,7 @@ fn shards_on_one_thread_take_turns() {
                 while env.call(ShardId(2), Request::Ask(1)).await.is_ok() {}
             }));
             world.run_until(MS);
-            let passes = *passes.borrow();
-            passes
+            *passes.borrow()
         };
     let all = MS / PASS_NS;
     let near = |count: u64, expected: u64| count.abs_diff(expected) <= expected / 20;
