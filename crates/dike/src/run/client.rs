@@ -71,11 +71,11 @@ mod tests {
     #[test]
     fn a_program_that_works_is_seen_to_work() {
         let before = ticks().expect("there is a /proc");
-        let mut sum = 0u64;
-        while ticks().is_some_and(|(_, own)| own < before.1 + 2) {
-            sum = std::hint::black_box(sum + 1);
-        }
-        let (busy, own) = shares(before, ticks().expect("there is a /proc"));
-        assert!(own > 0.0 && busy > 0.0, "{busy} {own}");
+        // The processors' ticks may be entered later than the program's own.
+        let seen = (0..2_000_000).any(|_| {
+            let (busy, own) = shares(before, ticks().expect("there is a /proc"));
+            own > 0.0 && busy > 0.0
+        });
+        assert!(seen, "{:?}", shares(before, ticks().expect("there is a /proc")));
     }
 }
