@@ -336,11 +336,9 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         let at = At { row, column };
         let wait =
             |lock: &Lock| S::WAITS && !planted(Mutant::NoWait) && lock.owner.is_some() && lock.lb <= mark;
-        let floor = self.base.store.floor();
+        let forgotten = self.base.may_have_forgotten(self.snapshot);
         let (raised, found) = self.base.store.read_at(at, mark, wait, |stamp| S::sees(self.snapshot, stamp));
         self.base.counters.mark_raises += u64::from(raised);
-        // `found` borrows the store.
-        let forgotten = S::place(self.snapshot).is_some_and(|at| at < floor);
         match found {
             Some(Ok(None)) if forgotten => {
                 self.too_old = true;
