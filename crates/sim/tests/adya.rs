@@ -289,7 +289,10 @@ fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
             // Nothing of these is to be seen in a history.
             LostWakeUp | EarlyAnswer | HeldSnapshotForgotten => continue,
             // Nor is what clients were told of these what has happened.
-            AbortsAlone | RefusalNotPlanted | GivesUpInDoubt | LateRecord | PinIgnored => continue,
+            AbortsAlone | RefusalNotPlanted | GivesUpInDoubt | LateRecord | OwnRefusalForgotten
+            | PinIgnored => {
+                continue;
+            }
             // Two shards that both think they own a record install its versions in no order.
             MoveUnderLocks | MapUnchecked | ScanUnchecked => continue,
             VotesNotJoined => ("client_2pc", "dst"),

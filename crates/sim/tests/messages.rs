@@ -162,27 +162,34 @@ fn expect<P: Protocol>(touch: [Option<bool>; 3], messages: &str, latencies: u64)
 
 #[test]
 fn occ_reads_locks_and_votes() {
-    let one = "READ, values, LOCK, locked, RECORD, record, COMMIT, known";
+    // The coordinator's own shard votes last.
+    let last = "READ, values, PREPARE, locked, COMMIT, known";
     let both = "READ, READ, values, values, LOCK, LOCK, locked, locked, RECORD, RECORD, record, record, \
                 COMMIT, COMMIT, known, known";
     let skewed = "READ, READ, values, values, LOCK, locked, VALIDATE, valid, RECORD, record";
+    let validated = "READ, READ, values, values, PREPARE, locked, VALIDATE, valid, COMMIT, known";
     fn all<S: Scheme>(touch: [Option<bool>; 3], messages: &str, latencies: u64) {
         expect::<Occ<S>>(touch, messages, latencies);
     }
     for expected in [all::<NoTimestamps>, all::<Dst>, all::<ReadCommitted>] {
-        expected([WRITE, WRITE, NONE], one, 6);
+        expected([WRITE, WRITE, NONE], last, 4);
+        expected([READ, WRITE, NONE], last, 4);
+        expected([WRITE, WRITE, READ], validated, 6);
         expected([NONE, WRITE, WRITE], both, 6);
-        expected([NONE, WRITE, READ], skewed, 8);
         // The only one that writes knows the outcome when it votes.
-        expected([READ, WRITE, NONE], "READ, values, LOCK, locked, RECORD, record", 6);
+        expected([NONE, WRITE, READ], skewed, 8);
         expected([WRITE, READ, NONE], "READ, values, VALIDATE, valid", 4);
         // All of it is there: locks, stamp, validation and install in one message.
         expected([NONE, WRITE, NONE], "READ, values, COMMIT, committed", 4);
     }
     let in_one_round = ProtocolOptions { one_round: true, ..ProtocolOptions::default() };
-    let (said, took) = said::<Occ<Dst>>([NONE, WRITE, READ], in_one_round);
+    let said_in_one_round = |touch| said::<Occ<Dst>>(touch, in_one_round);
+    let (said, took) = said_in_one_round([NONE, WRITE, READ]);
     let messages = "READ, READ, values, values, LOCK, VALIDATE, locked, valid, RECORD, record";
     assert_eq!((said.join(", ").as_str(), took), (messages, 6), "a round trip less");
+    let (said, took) = said_in_one_round([WRITE, WRITE, READ]);
+    let messages = "READ, READ, values, values, PREPARE, VALIDATE, locked, valid, COMMIT, known";
+    assert_eq!((said.join(", ").as_str(), took), (messages, 4), "a round trip less");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn selection(mutant: Mutant) -> Selection {
         | LinkUnnoticed => ("occ", "dst"),
         ForeignLockIgnored | NewVersionIgnored | FastPath => ("occ", "none"),
         UpgradeKeepsBound | ReleaseWithoutPin => ("wait_die", "dst"),
-        AbortsAlone | RefusalNotPlanted | GivesUpInDoubt | LateRecord => ("occ", "dst"),
+        AbortsAlone | RefusalNotPlanted | GivesUpInDoubt | LateRecord | OwnRefusalForgotten => ("occ", "dst"),
         WaitsForEver => ("occ", "none"),
         VotesNotJoined => ("client_2pc", "dst"),
         ReadsNotHeld | RangesNotHeld => ("client_2pc", "none"),

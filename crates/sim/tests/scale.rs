@@ -14,6 +14,7 @@ fn model() -> CostModel {
         install_ns: 150.0,
         mark_ns: 10.0,
         pin_ns: 10.0,
+        coordinated_ns: 500.0,
         crowded: 1.0,
     };
     let oracle = OracleCosts { report_ns: 100.0, access_ns: 0.0, message_ns: 1000.0, outcome_ns: 0.0 };
@@ -30,7 +31,6 @@ fn model() -> CostModel {
         remote_batch_ns: 1000.0,
         lock_ns: 0.0,
         validated_ns: 0.0,
-        coordinated_ns: 500.0,
         gts: oracle,
         vts: oracle,
         local_ns: 200,

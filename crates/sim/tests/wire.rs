@@ -234,11 +234,11 @@ fn check_those<P: Protocol>(kinds: &[u8]) {
 
 #[test]
 fn a_message_is_decoded_to_what_was_encoded_and_anything_else_is_refused_in_little_memory() {
-    check::<Occ<Dst>>(6);
-    check::<Occ<Gts>>(6);
-    check::<Occ<Vts>>(6);
-    check::<Occ<NoTimestamps>>(6);
-    check::<Occ<ReadCommitted>>(6);
+    check::<Occ<Dst>>(7);
+    check::<Occ<Gts>>(7);
+    check::<Occ<Vts>>(7);
+    check::<Occ<NoTimestamps>>(7);
+    check::<Occ<ReadCommitted>>(7);
     check::<TwoPl<Dst>>(8);
     check::<TwoPl<Gts>>(8);
     check::<TwoPl<Vts>>(8);

@@ -14,6 +14,7 @@ mod locks;
 pub mod moves;
 mod optimistic;
 mod parts;
+mod prepare;
 pub mod procedure;
 pub mod protocol;
 pub mod protocols;

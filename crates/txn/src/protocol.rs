@@ -181,6 +181,15 @@ impl<S: Scheme> Open<S> {
         }
     }
 
+    /// Goes on as another attempt with what it has read and written. The former one is given up, and whoever tells others of
+    /// that will say when it is settled.
+    pub(crate) fn again<P: Protocol<Scheme = S>, E: Env<P>>(&mut self, env: &E) {
+        self.holder.txn = env.local(|node| node.base().begin());
+        self.work.committed.id = self.holder.txn;
+        self.work.writes.iter_mut().for_each(|write| write.locked = false);
+        self.settling = false;
+    }
+
     pub(crate) fn touch(&mut self, shard: ShardId) {
         if !self.touched.contains(&shard) {
             self.touched.push(shard);

@@ -330,9 +330,13 @@ impl Votes {
     /// A transaction has committed that writes nowhere else.
     pub(crate) fn committed_alone(&mut self, txn: TxnId, stamp: Timestamp) {
         if self.elsewhere(txn.coordinator) {
-            let voters = vec![(self.shard, self.first)];
-            self.enter(txn, State::Known { stamp, committed: true, voters, told: Vec::new() });
+            self.committed(txn, stamp, vec![(self.shard, self.first)]);
         }
+    }
+
+    /// A transaction has committed here because all others who vote had done so before.
+    pub(crate) fn committed(&mut self, txn: TxnId, stamp: Timestamp, voters: Vec<(ShardId, u64)>) {
+        self.enter(txn, State::Known { stamp, committed: true, voters, told: Vec::new() });
     }
 
     /// The own attempts of this life, and those of them that are not settled, in order. `next` is the number of the next one.

@@ -96,6 +96,8 @@ mutants! {
     GivesUpInDoubt = "gives-up-in-doubt",
     /// A shard votes RECORD although it has refused and the transaction's locks there are lost.
     LateRecord = "late-record",
+    /// A coordinator's shard that votes last votes RECORD although it has refused before.
+    OwnRefusalForgotten = "own-refusal-forgotten",
     /// A shard keeps the locks of a transaction whose coordinator is silent.
     WaitsForEver = "waits-for-ever",
     /// 2PL: nobody looks whether the locks in other processes are still held.
@@ -108,9 +110,9 @@ mutants! {
     ReadersForgotten = "readers-forgotten",
     /// client_2pc: whoever adds votes up goes by the stamp of the first, and not by the largest.
     VotesNotJoined = "votes-not-joined",
-    /// client_2pc: records that were only read are checked when a shard votes, and not held until the decision.
+    /// OCC, client_2pc: records that were only read are checked when a shard votes, and not held until the decision.
     ReadsNotHeld = "reads-not-held",
-    /// client_2pc: absent keys and ranges are checked when a shard votes, and not held until the decision.
+    /// OCC, client_2pc: absent keys and ranges are checked when a shard votes, and not held until the decision.
     RangesNotHeld = "ranges-not-held",
     /// A slot moves without the marks of what was read there.
     MarksLeftBehind = "marks-left-behind",

@@ -5,8 +5,8 @@
 //!    How much of which work a transaction does, a world counts that runs the same; how long it takes, the benchmark
 //!    measures; what the work costs follows (`fit`). What two cores cost each other is how much less than twice as fast two
 //!    shards are that have nothing to do with each other. Then, the same way as before, what messages, coordination, locks
-//!    and validation cost, and what an oracle's scheme adds: distributed microbenchmarks on two shards, and all workloads
-//!    on one shard under gts and vts.
+//!    and validation cost, and what an oracle's scheme adds: distributed transactions on two shards, of TPC-C and SmallBank
+//!    more of them than usual, and all workloads on one shard under gts and vts.
 //! 3. The proof: every protocol under every scheme on one shard and on two, predicted and measured anew. What step 2 has
 //!    learned from is among it: everything on one shard, and micro under none, rc and dst on two. Errors are printed.
 //!
@@ -42,6 +42,10 @@ const FRAME_NS: f64 = 100.0;
 const ROUNDS: u32 = 4;
 /// So many other mixes the first of a workload outweighs: it is what people run.
 const STANDARD: usize = 8;
+/// What is learned.
+const WORKLOADS: [&str; 3] = [Tpcc::NAME, SmallBank::NAME, Micro::NAME];
+/// A first guess at what it costs to coordinate an attempt, in nanoseconds.
+const COORDINATED_NS: f64 = 500.0;
 /// Transactions of a world that only counts.
 const COUNTED: u64 = 30_000;
 
@@ -123,16 +127,18 @@ impl CoordinatedRun {
         let crowded = if self.shards > 1 { access.crowded } else { 1.0 };
         let of_ns = counted.busy.min(1.0) * self.shards as f64 * 1e9 / self.tps / crowded;
         Measurement {
-            amounts: vec![
+            amounts: [
                 done.messages,
-                done.coordinated,
                 done.locks,
                 done.validated,
                 under(Scheme::Gts, done.reports),
                 under(Scheme::Gts, accesses),
                 under(Scheme::Vts, done.reports),
                 under(Scheme::Vts, accesses),
-            ],
+            ]
+            .into_iter()
+            .chain(WORKLOADS.map(|workload| if workload == self.workload { done.coordinated } else { 0.0 }))
+            .collect(),
             nanoseconds: of_ns - model.price(access, &OracleCosts::default(), &others),
             of_ns,
         }
@@ -163,7 +169,6 @@ impl Calibration<'_> {
             remote_batch_ns: loopback.batch_ns,
             lock_ns: 0.0,
             validated_ns: 0.0,
-            coordinated_ns: 500.0,
             gts: oracle::measure::<Gts>(self.time / 4, &executor),
             vts: oracle::measure::<Vts>(self.time / 4, &executor),
             local_ns: executor.local_ns as u64,
@@ -211,6 +216,7 @@ impl Calibration<'_> {
             install_ns: 50.0,
             mark_ns: 5.0,
             pin_ns: 10.0,
+            coordinated_ns: COORDINATED_NS,
             crowded: 1.0,
         };
         // One price for the attempts of all types, unless there are enough mixes to tell them apart.
@@ -253,8 +259,18 @@ impl Calibration<'_> {
             std::array::from_fn(
                 |kind| if kinds == 1 { attempts[0] } else { *attempts.get(kind).unwrap_or(&0.0) },
             );
-        let crowded = 1.0;
-        Ok(AccessCosts { attempt_ns, lookup_ns, scanned_ns, link_ns, install_ns, mark_ns, pin_ns, crowded })
+        let AccessCosts { coordinated_ns, crowded, .. } = guess;
+        Ok(AccessCosts {
+            attempt_ns,
+            lookup_ns,
+            scanned_ns,
+            link_ns,
+            install_ns,
+            mark_ns,
+            pin_ns,
+            coordinated_ns,
+            crowded,
+        })
     }
 
     /// What two shards that have nothing to do with each other cost each other.
@@ -271,28 +287,42 @@ impl Calibration<'_> {
     /// What the prices so far do not explain, of transactions that are more than one step of their shard: what it costs to
     /// coordinate, to carry messages, to lock and to validate, and what an oracle's scheme adds to each access.
     fn learn_coordination(&self, model: &mut CostModel) -> std::io::Result<()> {
-        self.progress.note("what distributed transactions, locks and oracles cost: 30 measurements");
+        self.progress.note("what distributed transactions, locks and oracles cost: 42 measurements");
         let micro = |distributed_pct| {
             let parameters = micro::Parameters { distributed_pct, ..micro::Parameters::new(2) };
             Micro::new(parameters).expect("these parameters are possible")
         };
         let mut runs = self.runs(&[2.0, 10.0, 50.0].map(micro), &LEARNED, 2)?;
+        let parameters = tpcc::Parameters { remote_item_pct: 3.0, ..tpcc::Parameters::new(2) };
+        let parameters = tpcc::Parameters { remote_payment_pct: 45.0, ..parameters };
+        runs.extend(self.runs(&[Tpcc::new(parameters).expect("possible")], &LEARNED, 2)?);
+        let parameters = smallbank::Parameters::new(2, 100_000);
+        let parameters = smallbank::Parameters { distributed_pct: 10.0, ..parameters };
+        runs.extend(self.runs(&[SmallBank::new(parameters).expect("possible")], &LEARNED, 2)?);
         let oracles = [Scheme::Gts, Scheme::Vts]
             .map(|scheme| [Protocol::Occ, Protocol::TwoPl].map(|protocol| Pair { protocol, scheme }));
         runs.extend(self.runs(&tpcc_mixes()[..1], oracles.as_flattened(), 1)?);
         runs.extend(self.runs(&smallbank_mixes()[..1], oracles.as_flattened(), 1)?);
         runs.extend(self.runs(&micro_mixes()[..1], oracles.as_flattened(), 1)?);
         let (gts_ns, vts_ns) = (model.gts.report_ns, model.vts.report_ns);
-        let guess = [2.0 * model.message_ns, 500.0, 50.0, 20.0, gts_ns, 5.0, vts_ns, 20.0];
+        let mut guess = [2.0 * model.message_ns, 50.0, 20.0, gts_ns, 5.0, vts_ns, 20.0].to_vec();
+        guess.extend([COORDINATED_NS; WORKLOADS.len()]);
         // Counts depend on timing a little, timing on the prices: each time counts with the prices of the time before.
         for _ in 0..ROUNDS {
             let measurements: Vec<Measurement> =
                 runs.iter().map(|run| run.measurement(self, model)).collect();
             let prices = fit(&measurements, &guess);
-            [model.message_ns, model.coordinated_ns, model.lock_ns, model.validated_ns] =
-                prices[..4].try_into().expect("four of eight");
-            [model.gts.report_ns, model.gts.access_ns] = prices[4..6].try_into().expect("two of eight");
-            [model.vts.report_ns, model.vts.access_ns] = prices[6..].try_into().expect("two of eight");
+            let (shared, coordinated) = prices.split_at(guess.len() - WORKLOADS.len());
+            let [message_ns, lock_ns, validated_ns, gts_ns, gts_access_ns, vts_ns, vts_access_ns] = *shared
+            else {
+                unreachable!("there are as many prices as guesses")
+            };
+            (model.message_ns, model.lock_ns, model.validated_ns) = (message_ns, lock_ns, validated_ns);
+            (model.gts.report_ns, model.gts.access_ns) = (gts_ns, gts_access_ns);
+            (model.vts.report_ns, model.vts.access_ns) = (vts_ns, vts_access_ns);
+            for (workload, &price) in WORKLOADS.iter().zip(coordinated) {
+                model.access.get_mut(*workload).expect("it was learned").coordinated_ns = price;
+            }
         }
         Ok(())
     }

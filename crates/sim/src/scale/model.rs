@@ -16,7 +16,7 @@ use plimsoll_runtime::sim::Hardware;
 use serde::{Deserialize, Serialize};
 
 /// The version of this form of a cost model.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// No workload has more types of transactions.
 pub const KINDS_MAX: usize = 8;
@@ -114,6 +114,9 @@ pub struct AccessCosts {
     pub mark_ns: f64,
     /// A read pinned.
     pub pin_ns: f64,
+    /// An attempt that is more than one step of its shard, in addition to everything else: what is read and written elsewhere
+    /// is copied into messages and out of them.
+    pub coordinated_ns: f64,
     /// How many times as long everything takes where other cores of the node are at work, too.
     pub crowded: f64,
 }
@@ -129,6 +132,7 @@ impl Default for AccessCosts {
             install_ns: 0.0,
             mark_ns: 0.0,
             pin_ns: 0.0,
+            coordinated_ns: 0.0,
             crowded: 1.0,
         }
     }
@@ -176,8 +180,6 @@ pub struct CostModel {
     pub lock_ns: f64,
     /// A read that is validated.
     pub validated_ns: f64,
-    /// An attempt that is more than one step of its shard, in addition to everything else.
-    pub coordinated_ns: f64,
     /// What GTS costs.
     pub gts: OracleCosts,
     /// What VTS costs.
@@ -209,7 +211,6 @@ impl CostModel {
             ("remote_batch_ns", self.remote_batch_ns),
             ("lock_ns", self.lock_ns),
             ("validated_ns", self.validated_ns),
-            ("coordinated_ns", self.coordinated_ns),
             ("gts.report_ns", self.gts.report_ns),
             ("gts.access_ns", self.gts.access_ns),
             ("gts.message_ns", self.gts.message_ns),
@@ -222,9 +223,17 @@ impl CostModel {
         ];
         let own = self.access.values().flat_map(|access| {
             let AccessCosts {
-                attempt_ns, lookup_ns, scanned_ns, link_ns, install_ns, mark_ns, pin_ns, ..
+                attempt_ns,
+                lookup_ns,
+                scanned_ns,
+                link_ns,
+                install_ns,
+                mark_ns,
+                pin_ns,
+                coordinated_ns,
+                crowded: _,
             } = *access;
-            let prices = [lookup_ns, scanned_ns, link_ns, install_ns, mark_ns, pin_ns];
+            let prices = [lookup_ns, scanned_ns, link_ns, install_ns, mark_ns, pin_ns, coordinated_ns];
             prices.into_iter().chain(attempt_ns).map(|ns| ("access", ns))
         });
         if let Some((name, ns)) = shared.into_iter().chain(own).find(|(_, ns)| !(0.0..1e9).contains(ns)) {
@@ -285,7 +294,7 @@ impl CostModel {
             + done.pins * access.pin_ns
             + done.locks * self.lock_ns
             + done.validated * self.validated_ns
-            + done.coordinated * self.coordinated_ns
+            + done.coordinated * access.coordinated_ns
             + done.reports * oracle.report_ns
             + (done.lookups + done.scanned + done.installs) * oracle.access_ns
     }

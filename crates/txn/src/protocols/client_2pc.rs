@@ -34,21 +34,20 @@
 use std::collections::BTreeMap;
 
 use plimsoll_runtime::{Env, Handled, Node, Ticket};
-use plimsoll_store::Holder;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply};
 use crate::fetched::ReadRef;
-use crate::local::{just_after, scanned_to};
-use crate::locks::{Locks, Range};
+use crate::locks::Locks;
 use crate::optimistic;
+use crate::prepare::Prepare;
 use crate::procedure::Reads;
 use crate::protocol::{self, Open, Protocol, ProtocolOptions, Rest, Stop};
 use crate::steps::{About, What};
 use crate::timestamp::{ReadOnly, Scheme};
 use crate::votes::{self, Vote, Voter};
-use crate::work::{Packed, Write};
+use crate::work::Packed;
 
 /// Client-driven two-phase commit on one shard.
 pub struct Client2pc<S: Scheme> {
@@ -63,38 +62,6 @@ struct Prepared {
     locks: Locks,
     /// What it writes here, unless the vote has it.
     values: Packed,
-}
-
-/// All that a transaction asks of one shard.
-pub struct Prepare<S: Scheme> {
-    /// The transaction.
-    holder: Holder,
-    /// What it is ordered after so far.
-    observed: S::Observed,
-    /// What it has read and does not write, with what must still be so.
-    reads: Vec<ReadRef>,
-    /// The ranges among it, and absent keys as ranges: nothing may be inserted there.
-    ranges: Vec<Range>,
-    /// What it writes, and what it has read there.
-    writes: Vec<Write>,
-    /// And the values.
-    values: Packed,
-    /// All shards that take part, and the lives in which they do.
-    participants: Vec<(ShardId, u64)>,
-}
-
-plimsoll_types::wire!(<S: Scheme> struct Prepare<S> {
-    holder, observed, reads, ranges, writes, values, participants
-});
-
-impl<S: Scheme> Prepare<S> {
-    /// Whether it makes sense: the receiver takes part, and there is a value for each write. Whoever sends another has a bug,
-    /// or is nobody's friend.
-    fn agrees(&self, participants: &[(ShardId, u64)], receiver: ShardId) -> bool {
-        let written = self.writes.iter().map(|write| (write.column, &write.key));
-        let valued = self.values.iter().map(|(column, key, _)| (column, key));
-        participants.iter().any(|&(shard, _)| shard == receiver) && written.eq(valued)
-    }
 }
 
 /// What a participant is asked.
@@ -193,8 +160,8 @@ impl<S: Scheme> Node for Client2pc<S> {
 impl<S: Scheme> Client2pc<S> {
     /// Checks, locks and votes, in one step.
     fn prepare(&mut self, prepare: &mut Prepare<S>) -> Reply<S> {
-        let txn = prepare.holder.txn;
-        let participants = std::mem::take(&mut prepare.participants);
+        let txn = prepare.txn();
+        let participants = prepare.participants();
         // Somebody may have asked for the vote before PREPARE came: then it was ABORT, and stays it.
         let new = !self.prepared.contains_key(&txn) && prepare.agrees(&participants, self.base.shard);
         let votes = &mut self.base.votes;
@@ -202,14 +169,15 @@ impl<S: Scheme> Client2pc<S> {
             return Reply::Refused(Abort::Refused);
         }
         let voting = votes.between_processes(txn, participants.iter().map(|&(shard, _)| shard));
-        if let Err(abort) = self.check(prepare) {
+        if let Err(abort) = prepare.check(&mut self.base) {
             if voting {
                 votes::vote(self, txn);
             }
             return Reply::Refused(abort);
         }
-        let stamp = self.lock(prepare);
-        let values = std::mem::take(&mut prepare.values);
+        let Prepared { locks, .. } = self.prepared.entry(txn).or_default();
+        let stamp = prepare.lock(&mut self.base, locks);
+        let values = prepare.values();
         let alone = participants.len() == 1;
         if voting {
             votes::enter_record(self, txn, stamp, values, participants);
@@ -219,41 +187,6 @@ impl<S: Scheme> Client2pc<S> {
             self.prepared.entry(txn).or_default().values = values;
         }
         if alone { Reply::Committed(stamp) } else { Reply::Prepared(stamp) }
-    }
-
-    /// Whether everything is as the transaction has read it, and nobody's lock is in its way.
-    fn check(&mut self, prepare: &mut Prepare<S>) -> Result<(), Abort> {
-        let Prepare { holder, observed, reads, ranges, writes, .. } = prepare;
-        let reads_here = !reads.is_empty() || !ranges.is_empty();
-        if reads_here && !self.base.may_lock_reads() {
-            return Err(Abort::StaleTerm);
-        }
-        // Reads first: "it exists" is an answer only if nothing else has changed.
-        if !reads.iter().all(|read| self.base.still_valid(holder.txn, read)) {
-            return Err(Abort::Validation);
-        }
-        writes.iter_mut().try_for_each(|write| self.base.check(&holder.txn, write, observed))
-    }
-
-    /// Takes locks that were found free. The bounds were read in this very step: whoever raises a mark from now on sees the
-    /// owner. Returns the vote, which is the lower bound that the locks of writes promise.
-    fn lock(&mut self, prepare: &mut Prepare<S>) -> Timestamp {
-        let Prepare { holder, observed, reads, ranges, writes, .. } = prepare;
-        let Prepared { locks, .. } = self.prepared.entry(holder.txn).or_default();
-        for write in writes {
-            self.base.grant(*holder, write, observed, &mut locks.exclusive);
-        }
-        for read in reads.iter().filter(|_| !planted(Mutant::ReadsNotHeld)) {
-            if let ReadRef::Row { at, .. } = *read
-                && self.base.share(*holder, at, locks)
-            {
-                self.base.step_locks(holder.txn, at, false);
-            }
-        }
-        for range in ranges.drain(..).filter(|_| !planted(Mutant::RangesNotHeld)) {
-            self.base.share_range(*holder, range, locks);
-        }
-        S::lower_bound(observed)
     }
 
     /// Installs at the stamp and pins what was read to it, or does neither, and drops the locks. Whoever has not prepared
@@ -330,10 +263,7 @@ impl<S: Scheme> Protocol for Client2pc<S> {
     fn about(request: &Request<S>) -> About {
         match request {
             Request::Common(common) => common.about(),
-            Request::Prepare(prepare) => {
-                let writes = prepare.writes.iter().map(|write| (write.column, &write.key));
-                About::new("PREPARE", Some(prepare.holder.txn)).writes(writes)
-            }
+            Request::Prepare(prepare) => About::new("PREPARE", Some(prepare.txn())).writes(prepare.written()),
             Request::Decision { txn, stamp: Some(_) } => About::new("COMMIT", Some(*txn)),
             Request::Decision { txn, stamp: None } => About::new("ABORT", Some(*txn)),
             Request::Vote(request) => request.about(),
@@ -431,7 +361,7 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
     let mut votes = Vec::with_capacity(shards.len());
     if shards.contains(&me) {
         let own = env.local(|node| {
-            let mut prepare = node.ask(open, me, &participants);
+            let mut prepare = Prepare::new(&node.base, open, me, &participants);
             node.prepare(&mut prepare)
         });
         match vote(own) {
@@ -443,7 +373,7 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
     }
     let calls: Vec<_> = (participants.iter().filter(|(shard, _)| *shard != me))
         .map(|&(shard, life)| {
-            let prepare = env.local(|node| node.ask(open, shard, &participants));
+            let prepare = env.local(|node| Prepare::new(&node.base, open, shard, &participants));
             ((shard, life), env.call(shard, Request::Prepare(prepare)))
         })
         .collect();
@@ -478,7 +408,7 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
     let outcome = outcome.map(|()| largest(votes));
     let outcome = match participants.len() {
         1 => outcome,
-        _ if voting => votes::conclude(env, open, participants, Timestamp::ZERO, outcome).await,
+        _ if voting => votes::conclude(env, open, participants, None, outcome).await,
         _ => {
             for shard in shards {
                 match shard == me {
@@ -524,46 +454,4 @@ fn participants<S: Scheme>(open: &Open<S>) -> Vec<ShardId> {
     shards.sort_unstable();
     shards.dedup();
     shards
-}
-
-impl<S: Scheme> Client2pc<S> {
-    /// What a transaction that this shard coordinates asks of another, or of this one.
-    fn ask(&self, open: &Open<S>, shard: ShardId, participants: &[(ShardId, u64)]) -> Prepare<S> {
-        let overwritten = open.work.writes.overwritten(shard);
-        let (mut reads, mut ranges) = (optimistic::all_reads(open, shard), self.ranges(open, shard));
-        if shard == self.base.shard {
-            reads.extend(&open.work.local_reads);
-            ranges.extend(open.work.local_ranges.iter().cloned());
-        }
-        // Whoever checks a write checks what was read there, too.
-        reads.retain(|read| overwritten.binary_search(read).is_err());
-        Prepare {
-            holder: open.holder,
-            observed: open.work.observed.clone(),
-            reads,
-            ranges,
-            writes: open.work.writes.of(shard).cloned().collect(),
-            values: open.work.writes.pack(shard),
-            participants: participants.to_vec(),
-        }
-    }
-
-    /// The absent keys and ranges that were read on a shard by messages.
-    fn ranges(&self, open: &Open<S>, shard: ShardId) -> Vec<Range> {
-        let mut ranges = Vec::new();
-        for part in open.parts.of(shard) {
-            for ((column, key, _), got) in part.reads.gets.iter().zip(&part.fetched.gets) {
-                if got.value.is_none() && !self.base.immutable(column.table) {
-                    ranges.push((column.table, key.clone(), Some(just_after(key))));
-                }
-            }
-            for ((scan, _), scanned) in part.reads.scans.iter().zip(&part.fetched.scans) {
-                if scan.limit > 0 && !self.base.immutable(scan.column.table) {
-                    let high = scanned_to(scan, &scanned.rows, scanned.rows.len() >= scan.limit);
-                    ranges.push((scan.column.table, scan.low.clone(), high));
-                }
-            }
-        }
-        ranges
-    }
 }

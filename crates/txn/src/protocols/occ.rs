@@ -23,22 +23,26 @@
 //!
 //! Within one process shards share its fate: a transaction whose locks are all held and whose reads are all valid is
 //! committed, and INSTALL, which cannot be lost, is its record. One that writes in another process lets the shards it
-//! writes vote between steps 3 and 4 ([`crate::votes`]); they validate when they vote, and keep the writes until they
-//! hear the outcome. One that has all its data on one other shard does everything after its reads there, in one
-//! message ([`Request::Commit`]).
+//! writes vote ([`crate::votes`]), and those keep the writes until they hear the outcome. If the coordinator's shard is one
+//! of them it votes last, in the step described above, and the others lock and vote in one message
+//! ([`Request::Prepare`]); what they have read is held until then, because the stamp is not known when they look. If it is
+//! not, they vote between steps 3 and 4, and validate when they vote. One that has all its data on one other shard does
+//! everything after its reads there, in one message ([`Request::Commit`]).
 //!
 //! Left out: durability.
 
 use std::collections::BTreeMap;
 
 use plimsoll_runtime::{Env, Handled, Node, Ticket, Unknown};
-use plimsoll_store::{At, Cover, Holder};
+use plimsoll_store::{Cover, Holder};
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, TableId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply, Linked};
 use crate::fetched::ReadRef;
+use crate::locks::Locks;
 use crate::optimistic;
+use crate::prepare::Prepare;
 use crate::procedure::Reads;
 use crate::protocol::{self, Open, Protocol, ProtocolOptions, Rest, Stop};
 use crate::steps::{About, What};
@@ -50,7 +54,7 @@ use crate::work::{Packed, Work, Write};
 pub struct Occ<S: Scheme> {
     base: Base<S>,
     /// What each transaction has locked here.
-    held: BTreeMap<TxnId, Vec<At>>,
+    held: BTreeMap<TxnId, Locks>,
     /// [`ProtocolOptions::one_round`].
     one_round: bool,
 }
@@ -71,6 +75,9 @@ pub enum Request<S: Scheme> {
         /// good as validating them later, and pinned when they are unlocked.
         reads: Vec<ReadRef>,
     },
+    /// Locks all that the transaction has read and writes on this shard, or nothing, and votes. The coordinator's shard
+    /// votes last.
+    Prepare(Prepare<S>),
     /// All that is left of a transaction that has read and writes on this shard only: locks, stamps, validates and
     /// installs in one step.
     Commit {
@@ -108,7 +115,8 @@ plimsoll_types::wire!(<S: Scheme> enum Request<S> {
     Install { txn, stamp, writes, answer } = 2,
     Abort(txn) = 3,
     Vote(request) = 4,
-    Commit { holder, observed, writes, values, reads } = 5
+    Prepare(prepare) = 5,
+    Commit { holder, observed, writes, values, reads } = 6
 });
 
 /// What it answers.
@@ -154,6 +162,10 @@ impl<S: Scheme> Node for Occ<S> {
                     Err(abort) => Reply::Refused(abort),
                 }
             }
+            Request::Prepare(prepare) => match self.prepare(prepare) {
+                Ok(observed) => Reply::Locked { observed, linked: Vec::new() },
+                Err(abort) => Reply::Refused(abort),
+            },
             Request::Commit { holder, observed, writes, values, reads } => {
                 match self.commit_alone(*holder, observed, writes, values, reads) {
                     Ok(stamp) => Reply::Committed(stamp),
@@ -236,18 +248,37 @@ impl<S: Scheme> Occ<S> {
         }
         // All are free. The bounds were read in this very step: whoever raises a mark from now on sees the owner.
         let held = self.held.entry(holder.txn).or_default();
-        held.append(&mut locked);
+        held.exclusive.append(&mut locked);
         Ok(self.grant(holder, writes, observed))
     }
 
     /// Takes locks that were found free. Returns the keys that had to be linked.
     fn grant(&mut self, holder: Holder, writes: &[Write], observed: &S::Observed) -> Vec<Linked> {
-        let held = self.held.entry(holder.txn).or_default();
+        let held = &mut self.held.entry(holder.txn).or_default().exclusive;
         let mut linked = Vec::new();
         for write in writes {
             linked.extend(self.base.grant(holder, write, observed, held).1);
         }
         linked
+    }
+
+    /// Checks, locks and votes, in one step. Returns what the transaction is ordered after now.
+    fn prepare(&mut self, prepare: &mut Prepare<S>) -> Result<S::Observed, Abort> {
+        let txn = prepare.txn();
+        let participants = prepare.participants();
+        // Somebody may have asked for the vote before PREPARE came: then it was REFUSE, and stays it.
+        let new = !self.held.contains_key(&txn) && prepare.agrees(&participants, self.base.shard);
+        if !(new && self.base.votes.admit(txn) && self.base.votes.unvoted(txn) || planted(Mutant::LateRecord))
+        {
+            return Err(Abort::Refused);
+        }
+        if let Err(abort) = prepare.check(&mut self.base) {
+            votes::vote(self, txn);
+            return Err(abort);
+        }
+        let stamp = prepare.lock(&mut self.base, self.held.entry(txn).or_default());
+        votes::enter_record(self, txn, stamp, prepare.values(), participants);
+        Ok(prepare.observed().clone())
     }
 
     /// Commits a transaction that has read and writes nowhere else. Nothing comes in between the steps, so its own inserts
@@ -283,16 +314,13 @@ impl<S: Scheme> Occ<S> {
 
     fn install(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {
         self.base.install_locked(txn, stamp, writes);
-        self.base.scheme.pinned(stamp);
-        for &at in self.held.get(&txn).into_iter().flatten() {
-            self.base.pin_locked(txn, at, stamp);
-        }
-        self.unlock(txn);
+        let locks = self.held.remove(&txn).unwrap_or_default();
+        self.base.drop_locks(txn, &locks, Some(stamp));
     }
 
     fn unlock(&mut self, txn: TxnId) {
-        for at in self.held.remove(&txn).unwrap_or_default() {
-            self.base.unlock(at, txn);
+        if let Some(locks) = self.held.remove(&txn) {
+            self.base.drop_locks(txn, &locks, None);
         }
     }
 }
@@ -363,6 +391,7 @@ impl<S: Scheme> Protocol for Occ<S> {
                 let writes = writes.iter().map(|write| (write.column, &write.key));
                 About::new("LOCK", Some(holder.txn)).writes(writes)
             }
+            Request::Prepare(prepare) => About::new("PREPARE", Some(prepare.txn())).writes(prepare.written()),
             Request::Commit { holder, writes, .. } => {
                 let writes = writes.iter().map(|write| (write.column, &write.key));
                 About::new("COMMIT", Some(holder.txn)).writes(writes)
@@ -410,6 +439,9 @@ impl<S: Scheme> Protocol for Occ<S> {
         if let Some(shard) = open.only_shard().filter(|_| elsewhere) {
             return commit_on(env, open, shard).await.map_err(Stop::Abort);
         }
+        if votes_last(env, open, rest.is_some()) {
+            return commit_last(env, open, rest).await;
+        }
         // Lock the write set, remote shards first.
         let proposed = env.local(|node| node.propose(open));
         if let Err(abort) = lock_elsewhere(env, open, proposed).await {
@@ -431,21 +463,11 @@ impl<S: Scheme> Protocol for Occ<S> {
             }
             Last::Locked => {
                 // Take the stamp: every lock is held.
-                let least = S::lower_bound(&open.work.observed);
-                let stamp = match proposed.filter(|&proposed| S::WAITS && least <= proposed) {
-                    Some(proposed) => {
-                        let stamps = What::Stamps { stamp: proposed, least };
-                        env.local(|node| node.base.step(txn, |_| stamps));
-                        Some(proposed)
-                    }
-                    None => protocol::stamp(env, open).await,
-                };
-                let Some(stamp) = stamp else {
+                let Some((stamp, validated)) = final_stamp(env, open, proposed).await else {
                     return Err(Stop::Abort(fail(env, open, Abort::Unknown)));
                 };
                 // Validate the read set; those who vote do it when they vote.
                 let written = open.work.writes.shards();
-                let validated = proposed == Some(stamp) || proposed.is_some() && planted(Mutant::FastPath);
                 let reads = |open: &Open<S>, shard| match written.contains(&shard) {
                     true if voting => Vec::new(),
                     false if validated => Vec::new(),
@@ -532,6 +554,196 @@ async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
     }
 }
 
+/// Whether the coordinator's shard writes, as far as can be seen, with shards of other processes, and may vote after they
+/// have.
+fn votes_last<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, rest: bool) -> bool {
+    let written = open.work.writes.shards();
+    let here = rest || written.contains(&env.shard());
+    here && open.touched.is_empty() && votes::needed(env, open.holder.txn, &written)
+}
+
+/// Commits a transaction whose coordinator's shard votes last. Until then the coordinator may give up alone: its own vote
+/// is missing.
+async fn commit_last<S: Scheme, E: Env<Occ<S>>>(
+    env: &E,
+    open: &mut Open<S>,
+    rest: Option<impl Rest<S>>,
+) -> Result<(), Stop> {
+    let txn = open.holder.txn;
+    let mut asked = Vec::new();
+    let decided = match prepare_elsewhere(env, open, &mut asked).await {
+        Ok(proposed) => vote_here(env, open, rest, &asked, proposed).await,
+        Err(abort) => Err((None, Stop::Abort(abort))),
+    };
+    let (named, outcome) = match &decided {
+        Ok(stamp) => (Some(*stamp), Ok(*stamp)),
+        Err((named, _)) => (*named, Err(Abort::Refused)),
+    };
+    let _ = votes::conclude(env, open, asked, named, outcome).await;
+    if outcome.is_err() {
+        // What was never voted for has no outcome to learn.
+        env.local(|node| node.unlock(txn));
+    }
+    match decided {
+        Ok(stamp) => {
+            let shards = open.shards();
+            let stamp = open.work.needs_stamp().then_some(stamp);
+            open.work.commit(txn, stamp, shards);
+            Ok(())
+        }
+        Err((_, Stop::Elsewhere)) => {
+            // More shards have to vote than the others were told of: it goes on as another attempt.
+            fail(env, open, Abort::Refused);
+            open.again(env);
+            Err(Stop::Elsewhere)
+        }
+        Err((_, Stop::Conflict)) => Err(Stop::Abort(fail(env, open, Abort::WriteConflict))),
+        Err((_, Stop::Abort(abort))) => Err(Stop::Abort(Occ::abort(env, open, abort).await)),
+    }
+}
+
+/// Lets all other shards that are written lock and vote, one message each. Leaves those in `voters` who may hold something,
+/// and the own shard. Returns the stamp at which what was only read elsewhere has been validated, if one was proposed.
+async fn prepare_elsewhere<S: Scheme, E: Env<Occ<S>>>(
+    env: &E,
+    open: &mut Open<S>,
+    voters: &mut Vec<(ShardId, u64)>,
+) -> Result<Option<Timestamp>, Abort> {
+    let me = env.shard();
+    let mut shards = open.work.writes.shards();
+    shards.retain(|&shard| shard != me);
+    if !open.meet(env, shards.iter().copied()) {
+        return Err(Abort::Unknown);
+    }
+    shards.push(me);
+    let participants = votes::voters(env, open, &shards).ok_or(Abort::Unknown)?;
+    let proposed = env.local(|node| node.propose(open));
+    for write in open.work.writes.iter_mut().filter(|write| write.shard != me) {
+        write.locked = true;
+    }
+    let prepare = |&(shard, life): &(ShardId, u64)| {
+        let prepare = env.local(|node| Prepare::new(&node.base, open, shard, &participants));
+        ((shard, life), env.call(shard, Request::Prepare(prepare)))
+    };
+    let others = participants.iter().filter(|(shard, _)| *shard != me);
+    let calls: Vec<_> = others.map(prepare).collect();
+    let validations = proposed.map(|stamp| validate_only_read(env, open, stamp)).unwrap_or_default();
+    voters.extend(participants);
+    let mut refused = None;
+    for (voter, call) in calls {
+        match call.await {
+            Ok(Reply::Locked { observed, .. }) => {
+                if !planted(Mutant::BoundIgnored) && !planted(Mutant::EarlyBound) {
+                    S::join(&mut open.work.observed, &observed);
+                }
+            }
+            Ok(Reply::Refused(abort)) => {
+                voters.retain(|other| *other != voter);
+                // "It exists" is an answer only if nothing else has changed.
+                refused = if abort == Abort::User { refused.or(Some(abort)) } else { Some(abort) };
+            }
+            Ok(_) => unreachable!("PREPARE is granted or refused"),
+            // Whatever its vote is: the own one will be REFUSE.
+            Err(_) => refused = Some(Abort::Refused),
+        }
+    }
+    for call in validations {
+        if !is_valid(call.await) {
+            refused = Some(Abort::Validation);
+        }
+    }
+    refused.map_or(Ok(proposed), Err)
+}
+
+/// The vote of the coordinator's shard, when all others have voted RECORD. Returns the stamp; or why the vote is REFUSE, with
+/// the stamp if there was one already.
+async fn vote_here<S: Scheme, E: Env<Occ<S>>>(
+    env: &E,
+    open: &mut Open<S>,
+    rest: Option<impl Rest<S>>,
+    voters: &[(ShardId, u64)],
+    proposed: Option<Timestamp>,
+) -> Result<Timestamp, (Option<Timestamp>, Stop)> {
+    let (me, txn) = (env.shard(), open.holder.txn);
+    // Who votes holds what was read there.
+    let unheld = |open: &Open<S>, shard| match voters.iter().any(|(voter, _)| *voter == shard) {
+        true => Vec::new(),
+        false => unlocked_reads(open, shard),
+    };
+    let elsewhere =
+        open.parts.shards().into_iter().any(|shard| shard != me && !unheld(open, shard).is_empty());
+    let last = env.local(|node| {
+        // Who has waited too long for the outcome has been told that there will be none.
+        if !node.base.votes.unvoted(txn) && !planted(Mutant::OwnRefusalForgotten) {
+            return Last::Failed(Stop::Abort(Abort::Refused));
+        }
+        let at_once = !elsewhere && node.base.stamps_at_once();
+        let last = node.last(open, at_once, rest);
+        if let Last::Committed(stamp) = last {
+            node.base.votes.committed(txn, stamp, voters.to_vec());
+        }
+        last
+    });
+    match last {
+        Last::Committed(stamp) => return Ok(stamp),
+        Last::Failed(stop) => return Err((None, stop)),
+        Last::Locked => {}
+    }
+    let refused = |stamp, abort| Err((stamp, Stop::Abort(abort)));
+    let Some((stamp, validated)) = final_stamp(env, open, proposed).await else {
+        return refused(None, Abort::Unknown);
+    };
+    let named = open.work.needs_stamp().then_some(stamp);
+    let reads = |open: &Open<S>, shard| if validated { Vec::new() } else { unheld(open, shard) };
+    if !optimistic::validate(env, open, stamp, reads).await {
+        return refused(named, Abort::Validation);
+    }
+    let voted = env.local(|node| {
+        let unvoted = node.base.votes.unvoted(txn) || planted(Mutant::OwnRefusalForgotten);
+        if unvoted {
+            votes::enter_record(node, txn, stamp, open.work.writes.pack(me), voters.to_vec());
+        }
+        unvoted
+    });
+    if voted { Ok(stamp) } else { refused(named, Abort::Refused) }
+}
+
+/// The stamp of a transaction that holds all its locks, and whether it is the proposed one, at which what was only read
+/// elsewhere has been validated. `None` if there is none to be had.
+async fn final_stamp<S: Scheme, E: Env<Occ<S>>>(
+    env: &E,
+    open: &Open<S>,
+    proposed: Option<Timestamp>,
+) -> Option<(Timestamp, bool)> {
+    let least = S::lower_bound(&open.work.observed);
+    if let Some(proposed) = proposed.filter(|&proposed| S::WAITS && least <= proposed) {
+        let stamps = What::Stamps { stamp: proposed, least };
+        env.local(|node| node.base.step(open.holder.txn, |_| stamps));
+        return Some((proposed, true));
+    }
+    let stamp = protocol::stamp(env, open).await?;
+    Some((stamp, proposed == Some(stamp) || proposed.is_some() && planted(Mutant::FastPath)))
+}
+
+/// Asks the shards where the transaction has only read whether that is valid at a stamp that is proposed.
+fn validate_only_read<'e, S: Scheme, E: Env<Occ<S>>>(
+    env: &'e E,
+    open: &Open<S>,
+    stamp: Timestamp,
+) -> Vec<impl Future<Output = Result<Reply<S>, Unknown>> + use<'e, S, E>> {
+    let txn = open.holder.txn;
+    let validate = |shard| {
+        let reads = unlocked_reads(open, shard);
+        env.call(shard, Request::Common(Common::Validate { txn, stamp, reads }))
+    };
+    only_read(open).into_iter().map(validate).collect()
+}
+
+/// Whether what was asked about is valid.
+fn is_valid<S: Scheme>(answer: Result<Reply<S>, Unknown>) -> bool {
+    matches!(answer, Ok(Reply::Common(CommonReply::Validated(true))))
+}
+
 /// Locks the remote write sets, one message per shard. If a stamp is proposed, what was only read on other shards is pinned
 /// to it and validated.
 async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(
@@ -561,12 +773,7 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(
             calls.push((shard, env.call(shard, Request::Lock { holder, observed, writes, reads })));
         }
     }
-    if let Some(stamp) = proposed {
-        for shard in only_read(open) {
-            let reads = unlocked_reads(open, shard);
-            calls.push((shard, env.call(shard, Request::Common(Common::Validate { txn, stamp, reads }))));
-        }
-    }
+    let validations = proposed.map(|stamp| validate_only_read(env, open, stamp)).unwrap_or_default();
     let mut refused = None;
     for (shard, call) in calls {
         match call.await {
@@ -581,10 +788,13 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(
             // "It exists" is an answer only if nothing else has changed.
             Ok(Reply::Refused(Abort::User)) => refused = refused.or(Some(Abort::User)),
             Ok(Reply::Refused(abort)) => refused = Some(abort),
-            Ok(Reply::Common(CommonReply::Validated(true))) => {}
-            Ok(Reply::Common(CommonReply::Validated(false))) => refused = Some(Abort::Validation),
-            Ok(_) => unreachable!("a lock request is granted or refused, and reads are valid or not"),
+            Ok(_) => unreachable!("a lock request is granted or refused"),
             Err(_) => refused = Some(Abort::Unknown),
+        }
+    }
+    for call in validations {
+        if !is_valid(call.await) {
+            refused = Some(Abort::Validation);
         }
     }
     for write in open.work.writes.iter_mut().filter(|write| write.shard != me) {
@@ -715,7 +925,7 @@ impl<S: Scheme> Occ<S> {
             return Last::Committed(stamp);
         }
         let mut linked = Vec::new();
-        let held = self.held.entry(holder.txn).or_default();
+        let held = &mut self.held.entry(holder.txn).or_default().exclusive;
         let Work { observed, writes, .. } = &mut open.work;
         for write in writes.iter_mut().filter(|write| write.shard == me) {
             linked.extend(self.base.grant(holder, write, observed, held).1);

@@ -4,7 +4,7 @@
 //! over the next one ([`ask`]): RECORD, and the transaction is committed; REFUSE, and it is not; or B lives another life
 //! and has nothing to say, and what the others know decides ([`conclude`]).
 
-use plimsoll_runtime::Env;
+use plimsoll_runtime::{Env, Unknown};
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
@@ -77,23 +77,24 @@ pub(crate) async fn decide<P: Voter, E: Env<P>>(
             break;
         }
     }
-    conclude(env, open, voters, stamp, outcome).await.map(drop)
+    conclude(env, open, voters, Some(stamp), outcome).await.map(drop)
 }
 
 /// All votes are known, or as many as it takes: tells those who voted the outcome, in the background if they are elsewhere.
 /// Returns the stamp, or why it is aborted; [`Abort::Unknown`] if a vote is lost. `named` is the stamp that an oracle waits
-/// to hear about.
+/// to hear about, if there is such a one.
 pub(crate) async fn conclude<P: Voter, E: Env<P>>(
     env: &E,
     open: &mut Open<P::Scheme>,
     mut voters: Vec<(ShardId, u64)>,
-    named: Timestamp,
+    named: Option<Timestamp>,
     mut outcome: Result<Timestamp, Abort>,
 ) -> Result<Timestamp, Abort> {
     let (me, txn) = (env.shard(), open.holder.txn);
+    let doubt = || Request::Doubt(txn);
     // The vote is lost, but the others may have known it. If not, none of them will commit any more.
     if outcome == Err(Abort::Unknown)
-        && let Some(stamp) = gather(env, voters.clone(), || Request::Doubt(txn)).await
+        && let Some(stamp) = gather(env, ask_all(env, voters.clone(), &doubt), doubt).await
     {
         outcome = Ok(stamp);
     }
@@ -104,16 +105,18 @@ pub(crate) async fn conclude<P: Voter, E: Env<P>>(
     }
     open.settling = true;
     let observed = outcome.is_ok().then(|| open.work.observed.clone());
+    // Who votes alone knows.
+    let alone = voters.len() == 1;
+    voters.retain(|&(shard, _)| shard != me && !alone);
+    let tell = move || Request::Outcome { txn, outcome: decided };
+    // It leaves with this pass: others wait for the locks.
+    let told = ask_all(env, voters, &tell);
     let inner = env.clone();
     env.spawn(async move {
-        // Who votes alone knows.
-        if voters.len() > 1 {
-            voters.retain(|&(shard, _)| shard != me);
-            gather(&inner, voters, || Request::Outcome { txn, outcome: decided }).await;
-        }
+        gather(&inner, told, tell).await;
         inner.local(|node| {
             let base = node.base();
-            if P::Scheme::REPORTS {
+            if let Some(named) = named.filter(|_| P::Scheme::REPORTS) {
                 base.finished(named, observed.as_ref());
             }
             base.settled(txn);
@@ -134,31 +137,48 @@ pub(crate) async fn ask<P: Voter, E: Env<P>>(env: &E, shard: ShardId, life: u64,
     None
 }
 
-/// Asks or tells all who voted something, again and again until all have answered. Returns the stamp if any of them knows
-/// that the transaction is committed.
+/// Who is asked something, and the call.
+type Asked<C> = Vec<((ShardId, u64), C)>;
+
+/// Asks or tells all who voted something.
+fn ask_all<'e, P: Voter, E: Env<P>, R: Fn() -> Request>(
+    env: &'e E,
+    mut voters: Vec<(ShardId, u64)>,
+    request: &R,
+) -> Asked<impl Future<Output = Result<P::Reply, Unknown>> + 'static + use<'e, P, E, R>> {
+    // Who has lost everything has nothing to say, and nothing to learn.
+    env.local(|node| voters.retain(|&(shard, life)| node.base().votes.life(shard) == life));
+    voters.into_iter().map(|voter| (voter, env.call(voter.0, P::voting(request())))).collect()
+}
+
+/// Asks or tells those again who do not answer, until all have. Returns the stamp if any of them knows that the transaction is
+/// committed.
 async fn gather<P: Voter, E: Env<P>>(
     env: &E,
-    mut voters: Vec<(ShardId, u64)>,
+    asked: Asked<impl Future<Output = Result<P::Reply, Unknown>>>,
     request: impl Fn() -> Request,
 ) -> Option<Timestamp> {
-    let mut any = None;
-    loop {
-        // Who has lost everything has nothing to say, and nothing to learn.
-        env.local(|node| voters.retain(|&(shard, life)| node.base().votes.life(shard) == life));
-        let ask = |&voter: &(ShardId, u64)| (voter, env.call(voter.0, P::voting(request())));
-        let calls: Vec<_> = voters.iter().map(ask).collect();
-        let mut left = Vec::new();
-        for (voter, call) in calls {
-            match call.await.map(P::voted) {
-                Ok(Reply::Outcome(Some(Outcome::Committed(stamp)))) => any = Some(stamp),
-                Ok(_) => {}
-                Err(_) => left.push(voter),
-            }
-        }
-        if left.is_empty() {
-            return any;
-        }
-        voters = left;
+    let (mut any, mut left) = (None, Vec::new());
+    collect::<P>(asked, &mut any, &mut left).await;
+    while !left.is_empty() {
         env.sleep(RETRY_NS).await;
+        let asked = ask_all(env, std::mem::take(&mut left), &request);
+        collect::<P>(asked, &mut any, &mut left).await;
+    }
+    any
+}
+
+/// Waits for answers: the stamp if somebody knows that the transaction is committed, and who has not answered.
+async fn collect<P: Voter>(
+    asked: Asked<impl Future<Output = Result<P::Reply, Unknown>>>,
+    any: &mut Option<Timestamp>,
+    left: &mut Vec<(ShardId, u64)>,
+) {
+    for (voter, call) in asked {
+        match call.await.map(P::voted) {
+            Ok(Reply::Outcome(Some(Outcome::Committed(stamp)))) => *any = Some(stamp),
+            Ok(_) => {}
+            Err(_) => left.push(voter),
+        }
     }
 }

@@ -1,0 +1,157 @@
+//! PREPARE: all that a transaction asks of a shard before it votes, in one message.
+//!
+//! The shard, in one step, **checks** that everything is as the transaction has read it and that nobody's lock is in its way,
+//! and **locks** it: writes exclusively, reads shared, absent keys and ranges as ranges. What is held needs no validation
+//! later, and is pinned to the stamp when the locks are dropped, so the stamp need not be known yet.
+
+use plimsoll_store::Holder;
+use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, Timestamp, TxnId};
+
+use crate::base::Base;
+use crate::fetched::ReadRef;
+use crate::local::{just_after, scanned_to};
+use crate::locks::{Locks, Range};
+use crate::optimistic;
+use crate::protocol::Open;
+use crate::timestamp::Scheme;
+use crate::work::{Packed, Write};
+
+/// All that a transaction asks of one shard.
+pub struct Prepare<S: Scheme> {
+    /// The transaction.
+    holder: Holder,
+    /// What it is ordered after so far.
+    observed: S::Observed,
+    /// What it has read and does not write, with what must still be so.
+    reads: Vec<ReadRef>,
+    /// The ranges among it, and absent keys as ranges: nothing may be inserted there.
+    ranges: Vec<Range>,
+    /// What it writes, and what it has read there.
+    writes: Vec<Write>,
+    /// And the values.
+    values: Packed,
+    /// All shards that take part, and the lives in which they do.
+    participants: Vec<(ShardId, u64)>,
+}
+
+plimsoll_types::wire!(<S: Scheme> struct Prepare<S> {
+    holder, observed, reads, ranges, writes, values, participants
+});
+
+/// The coordinator.
+impl<S: Scheme> Prepare<S> {
+    /// What a transaction asks of another shard than its coordinator's, or of that.
+    pub(crate) fn new(
+        base: &Base<S>,
+        open: &Open<S>,
+        shard: ShardId,
+        participants: &[(ShardId, u64)],
+    ) -> Prepare<S> {
+        let overwritten = open.work.writes.overwritten(shard);
+        let (mut reads, mut ranges) = (optimistic::all_reads(open, shard), ranges(base, open, shard));
+        if shard == base.shard {
+            reads.extend(&open.work.local_reads);
+            ranges.extend(open.work.local_ranges.iter().cloned());
+        }
+        // Whoever checks a write checks what was read there, too.
+        reads.retain(|read| overwritten.binary_search(read).is_err());
+        Prepare {
+            holder: open.holder,
+            observed: open.work.observed.clone(),
+            reads,
+            ranges,
+            writes: open.work.writes.of(shard).cloned().collect(),
+            values: open.work.writes.pack(shard),
+            participants: participants.to_vec(),
+        }
+    }
+
+    /// The transaction.
+    pub(crate) fn txn(&self) -> TxnId {
+        self.holder.txn
+    }
+
+    /// What it writes.
+    pub(crate) fn written(&self) -> impl Iterator<Item = (ColumnGroup, &Key)> {
+        self.writes.iter().map(|write| (write.column, &write.key))
+    }
+}
+
+/// The participant.
+impl<S: Scheme> Prepare<S> {
+    /// All shards that take part, for the vote.
+    pub(crate) fn participants(&mut self) -> Vec<(ShardId, u64)> {
+        std::mem::take(&mut self.participants)
+    }
+
+    /// The values to be written, for the vote.
+    pub(crate) fn values(&mut self) -> Packed {
+        std::mem::take(&mut self.values)
+    }
+
+    /// What the transaction is ordered after now.
+    pub(crate) fn observed(&self) -> &S::Observed {
+        &self.observed
+    }
+
+    /// Whether it makes sense: the receiver takes part, and there is a value for each write. Whoever sends another has a bug,
+    /// or is nobody's friend.
+    pub(crate) fn agrees(&self, participants: &[(ShardId, u64)], receiver: ShardId) -> bool {
+        let valued = self.values.iter().map(|(column, key, _)| (column, key));
+        participants.iter().any(|&(shard, _)| shard == receiver) && self.written().eq(valued)
+    }
+
+    /// Whether everything is as the transaction has read it, and nobody's lock is in its way.
+    pub(crate) fn check(&mut self, base: &mut Base<S>) -> Result<(), Abort> {
+        let Prepare { holder, observed, reads, ranges, writes, .. } = self;
+        let reads_here = !reads.is_empty() || !ranges.is_empty();
+        if reads_here && !base.may_lock_reads() {
+            return Err(Abort::StaleTerm);
+        }
+        // Reads first: "it exists" is an answer only if nothing else has changed.
+        if !reads.iter().all(|read| base.still_valid(holder.txn, read)) {
+            return Err(Abort::Validation);
+        }
+        writes.iter_mut().try_for_each(|write| base.check(&holder.txn, write, observed))
+    }
+
+    /// Takes locks that were found free. The bounds were read in this very step: whoever raises a mark from now on sees the
+    /// owner. Returns the lower bound that the locks of writes promise: the smallest stamp that the shard can vote for.
+    pub(crate) fn lock(&mut self, base: &mut Base<S>, locks: &mut Locks) -> Timestamp {
+        let Prepare { holder, observed, reads, ranges, writes, .. } = self;
+        for write in writes {
+            base.grant(*holder, write, observed, &mut locks.exclusive);
+        }
+        for read in reads.iter().filter(|_| !planted(Mutant::ReadsNotHeld)) {
+            if let ReadRef::Row { at, .. } = *read
+                && base.share(*holder, at, locks)
+            {
+                base.step_locks(holder.txn, at, false);
+            }
+        }
+        for range in ranges.drain(..).filter(|_| !planted(Mutant::RangesNotHeld)) {
+            base.share_range(*holder, range, locks);
+        }
+        S::lower_bound(observed)
+    }
+}
+
+/// The absent keys and ranges that were read on a shard by messages.
+fn ranges<S: Scheme>(base: &Base<S>, open: &Open<S>, shard: ShardId) -> Vec<Range> {
+    let mut ranges = Vec::new();
+    for part in open.parts.of(shard) {
+        for ((column, key, _), got) in part.reads.gets.iter().zip(&part.fetched.gets) {
+            if got.value.is_none() && !base.immutable(column.table) {
+                ranges.push((column.table, key.clone(), Some(just_after(key))));
+            }
+        }
+        for ((scan, _), scanned) in part.reads.scans.iter().zip(&part.fetched.scans) {
+            if scan.limit > 0 && !base.immutable(scan.column.table) {
+                let high = scanned_to(scan, &scanned.rows, scanned.rows.len() >= scan.limit);
+                ranges.push((scan.column.table, scan.low.clone(), high));
+            }
+        }
+    }
+    ranges
+}
