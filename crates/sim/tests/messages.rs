@@ -17,7 +17,9 @@ use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, NoTimestamps, Rc as ReadCommitted};
 use plimsoll_txn::work::Work;
-use plimsoll_types::{Abort, IndexKind, Key, Partitioning, Placement, ShardId, Slot, TableId, TableSpec};
+use plimsoll_types::{
+    Abort, IndexKind, Key, Partitioning, Placement, SLOTS, ShardId, Slot, TableId, TableSpec,
+};
 
 const T: TableId = TableId(0);
 /// What no transaction causes.
@@ -66,8 +68,64 @@ impl Procedure for Touch {
     }
 }
 
+/// Finds no record on shard 1 and inserts it. Then it gives up at home, or goes on there and on shard 2.
+#[derive(Clone, Copy)]
+struct Inserts {
+    gives_up: bool,
+}
+
+impl Inserts {
+    fn new_key() -> Key {
+        Key::of_u64(1 + SLOTS as u64)
+    }
+}
+
+impl Procedure for Inserts {
+    fn read_only(&self) -> bool {
+        false
+    }
+
+    fn stage(&self, stage: usize) -> usize {
+        [2, usize::from(!self.gives_up), 0][stage]
+    }
+
+    fn home(&self, piece: Piece) -> Slot {
+        Partitioning::modulo([[1, 0], [2, 2]][piece.stage][piece.number])
+    }
+
+    fn reads(&self, piece: Piece, reads: &mut Reads) {
+        match (piece.stage, piece.number) {
+            (0, 0) => reads.update(T.row(), Inserts::new_key()),
+            (0, _) => reads.update(T.row(), Key::of_u64(0)),
+            _ => reads.update(T.row(), Key::of_u64(2)),
+        }
+    }
+
+    fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
+        match (piece.stage, piece.number) {
+            (0, 0) => {
+                assert!(access.get(T.row(), &Inserts::new_key())?.is_none());
+                access.insert(T, &Inserts::new_key(), &[b"new"])
+            }
+            (0, _) if self.gives_up => Err(Abort::User),
+            (0, _) => access.put(T.row(), &Key::of_u64(0), b"new"),
+            _ => access.put(T.row(), &Key::of_u64(2), b"new"),
+        }
+    }
+}
+
 /// What is said until all is over, and how many one-way latencies it takes until the client is answered.
 fn said<P: Protocol>(touch: [Option<bool>; 3], options: ProtocolOptions) -> (Vec<String>, u64) {
+    let (result, said, took) = attempted::<P, _>(Touch(touch), options);
+    result.expect("there is nobody to conflict with");
+    (said, took)
+}
+
+/// One attempt, and the same.
+fn attempted<P: Protocol, T: Procedure + 'static>(
+    mut procedure: T,
+    options: ProtocolOptions,
+) -> (Result<(), Abort>, Vec<String>, u64) {
     const SHARDS: usize = 3;
     const LATENCY_NS: u64 = 100_000;
     let table = TableSpec::new("t", IndexKind::Hash, Partitioning::Modulo { bytes: 8 });
@@ -137,15 +195,13 @@ fn said<P: Protocol>(touch: [Option<bool>; 3], options: ProtocolOptions) -> (Vec
     world.spawn_on(ShardId(0), move |env| async move {
         let begun = watch.true_time().0;
         let mut work = Work::default();
-        let result = execute::<P, _, _>(&env, Attempt::default(), &mut Touch(touch), &mut work).await;
+        let result = execute::<P, _, _>(&env, Attempt::default(), &mut procedure, &mut work).await;
         *tell.borrow_mut() = Some((result, watch.true_time().0 - begun));
         env.sleep(1).await;
     });
     world.run_until(LATENCY_NS * 100);
     let (result, took_ns) = answered.take().expect("it is over");
-    result.expect("there is nobody to conflict with");
-    let said = said.take();
-    (said, (took_ns + LATENCY_NS / 2) / LATENCY_NS)
+    (result, said.take(), (took_ns + LATENCY_NS / 2) / LATENCY_NS)
 }
 
 const NONE: Option<bool> = None;
@@ -190,6 +246,23 @@ fn occ_reads_locks_and_votes() {
     let (said, took) = said_in_one_round([WRITE, WRITE, READ]);
     let messages = "READ, READ, values, values, PREPARE, VALIDATE, locked, valid, COMMIT, known";
     assert_eq!((said.join(", ").as_str(), took), (messages, 4), "a round trip less");
+}
+
+#[test]
+fn a_row_that_it_has_linked_itself_does_not_make_its_reads_stale() {
+    fn all<S: Scheme>() {
+        let outcome = |gives_up| attempted::<Occ<S>, _>(Inserts { gives_up }, ProtocolOptions::default());
+        let (result, said, _) = outcome(true);
+        assert_eq!(result, Err(Abort::User), "{}", S::NAME);
+        assert_eq!(said[..4].join(", "), "READ, values, PREPARE, locked");
+        // The others are asked to vote before it turns out that there is one more. It goes on as another attempt.
+        let (result, said, _) = outcome(false);
+        assert_eq!(result, Ok(()), "{}", S::NAME);
+        assert_eq!(said.iter().filter(|said| *said == "PREPARE").count(), 3, "{said:?}");
+    }
+    all::<NoTimestamps>();
+    all::<Dst>();
+    all::<ReadCommitted>();
 }
 
 #[test]

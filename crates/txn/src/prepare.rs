@@ -8,7 +8,7 @@ use plimsoll_store::Holder;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, Timestamp, TxnId};
 
-use crate::base::Base;
+use crate::base::{Base, Linked};
 use crate::fetched::ReadRef;
 use crate::local::{just_after, scanned_to};
 use crate::locks::{Locks, Range};
@@ -117,11 +117,13 @@ impl<S: Scheme> Prepare<S> {
     }
 
     /// Takes locks that were found free. The bounds were read in this very step: whoever raises a mark from now on sees the
-    /// owner. Returns the lower bound that the locks of writes promise: the smallest stamp that the shard can vote for.
-    pub(crate) fn lock(&mut self, base: &mut Base<S>, locks: &mut Locks) -> Timestamp {
+    /// owner. Returns the lower bound that the locks of writes promise, which is the smallest stamp that the shard can vote
+    /// for; and the keys that had to be linked.
+    pub(crate) fn lock(&mut self, base: &mut Base<S>, locks: &mut Locks) -> (Timestamp, Vec<Linked>) {
         let Prepare { holder, observed, reads, ranges, writes, .. } = self;
+        let mut linked = Vec::new();
         for write in writes {
-            base.grant(*holder, write, observed, &mut locks.exclusive);
+            linked.extend(base.grant(*holder, write, observed, &mut locks.exclusive).1);
         }
         for read in reads.iter().filter(|_| !planted(Mutant::ReadsNotHeld)) {
             if let ReadRef::Row { at, .. } = *read
@@ -133,7 +135,7 @@ impl<S: Scheme> Prepare<S> {
         for range in ranges.drain(..).filter(|_| !planted(Mutant::RangesNotHeld)) {
             base.share_range(*holder, range, locks);
         }
-        S::lower_bound(observed)
+        (S::lower_bound(observed), linked)
     }
 }
 

@@ -186,7 +186,11 @@ impl<S: Scheme> Open<S> {
     pub(crate) fn again<P: Protocol<Scheme = S>, E: Env<P>>(&mut self, env: &E) {
         self.holder.txn = env.local(|node| node.base().begin());
         self.work.committed.id = self.holder.txn;
-        self.work.writes.iter_mut().for_each(|write| write.locked = false);
+        for write in self.work.writes.iter_mut() {
+            write.locked = false;
+            // The former attempt may have linked the key, and has noted that where it noted the read.
+            write.expected = write.expected.filter(|read| read.is_record());
+        }
         self.settling = false;
     }
 

@@ -176,7 +176,7 @@ impl<S: Scheme> Client2pc<S> {
             return Reply::Refused(abort);
         }
         let Prepared { locks, .. } = self.prepared.entry(txn).or_default();
-        let stamp = prepare.lock(&mut self.base, locks);
+        let (stamp, _) = prepare.lock(&mut self.base, locks);
         let values = prepare.values();
         let alone = participants.len() == 1;
         if voting {

@@ -163,7 +163,7 @@ impl<S: Scheme> Node for Occ<S> {
                 }
             }
             Request::Prepare(prepare) => match self.prepare(prepare) {
-                Ok(observed) => Reply::Locked { observed, linked: Vec::new() },
+                Ok(linked) => Reply::Locked { observed: prepare.observed().clone(), linked },
                 Err(abort) => Reply::Refused(abort),
             },
             Request::Commit { holder, observed, writes, values, reads } => {
@@ -262,8 +262,8 @@ impl<S: Scheme> Occ<S> {
         linked
     }
 
-    /// Checks, locks and votes, in one step. Returns what the transaction is ordered after now.
-    fn prepare(&mut self, prepare: &mut Prepare<S>) -> Result<S::Observed, Abort> {
+    /// Checks, locks and votes, in one step. Returns the keys that had to be linked.
+    fn prepare(&mut self, prepare: &mut Prepare<S>) -> Result<Vec<Linked>, Abort> {
         let txn = prepare.txn();
         let participants = prepare.participants();
         // Somebody may have asked for the vote before PREPARE came: then it was REFUSE, and stays it.
@@ -276,9 +276,9 @@ impl<S: Scheme> Occ<S> {
             votes::vote(self, txn);
             return Err(abort);
         }
-        let stamp = prepare.lock(&mut self.base, self.held.entry(txn).or_default());
+        let (stamp, linked) = prepare.lock(&mut self.base, self.held.entry(txn).or_default());
         votes::enter_record(self, txn, stamp, prepare.values(), participants);
-        Ok(prepare.observed().clone())
+        Ok(linked)
     }
 
     /// Commits a transaction that has read and writes nowhere else. Nothing comes in between the steps, so its own inserts
@@ -632,9 +632,13 @@ async fn prepare_elsewhere<S: Scheme, E: Env<Occ<S>>>(
     let mut refused = None;
     for (voter, call) in calls {
         match call.await {
-            Ok(Reply::Locked { observed, .. }) => {
+            Ok(Reply::Locked { observed, linked }) => {
                 if !planted(Mutant::BoundIgnored) && !planted(Mutant::EarlyBound) {
                     S::join(&mut open.work.observed, &observed);
+                }
+                // What it has read is held; but should it be aborted, it is asked whether that is still so.
+                if !own_links(open, voter.0, &linked) {
+                    refused = Some(Abort::Validation);
                 }
             }
             Ok(Reply::Refused(abort)) => {
