@@ -182,10 +182,10 @@ pub struct BenchArgs {
     /// The secret of the cluster, if addresses are given.
     #[arg(long, value_name = "FILE", help_heading = "Scale", requires = "cluster")]
     pub secret_file: Option<PathBuf>,
-    /// Shards: one thread and one part of the data each; with --processes those of each [default: one per core].
+    /// Shards: a part of the data and a thread each; with --processes those of each [default: one per core].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     pub shards: Option<u64>,
-    /// Allow more shards than cores.
+    /// Allow more shards than cores: then some share a thread, or processes a core.
     #[arg(long, help_heading = "Scale")]
     pub oversubscribe: bool,
     /// Transactions in flight per shard [default: 8].

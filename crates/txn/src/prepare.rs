@@ -95,11 +95,13 @@ impl<S: Scheme> Prepare<S> {
         &self.observed
     }
 
-    /// Whether it makes sense: the receiver takes part, and there is a value for each write. Whoever sends another has a bug,
-    /// or is nobody's friend.
+    /// Whether it makes sense: the receiver takes part, nobody does twice, and there is a value for each write. Whoever sends
+    /// another has a bug, or is nobody's friend.
     pub(crate) fn agrees(&self, participants: &[(ShardId, u64)], receiver: ShardId) -> bool {
         let valued = self.values.iter().map(|(column, key, _)| (column, key));
-        participants.iter().any(|&(shard, _)| shard == receiver) && self.written().eq(valued)
+        let mut shards: Vec<ShardId> = participants.iter().map(|&(shard, _)| shard).collect();
+        shards.sort_unstable();
+        shards.is_sorted_by(|one, next| one < next) && shards.contains(&receiver) && self.written().eq(valued)
     }
 
     /// Whether everything is as the transaction has read it, and nobody's lock is in its way.

@@ -267,7 +267,8 @@ impl<S: Scheme> Occ<S> {
         let txn = prepare.txn();
         let participants = prepare.participants();
         // Somebody may have asked for the vote before PREPARE came: then it was REFUSE, and stays it.
-        let new = !self.held.contains_key(&txn) && prepare.agrees(&participants, self.base.shard);
+        let last = participants.iter().any(|&(shard, _)| shard == txn.coordinator);
+        let new = last && !self.held.contains_key(&txn) && prepare.agrees(&participants, self.base.shard);
         if !(new && self.base.votes.admit(txn) && self.base.votes.unvoted(txn) || planted(Mutant::LateRecord))
         {
             return Err(Abort::Refused);
