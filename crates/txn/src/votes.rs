@@ -9,11 +9,12 @@
 //! * REFUSE, in every other state.
 //!
 //! The transaction is committed if all votes are RECORD, and aborted if one is REFUSE. Its stamp is the largest of those in
-//! the votes: under OCC and 2PL they are all the one that the coordinator has chosen, under client-driven two-phase commit
-//! each is what that shard needs ([`crate::protocols::Client2pc`]). There is no other record of it, and so the rules are
-//! few:
+//! the votes: under 2PL they are all the one that the coordinator has chosen, under client-driven two-phase commit
+//! each is what that shard needs ([`crate::protocols::Client2pc`]), and so under OCC if the coordinator's shard votes last,
+//! with the largest. There is no other record of it, and so the rules are few:
 //!
-//! 1. A coordinator may give up alone until it has sent its first RECORD. From then on it *asks*: silence says nothing.
+//! 1. A coordinator may give up alone until it has sent its first RECORD, or as long as its own shard has not voted. From
+//!    then on it *asks*: silence says nothing.
 //! 2. Whoever is asked and has not voted refuses, and drops the transaction's locks.
 //! 3. A shard whose locks are held by a transaction that has not voted refuses after a while by itself
 //!    ([`PATIENCE_NS`]), so that a dead coordinator leaves no lock behind. After RECORD it may not: it asks the others.

@@ -632,25 +632,12 @@ async fn prepare_elsewhere<S: Scheme, E: Env<Occ<S>>>(
     voters.extend(participants);
     let mut refused = None;
     for (voter, call) in calls {
-        match call.await {
-            Ok(Reply::Locked { observed, linked }) => {
-                if !planted(Mutant::BoundIgnored) && !planted(Mutant::EarlyBound) {
-                    S::join(&mut open.work.observed, &observed);
-                }
-                // What it has read is held; but should it be aborted, it is asked whether that is still so.
-                if !own_links(open, voter.0, &linked) {
-                    refused = Some(Abort::Validation);
-                }
-            }
-            Ok(Reply::Refused(abort)) => {
-                voters.retain(|other| *other != voter);
-                // "It exists" is an answer only if nothing else has changed.
-                refused = if abort == Abort::User { refused.or(Some(abort)) } else { Some(abort) };
-            }
-            Ok(_) => unreachable!("PREPARE is granted or refused"),
-            // Whatever its vote is: the own one will be REFUSE.
-            Err(_) => refused = Some(Abort::Refused),
+        let answer = call.await;
+        if let Ok(Reply::Refused(_)) = answer {
+            voters.retain(|other| *other != voter);
         }
+        // Whatever the vote of one who is not heard of is: the own one will be REFUSE.
+        granted(open, voter.0, answer, Abort::Refused, &mut refused);
     }
     for call in validations {
         if !is_valid(call.await) {
@@ -727,7 +714,7 @@ async fn final_stamp<S: Scheme, E: Env<Occ<S>>>(
         return Some((proposed, true));
     }
     let stamp = protocol::stamp(env, open).await?;
-    Some((stamp, proposed == Some(stamp) || proposed.is_some() && planted(Mutant::FastPath)))
+    Some((stamp, proposed.is_some() && planted(Mutant::FastPath)))
 }
 
 /// Asks the shards where the transaction has only read whether that is valid at a stamp that is proposed.
@@ -742,6 +729,32 @@ fn validate_only_read<'e, S: Scheme, E: Env<Occ<S>>>(
         env.call(shard, Request::Common(Common::Validate { txn, stamp, reads }))
     };
     only_read(open).into_iter().map(validate).collect()
+}
+
+/// A shard has locked what it was asked to lock, or says why not; `lost` is why not if nothing is heard of it. What a
+/// transaction has linked itself does not make what it has read stale.
+fn granted<S: Scheme>(
+    open: &mut Open<S>,
+    shard: ShardId,
+    answer: Result<Reply<S>, Unknown>,
+    lost: Abort,
+    refused: &mut Option<Abort>,
+) {
+    match answer {
+        Ok(Reply::Locked { observed, linked }) => {
+            if !planted(Mutant::BoundIgnored) && !planted(Mutant::EarlyBound) {
+                S::join(&mut open.work.observed, &observed);
+            }
+            if !own_links(open, shard, &linked) {
+                *refused = Some(Abort::Validation);
+            }
+        }
+        // "It exists" is an answer only if nothing else has changed.
+        Ok(Reply::Refused(Abort::User)) => *refused = refused.or(Some(Abort::User)),
+        Ok(Reply::Refused(abort)) => *refused = Some(abort),
+        Ok(_) => unreachable!("locks are granted or refused"),
+        Err(Unknown) => *refused = Some(lost),
+    }
 }
 
 /// Whether what was asked about is valid.
@@ -781,21 +794,7 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(
     let validations = proposed.map(|stamp| validate_only_read(env, open, stamp)).unwrap_or_default();
     let mut refused = None;
     for (shard, call) in calls {
-        match call.await {
-            Ok(Reply::Locked { observed, linked }) => {
-                if !planted(Mutant::BoundIgnored) && !planted(Mutant::EarlyBound) {
-                    S::join(&mut open.work.observed, &observed);
-                }
-                if !own_links(open, shard, &linked) {
-                    refused = Some(Abort::Validation);
-                }
-            }
-            // "It exists" is an answer only if nothing else has changed.
-            Ok(Reply::Refused(Abort::User)) => refused = refused.or(Some(Abort::User)),
-            Ok(Reply::Refused(abort)) => refused = Some(abort),
-            Ok(_) => unreachable!("a lock request is granted or refused"),
-            Err(_) => refused = Some(Abort::Unknown),
-        }
+        granted(open, shard, call.await, Abort::Unknown, &mut refused);
     }
     for call in validations {
         if !is_valid(call.await) {
