@@ -29,7 +29,7 @@ pub const VALUE_MAX: usize = LEN as usize;
 
 /// One record's header.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Record<M> {
+pub struct Record<M: Mark> {
     /// Upper bound of the timestamps of everything that has read or written this record. In ordered tables
     /// the mark of the covering leaf counts as well.
     pub mark: M,
@@ -42,6 +42,7 @@ pub struct Record<M> {
     pub(crate) value: u32,
     /// State, flags and length of the newest value.
     pub(crate) meta: u32,
+    pub(crate) _aligned: [M::Aligned; 0],
 }
 
 /// An older version.
@@ -147,7 +148,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_with_a_mark_is_half_a_cache_line() {
+    fn a_record_with_a_mark_is_half_a_cache_line_and_never_on_two() {
+        assert_eq!(align_of::<Record<Timestamp>>(), 32);
         assert_eq!(size_of::<Record<Timestamp>>(), 32);
         assert_eq!(size_of::<Record<()>>(), 24);
         assert_eq!(size_of::<Version>(), 24);

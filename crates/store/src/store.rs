@@ -94,7 +94,7 @@ pub struct Operations {
 
 /// All tables of one shard.
 #[derive(Debug)]
-pub struct Store<M> {
+pub struct Store<M: Mark> {
     pub(crate) tables: Vec<Table<M>>,
     pub(crate) values: Values,
     pub(crate) versions: Versions,
@@ -110,7 +110,7 @@ pub struct Store<M> {
 }
 
 /// The records of one table, while its index is being walked.
-pub struct Rows<'a, M> {
+pub struct Rows<'a, M: Mark> {
     heads: &'a Chunks<u128>,
     records: &'a mut Chunks<Record<M>>,
     tails: &'a Tails,

@@ -113,7 +113,7 @@ pub(crate) enum Index<M> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Table<M> {
+pub(crate) struct Table<M: Mark> {
     pub spec: TableSpec,
     pub index: Index<M>,
     pub heads: Chunks<u128>,
