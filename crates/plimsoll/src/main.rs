@@ -107,6 +107,9 @@ fn dike(args: plimsoll_dike::cli::DikeArgs) -> Result<bool, Box<dyn std::error::
 
 /// Measures what calls to other nodes cost.
 fn measure_net(args: cli::net::NetArgs) -> Result<bool, Box<dyn std::error::Error>> {
+    if args.member {
+        return net::answer();
+    }
     let plan = args.validate()?;
     let interrupted = interruption()?;
     net::net(&plan, &interrupted)

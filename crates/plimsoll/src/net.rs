@@ -1,16 +1,20 @@
 //! `plimsoll bench net`: what a call to another node costs, against the least that a socket allows.
 //!
-//! First two threads throw a small message to and fro over a loopback connection with blocking reads and writes: no
-//! program that sleeps while it waits can be faster. Then a task of a shard does the same with calls to a shard of another
-//! node, over the same interface. Both in turns, because machines have moods; what is compared are medians. Last,
-//! many calls are in flight at once; a message is a request or a reply.
+//! Between two processes, as the nodes of a cluster are. First their threads throw a small message to and fro over a
+//! loopback connection with blocking reads and writes: no program that sleeps while it waits can be faster. Then a task of
+//! a shard does the same with calls to a shard of the other node, over the same interface. Both in turns, because machines
+//! have moods; what is compared are medians. Last, many calls are in flight at once; a message is a request or a reply.
 //!
-//! Both nodes are in this process. Nothing but the loopback interface connects them.
+//! The other process is this program again, with `--member`. Each says in a line where it listens; the other ends when its
+//! standard input does, so it does not outlive this one.
 #![allow(clippy::disallowed_types)] // The yardstick is a socket of the standard library.
 
 use std::cell::Cell;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::error::Error;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -36,6 +40,7 @@ const THERE: ShardId = ShardId(1);
 const MESSAGE: usize = 8 + 8 + 1 + 4 + 8;
 /// How long the nodes may take to connect.
 const PATIENCE: Duration = Duration::from_secs(10);
+const LOST: &str = "the connection to the process that answers was lost: has somebody ended it?";
 
 /// A distribution of round trips, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -66,7 +71,7 @@ struct Document {
 }
 
 /// Measures, and reports. Returns true: a slow network is a figure, not a failure.
-pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
+pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn Error>> {
     let steps = (2 * plan.runs + plan.in_flight.len()) as u64;
     let mut line = Progress::stderr(plan.quiet).line("net", steps);
     let mut done = 0;
@@ -74,24 +79,22 @@ pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn std
         line.show(done, || format!("{done}/{steps} · {what}"));
         done += 1;
     };
-    let nodes = connected()?;
-    let (mut socket, answers) = bare()?;
+    let (node, mut socket, _other) = meet()?;
     let mut rounds: Vec<(RoundTrip, RoundTrip)> = Vec::new();
     while rounds.len() < plan.runs && (rounds.is_empty() || !interrupted.load(Relaxed)) {
         step("bare socket");
         let raw = round_trip(throw(&mut socket, plan.duration)?);
         step("calls");
-        rounds.push((raw, round_trip(calls(&nodes[0], plan.duration))));
+        rounds.push((raw, round_trip(calls(&node, plan.duration).ok_or(LOST)?)));
     }
     drop(socket);
-    answers.join().map_err(|_| "the thread that answers has panicked")??;
     let mut throughput = Vec::new();
     for &in_flight in &plan.in_flight {
         if interrupted.load(Relaxed) {
             break;
         }
         step(&format!("{in_flight} calls at a time"));
-        let messages_per_second = 2.0 * calls_per_s(&nodes[0], in_flight, plan.duration);
+        let messages_per_second = 2.0 * calls_per_s(&node, in_flight, plan.duration).ok_or(LOST)?;
         throughput.push(Throughput { in_flight, messages_per_second });
     }
     drop(line);
@@ -111,60 +114,100 @@ pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn std
     Ok(true)
 }
 
-/// Two nodes of one shard, connected.
-fn connected() -> Result<Vec<Runtime<Echo>>, Box<dyn std::error::Error>> {
-    let listeners = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
-    let mut nodes = Vec::new();
-    for (id, listener) in listeners.iter().enumerate() {
-        nodes.push(Address { id: id as u16, address: listener.local_addr()?, shards: 1 });
+/// The process that answers.
+struct Other {
+    process: Child,
+    /// It ends when this does.
+    stdin: ChildStdin,
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
-    let mut runtimes = Vec::new();
-    for (node, listener) in listeners.into_iter().enumerate() {
-        let makers = vec![Box::new(Echo::default) as Maker<Echo>];
-        let (core, clock) = (node, Clock::new());
-        let network = Network {
-            cluster: 1,
-            role: Role::Member { node: node as u16, listener },
-            nodes: nodes.clone(),
-            visitors: 0,
-            volatile: true,
-            life: clock.now().0,
-            secret: None,
-            silence: SILENCE,
-            clock,
-        };
-        runtimes.push(Runtime::networked(makers, 1, Some(core), Vec::new(), network)?);
-    }
+}
+
+/// A node, connected to that of another process, and a socket to a thread there that returns what it gets.
+fn meet() -> Result<(Runtime<Echo>, TcpStream, Other), Box<dyn Error>> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let here = listener.local_addr()?;
+    let mut process = Command::new(std::env::current_exe()?)
+        .args(["bench", "net", "--member"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()?;
+    let (stdin, stdout) = (process.stdin.take(), process.stdout.take());
+    let mut other = Other { process, stdin: stdin.expect("it is piped") };
+    let said = match writeln!(other.stdin, "{here}") {
+        Ok(()) => line_from(BufReader::new(stdout.expect("it is piped"))),
+        Err(error) => Err(error.into()),
+    };
+    let [node, answers] = said.map_err(|error| format!("the process that answers does not: {error}"))?[..]
+    else {
+        return Err("the process that answers has ended: what it said last is above".into());
+    };
+    let runtime = node_of(0, listener, [here, node])?;
     let begun = Instant::now();
-    while runtimes.iter().any(|runtime| runtime.traffic().iter().any(|peer| peer.connected == 0)) {
+    while runtime.traffic().iter().any(|peer| peer.connected == 0) {
         if begun.elapsed() > PATIENCE {
             return Err("the loopback interface connects nobody: is there a firewall on it?".into());
         }
         thread::sleep(Duration::from_millis(1));
     }
-    Ok(runtimes)
+    let socket = TcpStream::connect(answers)?;
+    socket.set_nodelay(true)?;
+    Ok((runtime, socket, other))
 }
 
-type Answers = thread::JoinHandle<std::io::Result<()>>;
-
-/// A connection to a thread that returns what it gets.
-fn bare() -> std::io::Result<(TcpStream, Answers)> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let here = TcpStream::connect(listener.local_addr()?)?;
-    let (mut there, _) = listener.accept()?;
-    here.set_nodelay(true)?;
-    there.set_nodelay(true)?;
-    let answers = thread::Builder::new().name("answers".to_owned()).spawn(move || {
+/// Is the process that answers, until its standard input ends.
+pub fn answer() -> Result<bool, Box<dyn Error>> {
+    let (listener, answers) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
+    let here = listener.local_addr()?;
+    println!("{here} {}", answers.local_addr()?);
+    let [there] = line_from(io::stdin().lock())?[..] else { return Err("one address is expected".into()) };
+    let _node = node_of(1, listener, [there, here])?;
+    thread::Builder::new().name("answers".to_owned()).spawn(move || -> io::Result<()> {
+        let (mut there, _) = answers.accept()?;
+        there.set_nodelay(true)?;
         let mut message = [0; MESSAGE];
         while there.read_exact(&mut message).is_ok() {
             there.write_all(&message)?;
         }
         Ok(())
     })?;
-    Ok((here, answers))
+    io::copy(&mut io::stdin().lock(), &mut io::sink())?;
+    Ok(true)
 }
 
-fn throw(stream: &mut TcpStream, time: Duration) -> std::io::Result<Vec<Duration>> {
+/// The addresses in the next line.
+fn line_from(mut from: impl BufRead) -> Result<Vec<SocketAddr>, Box<dyn Error>> {
+    let mut line = String::new();
+    from.read_line(&mut line)?;
+    Ok(line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?)
+}
+
+/// One of two nodes, with one shard.
+fn node_of(number: u16, listener: TcpListener, nodes: [SocketAddr; 2]) -> io::Result<Runtime<Echo>> {
+    let clock = Clock::new();
+    let network = Network {
+        cluster: 1,
+        role: Role::Member { node: number, listener },
+        nodes: (0..).zip(nodes).map(|(id, address)| Address { id, address, shards: 1 }).collect(),
+        visitors: 0,
+        volatile: true,
+        life: clock.now().0,
+        secret: None,
+        silence: SILENCE,
+        clock,
+    };
+    let makers = vec![Box::new(Echo::default) as Maker<Echo>];
+    Runtime::networked(makers, 1, Some(number.into()), Vec::new(), network)
+}
+
+fn throw(stream: &mut TcpStream, time: Duration) -> io::Result<Vec<Duration>> {
     let (mut message, mut rounds) = ([0; MESSAGE], Vec::new());
     let (begin, mut begun) = (Instant::now(), Instant::now());
     while rounds.is_empty() || begin.elapsed() < time {
@@ -176,31 +219,34 @@ fn throw(stream: &mut TcpStream, time: Duration) -> std::io::Result<Vec<Duration
     Ok(rounds)
 }
 
-fn calls(node: &Runtime<Echo>, time: Duration) -> Vec<Duration> {
+/// None if the other node is lost.
+fn calls(node: &Runtime<Echo>, time: Duration) -> Option<Vec<Duration>> {
     node.run_on(HERE, move |env| async move {
         let mut rounds = Vec::new();
         let begin = Instant::now();
         while rounds.is_empty() || begin.elapsed() < time {
             let begun = Instant::now();
-            // A call that fails has lost its connection, and takes as long as it takes.
-            let _ = env.call(THERE, 1).await;
+            env.call(THERE, 1).await.ok()?;
             rounds.push(begun.elapsed());
         }
-        rounds
+        Some(rounds)
     })
 }
 
-fn calls_per_s(node: &Runtime<Echo>, in_flight: usize, time: Duration) -> f64 {
+/// None if the other node is lost.
+fn calls_per_s(node: &Runtime<Echo>, in_flight: usize, time: Duration) -> Option<f64> {
     node.run_on(HERE, move |env| async move {
         let (done, running) = (Rc::new(Cell::new(0u64)), Rc::new(Cell::new(in_flight)));
+        let lost = Rc::new(Cell::new(false));
         let begun = Instant::now();
         for _ in 0..in_flight {
-            let (env, done, running) = (env.clone(), done.clone(), running.clone());
+            let (env, done, running, lost) = (env.clone(), done.clone(), running.clone(), lost.clone());
             let inner = env.clone();
             env.spawn(async move {
-                while begun.elapsed() < time {
-                    if inner.call(THERE, 1).await.is_ok() {
-                        done.set(done.get() + 1);
+                while begun.elapsed() < time && !lost.get() {
+                    match inner.call(THERE, 1).await {
+                        Ok(_) => done.set(done.get() + 1),
+                        Err(_) => lost.set(true),
                     }
                 }
                 running.set(running.get() - 1);
@@ -209,7 +255,7 @@ fn calls_per_s(node: &Runtime<Echo>, in_flight: usize, time: Duration) -> f64 {
         while running.get() > 0 {
             env.sleep(1_000_000).await;
         }
-        done.get() as f64 / begun.elapsed().as_secs_f64()
+        (!lost.get()).then(|| done.get() as f64 / begun.elapsed().as_secs_f64())
     })
 }
 
@@ -244,6 +290,6 @@ fn show(document: &Document, terminal: Terminal) -> String {
     }
     text.push_str(&columns.render(terminal.width));
     text.push('\n');
-    let note = "Medians over the runs. A message is a request or a reply; both nodes are in this process.";
+    let note = "Medians over the runs. A message is a request or a reply; each node is a process.";
     text + &wrap(note, terminal.width, 0)
 }

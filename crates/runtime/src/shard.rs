@@ -89,6 +89,8 @@ pub(crate) struct Worked {
     pub(crate) messages: usize,
     /// Tasks polled.
     pub(crate) polls: usize,
+    /// Requests of its own tasks that the node has handled, and those that it has handled again after they had waited.
+    pub(crate) handled: usize,
 }
 
 impl Worked {
@@ -167,6 +169,8 @@ struct Core<N: Node> {
     has_disk: bool,
     transfers: RefCell<Slab<Transfer>>,
     submitted: RefCell<Vec<Submitted>>,
+    /// Of the present pass, as [`Worked`] has it.
+    handled: Cell<usize>,
 }
 
 /// A shard, and the environment of the tasks that run on it.
@@ -215,6 +219,7 @@ impl<N: Node> ShardEnv<N> {
             has_disk,
             transfers: RefCell::default(),
             submitted: RefCell::default(),
+            handled: Cell::new(0),
         });
         let env = ShardEnv { core };
         N::begins(&env);
@@ -224,7 +229,7 @@ impl<N: Node> ShardEnv<N> {
     /// One pass.
     pub(crate) fn pass(&self, outside: &mut impl Outside<N>) -> Worked {
         let core = &*self.core;
-        let mut worked = Worked { messages: 0, polls: 0 };
+        let mut worked = Worked { messages: 0, polls: 0, handled: 0 };
         // Drain the inbox.
         while let Some(batch) = outside.arrived() {
             worked.messages += batch.messages.len();
@@ -246,6 +251,7 @@ impl<N: Node> ShardEnv<N> {
         }
         self.send_outgoing();
         self.flush(outside);
+        worked.handled = core.handled.take();
         worked
     }
 
@@ -343,6 +349,7 @@ impl<N: Node> ShardEnv<N> {
     /// Gives a request to the node, and parks it if the node says so.
     fn handle(&self, from: ShardId, call: Option<u32>, request: N::Request) {
         let ticket = self.core.parked.borrow_mut().insert(None);
+        self.core.handled.set(self.core.handled.get() + usize::from(from == self.core.me));
         self.attempt(ticket, Parked { from, call, request });
     }
 
@@ -375,6 +382,7 @@ impl<N: Node> ShardEnv<N> {
                 let parked = self.core.parked.borrow_mut().get_mut(ticket).and_then(Option::take);
                 // A ticket that was released twice was handled at the first release.
                 if let Some(parked) = parked {
+                    self.core.handled.set(self.core.handled.get() + 1);
                     self.attempt(ticket, parked);
                 }
             }

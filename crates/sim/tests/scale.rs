@@ -27,6 +27,7 @@ fn model() -> CostModel {
         pass_ns: 50.0,
         poll_ns: 30.0,
         message_ns: 200.0,
+        handled_ns: 0.0,
         batch_ns: 100.0,
         remote_batch_ns: 1000.0,
         lock_ns: 0.0,

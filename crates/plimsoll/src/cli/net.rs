@@ -30,6 +30,9 @@ pub struct NetArgs {
     /// No progress, only the result.
     #[arg(long, short)]
     pub quiet: bool,
+    /// Be the process that answers; started by another.
+    #[arg(long, hide = true)]
+    pub member: bool,
 }
 
 const EXAMPLES: &str = "Examples:

@@ -6,7 +6,8 @@
 //!    measures; what the work costs follows (`fit`). What two cores cost each other is how much less than twice as fast two
 //!    shards are that have nothing to do with each other. Then, the same way as before, what messages, coordination, locks
 //!    and validation cost, and what an oracle's scheme adds: distributed transactions on two shards, of TPC-C and SmallBank
-//!    more of them than usual, and all workloads on one shard under gts and vts.
+//!    more of them than usual, and all workloads on one shard under gts and vts. What a message costs the oracle shows on two
+//!    shards, where it shares a thread with one of them, unless there are more cores.
 //! 3. The proof: every protocol under every scheme on one shard and on two, predicted and measured anew. What step 2 has
 //!    learned from is among it: everything on one shard, and micro under none, rc and dst on two. Errors are printed.
 //!
@@ -119,27 +120,46 @@ impl CoordinatedRun {
     fn measurement(&self, calibration: &Calibration<'_>, model: &CostModel) -> Measurement {
         let counted = (self.count)(calibration, model);
         let done = counted.done.share(counted.committed.max(1) as f64);
-        let others =
-            Done { messages: 0.0, coordinated: 0.0, locks: 0.0, validated: 0.0, reports: 0.0, ..done };
+        let others = Done {
+            messages: 0.0,
+            handled: 0.0,
+            coordinated: 0.0,
+            locks: 0.0,
+            validated: 0.0,
+            reports: 0.0,
+            ..done
+        };
         let access = &model.access[self.workload];
         let under = |scheme, amount| if self.scheme == scheme { amount } else { 0.0 };
         let accesses = done.lookups + done.scanned + done.installs;
         let crowded = if self.shards > 1 { access.crowded } else { 1.0 };
-        let of_ns = counted.busy.min(1.0) * self.shards as f64 * 1e9 / self.tps / crowded;
+        // An oracle that shares a thread with a shard takes its time from transactions.
+        let (oracle, oracle_busy) = match self.shards < machine::cores() {
+            true => (Done::default(), 0.0),
+            false => (counted.oracle.share(counted.committed.max(1) as f64), counted.oracle_busy),
+        };
+        let busy = (counted.busy.min(1.0) * self.shards as f64 + oracle_busy).min(machine::cores() as f64);
+        let of_ns = busy * 1e9 / self.tps / crowded;
+        let oracle_costs = OracleCosts { message_ns: 0.0, ..model.oracle(self.scheme.name()) };
         Measurement {
             amounts: [
                 done.messages,
+                done.handled,
                 done.locks,
                 done.validated,
                 under(Scheme::Gts, done.reports),
                 under(Scheme::Gts, accesses),
+                under(Scheme::Gts, oracle.messages),
                 under(Scheme::Vts, done.reports),
                 under(Scheme::Vts, accesses),
+                under(Scheme::Vts, oracle.messages),
             ]
             .into_iter()
             .chain(WORKLOADS.map(|workload| if workload == self.workload { done.coordinated } else { 0.0 }))
             .collect(),
-            nanoseconds: of_ns - model.price(access, &OracleCosts::default(), &others),
+            nanoseconds: of_ns
+                - model.price(access, &OracleCosts::default(), &others)
+                - model.oracle_price(&oracle_costs, &oracle),
             of_ns,
         }
     }
@@ -165,6 +185,7 @@ impl Calibration<'_> {
             pass_ns: executor.pass_ns,
             poll_ns: executor.poll_ns,
             message_ns: executor.message_ns,
+            handled_ns: 0.0,
             batch_ns: executor.batch_ns,
             remote_batch_ns: loopback.batch_ns,
             lock_ns: 0.0,
@@ -287,25 +308,33 @@ impl Calibration<'_> {
     /// What the prices so far do not explain, of transactions that are more than one step of their shard: what it costs to
     /// coordinate, to carry messages, to lock and to validate, and what an oracle's scheme adds to each access.
     fn learn_coordination(&self, model: &mut CostModel) -> std::io::Result<()> {
-        self.progress.note("what distributed transactions, locks and oracles cost: 42 measurements");
+        self.progress.note("what distributed transactions, locks and oracles cost: 54 measurements");
         let micro = |distributed_pct| {
             let parameters = micro::Parameters { distributed_pct, ..micro::Parameters::new(2) };
             Micro::new(parameters).expect("these parameters are possible")
         };
-        let mut runs = self.runs(&[2.0, 10.0, 50.0].map(micro), &LEARNED, 2)?;
-        let parameters = tpcc::Parameters { remote_item_pct: 3.0, ..tpcc::Parameters::new(2) };
-        let parameters = tpcc::Parameters { remote_payment_pct: 45.0, ..parameters };
-        runs.extend(self.runs(&[Tpcc::new(parameters).expect("possible")], &LEARNED, 2)?);
-        let parameters = smallbank::Parameters::new(2, 100_000);
-        let parameters = smallbank::Parameters { distributed_pct: 10.0, ..parameters };
-        runs.extend(self.runs(&[SmallBank::new(parameters).expect("possible")], &LEARNED, 2)?);
         let oracles = [Scheme::Gts, Scheme::Vts]
             .map(|scheme| [Protocol::Occ, Protocol::TwoPl].map(|protocol| Pair { protocol, scheme }));
+        let mut runs = self.runs(&[2.0, 10.0, 50.0].map(micro), &LEARNED, 2)?;
+        runs.extend(self.runs(&[micro(50.0)], oracles.as_flattened(), 2)?);
+        let parameters = tpcc::Parameters { remote_item_pct: 3.0, ..tpcc::Parameters::new(2) };
+        let parameters = tpcc::Parameters { remote_payment_pct: 45.0, ..parameters };
+        let mixes = [Tpcc::new(parameters).expect("possible")];
+        runs.extend(self.runs(&mixes, &LEARNED, 2)?);
+        runs.extend(self.runs(&mixes, oracles.as_flattened(), 2)?);
+        let parameters = smallbank::Parameters::new(2, 100_000);
+        let parameters = smallbank::Parameters { distributed_pct: 10.0, ..parameters };
+        let mixes = [SmallBank::new(parameters).expect("possible")];
+        runs.extend(self.runs(&mixes, &LEARNED, 2)?);
+        runs.extend(self.runs(&mixes, oracles.as_flattened(), 2)?);
         runs.extend(self.runs(&tpcc_mixes()[..1], oracles.as_flattened(), 1)?);
         runs.extend(self.runs(&smallbank_mixes()[..1], oracles.as_flattened(), 1)?);
         runs.extend(self.runs(&micro_mixes()[..1], oracles.as_flattened(), 1)?);
         let (gts_ns, vts_ns) = (model.gts.report_ns, model.vts.report_ns);
-        let mut guess = [2.0 * model.message_ns, 50.0, 20.0, gts_ns, 5.0, vts_ns, 20.0].to_vec();
+        // An oracle carries two messages, one that it receives and the answer.
+        let (message_ns, oracle_ns) = (2.0 * model.message_ns, 4.0 * model.message_ns);
+        let mut guess =
+            [message_ns, 100.0, 50.0, 20.0, gts_ns, 5.0, oracle_ns, vts_ns, 20.0, oracle_ns].to_vec();
         guess.extend([COORDINATED_NS; WORKLOADS.len()]);
         // Counts depend on timing a little, timing on the prices: each time counts with the prices of the time before.
         for _ in 0..ROUNDS {
@@ -313,13 +342,14 @@ impl Calibration<'_> {
                 runs.iter().map(|run| run.measurement(self, model)).collect();
             let prices = fit(&measurements, &guess);
             let (shared, coordinated) = prices.split_at(guess.len() - WORKLOADS.len());
-            let [message_ns, lock_ns, validated_ns, gts_ns, gts_access_ns, vts_ns, vts_access_ns] = *shared
-            else {
+            let [message_ns, handled_ns, lock_ns, validated_ns, ref oracles @ ..] = *shared else {
                 unreachable!("there are as many prices as guesses")
             };
-            (model.message_ns, model.lock_ns, model.validated_ns) = (message_ns, lock_ns, validated_ns);
-            (model.gts.report_ns, model.gts.access_ns) = (gts_ns, gts_access_ns);
-            (model.vts.report_ns, model.vts.access_ns) = (vts_ns, vts_access_ns);
+            (model.message_ns, model.handled_ns) = (message_ns, handled_ns);
+            (model.lock_ns, model.validated_ns) = (lock_ns, validated_ns);
+            for (costs, prices) in [&mut model.gts, &mut model.vts].into_iter().zip(oracles.chunks(3)) {
+                (costs.report_ns, costs.access_ns, costs.message_ns) = (prices[0], prices[1], prices[2]);
+            }
             for (workload, &price) in WORKLOADS.iter().zip(coordinated) {
                 model.access.get_mut(*workload).expect("it was learned").coordinated_ns = price;
             }

@@ -161,13 +161,14 @@ pub fn model(model: &CostModel, path: &Path) -> String {
         ]);
     }
     format!(
-        "{}\n\n{}\npass {}, poll {}, lock {}, message {}, batch {}; over a socket: batch {}, one way {}\n\
+        "{}\n\n{}\npass {}, poll {}, lock {}, request {}, message {}, batch {}; over a socket: batch {}, one way {}\n\
          Written to {}: use it with `plimsoll sim scale --machine {}`.\n",
         model.machine,
         columns.render(100),
         ns(model.pass_ns),
         ns(model.poll_ns),
         ns(model.lock_ns),
+        ns(model.handled_ns),
         ns(model.message_ns),
         ns(model.batch_ns),
         ns(model.remote_batch_ns),

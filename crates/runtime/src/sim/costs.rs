@@ -32,6 +32,8 @@ pub struct Pass {
     pub remote_batches: usize,
     /// Tasks polled.
     pub polls: usize,
+    /// Requests of its own tasks that the node has handled, and those that it has handled again after they had waited.
+    pub handled: usize,
 }
 
 /// Says how many nanoseconds of a core a pass of a shard has taken.

@@ -191,7 +191,8 @@ impl<N: Node> World<N> {
             }
             Some(ledger) => {
                 let sent = outbox.iter().map(|(_, batch)| batch.messages.len()).sum();
-                let pass = Pass { received: messages, sent, local_batches, remote_batches, polls };
+                let handled = worked.handled;
+                let pass = Pass { received: messages, sent, local_batches, remote_batches, polls, handled };
                 env.local(|node| ledger.pass(id, node, pass))
             }
         };

@@ -107,6 +107,8 @@ pub struct Prediction {
     pub bytes: u64,
     /// What the data shards have done.
     pub done: Done,
+    /// What the oracle has done: its passes, the messages that it has received, the outcomes among them.
+    pub oracle: Done,
 }
 
 impl Prediction {
@@ -298,6 +300,7 @@ fn run<P: Protocol, W: Workload>(
     prediction.messages = end.messages - begin.messages;
     prediction.bytes = end.bytes - begin.bytes;
     prediction.done = end.done.since(&begin.done);
+    prediction.oracle = end.oracle.since(&begin.oracle);
     prediction
 }
 
@@ -310,6 +313,7 @@ struct Reading {
     messages: u64,
     bytes: u64,
     done: Done,
+    oracle: Done,
 }
 
 impl Reading {
@@ -322,6 +326,7 @@ impl Reading {
             messages: 0,
             bytes: 0,
             done: Done::default(),
+            oracle: shared.meters[cluster.shards()].before.get(),
         };
         for index in 0..cluster.shards() {
             let usage = world.usage(ShardId(index as u16));
@@ -386,9 +391,7 @@ fn world<P: Protocol, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<
                 }
                 let outcomes = node.base().scheme.published() - published;
                 published += outcomes;
-                let OracleCosts { message_ns, outcome_ns, .. } = shared.oracle;
-                (shared.model.pass_ns + pass.received as f64 * message_ns + outcomes as f64 * outcome_ns)
-                    as u64
+                shared.charge_oracle(shard, pass, outcomes)
             }),
             weight: Box::new(|carried| {
                 MESSAGE_BYTES
@@ -434,12 +437,24 @@ impl Shared {
             passes: before.passes + 1.0,
             polls: before.polls + pass.polls as f64,
             messages: before.messages + (pass.received + pass.sent) as f64,
+            handled: before.handled + pass.handled as f64,
             batches: before.batches + pass.local_batches as f64,
             remote_batches: before.remote_batches + pass.remote_batches as f64,
             ..done(node, meter.attempts.get())
         };
         meter.before.set(now);
         self.price(&now.since(&before)) as u64
+    }
+}
+
+impl Shared {
+    /// A pass of the oracle is over.
+    fn charge_oracle(&self, oracle: ShardId, pass: Pass, outcomes: u64) -> u64 {
+        let (messages, reports) = (pass.received as f64, outcomes as f64);
+        let done = Done { passes: 1.0, messages, reports, ..Done::default() };
+        let meter = &self.meters[oracle.index()];
+        meter.before.set(meter.before.get().and(&done));
+        (self.crowded * self.model.oracle_price(&self.oracle, &done)) as u64
     }
 }
 

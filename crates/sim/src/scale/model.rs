@@ -16,7 +16,7 @@ use plimsoll_runtime::sim::Hardware;
 use serde::{Deserialize, Serialize};
 
 /// The version of this form of a cost model.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// No workload has more types of transactions.
 pub const KINDS_MAX: usize = 8;
@@ -32,6 +32,8 @@ pub struct Done {
     pub polls: f64,
     /// Messages received and sent.
     pub messages: f64,
+    /// Requests of the shard's own transactions handled, and requests handled again after they had waited.
+    pub handled: f64,
     /// Batches received from and sent to shards of the same node.
     pub batches: f64,
     /// Batches received from and sent to other nodes.
@@ -80,6 +82,7 @@ impl Done {
             passes: of(self.passes, other.passes),
             polls: of(self.polls, other.polls),
             messages: of(self.messages, other.messages),
+            handled: of(self.handled, other.handled),
             batches: of(self.batches, other.batches),
             remote_batches: of(self.remote_batches, other.remote_batches),
             lookups: of(self.lookups, other.lookups),
@@ -172,6 +175,8 @@ pub struct CostModel {
     pub poll_ns: f64,
     /// A message sent or received.
     pub message_ns: f64,
+    /// A request of the shard's own transactions handled, or one handled again after it has waited.
+    pub handled_ns: f64,
     /// A batch of messages sent to or received from a shard of the same node.
     pub batch_ns: f64,
     /// A batch of messages sent to or received from another node.
@@ -207,6 +212,7 @@ impl CostModel {
             ("pass_ns", self.pass_ns),
             ("poll_ns", self.poll_ns),
             ("message_ns", self.message_ns),
+            ("handled_ns", self.handled_ns),
             ("batch_ns", self.batch_ns),
             ("remote_batch_ns", self.remote_batch_ns),
             ("lock_ns", self.lock_ns),
@@ -278,11 +284,17 @@ impl CostModel {
         }
     }
 
+    /// What an oracle's work costs, in nanoseconds of a core.
+    pub fn oracle_price(&self, oracle: &OracleCosts, done: &Done) -> f64 {
+        done.passes * self.pass_ns + done.messages * oracle.message_ns + done.reports * oracle.outcome_ns
+    }
+
     /// What work under a scheme costs, in nanoseconds of a core.
     pub fn price(&self, access: &AccessCosts, oracle: &OracleCosts, done: &Done) -> f64 {
         done.passes * self.pass_ns
             + done.polls * self.poll_ns
             + done.messages * self.message_ns
+            + done.handled * self.handled_ns
             + done.batches * self.batch_ns
             + done.remote_batches * self.remote_batch_ns
             + done.attempts.iter().zip(access.attempt_ns).map(|(attempts, ns)| attempts * ns).sum::<f64>()
