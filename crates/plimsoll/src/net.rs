@@ -166,7 +166,7 @@ fn meet() -> Result<(Runtime<Echo>, TcpStream, Other), Box<dyn Error>> {
 pub fn answer() -> Result<bool, Box<dyn Error>> {
     let (listener, answers) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
     let here = listener.local_addr()?;
-    println!("{here} {}", answers.local_addr()?);
+    writeln!(io::stdout(), "{here} {}", answers.local_addr()?)?;
     let [there] = line_from(io::stdin().lock())?[..] else { return Err("one address is expected".into()) };
     let _node = node_of(1, listener, [there, here])?;
     thread::Builder::new().name("answers".to_owned()).spawn(move || -> io::Result<()> {
