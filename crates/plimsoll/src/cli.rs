@@ -101,7 +101,7 @@ pub enum Command {
 pub enum BenchCommand {
     /// Measure what a call to another node costs, against a bare socket: the yardstick for everything that travels.
     ///
-    /// Two nodes over the loopback interface: how long a call takes alone, and how many messages travel per second with
+    /// Two nodes, each a process, over the loopback interface: how long a call takes alone, and how many messages travel per second with
     /// many calls at a time.
     Net(net::NetArgs),
 }

@@ -445,9 +445,7 @@ impl Shared {
         meter.before.set(now);
         self.price(&now.since(&before)) as u64
     }
-}
 
-impl Shared {
     /// A pass of the oracle is over.
     fn charge_oracle(&self, oracle: ShardId, pass: Pass, outcomes: u64) -> u64 {
         let (messages, reports) = (pass.received as f64, outcomes as f64);
