@@ -151,6 +151,13 @@ impl HashIndex {
         }
     }
 
+    /// The row that [`HashIndex::find`] would most likely return, without a look at its key; any number if there is none.
+    #[inline]
+    pub fn likely(&self, hash: u64) -> RowId {
+        let bucket = &self.buckets[self.address(hash)];
+        bucket.rows[bucket.matches(tag(hash)).trailing_zeros() as usize % SLOTS]
+    }
+
     /// Links a row, which must not be linked, under the hash of its key. May split a bucket, and then asks for
     /// the hashes of the rows in it.
     pub fn insert(&mut self, hash: u64, row: RowId, hash_of: impl Fn(RowId) -> u64) {

@@ -17,7 +17,9 @@
 //! tombstone the row is unlinked as well: floor ⊔= 9, so that whoever later reads "absent" is ordered after
 //! the deletion. A record has at most one entry in the queue, however often it is written meanwhile.
 
+use std::borrow::Borrow;
 use std::collections::VecDeque;
+use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use plimsoll_runtime::{Slab, Ticket};
@@ -29,7 +31,7 @@ use crate::lock::{Lock, LockId};
 use crate::record::Version;
 use crate::table::{Cover, Index, Place, RangeLock, Table, TableMemory};
 use crate::values::Values;
-use crate::{Mark, Record, RowId, Tails};
+use crate::{HashIndex, Mark, Record, RowId, Tails};
 
 /// Garbage entries worked off per pass at most, so that a pass stays short.
 const COLLECT_PER_PASS: usize = 2048;
@@ -79,6 +81,9 @@ struct Garbage {
     at: At,
 }
 
+/// So many records are brought into the caches at once. Processors wait for some ten to sixteen lines at a time.
+const EXPECTED: usize = 16;
+
 /// What a store has done since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
@@ -90,6 +95,8 @@ pub struct Operations {
     pub links: u64,
     /// Versions installed.
     pub installs: u64,
+    /// Versions that were kept when another was installed.
+    pub kept: u64,
 }
 
 /// All tables of one shard.
@@ -186,6 +193,30 @@ impl<M: Mark> Store<M> {
     pub fn find(&mut self, table: TableId, key: &Key) -> Place {
         self.operations.lookups += 1;
         self.tables[table.index()].find(key)
+    }
+
+    /// Brings what reading these records takes into the processor's caches, of several at once: one read after the other, each
+    /// would wait for memory by itself. Changes nothing. What is in an ordered table is left where it is.
+    #[inline]
+    pub fn expect(&self, column: ColumnGroup, keys: impl Iterator<Item = impl Borrow<Key>>) {
+        let table = &self.tables[column.table.index()];
+        let Index::Hash(index) = &table.index else { return };
+        let mut keys = keys.peekable();
+        while keys.peek().is_some() {
+            // Step by step, for the lines of one step say where those of the next are.
+            let mut rows = [0; EXPECTED];
+            let mut found = 0;
+            for (row, key) in rows.iter_mut().zip(keys.by_ref()) {
+                *row = index.likely(HashIndex::hash(key.borrow().head(), key.borrow().tail()));
+                found += 1;
+            }
+            let mut touched = 0;
+            let rows = rows[..found].iter().filter(|&&row| (row as usize) < table.heads.len());
+            for &row in rows {
+                touched ^= table.heads[row as usize] as u32 ^ table.record(At { row, column }).meta;
+            }
+            black_box(touched);
+        }
     }
 
     /// Links a row of empty records under a key that has none; changes the version of what covers it.
@@ -321,6 +352,7 @@ impl<M: Mark> Store<M> {
         let hidden = (!record.is_empty()).then_some(record.stamp);
         if hidden.is_some() {
             if self.history {
+                self.operations.kept += 1;
                 record.older = self.versions.insert(record.as_version());
                 table.value_bytes += size_of::<Version>();
                 hides = true;
@@ -739,6 +771,27 @@ mod tests {
             store.collect(|_| true);
             assert_eq!(store.find(T, &Key::of_u64(1)).row(), None);
             assert_eq!(store.cover_version(T, cover), linked);
+        }
+    }
+
+    #[test]
+    fn expecting_records_changes_nothing_whether_or_not_they_are_there() {
+        for index in [IndexKind::Hash, IndexKind::Ordered] {
+            let mut store = store(index, &["a", "b"]);
+            let wanted = || (0..50).map(Key::of_u64);
+            store.expect(T.group(1), wanted());
+            for number in 0..40 {
+                store.load(T, &Key::of_u64(number), &[b"a", &[number as u8]]);
+            }
+            let before = store.operations();
+            store.expect(T.group(1), wanted());
+            store.expect(T.group(1), std::iter::empty::<Key>());
+            assert_eq!(store.operations(), before);
+            for number in 0..50 {
+                let row = store.find(T, &Key::of_u64(number)).row();
+                let value = row.and_then(|row| store.newest(At { row, column: T.group(1) }));
+                assert_eq!(value, (number < 40).then_some(&[number as u8][..]), "tuple {number}");
+            }
         }
     }
 

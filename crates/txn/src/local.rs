@@ -113,6 +113,11 @@ impl<S: Scheme> Local<'_, S> {
 
 impl<S: Scheme> Access for Local<'_, S> {
     #[inline]
+    fn expect(&mut self, column: ColumnGroup, keys: impl Iterator<Item = Key>) {
+        self.base.store.expect(column, keys);
+    }
+
+    #[inline]
     fn get(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
         if self.base.immutable(column.table) {
             let row = self.base.store.find(column.table, key).row();
@@ -311,6 +316,11 @@ const AGAIN: Abort = Abort::WriteConflict;
 const READ_ONLY: &str = "a read-only transaction does not write";
 
 impl<S: Scheme> Access for AtSnapshot<'_, S> {
+    #[inline]
+    fn expect(&mut self, column: ColumnGroup, keys: impl Iterator<Item = Key>) {
+        self.base.store.expect(column, keys);
+    }
+
     #[inline]
     fn get(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
         let place = self.base.store.find(column.table, key);

@@ -88,6 +88,9 @@ impl<S: Scheme> Base<S> {
         let before = mark.map_or_else(Vec::new, |_| self.watched_reads(reads));
         let mut fetched = Fetched::default();
         let mut wait_for = None;
+        for same in reads.gets.chunk_by(|(one, ..), (other, ..)| one == other) {
+            self.store.expect(same[0].0, same.iter().map(|(_, key, _)| key));
+        }
         for (column, key, _) in &reads.gets {
             let place = self.store.find(column.table, key);
             if let Some(mark) = mark.filter(|_| !self.immutable(column.table)) {

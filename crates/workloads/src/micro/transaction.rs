@@ -109,6 +109,7 @@ impl Procedure for Transaction {
 
     #[inline]
     fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
+        access.expect(TUPLES.row(), self.part(piece).iter().map(|tuple| Key::of_u64(tuple.key)));
         for tuple in self.part(piece) {
             let key = Key::of_u64(tuple.key);
             let value = access.get(TUPLES.row(), &key)?.ok_or(NOT_LOADED)?;

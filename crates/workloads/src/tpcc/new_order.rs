@@ -371,6 +371,10 @@ impl Procedure for NewOrder {
         }
         let rate = self.take_number(access)?;
         self.insert_order(access)?;
+        let wanted = || self.lines[lines.clone()].iter();
+        access.expect(self.layout.column::<Item>(), wanted().map(|line| keys::item(line.item)));
+        let stock = |line: &Line| keys::stock(line.supplier, line.item);
+        access.expect(self.layout.column::<Stock>(), wanted().map(stock));
         for at in lines {
             self.look_up(at, access)?;
         }

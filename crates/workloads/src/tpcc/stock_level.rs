@@ -209,9 +209,11 @@ impl Procedure for StockLevel {
             }
             _ => {
                 let mut low = 0;
-                for &item in self.items(piece) {
-                    let key = keys::stock(w, item);
-                    let quantity = layout.read(access, &key, |row: &StockQuantity, _| row.quantity.get())?;
+                let stock = |&item| keys::stock(w, item);
+                access.expect(layout.column::<StockQuantity>(), self.items(piece).iter().map(stock));
+                for item in self.items(piece) {
+                    let quantity =
+                        layout.read(access, &stock(item), |row: &StockQuantity, _| row.quantity.get())?;
                     low += u32::from(quantity < self.threshold);
                 }
                 match layout.spread {
