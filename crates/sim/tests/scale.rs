@@ -12,9 +12,11 @@ fn model() -> CostModel {
         scanned_ns: 50.0,
         link_ns: 300.0,
         install_ns: 150.0,
+        kept_ns: 0.0,
         mark_ns: 10.0,
         pin_ns: 10.0,
         coordinated_ns: 500.0,
+        vain_ns: 200.0,
         crowded: 1.0,
     };
     let oracle = OracleCosts { report_ns: 100.0, access_ns: 0.0, message_ns: 1000.0, outcome_ns: 0.0 };

@@ -84,12 +84,14 @@ pub struct Counters {
     pub mark_raises: u64,
     /// What read-write transactions have read and pinned when they committed.
     pub pins: u64,
-    /// Locks taken on records, shared and exclusive, but for those that nobody could see.
+    /// Locks taken on records, shared and exclusive, but for those that nobody could see; and under 2PL those asked for in vain.
     pub locks: u64,
     /// Reads that were looked at again before a commit.
     pub validated: u64,
     /// Attempts that were more than one step on this shard: they coordinated others, waited, or asked an oracle.
     pub coordinated: u64,
+    /// Executions on the store that were in vain: a lock was in the way, or what came next was elsewhere.
+    pub vain: u64,
     /// Stamps whose outcome was reported to the oracle.
     pub reports: u64,
     /// ROCOCO: bytes of dependency graph in what was sent to other shards, encoded or not.

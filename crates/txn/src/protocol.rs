@@ -437,6 +437,7 @@ pub(crate) fn run_here<S: Scheme, T: Procedure>(
         let here = |number| base.owner(procedure.home(Piece { stage, number })) == base.shard;
         let done_elsewhere = stage == first && txn.is_some();
         if !done_elsewhere && !(0..pieces).all(here) {
+            base.counters.vain += u64::from(stage > first);
             return Err(Stop::Elsewhere);
         }
         for number in 0..pieces {
@@ -446,7 +447,9 @@ pub(crate) fn run_here<S: Scheme, T: Procedure>(
             }
             let mut local = Local { base, work, txn, track, stop: None };
             if let Err(abort) = procedure.execute(piece, &mut local) {
-                return Err(local.stop.unwrap_or(Stop::Abort(abort)));
+                let stop = local.stop;
+                base.counters.vain += u64::from(stop.is_some());
+                return Err(stop.unwrap_or(Stop::Abort(abort)));
             }
         }
     }

@@ -332,7 +332,7 @@ pub struct CalibrateArgs {
     /// Do not compare predictions with measurements at the end.
     #[arg(long)]
     pub no_proof: bool,
-    /// How long each measurement takes, in four rounds [default: 1200ms].
+    /// How long each measurement takes, in twelve rounds [default: 1200ms].
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub time: Option<Duration>,
     /// Write the comparison as JSON, to standard output if no file is given (then nothing else goes there).
@@ -393,6 +393,6 @@ fn calibrate_examples() -> String {
   plimsoll calibrate --output mine.json --no-proof
   plimsoll calibrate --prove mine.json                only compare
 
-It takes some ten minutes, and the machine for itself: whatever else runs is in the figures."
+It takes a quarter of an hour, and the machine for itself: whatever else runs is in the figures."
         .to_owned()
 }

@@ -40,13 +40,16 @@ const CONCURRENCY: usize = 8;
 /// What a network card needs for a batch, in nanoseconds. There is none to measure in one machine: ten million a second.
 const FRAME_NS: f64 = 100.0;
 /// How often everything is measured, in turns.
-const ROUNDS: u32 = 4;
+const ROUNDS: u32 = 12;
+/// So often prices are learned from counts that depend on them.
+const REFINED: u32 = 4;
 /// So many other mixes the first of a workload outweighs: it is what people run.
 const STANDARD: usize = 8;
 /// What is learned.
 const WORKLOADS: [&str; 3] = [Tpcc::NAME, SmallBank::NAME, Micro::NAME];
-/// A first guess at what it costs to coordinate an attempt, in nanoseconds.
+/// First guesses at what it costs to coordinate an attempt, and to execute something in vain, in nanoseconds.
 const COORDINATED_NS: f64 = 500.0;
+const VAIN_NS: f64 = 200.0;
 /// Transactions of a world that only counts.
 const COUNTED: u64 = 30_000;
 
@@ -124,6 +127,7 @@ impl CoordinatedRun {
             messages: 0.0,
             handled: 0.0,
             coordinated: 0.0,
+            vain: 0.0,
             locks: 0.0,
             validated: 0.0,
             reports: 0.0,
@@ -131,6 +135,7 @@ impl CoordinatedRun {
         };
         let access = &model.access[self.workload];
         let under = |scheme, amount| if self.scheme == scheme { amount } else { 0.0 };
+        let own = |amount| WORKLOADS.map(|workload| if workload == self.workload { amount } else { 0.0 });
         let accesses = done.lookups + done.scanned + done.installs;
         let crowded = if self.shards > 1 { access.crowded } else { 1.0 };
         // An oracle that shares a thread with a shard takes its time from transactions.
@@ -155,7 +160,8 @@ impl CoordinatedRun {
                 under(Scheme::Vts, oracle.messages),
             ]
             .into_iter()
-            .chain(WORKLOADS.map(|workload| if workload == self.workload { done.coordinated } else { 0.0 }))
+            .chain(own(done.coordinated))
+            .chain(own(done.vain))
             .collect(),
             nanoseconds: of_ns
                 - model.price(access, &OracleCosts::default(), &others)
@@ -235,9 +241,11 @@ impl Calibration<'_> {
             scanned_ns: 20.0,
             link_ns: 100.0,
             install_ns: 50.0,
+            kept_ns: 30.0,
             mark_ns: 5.0,
             pin_ns: 10.0,
             coordinated_ns: COORDINATED_NS,
+            vain_ns: VAIN_NS,
             crowded: 1.0,
         };
         // One price for the attempts of all types, unless there are enough mixes to tell them apart.
@@ -250,8 +258,8 @@ impl Calibration<'_> {
             let counted = self.count(mix, pair, 1, model, guess, COUNTED);
             let done = counted.done.share(counted.committed.max(1) as f64);
             let executor = model.price(&AccessCosts::default(), &Default::default(), &done);
-            let mut amounts =
-                vec![done.lookups, done.scanned, done.links, done.installs, done.marks, done.pins];
+            let Done { lookups, scanned, links, installs, kept, marks, pins, .. } = done;
+            let mut amounts = vec![lookups, scanned, links, installs, kept, marks, pins];
             match kinds {
                 1 => amounts.push(done.attempts.iter().sum()),
                 _ => amounts.extend(&done.attempts[..kinds]),
@@ -261,18 +269,12 @@ impl Calibration<'_> {
             let measurement = Measurement { amounts, nanoseconds: of_ns - executor, of_ns };
             measurements.extend(std::iter::repeat_n(measurement, times));
         }
-        let mut first =
-            [guess.lookup_ns, guess.scanned_ns, guess.link_ns, guess.install_ns, guess.mark_ns, guess.pin_ns]
-                .to_vec();
+        let AccessCosts { lookup_ns, scanned_ns, link_ns, install_ns, kept_ns, mark_ns, pin_ns, .. } = guess;
+        let mut first = vec![lookup_ns, scanned_ns, link_ns, install_ns, kept_ns, mark_ns, pin_ns];
         first.extend(&guess.attempt_ns[..kinds]);
-        let mut prices = fit(&measurements, &first);
-        // What a workload never does has no price; the guess would look like one.
-        for (number, price) in prices.iter_mut().enumerate() {
-            if measurements.iter().all(|measurement| measurement.amounts[number] == 0.0) {
-                *price = 0.0;
-            }
-        }
-        let [lookup_ns, scanned_ns, link_ns, install_ns, mark_ns, pin_ns, ref attempts @ ..] = prices[..]
+        let prices = fit(&measurements, &first);
+        let [lookup_ns, scanned_ns, link_ns, install_ns, kept_ns, mark_ns, pin_ns, ref attempts @ ..] =
+            prices[..]
         else {
             unreachable!("there are as many prices as amounts")
         };
@@ -280,17 +282,16 @@ impl Calibration<'_> {
             std::array::from_fn(
                 |kind| if kinds == 1 { attempts[0] } else { *attempts.get(kind).unwrap_or(&0.0) },
             );
-        let AccessCosts { coordinated_ns, crowded, .. } = guess;
         Ok(AccessCosts {
             attempt_ns,
             lookup_ns,
             scanned_ns,
             link_ns,
             install_ns,
+            kept_ns,
             mark_ns,
             pin_ns,
-            coordinated_ns,
-            crowded,
+            ..guess
         })
     }
 
@@ -336,12 +337,13 @@ impl Calibration<'_> {
         let mut guess =
             [message_ns, 100.0, 50.0, 20.0, gts_ns, 5.0, oracle_ns, vts_ns, 20.0, oracle_ns].to_vec();
         guess.extend([COORDINATED_NS; WORKLOADS.len()]);
+        guess.extend([VAIN_NS; WORKLOADS.len()]);
         // Counts depend on timing a little, timing on the prices: each time counts with the prices of the time before.
-        for _ in 0..ROUNDS {
+        for _ in 0..REFINED {
             let measurements: Vec<Measurement> =
                 runs.iter().map(|run| run.measurement(self, model)).collect();
             let prices = fit(&measurements, &guess);
-            let (shared, coordinated) = prices.split_at(guess.len() - WORKLOADS.len());
+            let (shared, own) = prices.split_at(guess.len() - 2 * WORKLOADS.len());
             let [message_ns, handled_ns, lock_ns, validated_ns, ref oracles @ ..] = *shared else {
                 unreachable!("there are as many prices as guesses")
             };
@@ -350,8 +352,11 @@ impl Calibration<'_> {
             for (costs, prices) in [&mut model.gts, &mut model.vts].into_iter().zip(oracles.chunks(3)) {
                 (costs.report_ns, costs.access_ns, costs.message_ns) = (prices[0], prices[1], prices[2]);
             }
-            for (workload, &price) in WORKLOADS.iter().zip(coordinated) {
-                model.access.get_mut(*workload).expect("it was learned").coordinated_ns = price;
+            let (coordinated, vain) = own.split_at(WORKLOADS.len());
+            for (workload, (&coordinated_ns, &vain_ns)) in WORKLOADS.iter().zip(coordinated.iter().zip(vain))
+            {
+                let access = model.access.get_mut(*workload).expect("it was learned");
+                (access.coordinated_ns, access.vain_ns) = (coordinated_ns, vain_ns);
             }
         }
         Ok(())

@@ -23,7 +23,8 @@ const STEPS: usize = 20_000;
 /// A price that is off its guess by all of it counts as much as a measurement that is off by this share.
 const WEIGHT: f64 = 0.03;
 
-/// The prices that explain the measurements best, given what was guessed. A guess is not 0.
+/// The prices that explain the measurements best, given what was guessed. A guess is not 0. What no measurement has any of
+/// has no price.
 pub fn fit(measurements: &[Measurement], guess: &[f64]) -> Vec<f64> {
     let mut prices = guess.to_vec();
     let rows: Vec<(Vec<f64>, f64)> = (measurements.iter())
@@ -39,6 +40,12 @@ pub fn fit(measurements: &[Measurement], guess: &[f64]) -> Vec<f64> {
                 curvature += row[price] * row[price];
             }
             prices[price] = (prices[price] + slope / curvature).max(0.0);
+        }
+    }
+    // The guess would look like something that was measured.
+    for (number, price) in prices.iter_mut().enumerate() {
+        if measurements.iter().all(|measurement| measurement.amounts[number] == 0.0) {
+            *price = 0.0;
         }
     }
     prices
@@ -66,9 +73,9 @@ mod tests {
     }
 
     #[test]
-    fn no_price_is_negative_and_what_nothing_is_known_of_stays() {
+    fn no_price_is_negative_and_what_never_happens_has_none() {
         let measurements = [measurement(&[1.0, 1.0, 0.0], 10.0), measurement(&[1.0, 2.0, 0.0], 5.0)];
         let prices = fit(&measurements, &[1.0, 1.0, 3.0]);
-        assert!(prices[0] > 0.0 && prices[1] == 0.0 && prices[2] == 3.0, "{prices:?}");
+        assert!(prices[0] > 0.0 && prices[1] == 0.0 && prices[2] == 0.0, "{prices:?}");
     }
 }

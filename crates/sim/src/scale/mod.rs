@@ -198,11 +198,13 @@ fn done<P: Protocol>(node: &mut P, attempts: [f64; KINDS_MAX]) -> Done {
         scanned: operations.scanned as f64,
         links: operations.links as f64,
         installs: operations.installs as f64,
+        kept: operations.kept as f64,
         marks: base.counters.mark_raises as f64,
         pins: base.counters.pins as f64,
         locks: base.counters.locks as f64,
         validated: base.counters.validated as f64,
         coordinated: base.counters.coordinated as f64,
+        vain: base.counters.vain as f64,
         reports: base.counters.reports as f64,
         ..Done::default()
     }

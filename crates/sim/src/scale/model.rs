@@ -16,7 +16,7 @@ use plimsoll_runtime::sim::Hardware;
 use serde::{Deserialize, Serialize};
 
 /// The version of this form of a cost model.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// No workload has more types of transactions.
 pub const KINDS_MAX: usize = 8;
@@ -46,16 +46,20 @@ pub struct Done {
     pub links: f64,
     /// Versions installed.
     pub installs: f64,
+    /// Older versions kept, to be dropped later.
+    pub kept: f64,
     /// Marks raised by snapshots.
     pub marks: f64,
     /// Reads pinned when their transaction commits.
     pub pins: f64,
-    /// Locks taken on records, but for those that nobody could see.
+    /// Locks taken on records, but for those that nobody could see; under 2PL also those asked for in vain.
     pub locks: f64,
     /// Reads looked at again by validation.
     pub validated: f64,
     /// Attempts that were more than one step of their shard.
     pub coordinated: f64,
+    /// Executions on the store that were in vain: a lock was in the way, or what came next was elsewhere.
+    pub vain: f64,
     /// Outcomes reported to an oracle.
     pub reports: f64,
 }
@@ -89,11 +93,13 @@ impl Done {
             scanned: of(self.scanned, other.scanned),
             links: of(self.links, other.links),
             installs: of(self.installs, other.installs),
+            kept: of(self.kept, other.kept),
             marks: of(self.marks, other.marks),
             pins: of(self.pins, other.pins),
             locks: of(self.locks, other.locks),
             validated: of(self.validated, other.validated),
             coordinated: of(self.coordinated, other.coordinated),
+            vain: of(self.vain, other.vain),
             reports: of(self.reports, other.reports),
         }
     }
@@ -113,6 +119,8 @@ pub struct AccessCosts {
     pub link_ns: f64,
     /// A version installed.
     pub install_ns: f64,
+    /// An older version kept, and dropped when nobody can ask for it any more.
+    pub kept_ns: f64,
     /// A mark raised by a snapshot.
     pub mark_ns: f64,
     /// A read pinned.
@@ -120,6 +128,8 @@ pub struct AccessCosts {
     /// An attempt that is more than one step of its shard, in addition to everything else: what is read and written elsewhere
     /// is copied into messages and out of them.
     pub coordinated_ns: f64,
+    /// An execution on the store that was in vain, in addition to its lookups.
+    pub vain_ns: f64,
     /// How many times as long everything takes where other cores of the node are at work, too.
     pub crowded: f64,
 }
@@ -133,9 +143,11 @@ impl Default for AccessCosts {
             scanned_ns: 0.0,
             link_ns: 0.0,
             install_ns: 0.0,
+            kept_ns: 0.0,
             mark_ns: 0.0,
             pin_ns: 0.0,
             coordinated_ns: 0.0,
+            vain_ns: 0.0,
             crowded: 1.0,
         }
     }
@@ -234,13 +246,17 @@ impl CostModel {
                 scanned_ns,
                 link_ns,
                 install_ns,
+                kept_ns,
                 mark_ns,
                 pin_ns,
                 coordinated_ns,
+                vain_ns,
                 crowded: _,
             } = *access;
-            let prices = [lookup_ns, scanned_ns, link_ns, install_ns, mark_ns, pin_ns, coordinated_ns];
-            prices.into_iter().chain(attempt_ns).map(|ns| ("access", ns))
+            let reads = [lookup_ns, scanned_ns, mark_ns, pin_ns];
+            let writes = [link_ns, install_ns, kept_ns];
+            let prices = reads.into_iter().chain(writes).chain([coordinated_ns, vain_ns]);
+            prices.chain(attempt_ns).map(|ns| ("access", ns))
         });
         if let Some((name, ns)) = shared.into_iter().chain(own).find(|(_, ns)| !(0.0..1e9).contains(ns)) {
             return Err(format!("{name}: {ns} is not a number of nanoseconds between 0 and a second"));
@@ -302,11 +318,13 @@ impl CostModel {
             + done.scanned * access.scanned_ns
             + done.links * access.link_ns
             + done.installs * access.install_ns
+            + done.kept * access.kept_ns
             + done.marks * access.mark_ns
             + done.pins * access.pin_ns
             + done.locks * self.lock_ns
             + done.validated * self.validated_ns
             + done.coordinated * access.coordinated_ns
+            + done.vain * access.vain_ns
             + done.reports * oracle.report_ns
             + (done.lookups + done.scanned + done.installs) * oracle.access_ns
     }

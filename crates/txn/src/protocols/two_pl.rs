@@ -372,6 +372,7 @@ impl<S: Scheme> TwoPl<S> {
                 .map(|waiter| waiter.holder)
                 .collect(),
         };
+        self.base.counters.locks += 1;
         if holders.is_empty() && ahead.is_empty() {
             let held = &mut self.held.entry(holder.txn).or_default().locks;
             lock.waiting.retain(|waiter| !mine(&waiter.holder));
