@@ -81,7 +81,7 @@ struct Garbage {
     at: At,
 }
 
-/// So many records are brought into the caches at once. Processors wait for some ten to sixteen lines at a time.
+/// So many records are brought into the caches at once: more than an order of TPC-C has lines.
 const EXPECTED: usize = 16;
 
 /// What a store has done since it was made.
@@ -195,8 +195,8 @@ impl<M: Mark> Store<M> {
         self.tables[table.index()].find(key)
     }
 
-    /// Brings what reading these records takes into the processor's caches, of several at once: one read after the other, each
-    /// would wait for memory by itself. Changes nothing. What is in an ordered table is left where it is.
+    /// Brings buckets, key heads and records into the processor's caches, of several at once: one read after the other, each
+    /// would wait for memory by itself. Changes nothing. Values and what is in an ordered table are left where they are.
     #[inline]
     pub fn expect(&self, column: ColumnGroup, keys: impl Iterator<Item = impl Borrow<Key>>) {
         let table = &self.tables[column.table.index()];

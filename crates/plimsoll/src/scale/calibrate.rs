@@ -4,14 +4,14 @@
 //! 2. Workloads on one shard, all data local, under none, rc and dst: each at several mixes of its transactions.
 //!    How much of which work a transaction does, a world counts that runs the same; how long it takes, the benchmark
 //!    measures; what the work costs follows (`fit`). What two cores cost each other is how much less than twice as fast two
-//!    shards are that have nothing to do with each other. Then, the same way as before, what messages, coordination, locks
-//!    and validation cost, and what an oracle's scheme adds: distributed transactions on two shards, of TPC-C and SmallBank
+//!    shards are that have nothing to do with each other. Then, the same way as before, what messages, coordination, locks,
+//!    validation and executions in vain cost, and what an oracle's scheme adds: distributed transactions on two shards, of TPC-C and SmallBank
 //!    more of them than usual, and all workloads on one shard under gts and vts. What a message costs the oracle shows on two
 //!    shards, where it shares a thread with one of them, unless there are more cores.
 //! 3. The proof: every protocol under every scheme on one shard and on two, predicted and measured anew. What step 2 has
 //!    learned from is among it: everything on one shard, and micro under none, rc and dst on two. Errors are printed.
 //!
-//! What disturbs a machine only slows it, for minutes at a time. So everything is measured in several rounds, in turns,
+//! What disturbs a machine only slows it, for a second or for minutes. So everything is measured in several rounds, in turns,
 //! and what counts is the best: of a benchmark the upper tenth of its tenths of a second.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

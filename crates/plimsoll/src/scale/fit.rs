@@ -1,8 +1,9 @@
 //! Prices from measurements: the least squares of relative errors, among prices that are not negative.
 //!
 //! Each measurement says: so much of each kind of work took so many nanoseconds, of a time in which other things happened whose
-//! prices are known. Dividing by that time makes each worth the same. The minimum is found one price after the other, each set to what is best given the others, or 0
-//! if that is negative, until nothing moves (coordinate descent); with half a dozen prices that is a blink.
+//! prices are known. Dividing by that time makes each worth the same. The minimum is found one price after the other, each set to
+//! what is best given the others, or 0 if that is negative, until nothing moves (coordinate descent); with a dozen or two of prices
+//! that takes no time worth mentioning.
 //!
 //! Works that always come together cannot be told apart, and noise would decide who pays. So a price that is far from a
 //! first guess costs a little as well ([`WEIGHT`]): what measurements leave open, the guess decides.
