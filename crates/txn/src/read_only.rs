@@ -122,15 +122,18 @@ fn here<P: Protocol, T: Procedure>(
         if pieces == 0 {
             break;
         }
+        let here = |number| base.owner(procedure.home(Piece { stage, number })) == base.shard;
+        if !(0..pieces).all(here) {
+            return None;
+        }
         for number in 0..pieces {
-            let piece = Piece { stage, number };
-            if base.owner(procedure.home(piece)) != base.shard || rows > ROWS_PER_STEP {
+            if rows > ROWS_PER_STEP {
                 return None;
             }
             let recorded = work.recorded.as_deref_mut();
             let mut access =
                 AtSnapshot { base, txn, snapshot, recorded, blocked: false, too_old: false, rows: 0 };
-            if let Err(abort) = procedure.execute(piece, &mut access) {
+            if let Err(abort) = procedure.execute(Piece { stage, number }, &mut access) {
                 return if access.blocked || access.too_old { None } else { Some(Err(abort)) };
             }
             rows += access.rows;
