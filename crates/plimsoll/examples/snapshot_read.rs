@@ -102,7 +102,7 @@ fn plain(env: &RealEnv<Node>, case: Case, keys: &[Key]) -> u128 {
             let store = &mut node.base().store;
             for _ in 0..times {
                 for key in keys {
-                    let place = store.find(column.table, key);
+                    let place = store.find(column, key);
                     let value = place.row().and_then(|row| store.newest(At { row, column }));
                     sum += first(value);
                 }

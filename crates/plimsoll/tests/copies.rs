@@ -75,7 +75,7 @@ fn commits_at_once<P: Protocol>() {
     for shard in engine.shards() {
         let rows = engine.on_shard(shard, |_, base| {
             [7, 8].map(|key| {
-                let row = base.store.find(COPIED, &Key::of_u64(key)).row();
+                let row = base.store.find(COPIED.row(), &Key::of_u64(key)).row();
                 row.and_then(|row| base.store.newest(At { row, column: COPIED.row() })).map(<[u8]>::to_vec)
             })
         });

@@ -157,7 +157,7 @@ impl<P: Protocol> Stage<P> {
     fn stamp(&self, shard: usize) -> Timestamp {
         let stamp = self.world.node(ShardId(shard as u16), |node| {
             let store = &mut node.base().store;
-            let row = store.find(TABLE, &key(shard)).row().expect("the record is there");
+            let row = store.find(TABLE.row(), &key(shard)).row().expect("the record is there");
             store.record(At { row, column: TABLE.row() }).stamp()
         });
         stamp.expect("the machine is up")
@@ -343,7 +343,7 @@ async fn give<P: Protocol>(env: ShardEnv<P>, from: usize, to: usize) -> MoveOutc
 fn holders<P: Protocol>(stage: &Stage<P>, record: usize) -> Vec<usize> {
     let has = |&machine: &usize| {
         let shard = ShardId(machine as u16);
-        stage.world.node(shard, |node| node.base().store.find(TABLE, &key(record)).row().is_some())
+        stage.world.node(shard, |node| node.base().store.find(TABLE.row(), &key(record)).row().is_some())
             == Some(true)
     };
     [A, B, D].iter().copied().filter(has).collect()
@@ -421,7 +421,7 @@ fn a_column_that_was_found_absent_stays_so_when_its_row_is_linked<P: Protocol>()
     assert_eq!(ended.take(), Some(Ok(())));
     let bounds = stage.world.node(ShardId(A as u16), |node| {
         let store = &mut node.base().store;
-        let place = store.find(WIDE, &key(A));
+        let place = store.find(WIDE.row(), &key(A));
         let row = place.row().expect("it was linked");
         let [absent, written] = [0, 1].map(|group| At { row, column: WIDE.group(group) });
         (store.bound(Some(store.record(absent)), WIDE, place.cover()), store.record(written).stamp())

@@ -70,7 +70,7 @@ impl<M: Mark> Store<M> {
     fn rows_with(&self, wanted: &impl Fn(TableId, &Key) -> bool) -> Vec<(TableId, RowId)> {
         let tables = (0..).map(TableId).zip(&self.tables);
         let rows = tables.flat_map(|(id, table)| {
-            let rows = (0..table.heads.len()).map(|row| row as RowId);
+            let rows = (0..table.rows()).map(|row| row as RowId);
             let linked = rows.filter(|&row| table.is_linked(row));
             linked.filter(move |&row| wanted(id, &table.key(row))).map(move |row| (id, row))
         });
@@ -129,20 +129,19 @@ impl<M: Mark> Store<M> {
         let record = *self.record(at);
         assert!(!record.is_locked(), "what is locked does not move");
         let mut versions = Vec::new();
-        let mut next = (!record.is_empty()).then(|| record.as_version());
+        if !record.is_empty() {
+            versions.push((record.stamp, record.value(&self.values).map(<[u8]>::to_vec)));
+        }
         let table = &mut self.tables[at.column.table.index()];
-        while let Some(version) = next {
-            let value = version.len().map(|len| {
-                let value = self.values.get(version.value, len).to_vec();
-                self.values.free(version.value, len);
-                table.value_bytes -= crate::values::Values::footprint(len);
-                value
-            });
-            versions.push((version.stamp, value));
-            next = version.older.checked_sub(1).map(|node| {
-                table.value_bytes -= size_of::<crate::record::Version>();
-                self.versions.take(node)
-            });
+        table.value_bytes -= record.footprint();
+        record.drop_newest(&mut self.values);
+        let mut next = record.older;
+        while next != 0 {
+            let version = self.versions.take(next - 1);
+            versions.push((version.stamp, version.value(&self.values).map(<[u8]>::to_vec)));
+            table.value_bytes -= version.footprint();
+            version.free(&mut self.values);
+            next = version.older;
         }
         versions.reverse();
         MovedRecord { versions, trimmed: record.is_trimmed() }
@@ -167,7 +166,7 @@ impl<M: Mark> Store<M> {
             let number = match last {
                 Some((last, number)) if last.table == table && last.key == row.key => number,
                 _ => {
-                    assert!(self.find(table, &row.key).row().is_none(), "a row is on one shard");
+                    assert!(self.find(table.row(), &row.key).row().is_none(), "a row is on one shard");
                     self.tables[table.index()].link_unused(&row.key)
                 }
             };
@@ -214,12 +213,12 @@ mod tests {
 
     fn at(store: &mut Store<Timestamp>, table: u16, key: u64, group: u8) -> At {
         let (table, key) = (TableId(table), Key::of_u64(key));
-        let row = store.find(table, &key).row().or_else(|| store.link(table, &key).row());
+        let row = store.find(table.row(), &key).row().or_else(|| store.link(table, &key).row());
         At { row: row.expect("it was linked"), column: table.group(group) }
     }
 
     fn seen(store: &mut Store<Timestamp>, table: u16, key: u64, s: u64) -> Option<Vec<u8>> {
-        let row = store.find(TableId(table), &Key::of_u64(key)).row()?;
+        let row = store.find(TableId(table).row(), &Key::of_u64(key)).row()?;
         let at = At { row, column: TableId(table).group(0) };
         let seen = store.visible(at, |stamp| stamp.0 <= s).expect("it is not too old");
         seen.map(|(_, value)| value.to_vec())
@@ -244,11 +243,11 @@ mod tests {
             let ghost = Key::of_u64(1000 + 2 * u64::from(table));
             from.link(TableId(table), &ghost);
         }
-        let absent = from.find(TableId(1), &Key::of_u64(5000)).cover();
+        let absent = from.find(TableId(1).row(), &Key::of_u64(5000)).cover();
         from.cover_mark_mut(TableId(1), absent).raise(Timestamp(777));
         let covers: Vec<u64> = (0..2)
             .map(|table| {
-                let cover = from.find(TableId(table), &Key::of_u64(4)).cover();
+                let cover = from.find(TableId(table).row(), &Key::of_u64(4)).cover();
                 from.cover_version(TableId(table), cover)
             })
             .collect();
@@ -260,7 +259,7 @@ mod tests {
         assert_eq!(rows.len(), 100, "50 of each table; ghosts stay behind");
         for table in 0..2u16 {
             assert_eq!((0..100).filter(|&key| seen(&mut from, table, key, 1000).is_some()).count(), 50);
-            let cover = from.find(TableId(table), &Key::of_u64(4)).cover();
+            let cover = from.find(TableId(table).row(), &Key::of_u64(4)).cover();
             assert_ne!(from.cover_version(TableId(table), cover), covers[usize::from(table)]);
         }
         assert_eq!(from.record(read).stamp(), Timestamp::MAX, "whoever has read it finds it gone");
@@ -271,7 +270,7 @@ mod tests {
             assert_eq!(seen(&mut to, 0, 4, s), expected, "@{s}");
             assert_eq!(seen(&mut to, 1, 98, s), if s == 9 { None } else { expected }, "@{s}");
         }
-        let absent = to.find(TableId(0), &Key::of_u64(4242));
+        let absent = to.find(TableId(0).row(), &Key::of_u64(4242));
         assert_eq!(to.bound(None, TableId(0), absent.cover()), Timestamp(777));
         assert_eq!(to.floor(), Timestamp::ZERO, "no snapshot is too old because of marks");
 

@@ -1,15 +1,17 @@
 //! Records and their versions.
 //!
-//! A record is a small header: the mark, the newest version, a lock word, and the head of a chain of older
-//! versions. Waiters and readers of a lock live in a side table ([`crate::Lock`]); what they need of the
-//! header is one word that is zero when nobody holds it.
+//! A record is one cache line: the mark, the newest version, a lock word, the head of a chain of older versions,
+//! the head of its row's key, and the newest value itself if that is short. So whoever follows the index to a record
+//! has waited for memory once when he knows that it is the right one, marks it, and reads it. Waiters and readers of a
+//! lock live in a side table ([`crate::Lock`]); what they need of the record is one word that is zero when nobody holds it.
 //!
 //! Older versions are nodes of a slab, newest first. A record is *empty* before its first install, while an
 //! inserter holds its lock; a deletion installs a *tombstone*, a version without a value.
 
-use plimsoll_types::Timestamp;
+use plimsoll_types::{Key, Timestamp};
 
 use crate::Mark;
+use crate::values::Values;
 
 /// Position of a record in the lock table plus one; 0 = unlocked.
 type LockWord = u32;
@@ -26,9 +28,12 @@ const LEN: u32 = QUEUED - 1;
 
 /// The longest value, in bytes.
 pub const VALUE_MAX: usize = LEN as usize;
+/// The longest newest value that is in its record, in bytes.
+const SHORT_MAX: usize = 16;
 
-/// One record's header.
+/// One record.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 pub struct Record<M: Mark> {
     /// Upper bound of the timestamps of everything that has read or written this record. In ordered tables
     /// the mark of the covering leaf counts as well.
@@ -39,10 +44,13 @@ pub struct Record<M: Mark> {
     pub(crate) lock: LockWord,
     /// Position in the version slab plus one; 0 = no older version.
     pub(crate) older: u32,
-    pub(crate) value: u32,
+    /// Where the newest value is, if it is a long one.
+    value: u32,
     /// State, flags and length of the newest value.
     pub(crate) meta: u32,
-    pub(crate) _aligned: [M::Aligned; 0],
+    /// The head of the row's key.
+    pub(crate) head: u128,
+    short: [u8; SHORT_MAX],
 }
 
 /// An older version.
@@ -55,12 +63,35 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    pub(crate) fn len(&self) -> Option<usize> {
+    fn len(&self) -> Option<usize> {
         (self.meta & STATE == PRESENT).then_some((self.meta & LEN) as usize)
+    }
+
+    /// Its value; `None` of a tombstone.
+    #[inline]
+    pub(crate) fn value<'a>(&self, values: &'a Values) -> Option<&'a [u8]> {
+        self.len().map(|len| values.get(self.value, len))
+    }
+
+    /// Gives its value's memory back.
+    pub(crate) fn free(&self, values: &mut Values) {
+        if let Some(len) = self.len() {
+            values.free(self.value, len);
+        }
+    }
+
+    /// Bytes it takes, with its value.
+    pub(crate) fn footprint(&self) -> usize {
+        size_of::<Version>() + self.len().map_or(0, Values::footprint)
     }
 }
 
 impl<M: Mark> Record<M> {
+    /// An empty record of a row with such a key.
+    pub(crate) fn new(mark: M, key: &Key) -> Record<M> {
+        Record { mark, head: key.head(), ..Record::default() }
+    }
+
     /// The newest version's stamp; meaningless while the record is empty.
     #[inline]
     pub fn stamp(&self) -> Timestamp {
@@ -92,31 +123,57 @@ impl<M: Mark> Record<M> {
     }
 
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         (self.meta & LEN) as usize
     }
 
+    /// The newest value, if there is one.
     #[inline]
-    pub(crate) fn set(&mut self, stamp: Timestamp, value: Option<(u32, usize)>) {
+    pub(crate) fn value<'a>(&'a self, values: &'a Values) -> Option<&'a [u8]> {
+        let len = self.len();
+        let value = || if len <= SHORT_MAX { &self.short[..len] } else { values.get(self.value, len) };
+        self.is_present().then(value)
+    }
+
+    /// Makes a version the newest; what was has been hidden or dropped.
+    #[inline]
+    pub(crate) fn set(&mut self, stamp: Timestamp, value: Option<&[u8]>, values: &mut Values) {
         self.stamp = stamp;
         self.mark.raise(stamp);
-        let flags = self.meta & (TRIMMED | QUEUED);
+        self.meta &= TRIMMED | QUEUED;
         match value {
-            Some((handle, len)) => {
-                self.value = handle;
-                self.meta = flags | PRESENT | len as u32;
+            Some(value) => {
+                match self.short.get_mut(..value.len()) {
+                    Some(short) => short.copy_from_slice(value),
+                    None => self.value = values.store(value),
+                }
+                self.meta |= PRESENT | value.len() as u32;
             }
-            None => {
-                self.value = 0;
-                self.meta = flags | TOMBSTONE;
-            }
+            None => self.meta |= TOMBSTONE,
         }
     }
 
-    /// The newest version as a node of the chain.
+    /// The newest version as a node of the chain, where no value is in its record.
     #[inline]
-    pub(crate) fn as_version(&self) -> Version {
-        Version { stamp: self.stamp, older: self.older, value: self.value, meta: self.meta & (STATE | LEN) }
+    pub(crate) fn hide(&self, values: &mut Values) -> Version {
+        let short = self.is_present() && self.len() <= SHORT_MAX;
+        let value = if short { values.store(&self.short[..self.len()]) } else { self.value };
+        Version { stamp: self.stamp, older: self.older, value, meta: self.meta & (STATE | LEN) }
+    }
+
+    /// Gives the newest value's memory back.
+    #[inline]
+    pub(crate) fn drop_newest(&self, values: &mut Values) {
+        if self.footprint() > 0 {
+            values.free(self.value, self.len());
+        }
+    }
+
+    /// Bytes that the newest value takes elsewhere.
+    #[inline]
+    pub(crate) fn footprint(&self) -> usize {
+        let long = self.is_present() && self.len() > SHORT_MAX;
+        if long { Values::footprint(self.len()) } else { 0 }
     }
 
     #[inline]
@@ -148,10 +205,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_with_a_mark_is_half_a_cache_line_and_never_on_two() {
-        assert_eq!(align_of::<Record<Timestamp>>(), 32);
-        assert_eq!(size_of::<Record<Timestamp>>(), 32);
-        assert_eq!(size_of::<Record<()>>(), 24);
+    fn a_record_is_one_cache_line_with_or_without_a_mark() {
+        assert_eq!((size_of::<Record<Timestamp>>(), align_of::<Record<Timestamp>>()), (64, 64));
+        assert_eq!((size_of::<Record<()>>(), align_of::<Record<()>>()), (64, 64));
         assert_eq!(size_of::<Version>(), 24);
     }
 }

@@ -118,7 +118,6 @@ pub struct Store<M: Mark> {
 
 /// The records of one table, while its index is being walked.
 pub struct Rows<'a, M: Mark> {
-    heads: &'a Chunks<u128>,
     records: &'a mut Chunks<Record<M>>,
     tails: &'a Tails,
     values: &'a Values,
@@ -188,19 +187,20 @@ impl<M: Mark> Store<M> {
         self.least.raise(to);
     }
 
-    /// Where a key is, or would be.
+    /// Where a key is, or would be. Of a row, the record of this column group is what the search touches.
     #[inline]
-    pub fn find(&mut self, table: TableId, key: &Key) -> Place {
+    pub fn find(&mut self, column: ColumnGroup, key: &Key) -> Place {
         self.operations.lookups += 1;
-        self.tables[table.index()].find(key)
+        self.tables[column.table.index()].find(column.group, key)
     }
 
-    /// Brings buckets, key heads and records into the processor's caches, of several at once: one read after the other, each
-    /// would wait for memory by itself. Changes nothing. Values and what is in an ordered table are left where they are.
+    /// Brings buckets, records and newest values into the processor's caches, of several keys at once: one read after the
+    /// other, each would wait for memory by itself. Changes nothing; in an ordered table it does nothing.
     #[inline]
     pub fn expect(&self, column: ColumnGroup, keys: impl Iterator<Item = impl Borrow<Key>>) {
         let table = &self.tables[column.table.index()];
         let Index::Hash(index) = &table.index else { return };
+        let known = table.rows() as RowId;
         let mut keys = keys.peekable();
         while keys.peek().is_some() {
             // Step by step, for the lines of one step say where those of the next are.
@@ -210,12 +210,11 @@ impl<M: Mark> Store<M> {
                 *row = index.likely(HashIndex::hash(key.borrow().head(), key.borrow().tail()));
                 found += 1;
             }
-            let mut touched = 0;
-            let rows = rows[..found].iter().filter(|&&row| (row as usize) < table.heads.len());
-            for &row in rows {
-                touched ^= table.heads[row as usize] as u32 ^ table.record(At { row, column }).meta;
-            }
-            black_box(touched);
+            let rows = rows[..found].iter().filter(|&&row| row < known);
+            let records = rows.map(|&row| table.record(At { row, column }));
+            black_box(records.clone().fold(0, |touched, record| touched ^ record.meta));
+            let values = records.filter_map(|record| record.value(&self.values)?.first());
+            black_box(values.fold(0, |touched, byte| touched ^ byte));
         }
     }
 
@@ -290,8 +289,8 @@ impl<M: Mark> Store<M> {
 
     /// The newest value of a record at hand.
     #[inline]
-    pub fn value(&self, record: &Record<M>) -> Option<&[u8]> {
-        record.is_present().then(|| self.values.get(record.value, record.len()))
+    pub fn value<'a>(&'a self, record: &'a Record<M>) -> Option<&'a [u8]> {
+        record.value(&self.values)
     }
 
     /// The lock of a record at hand.
@@ -350,25 +349,21 @@ impl<M: Mark> Store<M> {
         let record = &mut table.records[at.row as usize * table.groups + usize::from(at.column.group)];
         let mut hides = value.is_none();
         let hidden = (!record.is_empty()).then_some(record.stamp);
-        if hidden.is_some() {
-            if self.history {
-                self.operations.kept += 1;
-                record.older = self.versions.insert(record.as_version());
-                table.value_bytes += size_of::<Version>();
-                hides = true;
-            } else if record.is_present() {
-                self.values.free(record.value, record.len());
-                table.value_bytes -= Values::footprint(record.len());
-            }
+        table.value_bytes -= record.footprint();
+        if hidden.is_some() && self.history {
+            self.operations.kept += 1;
+            let version = record.hide(&mut self.values);
+            table.value_bytes += version.footprint();
+            record.older = self.versions.insert(version);
+            hides = true;
+        } else {
+            record.drop_newest(&mut self.values);
         }
-        let stored = value.map(|value| {
-            table.value_bytes += Values::footprint(value.len());
-            (self.values.store(value), value.len())
-        });
         if planted(Mutant::StoredMark) {
             record.mark = M::default();
         }
-        record.set(stamp, stored);
+        record.set(stamp, value, &mut self.values);
+        table.value_bytes += record.footprint();
         if hides && !record.is_queued() {
             record.set_queued(true);
             self.garbage.push_back(Garbage { stamp, at });
@@ -378,7 +373,7 @@ impl<M: Mark> Store<M> {
 
     /// Puts a row into the store before it serves, with stamp [`Timestamp::ZERO`].
     pub fn load(&mut self, table: TableId, key: &Key, values: &[&[u8]]) {
-        assert!(self.find(table, key).row().is_none(), "a key is loaded once");
+        assert!(self.find(table.row(), key).row().is_none(), "a key is loaded once");
         let row = self.link(table, key).row().expect("a linked row exists");
         for (group, value) in values.iter().enumerate() {
             self.install(At { row, column: table.group(group as u8) }, Timestamp::ZERO, Some(value));
@@ -401,7 +396,6 @@ impl<M: Mark> Store<M> {
             panic!("only ordered tables are scanned; {} is a hash table", table.spec.name)
         };
         let mut rows = Rows {
-            heads: &table.heads,
             records: &mut table.records,
             tails: &table.tails,
             values: &self.values,
@@ -534,11 +528,8 @@ impl<M: Mark> Store<M> {
         }
         while next != 0 {
             let node = self.versions.nodes[next as usize - 1];
-            if let Some(len) = node.len() {
-                self.values.free(node.value, len);
-                table.value_bytes -= Values::footprint(len);
-            }
-            table.value_bytes -= size_of::<Version>();
+            node.free(&mut self.values);
+            table.value_bytes -= node.footprint();
             next = self.versions.take(next - 1).older;
         }
         let record = table.record_mut(at);
@@ -573,7 +564,7 @@ impl<M: Mark> Rows<'_, M> {
     /// A row's key.
     #[inline]
     pub fn key(&self, row: RowId) -> Key {
-        let head = self.heads[row as usize];
+        let head = self.records[row as usize * self.groups].head;
         if Key::head_is_long(head) {
             Key::from_parts(head, self.tails.get(row))
         } else {
@@ -584,8 +575,7 @@ impl<M: Mark> Rows<'_, M> {
     /// The newest value of a record; `None` if it is absent.
     #[inline]
     pub fn newest(&self, row: RowId, group: u8) -> Option<&[u8]> {
-        let record = &self.records[row as usize * self.groups + usize::from(group)];
-        record.is_present().then(|| self.values.get(record.value, record.len()))
+        self.records[row as usize * self.groups + usize::from(group)].value(self.values)
     }
 
     /// The version of a record that a snapshot sees, with its stamp.
@@ -619,7 +609,7 @@ fn would_raise<M: Mark>(record: &Record<M>, floor: Timestamp, mark: Timestamp) -
 
 #[inline]
 fn visible<'a, M: Mark>(
-    record: &Record<M>,
+    record: &'a Record<M>,
     versions: &Versions,
     values: &'a Values,
     sees: impl Fn(Timestamp) -> bool,
@@ -628,14 +618,13 @@ fn visible<'a, M: Mark>(
         return Ok(None);
     }
     if sees(record.stamp) {
-        let value = record.is_present().then(|| (record.stamp, values.get(record.value, record.len())));
-        return Ok(value);
+        return Ok(record.value(values).map(|value| (record.stamp, value)));
     }
     let mut next = record.older;
     while next != 0 {
         let node = &versions.nodes[next as usize - 1];
         if sees(node.stamp) {
-            return Ok(node.len().map(|len| (node.stamp, values.get(node.value, len))));
+            return Ok(node.value(values).map(|value| (node.stamp, value)));
         }
         next = node.older;
     }
@@ -659,7 +648,7 @@ mod tests {
 
     fn at(store: &mut Store<Timestamp>, key: u64, group: u8) -> At {
         let key = Key::of_u64(key);
-        let row = store.find(T, &key).row().or_else(|| store.link(T, &key).row());
+        let row = store.find(T.row(), &key).row().or_else(|| store.link(T, &key).row());
         At { row: row.expect("a linked row exists"), column: T.group(group) }
     }
 
@@ -714,9 +703,9 @@ mod tests {
             // A reader of the absence.
             store.record_mut(x).mark.raise(Timestamp(20));
             store.collect(|stamp| stamp.0 <= 8);
-            assert!(store.find(T, &Key::of_u64(1)).row().is_some(), "a snapshot @8 may still want it");
+            assert!(store.find(T.row(), &Key::of_u64(1)).row().is_some(), "a snapshot @8 may still want it");
             store.collect(|stamp| stamp.0 <= 9);
-            let place = store.find(T, &Key::of_u64(1));
+            let place = store.find(T.row(), &Key::of_u64(1));
             assert_eq!(place.row(), None);
             assert_eq!(store.floor(), Timestamp(9), "absent reads take the deletion from the floor");
             assert_eq!(store.bound(None, T, place.cover()), Timestamp(20), "I5: the mark is not forgotten");
@@ -763,13 +752,13 @@ mod tests {
         for index in [IndexKind::Hash, IndexKind::Ordered] {
             let mut store = store(index, &["row"]);
             put(&mut store, 7, 1, Some(b"x"));
-            let cover = store.find(T, &Key::of_u64(1)).cover();
+            let cover = store.find(T.row(), &Key::of_u64(1)).cover();
             let before = store.cover_version(T, cover);
             put(&mut store, 1, 5, None);
             let linked = store.cover_version(T, cover);
             assert_ne!(linked, before);
             store.collect(|_| true);
-            assert_eq!(store.find(T, &Key::of_u64(1)).row(), None);
+            assert_eq!(store.find(T.row(), &Key::of_u64(1)).row(), None);
             assert_eq!(store.cover_version(T, cover), linked);
         }
     }
@@ -788,10 +777,38 @@ mod tests {
             store.expect(T.group(1), std::iter::empty::<Key>());
             assert_eq!(store.operations(), before);
             for number in 0..50 {
-                let row = store.find(T, &Key::of_u64(number)).row();
+                let row = store.find(T.row(), &Key::of_u64(number)).row();
                 let value = row.and_then(|row| store.newest(At { row, column: T.group(1) }));
                 assert_eq!(value, (number < 40).then_some(&[number as u8][..]), "tuple {number}");
             }
+        }
+    }
+
+    #[test]
+    fn values_of_all_lengths_are_read_wherever_they_are_and_their_memory_comes_back() {
+        // Values in their records, values elsewhere, and tombstones, in all orders.
+        let versions: Vec<Option<Vec<u8>>> =
+            (0..300u64).map(|i| (i * 7 % 41 < 40).then(|| vec![i as u8; (i * 7 % 41) as usize])).collect();
+        for history in [true, false] {
+            let mut store: Store<Timestamp> = Store::new(history);
+            store.create_table(TableSpec::new("t", IndexKind::Hash, Partitioning::Hash { bytes: 0 }));
+            let x = at(&mut store, 1, 0);
+            let empty = store.memory(T).bytes;
+            for (stamp, value) in (1..).zip(&versions) {
+                store.install(x, Timestamp(stamp), value.as_deref());
+                assert_eq!(store.newest(x), value.as_deref());
+                let oldest = if history { 1 } else { stamp };
+                for (seen, value) in (oldest..=stamp).zip(&versions[oldest as usize - 1..]) {
+                    let visible = store.visible(x, |stamp| stamp.0 <= seen).expect("nothing was collected");
+                    assert_eq!(visible, value.as_deref().map(|value| (Timestamp(seen), value)));
+                }
+            }
+            store.install(x, Timestamp(1000), Some(b"sixteen bytes ok"));
+            store.collect(|_| true);
+            assert_eq!(store.memory(T).bytes, empty, "a short value takes no more than its record");
+            store.install(x, Timestamp(1001), Some(b"seventeen of them"));
+            store.collect(|_| true);
+            assert_eq!(store.memory(T).bytes, empty + 32);
         }
     }
 
@@ -801,7 +818,7 @@ mod tests {
         store.create_table(TableSpec::new("t", IndexKind::Hash, Partitioning::Hash { bytes: 0 }));
         store.load(T, &Key::of_u64(1), &[b"loaded"]);
         let bytes = store.memory(T).bytes;
-        let row = store.find(T, &Key::of_u64(1)).row().expect("a loaded row exists");
+        let row = store.find(T.row(), &Key::of_u64(1)).row().expect("a loaded row exists");
         for stamp in 1..100 {
             store.install(At { row, column: T.row() }, Timestamp(stamp), Some(b"newer!"));
         }
@@ -830,7 +847,7 @@ mod tests {
         assert!(leaves > 1);
         // The marks of the leaves stand in for those of their records and of the keys between them.
         for key in 100..400 {
-            let place = store.find(T, &Key::of_u64(key));
+            let place = store.find(T.row(), &Key::of_u64(key));
             let at = place.row().map(|row| At { row, column: T.row() });
             let record = at.map(|at| store.record(at));
             assert_eq!(store.bound(record, T, place.cover()), Timestamp(77));

@@ -1,8 +1,8 @@
 //! One table's share on one shard: rows, index, absent cells, range locks.
 //!
 //! The index maps a key to a *row*; a row has one record per column group, next to each other in one
-//! growing array, so a group is found without a second lookup. The heads of the keys stand in a parallel
-//! array; the rare long key keeps its tail in a side map.
+//! growing array, so a group is found without a second lookup. The head of the key stands in each of them;
+//! the rare long key keeps its tail in a side map.
 //!
 //! Keys that are absent carry marks, too (phantoms are writes of absent keys). In an ordered table every
 //! key is covered by exactly one leaf, whose {mark, version} stands for all keys it could hold. A hash table
@@ -116,8 +116,7 @@ pub(crate) enum Index<M> {
 pub(crate) struct Table<M: Mark> {
     pub spec: TableSpec,
     pub index: Index<M>,
-    pub heads: Chunks<u128>,
-    /// `groups` records per row.
+    /// `groups` records per row, each with the head of its key.
     pub records: Chunks<Record<M>>,
     pub groups: usize,
     pub tails: Tails,
@@ -127,7 +126,7 @@ pub(crate) struct Table<M: Mark> {
     pub epoch: u64,
     pub ranges: Vec<RangeLock>,
     tail_bytes: usize,
-    /// Bytes of newest and older values, and of version nodes.
+    /// Bytes of newest values that are not in their records, of older values, and of version nodes.
     pub value_bytes: usize,
 }
 
@@ -141,7 +140,6 @@ impl<M: Mark> Table<M> {
             groups: spec.groups.len(),
             spec,
             index,
-            heads: Chunks::default(),
             records: Chunks::default(),
             tails: Tails::default(),
             free: Vec::new(),
@@ -153,14 +151,14 @@ impl<M: Mark> Table<M> {
         }
     }
 
+    /// Where a key is, or would be; a record of this group is what it touches of a row in a hash table.
     #[inline]
-    pub fn find(&mut self, key: &Key) -> Place {
+    pub fn find(&mut self, group: u8, key: &Key) -> Place {
         match &mut self.index {
             Index::Hash(index) => {
                 let hash = HashIndex::hash(key.head(), key.tail());
-                let (heads, tails) = (&self.heads, &self.tails);
-                let row =
-                    index.find(hash, |row| heads[row as usize] == key.head() && tails.matches(row, key));
+                let head = |row| self.records[row as usize * self.groups + usize::from(group)].head;
+                let row = index.find(hash, |row| head(row) == key.head() && self.tails.matches(row, key));
                 Place::new(row, cell_of(hash))
             }
             Index::Ordered(index) => {
@@ -181,11 +179,10 @@ impl<M: Mark> Table<M> {
     /// Links a new row of empty records under an absent key.
     pub fn link(&mut self, key: &Key) -> Place {
         let row = self.free.pop().unwrap_or_else(|| {
-            self.records.extend(self.groups);
-            let row = u32::try_from(self.heads.extend(1)).ok().filter(|&row| row != Place::NO_ROW);
+            let row = self.records.extend(self.groups) / self.groups;
+            let row = u32::try_from(row).ok().filter(|&row| row != Place::NO_ROW);
             row.expect("a table has fewer than 2^32 - 1 rows on a shard")
         });
-        self.heads[row as usize] = key.head();
         self.tail_bytes += self.tails.insert(row, key);
         // In a hash table the mark that stood for the absent key is the new records' first mark; in an ordered
         // one the leaf's goes on counting.
@@ -194,13 +191,13 @@ impl<M: Mark> Table<M> {
             Index::Ordered(_) => M::default(),
         };
         for group in 0..self.groups {
-            self.records[row as usize * self.groups + group] = Record { mark, ..Record::default() };
+            self.records[row as usize * self.groups + group] = Record::new(mark, key);
         }
         let cover = match &mut self.index {
             Index::Hash(index) => {
                 let hash = HashIndex::hash(key.head(), key.tail());
-                let (heads, tails) = (&self.heads, &self.tails);
-                index.insert(hash, row, |row| HashIndex::hash(heads[row as usize], tails.get(row)));
+                let head = |row| self.records[row as usize * self.groups].head;
+                index.insert(hash, row, |row| HashIndex::hash(head(row), self.tails.get(row)));
                 let cell = cell_of(hash);
                 if !planted(Mutant::LinkUnnoticed) {
                     self.cells[cell.0 as usize].insertions += 1;
@@ -243,7 +240,7 @@ impl<M: Mark> Table<M> {
     }
 
     pub fn key(&self, row: RowId) -> Key {
-        let head = self.heads[row as usize];
+        let head = self.records[row as usize * self.groups].head;
         if Key::head_is_long(head) {
             Key::from_parts(head, self.tails.get(row))
         } else {
@@ -269,6 +266,11 @@ impl<M: Mark> Table<M> {
     /// An upper bound of the marks of all cells.
     pub fn cell_marks(&self) -> Timestamp {
         self.cells.iter().map(|cell| cell.mark.get()).max().unwrap_or_default()
+    }
+
+    /// How many rows there are, those included that are not linked.
+    pub fn rows(&self) -> usize {
+        self.records.len() / self.groups
     }
 
     /// Whether a row is linked.
@@ -308,8 +310,7 @@ impl<M: Mark> Table<M> {
             Index::Ordered(index) => (index.len(), index.bytes()),
         };
         let cells = self.cells.len() * size_of::<Cell<M>>();
-        let bytes =
-            self.heads.bytes() + self.records.bytes() + self.tail_bytes + self.value_bytes + index + cells;
+        let bytes = self.records.bytes() + self.tail_bytes + self.value_bytes + index + cells;
         TableMemory { rows, bytes }
     }
 }

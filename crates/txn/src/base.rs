@@ -606,7 +606,7 @@ impl<S: Scheme> Base<S> {
                 let mut fetched = self.fetch(*txn, None, reads).expect("the newest version is never gone");
                 if planted(Mutant::EarlyBound) {
                     for (column, key, _) in &reads.gets {
-                        let place = self.store.find(column.table, key);
+                        let place = self.store.find(*column, key);
                         self.observe_overwritten(&mut fetched.observed, *column, place);
                     }
                 }
@@ -713,7 +713,7 @@ impl<S: Scheme> Base<S> {
         expected: Option<ReadRef>,
         observed: &mut S::Observed,
     ) -> Result<Place, Abort> {
-        let place = self.store.find(column.table, key);
+        let place = self.store.find(column, key);
         let at = place.row().map(|row| At { row, column });
         let record = at.map(|at| self.store.record(at));
         if let Some(lock) = record.and_then(|record| self.store.lock_of(record))
@@ -838,7 +838,7 @@ impl<S: Scheme> Base<S> {
     fn link(&mut self, write: &Write) -> (At, Option<Linked>) {
         let table = write.column.table;
         // Earlier links of the same transaction may have linked this row or split its leaf.
-        let before = self.store.find(table, &write.key);
+        let before = self.store.find(write.column, &write.key);
         if let Some(row) = before.row() {
             return (At { row, column: write.column }, None);
         }

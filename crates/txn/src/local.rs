@@ -102,7 +102,7 @@ impl<S: Scheme> Local<'_, S> {
     }
 
     fn read_for_error(&mut self, column: ColumnGroup, key: &Key) {
-        let place = self.base.store.find(column.table, key);
+        let place = self.base.store.find(column, key);
         if let Some(row) = place.row() {
             let at = At { row, column };
             let head = self.base.head(at);
@@ -120,14 +120,14 @@ impl<S: Scheme> Access for Local<'_, S> {
     #[inline]
     fn get(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
         if self.base.immutable(column.table) {
-            let row = self.base.store.find(column.table, key).row();
+            let row = self.base.store.find(column, key).row();
             return Ok(row.and_then(|row| self.base.store.newest(At { row, column })));
         }
         if self.work.writes.find(column, key).is_some() {
             let own = self.work.writes.find(column, key);
             return Ok(own.and_then(|own| self.work.writes.value(own)));
         }
-        let place = self.base.store.find(column.table, key);
+        let place = self.base.store.find(column, key);
         let Some(row) = place.row() else {
             S::observe(&mut self.work.observed, self.base.store.floor());
             let version = self.base.store.cover_version(column.table, place.cover());
@@ -323,7 +323,7 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
 
     #[inline]
     fn get(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
-        let place = self.base.store.find(column.table, key);
+        let place = self.base.store.find(column, key);
         self.rows += 1;
         if self.base.immutable(column.table) {
             return Ok(place.row().and_then(|row| self.base.store.newest(At { row, column })));

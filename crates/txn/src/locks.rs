@@ -57,7 +57,7 @@ impl<S: Scheme> Base<S> {
     /// Installs writes whose records are locked.
     pub(crate) fn install_locked(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {
         for (column, key, value) in writes.iter() {
-            let row = self.store.find(column.table, key).row().expect("a locked record is linked");
+            let row = self.store.find(column, key).row().expect("a locked record is linked");
             let at = At { row, column };
             assert!(!self.locked_by_other(at, Some(&txn)), "only the owner of a record installs");
             self.install(txn, at, stamp, value);
@@ -105,7 +105,7 @@ impl<S: Scheme> Base<S> {
         };
         let (low, high) = (range.low.clone(), range.high.clone());
         if self.store.spec(table).index == IndexKind::Hash {
-            let cover = self.store.find(table, &low).cover();
+            let cover = self.store.find(table.row(), &low).cover();
             self.store.cover_mark_mut(table, cover).raise(stamp);
             return;
         }

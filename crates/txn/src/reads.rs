@@ -92,7 +92,7 @@ impl<S: Scheme> Base<S> {
             self.store.expect(same[0].0, same.iter().map(|(_, key, _)| key));
         }
         for (column, key, _) in &reads.gets {
-            let place = self.store.find(column.table, key);
+            let place = self.store.find(*column, key);
             if let Some(mark) = mark.filter(|_| !self.immutable(column.table)) {
                 wait_for = self.raise_place(*column, place, mark).or(wait_for);
             }
@@ -295,8 +295,11 @@ mod tests {
         let (column, key) = (TableId(0).group(0), Key::of_u64(7));
         let txn = TxnId { coordinator: ShardId(0), number: 1 };
         let put = |base: &mut Base<Dst>, stamp, value| {
-            let row =
-                base.store.find(TableId(0), &key).row().or_else(|| base.store.link(TableId(0), &key).row());
+            let row = base
+                .store
+                .find(TableId(0).row(), &key)
+                .row()
+                .or_else(|| base.store.link(TableId(0), &key).row());
             base.install(txn, At { row: row.expect("it is linked"), column }, Timestamp(stamp), value);
         };
         let (mut get, mut scan) = (Reads::default(), Reads::default());

@@ -47,7 +47,7 @@ impl<'a, S: Scheme> Remote<'a, S> {
 impl<S: Scheme> Access for Remote<'_, S> {
     fn get(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
         if self.base.at_hand(column.table) {
-            let row = self.base.store.find(column.table, key).row();
+            let row = self.base.store.find(column, key).row();
             return Ok(row.and_then(|row| self.base.store.newest(At { row, column })));
         }
         if self.work.writes.find(column, key).is_some() {

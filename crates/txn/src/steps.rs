@@ -201,7 +201,7 @@ impl<S: Scheme> Base<S> {
     pub(crate) fn bound_of(&mut self, item: &Item) -> Timestamp {
         match item {
             Item::Record(column, key) => {
-                let place = self.store.find(column.table, key);
+                let place = self.store.find(*column, key);
                 let record = place.row().map(|row| self.store.record(At { row, column: *column }));
                 self.store.bound(record, column.table, place.cover())
             }
@@ -285,7 +285,7 @@ impl<S: Scheme> Base<S> {
             if self.immutable(column.table) {
                 continue;
             }
-            let place = self.store.find(column.table, key);
+            let place = self.store.find(*column, key);
             items.push(match place.row() {
                 Some(_) => Item::Record(*column, key.clone()),
                 None => Item::Cover(column.table, place.cover()),
@@ -385,7 +385,7 @@ impl<S: Scheme> Base<S> {
     #[inline(never)]
     pub(crate) fn step_refused(&mut self, txn: Option<&TxnId>, column: ColumnGroup, key: &Key) {
         let (Some(&txn), true) = (txn, self.steps.is_some()) else { return };
-        let row = self.store.find(column.table, key).row();
+        let row = self.store.find(column, key).row();
         let lock = row.and_then(|row| self.store.lock(At { row, column }));
         let holder = lock.and_then(|lock| lock.owner.or(lock.sharers.first().copied()));
         let by = holder.map(|holder| holder.txn).filter(|&by| by != txn);
@@ -442,7 +442,7 @@ impl<S: Scheme> Base<S> {
         key: &Key,
     ) {
         let (record, mark) = (Item::Record(column, key.clone()), S::read_mark(snapshot));
-        let place = self.store.find(column.table, key);
+        let place = self.store.find(column, key);
         let at = place.row().map(|row| At { row, column });
         let item = at.map_or(Item::Cover(column.table, place.cover()), |_| record.clone());
         let before = self.bound_of(&item);

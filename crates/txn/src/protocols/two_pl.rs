@@ -311,7 +311,7 @@ impl<S: Scheme> TwoPl<S> {
             self.held.get(&holder.txn).map(|held| held.locks.exclusive.clone()).unwrap_or_default();
         for &at in exclusive.iter().filter(|_| !planted(Mutant::UpgradeKeepsBound)) {
             let key = self.base.store.key(at.column.table, at.row);
-            let place = self.base.store.find(at.column.table, &key);
+            let place = self.base.store.find(at.column, &key);
             self.base.observe_overwritten(&mut fetched.observed, at.column, place);
             self.base.step(holder.txn, |base| {
                 let item = base.item(at);
@@ -320,7 +320,7 @@ impl<S: Scheme> TwoPl<S> {
             });
         }
         for write in writes.iter() {
-            let place = self.base.store.find(write.column.table, &write.key);
+            let place = self.base.store.find(write.column, &write.key);
             let at = At { row: place.row().expect("a locked record is linked"), column: write.column };
             if write.change == Change::Insert && self.base.store.record(at).is_present() {
                 return Err(Abort::User);
@@ -338,7 +338,7 @@ impl<S: Scheme> TwoPl<S> {
 
     /// The record of a key; an absent key is linked as an empty row, so that its lock has a place.
     fn row_to_lock(&mut self, column: ColumnGroup, key: &Key) -> At {
-        let row = match self.base.store.find(column.table, key).row() {
+        let row = match self.base.store.find(column, key).row() {
             Some(row) => row,
             None => self.base.store.link(column.table, key).row().expect("a linked row exists"),
         };
@@ -385,7 +385,7 @@ impl<S: Scheme> TwoPl<S> {
                 // raised the mark never waits for two owners.
                 let mut observed = S::Observed::default();
                 let key = self.base.store.key(at.column.table, at.row);
-                let place = self.base.store.find(at.column.table, &key);
+                let place = self.base.store.find(at.column, &key);
                 self.base.observe_overwritten(&mut observed, at.column, place);
                 self.base.store.lock_mut(at).lb = S::lower_bound(&observed);
             } else {
@@ -523,7 +523,7 @@ impl<S: Scheme> TwoPl<S> {
         let table = write.column.table;
         let ranges = self.base.store.ranges(table).iter().filter(|range| range.contains(&write.key));
         let ranges: Vec<LockId> = ranges.map(|range| range.lock).collect();
-        let place = self.base.store.find(table, &write.key);
+        let place = self.base.store.find(write.column, &write.key);
         let live = place
             .row()
             .is_some_and(|row| self.base.store.record(At { row, column: write.column }).is_present());

@@ -134,7 +134,7 @@ impl<'a, S: Scheme> Execution<'a, S> {
     /// The transaction may write a record: it is ordered after all who have read or written it so far, and snapshots
     /// that may see the write wait for it from here on. Links the key if it is absent.
     pub fn announce(&mut self, column: ColumnGroup, key: &Key) -> At {
-        let place = self.base.store.find(column.table, key);
+        let place = self.base.store.find(column, key);
         if let Some(at) = place.row().map(|row| At { row, column })
             && let Some(writers) = self.pending.writers.get(&at)
             && writers.iter().any(|(writer, _)| *writer == self.txn)
@@ -155,7 +155,7 @@ impl<'a, S: Scheme> Execution<'a, S> {
 
     /// What a deferred piece will read: it is ordered after what is there now.
     pub fn observe(&mut self, column: ColumnGroup, key: &Key) {
-        let place = self.base.store.find(column.table, key);
+        let place = self.base.store.find(column, key);
         let head = place.row().and_then(|row| self.base.head(At { row, column }));
         S::observe(self.observed, head.unwrap_or(self.base.store.floor()));
     }
@@ -176,7 +176,7 @@ impl<'a, S: Scheme> Execution<'a, S> {
         match self.pending.newest(column, key) {
             Some((_, value)) => value.is_some(),
             None => {
-                let row = self.base.store.find(column.table, key).row();
+                let row = self.base.store.find(column, key).row();
                 row.is_some_and(|row| self.base.store.newest(At { row, column }).is_some())
             }
         }
@@ -185,7 +185,7 @@ impl<'a, S: Scheme> Execution<'a, S> {
 
 impl<S: Scheme> AnyAccess for Execution<'_, S> {
     fn get_any(&mut self, column: ColumnGroup, key: &Key) -> Result<Option<&[u8]>, Abort> {
-        let place = self.base.store.find(column.table, key);
+        let place = self.base.store.find(column, key);
         if self.base.immutable(column.table) {
             return Ok(place.row().and_then(|row| self.base.store.newest(At { row, column })));
         }
@@ -414,7 +414,7 @@ fn pin_range<S: Scheme>(base: &mut Base<S>, table: TableId, low: &Key, high: Opt
         });
         return;
     }
-    let place = base.store.find(table, low);
+    let place = base.store.find(table.row(), low);
     match place.row() {
         // Somebody means to insert it since.
         Some(row) => (0..base.groups(table)).for_each(|group| {

@@ -793,7 +793,7 @@ impl<S: Scheme> Rococo<S> {
     fn undecided(&mut self, reads: &Reads) -> Option<At> {
         let store = &mut self.base.store;
         for (column, key, _) in &reads.gets {
-            let row = store.find(column.table, key).row();
+            let row = store.find(*column, key).row();
             let at = row.map(|row| At { row, column: *column });
             if let Some(at) = at.filter(|at| store.record(*at).is_locked()) {
                 return Some(at);

@@ -181,9 +181,9 @@ fn a_pending_delete_that_was_read_is_pinned_where_the_key_would_be_and_not_where
         let [deletes, reads] = doings;
         deletes.install(&mut base, &mut pending, v, Timestamp(50));
         base.store.collect(|_| true);
-        assert!(base.store.find(table, &key).row().is_none(), "the row is gone");
+        assert!(base.store.find(table.row(), &key).row().is_none(), "the row is gone");
         reads.install(&mut base, &mut pending, t, Timestamp(151));
-        let cover = base.store.find(table, &key).cover();
+        let cover = base.store.find(table.row(), &key).cover();
         assert!(base.store.bound(None, table, cover) >= Timestamp(151), "whoever inserts it comes after T");
         assert_eq!(pending.len(), 0);
     }
