@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll::engine::Engine;
 use plimsoll::{Cluster, NodeConfig, with_node};
+use plimsoll_page::units;
 use plimsoll_runtime::Env;
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_txn::timestamp::Scheme;
@@ -31,7 +32,7 @@ use crate::bench::Loaded;
 use crate::cli::node::{LogFormat, StartPlan};
 use crate::dispatch::AnyWorkload;
 use crate::machine;
-use state::{OracleState, PeerState, ShardState, State, TableState};
+use state::{CLOCK_ALARM, OracleState, PeerState, ShardState, State, TableState, furthest_clock};
 
 /// How often a node looks whether it is to stop, and whether others have come or gone.
 const LOOK: Duration = Duration::from_millis(50);
@@ -97,7 +98,7 @@ fn run<P: Protocol>(
     if let Some(workload) = &cluster.workload {
         tracing::info!("the tables are those of the benchmark `{workload}`");
     }
-    let mut ready = false;
+    let (mut ready, mut alarm) = (false, false);
     while !stop.load(SeqCst) {
         let now = engine.missing().next().is_none();
         match (ready, now) {
@@ -113,6 +114,23 @@ fn run<P: Protocol>(
             _ => {}
         }
         ready = now;
+        let clocks = engine.runtime().traffic().into_iter();
+        let ahead = clocks.filter_map(|peer| peer.node.zip(peer.ahead_ns.map(|ns| ns as f64 / 1e9)));
+        let furthest = furthest_clock(ahead).filter(|(_, ahead)| ahead.abs() > CLOCK_ALARM);
+        match (alarm, furthest) {
+            (false, Some((id, ahead))) => {
+                let other = cluster.processes().find(|node| node.id == id).map(NodeConfig::to_string);
+                tracing::warn!(
+                    "the clock of {} is {} {} this one: snapshots are as much less fresh, nothing else",
+                    other.unwrap_or_default(),
+                    units::seconds(ahead.abs()),
+                    if ahead > 0.0 { "ahead of" } else { "behind" }
+                );
+            }
+            (true, None) => tracing::info!("all clocks are within {CLOCK_ALARM} s of this one again"),
+            _ => {}
+        }
+        alarm = furthest.is_some();
         std::thread::sleep(LOOK);
     }
     tracing::info!("{node} stops");

@@ -97,7 +97,7 @@ pub struct TableState {
 }
 
 /// Another node, as this one sees it, or all clients together.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PeerState {
     /// `null`: the clients. 65535: the oracle.
     pub node: Option<u16>,
@@ -116,6 +116,14 @@ pub struct PeerState {
     /// By how much its clock is ahead, wrong by half of the round trip at most.
     pub clock_ahead_seconds: Option<f64>,
     pub round_trip_seconds: Option<f64>,
+}
+
+/// A clock that is so far off makes snapshots less fresh than people expect, in seconds.
+pub const CLOCK_ALARM: f64 = 0.5;
+
+/// The node whose clock is furthest from this one's, of those whose clocks are known, and by how many seconds it is ahead.
+pub fn furthest_clock(ahead: impl Iterator<Item = (u16, f64)>) -> Option<(u16, f64)> {
+    ahead.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()))
 }
 
 /// A figure's name, whether it only grows, and what it is.

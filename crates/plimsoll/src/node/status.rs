@@ -8,7 +8,7 @@ use plimsoll_page::table::Columns;
 use plimsoll_page::units;
 use serde::Serialize;
 
-use super::state::State;
+use super::state::{CLOCK_ALARM, State, furthest_clock};
 use crate::cli::node::StatusPlan;
 use crate::report;
 use crate::report::table::Terminal;
@@ -17,8 +17,6 @@ use crate::report::table::Terminal;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Processes that are started together are up for as long, but for so many seconds.
 const RESTART: f64 = 1.0;
-/// A clock that is so far off makes snapshots less fresh than people expect, in seconds.
-const CLOCK_ALARM: f64 = 0.5;
 
 /// A node, and what it said or why it did not.
 #[derive(Serialize)]
@@ -151,8 +149,8 @@ fn show(document: &Document, terminal: Terminal) -> String {
         let others: Vec<_> = state.peers.iter().filter(|peer| peer.node.is_some()).collect();
         let clients = state.peers.iter().find(|peer| peer.node.is_none()).map_or(0, |peer| peer.connected);
         let connected = others.iter().filter(|peer| peer.connected == peer.pairs).count();
-        let clocks = others.iter().filter_map(|peer| peer.clock_ahead_seconds);
-        let clock = clocks.max_by(|a, b| a.abs().total_cmp(&b.abs()));
+        let clocks = others.iter().filter_map(|peer| peer.node.zip(peer.clock_ahead_seconds));
+        let clock = furthest_clock(clocks).map(|(_, ahead)| ahead);
         if let Some(ahead) = clock.filter(|ahead| ahead.abs() > CLOCK_ALARM) {
             notes.push(format!(
                 "{called}: its clock is {} away from another's; snapshots are as much less fresh, nothing else",
@@ -193,4 +191,39 @@ fn show(document: &Document, terminal: Terminal) -> String {
         text.push_str(&format!("\n{note}"));
     }
     if text.ends_with('\n') { text } else { text + "\n" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::state::PeerState;
+
+    fn seen_by_node_1(ahead: &[(u16, f64)]) -> String {
+        let peer = |&(node, ahead)| PeerState {
+            node: Some(node),
+            clock_ahead_seconds: Some(ahead),
+            ..PeerState::default()
+        };
+        let state = State { peers: ahead.iter().map(peer).collect(), ..State::default() };
+        let node = Asked { node: 1, address: String::new(), shards: 1, state: Some(state), error: None };
+        let document = Document {
+            cluster: "c".to_owned(),
+            protocol: "occ",
+            scheme: "dst",
+            serializable: true,
+            nodes: vec![node],
+            oracle: None,
+        };
+        show(&document, Terminal { width: 200, colour: false })
+    }
+
+    #[test]
+    fn a_clock_that_is_off_by_more_than_half_a_second_is_told() {
+        let text = seen_by_node_1(&[(2, 0.25), (3, -3.0), (4, 1.0)]);
+        assert!(text.contains("± 3.0 s"), "{text}");
+        assert!(text.contains("node 1: its clock is 3.0 s away from another's"), "{text}");
+        let text = seen_by_node_1(&[(2, 0.25), (3, -0.5)]);
+        assert!(text.contains("± 500"), "{text}");
+        assert!(!text.contains("away"), "{text}");
+    }
 }
