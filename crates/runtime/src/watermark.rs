@@ -14,7 +14,7 @@
 //! here, and nothing else; its own shards wake up by its own rule. A process that no shard here has a channel to holds nobody
 //! back; one that has come and told nothing yet holds everything back.
 //!
-//! Looking at all shards in every pass would cost the more the more there are. So among many shards each looks only
+//! Looking at all shards in every update would cost the more the more there are. So among many shards each looks only
 //! now and then, and the watermark is a few passes older.
 //!
 //! A scheme whose snapshots are vectors (VTS) has one value per slot; every slot is handled alike.
@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*, fence};
 
 use plimsoll_types::ShardId;
 
-/// With so many shards or fewer, each looks at all in every pass; with more, so many times as rarely as there are more.
+/// With so many shards or fewer, each looks at all in every update; with more, so many times as rarely as there are more.
 const FEW: usize = 16;
 
 /// One shard's published marks, on cache lines of their own.
@@ -139,7 +139,7 @@ pub struct Watermark {
     all: Arc<LowWater>,
     me: usize,
     asleep: bool,
-    /// Passes until it looks at all shards again.
+    /// Updates until it looks at all shards again.
     rest: usize,
     /// What this shard published last, and the watermark of its process that it used last.
     published: Vec<u64>,
@@ -207,6 +207,7 @@ impl Watermark {
         let mine = &self.all.shards[self.me];
         if self.asleep {
             self.asleep = false;
+            self.rest = 0;
             for (slot, published) in mine.slots.iter().zip(&self.published) {
                 slot.store(*published, SeqCst);
             }
@@ -233,6 +234,11 @@ impl Watermark {
             self.current[slot] = self.current[slot].max(self.here[slot].min(self.all.min_elsewhere(slot)));
         }
         self.rest = self.rest.checked_sub(1).unwrap_or(self.all.shards.len().div_ceil(FEW) - 1);
+    }
+
+    /// Whether it sleeps, or has since not been updated.
+    pub fn is_asleep(&self) -> bool {
+        self.asleep
     }
 
     /// Publishes that this shard sleeps: it has no active snapshot and begins none before its next update.

@@ -12,7 +12,7 @@
 //!
 //! ## Garbage collection
 //! Whatever an install hides, and every tombstone, enters a queue with the stamp that hides it; the queue's
-//! front is worked off once per pass as far as the watermark has come. Worked example: `x` has versions @5
+//! front is worked off as far as the watermark has come. Worked example: `x` has versions @5
 //! and @9, an entry waits with stamp @9. Once no snapshot below @9 can exist, @5 is freed. If @9 is a
 //! tombstone the row is unlinked as well: floor ⊔= 9, so that whoever later reads "absent" is ordered after
 //! the deletion. A record has at most one entry in the queue, however often it is written meanwhile.
@@ -33,8 +33,8 @@ use crate::table::{Cover, Index, Place, RangeLock, Table, TableMemory};
 use crate::values::Values;
 use crate::{HashIndex, Mark, Record, RowId, Tails};
 
-/// Garbage entries worked off per pass at most, so that a pass stays short.
-const COLLECT_PER_PASS: usize = 2048;
+/// Garbage entries worked off at a time at most, so that a pass stays short.
+const COLLECT_MAX: usize = 2048;
 
 /// Names a record: a row of a table and one of its column groups.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -486,7 +486,7 @@ impl<M: Mark> Store<M> {
     /// Works off garbage that the watermark has passed: `passed(stamp)` says that no snapshot exists, or will
     /// exist, that does not see the version of that stamp.
     pub fn collect(&mut self, passed: impl Fn(Timestamp) -> bool) {
-        for _ in 0..COLLECT_PER_PASS {
+        for _ in 0..COLLECT_MAX {
             match self.garbage.front() {
                 Some(garbage) if passed(garbage.stamp) => {}
                 _ => return,

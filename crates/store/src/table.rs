@@ -232,8 +232,10 @@ impl<M: Mark> Table<M> {
         self.cover_mark_mut(cover).raise(mark);
         for group in 0..self.groups {
             let record = &mut self.records[row as usize * self.groups + group];
+            // Whoever has read it is told so by its key.
+            let head = record.head;
             *record = Record::default();
-            record.stamp = Timestamp::MAX;
+            (record.head, record.stamp) = (head, Timestamp::MAX);
         }
         self.tail_bytes -= self.tails.remove(row);
         self.free.push(row);

@@ -65,6 +65,10 @@ const TELL_NS: u64 = 1_000_000;
 /// And every so many in any case.
 const TELL_IDLE_NS: u64 = 100_000_000;
 
+/// How often a shard publishes its low-water mark, in nanoseconds. Where shards are in conversation most passes find so little to
+/// do that publishing in each would take longer than the rest.
+const SWEEP_NS: u64 = 5_000;
+
 /// How often a process tells so many others its watermark.
 fn tell_every_ns(others: usize, wanted: bool) -> u64 {
     let every_ns = TELL_NS * others as u64;
@@ -165,6 +169,8 @@ pub struct Base<S: Scheme> {
     /// When it told them last, and whether it was asked since.
     told: Timestamp,
     asked: bool,
+    /// When it last published its low-water mark.
+    swept: Timestamp,
     /// Whether it is to tell them at the end of the present pass.
     telling: bool,
     scheme_messages: Vec<(ShardId, S::Message)>,
@@ -343,6 +349,7 @@ impl<S: Scheme> Base<S> {
             listening: 0,
             told: Timestamp::ZERO,
             asked: false,
+            swept: Timestamp::ZERO,
             telling: false,
             scheme_messages: Vec::new(),
             unpinned: Vec::new(),
@@ -477,7 +484,7 @@ impl<S: Scheme> Base<S> {
         self.layout.tables[table.index()].groups.len() as u8
     }
 
-    /// Begins a pass: the clock, the watermark, some garbage.
+    /// Begins a pass: the clock, and now and then the watermark and some garbage.
     pub(crate) fn pass(&mut self, clock: Timestamp) {
         self.scheme.tick(clock);
         self.tick_moves(clock);
@@ -490,6 +497,15 @@ impl<S: Scheme> Base<S> {
         }
         let wanted = self.asked || watermark.wanted();
         self.telling = self.listening > 0 && clock.0 >= self.told.0 + tell_every_ns(self.listening, wanted);
+        if self.telling || watermark.is_asleep() || clock.0 >= self.swept.0 + SWEEP_NS {
+            self.swept = clock;
+            self.sweep();
+        }
+    }
+
+    /// Publishes the low-water mark, and drops versions that nobody can ask for any more.
+    fn sweep(&mut self) {
+        let Some(watermark) = &mut self.watermark else { return };
         self.scheme.low(&mut self.low);
         for (_, snapshot) in self.active.iter_mut() {
             if !planted(Mutant::HeldSnapshotForgotten) {
@@ -505,6 +521,7 @@ impl<S: Scheme> Base<S> {
 
     /// The shard is about to sleep. It holds nobody's garbage back unless it has active snapshots.
     pub(crate) fn park(&mut self) {
+        self.sweep();
         if self.active.is_empty()
             && !self.scheme.awaits_snapshot()
             && let Some(watermark) = &mut self.watermark
@@ -537,20 +554,25 @@ impl<S: Scheme> Base<S> {
     }
 
     /// What the shard itself has to tell others at the end of a pass.
-    pub(crate) fn outgoing(&mut self) -> impl Iterator<Item = (ShardId, Common<S>)> + '_ {
-        let mut tell = Vec::new();
+    pub(crate) fn outgoing(&mut self, mut send: impl FnMut(ShardId, Common<S>)) {
         if std::mem::take(&mut self.telling)
             && let Some(watermark) = &self.watermark
         {
             self.told = self.votes.clock();
             self.asked = false;
             let asks = watermark.take_wanted();
-            let message = || Common::LowWater { low: watermark.here().to_vec(), asks };
-            let listening = self.listeners.iter().filter(|(_, up)| *up);
-            tell.extend(listening.map(|&(listener, _)| (listener, message())));
+            for &(listener, _) in self.listeners.iter().filter(|(_, up)| *up) {
+                send(listener, Common::LowWater { low: watermark.here().to_vec(), asks });
+            }
         }
-        tell.append(&mut self.outgoing_moves());
-        tell.into_iter().chain(self.scheme_messages().map(|(to, message)| (to, Common::Scheme(message))))
+        for (to, message) in self.outgoing_moves() {
+            send(to, message);
+        }
+        self.scheme.outgoing(&mut self.scheme_messages);
+        self.counters.oracle_messages += self.scheme_messages.len() as u64;
+        for (to, message) in self.scheme_messages.drain(..) {
+            send(to, Common::Scheme(message));
+        }
     }
 
     /// Registers a snapshot that outlives this step; versions it may read are kept until it is released.
@@ -561,13 +583,6 @@ impl<S: Scheme> Base<S> {
     /// Ends what [`Base::hold`] began.
     pub fn release(&mut self, held: u32) {
         self.active.remove(held);
-    }
-
-    /// What the scheme wants sent at the end of a pass.
-    fn scheme_messages(&mut self) -> impl Iterator<Item = (ShardId, S::Message)> + '_ {
-        self.scheme.outgoing(&mut self.scheme_messages);
-        self.counters.oracle_messages += self.scheme_messages.len() as u64;
-        self.scheme_messages.drain(..)
     }
 
     /// Handles a request that is the same under every protocol.
@@ -755,7 +770,7 @@ impl<S: Scheme> Base<S> {
         write: &mut Write,
         observed: &mut S::Observed,
     ) -> Result<(), Abort> {
-        self.may_lock(*txn, write.column.table, &write.key)?;
+        self.may_lock(*txn, write.column, &write.key)?;
         let what = (write.column, &write.key, write.change);
         match self.check_write(Some(txn), what, write.expected, observed) {
             Ok(place) => write.place = Some(place),

@@ -214,17 +214,9 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Whether what is asked of this shard is here. If not, the coordinator will be told where it is.
+    /// Whether what is asked of this shard is here. If it is elsewhere, the coordinator will be told where it is.
     pub(crate) fn serves(&mut self, txn: TxnId, reads: &Reads) -> bool {
-        // Another process may ask for anything.
-        let columns = reads.gets.iter().map(|(column, ..)| *column);
-        let scanned = reads.scans.iter().map(|(scan, _)| scan.column);
-        let tables = &self.layout.tables;
-        let there = |column: ColumnGroup| {
-            let table = tables.get(column.table.index());
-            table.is_some_and(|table| usize::from(column.group) < table.groups.len())
-        };
-        if !columns.chain(scanned).all(there) {
+        if !reads.gets.iter().all(|(column, ..)| self.has(*column)) {
             return false;
         }
         let mine = |(table, key): (TableId, &Key)| {
@@ -238,8 +230,17 @@ impl<S: Scheme> Base<S> {
         self.serves_scans(txn, reads)
     }
 
+    /// Whether there is such a column group: another process may ask for anything.
+    fn has(&self, column: ColumnGroup) -> bool {
+        let table = self.layout.tables.get(column.table.index());
+        table.is_some_and(|table| usize::from(column.group) < table.groups.len())
+    }
+
     /// The same of the ranges only, for who asks [`Base::may_lock`] of each key.
     pub(crate) fn serves_scans(&mut self, txn: TxnId, reads: &Reads) -> bool {
+        if !reads.scans.iter().all(|(scan, _)| self.has(scan.column)) {
+            return false;
+        }
         let ranges = reads.scans.iter().any(|(scan, _)| !self.everywhere(scan.column.table));
         let scans = !ranges || reads.owned == self.layout.placement.fingerprint(self.shard);
         let serves = scans || planted(Mutant::ScanUnchecked);
@@ -250,8 +251,11 @@ impl<S: Scheme> Base<S> {
     }
 
     /// Whether a coordinator may lock a key here.
-    pub(crate) fn may_lock(&mut self, txn: TxnId, table: TableId, key: &Key) -> Result<(), Abort> {
-        let Some(slot) = self.layout.slot(table, key) else { return Ok(()) };
+    pub(crate) fn may_lock(&mut self, txn: TxnId, column: ColumnGroup, key: &Key) -> Result<(), Abort> {
+        if !self.has(column) {
+            return Err(Abort::StaleTerm);
+        }
+        let Some(slot) = self.layout.slot(column.table, key) else { return Ok(()) };
         let mine = self.owner(slot) == self.shard || planted(Mutant::MapUnchecked);
         if mine && !self.moves.drains(slot) {
             return Ok(());

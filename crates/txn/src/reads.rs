@@ -331,4 +331,25 @@ mod tests {
         );
         assert_eq!(read(&mut base, 200), [Some(1); 2]);
     }
+
+    #[test]
+    fn a_peer_that_names_a_column_that_is_not_there_reads_and_locks_nothing() {
+        let spec =
+            TableSpec::new("t", IndexKind::Hash, Partitioning::Hash { bytes: 0 }).with_groups(&["row"]);
+        let layout = Layout::in_one_process([spec], 1);
+        let mut base = Base::<Dst>::new(&layout, &scheme_config(0, 1), LowWater::new(1, 1));
+        let txn = TxnId { coordinator: ShardId(0), number: 1 };
+        let key = Key::of_u64(7);
+        for (column, there) in
+            [(TableId(0).group(0), true), (TableId(0).group(1), false), (TableId(1).group(0), false)]
+        {
+            let (mut get, mut scan) = (Reads::default(), Reads::default());
+            get.get(column, key.clone());
+            scan.scan(Scan { column, low: key.clone(), high: None, limit: 9 });
+            scan.owned = layout.placement.fingerprint(ShardId(0));
+            assert_eq!(base.serves(txn, &get), there);
+            assert_eq!(base.serves(txn, &scan), there);
+            assert_eq!(base.may_lock(txn, column, &key), if there { Ok(()) } else { Err(Abort::StaleTerm) });
+        }
+    }
 }

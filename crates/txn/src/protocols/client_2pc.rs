@@ -148,7 +148,7 @@ impl<S: Scheme> Node for Client2pc<S> {
 
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
         send.extend(self.base.votes.outgoing().map(|(to, request)| (to, Request::Vote(request))));
-        send.extend(self.base.outgoing().map(|(to, common)| (to, Request::Common(common))));
+        self.base.outgoing(|to, common| send.push((to, Request::Common(common))));
     }
 
     fn park(&mut self) {

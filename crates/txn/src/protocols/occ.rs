@@ -207,7 +207,7 @@ impl<S: Scheme> Node for Occ<S> {
 
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
         send.extend(self.base.votes.outgoing().map(|(to, request)| (to, Request::Vote(request))));
-        send.extend(self.base.outgoing().map(|(to, common)| (to, Request::Common(common))));
+        self.base.outgoing(|to, common| send.push((to, Request::Common(common))));
     }
 
     fn park(&mut self) {
@@ -905,7 +905,7 @@ impl<S: Scheme> Occ<S> {
                 None => self.base.check(&holder.txn, write, observed),
                 // It was checked in this very step.
                 Some(_) if at_once => Ok(()),
-                Some(_) => self.base.may_lock(holder.txn, write.column.table, &write.key),
+                Some(_) => self.base.may_lock(holder.txn, write.column, &write.key),
             };
             if let Err(abort) = checked {
                 return Last::Failed(Stop::Abort(abort));

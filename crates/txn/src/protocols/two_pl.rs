@@ -241,7 +241,7 @@ impl<S: Scheme> Node for TwoPl<S> {
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
         send.append(&mut self.outgoing);
         send.extend(self.base.votes.outgoing().map(|(to, request)| (to, Request::Vote(request))));
-        send.extend(self.base.outgoing().map(|(to, common)| (to, Request::Common(common))));
+        self.base.outgoing(|to, common| send.push((to, Request::Common(common))));
     }
 
     fn park(&mut self) {
@@ -271,9 +271,9 @@ impl<S: Scheme> TwoPl<S> {
         {
             return Err(Abort::StaleTerm);
         }
-        let gets = reads.gets.iter().map(|(column, key, _)| (column.table, key));
-        for (table, key) in gets.chain(writes.iter().map(|write| (write.column.table, &write.key))) {
-            self.base.may_lock(holder.txn, table, key)?;
+        let gets = reads.gets.iter().map(|(column, key, _)| (*column, key));
+        for (column, key) in gets.chain(writes.iter().map(|write| (write.column, &write.key))) {
+            self.base.may_lock(holder.txn, column, key)?;
         }
         for (column, key, intent) in &reads.gets {
             if self.base.immutable(column.table) {
@@ -769,7 +769,7 @@ impl<S: Scheme> TwoPl<S> {
         }
         let base = &mut self.base;
         for write in open.work.writes.iter().filter(|write| write.shard == me && write.place.is_some()) {
-            base.may_lock(holder.txn, write.column.table, &write.key).map_err(Stop::Abort)?;
+            base.may_lock(holder.txn, write.column, &write.key).map_err(Stop::Abort)?;
         }
         let reads = open.work.local_reads.len() + open.work.local_ranges.len();
         if reads > 0 && !base.may_lock_reads() {

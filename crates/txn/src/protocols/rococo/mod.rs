@@ -247,7 +247,7 @@ impl<S: Scheme> Node for Rococo<S> {
             })
             .collect();
         send.extend(told.into_iter().map(|to| (to, self.settled_so_far())));
-        send.extend(self.base.outgoing().map(|(to, common)| (to, Request::Common(common))));
+        self.base.outgoing(|to, common| send.push((to, Request::Common(common))));
     }
 
     fn park(&mut self) {
