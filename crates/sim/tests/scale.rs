@@ -32,7 +32,6 @@ fn model() -> CostModel {
         handled_ns: 0.0,
         batch_ns: 100.0,
         remote_batch_ns: 1000.0,
-        lock_ns: 0.0,
         validated_ns: 0.0,
         gts: oracle,
         vts: oracle,

@@ -332,7 +332,7 @@ pub struct CalibrateArgs {
     /// Do not compare predictions with measurements at the end.
     #[arg(long)]
     pub no_proof: bool,
-    /// How long each measurement takes, in twelve rounds [default: 1200ms].
+    /// How long each measurement takes, in sixteen rounds [default: 1600ms].
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub time: Option<Duration>,
     /// Write the comparison as JSON, to standard output if no file is given (then nothing else goes there).
@@ -370,7 +370,7 @@ pub enum Target {
 impl CalibrateArgs {
     /// Judges all flags together.
     pub fn validate(self) -> Result<CalibratePlan, Refusal> {
-        let time = self.time.unwrap_or(Duration::from_millis(1200));
+        let time = self.time.unwrap_or(Duration::from_millis(1600));
         if !(Duration::from_millis(50)..=Duration::from_secs(60)).contains(&time) {
             refuse!("--time {time:?} is too short or too long for a measurement: give 50ms to 60s")
         }
@@ -393,6 +393,6 @@ fn calibrate_examples() -> String {
   plimsoll calibrate --output mine.json --no-proof
   plimsoll calibrate --prove mine.json                only compare
 
-It takes a quarter of an hour, and the machine for itself: whatever else runs is in the figures."
+It takes twenty minutes, and the machine for itself: whatever else runs is in the figures."
         .to_owned()
 }

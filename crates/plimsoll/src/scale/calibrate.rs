@@ -1,25 +1,23 @@
 //! `plimsoll calibrate`: what things cost on this machine.
 //!
 //! 1. The executor alone: passes, polls, messages (`executor`), and sockets (`loopback`).
-//! 2. Workloads on one shard, all data local, under none, rc and dst: each at several mixes of its transactions.
-//!    How much of which work a transaction does, a world counts that runs the same; how long it takes, the benchmark
-//!    measures; what the work costs follows (`fit`). What two cores cost each other is how much less than twice as fast two
-//!    shards are that have nothing to do with each other. Then, the same way as before, what messages, coordination, locks,
-//!    validation and executions in vain cost, and what an oracle's scheme adds: distributed transactions on two shards, of TPC-C and SmallBank
+//! 2. Benchmarks, in turns (`turns`): those that prices are learned from and those that prove them.
+//! 3. Prices. Workloads on one shard, all data local, under none, rc and dst, each at several mixes of its transactions: how
+//!    much of which work a transaction does, a world counts that runs the same; how long it takes, was measured; what the
+//!    work costs follows (`fit`). What two cores cost each other is how much less than twice as fast two shards are that have
+//!    nothing to do with each other. Then, the same way as before, what messages, coordination, locks, validation and
+//!    executions in vain cost, and what an oracle's scheme adds: distributed transactions on two shards, of TPC-C and SmallBank
 //!    more of them than usual, and all workloads on one shard under gts and vts. What a message costs the oracle shows on two
 //!    shards, where it shares a thread with one of them, unless there are more cores.
-//! 3. The proof: every protocol under every scheme on one shard and on two, predicted and measured anew. What step 2 has
-//!    learned from is among it: everything on one shard, and micro under none, rc and dst on two. Errors are printed.
-//!
-//! What disturbs a machine only slows it, for a second or for minutes. So everything is measured in several rounds, in turns,
-//! and what counts is the best: of a benchmark the upper tenth of its tenths of a second.
+//! 4. The proof: every protocol under every scheme on one shard and on two, predicted, and measured in benchmarks of its own.
+//!    The same configurations as step 3 has learned from are among them: everything on one shard, and micro under none, rc
+//!    and dst on two. Errors are printed.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use plimsoll_page::progress::Progress;
 use plimsoll_sim::scale::model::{AccessCosts, CostModel, Done, KINDS_MAX, OracleCosts, VERSION};
-use plimsoll_sim::scale::{Cluster, Prediction, predict};
 use plimsoll_txn::timestamps::{Gts, Vts};
 use plimsoll_workloads::Workload;
 use plimsoll_workloads::micro::{self, Micro};
@@ -28,28 +26,26 @@ use plimsoll_workloads::tpcc::{self, Tpcc};
 use serde::Serialize;
 
 use super::fit::{Measurement, fit};
-
+use super::turns::{self, Bench, CONCURRENCY, Measured, ROUNDS};
 use super::{executor, loopback, oracle};
-use crate::cli::plan::{BenchPlan, JsonOutput, OraclePlan, Pair, SmallBankPlan, WorkloadPlan};
-use crate::cli::{LockPolicy, Protocol, Scheme};
-use crate::dispatch;
+use crate::cli::plan::Pair;
+use crate::cli::{Protocol, Scheme};
 use crate::machine;
 
-/// Transactions in flight per shard.
-const CONCURRENCY: usize = 8;
 /// What a network card needs for a batch, in nanoseconds. There is none to measure in one machine: ten million a second.
 const FRAME_NS: f64 = 100.0;
-/// How often everything is measured, in turns.
-const ROUNDS: u32 = 12;
 /// So often prices are learned from counts that depend on them.
 const REFINED: u32 = 4;
 /// So many other mixes the first of a workload outweighs: it is what people run.
 const STANDARD: usize = 8;
-/// What is learned.
+/// What is learned, in the order of [`Benches`].
 const WORKLOADS: [&str; 3] = [Tpcc::NAME, SmallBank::NAME, Micro::NAME];
-/// First guesses at what it costs to coordinate an attempt, and to execute something in vain, in nanoseconds.
+/// First guesses at what it costs to lock a record, to coordinate an attempt, and to execute something in vain, in nanoseconds.
+const LOCK_NS: f64 = 50.0;
 const COORDINATED_NS: f64 = 500.0;
 const VAIN_NS: f64 = 200.0;
+/// SmallBank's accounts per shard.
+const ACCOUNTS: u64 = 100_000;
 /// Transactions of a world that only counts.
 const COUNTED: u64 = 30_000;
 
@@ -106,77 +102,56 @@ const LEARNED: [Pair; 6] = {
     ]
 };
 
-/// A benchmark whose transactions are coordinated, measured.
-struct CoordinatedRun {
-    workload: &'static str,
-    scheme: Scheme,
-    shards: usize,
-    tps: f64,
-    count: Box<Count>,
+/// The benchmarks of a calibration.
+struct Benches {
+    /// By workload: one shard, the standard mix under all pairs first.
+    alone: [Vec<Bench>; 3],
+    /// By workload: two shards that have nothing to do with each other.
+    crowded: [Vec<Bench>; 3],
+    /// Transactions that are more than one step of their shard.
+    coordinated: Vec<Bench>,
+    /// What is predicted.
+    proofs: Vec<Bench>,
 }
 
-/// Counts what a run does, in a world with these prices.
-type Count = dyn Fn(&Calibration<'_>, &CostModel) -> Prediction;
+impl Benches {
+    /// What a new model needs, on so many cores, and its proof.
+    fn new(cores: usize, proof: bool) -> Benches {
+        let alone = [
+            Bench::all(&tpcc_mixes(), &LEARNED, 1),
+            Bench::all(&smallbank_mixes(), &LEARNED, 1),
+            Bench::all(&micro_mixes(), &LEARNED, 1),
+        ];
+        let (crowded, coordinated) = match cores {
+            1 => Default::default(),
+            _ => (crowded(), coordinated()),
+        };
+        Benches { alone, crowded, coordinated, proofs: if proof { proofs(cores) } else { Vec::new() } }
+    }
 
-impl CoordinatedRun {
-    /// What is left to explain of a transaction's time: cores that wait for messages are not at work.
-    fn measurement(&self, calibration: &Calibration<'_>, model: &CostModel) -> Measurement {
-        let counted = (self.count)(calibration, model);
-        let done = counted.done.share(counted.committed.max(1) as f64);
-        let others = Done {
-            messages: 0.0,
-            handled: 0.0,
-            coordinated: 0.0,
-            vain: 0.0,
-            locks: 0.0,
-            validated: 0.0,
-            reports: 0.0,
-            ..done
-        };
-        let access = &model.access[self.workload];
-        let under = |scheme, amount| if self.scheme == scheme { amount } else { 0.0 };
-        let own = |amount| WORKLOADS.map(|workload| if workload == self.workload { amount } else { 0.0 });
-        let accesses = done.lookups + done.scanned + done.installs;
-        let crowded = if self.shards > 1 { access.crowded } else { 1.0 };
-        // An oracle that shares a thread with a shard takes its time from transactions.
-        let (oracle, oracle_busy) = match self.shards < machine::cores() {
-            true => (Done::default(), 0.0),
-            false => (counted.oracle.share(counted.committed.max(1) as f64), counted.oracle_busy),
-        };
-        let busy = (counted.busy.min(1.0) * self.shards as f64 + oracle_busy).min(machine::cores() as f64);
-        let of_ns = busy * 1e9 / self.tps / crowded;
-        let oracle_costs = OracleCosts { message_ns: 0.0, ..model.oracle(self.scheme.name()) };
-        Measurement {
-            amounts: [
-                done.messages,
-                done.handled,
-                done.locks,
-                done.validated,
-                under(Scheme::Gts, done.reports),
-                under(Scheme::Gts, accesses),
-                under(Scheme::Gts, oracle.messages),
-                under(Scheme::Vts, done.reports),
-                under(Scheme::Vts, accesses),
-                under(Scheme::Vts, oracle.messages),
-            ]
-            .into_iter()
-            .chain(own(done.coordinated))
-            .chain(own(done.vain))
-            .collect(),
-            nanoseconds: of_ns
-                - model.price(access, &OracleCosts::default(), &others)
-                - model.oracle_price(&oracle_costs, &oracle),
-            of_ns,
-        }
+    /// What prices are learned from.
+    fn measured(&self) -> Vec<Measured> {
+        let learned = self.alone.iter().chain(&self.crowded).flatten().chain(&self.coordinated);
+        learned.map(Bench::measured).collect()
+    }
+
+    fn measure(&mut self, calibration: &Calibration<'_>) -> std::io::Result<()> {
+        let learned = self.alone.iter_mut().chain(&mut self.crowded).flatten().chain(&mut self.coordinated);
+        let mut all: Vec<&mut Bench> = learned.chain(&mut self.proofs).collect();
+        turns::measure(&mut all, calibration.time, calibration.progress, calibration.interrupted)
     }
 }
 
 impl Calibration<'_> {
-    /// Steps 1 and 2.
-    pub fn model(&self) -> std::io::Result<CostModel> {
+    /// A new model, its proof if that is wanted, and what it was learned from.
+    pub fn model(&self, proof: bool) -> std::io::Result<(CostModel, Vec<Proof>, Vec<Measured>)> {
         self.progress.note("what the executor and sockets cost");
         let executor = executor::measure(self.time, ROUNDS)?;
         let loopback = loopback::loopback(self.time, ROUNDS)?;
+        let (gts, vts) =
+            (oracle::measure::<Gts>(self.time, &executor), oracle::measure::<Vts>(self.time, &executor));
+        let mut benches = Benches::new(machine::cores(), proof);
+        benches.measure(self)?;
         let about = machine::describe();
         let mut model = CostModel {
             version: VERSION,
@@ -194,10 +169,9 @@ impl Calibration<'_> {
             handled_ns: 0.0,
             batch_ns: executor.batch_ns,
             remote_batch_ns: loopback.batch_ns,
-            lock_ns: 0.0,
             validated_ns: 0.0,
-            gts: oracle::measure::<Gts>(self.time / 4, &executor),
-            vts: oracle::measure::<Vts>(self.time / 4, &executor),
+            gts,
+            vts,
             local_ns: executor.local_ns as u64,
             wake_ns: 2 * loopback.latency_ns as u64,
             latency_ns: loopback.latency_ns as u64,
@@ -206,35 +180,43 @@ impl Calibration<'_> {
             gigabits_per_s: loopback.gigabits_per_s,
             access: Default::default(),
         };
-        let tpcc = self.learn(&model, &tpcc_mixes())?;
-        model.access.insert("tpcc".to_owned(), tpcc);
-        let smallbank = self.learn(&model, &smallbank_mixes())?;
-        model.access.insert("smallbank".to_owned(), smallbank);
-        let micro = self.learn(&model, &micro_mixes())?;
-        model.access.insert("micro".to_owned(), micro);
-        if machine::cores() > 1 {
-            let [one, two] = [1, 2].map(|warehouses| {
-                let all = tpcc::Parameters::new(warehouses);
-                Tpcc::new(tpcc::Parameters { remote_item_pct: 0.0, remote_payment_pct: 0.0, ..all })
-            });
-            self.learn_crowding(&mut model, one.expect("possible"), two.expect("possible"))?;
-            let [one, two] = [1, 2].map(|shards| {
-                let all = smallbank::Parameters::new(shards, 100_000);
-                SmallBank::new(smallbank::Parameters { distributed_pct: 0.0, ..all }).expect("possible")
-            });
-            self.learn_crowding(&mut model, one, two)?;
-            let [one, two] = [1, 2].map(|shards| {
-                let all = micro::Parameters::new(shards);
-                Micro::new(micro::Parameters { distributed_pct: 0.0, ..all }).expect("possible")
-            });
-            self.learn_crowding(&mut model, one, two)?;
-            self.learn_coordination(&mut model)?;
+        let kinds = [Tpcc::KINDS.len(), SmallBank::KINDS.len(), Micro::KINDS.len()];
+        for (benches, kinds) in benches.alone.iter().zip(kinds) {
+            self.progress.note(&format!("what {} costs: {} worlds", benches[0].workload, benches.len()));
+            let access = self.learn(&model, benches, kinds);
+            model.access.insert(benches[0].workload.to_owned(), access);
         }
-        Ok(model)
+        for (alone, crowded) in
+            benches.alone.iter().zip(&benches.crowded).filter(|(_, both)| !both.is_empty())
+        {
+            let factors = alone.iter().zip(crowded).map(|(one, two)| 2.0 * one.tps() / two.tps());
+            let mean = factors.sum::<f64>() / crowded.len() as f64;
+            let access = model.access.get_mut(alone[0].workload).expect("it was learned");
+            access.crowded = mean.clamp(1.0, 9.0);
+        }
+        if !benches.coordinated.is_empty() {
+            self.learn_coordination(&mut model, &benches.coordinated);
+        }
+        if self.interrupted.load(Relaxed) {
+            return Err(std::io::Error::other("interrupted"));
+        }
+        let proofs = self.compare(&model, &benches.proofs);
+        Ok((model, proofs, benches.measured()))
+    }
+
+    /// The proof of a model that is there.
+    pub fn prove(&self, model: &CostModel) -> std::io::Result<Vec<Proof>> {
+        if let Some(missing) = WORKLOADS.iter().find(|workload| !model.access.contains_key(**workload)) {
+            return Err(std::io::Error::other(format!("the cost model has no prices of {missing}")));
+        }
+        let mut benches = proofs(machine::cores());
+        let mut all: Vec<&mut Bench> = benches.iter_mut().collect();
+        turns::measure(&mut all, self.time, self.progress, self.interrupted)?;
+        Ok(self.compare(model, &benches))
     }
 
     /// What accesses cost, from mixes of one workload's transactions.
-    fn learn<W: Workload>(&self, model: &CostModel, mixes: &[W]) -> std::io::Result<AccessCosts> {
+    fn learn(&self, model: &CostModel, benches: &[Bench], kinds: usize) -> AccessCosts {
         let guess = AccessCosts {
             attempt_ns: [100.0; KINDS_MAX],
             lookup_ns: 50.0,
@@ -244,18 +226,16 @@ impl Calibration<'_> {
             kept_ns: 30.0,
             mark_ns: 5.0,
             pin_ns: 10.0,
+            lock_ns: LOCK_NS,
             coordinated_ns: COORDINATED_NS,
             vain_ns: VAIN_NS,
             crowded: 1.0,
         };
         // One price for the attempts of all types, unless there are enough mixes to tell them apart.
-        self.progress.note(&format!("what {} costs: {} measurements", W::NAME, mixes.len() * LEARNED.len()));
-        let kinds = if mixes.len() > W::KINDS.len() { W::KINDS.len() } else { 1 };
-        let runs: Vec<_> = mixes.iter().flat_map(|mix| LEARNED.map(|pair| (mix, pair))).collect();
-        let measured = self.measure(&runs, 1)?;
+        let kinds = if benches.len() / LEARNED.len() > kinds { kinds } else { 1 };
         let mut measurements = Vec::new();
-        for (number, ((mix, pair), (measured_tps, _))) in runs.into_iter().zip(measured).enumerate() {
-            let counted = self.count(mix, pair, 1, model, guess, COUNTED);
+        for (number, bench) in benches.iter().enumerate() {
+            let counted = bench.count(model, guess, COUNTED, self.interrupted);
             let done = counted.done.share(counted.committed.max(1) as f64);
             let executor = model.price(&AccessCosts::default(), &Default::default(), &done);
             let Done { lookups, scanned, links, installs, kept, marks, pins, .. } = done;
@@ -264,7 +244,7 @@ impl Calibration<'_> {
                 1 => amounts.push(done.attempts.iter().sum()),
                 _ => amounts.extend(&done.attempts[..kinds]),
             }
-            let of_ns = 1e9 / measured_tps;
+            let of_ns = 1e9 / bench.tps();
             let times = if number < LEARNED.len() { STANDARD } else { 1 };
             let measurement = Measurement { amounts, nanoseconds: of_ns - executor, of_ns };
             measurements.extend(std::iter::repeat_n(measurement, times));
@@ -282,7 +262,7 @@ impl Calibration<'_> {
             std::array::from_fn(
                 |kind| if kinds == 1 { attempts[0] } else { *attempts.get(kind).unwrap_or(&0.0) },
             );
-        Ok(AccessCosts {
+        AccessCosts {
             attempt_ns,
             lookup_ns,
             scanned_ns,
@@ -292,195 +272,184 @@ impl Calibration<'_> {
             mark_ns,
             pin_ns,
             ..guess
-        })
-    }
-
-    /// What two shards that have nothing to do with each other cost each other.
-    fn learn_crowding<W: Workload>(&self, model: &mut CostModel, one: W, two: W) -> std::io::Result<()> {
-        self.progress.note(&format!("what two cores cost each other under {}: 12 measurements", W::NAME));
-        let alone = self.measure(&LEARNED.map(|pair| (&one, pair)), 1)?;
-        let both = self.measure(&LEARNED.map(|pair| (&two, pair)), 2)?;
-        let factors = alone.iter().zip(&both).map(|((one, _), (two, _))| 2.0 * one / two);
-        let mean = factors.sum::<f64>() / LEARNED.len() as f64;
-        model.access.get_mut(W::NAME).expect("it was learned").crowded = mean.clamp(1.0, 9.0);
-        Ok(())
+        }
     }
 
     /// What the prices so far do not explain, of transactions that are more than one step of their shard: what it costs to
     /// coordinate, to carry messages, to lock and to validate, and what an oracle's scheme adds to each access.
-    fn learn_coordination(&self, model: &mut CostModel) -> std::io::Result<()> {
-        self.progress.note("what distributed transactions, locks and oracles cost: 54 measurements");
-        let micro = |distributed_pct| {
-            let parameters = micro::Parameters { distributed_pct, ..micro::Parameters::new(2) };
-            Micro::new(parameters).expect("these parameters are possible")
-        };
-        let oracles = [Scheme::Gts, Scheme::Vts]
-            .map(|scheme| [Protocol::Occ, Protocol::TwoPl].map(|protocol| Pair { protocol, scheme }));
-        let mut runs = self.runs(&[2.0, 10.0, 50.0].map(micro), &LEARNED, 2)?;
-        runs.extend(self.runs(&[micro(50.0)], oracles.as_flattened(), 2)?);
-        let parameters = tpcc::Parameters { remote_item_pct: 3.0, ..tpcc::Parameters::new(2) };
-        let parameters = tpcc::Parameters { remote_payment_pct: 45.0, ..parameters };
-        let mixes = [Tpcc::new(parameters).expect("possible")];
-        runs.extend(self.runs(&mixes, &LEARNED, 2)?);
-        runs.extend(self.runs(&mixes, oracles.as_flattened(), 2)?);
-        let parameters = smallbank::Parameters::new(2, 100_000);
-        let parameters = smallbank::Parameters { distributed_pct: 10.0, ..parameters };
-        let mixes = [SmallBank::new(parameters).expect("possible")];
-        runs.extend(self.runs(&mixes, &LEARNED, 2)?);
-        runs.extend(self.runs(&mixes, oracles.as_flattened(), 2)?);
-        runs.extend(self.runs(&tpcc_mixes()[..1], oracles.as_flattened(), 1)?);
-        runs.extend(self.runs(&smallbank_mixes()[..1], oracles.as_flattened(), 1)?);
-        runs.extend(self.runs(&micro_mixes()[..1], oracles.as_flattened(), 1)?);
+    fn learn_coordination(&self, model: &mut CostModel, benches: &[Bench]) {
         let (gts_ns, vts_ns) = (model.gts.report_ns, model.vts.report_ns);
         // An oracle carries two messages, one that it receives and the answer.
         let (message_ns, oracle_ns) = (2.0 * model.message_ns, 4.0 * model.message_ns);
-        let mut guess =
-            [message_ns, 100.0, 50.0, 20.0, gts_ns, 5.0, oracle_ns, vts_ns, 20.0, oracle_ns].to_vec();
+        let mut guess = [message_ns, 100.0, 20.0, gts_ns, 5.0, oracle_ns, vts_ns, 20.0, oracle_ns].to_vec();
+        guess.extend([LOCK_NS; WORKLOADS.len()]);
         guess.extend([COORDINATED_NS; WORKLOADS.len()]);
         guess.extend([VAIN_NS; WORKLOADS.len()]);
         // Counts depend on timing a little, timing on the prices: each time counts with the prices of the time before.
-        for _ in 0..REFINED {
+        for time in 1..=REFINED {
+            self.progress.note(&format!(
+                "what distributed transactions, locks and oracles cost: {} worlds, {time} of {REFINED} times",
+                benches.len()
+            ));
             let measurements: Vec<Measurement> =
-                runs.iter().map(|run| run.measurement(self, model)).collect();
+                benches.iter().map(|bench| self.coordinated(model, bench)).collect();
             let prices = fit(&measurements, &guess);
-            let (shared, own) = prices.split_at(guess.len() - 2 * WORKLOADS.len());
-            let [message_ns, handled_ns, lock_ns, validated_ns, ref oracles @ ..] = *shared else {
+            let (shared, own) = prices.split_at(guess.len() - 3 * WORKLOADS.len());
+            let [message_ns, handled_ns, validated_ns, ref oracles @ ..] = *shared else {
                 unreachable!("there are as many prices as guesses")
             };
             (model.message_ns, model.handled_ns) = (message_ns, handled_ns);
-            (model.lock_ns, model.validated_ns) = (lock_ns, validated_ns);
+            model.validated_ns = validated_ns;
             for (costs, prices) in [&mut model.gts, &mut model.vts].into_iter().zip(oracles.chunks(3)) {
                 (costs.report_ns, costs.access_ns, costs.message_ns) = (prices[0], prices[1], prices[2]);
             }
-            let (coordinated, vain) = own.split_at(WORKLOADS.len());
-            for (workload, (&coordinated_ns, &vain_ns)) in WORKLOADS.iter().zip(coordinated.iter().zip(vain))
-            {
+            for (number, workload) in WORKLOADS.iter().enumerate() {
                 let access = model.access.get_mut(*workload).expect("it was learned");
-                (access.coordinated_ns, access.vain_ns) = (coordinated_ns, vain_ns);
+                let price = |kind: usize| own[kind * WORKLOADS.len() + number];
+                (access.lock_ns, access.coordinated_ns, access.vain_ns) = (price(0), price(1), price(2));
             }
         }
-        Ok(())
     }
 
-    /// Measures so many mixes of one workload under so many pairs, and says how to count them.
-    fn runs<W: Workload>(
-        &self,
-        mixes: &[W],
-        pairs: &[Pair],
-        shards: usize,
-    ) -> std::io::Result<Vec<CoordinatedRun>> {
-        let runs: Vec<_> = mixes.iter().flat_map(|mix| pairs.iter().map(move |&pair| (mix, pair))).collect();
-        let measured = self.measure(&runs, shards)?;
-        let run = |((mix, pair), (tps, _)): ((&W, Pair), (f64, f64))| {
-            let mix = mix.clone();
-            let count = move |calibration: &Calibration<'_>, model: &CostModel| {
-                calibration.count(&mix, pair, shards, model, model.access[W::NAME], COUNTED)
-            };
-            CoordinatedRun { workload: W::NAME, scheme: pair.scheme, shards, tps, count: Box::new(count) }
+    /// What is left to explain of a coordinated transaction's time: cores that wait for messages are not at work.
+    fn coordinated(&self, model: &CostModel, bench: &Bench) -> Measurement {
+        let access = &model.access[bench.workload];
+        let counted = bench.count(model, *access, COUNTED, self.interrupted);
+        let done = counted.done.share(counted.committed.max(1) as f64);
+        let others = Done {
+            messages: 0.0,
+            handled: 0.0,
+            coordinated: 0.0,
+            vain: 0.0,
+            locks: 0.0,
+            validated: 0.0,
+            reports: 0.0,
+            ..done
         };
-        Ok(runs.into_iter().zip(measured).map(run).collect())
+        let under = |scheme, amount| if bench.pair.scheme == scheme { amount } else { 0.0 };
+        let own = |amount| WORKLOADS.map(|workload| if workload == bench.workload { amount } else { 0.0 });
+        let accesses = done.lookups + done.scanned + done.installs;
+        let crowded = if bench.shards > 1 { access.crowded } else { 1.0 };
+        // An oracle that shares a thread with a shard takes its time from transactions.
+        let (oracle, oracle_busy) = match bench.shards < machine::cores() {
+            true => (Done::default(), 0.0),
+            false => (counted.oracle.share(counted.committed.max(1) as f64), counted.oracle_busy),
+        };
+        let busy = (counted.busy.min(1.0) * bench.shards as f64 + oracle_busy).min(machine::cores() as f64);
+        let of_ns = busy * 1e9 / bench.tps() / crowded;
+        let oracle_costs = OracleCosts { message_ns: 0.0, ..model.oracle(bench.pair.scheme.name()) };
+        Measurement {
+            amounts: [
+                done.messages,
+                done.handled,
+                done.validated,
+                under(Scheme::Gts, done.reports),
+                under(Scheme::Gts, accesses),
+                under(Scheme::Gts, oracle.messages),
+                under(Scheme::Vts, done.reports),
+                under(Scheme::Vts, accesses),
+                under(Scheme::Vts, oracle.messages),
+            ]
+            .into_iter()
+            .chain(own(done.locks))
+            .chain(own(done.coordinated))
+            .chain(own(done.vain))
+            .collect(),
+            nanoseconds: of_ns
+                - model.price(access, &OracleCosts::default(), &others)
+                - model.oracle_price(&oracle_costs, &oracle),
+            of_ns,
+        }
     }
 
-    /// Step 3.
-    pub fn proofs(&self, model: &CostModel, shards: usize) -> std::io::Result<Vec<Proof>> {
+    /// Predicts what was measured.
+    fn compare(&self, model: &CostModel, benches: &[Bench]) -> Vec<Proof> {
+        let mut line = self.progress.line("predicting", benches.len() as u64);
         let mut proofs = Vec::new();
-        let parameters = tpcc::Parameters::new(shards as u32);
-        self.prove(model, &Tpcc::new(parameters).expect("possible"), shards, &mut proofs)?;
-        let parameters = smallbank::Parameters::new(shards as u64, 100_000);
-        self.prove(model, &SmallBank::new(parameters).expect("possible"), shards, &mut proofs)?;
-        let parameters = micro::Parameters::new(shards as u64);
-        let parameters =
-            micro::Parameters { distributed_pct: if shards > 1 { 10.0 } else { 0.0 }, ..parameters };
-        self.prove(model, &Micro::new(parameters).expect("possible"), shards, &mut proofs)?;
-        Ok(proofs)
-    }
-
-    fn prove<W: Workload>(
-        &self,
-        model: &CostModel,
-        workload: &W,
-        shards: usize,
-        proofs: &mut Vec<Proof>,
-    ) -> std::io::Result<()> {
-        self.progress.note(&format!("predicting and measuring {}, shards: {shards}", W::NAME));
-        let schemes = [Scheme::None, Scheme::Rc, Scheme::Dst, Scheme::Gts, Scheme::Vts];
-        let pairs =
-            [Protocol::Occ, Protocol::TwoPl].map(|protocol| schemes.map(|scheme| Pair { protocol, scheme }));
-        let runs: Vec<_> = pairs.concat().into_iter().map(|pair| (workload, pair)).collect();
-        let measured = match self.measure(&runs, shards) {
-            Err(_) if self.interrupted.load(Relaxed) => return Ok(()),
-            measured => measured?,
-        };
-        for ((_, pair), (measured_tps, measured_aborts)) in runs.into_iter().zip(measured) {
-            let predicted = self.count(workload, pair, shards, model, model.access[W::NAME], 4 * COUNTED);
+        for bench in benches {
+            let (protocol, scheme) = (bench.pair.protocol.name(), bench.pair.scheme.name());
+            line.show(proofs.len() as u64, || {
+                format!("{} {protocol}/{scheme}, shards: {}", bench.workload, bench.shards)
+            });
+            let access = model.access[bench.workload];
+            let predicted = bench.count(model, access, 4 * COUNTED, self.interrupted);
             if self.interrupted.load(Relaxed) {
-                return Ok(());
+                break;
             }
             proofs.push(Proof {
-                workload: W::NAME,
-                protocol: pair.protocol.name(),
-                scheme: pair.scheme.name(),
-                shards,
+                workload: bench.workload,
+                protocol,
+                scheme,
+                shards: bench.shards,
                 predicted_tps: predicted.throughput(),
-                measured_tps,
+                measured_tps: bench.tps(),
                 predicted_aborts: predicted.abort_rate(),
-                measured_aborts,
+                measured_aborts: bench.aborts(),
             });
         }
-        Ok(())
+        proofs
     }
+}
 
-    /// Of each run: committed transactions per second, and the share of attempts that aborted.
-    fn measure<W: Workload>(&self, runs: &[(&W, Pair)], shards: usize) -> std::io::Result<Vec<(f64, f64)>> {
-        let mut measured = vec![(Vec::new(), 0, 0); runs.len()];
-        for _ in 0..ROUNDS {
-            for (&(workload, pair), (intervals, committed, aborts)) in runs.iter().zip(&mut measured) {
-                let plan = bench_plan(pair, shards, self.time / ROUNDS);
-                let run = dispatch::run_pair(workload, &plan, pair, 1, self.progress, self.interrupted)
-                    .map_err(std::io::Error::other)?;
-                if self.interrupted.load(Relaxed) {
-                    return Err(std::io::Error::other("interrupted"));
-                }
-                *committed += run.committed;
-                *aborts +=
-                    run.transactions.iter().map(|(_, kind)| kind.aborted - kind.aborts.user).sum::<u64>();
-                match run.timeline.throughput_tps.len() {
-                    0 => intervals.push(run.throughput_tps),
-                    _ => intervals.extend(run.timeline.throughput_tps),
-                }
-            }
-        }
-        let summary = |(mut intervals, committed, aborts): (Vec<f64>, u64, u64)| {
-            intervals.sort_by(f64::total_cmp);
-            (intervals[intervals.len() * 9 / 10], aborts as f64 / (aborts + committed).max(1) as f64)
-        };
-        Ok(measured.into_iter().map(summary).collect())
-    }
+/// By workload: two shards that have nothing to do with each other.
+fn crowded() -> [Vec<Bench>; 3] {
+    let tpcc = tpcc::Parameters { remote_item_pct: 0.0, remote_payment_pct: 0.0, ..tpcc::Parameters::new(2) };
+    let bank = smallbank::Parameters { distributed_pct: 0.0, ..smallbank::Parameters::new(2, ACCOUNTS) };
+    let micro = micro::Parameters { distributed_pct: 0.0, ..micro::Parameters::new(2) };
+    [
+        Bench::all(&[Tpcc::new(tpcc).expect("possible")], &LEARNED, 2),
+        Bench::all(&[SmallBank::new(bank).expect("possible")], &LEARNED, 2),
+        Bench::all(&[Micro::new(micro).expect("possible")], &LEARNED, 2),
+    ]
+}
 
-    /// The same in a world.
-    fn count<W: Workload>(
-        &self,
-        workload: &W,
-        pair: Pair,
-        shards: usize,
-        model: &CostModel,
-        access: AccessCosts,
-        transactions: u64,
-    ) -> Prediction {
-        let cluster = Cluster {
-            nodes: 1,
-            shards_per_node: shards,
-            oracle_inside: true,
-            threads: Some(machine::cores()),
-            concurrency: CONCURRENCY,
-            protocol: pair.protocol.name(),
-            scheme: pair.scheme.name(),
-            oracle: Default::default(),
-            transactions,
-            seed: 1,
-        };
-        predict(&cluster, model, access, workload, &|| self.interrupted.load(Relaxed))
-    }
+/// Distributed transactions on two shards, more of them than usual, and one shard that asks an oracle.
+fn coordinated() -> Vec<Bench> {
+    let oracles = [Scheme::Gts, Scheme::Vts]
+        .map(|scheme| [Protocol::Occ, Protocol::TwoPl].map(|protocol| Pair { protocol, scheme }));
+    let oracles = oracles.as_flattened();
+    let micro = |distributed_pct| {
+        Micro::new(micro::Parameters { distributed_pct, ..micro::Parameters::new(2) }).expect("possible")
+    };
+    let tpcc =
+        tpcc::Parameters { remote_item_pct: 3.0, remote_payment_pct: 45.0, ..tpcc::Parameters::new(2) };
+    let tpcc = [Tpcc::new(tpcc).expect("possible")];
+    let bank = smallbank::Parameters { distributed_pct: 10.0, ..smallbank::Parameters::new(2, ACCOUNTS) };
+    let bank = [SmallBank::new(bank).expect("possible")];
+    [
+        Bench::all(&[2.0, 10.0, 50.0].map(micro), &LEARNED, 2),
+        Bench::all(&[micro(50.0)], oracles, 2),
+        Bench::all(&tpcc, &LEARNED, 2),
+        Bench::all(&tpcc, oracles, 2),
+        Bench::all(&bank, &LEARNED, 2),
+        Bench::all(&bank, oracles, 2),
+        Bench::all(&tpcc_mixes()[..1], oracles, 1),
+        Bench::all(&smallbank_mixes()[..1], oracles, 1),
+        Bench::all(&micro_mixes()[..1], oracles, 1),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Every protocol under every scheme, on one shard and, if there are as many cores, on two.
+fn proofs(cores: usize) -> Vec<Bench> {
+    let schemes = [Scheme::None, Scheme::Rc, Scheme::Dst, Scheme::Gts, Scheme::Vts];
+    let pairs =
+        [Protocol::Occ, Protocol::TwoPl].map(|protocol| schemes.map(|scheme| Pair { protocol, scheme }));
+    let on = |shards: usize| {
+        let tpcc = Tpcc::new(tpcc::Parameters::new(shards as u32)).expect("possible");
+        let bank = SmallBank::new(smallbank::Parameters::new(shards as u64, ACCOUNTS)).expect("possible");
+        let distributed_pct = if shards > 1 { 10.0 } else { 0.0 };
+        let micro = micro::Parameters { distributed_pct, ..micro::Parameters::new(shards as u64) };
+        let micro = Micro::new(micro).expect("possible");
+        [
+            Bench::all(&[tpcc], pairs.as_flattened(), shards),
+            Bench::all(&[bank], pairs.as_flattened(), shards),
+            Bench::all(&[micro], pairs.as_flattened(), shards),
+        ]
+    };
+    (1..=2).filter(|&shards| shards <= cores).flat_map(on).flatten().collect()
 }
 
 /// Mixes that tell lookups, scans, inserts and updates apart, the standard one first.
@@ -498,7 +467,7 @@ fn tpcc_mixes() -> Vec<Tpcc> {
 }
 
 fn smallbank_mixes() -> Vec<SmallBank> {
-    let with = |closed| smallbank::Parameters { closed, ..smallbank::Parameters::new(1, 100_000) };
+    let with = |closed| smallbank::Parameters { closed, ..smallbank::Parameters::new(1, ACCOUNTS) };
     [false, true].map(|closed| SmallBank::new(with(closed)).expect("these parameters are possible")).into()
 }
 
@@ -511,32 +480,4 @@ fn micro_mixes() -> Vec<Micro> {
         ..micro::Parameters::new(1)
     };
     shares.map(|share| Micro::new(with(share)).expect("these parameters are possible")).into()
-}
-
-/// A benchmark without checks on the way.
-fn bench_plan(pair: Pair, shards: usize, duration: Duration) -> BenchPlan {
-    BenchPlan {
-        workload: WorkloadPlan::SmallBank(SmallBankPlan { accounts_per_shard: 0, distributed_percent: 0.0 }),
-        pairs: vec![pair],
-        lock_policy: LockPolicy::WaitDie,
-        one_round: false,
-        staleness: Duration::ZERO,
-        oracle: OraclePlan { batch: true, compress: true, prefetch: false },
-        rc_single_version: false,
-        shards,
-        processes: None,
-        cluster: None,
-        concurrency: CONCURRENCY,
-        coordinators: shards,
-        rate: None,
-        warmup: duration / 3,
-        duration,
-        runs: 1,
-        seed: 1,
-        check: false,
-        check_online_per_second: 0,
-        json: JsonOutput::None,
-        report: None,
-        quiet: true,
-    }
 }

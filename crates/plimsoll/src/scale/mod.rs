@@ -11,6 +11,7 @@ pub mod machines;
 mod oracle;
 mod page;
 mod show;
+mod turns;
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -211,26 +212,21 @@ fn point(series: &Series, place: usize, scheme: usize, prediction: &Prediction) 
 /// Measures what is planned. Returns true: an error of a prediction is a figure, not a failure.
 pub fn calibrate(plan: &CalibratePlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
     let calibration = Calibration { time: plan.time, progress: Progress::stderr(plan.quiet), interrupted };
-    let model = match &plan.target {
-        Target::Prove(model) => (**model).clone(),
+    let (model, proofs, measured) = match &plan.target {
+        Target::Prove(model) => ((**model).clone(), calibration.prove(model)?, Vec::new()),
         Target::Write(path) => {
-            let model = calibration.model()?;
+            let (model, proofs, measured) = calibration.model(plan.proof)?;
             file::write_whole(path, &(serde_json::to_string_pretty(&model)? + "\n"))?;
-            model
+            (model, proofs, measured)
         }
     };
-    let mut proofs = Vec::new();
-    if plan.proof {
-        for shards in (1..=2).filter(|&shards| shards <= machine::cores()) {
-            proofs.append(&mut calibration.proofs(&model, shards)?);
-        }
-    }
     let document = json!({
         "plimsoll": env!("CARGO_PKG_VERSION"),
         "commit": machine::COMMIT,
         "machine": machine::describe(),
         "model": model,
         "proofs": proofs,
+        "learned_from": measured,
         "interrupted": interrupted.load(SeqCst),
     });
     let text = || serde_json::to_string_pretty(&document).expect("a document of plain values") + "\n";

@@ -144,6 +144,7 @@ pub fn model(model: &CostModel, path: &Path) -> String {
             ("update", 0),
             ("mark", 0),
             ("pin", 0),
+            ("lock", 0),
             ("crowded", 0),
         ],
         false,
@@ -157,17 +158,17 @@ pub fn model(model: &CostModel, path: &Path) -> String {
             ns(access.install_ns),
             ns(access.mark_ns),
             ns(access.pin_ns),
+            ns(access.lock_ns),
             format!("× {}", units::three_digits(access.crowded)),
         ]);
     }
     format!(
-        "{}\n\n{}\npass {}, poll {}, lock {}, request {}, message {}, batch {}; over a socket: batch {}, one way {}\n\
+        "{}\n\n{}\npass {}, poll {}, request {}, message {}, batch {}; over a socket: batch {}, one way {}\n\
          Written to {}: use it with `plimsoll sim scale --machine {}`.\n",
         model.machine,
         columns.render(100),
         ns(model.pass_ns),
         ns(model.poll_ns),
-        ns(model.lock_ns),
         ns(model.handled_ns),
         ns(model.message_ns),
         ns(model.batch_ns),

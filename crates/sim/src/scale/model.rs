@@ -16,7 +16,7 @@ use plimsoll_runtime::sim::Hardware;
 use serde::{Deserialize, Serialize};
 
 /// The version of this form of a cost model.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// No workload has more types of transactions.
 pub const KINDS_MAX: usize = 8;
@@ -125,6 +125,8 @@ pub struct AccessCosts {
     pub mark_ns: f64,
     /// A read pinned.
     pub pin_ns: f64,
+    /// A record locked, or asked for in vain.
+    pub lock_ns: f64,
     /// An attempt that is more than one step of its shard, in addition to everything else: what is read and written elsewhere
     /// is copied into messages and out of them.
     pub coordinated_ns: f64,
@@ -146,6 +148,7 @@ impl Default for AccessCosts {
             kept_ns: 0.0,
             mark_ns: 0.0,
             pin_ns: 0.0,
+            lock_ns: 0.0,
             coordinated_ns: 0.0,
             vain_ns: 0.0,
             crowded: 1.0,
@@ -193,8 +196,6 @@ pub struct CostModel {
     pub batch_ns: f64,
     /// A batch of messages sent to or received from another node.
     pub remote_batch_ns: f64,
-    /// A lock of a record.
-    pub lock_ns: f64,
     /// A read that is validated.
     pub validated_ns: f64,
     /// What GTS costs.
@@ -227,7 +228,6 @@ impl CostModel {
             ("handled_ns", self.handled_ns),
             ("batch_ns", self.batch_ns),
             ("remote_batch_ns", self.remote_batch_ns),
-            ("lock_ns", self.lock_ns),
             ("validated_ns", self.validated_ns),
             ("gts.report_ns", self.gts.report_ns),
             ("gts.access_ns", self.gts.access_ns),
@@ -249,13 +249,14 @@ impl CostModel {
                 kept_ns,
                 mark_ns,
                 pin_ns,
+                lock_ns,
                 coordinated_ns,
                 vain_ns,
                 crowded: _,
             } = *access;
             let reads = [lookup_ns, scanned_ns, mark_ns, pin_ns];
             let writes = [link_ns, install_ns, kept_ns];
-            let prices = reads.into_iter().chain(writes).chain([coordinated_ns, vain_ns]);
+            let prices = reads.into_iter().chain(writes).chain([lock_ns, coordinated_ns, vain_ns]);
             prices.chain(attempt_ns).map(|ns| ("access", ns))
         });
         if let Some((name, ns)) = shared.into_iter().chain(own).find(|(_, ns)| !(0.0..1e9).contains(ns)) {
@@ -321,7 +322,7 @@ impl CostModel {
             + done.kept * access.kept_ns
             + done.marks * access.mark_ns
             + done.pins * access.pin_ns
-            + done.locks * self.lock_ns
+            + done.locks * access.lock_ns
             + done.validated * self.validated_ns
             + done.coordinated * access.coordinated_ns
             + done.vain * access.vain_ns
