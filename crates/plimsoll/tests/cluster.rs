@@ -409,6 +409,33 @@ fn clients_that_come_together_all_find_a_place() {
 }
 
 #[test]
+fn a_node_without_data_is_small_and_so_is_a_connection_at_rest() {
+    let mut scene = Scene::new(&[1]);
+    let text = std::fs::read_to_string(scene.file()).unwrap();
+    std::fs::write(scene.file(), text.replace("clients = 4", "clients = 100")).unwrap();
+    scene.start(1);
+    let resident = |scene: &Scene| {
+        let state: Value = serde_json::from_str(&scene.get(1, "/status").1).unwrap();
+        state["resident_bytes"].as_u64().unwrap()
+    };
+    let first = scene.connect();
+    let before = resident(&scene);
+    assert!(before < 128 << 20, "{before}");
+    let others: Vec<Database> = (0..60).map(|_| scene.connect()).collect();
+    for (number, db) in others.iter().enumerate() {
+        db.transact(|txn| txn.put(db.table("account").unwrap(), &account(number as u64), &[1; 8])).unwrap();
+    }
+    // What they have used goes back to the system when they have rested for a while.
+    let limit = before + others.len() as u64 * (64 << 10);
+    let deadline = Instant::now() + PATIENCE;
+    while resident(&scene) > limit {
+        assert!(Instant::now() < deadline, "{} bytes instead of {before}", resident(&scene));
+        thread::sleep(Duration::from_millis(50));
+    }
+    drop(first);
+}
+
+#[test]
 fn a_node_that_is_killed_takes_its_data_along_and_says_so() {
     let mut scene = Scene::new(&[1, 1]);
     scene.start(1);
