@@ -129,10 +129,10 @@ impl Benches {
         Benches { alone, crowded, coordinated, proofs: if proof { proofs(cores) } else { Vec::new() } }
     }
 
-    /// What prices are learned from.
+    /// All that was measured.
     fn measured(&self) -> Vec<Measured> {
         let learned = self.alone.iter().chain(&self.crowded).flatten().chain(&self.coordinated);
-        learned.map(Bench::measured).collect()
+        learned.chain(&self.proofs).map(Bench::measured).collect()
     }
 
     fn measure(&mut self, calibration: &Calibration<'_>) -> std::io::Result<()> {
@@ -143,7 +143,7 @@ impl Benches {
 }
 
 impl Calibration<'_> {
-    /// A new model, its proof if that is wanted, and what it was learned from.
+    /// A new model, its proof if that is wanted, and all that was measured.
     pub fn model(&self, proof: bool) -> std::io::Result<(CostModel, Vec<Proof>, Vec<Measured>)> {
         self.progress.note("what the executor and sockets cost");
         let executor = executor::measure(self.time, ROUNDS)?;

@@ -226,7 +226,7 @@ pub fn calibrate(plan: &CalibratePlan, interrupted: &AtomicBool) -> Result<bool,
         "machine": machine::describe(),
         "model": model,
         "proofs": proofs,
-        "learned_from": measured,
+        "measured": measured,
         "interrupted": interrupted.load(SeqCst),
     });
     let text = || serde_json::to_string_pretty(&document).expect("a document of plain values") + "\n";
