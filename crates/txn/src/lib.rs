@@ -20,6 +20,7 @@ pub mod protocol;
 pub mod protocols;
 pub mod read_only;
 mod reads;
+pub mod records;
 mod remote;
 pub mod shipped;
 pub mod steps;

@@ -8,12 +8,13 @@ use plimsoll_store::Holder;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, Timestamp, TxnId};
 
-use crate::base::{Base, Linked};
+use crate::base::Base;
 use crate::fetched::ReadRef;
 use crate::local::{just_after, scanned_to};
 use crate::locks::{Locks, Range};
 use crate::optimistic;
 use crate::protocol::Open;
+use crate::records::Linked;
 use crate::timestamp::Scheme;
 use crate::work::{Packed, Write};
 

@@ -38,13 +38,14 @@ use plimsoll_store::{Cover, Holder};
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, TableId, Timestamp, TxnId};
 
-use crate::base::{Base, Common, CommonReply, Linked};
+use crate::base::{Base, Common, CommonReply};
 use crate::fetched::ReadRef;
 use crate::locks::Locks;
 use crate::optimistic;
 use crate::prepare::Prepare;
 use crate::procedure::Reads;
 use crate::protocol::{self, Open, Protocol, ProtocolOptions, Rest, Stop};
+use crate::records::Linked;
 use crate::steps::{About, What};
 use crate::timestamp::Scheme;
 use crate::votes::{self, Vote, Voter};
