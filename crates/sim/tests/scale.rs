@@ -15,6 +15,7 @@ fn model() -> CostModel {
         kept_ns: 0.0,
         mark_ns: 10.0,
         pin_ns: 10.0,
+        lock_ns: 0.0,
         coordinated_ns: 500.0,
         vain_ns: 200.0,
         crowded: 1.0,

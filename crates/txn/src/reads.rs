@@ -279,7 +279,7 @@ fn read_ref<S: Scheme>(snapshot: Option<&S::Snapshot>, at: At, head: Option<Time
 #[cfg(test)]
 mod tests {
     use plimsoll_runtime::LowWater;
-    use plimsoll_types::{IndexKind, Key, Partitioning, ShardId, TableSpec};
+    use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, TableSpec};
 
     use super::*;
     use crate::base::Layout;

@@ -1,9 +1,9 @@
 //! What transactions do to records, whatever the protocol: check, lock, link, validate, pin, install.
 //!
-//! Everything here happens in one step of a shard. A write is checked first ([`Base::check_write`]): nobody's lock is in its way,
-//! what it expects is still so, and its bound is observed. Then it is granted ([`Base::grant`]) or, where the whole
+//! Everything here happens in one step of a shard. A write is checked first (`Base::check_write`): nobody's lock is in its way,
+//! what it expects is still so, and its bound is observed. Then it is granted (`Base::grant`) or, where the whole
 //! transaction is one step, installed without a lock that nobody could have seen. A read is pinned before anybody
-//! looks whether it is current ([`Base::validate`]): the reverse would let a writer in between.
+//! looks whether it is current (`Base::validate`): the reverse would let a writer in between.
 
 use plimsoll_checker::Install;
 use plimsoll_store::{At, Cover, Holder, Mark, Place, Record};
