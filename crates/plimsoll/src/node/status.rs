@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_off_by_more_than_half_a_second_is_told() {
         let text = seen_by_node_1(&[(2, 0.25), (3, -3.0), (4, 1.0)]);
-        assert!(text.contains("± 3.0 s"), "{text}");
+        assert!(text.contains("± 3.00 s"), "{text}");
         assert!(text.contains("node 1: its clock is 3.0 s away from another's"), "{text}");
         let text = seen_by_node_1(&[(2, 0.25), (3, -0.5)]);
         assert!(text.contains("± 500"), "{text}");
