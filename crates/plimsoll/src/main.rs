@@ -157,15 +157,16 @@ fn bench(args: cli::BenchArgs) -> Result<bool, Box<dyn std::error::Error>> {
     if plan.pairs.iter().any(|pair| pair.protocol == cli::Protocol::Rococo) {
         document.pieces = workload.chopping().ok().map(|chopping| workload.graph(&chopping));
     }
+    let mut pairs = plan.pairs.clone();
     'runs: for repetition in 1..=plan.runs {
-        // Nobody always comes after the same one.
-        let (later, first) = plan.pairs.split_at((repetition as usize - 1) % plan.pairs.len());
-        for &pair in first.iter().chain(later) {
+        for &pair in &pairs {
             if interrupted.load(SeqCst) && !document.runs.is_empty() {
                 break 'runs;
             }
             document.runs.push(dispatch::run(&workload, &plan, pair, repetition, progress, &interrupted)?);
         }
+        // What comes after what has an effect, which cancels out if both orders take turns.
+        pairs.reverse();
     }
     document.interrupted = interrupted.load(SeqCst);
     document.date = machine::utc_now();

@@ -15,7 +15,7 @@
 //! back; one that has come and told nothing yet holds everything back.
 //!
 //! Looking at all shards in every update would cost the more the more there are. So among many shards each looks only
-//! now and then, and the watermark is a few passes older.
+//! now and then, and the watermark is a few updates older.
 //!
 //! A scheme whose snapshots are vectors (VTS) has one value per slot; every slot is handled alike.
 

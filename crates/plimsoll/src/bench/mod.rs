@@ -5,7 +5,7 @@
 //! the end of the warm-up and the end of the run. Latency is from the first attempt to the answer, for every
 //! transaction. Sums and counts for the invariants go on from the load to the very end.
 //!
-//! A comparison runs its pairs one after the other, A B C, B C A, C A B, each on a freshly loaded database, and takes
+//! A comparison runs its pairs one after the other, A B C, C B A, A B C, each on a freshly loaded database, and takes
 //! ratios within a repetition.
 //!
 //! A run is led from here and carried out by *sites* (`site.rs`): one in this process, or with `--processes` several

@@ -335,7 +335,7 @@ pub struct CalibrateArgs {
     /// How long each measurement takes, in sixteen rounds [default: 1600ms].
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub time: Option<Duration>,
-    /// Write the comparison as JSON, to standard output if no file is given (then nothing else goes there).
+    /// Write the comparison and all that was measured as JSON, to standard output if no file is given (then nothing else goes there).
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub json: Option<Option<PathBuf>>,
     /// No progress, only the result.

@@ -87,7 +87,7 @@ pub struct Calibration<'a> {
     pub interrupted: &'a AtomicBool,
 }
 
-/// The pairs that step 2 learns from.
+/// The pairs that are learned from.
 const LEARNED: [Pair; 6] = {
     const fn pair(protocol: Protocol, scheme: Scheme) -> Pair {
         Pair { protocol, scheme }
@@ -204,15 +204,15 @@ impl Calibration<'_> {
         Ok((model, proofs, benches.measured()))
     }
 
-    /// The proof of a model that is there.
-    pub fn prove(&self, model: &CostModel) -> std::io::Result<Vec<Proof>> {
+    /// The proof of a model that is there, and all that was measured for it.
+    pub fn prove(&self, model: &CostModel) -> std::io::Result<(Vec<Proof>, Vec<Measured>)> {
         if let Some(missing) = WORKLOADS.iter().find(|workload| !model.access.contains_key(**workload)) {
             return Err(std::io::Error::other(format!("the cost model has no prices of {missing}")));
         }
         let mut benches = proofs(machine::cores());
         let mut all: Vec<&mut Bench> = benches.iter_mut().collect();
         turns::measure(&mut all, self.time, self.progress, self.interrupted)?;
-        Ok(self.compare(model, &benches))
+        Ok((self.compare(model, &benches), benches.iter().map(Bench::measured).collect()))
     }
 
     /// What accesses cost, from mixes of one workload's transactions.

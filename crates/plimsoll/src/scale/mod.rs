@@ -213,7 +213,10 @@ fn point(series: &Series, place: usize, scheme: usize, prediction: &Prediction) 
 pub fn calibrate(plan: &CalibratePlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
     let calibration = Calibration { time: plan.time, progress: Progress::stderr(plan.quiet), interrupted };
     let (model, proofs, measured) = match &plan.target {
-        Target::Prove(model) => ((**model).clone(), calibration.prove(model)?, Vec::new()),
+        Target::Prove(model) => {
+            let (proofs, measured) = calibration.prove(model)?;
+            ((**model).clone(), proofs, measured)
+        }
         Target::Write(path) => {
             let (model, proofs, measured) = calibration.model(plan.proof)?;
             file::write_whole(path, &(serde_json::to_string_pretty(&model)? + "\n"))?;
