@@ -26,6 +26,8 @@ use crate::timeline::page;
 
 /// Worlds that fail are described up to this number; all are counted.
 const TOLD: usize = 10;
+/// The history of a world that was shrunk is shown if it has no more lines.
+const HISTORY_LINES: usize = 40;
 /// A sweep ends after so many failures.
 const FAILURES_MAX: usize = 1000;
 /// Time between two lines of progress.
@@ -70,7 +72,10 @@ fn one(plan: &SimPlan, seed: u64) -> Result<bool, Box<dyn std::error::Error>> {
     }
     if let Some(path) = &plan.timeline {
         let verdict = describe(&shown, &outcome);
-        file::write_whole(path, &page(&shown, &outcome, &recording, again(&shown, plan), verdict))?;
+        file::write_whole(
+            path,
+            &page(&shown, &outcome, &recording, again(&shown, &plan.selection), verdict),
+        )?;
     }
     let passed = outcome.violations.is_empty();
     let sum = Sum {
@@ -88,9 +93,10 @@ fn one(plan: &SimPlan, seed: u64) -> Result<bool, Box<dyn std::error::Error>> {
     }
     show(&describe(&shown, &outcome));
     if shown != world {
+        let again = again(&shown, &plan.selection);
+        show(&history(&outcome, &again));
         show(&format!(
-            "\nThis is the smallest world found that fails like that of seed {seed}. Again: {}\n",
-            again(&shown, plan)
+            "\nThis is the smallest world found that fails like that of seed {seed}. Again: {again}\n"
         ));
     }
     Ok(passed)
@@ -155,8 +161,10 @@ fn many(
         // Only the first is made smaller: the others are often the same.
         if position == 0 && plan.shrink {
             let (small, smaller) = shrink(world, outcome.clone(), |world| guarded(world, false).0);
-            show(&(describe(&small, &smaller) + "\n"));
-            show(&format!("Shrunk from seed {}. Again: {}\n\n", world.seed, again(&small, plan)));
+            let again = again(&small, &plan.selection);
+            show(&describe(&small, &smaller));
+            show(&history(&smaller, &again));
+            show(&format!("\nShrunk from seed {}. Again: {again}\n\n", world.seed));
         } else {
             show(&(describe(world, outcome) + "\n"));
         }
@@ -253,11 +261,16 @@ impl Sum {
 /// A world and what came of it, for people.
 fn describe(world: &Plan, outcome: &Outcome) -> String {
     let mut text = format!(
-        "seed {}: {}, {}{}, {} shards on machines of {}{}, {} clients each, {} transactions each\n",
+        "seed {}: {}, {}{}{}, {} shards on machines of {}{}, {} clients each, {} transactions each\n",
         world.seed,
         world.pair(),
         world.workload.name(),
         if world.spread { " spread over all shards" } else { "" },
+        if world.keys < *world.workload.keys().end() {
+            format!(" of {} keys", world.keys)
+        } else {
+            String::new()
+        },
         world.shards,
         world.hardware.shards_per_machine,
         match world.fronts {
@@ -303,15 +316,26 @@ fn describe(world: &Plan, outcome: &Outcome) -> String {
     text
 }
 
-/// The command line that runs a world again.
-fn again(world: &Plan, plan: &SimPlan) -> String {
+/// What the transactions of a world did, one line when each begins and one when it ends, in the order of time. Of a world
+/// with many, or that ended in the middle of them, how all that happened is shown.
+fn history(outcome: &Outcome, again: &str) -> String {
+    let told = render(&[], outcome);
+    match told.lines().count() {
+        1..=HISTORY_LINES => format!("\nWhat its transactions did:\n{told}"),
+        _ => format!("\nWhat happened in it, event by event: {again} --trace\n"),
+    }
+}
+
+/// The command line that runs a world again, which a selection has given or which was made smaller.
+pub fn again(world: &Plan, selection: &Selection) -> String {
     let mut line = format!(
-        "plimsoll sim --seed {} --protocol {} --scheme {} --workload {} --shards {} --fronts {} --moves {} \
+        "plimsoll sim --seed {} --protocol {} --scheme {} --workload {} --keys {} --shards {} --fronts {} --moves {} \
          --one-round {} --clients {} --transactions {}",
         world.seed,
         world.pair().split('/').next().unwrap_or_default(),
         world.scheme,
         world.workload.name(),
+        world.keys,
         world.shards,
         world.fronts,
         world.moves,
@@ -319,14 +343,14 @@ fn again(world: &Plan, plan: &SimPlan) -> String {
         world.clients,
         world.transactions,
     );
-    let faults = match plan.selection.faults {
+    let faults = match selection.faults {
         plimsoll_sim::plan::FaultsName::None => " --faults none",
         plimsoll_sim::plan::FaultsName::Network => " --faults network",
         plimsoll_sim::plan::FaultsName::All => " --faults all",
         plimsoll_sim::plan::FaultsName::Drawn => "",
     };
     line.push_str(faults);
-    for (name, value) in &plan.selection.knobs {
+    for (name, value) in selection.knobs_of(world) {
         line.push_str(&format!(" --fault {name}={value}"));
     }
     if !world.skip.is_empty() {
@@ -373,4 +397,42 @@ fn write_json(plan: &SimPlan, sum: &Sum, elapsed: Duration) -> Result<(), file::
         _ => show(&text),
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_sim::plan::{FaultsName, WorkloadName};
+
+    use super::*;
+
+    fn outcome(transactions: usize) -> Outcome {
+        let selection = Selection {
+            workload: Some(WorkloadName::Cycle),
+            protocol: Some("occ"),
+            scheme: Some("dst"),
+            faults: FaultsName::None,
+            fronts: Some(0),
+            shards: Some(1),
+            clients: Some(1),
+            transactions: Some(transactions),
+            ..Selection::default()
+        };
+        run(&Plan::drawn(1, &selection).unwrap(), None)
+    }
+
+    #[test]
+    fn a_short_history_is_shown_and_of_a_long_one_the_command_that_shows_it() {
+        let short = outcome(3);
+        assert!(!short.history.transactions.is_empty());
+        let told = history(&short, "plimsoll sim --seed 1");
+        for transaction in &short.history.transactions {
+            let name = format!("{:?} {}", transaction.id, transaction.label);
+            assert_eq!(told.matches(&name).count(), 2, "it begins and it ends: {told}");
+        }
+        assert!(told.contains("read ring") && !told.contains("--trace"), "{told}");
+        for long in [outcome(100), Outcome::default()] {
+            let told = history(&long, "plimsoll sim --seed 1");
+            assert!(told.ends_with("plimsoll sim --seed 1 --trace\n") && told.lines().count() == 2, "{told}");
+        }
+    }
 }

@@ -1,11 +1,13 @@
 //! What a world is made of, all drawn from a seed unless somebody says otherwise.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use plimsoll_runtime::sim::{Faults, Hardware};
 use plimsoll_txn::protocol::LockPolicy;
 use plimsoll_types::mutants::Mutant;
 use plimsoll_workloads::random::Rng;
+
+use crate::workload::{append, cycle, pieces, random};
 
 /// The protocols, 2PL by the name of its lock policy too.
 pub const PROTOCOLS: [&str; 7] =
@@ -20,6 +22,9 @@ pub fn schemes(protocol: &str) -> &'static [&'static str] {
         _ => &SCHEMES,
     }
 }
+
+/// The one fault that only happens to machines without data.
+const CRASHES: &str = "crashes_per_s";
 
 /// What runs in a world.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +55,22 @@ impl WorkloadName {
     /// Whether all its transactions are cut into pieces that name what they touch.
     pub fn one_shot(self) -> bool {
         matches!(self, WorkloadName::Pieces | WorkloadName::Micro | WorkloadName::Tpcc)
+    }
+
+    /// How many keys it can have; it has the most unless somebody says otherwise. What counts as a key is told at
+    /// [`Plan::keys`].
+    pub fn keys(self) -> RangeInclusive<u64> {
+        match self {
+            WorkloadName::Random => 1..=random::ROWS,
+            WorkloadName::Cycle => cycle::KEYS_MIN..=cycle::KEYS,
+            WorkloadName::Append => 1..=append::KEYS,
+            WorkloadName::Pieces => 1..=pieces::ROWS,
+            // Two of them hot, and two that are not.
+            WorkloadName::SmallBank => 4..=8,
+            // A transaction takes four different ones.
+            WorkloadName::Micro => 4..=8,
+            WorkloadName::Tpcc => 100..=100,
+        }
     }
 
     /// The name on the command line.
@@ -92,6 +113,8 @@ pub struct Selection {
     pub shards: Option<usize>,
     /// Machines that hold none.
     pub fronts: Option<usize>,
+    /// Keys of the workload, which has to be selected then.
+    pub keys: Option<u64>,
     /// Times that slots are asked to move.
     pub moves: Option<usize>,
     /// Whether OCC validates along with its locks.
@@ -110,6 +133,20 @@ pub struct Selection {
     pub mutant: Option<Mutant>,
 }
 
+impl Selection {
+    /// Whether crashes are asked for by name.
+    fn asks_for_crashes(&self) -> bool {
+        let rate = self.knobs.iter().rev().find(|(name, _)| name == CRASHES);
+        rate.is_some_and(|(_, rate)| rate.parse().is_ok_and(|rate: f64| rate > 0.0))
+    }
+
+    /// The faults that are set by name and mean something in a world.
+    pub fn knobs_of(&self, plan: &Plan) -> impl Iterator<Item = &(String, String)> {
+        let fronts = plan.fronts;
+        self.knobs.iter().filter(move |(name, _)| fronts > 0 || name != CRASHES)
+    }
+}
+
 impl Default for Selection {
     fn default() -> Selection {
         Selection {
@@ -118,6 +155,7 @@ impl Default for Selection {
             workload: None,
             shards: None,
             fronts: None,
+            keys: None,
             moves: None,
             one_round: None,
             clients: None,
@@ -149,8 +187,11 @@ pub struct Plan {
     pub spread: bool,
     /// Shards that hold data.
     pub shards: usize,
-    /// Machines that hold none: their clients coordinate what happens elsewhere. They crash, and start again.
+    /// Machines that hold none: their clients coordinate what happens elsewhere. They crash, and start again; no others do.
     pub fronts: usize,
+    /// Rows that a partition has of each table (random, pieces), keys of the ring (cycle), lists (append), accounts or
+    /// tuples of a shard (SmallBank, micro), items (TPC-C).
+    pub keys: u64,
     /// Times that some slots of a shard are asked to move to another.
     pub moves: usize,
     /// Clients on each shard.
@@ -228,6 +269,11 @@ impl Plan {
         first..first + self.fronts
     }
 
+    /// The same without machines that hold no data; nothing is left that crashes.
+    pub fn without_fronts(self) -> Plan {
+        Plan { fronts: 0, faults: Faults { crashes_per_s: 0.0, ..self.faults }, ..self }
+    }
+
     /// The world of a seed. The error names what the selection has wrong.
     pub fn drawn(seed: u64, selection: &Selection) -> Result<Plan, String> {
         if selection.one_round == Some(true)
@@ -301,20 +347,44 @@ impl Plan {
             None if counted => 0,
             None => usize::from(draw(9, 3) == 0),
         };
-        // A shard that forgets has no log yet to make up for it.
-        if fronts == 0 {
-            faults.crashes_per_s = 0.0;
-        }
+        let keys = match selection.keys {
+            None => *workload.keys().end(),
+            Some(_) if selection.workload.is_none() => {
+                return Err("--keys needs to know of which workload: add --workload".to_owned());
+            }
+            Some(keys) if workload.keys().contains(&keys) => keys,
+            Some(keys) => {
+                let (least, most) = workload.keys().into_inner();
+                return Err(format!(
+                    "--keys {keys} is not possible under {}: give a number from {least} to {most}",
+                    workload.name()
+                ));
+            }
+        };
         for (name, value) in &selection.knobs {
             match Hardware::KNOBS.iter().any(|(knob, _)| knob == name) {
                 true => hardware.set(name, value)?,
                 false => faults.set(name, value)?,
             }
         }
+        if selection.asks_for_crashes() {
+            if counted && selection.workload.is_some() {
+                return Err(format!(
+                    "no machine may crash under {}: leave {CRASHES} out, or choose another workload",
+                    workload.name()
+                ));
+            }
+            if selection.fronts == Some(0) {
+                return Err(format!(
+                    "only machines without data crash, and there are none: give --fronts 1 or more, or leave \
+                     {CRASHES} out"
+                ));
+            }
+        }
         // An audit that locks what it reads, on all shards in turn, takes longer than some of them have patience.
         let reads_lock = scheme == "none" && !matches!(protocol, "occ" | "client_2pc" | "rococo");
         let latency_ns = hardware.latency_ns.saturating_add(hardware.jitter_ns).min(1_000_000_000);
-        Ok(Plan {
+        let plan = Plan {
             seed,
             protocol: match protocol {
                 "occ" | "client_2pc" | "rococo" => protocol,
@@ -332,6 +402,7 @@ impl Plan {
             spread: workload == WorkloadName::Tpcc && !reads_lock && draw(13, 3) == 0,
             shards,
             fronts,
+            keys,
             moves: selection.moves.unwrap_or([0, 0, 10, 100][draw(10, 4)]),
             clients,
             transactions,
@@ -345,6 +416,8 @@ impl Plan {
             skip: selection.skip.clone(),
             encoded: true,
             mutant: selection.mutant,
-        })
+        };
+        // A shard that forgets has no log yet to make up for it.
+        Ok(if fronts == 0 { plan.without_fronts() } else { plan })
     }
 }

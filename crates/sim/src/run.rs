@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use plimsoll_checker::History;
-use plimsoll_runtime::sim::{Maker, Occurrence, Watch, World};
+use plimsoll_runtime::sim::{Faults, Maker, Occurrence, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Common, CommonReply, Layout};
 use plimsoll_txn::moves::MoveOutcome;
@@ -119,7 +119,7 @@ fn caught<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
         WorkloadName::Cycle => small::<P>(plan, recorder),
         WorkloadName::Append => small::<P>(plan, recorder),
         WorkloadName::SmallBank => {
-            let mut parameters = smallbank::Parameters::new(plan.shards as u64, 8);
+            let mut parameters = smallbank::Parameters::new(plan.shards as u64, plan.keys);
             (parameters.seed, parameters.closed, parameters.distributed_pct) = (plan.seed, true, 50.0);
             benchmark::<P, _>(
                 plan,
@@ -129,7 +129,7 @@ fn caught<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
         }
         WorkloadName::Micro => {
             let parameters = micro::Parameters {
-                tuples_per_shard: 8,
+                tuples_per_shard: plan.keys,
                 tuples_per_transaction: 4,
                 distributed_pct: 40.0,
                 seed: plan.seed,
@@ -141,6 +141,7 @@ fn caught<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
             let warehouses = if plan.spread { plan.shards.div_ceil(2) } else { plan.shards };
             let mut parameters = tpcc::Parameters::small(warehouses as u32);
             (parameters.seed, parameters.spread) = (plan.seed, plan.spread);
+            parameters.items = plan.keys as u32;
             benchmark::<P, _>(plan, recorder, Tpcc::new(parameters).expect("the parameters are possible"))
         }
     }));
@@ -268,10 +269,15 @@ impl<P: Protocol> Setting<P> {
             };
             Box::new(make) as Maker<P>
         });
-        let mut world = World::new(&plan.hardware, &plan.faults, plan.seed, makers.collect());
+        // Machines with data never crash by themselves, nor does the oracle's, whatever the plan says: nothing makes up yet
+        // for what they forget.
+        let crashing = plan.crashing();
+        let crashes_per_s = if crashing.is_empty() { 0.0 } else { plan.faults.crashes_per_s };
+        let faults = Faults { crashes_per_s, ..plan.faults.clone() };
+        let mut world = World::new(&plan.hardware, &faults, plan.seed, makers.collect());
         world.skip(plan.skip.iter().copied());
-        if plan.fronts > 0 {
-            world.only_crash(plan.crashing());
+        if !crashing.is_empty() {
+            world.only_crash(crashing);
         }
         if plan.encoded {
             world.encode();
@@ -449,10 +455,10 @@ impl<P: Protocol> Setting<P> {
 /// The workloads that were made for this.
 fn small<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     let (tables, rows) = match plan.workload {
-        WorkloadName::Cycle => (cycle::tables(), cycle::rows()),
+        WorkloadName::Cycle => (cycle::tables(), cycle::rows(plan.keys)),
         WorkloadName::Append => (append::tables(), Vec::new()),
-        WorkloadName::Pieces => (pieces::tables(), pieces::rows()),
-        _ => (random::tables(), random::rows()),
+        WorkloadName::Pieces => (pieces::tables(), pieces::rows_of(plan.keys)),
+        _ => (random::tables(), random::rows_of(plan.keys)),
     };
     let options = match plan.workload {
         WorkloadName::Pieces => pieces::protocol_options(),
@@ -460,15 +466,15 @@ fn small<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     };
     let mut setting = Setting::<P>::new(plan, tables, options, recorder);
     setting.load_numbers(rows);
-    let workload = plan.workload;
+    let (workload, keys) = (plan.workload, plan.keys);
     let (left, stuck) = setting.clients(
         plan,
         |_, _| (),
         async move |client: &mut SimClient<P>, _: &mut ()| match workload {
-            WorkloadName::Cycle => client.cycle().await,
-            WorkloadName::Append => client.append().await,
-            WorkloadName::Pieces => client.pieces().await,
-            _ => client.random().await,
+            WorkloadName::Cycle => client.cycle(keys).await,
+            WorkloadName::Append => client.append(keys).await,
+            WorkloadName::Pieces => client.pieces_of(keys).await,
+            _ => client.random_of(keys).await,
         },
     );
     judge::judge(plan, setting, left, stuck, |_, _| Vec::new())

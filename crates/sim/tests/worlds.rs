@@ -1,5 +1,6 @@
 //! Worlds of many seeds: the same twice, without a violation, and caught where there is one.
 
+use plimsoll_runtime::sim::Fault;
 use plimsoll_sim::plan::{FaultsName, Plan, Selection, WorkloadName, schemes};
 use plimsoll_sim::recorder::Recorder;
 use plimsoll_sim::run::{Outcome, run};
@@ -97,8 +98,14 @@ fn every_protocol_under_every_scheme_and_workload_violates_nothing() {
     }
 }
 
+/// How much there is to run.
+fn size(plan: &Plan) -> usize {
+    plan.shards_in_all() * plan.clients * plan.transactions
+}
+
 #[test]
 fn read_committed_is_caught_under_every_workload_and_shrinks() {
+    let (mut before, mut after, mut fewer_keys) = (0, 0, 0);
     for workload in WorkloadName::ALL {
         let selection = Selection { scheme: Some("rc"), workload: Some(workload), ..Selection::default() };
         let caught =
@@ -106,12 +113,57 @@ fn read_committed_is_caught_under_every_workload_and_shrinks() {
         let (plan, outcome) =
             caught.unwrap_or_else(|| panic!("{} is serializable under rc", workload.name()));
         let kind = outcome.violations[0].kind.clone();
-        let before = outcome.transactions;
         let (small, smaller) = shrink(&plan, outcome, |plan| run(plan, None));
         assert!(smaller.violations.iter().any(|violation| violation.kind == kind));
-        assert!(smaller.transactions <= before);
+        assert!(size(&small) < size(&plan), "{}: {} of {}", workload.name(), size(&small), size(&plan));
         assert_eq!(run(&small, None).violations, smaller.violations, "what was shrunk can be run again");
+        (before, after) = (before + size(&plan), after + size(&small));
+        fewer_keys += usize::from(small.keys < plan.keys);
     }
+    assert!(2 * after < before, "{after} of {before} transactions are left");
+    assert!(fewer_keys > 0, "no workload fails with fewer keys");
+}
+
+#[test]
+fn only_machines_without_data_crash_whatever_the_plan_says() {
+    let knobs = vec![("crashes_per_s".to_owned(), "50".to_owned())];
+    let selection = Selection { fronts: Some(1), knobs, ..Selection::default() };
+    let mut crashes = 0;
+    for seed in 0..20 {
+        let plan = Plan::drawn(seed, &selection).unwrap();
+        for plan in [Plan { fronts: 0, ..plan.clone() }, plan] {
+            let outcome = run(&plan, None);
+            for fault in &outcome.faults {
+                if let Fault::Crash(machine) = fault.fault {
+                    assert!(plan.crashing().contains(&machine), "seed {seed}: machine {machine} has data");
+                    crashes += 1;
+                }
+            }
+            if plan.fronts == 0 {
+                assert!(outcome.violations.is_empty(), "seed {seed}: {:?}", outcome.violations);
+            }
+        }
+    }
+    assert!(crashes > 0);
+}
+
+#[test]
+fn worlds_with_the_fewest_keys_violate_nothing() {
+    for workload in WorkloadName::ALL {
+        let keys = Some(*workload.keys().start());
+        let fewest = Selection { workload: Some(workload), keys, ..Selection::default() };
+        (0..40).for_each(|seed| passes(seed, &fewest));
+        let all = Selection { keys: Some(*workload.keys().end()), ..fewest.clone() };
+        let drawn = Selection { keys: None, ..fewest };
+        assert_eq!(Plan::drawn(1, &all), Plan::drawn(1, &drawn));
+    }
+    let rococo = Selection {
+        protocol: Some("rococo"),
+        workload: Some(WorkloadName::Pieces),
+        keys: Some(1),
+        ..Selection::default()
+    };
+    (0..40).for_each(|seed| passes(seed, &rococo));
 }
 
 #[test]
@@ -144,6 +196,8 @@ fn a_fault_that_is_left_out_leaves_the_others_as_they_were() {
 fn a_selection_that_names_no_fault_is_refused() {
     let selection = Selection { knobs: vec![("los".to_owned(), "1".to_owned())], ..Selection::default() };
     assert!(Plan::drawn(0, &selection).unwrap_err().contains("los"));
+    let selection = Selection { knobs: vec![("loss".to_owned(), "2".to_owned())], ..Selection::default() };
+    assert!(Plan::drawn(0, &selection).unwrap_err().contains("from 0.0 to 1.0"));
 }
 
 #[test]

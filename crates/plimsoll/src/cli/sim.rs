@@ -43,7 +43,7 @@ pub struct SimArgs {
     /// dst, gts, vts, none, or rc, which is not serializable [default: drawn, but never rc].
     #[arg(long, value_parser = SCHEMES, hide_possible_values = true, value_name = "SCHEME", help_heading = "What runs")]
     pub scheme: Option<String>,
-    /// random, cycle, append, smallbank, micro or tpcc [default: drawn].
+    /// random, cycle, append, pieces, smallbank, micro or tpcc [default: drawn].
     #[arg(long, value_parser = WorkloadName::ALL.map(WorkloadName::name), hide_possible_values = true, value_name = "WORKLOAD", help_heading = "What runs")]
     pub workload: Option<String>,
     /// Shards that hold data [default: drawn].
@@ -52,6 +52,9 @@ pub struct SimArgs {
     /// Machines that hold no data: their clients coordinate what happens elsewhere, and they crash [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub fronts: Option<u64>,
+    /// Keys of the workload that --workload names: rows, lists, accounts [default: as many as it can have].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
+    pub keys: Option<u64>,
     /// Times that slots are asked to move from one shard to another, data and all, while transactions run [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub moves: Option<u64>,
@@ -179,6 +182,7 @@ impl SimArgs {
                 Some(0) => Some(0),
                 fronts => within(fronts, "fronts", 16)?,
             },
+            keys: self.keys,
             moves: match self.moves {
                 Some(0) => Some(0),
                 moves => within(moves, "moves", 100_000)?,

@@ -1,5 +1,10 @@
 //! One test for each reason to refuse, and one for each way to say yes.
 
+use plimsoll_runtime::sim::{Fault, Occurrence};
+use plimsoll_sim::plan::Plan;
+use plimsoll_sim::run::{Outcome, Violation, run};
+use plimsoll_sim::shrink::shrink;
+
 use super::plan::*;
 use super::*;
 
@@ -427,13 +432,107 @@ fn a_simulation_that_cannot_be_is_refused_in_one_sentence() {
     assert!(simulation("sim --one-round true --protocol occ --scheme dst").is_ok());
     refused("sim --fault loss", "`--fault loss` has no value: write a name and a value, such as loss=0.01");
     refused("sim --fault los=1", "there is no los among Faults");
-    refused("sim --fault loss=much", "loss is a f64 that is not negative, not much");
+    refused("sim --fault loss=much", "loss is a number from 0.0 to 1.0, not much");
+    refused("sim --fault loss=1.5", "loss is a number from 0.0 to 1.0, not 1.5");
+    refused("sim --fault shards_per_machine=0", "shards_per_machine is a whole number from 1 to 64, not 0");
+    refused("sim --fault drift_ppm=2000000", "drift_ppm is a whole number from 0 to 100_000, not 2000000");
+    assert!(simulation("sim --fault drift_ppm=100_000 --fault loss=1 --fault clog_ns=0").is_ok());
+    refused("sim --keys 3", "--keys needs to know of which workload: add --workload");
+    refused(
+        "sim --workload cycle --keys 2",
+        "--keys 2 is not possible under cycle: give a number from 3 to 8",
+    );
     assert!(simulation("sim --seed 1 --seeds 0..2").unwrap_err().contains("cannot be used with"));
     assert!(simulation("sim --seeds 7").unwrap_err().contains("`7` is not a range"));
     assert_eq!(simulation("sim --json -").unwrap().json, JsonOutput::Stdout);
     assert!(simulation("sim --trace").unwrap_err().contains("--seed"));
     assert!(simulation("sim --scheme tso").unwrap_err().contains("tso"));
     assert!(simulation("sim --seed 1 --json /no/such/place/x.json").unwrap_err().contains("does not exist"));
+}
+
+#[test]
+fn crashes_are_refused_where_no_machine_may_crash() {
+    let refused =
+        |line: &str, sentence: &str| assert_eq!(simulation(line).expect_err("must be refused"), sentence);
+    refused(
+        "sim --fronts 0 --fault crashes_per_s=5",
+        "only machines without data crash, and there are none: give --fronts 1 or more, or leave crashes_per_s out",
+    );
+    refused(
+        "sim --workload tpcc --fault crashes_per_s=5",
+        "no machine may crash under tpcc: leave crashes_per_s out, or choose another workload",
+    );
+    for line in [
+        "sim --fault crashes_per_s=5",
+        "sim --fronts 1 --fault crashes_per_s=5",
+        "sim --fronts 0 --fault crashes_per_s=0",
+        "sim --workload tpcc --faults all",
+    ] {
+        assert!(simulation(line).is_ok(), "{line}");
+    }
+}
+
+/// The world that is run by the command line which a world is told to be run again with.
+fn again(world: &Plan, plan: &sim::SimPlan) -> Plan {
+    let line = crate::sim::again(world, &plan.selection);
+    let parsed = simulation(line.strip_prefix("plimsoll ").expect("the program is named"));
+    let parsed = parsed.unwrap_or_else(|refusal| panic!("{line}: {refusal}"));
+    let sim::Worlds::Seed(seed) = parsed.worlds else { panic!("{line} is about one world") };
+    assert!(!parsed.shrink, "{line} runs the world as it is");
+    Plan::drawn(seed, &parsed.selection).unwrap_or_else(|refusal| panic!("{line}: {refusal}"))
+}
+
+/// What comes of a world that fails whatever it is made of, with four faults.
+fn failed() -> Outcome {
+    let fault = |index| Occurrence { index, begin_ns: 0, end_ns: 1, fault: Fault::Pause(0) };
+    let violations = vec![Violation { kind: "planted".to_owned(), detail: String::new() }];
+    Outcome { violations, faults: (0..4).map(fault).collect(), ..Outcome::default() }
+}
+
+#[test]
+fn whatever_a_world_is_shrunk_to_is_what_its_command_line_gives() {
+    for line in [
+        "sim",
+        "sim --fronts 2 --fault crashes_per_s=50 --fault loss=0.1",
+        "sim --fault crashes_per_s=50",
+        "sim --protocol rococo",
+        "sim --workload cycle --keys 5 --faults all",
+        "sim --workload tpcc --faults none --moves 7",
+        "sim --protocol occ --scheme dst --one-round true --skip 1,2 --faults network",
+        "sim --protocol two_pl --scheme rc --fault shards_per_machine=3",
+    ] {
+        let plan = simulation(line).expect("it is possible");
+        for seed in 0..10 {
+            let world = Plan::drawn(seed, &plan.selection).expect("it is possible");
+            let run = |world: &Plan| {
+                assert_eq!(again(world, &plan), *world, "{line}");
+                failed()
+            };
+            let (small, _) = shrink(&world, run(&world), run);
+            let sizes = (small.transactions, small.clients, small.shards, small.fronts, small.moves);
+            assert_eq!(sizes, (1, 1, 1, 0, 0), "{line}, seed {seed}");
+            assert_eq!(small.keys, *small.workload.keys().start(), "{line}, seed {seed}");
+            assert!((0..4).all(|index| small.skip.contains(&index)), "{line}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_world_that_was_shrunk_fails_in_the_same_way_when_its_command_line_is_run() {
+    let line = "sim --protocol occ --scheme rc --workload cycle --fronts 1 --fault crashes_per_s=20";
+    let plan = simulation(line).expect("it is possible");
+    let mut worlds = (0..100).map(|seed| Plan::drawn(seed, &plan.selection).expect("it is possible"));
+    let caught = worlds.find_map(|world| {
+        let outcome = run(&world, None);
+        (!outcome.violations.is_empty()).then_some((world, outcome))
+    });
+    let (world, outcome) = caught.expect("read committed is not serializable");
+    let kind = outcome.violations[0].kind.clone();
+    let (small, smaller) = shrink(&world, outcome, |world| run(world, None));
+    assert_ne!(small, world, "it shrinks");
+    let outcome = run(&again(&small, &plan), None);
+    assert!(outcome.violations.iter().any(|violation| violation.kind == kind), "{:?}", outcome.violations);
+    assert_eq!((outcome.hash, outcome.violations), (smaller.hash, smaller.violations));
 }
 
 fn scaling(line: &str) -> Result<scale::ScalePlan, String> {

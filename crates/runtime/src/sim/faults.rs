@@ -2,9 +2,12 @@
 //!
 //! Two tables: [`Hardware`] is what machines and network are like on a good day, [`Faults`] is what goes wrong.
 //! Each line of a table is a field, its unit and meaning, its value when all is well, its value in a bad
-//! world, and the group it belongs to. Everything else comes out of the table: the struct, the presets, the
-//! names for a command line ([`Faults::KNOBS`], [`Faults::set`]), the mixtures of a sweep ([`Faults::drawn`]).
-//! So a fault cannot be forgotten in one of them.
+//! world, the values that it can be set to, and the group it belongs to. Everything else comes out of the table: the
+//! struct, the presets, the names for a command line ([`Faults::KNOBS`], [`Faults::set`]), the mixtures of a sweep
+//! ([`Faults::drawn`]). So a fault cannot be forgotten in one of them.
+//!
+//! Ranges are wide: they keep out what means nothing, and not what is so bad that nobody gets done. Where packets take a
+//! tenth of a second, many transactions take longer than a judge waits.
 //!
 //! Durations are nanoseconds, drawn evenly between 0 and twice the value. Rates are per virtual second over the
 //! whole world; the time between two occurrences is drawn likewise. Probabilities are per packet and link, and per
@@ -17,6 +20,9 @@ use super::draw::Draw;
 
 /// What a field can hold.
 trait Value: Copy + PartialEq {
+    /// What it is, for people.
+    const KIND: &'static str;
+
     fn parse(text: &str) -> Option<Self>;
     /// So many sixteenths of it.
     fn sixteenths(self, count: u64) -> Self;
@@ -24,6 +30,8 @@ trait Value: Copy + PartialEq {
 }
 
 impl Value for u64 {
+    const KIND: &'static str = "a whole number";
+
     fn parse(text: &str) -> Option<Self> {
         text.replace('_', "").parse().ok()
     }
@@ -38,8 +46,10 @@ impl Value for u64 {
 }
 
 impl Value for f64 {
+    const KIND: &'static str = "a number";
+
     fn parse(text: &str) -> Option<Self> {
-        text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)
+        text.parse().ok()
     }
 
     fn sixteenths(self, count: u64) -> Self {
@@ -64,29 +74,41 @@ enum Group {
     Usual,
 }
 
+/// A range in words, after the meaning of a field.
+macro_rules! range {
+    ($low:literal, $high:literal) => {
+        concat!(" From ", stringify!($low), " to ", stringify!($high), ".")
+    };
+}
+
 macro_rules! table {
     (
         $(#[$about:meta])*
         $name:ident {
-            $($(#[doc = $meaning:literal])+ $field:ident: $type:ident = $well:literal, $bad:literal, $group:ident;)+
+            $($(#[doc = $meaning:literal])+ $field:ident: $type:ident =
+                $well:literal, $bad:literal in $low:literal..=$high:literal, $group:ident;)+
         }
     ) => {
         $(#[$about])*
         #[derive(Clone, PartialEq, Debug)]
         pub struct $name {
-            $($(#[doc = $meaning])+ pub $field: $type,)+
+            $($(#[doc = $meaning])+ #[doc = range!($low, $high)] pub $field: $type,)+
         }
 
         impl $name {
-            /// The name and the meaning of every field, in order.
-            pub const KNOBS: &[(&str, &str)] = &[$((stringify!($field), concat!($($meaning),+).trim_ascii()),)+];
+            /// The name of every field with its meaning and its range, in order.
+            pub const KNOBS: &[(&str, &str)] =
+                &[$((stringify!($field), concat!($($meaning,)+ range!($low, $high)).trim_ascii()),)+];
 
             /// Sets a field by its name; the error says what was wrong.
             pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
                 match name {
                     $(stringify!($field) => {
-                        self.$field = Value::parse(value)
-                            .ok_or_else(|| format!("{name} is a {} that is not negative, not {value}", stringify!($type)))?;
+                        let parsed = <$type as Value>::parse(value).filter(|parsed| ($low..=$high).contains(parsed));
+                        self.$field = parsed.ok_or_else(|| {
+                            let (kind, low, high) = (<$type as Value>::KIND, stringify!($low), stringify!($high));
+                            format!("{name} is {kind} from {low} to {high}, not {value}")
+                        })?;
                     })+
                     _ => return Err(format!("there is no {name} among {}", stringify!($name))),
                 }
@@ -103,9 +125,11 @@ macro_rules! table {
                 $name { $($field: if bad(Group::$group) { $bad } else { $well },)+ }
             }
 
-            /// Of each field something between a good world and twice a bad one.
+            /// Of each field something between a good world and twice a bad one, within its range.
             fn mixture(seed: u64) -> $name {
-                $name { $($field: mixed($well, $bad, Draw::new(seed, stringify!($field), 0)),)+ }
+                $name {
+                    $($field: mixed::<$type>($well, $bad, Draw::new(seed, stringify!($field), 0)).clamp($low, $high),)+
+                }
             }
         }
     };
@@ -115,49 +139,49 @@ table! {
 /// What machines and the network are like when nothing is wrong.
 Hardware {
     /// Shards per machine; the last machine may have fewer.
-    shards_per_machine: u64 = 1, 1, Usual;
+    shards_per_machine: u64 = 1, 1 in 1..=64, Usual;
     /// Nanoseconds that a pass costs a shard at least.
-    pass_ns: u64 = 200, 200, Usual;
+    pass_ns: u64 = 200, 200 in 0..=1_000_000, Usual;
     /// Nanoseconds that each message of the inbox costs.
-    message_ns: u64 = 300, 2000, Usual;
+    message_ns: u64 = 300, 2000 in 0..=1_000_000, Usual;
     /// Nanoseconds that each poll of a task costs.
-    poll_ns: u64 = 300, 2000, Usual;
+    poll_ns: u64 = 300, 2000 in 0..=1_000_000, Usual;
     /// A pass costs up to this fraction more or less than that.
-    cpu_jitter: f64 = 0.3, 0.9, Usual;
+    cpu_jitter: f64 = 0.3, 0.9 in 0.0..=1.0, Usual;
     /// Nanoseconds until a shard that sleeps begins the pass it was woken for, at most.
-    wake_ns: u64 = 10_000, 100_000, Usual;
+    wake_ns: u64 = 10_000, 100_000 in 0..=100_000_000, Usual;
     /// Nanoseconds from shard to shard of one machine, at least.
-    local_ns: u64 = 100, 100, Usual;
+    local_ns: u64 = 100, 100 in 0..=100_000_000, Usual;
     /// Nanoseconds it may take longer than that.
-    local_jitter_ns: u64 = 400, 10_000, Usual;
+    local_jitter_ns: u64 = 400, 10_000 in 0..=100_000_000, Usual;
     /// Nanoseconds from machine to machine, at least.
-    latency_ns: u64 = 20_000, 500_000, Usual;
+    latency_ns: u64 = 20_000, 500_000 in 0..=100_000_000, Usual;
     /// Nanoseconds it may take longer than that.
-    jitter_ns: u64 = 5_000, 500_000, Usual;
+    jitter_ns: u64 = 5_000, 500_000 in 0..=100_000_000, Usual;
     /// Probability that a packet takes much longer.
-    tail: f64 = 0.001, 0.01, Usual;
+    tail: f64 = 0.001, 0.01 in 0.0..=1.0, Usual;
     /// Nanoseconds that such a packet may take longer.
-    tail_ns: u64 = 500_000, 5_000_000, Usual;
+    tail_ns: u64 = 500_000, 5_000_000 in 0..=1_000_000_000, Usual;
     /// Nanoseconds after which a packet without acknowledgement is sent again, first.
-    resend_ns: u64 = 1_000_000, 5_000_000, Usual;
+    resend_ns: u64 = 1_000_000, 5_000_000 in 1_000..=1_000_000_000, Usual;
     /// Nanoseconds after which it is sent again after many times in vain.
-    resend_max_ns: u64 = 50_000_000, 200_000_000, Usual;
+    resend_max_ns: u64 = 50_000_000, 200_000_000 in 1_000..=10_000_000_000, Usual;
     /// Nanoseconds that an acknowledgement waits for something to travel with.
-    acknowledge_ns: u64 = 50_000, 200_000, Usual;
+    acknowledge_ns: u64 = 50_000, 200_000 in 0..=100_000_000, Usual;
     /// Bytes that the disk of each shard holds; 0 if there are no disks.
-    disk_bytes: u64 = 0, 0, Usual;
+    disk_bytes: u64 = 0, 0 in 0..=1_000_000_000_000, Usual;
     /// Nanoseconds that an operation of a disk takes at least.
-    disk_ns: u64 = 10_000, 100_000, Usual;
+    disk_ns: u64 = 10_000, 100_000 in 0..=1_000_000_000, Usual;
     /// Nanoseconds that each KiB read or written takes.
-    disk_kib_ns: u64 = 500, 10_000, Usual;
+    disk_kib_ns: u64 = 500, 10_000 in 0..=1_000_000_000, Usual;
     /// Nanoseconds that a sync takes besides.
-    disk_sync_ns: u64 = 200_000, 5_000_000, Usual;
+    disk_sync_ns: u64 = 200_000, 5_000_000 in 0..=1_000_000_000, Usual;
     /// An operation takes up to this fraction longer than that.
-    disk_jitter: f64 = 0.5, 2.0, Usual;
+    disk_jitter: f64 = 0.5, 2.0 in 0.0..=10.0, Usual;
     /// Probability that an operation takes much longer.
-    disk_tail: f64 = 0.001, 0.01, Usual;
+    disk_tail: f64 = 0.001, 0.01 in 0.0..=1.0, Usual;
     /// Nanoseconds that such an operation may take longer.
-    disk_tail_ns: u64 = 5_000_000, 50_000_000, Usual;
+    disk_tail_ns: u64 = 5_000_000, 50_000_000 in 0..=1_000_000_000, Usual;
 }
 }
 
@@ -165,73 +189,73 @@ table! {
 /// What goes wrong, and how often.
 Faults {
     /// Probability that a packet is lost.
-    loss: f64 = 0.0, 0.02, Packets;
+    loss: f64 = 0.0, 0.02 in 0.0..=1.0, Packets;
     /// Probability that a packet arrives twice.
-    duplication: f64 = 0.0, 0.02, Packets;
+    duplication: f64 = 0.0, 0.02 in 0.0..=1.0, Packets;
     /// Probability that a packet is held back and overtaken.
-    reordering: f64 = 0.0, 0.05, Packets;
+    reordering: f64 = 0.0, 0.05 in 0.0..=1.0, Packets;
     /// Nanoseconds that such a packet is held back, at most.
-    reordering_ns: u64 = 500_000, 500_000, Packets;
+    reordering_ns: u64 = 500_000, 500_000 in 0..=1_000_000_000, Packets;
     /// Partitions per second: one pair of machines, or some machines from all others.
-    partitions_per_s: f64 = 0.0, 3.0, Links;
+    partitions_per_s: f64 = 0.0, 3.0 in 0.0..=1000.0, Links;
     /// Nanoseconds that a partition lasts.
-    partition_ns: u64 = 100_000_000, 100_000_000, Links;
+    partition_ns: u64 = 100_000_000, 100_000_000 in 0..=100_000_000_000, Links;
     /// Probability that a partition is in one direction only.
-    one_way: f64 = 0.3, 0.3, Links;
+    one_way: f64 = 0.3, 0.3 in 0.0..=1.0, Links;
     /// Links per second that become slow.
-    slowdowns_per_s: f64 = 0.0, 3.0, Links;
+    slowdowns_per_s: f64 = 0.0, 3.0 in 0.0..=1000.0, Links;
     /// Nanoseconds that a link is slow.
-    slowdown_ns: u64 = 100_000_000, 100_000_000, Links;
+    slowdown_ns: u64 = 100_000_000, 100_000_000 in 0..=100_000_000_000, Links;
     /// How many times as long packets take on a slow link.
-    slowdown_factor: u64 = 20, 20, Links;
+    slowdown_factor: u64 = 20, 20 in 1..=1_000, Links;
     /// Links per second that clog: nothing arrives, and then everything at once.
-    clogs_per_s: f64 = 0.0, 3.0, Links;
+    clogs_per_s: f64 = 0.0, 3.0 in 0.0..=1000.0, Links;
     /// Nanoseconds that a link is clogged.
-    clog_ns: u64 = 50_000_000, 50_000_000, Links;
+    clog_ns: u64 = 50_000_000, 50_000_000 in 0..=100_000_000_000, Links;
     /// Nanoseconds by which clocks are wrong at the start, at most, to either side.
-    offset_ns: u64 = 0, 5_000_000, Clocks;
+    offset_ns: u64 = 0, 5_000_000 in 0..=1_000_000_000, Clocks;
     /// Millionths by which clocks run too fast or too slow, at most.
-    drift_ppm: u64 = 0, 200, Clocks;
+    drift_ppm: u64 = 0, 200 in 0..=100_000, Clocks;
     /// Times per second that some machine's clock is set.
-    steps_per_s: f64 = 0.0, 2.0, Clocks;
+    steps_per_s: f64 = 0.0, 2.0 in 0.0..=1000.0, Clocks;
     /// Nanoseconds by which a clock is set forwards or backwards, at most.
-    step_ns: u64 = 20_000_000, 20_000_000, Clocks;
+    step_ns: u64 = 20_000_000, 20_000_000 in 0..=1_000_000_000, Clocks;
     /// Channels per second that are reset: their calls fail.
-    resets_per_s: f64 = 0.0, 3.0, Resets;
+    resets_per_s: f64 = 0.0, 3.0 in 0.0..=1000.0, Resets;
     /// Times per second that some machine stands still.
-    pauses_per_s: f64 = 0.0, 3.0, Pauses;
+    pauses_per_s: f64 = 0.0, 3.0 in 0.0..=1000.0, Pauses;
     /// Nanoseconds that a machine stands still.
-    pause_ns: u64 = 30_000_000, 30_000_000, Pauses;
+    pause_ns: u64 = 30_000_000, 30_000_000 in 0..=100_000_000_000, Pauses;
     /// Times per second that some machine crashes.
-    crashes_per_s: f64 = 0.0, 1.0, Crashes;
+    crashes_per_s: f64 = 0.0, 1.0 in 0.0..=1000.0, Crashes;
     /// Nanoseconds until a machine that crashed starts again.
-    down_ns: u64 = 100_000_000, 100_000_000, Crashes;
+    down_ns: u64 = 100_000_000, 100_000_000 in 0..=100_000_000_000, Crashes;
     /// Probability that a crash loses what is not synced, in part or in whole; otherwise only processes end.
-    power_failures: f64 = 0.0, 0.7, Disks;
+    power_failures: f64 = 0.0, 0.7 in 0.0..=1.0, Disks;
     /// Probability that every sector and name that is not synced is then lost or kept by itself.
-    torn_writes: f64 = 0.0, 0.7, Disks;
+    torn_writes: f64 = 0.0, 0.7 in 0.0..=1.0, Disks;
     /// Probability that a read of a disk fails.
-    read_errors: f64 = 0.0, 0.01, Disks;
+    read_errors: f64 = 0.0, 0.01 in 0.0..=1.0, Disks;
     /// Probability that a read of a disk has one wrong bit; the next is right.
-    corrupt_reads: f64 = 0.0, 0.01, Disks;
+    corrupt_reads: f64 = 0.0, 0.01 in 0.0..=1.0, Disks;
     /// Probability that something that changes a disk fails, perhaps half done.
-    write_errors: f64 = 0.0, 0.01, Disks;
+    write_errors: f64 = 0.0, 0.01 in 0.0..=1.0, Disks;
     /// Probability that a sync fails; what was not synced is then on disk or not, and a second sync changes nothing.
-    sync_errors: f64 = 0.0, 0.01, Disks;
+    sync_errors: f64 = 0.0, 0.01 in 0.0..=1.0, Disks;
     /// Times per second that the disks of a machine become slow.
-    disk_slowdowns_per_s: f64 = 0.0, 3.0, Disks;
+    disk_slowdowns_per_s: f64 = 0.0, 3.0 in 0.0..=1000.0, Disks;
     /// Nanoseconds that disks are slow.
-    disk_slowdown_ns: u64 = 100_000_000, 100_000_000, Disks;
+    disk_slowdown_ns: u64 = 100_000_000, 100_000_000 in 0..=100_000_000_000, Disks;
     /// How many times as long operations take on a slow disk.
-    disk_slowdown_factor: u64 = 20, 20, Disks;
+    disk_slowdown_factor: u64 = 20, 20 in 1..=1_000, Disks;
     /// Times per second that the disks of a machine do nothing for a while.
-    disk_stalls_per_s: f64 = 0.0, 1.0, Disks;
+    disk_stalls_per_s: f64 = 0.0, 1.0 in 0.0..=1000.0, Disks;
     /// Nanoseconds that disks do nothing.
-    disk_stall_ns: u64 = 100_000_000, 100_000_000, Disks;
+    disk_stall_ns: u64 = 100_000_000, 100_000_000 in 0..=100_000_000_000, Disks;
     /// Times per second that the disks of a machine are full for a while.
-    disk_fulls_per_s: f64 = 0.0, 1.0, Disks;
+    disk_fulls_per_s: f64 = 0.0, 1.0 in 0.0..=1000.0, Disks;
     /// Nanoseconds that disks are full.
-    disk_full_ns: u64 = 100_000_000, 100_000_000, Disks;
+    disk_full_ns: u64 = 100_000_000, 100_000_000 in 0..=100_000_000_000, Disks;
 }
 }
 
@@ -303,12 +327,52 @@ mod tests {
     #[test]
     fn what_cannot_be_set_is_refused() {
         let mut faults = Faults::none();
-        for (name, value) in
-            [("los", "0.1"), ("loss", "much"), ("loss", "-1"), ("loss", "NaN"), ("clog_ns", "0.5")]
-        {
+        for (name, value) in [
+            ("los", "0.1"),
+            ("loss", "much"),
+            ("loss", "-1"),
+            ("loss", "NaN"),
+            ("loss", "1.01"),
+            ("clog_ns", "0.5"),
+            ("slowdown_factor", "0"),
+            ("crashes_per_s", "inf"),
+        ] {
             assert!(faults.set(name, value).is_err(), "{name}={value}");
         }
         assert_eq!(faults, Faults::none());
+        let refused = faults.set("drift_ppm", "2000000").unwrap_err();
+        assert_eq!(refused, "drift_ppm is a whole number from 0 to 100_000, not 2000000");
+        let mut hardware = Hardware::default();
+        let refused = hardware.set("shards_per_machine", "0").unwrap_err();
+        assert_eq!(refused, "shards_per_machine is a whole number from 1 to 64, not 0");
+        assert_eq!(hardware, Hardware::default());
+    }
+
+    #[test]
+    fn every_field_has_a_range_and_says_so() {
+        let most = u64::MAX.to_string();
+        for (name, meaning) in Faults::KNOBS {
+            assert!(Faults::none().set(name, &most).is_err() && meaning.contains(". From "), "{name}");
+        }
+        for (name, meaning) in Hardware::KNOBS {
+            assert!(Hardware::default().set(name, &most).is_err() && meaning.contains(". From "), "{name}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_drawn_or_preset_is_in_its_range() {
+        let drawn = (0..200).map(Faults::drawn);
+        for faults in drawn.chain([Faults::none(), Faults::network(), Faults::all()]) {
+            let mut again = Faults::none();
+            faults.values().iter().for_each(|(name, value)| again.set(name, value).unwrap());
+            assert_eq!(again, faults);
+        }
+        let drawn = (0..200).map(Hardware::drawn);
+        for hardware in drawn.chain([Hardware::default(), Hardware::slow()]) {
+            let mut again = Hardware::default();
+            hardware.values().iter().for_each(|(name, value)| again.set(name, value).unwrap());
+            assert_eq!(again, hardware);
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use plimsoll_types::{Abort, IndexKind, Key, Partitioning, TableId, TableSpec};
 
 use crate::client::{Client, Ended, Observer, Seen};
 
-/// How many lists there are.
+/// How many lists there are at most.
 pub const KEYS: u64 = 6;
 
 const LISTS: TableId = TableId(0);
@@ -65,8 +65,8 @@ fn numbers(value: Option<Vec<u8>>) -> Vec<u64> {
 }
 
 impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
-    /// One transaction of a few reads and appends.
-    pub async fn append(&mut self) {
+    /// One transaction of a few reads and appends to so many lists, [`KEYS`] at most.
+    pub async fn append(&mut self, lists: u64) {
         let look = self.one_in(3);
         let attempt = self.attempt(0);
         for tries in 0..20 {
@@ -80,7 +80,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                 snapshot: look,
                 operations,
             });
-            let result = self.read_and_append(attempt, look).await;
+            let result = self.read_and_append(attempt, look, lists).await;
             let end = self.observer.ended();
             let attempted = self.left.appended.last_mut().expect("it was just pushed");
             attempted.end = end;
@@ -113,12 +113,17 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         attempted.operations.push(operation);
     }
 
-    async fn read_and_append(&mut self, attempt: Attempt, look: bool) -> Result<Committed, Abort> {
+    async fn read_and_append(
+        &mut self,
+        attempt: Attempt,
+        look: bool,
+        lists: u64,
+    ) -> Result<Committed, Abort> {
         let env = self.env.clone();
         let mut txn = Transaction::begin::<P, E>(&env, attempt, look).await?;
         self.attempts(txn.id());
         for _ in 0..1 + self.rng.below(4) {
-            let list = self.rng.below(KEYS);
+            let list = self.rng.below(lists);
             let key = Key::of_u64(list);
             let mut value = txn.get(&env, LISTS.row(), &key).await?;
             if look || self.one_in(2) {
@@ -135,7 +140,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     }
 }
 
-/// All lists, in one transaction that only reads.
+/// All lists that there may be, in one transaction that only reads.
 pub async fn read_all<P: Protocol, E: Env<P>>(
     env: &E,
     attempt: Attempt,

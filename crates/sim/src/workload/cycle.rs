@@ -3,7 +3,8 @@
 //! A transaction takes three neighbours a → b → c → d and turns them into a → c → b → d. However many do so at once,
 //! the ring stays one ring with all its keys, if they are serializable; any lost update, write skew or torn read
 //! breaks it sooner or later, and the smallest breach is seen by the next who walks it. (The workload is that of
-//! FoundationDB's simulator.) Walkers go round in a snapshot and must come back after exactly [`KEYS`] steps.
+//! FoundationDB's simulator.) Walkers go round in a snapshot and must come back after exactly as many steps
+//! as there are keys.
 
 use plimsoll_runtime::Env;
 use plimsoll_txn::interactive::Transaction;
@@ -14,8 +15,11 @@ use plimsoll_types::{Abort, IndexKind, Key, Partitioning, TableId, TableSpec};
 use super::operation::number;
 use crate::client::{Client, Ended, Observer, Seen};
 
-/// Keys of the ring; key k is in partition `k % KEYS`, so neighbours are on different shards.
+/// Keys of the ring at most. Each has the slot of its number, so neighbours are on different shards, but perhaps for the
+/// last and the first.
 pub const KEYS: u64 = 8;
+/// And at least: a, b and c must differ, d may be a.
+pub const KEYS_MIN: u64 = 3;
 
 const RING: TableId = TableId(0);
 
@@ -24,20 +28,20 @@ pub fn tables() -> Vec<TableSpec> {
     vec![TableSpec::new("ring", IndexKind::Hash, Partitioning::Modulo { bytes: 8 })]
 }
 
-/// The rows at the beginning: key and next.
-pub fn rows() -> Vec<(u64, TableId, Key, u64)> {
-    (0..KEYS).map(|key| (key, RING, Key::of_u64(key), (key + 1) % KEYS)).collect()
+/// The rows of a ring of so many keys at the beginning: key and next.
+pub fn rows(keys: u64) -> Vec<(u64, TableId, Key, u64)> {
+    (0..keys).map(|key| (key, RING, Key::of_u64(key), (key + 1) % keys)).collect()
 }
 
 impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
-    /// One turn or one walk.
-    pub async fn cycle(&mut self) {
+    /// One turn or one walk in a ring of so many keys.
+    pub async fn cycle(&mut self, keys: u64) {
         let walk = self.one_in(4);
         let attempt = self.attempt(0);
         for tries in 0..20 {
-            let (begin, start) = (self.begin(), self.rng.below(KEYS));
+            let (begin, start) = (self.begin(), self.rng.below(keys));
             let ended = match walk {
-                true => self.walk(attempt, start).await,
+                true => self.walk(attempt, start, keys).await,
                 false => self.turn(attempt, start).await,
             };
             match ended {
@@ -79,7 +83,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         txn.commit(&env).await
     }
 
-    async fn walk(&mut self, attempt: Attempt, start: u64) -> Result<Committed, Abort> {
+    async fn walk(&mut self, attempt: Attempt, start: u64, keys: u64) -> Result<Committed, Abort> {
         let env = self.env.clone();
         let mut txn = Transaction::begin::<P, E>(&env, attempt, true).await?;
         self.attempts(txn.id());
@@ -87,12 +91,12 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         loop {
             way.push(at);
             at = self.next(&mut txn, at).await?;
-            if at == start || way.len() as u64 > KEYS {
+            if at == start || way.len() as u64 > keys {
                 break;
             }
         }
         let committed = txn.commit(&env).await?;
-        if way.len() as u64 != KEYS {
+        if way.len() as u64 != keys {
             self.left.torn.push(format!("{:?} walked {way:?} and back to {at}", committed.id));
         }
         Ok(committed)

@@ -26,8 +26,8 @@ use crate::client::{Client, Ended, Observer, Seen};
 
 /// Partition keys; each has a slot of its own.
 const PARTITIONS: u64 = 4;
-/// Rows that a partition has of each table, present or absent.
-const ROWS: u64 = 4;
+/// Rows that a partition has of each table, present or absent, at most.
+pub const ROWS: u64 = 4;
 const BALANCE: u64 = 1000;
 
 /// Touched by pieces that execute when they start; ranges are read.
@@ -79,18 +79,23 @@ fn chopping() -> Chopping {
 
 /// The rows that are there at the beginning: partition, table, key, number.
 pub fn rows() -> Vec<(u64, TableId, Key, u64)> {
-    let mut rows = Vec::new();
+    rows_of(ROWS)
+}
+
+/// The same where partitions have so many rows, [`ROWS`] at most.
+pub fn rows_of(rows: u64) -> Vec<(u64, TableId, Key, u64)> {
+    let mut loaded = Vec::new();
     for partition in 0..PARTITIONS {
-        for row in 0..ROWS {
+        for row in 0..rows {
             if row % 2 == 0 {
-                rows.push((partition, HEAD, key(partition, row), 0));
-                rows.push((partition, TAIL, key(partition, row), 0));
+                loaded.push((partition, HEAD, key(partition, row), 0));
+                loaded.push((partition, TAIL, key(partition, row), 0));
             }
-            rows.push((partition, ACCOUNT, key(partition, row), BALANCE));
+            loaded.push((partition, ACCOUNT, key(partition, row), BALANCE));
         }
-        rows.push((partition, COUNTER, key(partition, 0), 0));
+        loaded.push((partition, COUNTER, key(partition, 0), 0));
     }
-    rows
+    loaded
 }
 
 #[derive(Clone, Debug)]
@@ -273,17 +278,23 @@ impl OneShot for Pieces {
 impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     /// One transaction of any kind.
     pub async fn pieces(&mut self) {
-        let (label, procedure) = match self.rng.below(10) {
-            0..=3 => ("mix", self.mixed()),
-            4 | 5 => ("move", self.moved()),
-            6 => ("draw", self.drawn()),
-            7 => ("audit", self.audited()),
-            _ => ("look", self.looked_at()),
-        };
-        self.run_pieces(label, procedure).await;
+        self.pieces_of(ROWS).await;
     }
 
-    async fn run_pieces(&mut self, label: &'static str, mut procedure: Pieces) {
+    /// The same where partitions have so many rows: see [`rows_of`].
+    pub async fn pieces_of(&mut self, rows: u64) {
+        let (label, procedure) = match self.rng.below(10) {
+            0..=3 => ("mix", self.mixed(rows)),
+            4 | 5 => ("move", self.moved(rows)),
+            6 => ("draw", self.drawn()),
+            7 => ("audit", self.audited()),
+            _ => ("look", self.looked_at(rows)),
+        };
+        self.run_pieces(label, procedure, PARTITIONS * rows * BALANCE).await;
+    }
+
+    /// Runs a transaction. An audit must find so much money.
+    async fn run_pieces(&mut self, label: &'static str, mut procedure: Pieces, expected: u64) {
         let checked = chopping().check(label, &mut procedure, &tables());
         checked.expect("every transaction is what the types of its pieces say");
         let (begin, attempt) = (self.begin(), self.attempt(0));
@@ -292,7 +303,6 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         let seen: Seen = procedure.stages.into_iter().flatten().flat_map(|part| part.seen).collect();
         if label == "audit" {
             let sum = seen.iter().fold(0u64, |sum, (.., balance)| sum.wrapping_add(*balance));
-            let expected = PARTITIONS * ROWS * BALANCE;
             if sum != expected {
                 self.left.torn.push(format!("{:?} saw {sum} in all accounts, not {expected}", committed.id));
             }
@@ -305,7 +315,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         self.rng.below(n)
     }
 
-    fn mixed(&mut self) -> Pieces {
+    fn mixed(&mut self, rows: u64) -> Pieces {
         let own = self.next_number();
         let mut stages = Vec::new();
         if self.any(3) > 0 {
@@ -314,7 +324,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             for _ in 0..1 + self.any(2) {
                 let count = 1 + self.any(3);
                 let steps = (0..count).map(|_| {
-                    let row = key(partition, self.any(ROWS));
+                    let row = key(partition, self.any(rows));
                     Step::Do(match self.any(8) {
                         0 => Operation::Get(HEAD, row),
                         1 | 2 => Operation::Update(HEAD, row),
@@ -333,7 +343,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             let partition = self.any(PARTITIONS);
             let count = 1 + self.any(3);
             let steps = (0..count).map(|_| {
-                let row = key(partition, self.any(ROWS));
+                let row = key(partition, self.any(rows));
                 Step::Do(match self.any(6) {
                     0 | 1 => Operation::Get(TAIL, row),
                     2 | 3 => Operation::Update(TAIL, row),
@@ -352,11 +362,11 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         Pieces { read_only: false, stages, own, drawn: 0 }
     }
 
-    fn moved(&mut self) -> Pieces {
+    fn moved(&mut self, rows: u64) -> Pieces {
         let amount = 1 + self.any(10);
         let mut part = |amount: u64| {
             let partition = self.any(PARTITIONS);
-            let row = key(partition, self.any(ROWS));
+            let row = key(partition, self.any(rows));
             Part::new(MOVE, partition, vec![Step::Add(row, amount)])
         };
         let parts = vec![part(amount), part(amount.wrapping_neg())];
@@ -378,13 +388,13 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         Pieces { read_only: true, stages: vec![(0..PARTITIONS).map(part).collect()], own: 0, drawn: 0 }
     }
 
-    fn looked_at(&mut self) -> Pieces {
+    fn looked_at(&mut self, rows: u64) -> Pieces {
         let own = u64::MAX;
         let stages = (0..1 + self.any(2)).map(|_| {
             let parts = (0..1 + self.rng.below(3)).map(|_| {
                 let partition = self.rng.below(PARTITIONS);
                 let steps = (0..1 + self.rng.below(3)).map(|_| {
-                    let row = key(partition, self.rng.below(ROWS));
+                    let row = key(partition, self.rng.below(rows));
                     Step::Do(match self.rng.below(6) {
                         0 | 1 => Operation::Get(HEAD, row),
                         2 | 3 => Operation::Get(TAIL, row),

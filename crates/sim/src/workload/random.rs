@@ -26,7 +26,7 @@ use crate::client::{Client, Ended, Left, Observer, Seen};
 
 /// Partition keys; each has a slot of its own.
 pub const PARTITIONS: u64 = 3;
-/// Rows that a partition has of each table, present or absent.
+/// Rows that a partition has of each table, present or absent, at most.
 pub const ROWS: u64 = 5;
 const BALANCE: u64 = 1000;
 /// The largest staleness of a snapshot, in nanoseconds.
@@ -65,51 +65,61 @@ pub fn slot(partition: u64) -> Slot {
 
 /// The rows that are there at the beginning: partition, table, key, number.
 pub fn rows() -> Vec<(u64, TableId, Key, u64)> {
-    let mut rows = Vec::new();
+    rows_of(ROWS)
+}
+
+/// The same where partitions have so many rows, [`ROWS`] at most.
+pub fn rows_of(rows: u64) -> Vec<(u64, TableId, Key, u64)> {
+    let mut loaded = Vec::new();
     for partition in 0..PARTITIONS {
-        for row in 0..ROWS {
+        for row in 0..rows {
             let key = key(partition, row);
             if row % 2 == 0 {
-                rows.push((partition, POINT, key.clone(), 0));
-                rows.push((partition, LIST, key.clone(), 0));
-                rows.push((partition, COPIED, key.clone(), 0));
+                loaded.push((partition, POINT, key.clone(), 0));
+                loaded.push((partition, LIST, key.clone(), 0));
+                loaded.push((partition, COPIED, key.clone(), 0));
             }
-            rows.push((partition, ACCOUNT, key, BALANCE));
+            loaded.push((partition, ACCOUNT, key, BALANCE));
         }
-        rows.push((partition, COUNTER, key(partition, 0), 0));
+        loaded.push((partition, COUNTER, key(partition, 0), 0));
     }
-    rows
+    loaded
 }
 
 impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     /// One transaction of any kind.
     pub async fn random(&mut self) {
+        self.random_of(ROWS).await;
+    }
+
+    /// The same where partitions have so many rows: see [`rows_of`].
+    pub async fn random_of(&mut self, rows: u64) {
         match self.rng.below(10) {
-            0..=3 => self.interactive().await,
-            4 => self.look().await,
-            5 | 6 => self.transfer().await,
-            7 => self.audit().await,
+            0..=3 => self.interactive(rows).await,
+            4 => self.look(rows).await,
+            5 | 6 => self.transfer(rows).await,
+            7 => self.audit(rows).await,
             8 => self.draw().await,
-            _ => self.mix().await,
+            _ => self.mix(rows).await,
         }
     }
 
-    fn random_key(&mut self) -> Key {
-        key(self.rng.below(PARTITIONS), self.rng.below(ROWS))
+    fn random_key(&mut self, rows: u64) -> Key {
+        key(self.rng.below(PARTITIONS), self.rng.below(rows))
     }
 
     fn random_table(&mut self) -> TableId {
         [POINT, POINT, LIST, LIST, COPIED][self.rng.below(5) as usize]
     }
 
-    fn random_scan(&mut self) -> Scan {
+    fn random_scan(&mut self, rows: u64) -> Scan {
         let column = [LIST, LIST, LIST, COPIED][self.rng.below(4) as usize].row();
         let partition = self.rng.below(PARTITIONS);
         let scan = match self.rng.below(4) {
             0 => Scan::prefix(column, Key::MIN),
             1 => Scan::prefix(column, all(partition)),
             _ => {
-                let low = self.rng.below(ROWS);
+                let low = self.rng.below(rows);
                 Scan::range(column, key(partition, low), key(partition, low + 1 + self.rng.below(3)))
             }
         };
@@ -121,12 +131,12 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     }
 
     /// Interactive, read-write, until it commits or has had enough.
-    async fn interactive(&mut self) {
+    async fn interactive(&mut self, rows: u64) {
         let attempt = self.attempt(0);
         for tries in 0..20 {
             let begin = self.begin();
             let (number, mut seen) = (self.next_number(), Seen::new());
-            match self.interact(attempt, number, &mut seen).await {
+            match self.interact(attempt, rows, number, &mut seen).await {
                 Ok(Some(committed)) => {
                     let snapshot =
                         P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE && !P::LOCKS;
@@ -146,6 +156,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     async fn interact(
         &mut self,
         attempt: Attempt,
+        rows: u64,
         own: u64,
         seen: &mut Seen,
     ) -> Result<Option<Committed>, Abort> {
@@ -158,7 +169,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             }
         };
         for _ in 0..1 + self.rng.below(5) {
-            let (table, key) = (self.random_table(), self.random_key());
+            let (table, key) = (self.random_table(), self.random_key(rows));
             match self.rng.below(10) {
                 0..=3 => {
                     if let Some(value) = transaction.get(&env, table.row(), &key).await? {
@@ -173,11 +184,11 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                 }
                 7 => transaction.delete(&env, table, &key).await?,
                 _ => {
-                    let scan = self.random_scan();
-                    let rows = transaction.scan(&env, &scan).await?;
-                    assert!(rows.is_sorted(), "a scan is in key order");
-                    assert!(rows.len() <= scan.limit, "a scan keeps its limit");
-                    rows.into_iter().for_each(|(key, value)| see(scan.column, key, &value));
+                    let scan = self.random_scan(rows);
+                    let found = transaction.scan(&env, &scan).await?;
+                    assert!(found.is_sorted(), "a scan is in key order");
+                    assert!(found.len() <= scan.limit, "a scan keeps its limit");
+                    found.into_iter().for_each(|(key, value)| see(scan.column, key, &value));
                 }
             }
             self.dawdle().await;
@@ -190,10 +201,10 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     }
 
     /// Interactive and read-only.
-    async fn look(&mut self) {
+    async fn look(&mut self, rows: u64) {
         let staleness_ns = self.staleness();
         let (begin, mut seen) = (self.begin() - staleness_ns, Seen::new());
-        match self.looked(staleness_ns, &mut seen).await {
+        match self.looked(staleness_ns, rows, &mut seen).await {
             Ok(committed) => {
                 self.record(Ended { label: "look", read_only: true, begin, number: 0, seen, committed });
             }
@@ -201,18 +212,18 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         }
     }
 
-    async fn looked(&mut self, staleness_ns: u64, seen: &mut Seen) -> Result<Committed, Abort> {
+    async fn looked(&mut self, staleness_ns: u64, rows: u64, seen: &mut Seen) -> Result<Committed, Abort> {
         let (env, attempt) = (self.env.clone(), self.attempt(staleness_ns));
         let mut transaction = Transaction::begin::<P, E>(&env, attempt, true).await?;
         self.attempts(transaction.id());
         for _ in 0..1 + self.rng.below(6) {
             if self.rng.below(3) == 0 {
-                let scan = self.random_scan();
+                let scan = self.random_scan(rows);
                 for (key, value) in transaction.scan(&env, &scan).await? {
                     seen.push((scan.column, key, number(&value)));
                 }
             } else {
-                let (table, key) = (self.random_table(), self.random_key());
+                let (table, key) = (self.random_table(), self.random_key(rows));
                 if let Some(value) = transaction.get(&env, table.row(), &key).await? {
                     seen.push((table.row(), key, number(&value)));
                 }
@@ -222,10 +233,10 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         transaction.commit(&env).await
     }
 
-    async fn transfer(&mut self) {
+    async fn transfer(&mut self, rows: u64) {
         let mut procedure = Transfer {
-            from: (self.rng.below(PARTITIONS), self.rng.below(ROWS)),
-            to: (self.rng.below(PARTITIONS), self.rng.below(ROWS)),
+            from: (self.rng.below(PARTITIONS), self.rng.below(rows)),
+            to: (self.rng.below(PARTITIONS), self.rng.below(rows)),
             amount: 1 + self.rng.below(10),
             balance: 0,
         };
@@ -239,12 +250,12 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         }
     }
 
-    async fn audit(&mut self) {
+    async fn audit(&mut self, rows: u64) {
         let staleness_ns = self.staleness();
         let (begin, attempt) = (self.begin() - staleness_ns, self.attempt(staleness_ns));
         let mut procedure = Audit { sums: [0; PARTITIONS as usize] };
         if let Ok(Some(committed)) = self.procedure(attempt, &mut procedure).await {
-            let (sum, expected) = (procedure.sums.iter().sum::<u64>(), PARTITIONS * ROWS * BALANCE);
+            let (sum, expected) = (procedure.sums.iter().sum::<u64>(), PARTITIONS * rows * BALANCE);
             if sum != expected {
                 self.left.torn.push(format!("{:?} saw {sum} in all accounts, not {expected}", committed.id));
             }
@@ -269,7 +280,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         }
     }
 
-    async fn mix(&mut self) {
+    async fn mix(&mut self, rows: u64) {
         let own = self.next_number();
         let stages = (0..1 + self.rng.below(2))
             .map(|_| {
@@ -278,7 +289,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                         let partition = self.rng.below(PARTITIONS);
                         let operations = (0..1 + self.rng.below(3)).map(|_| {
                             let table = self.random_table();
-                            let row = key(partition, self.rng.below(ROWS));
+                            let row = key(partition, self.rng.below(rows));
                             match self.rng.below(6) {
                                 0 => Operation::Get(table, row),
                                 1 => Operation::Update(table, row),
@@ -286,7 +297,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                                 3 => Operation::Insert(table, row),
                                 4 => Operation::Delete(table, row),
                                 _ => {
-                                    let low = self.rng.below(ROWS);
+                                    let low = self.rng.below(rows);
                                     let high = key(partition, low + 1 + self.rng.below(3));
                                     let list = if table == COPIED { COPIED } else { LIST };
                                     Operation::Scan(Scan::range(list.row(), key(partition, low), high))
