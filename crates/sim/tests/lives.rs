@@ -17,7 +17,7 @@ use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions};
 use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
-use plimsoll_txn::timestamps::Dst;
+use plimsoll_txn::timestamps::{Dst, NoTimestamps};
 use plimsoll_txn::votes::PATIENCE_NS;
 use plimsoll_types::{
     Abort, IndexKind, Key, Partitioning, Placement, ShardId, Slot, TableId, TableSpec, Timestamp,
@@ -218,6 +218,73 @@ under_each! {
     a_column_that_was_found_absent_stays_so_when_its_row_is_linked
     a_slot_does_not_move_between_the_answer_and_the_install
     what_moves_is_sent_again_when_the_channel_breaks
+    a_coordinator_may_end_at_any_moment
+    a_coordinator_may_be_cut_off_at_any_moment
+}
+
+#[test]
+fn without_timestamps_a_coordinator_may_end_at_any_moment() {
+    a_coordinator_may_end_at_any_moment::<Occ<NoTimestamps>>();
+    a_coordinator_may_end_at_any_moment::<TwoPl<NoTimestamps>>();
+    a_coordinator_may_end_at_any_moment::<Client2pc<NoTimestamps>>();
+}
+
+/// What is left of a transaction that reads on one machine and writes on two, when its coordinator ends, or is cut off for a
+/// while, after each single event: both writes or none, what the coordinator was told, and no lock.
+fn at_every_moment<P: Protocol>(ends: bool) {
+    let (mut kept, mut gone) = (0, 0);
+    for moment in 0.. {
+        let mut stage = Stage::<P>::new();
+        let ended: Ended = stage.begin(async |env| {
+            let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+            txn.get(&env, TABLE.row(), &key(D)).await?;
+            for record in [A, B] {
+                txn.put(&env, TABLE.row(), &key(record), b"new").await?;
+            }
+            txn.commit(&env).await.map(drop)
+        });
+        for _ in 0..moment {
+            stage.world.step();
+        }
+        let over = ended.borrow().is_some() && ![A, B].iter().any(|&machine| stage.in_doubt(machine));
+        if ends {
+            stage.restart(C);
+        } else {
+            let links = [A, B, D].map(|machine| [(C, machine), (machine, C)]);
+            let cut = stage.cut(links.as_flattened());
+            stage.pass(3 * PATIENCE_NS);
+            stage.world.end(cut);
+        }
+        stage.pass(10 * PATIENCE_NS);
+        let values = [A, B].map(|machine| stage.value(machine));
+        assert_eq!(values[0], values[1], "both or none, moment {moment}");
+        let new = values[0] == b"new";
+        match *ended.borrow() {
+            Some(Ok(())) => assert!(new, "what was answered is there, moment {moment}"),
+            None => assert!(ends, "everybody is answered, moment {moment}"),
+            Some(Err(Abort::Unknown)) => {}
+            Some(Err(abort)) => assert!(!new, "{abort:?} is not there, moment {moment}"),
+        }
+        stage.is_at_rest();
+        if new {
+            kept += 1
+        } else {
+            gone += 1
+        }
+        if over {
+            break;
+        }
+    }
+    // A client that commits asks again until it is answered.
+    assert!(kept > 0 && (gone > 0 || !ends), "kept at {kept} moments, gone at {gone}");
+}
+
+fn a_coordinator_may_end_at_any_moment<P: Protocol>() {
+    at_every_moment::<P>(true);
+}
+
+fn a_coordinator_may_be_cut_off_at_any_moment<P: Protocol>() {
+    at_every_moment::<P>(false);
 }
 
 fn what_was_read_in_a_life_that_is_over_is_not_relied_upon<P: Protocol>() {

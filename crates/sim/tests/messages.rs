@@ -2,7 +2,7 @@
 //!
 //! The coordinator is shard 0 of one machine, the other data is on shard 1 of another. What is told whenever there is nothing
 //! better to do, watermarks and what is settled, belongs to no transaction. What DST costs in messages is nothing: each list
-//! is that of the plain protocol, but for read-only transactions, which save a round.
+//! is that of the plain protocol, but for read-only transactions, which save a round. What an oracle costs comes on top.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions, execute};
 use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
-use plimsoll_txn::timestamps::{Dst, NoTimestamps, Rc as ReadCommitted};
+use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
 use plimsoll_txn::work::Work;
 use plimsoll_types::{
     Abort, IndexKind, Key, Partitioning, Placement, SLOTS, ShardId, Slot, TableId, TableSpec,
@@ -147,9 +147,9 @@ fn attempted<P: Protocol, T: Procedure + 'static>(
         first_attempt: 1,
         patience_ns: plimsoll_txn::votes::PATIENCE_NS,
     };
-    let makers = (0..SHARDS).map(|shard| {
+    let makers = (0..SHARDS + usize::from(P::Scheme::ORACLE)).map(|shard| {
         let (layout, config) = (layout.clone(), config(shard));
-        let low_water = LowWater::new(SHARDS, 1);
+        let low_water = LowWater::new(SHARDS, P::Scheme::slots(&config));
         let make = move |_| P::new(Base::new(&layout, &config, low_water.clone()), options);
         Box::new(make) as Maker<P>
     });
@@ -312,4 +312,41 @@ fn a_snapshot_takes_one_round_where_plain_protocols_take_two() {
     expect::<Occ<NoTimestamps>>(here_and_there, "READ, values, VALIDATE, valid", 4);
     expect::<TwoPl<NoTimestamps>>(here_and_there, "ACQUIRE, acquired, PIN, pinned", 4);
     expect::<Client2pc<NoTimestamps>>(here_and_there, "READ, values, VALIDATE, valid", 4);
+}
+
+/// The same with an oracle on a machine of its own. What it is asked for the watermark's sake, whenever a shard has something to
+/// drop, is left out; a snapshot is asked for in the same words, before anything else is said.
+#[track_caller]
+fn asks<P: Protocol>(touch: [Option<bool>; 3], messages: &str, latencies: u64) {
+    let (said, took) = said::<P>(touch, ProtocolOptions::default());
+    let lazy = |word: &str| ["ASKSTABLE", "STABLE", "ASKVECTOR", "PUBLISHED"].contains(&word);
+    let asked = said.iter().take_while(|word| lazy(word)).count();
+    let words: Vec<&str> = said
+        .iter()
+        .enumerate()
+        .filter(|(place, word)| *place < asked || !lazy(word))
+        .map(|(_, word)| word.as_str())
+        .collect();
+    let pair = format!("{}/{}", P::NAME, P::Scheme::NAME);
+    assert_eq!((words.join(", ").as_str(), took), (messages, latencies), "{pair}");
+}
+
+#[test]
+fn an_oracle_is_asked_for_snapshots_and_stamps_and_told_of_commits() {
+    // One round for a snapshot, before the round that reads.
+    asks::<Occ<Gts>>([READ, READ, NONE], "ASKSTABLE, STABLE, READ AT, values", 4);
+    asks::<Occ<Vts>>([READ, READ, NONE], "ASKVECTOR, PUBLISHED, READ AT, values", 4);
+    asks::<TwoPl<Gts>>([READ, READ, NONE], "ASKSTABLE, STABLE, READ AT, values", 4);
+    asks::<TwoPl<Vts>>([READ, READ, NONE], "ASKVECTOR, PUBLISHED, READ AT, values", 4);
+    // Under GTS a round for the stamp, while locks are held; under both a report that nobody waits for.
+    let gts = "READ, values, PREPARE, locked, FETCH, FETCHED, COMMIT, known, REPORT";
+    asks::<Occ<Gts>>([WRITE, WRITE, NONE], gts, 6);
+    asks::<Occ<Vts>>([WRITE, WRITE, NONE], "READ, values, PREPARE, locked, COMMIT, known, REPORT", 4);
+    let gts = "ACQUIRE, acquired, FETCH, FETCHED, RECORD, record, COMMIT, known, REPORT";
+    asks::<TwoPl<Gts>>([WRITE, WRITE, NONE], gts, 6);
+    let vts = "ACQUIRE, acquired, RECORD, record, COMMIT, known, REPORT";
+    asks::<TwoPl<Vts>>([WRITE, WRITE, NONE], vts, 4);
+    // Where all data is here nothing else is said at all.
+    asks::<Occ<Gts>>([WRITE, NONE, NONE], "FETCH, FETCHED, REPORT", 2);
+    asks::<Occ<Vts>>([WRITE, NONE, NONE], "REPORT", 0);
 }
