@@ -7,9 +7,9 @@
 //!    work costs follows (`fit`). What two cores cost each other is how much less than twice as fast two shards are that have
 //!    nothing to do with each other. Then, the same way as before, what messages, coordination, locks, validation and
 //!    executions in vain cost, and what an oracle's scheme adds: distributed transactions on two shards, of TPC-C and SmallBank
-//!    more of them than usual, of micro fewer and more, and all workloads on one shard under gts and vts. What a message costs the oracle shows on two
-//!    shards, where it shares a thread with one of them, unless there are more cores.
-//! 4. The proof: every protocol under every scheme on one shard and on two, predicted, and measured in benchmarks of its own.
+//!    more of them than usual, of micro fewer and more, and all workloads on one shard under gts and vts. What a message costs
+//!    the oracle shows on two shards, where it shares a thread with one of them, unless there are more cores.
+//! 4. The proof: OCC and 2PL under every scheme on one shard and on two, predicted, and measured in benchmarks of its own.
 //!    On one shard these are configurations that step 3 has learned from, on two they are not. Errors are printed.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

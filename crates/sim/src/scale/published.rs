@@ -1,7 +1,8 @@
 //! What the DST paper has measured, to hold predictions against.
 //!
 //! The paper gives most results as ratios; so do we, and say where each comes from. What it does not give as a number is
-//! left out. Its Figures 1(a), 10(a), 11(a) and 12(a) are about TPC-E.
+//! left out. Its Figures 1(a), 10(a), 11(a) and 12(a) are about TPC-E; what oracles can do by themselves, Figure 6(a), is a price
+//! of the cost models.
 //!
 //! One machine of each cluster is the oracle's, also under schemes that have none (§5).
 
