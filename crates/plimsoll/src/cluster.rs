@@ -288,10 +288,9 @@ impl Cluster {
         build(form(text)?, Path::new(""))
     }
 
-    /// What a process needs to take part.
-    pub(crate) fn network(&self, role: Role) -> Network {
+    /// What a process with this clock needs to take part; a client leaves nodes whose clocks are further off than the limit.
+    pub(crate) fn network(&self, role: Role, clock: Clock, clock_limit: Option<Duration>) -> Network {
         let address = |node: &NodeConfig| Address { id: node.id, address: node.address, shards: node.shards };
-        let clock = Clock::new();
         Network {
             cluster: self.id,
             role,
@@ -302,6 +301,7 @@ impl Cluster {
             secret: self.secret.clone(),
             silence: SILENCE,
             clock,
+            clock_limit,
         }
     }
 

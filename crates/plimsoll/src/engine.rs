@@ -21,12 +21,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use plimsoll_checker::Install;
-use plimsoll_runtime::real::{Address, Maker, Network, RealEnv, Refusal, Role, Runtime};
+use plimsoll_runtime::real::{Address, Clock, Maker, Network, RealEnv, Refusal, Role, Runtime};
 use plimsoll_runtime::{Env, LowWater};
 use plimsoll_store::TableMemory;
 use plimsoll_txn::base::{Base, Counters, Layout};
 use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
-use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
+use plimsoll_txn::timestamp::{MAX_OFFSET_NS, OracleOptions, Scheme, SchemeConfig};
 use plimsoll_types::{Key, Placement, ShardId, TableId, TableSpec};
 
 use crate::cluster::{Cluster, ORACLE_ID};
@@ -35,6 +35,9 @@ use crate::error::OpenError;
 /// Clients that come at the same time may all be refused the places that they want, also by one that has left again. If
 /// none could be had for so long, there is none.
 const FULL_AFTER: Duration = Duration::from_secs(1);
+/// A client whose clock is further than this from those of the nodes, in nanoseconds, sets it by them: half of what clocks may be
+/// apart.
+const CLOCK_LIMIT: Duration = Duration::from_nanos(MAX_OFFSET_NS / 2);
 /// Rows loaded in one step of a shard, about 200 µs.
 const ROWS_PER_STEP: usize = 1000;
 
@@ -196,28 +199,31 @@ impl<P: Protocol> Engine<P> {
 
     /// Starts a node of a cluster, with empty tables.
     pub fn join(cluster: &Cluster, node: u16, listener: TcpListener) -> std::io::Result<Engine<P>> {
-        Engine::take_part(cluster, Role::Member { node, listener })
+        Engine::take_part(cluster, cluster.network(Role::Member { node, listener }, Clock::new(), None))
     }
 
-    /// Starts a client of a cluster, in one of its places.
-    fn visit(cluster: &Cluster, place: usize) -> std::io::Result<Engine<P>> {
-        Engine::take_part(cluster, Role::Visitor { place })
-    }
-
-    /// Starts a client of a cluster in a place that is free, and waits until it is connected to all nodes.
+    /// Starts a client of a cluster in a place that is free, and waits until it is connected to all nodes. Its clock is the
+    /// operating system's if that agrees with the nodes', and else theirs: timestamps that are far ahead would make others wait.
     pub fn connect(cluster: &Cluster, patience: Duration) -> Result<Engine<P>, OpenError> {
+        Engine::connect_by(cluster, patience, Clock::new())
+    }
+
+    /// The same with a clock that may be wrong.
+    fn connect_by(cluster: &Cluster, patience: Duration, clock: Clock) -> Result<Engine<P>, OpenError> {
         let begun = Instant::now();
         // Left to chance, so that clients who come together do not meet for ever.
         let random = RandomState::new();
         let first = random.hash_one(0) as usize;
         let mut taken = 0;
+        let (mut clock, mut limit) = (clock, Some(CLOCK_LIMIT));
         let mut error = OpenError::Full { clients: cluster.clients };
         while taken < cluster.clients || begun.elapsed() < FULL_AFTER {
             if taken > 0 && taken % cluster.clients == 0 {
                 std::thread::sleep(Duration::from_millis(random.hash_one(taken) % 50));
             }
             let place = first.wrapping_add(taken) % cluster.clients;
-            let engine = Engine::visit(cluster, place).map_err(OpenError::Threads)?;
+            let network = cluster.network(Role::Visitor { place }, clock, limit);
+            let engine = Engine::take_part(cluster, network).map_err(OpenError::Threads)?;
             loop {
                 match engine.runtime().refused() {
                     Some(refusal @ (Refusal::PlaceTaken | Refusal::Superseded)) => {
@@ -230,6 +236,16 @@ impl<P: Protocol> Engine<P> {
                     }
                     Some(Refusal::NotOpen) if begun.elapsed() < patience => {
                         std::thread::sleep(Duration::from_millis(50));
+                        break;
+                    }
+                    Some(Refusal::Clock) => {
+                        let mut ahead: Vec<i64> = engine.runtime().heard_clocks();
+                        ahead.sort_unstable();
+                        let median =
+                            ahead.get(ahead.len().saturating_sub(1) / 2).copied().unwrap_or_default();
+                        clock = Clock::with_offset(clock.offset().saturating_add_signed(median));
+                        // A node that does not agree with the others is visited as well.
+                        limit = None;
                         break;
                     }
                     Some(refusal) => return Err(OpenError::Refused(refusal.to_string())),
@@ -246,7 +262,7 @@ impl<P: Protocol> Engine<P> {
         Err(error)
     }
 
-    fn take_part(cluster: &Cluster, role: Role) -> std::io::Result<Engine<P>> {
+    fn take_part(cluster: &Cluster, network: Network) -> std::io::Result<Engine<P>> {
         let options = EngineOptions {
             pin: None,
             protocol: ProtocolOptions { one_round: cluster.one_round, ..ProtocolOptions::default() },
@@ -254,7 +270,7 @@ impl<P: Protocol> Engine<P> {
             max_staleness_ns: cluster.max_staleness.as_nanos() as u64,
             ..EngineOptions::default()
         };
-        Engine::networked(cluster.tables.clone(), options, cluster.network(role))
+        Engine::networked(cluster.tables.clone(), options, network)
     }
 
     /// The nodes that this process is not, or not fully, connected to.
@@ -457,5 +473,62 @@ impl Part {
             Box::new(make) as Maker<P>
         });
         (makers.collect(), layout, data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_txn::protocols::Occ;
+    use plimsoll_txn::timestamps::Dst;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+    const HOUR_NS: i64 = 3_600_000_000_000;
+
+    /// Nodes of one shard each, whose clocks are off by so much, and which are connected with each other.
+    fn nodes(offsets: &[i64]) -> (Cluster, Vec<Engine<Occ<Dst>>>) {
+        let listeners: Vec<TcpListener> =
+            offsets.iter().map(|_| TcpListener::bind("127.0.0.1:0").expect("a port is free")).collect();
+        let mut text = "cluster = \"clocks\"\nclients = 1\n".to_owned();
+        for (number, listener) in (1..).zip(&listeners) {
+            let address = listener.local_addr().expect("it listens");
+            text += &format!("[[node]]\nid = {number}\naddress = \"{address}\"\nshards = 1\n");
+        }
+        let cluster = Cluster::parse(&text).expect("it is a cluster");
+        let engines = (1..).zip(listeners).zip(offsets).map(|((node, listener), &offset)| {
+            let clock = Clock::with_offset(Clock::new().offset().saturating_add_signed(offset));
+            let network = cluster.network(Role::Member { node, listener }, clock, None);
+            Engine::take_part(&cluster, network).expect("it starts")
+        });
+        let engines: Vec<_> = engines.collect();
+        engines.iter().for_each(|engine| engine.wait_for_others(PATIENCE).expect("all are there"));
+        (cluster, engines)
+    }
+
+    /// By how much the clock of a client is off, that had one that was off by so much.
+    fn connected(cluster: &Cluster, offset: i64) -> i64 {
+        let clock = Clock::with_offset(Clock::new().offset().saturating_add_signed(offset));
+        let engine = Engine::<Occ<Dst>>::connect_by(cluster, PATIENCE, clock).expect("it may come");
+        engine.runtime().clock().offset().wrapping_sub(Clock::new().offset()) as i64
+    }
+
+    #[test]
+    fn a_client_whose_clock_is_wrong_sets_it_by_the_nodes() {
+        let (cluster, _nodes) = nodes(&[0, 0]);
+        // It has one place: who came with a wrong clock has not spoiled it for those who come later.
+        for offset in [HOUR_NS, -HOUR_NS, 0] {
+            let off = connected(&cluster, offset).unsigned_abs();
+            assert!(off < MAX_OFFSET_NS / 2, "off by {off} ns instead of {offset}");
+        }
+    }
+
+    #[test]
+    fn a_node_whose_clock_is_wrong_misleads_no_client() {
+        for wrong in [HOUR_NS, -HOUR_NS] {
+            let (cluster, _nodes) = nodes(&[0, wrong, 0]);
+            let off = connected(&cluster, 0).unsigned_abs();
+            assert!(off < MAX_OFFSET_NS / 2, "off by {off} ns where a node is off by {wrong}");
+        }
     }
 }

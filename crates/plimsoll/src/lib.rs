@@ -39,7 +39,8 @@
 //! * **[`Options::pair`]** chooses another protocol or timestamp scheme, to compare with. Not all have snapshots, and `rc` is
 //!   not serializable.
 //! * **Sessions.** All clones of a handle see what was written through any of them; so do fresh snapshots through
-//!   other handles. Only for stale snapshots it matters who asks: see [`Database::session`].
+//!   other handles. Only for stale snapshots it matters who asks: see [`Database::session`]. Another process goes on with what
+//!   a session has seen: see [`Database::token`].
 //! * **Errors** are values: [`SchemaError`], [`OpenError`], [`Error`]. A panic in a shard is a bug and ends the
 //!   process: half a database is of no use to anyone.
 //!
@@ -58,8 +59,8 @@ mod pair;
 
 pub use cluster::{CLIENTS_MAX, Cluster, ClusterError, NodeConfig, ORACLE_ID, OracleConfig};
 pub use database::{
-    Column, Database, Freshness, KEY_MAX, KeyRange, Options, Row, Rows, SHARDS_MAX, STALENESS_MAX, Schema,
-    Snapshot, TABLES_MAX, TableMemory, Txn, VALUE_MAX, WRITTEN_MAX,
+    Column, Database, Freshness, KEY_MAX, KeyRange, Options, Outcomes, Row, Rows, SHARDS_MAX, STALENESS_MAX,
+    Schema, Snapshot, Stats, TABLES_MAX, TableMemory, Token, TokenError, Txn, VALUE_MAX, WRITTEN_MAX,
 };
 pub use error::{Error, OpenError, SchemaError};
 pub use pair::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};

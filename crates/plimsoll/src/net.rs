@@ -202,6 +202,7 @@ fn node_of(number: u16, listener: TcpListener, nodes: [SocketAddr; 2]) -> io::Re
         secret: None,
         silence: SILENCE,
         clock,
+        clock_limit: None,
     };
     let makers = vec![Box::new(Echo::default) as Maker<Echo>];
     Runtime::networked(makers, 1, Some(number.into()), Vec::new(), network)

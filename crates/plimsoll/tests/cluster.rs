@@ -2,15 +2,15 @@
 
 mod waiting;
 
-use std::io::Read;
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll::{Cluster, Database, Error, Freshness, Key, OpenError, Options, Txn};
+use plimsoll::{Abort, Cluster, Database, Error, Freshness, Key, OpenError, Options, TokenError, Txn};
 use serde_json::Value;
 
 use waiting::{PATIENCE, until};
@@ -93,6 +93,16 @@ impl Scene {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let log = child.stderr.take().unwrap();
         self.nodes[id - 1] = Some(child);
+        log
+    }
+
+    /// Starts a node that logs JSON, into a file.
+    fn start_with_json_log(&mut self, id: usize) -> PathBuf {
+        let log = self.directory.join(format!("{id}.log"));
+        let number = id.to_string();
+        let mut command = plimsoll(&["start", path(&self.file()), "--node", &number, "--log", "json"]);
+        command.stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap());
+        self.nodes[id - 1] = Some(command.spawn().unwrap());
         log
     }
 
@@ -238,10 +248,34 @@ fn clients_transact_against_nodes_that_are_other_processes() {
     assert_eq!(count(0) + count(1), ACCOUNTS + 50, "{status}");
     assert!(count(0) > 0 && count(1) > 0, "both hold some: {status}");
     assert_eq!(scene.get(1, "/ready").0, 200);
+    assert_eq!(scene.get(1, "/health"), (200, "the shards make passes\n".to_owned()));
     let (code, metrics) = scene.get(2, "/metrics");
     assert_eq!(code, 200);
     assert!(metrics.contains("plimsoll_table_rows{table=\"account\"}"), "{metrics}");
     assert!(metrics.contains("plimsoll_peer_connected{peer=\"1\"} 2\n"), "{metrics}");
+
+    // Who leads which shard, and what the clocks say.
+    let leaders = |status: &Value| -> Vec<Option<u64>> {
+        status["shards"].as_array().unwrap().iter().map(|shard| shard["leader"].as_u64()).collect()
+    };
+    assert_eq!(leaders(&status), [Some(1), Some(2), Some(2)], "{status}");
+    let slots = status["shards"].as_array().unwrap().iter().map(|shard| shard["slots"].as_u64().unwrap());
+    assert_eq!(slots.sum::<u64>(), 4096, "{status}");
+    let ahead = until("the clocks have been compared", || {
+        let (status, _) = scene.status();
+        assert_eq!(status["clock_reference"], 1);
+        status["nodes"][1]["clock_ahead_seconds"]
+            .as_f64()
+            .zip(status["nodes"][1]["clock_error_seconds"].as_f64())
+    });
+    assert!(ahead.0.abs() <= ahead.1 + 0.5, "they have one clock: {ahead:?}");
+    let shown = plimsoll(&["status", path(&scene.file())]).output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let words: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().take(3).collect()).collect();
+    for row in [["0", "node", "1"], ["1", "node", "2"], ["2", "node", "2"]] {
+        assert!(words.iter().any(|words| words[..] == row), "{row:?}: {shown}");
+    }
+    assert!(shown.contains("clocks are compared with that of node 1"), "{shown}");
 
     // All is unlocked, and nobody remembers a vote.
     until("votes are forgotten", || {
@@ -255,8 +289,9 @@ fn clients_transact_against_nodes_that_are_other_processes() {
     scene.signal(1, "-TERM");
     let status = until("the node stops", || scene.nodes[0].as_mut().unwrap().try_wait().unwrap());
     assert_eq!(status.code(), Some(0));
-    let (_, well) = scene.status();
+    let (status, well) = scene.status();
     assert!(!well, "a node is down");
+    assert_eq!(leaders(&status), [None, Some(2), Some(2)], "{status}");
     until("the other has noticed", || (scene.get(2, "/ready").0 == 503).then_some(()));
     let alone = scene.connect_within(Duration::from_secs(2));
     assert!(
@@ -271,6 +306,112 @@ impl Scene {
         let cluster = Cluster::read(&self.file()).unwrap();
         Database::connect(&cluster, Options { patience, ..Options::default() })
     }
+}
+
+/// The sum of a metric over a node's shards, of those samples that have these labels.
+fn metric(text: &str, name: &str, labels: &str) -> u64 {
+    let of = |line: &str| {
+        let (sample, value) = line.rsplit_once(' ')?;
+        let rest = sample.strip_prefix(name)?.strip_prefix('{')?;
+        rest.contains(labels).then(|| value.parse::<u64>().expect("a whole number"))
+    };
+    text.lines().filter_map(of).sum()
+}
+
+#[test]
+fn clients_count_how_transactions_end_and_nodes_count_votes_installs_and_refusals() {
+    const ACCOUNTS: u64 = 12;
+    const ROUNDS: u64 = 10;
+    let mut scene = Scene::new(&[1, 1]);
+    (1..=2).for_each(|id| scene.start(id));
+    let (db, rival) = (scene.connect(), scene.connect());
+    let table = db.table("account").unwrap();
+    fill(&db, ACCOUNTS);
+    // Each writes on both nodes.
+    for _ in 0..ROUNDS {
+        let written: Result<(), Error> = db.transact(|txn| {
+            (0..ACCOUNTS).try_for_each(|number| txn.put(table, &account(number), &1000u64.to_be_bytes()))
+        });
+        written.unwrap();
+    }
+    assert_eq!(total(&db, ACCOUNTS), ACCOUNTS * 1000);
+    // Another overwrites what this one has read.
+    let mut attempts = 0;
+    let met: Result<(), Error> = db.transact(|txn| {
+        attempts += 1;
+        let had = balance(txn.get(table, &account(0))?);
+        if attempts == 1 {
+            rival.transact(|txn| txn.put(table, &account(0), &1u64.to_be_bytes()))?;
+        }
+        txn.put(table, &account(0), &(had + 1).to_be_bytes())
+    });
+    met.unwrap();
+    let given_up = db.transact(|txn| txn.insert(table, &account(0), b"there is one"));
+    assert!(matches!(given_up, Err(Error::Exists { .. })), "{given_up:?}");
+
+    let stats = db.stats();
+    let aborts = |stats: &plimsoll::Stats| Abort::ALL.map(|reason| stats.aborts(reason)).iter().sum::<u64>();
+    assert_eq!((stats.read_write.committed, stats.read_write.aborted), (ROUNDS + 2, 0), "{stats:?}");
+    // A snapshot was taken, and an insert has found that there was nothing for it to do.
+    assert_eq!((stats.read_only.committed, stats.read_only.aborted), (1, 1), "{stats:?}");
+    assert!(attempts >= 2 && aborts(&stats) >= attempts && stats.aborts(Abort::User) == 1, "{stats:?}");
+    assert_eq!((rival.stats().read_write.committed, rival.stats().read_only.committed), (1, 0));
+    let line = format!(
+        "plimsoll_transactions_total{{type=\"read_write\",outcome=\"committed\"}} {}\n",
+        stats.read_write.committed
+    );
+    assert!(stats.prometheus().contains(&line), "{}", stats.prometheus());
+
+    // The nodes have seen parts of them; the last outcomes are on their way.
+    let metrics = |id: usize| scene.get(id, "/metrics").1;
+    for id in 1..=2 {
+        until("all outcomes are known", || {
+            let text = metrics(id);
+            let (votes, outcomes) = ("plimsoll_votes_total", "plimsoll_outcomes_total");
+            let all = metric(&text, votes, "vote=\"record\"") >= ROUNDS
+                && metric(&text, outcomes, "outcome=\"committed\"") >= ROUNDS
+                && metric(&text, "plimsoll_installs_total", "") >= ROUNDS;
+            all.then_some(())
+        });
+        let text = metrics(id);
+        assert!(metric(&text, "plimsoll_snapshot_reads_total", "") >= 1, "{text}");
+        assert!(text.contains("plimsoll_outcomes_asked_total{shard="), "{text}");
+    }
+    let refused: u64 = (1..=2).map(|id| metric(&metrics(id), "plimsoll_aborts_total", "reason=")).sum();
+    assert!(refused >= 1, "{}{}", metrics(1), metrics(2));
+}
+
+#[test]
+fn a_client_that_is_given_a_token_sees_what_another_has_written() {
+    let mut scene = Scene::under("max_staleness_ms = 120000\n", &[1, 1]);
+    (1..=2).for_each(|id| scene.start(id));
+    let (first, second) = (scene.connect(), scene.connect());
+    fill(&first, 4);
+    let table = first.table("account").unwrap();
+    let write = |db: &Database, amount: u64| {
+        db.transact(|txn| txn.put(table, &account(1), &amount.to_be_bytes())).unwrap();
+        db.token().unwrap().to_string()
+    };
+    let long_ago = Freshness::Stale(Duration::from_secs(60));
+    let stale = |db: &Database| db.snapshot(long_ago).unwrap().get(table, &account(1)).unwrap();
+    let token = write(&first, 2000);
+    assert_eq!(stale(&second.session()), None, "a minute ago there was nothing");
+    let session = second.session_with(token.parse().unwrap()).unwrap();
+    assert_eq!(balance(stale(&session)), 2000);
+    let seen: Result<u64, Error> = session.transact(|txn| Ok(balance(txn.get(table, &account(1))?)));
+    assert_eq!(seen, Ok(2000));
+    // And back.
+    let token = write(&session, 3000);
+    assert_eq!(balance(stale(&first)), 2000, "what its own session has seen");
+    assert_eq!(balance(stale(&first.session_with(token.parse().unwrap()).unwrap())), 3000);
+    // What was read only is handed on as well.
+    let reader = second.session();
+    assert_eq!(balance(reader.snapshot(Freshness::Newest).unwrap().get(table, &account(1)).unwrap()), 3000);
+    let third = scene.connect();
+    let token = reader.token().unwrap().to_string();
+    assert_eq!(balance(stale(&third.session_with(token.parse().unwrap()).unwrap())), 3000);
+    let invented = third.session_with("v1-ffffffffffffffff".parse().unwrap()).err();
+    assert!(matches!(invented, Some(TokenError::Ahead(_))), "{invented:?}");
 }
 
 /// Starts the other half of a test in a process of its own, and kills it while it transacts.
@@ -734,9 +875,13 @@ fn loaded(keys: &str) -> Scene {
 
 /// A short run, and what every such run has to show.
 fn bench(scene: &Scene, arguments: &[&str]) -> Value {
+    bench_at(path(&scene.file()), arguments)
+}
+
+/// The same, with the cluster found in this place.
+fn bench_at(place: &str, arguments: &[&str]) -> Value {
     let short = ["--warmup", "100ms", "--duration", "400ms", "--quiet", "--json"];
-    let file = scene.file();
-    let cluster = ["--cluster", path(&file)];
+    let cluster = ["--cluster", place];
     let output = plimsoll(&[&["bench"], arguments, &cluster[..], &short[..]].concat()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{arguments:?}: {} {said}", output.status);
@@ -775,6 +920,20 @@ fn a_benchmark_runs_as_a_client_of_a_cluster_that_has_loaded_it() {
     let tables = Scene::new(&[1]);
     let none = refused(&["bench", "tpcc", "--cluster", path(&tables.file())]);
     assert!(none.contains("has loaded no benchmark"), "{none}");
+}
+
+#[test]
+fn a_benchmark_finds_its_cluster_by_the_addresses_of_nodes_of_which_one_answers() {
+    let scene = loaded("workload = \"smallbank --accounts 500\"\n");
+    let nobody = free_ports(1)[0];
+    let addresses = format!("127.0.0.1:{nobody},127.0.0.1:{}", scene.http[1]);
+    until("a node describes the cluster", || Cluster::find(&addresses, None).ok());
+    // Nodes tell everything but the secret.
+    let secret = scene.directory.join("secret");
+    let said = refused(&["bench", "smallbank", "--cluster", &addresses, "--duration", "100ms"]);
+    assert!(said.contains("does not know the secret"), "{said}");
+    let run = bench_at(&addresses, &["smallbank", "--secret-file", path(&secret), "--concurrency", "4"]);
+    assert_eq!(run["config"]["accounts"], 500);
 }
 
 #[test]
@@ -958,12 +1117,85 @@ fn what_cannot_be_is_refused_with_a_sentence() {
     std::fs::write(&open_file, listen).unwrap();
     assert!(refused(&["start", path(&open_file), "--node", "2"]).contains("without a secret"));
 
-    // A client that knows another secret, or another version of the file, is told so.
-    let cluster = Cluster {
-        secret: Some(b"another secret, just as long".to_vec()),
-        ..Cluster::read(&scene.file()).unwrap()
+    // A client that knows another secret, or another version of the file, is told so, where others are let in.
+    scene.start(2);
+    drop(scene.connect());
+    let cluster = Cluster::read(&scene.file()).unwrap();
+    let why = |cluster: &Cluster| {
+        let options = Options { patience: PATIENCE, ..Options::default() };
+        let error = Database::connect(cluster, options).err().expect("it is not let in");
+        assert!(matches!(error, OpenError::Refused(_)), "{error:?}");
+        error.to_string()
     };
-    let options = Options { patience: Duration::from_secs(3), ..Options::default() };
-    let stranger = Database::connect(&cluster, options);
-    assert!(stranger.is_err());
+    let secret = Some(b"another secret, just as long".to_vec());
+    let stranger = why(&Cluster { secret, ..cluster.clone() });
+    assert_eq!(stranger, "a node refuses this client: it does not know the secret of the cluster");
+    let stranger = why(&Cluster { secret: None, ..cluster.clone() });
+    assert_eq!(stranger, "a node refuses this client: it does not know the secret of the cluster");
+    let stranger = why(&Cluster { id: cluster.id ^ 1, ..cluster });
+    assert_eq!(stranger, "a node refuses this client: it belongs to another cluster");
+}
+
+/// Says something to a node, hears it out, and tells from which address.
+fn stranger(node: SocketAddr, says: &[u8]) -> String {
+    #[allow(clippy::disallowed_types)] // A socket of the standard library, for one who does not belong there.
+    let mut stream = std::net::TcpStream::connect(node).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(says).unwrap();
+    let heard = stream.read_to_end(&mut Vec::new()).expect("the node answers and closes the connection");
+    assert!(heard > 0, "it says why");
+    stream.local_addr().unwrap().to_string()
+}
+
+#[test]
+fn a_node_logs_json_that_says_whom_it_has_refused_and_why() {
+    let mut scene = Scene::new(&[1]);
+    let log = scene.start_with_json_log(1);
+    drop(scene.connect());
+    let cluster = Cluster::read(&scene.file()).unwrap();
+    let node = cluster.nodes[0].address;
+    let magic = "it does not speak this protocol";
+    // A hello of a version that does not exist: its length, its kind, the magic number, the version.
+    let version = [&11u32.to_le_bytes()[..], &[1], b"plimsoll", &[0xff, 0xff]].concat();
+    let strangers = [
+        (stranger(node, b"GET /admin HTTP/1.1\r\n\r\n"), magic),
+        (stranger(node, &u32::MAX.to_le_bytes()), magic),
+        (stranger(node, &version), "it speaks another version of the protocol"),
+    ];
+    let secret = Some(b"another secret, just as long".to_vec());
+    let options = Options { patience: PATIENCE, ..Options::default() };
+    assert!(Database::connect(&Cluster { secret, ..cluster }, options).is_err());
+
+    // Every line that is whole is an object with the same fields.
+    let lines = || -> Vec<Value> {
+        let text = std::fs::read_to_string(&log).unwrap();
+        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let lines: Vec<Value> = whole.map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        for line in &lines {
+            for field in ["timestamp", "level", "target"] {
+                assert!(line[field].is_string(), "{field} of {line}");
+            }
+            assert!(line["fields"]["message"].is_string(), "the message of {line}");
+        }
+        lines
+    };
+    let refused = |line: &Value, why: &str| {
+        line["level"] == "WARN"
+            && line["fields"]["message"] == format!("handshake came to nothing: refused: {why}")
+    };
+    for (address, why) in &strangers {
+        until("it is logged who was refused, and why", || {
+            lines().into_iter().find(|line| refused(line, why) && line["fields"]["with"] == **address)
+        });
+    }
+    until("it is logged that somebody did not know the secret", || {
+        lines().into_iter().find(|line| refused(line, "it does not know the secret of the cluster"))
+    });
+    let lines = lines();
+    let up = lines.iter().find(|line| line["fields"]["message"] == "up").expect("it says that it is up");
+    let fields = ["cluster", "process", "protocol", "scheme"].map(|field| up["fields"][field].as_str());
+    assert_eq!(fields, [Some("bank"), Some("node 1"), Some("occ"), Some("dst")], "{up}");
+    assert_eq!((&up["level"], &up["fields"]["shards"]), (&"INFO".into(), &1.into()), "{up}");
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(!text.contains("admin"), "what strangers send is in no log: {text}");
 }

@@ -83,6 +83,20 @@ pub struct Counters {
     pub read_only_waits: u64,
     /// Read-only transactions that began again with a newer snapshot.
     pub read_only_restarts: u64,
+    /// Answers to read-write transactions that did not wait until the clock had reached their timestamp, because it was
+    /// further ahead than clocks may be apart.
+    pub early_answers: u64,
+    /// Messages with reads at a snapshot that were answered.
+    pub snapshot_reads: u64,
+    /// Transactions whose writes were installed here after they had been locked: all but those that run in one step.
+    pub installs: u64,
+    /// What coordinators were refused that asked for locks, reads or validation here, by reason: in the order of
+    /// [`Abort::ALL`].
+    pub refusals: [u64; Abort::ALL.len()],
+    /// Outcomes that became known here of transactions with a vote RECORD: aborted, and committed.
+    pub outcomes: [u64; 2],
+    /// Those of them that were learned from others who vote, because the coordinator said nothing.
+    pub outcomes_asked: u64,
     /// Marks raised by snapshot reads.
     pub mark_raises: u64,
     /// What read-write transactions have read and pinned when they committed.
@@ -401,6 +415,17 @@ impl<S: Scheme> Base<S> {
         self.votes.entries()
     }
 
+    /// How many votes this shard has given: RECORD, and REFUSE.
+    pub fn votes_given(&self) -> [u64; 2] {
+        self.votes.given()
+    }
+
+    /// Counts that a coordinator was refused something, and why.
+    pub(crate) fn refused(&mut self, why: Abort) -> Abort {
+        self.counters.refusals[why.index()] += 1;
+        why
+    }
+
     /// How many transactions this shard has voted for whose outcome it does not know: their locks stay until it does.
     pub fn in_doubt(&self) -> usize {
         self.votes.in_doubt()
@@ -593,11 +618,18 @@ impl<S: Scheme> Base<S> {
     ) -> Handled<CommonReply<S>> {
         Handled::Reply(match request {
             Common::ReadAt { txn, reads, .. } | Common::Read { txn, reads } if !self.serves(*txn, reads) => {
+                // Who reads at a snapshot asks again, elsewhere.
+                if let Common::Read { .. } = request {
+                    self.refused(Abort::StaleTerm);
+                }
                 CommonReply::Elsewhere
             }
             Common::ReadAt { txn, snapshot, reads, waited } => {
                 match self.fetch(*txn, Some(snapshot), reads) {
-                    Ok(fetched) => CommonReply::Fetched(Some(fetched)),
+                    Ok(fetched) => {
+                        self.counters.snapshot_reads += 1;
+                        CommonReply::Fetched(Some(fetched))
+                    }
                     Err(Unread::TooOld) => CommonReply::Fetched(None),
                     // One owner at a time: the marks keep all later ones out of this snapshot.
                     Err(Unread::Wait(at)) => {
@@ -630,7 +662,11 @@ impl<S: Scheme> Base<S> {
                 if planted(Mutant::EarlyStamp) {
                     stamp.0 = stamp.0.saturating_sub(1_000_000);
                 }
-                CommonReply::Validated(self.validate(*txn, *stamp, reads))
+                let valid = self.validate(*txn, *stamp, reads);
+                if !valid {
+                    self.refused(Abort::Validation);
+                }
+                CommonReply::Validated(valid)
             }
             Common::Snapshot(freshness) => {
                 // Asked in any case: the ticket will be another's, who is not lost.

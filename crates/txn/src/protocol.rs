@@ -24,7 +24,7 @@ use crate::read_only;
 use crate::remote::Remote;
 use crate::shipped::Unpack;
 use crate::steps::{About, What};
-use crate::timestamp::{Freshness, ReadOnly, Scheme};
+use crate::timestamp::{Freshness, MAX_OFFSET_NS, ReadOnly, Scheme};
 use crate::votes::Votes;
 use crate::work::{Recorded, Work};
 
@@ -310,7 +310,8 @@ async fn interactively<P: Protocol, E: Env<P>, T: Procedure>(
 }
 
 /// The answer to a read-write transaction leaves once the clock has reached its timestamp: whoever hears of it
-/// and then begins a snapshot, on whichever shard, sees it.
+/// and then begins a snapshot, on whichever shard, sees it. A timestamp that is further ahead of the clock than clocks may
+/// be apart comes of a clock that is wrong; nobody waits longer for that, and it is counted.
 pub(crate) async fn answerable<P: Protocol, E: Env<P>>(env: &E, stamp: Timestamp) {
     if !<P::Scheme as Scheme>::WAITS || env.clock() >= stamp || planted(Mutant::EarlyAnswer) {
         return;
@@ -318,7 +319,11 @@ pub(crate) async fn answerable<P: Protocol, E: Env<P>>(env: &E, stamp: Timestamp
     // Others of this pass have pushed it beyond the sample. By the next it has mostly been reached, but a clock that was set
     // back may take long.
     env.pause().await;
-    env.sleep(stamp.0.saturating_sub(env.clock().0)).await;
+    let ahead_ns = stamp.0.saturating_sub(env.clock().0);
+    env.sleep(ahead_ns.min(MAX_OFFSET_NS)).await;
+    if ahead_ns > MAX_OFFSET_NS {
+        env.local(|node| node.base().counters.early_answers += 1);
+    }
 }
 
 /// The commit stamp of a transaction that holds every write lock; zero if it needs none, `None` if the oracle

@@ -28,6 +28,10 @@ use plimsoll_store::Mark;
 use plimsoll_types::wire::Wire;
 use plimsoll_types::{ShardId, Timestamp};
 
+/// How far apart clocks are expected to be at most, in nanoseconds: what is further ahead of a clock comes of one that is
+/// wrong, and nobody waits for it.
+pub const MAX_OFFSET_NS: u64 = 500_000_000;
+
 /// How a scheme runs read-only transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadOnly {

@@ -159,6 +159,8 @@ pub struct Votes {
     owed: BTreeMap<ShardId, (u64, usize)>,
     /// Shards of other processes that there is a channel to.
     up: BTreeSet<ShardId>,
+    /// How many votes were given: RECORD, and REFUSE.
+    given: [u64; 2],
     outgoing: Vec<(ShardId, Request)>,
 }
 
@@ -189,6 +191,7 @@ impl Votes {
             open: BTreeSet::new(),
             owed: BTreeMap::new(),
             up: BTreeSet::new(),
+            given: [0; 2],
             outgoing: Vec::new(),
         }
     }
@@ -253,6 +256,11 @@ impl Votes {
     /// How many transactions the shard has voted for whose outcome it does not know.
     pub fn in_doubt(&self) -> usize {
         self.entries.values().filter(|entry| matches!(entry.state, State::Recorded { .. })).count()
+    }
+
+    /// How many votes were given: RECORD, and REFUSE.
+    pub(crate) fn given(&self) -> [u64; 2] {
+        self.given
     }
 
     /// Whether an attempt that an oracle asks about has been voted on here with an outcome that is not known, or holds locks.
@@ -426,7 +434,7 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
                 promise(node, *txn);
             }
             if let Some(outcome) = *known {
-                learn(node, *txn, outcome);
+                learn_from_voter(node, *txn, outcome);
             }
             let vote = match known {
                 // Whoever has forgotten knew.
@@ -536,6 +544,7 @@ fn learn<P: Voter>(node: &mut P, txn: TxnId, outcome: Outcome) -> Option<Outcome
                 Outcome::Aborted => (voted, false),
             };
             entry.state = State::Known { stamp, committed, voters, told: Vec::new() };
+            node.base().counters.outcomes[usize::from(committed)] += 1;
             match committed {
                 true => node.install(txn, stamp, &writes),
                 false => node.release(txn),
@@ -552,6 +561,14 @@ fn learn<P: Voter>(node: &mut P, txn: TxnId, outcome: Outcome) -> Option<Outcome
             Some(Outcome::Aborted)
         }
     }
+}
+
+/// The same, and it was others who vote that knew it.
+fn learn_from_voter<P: Voter>(node: &mut P, txn: TxnId, outcome: Outcome) {
+    let base = node.base();
+    let news = matches!(base.votes.state(txn), Some(State::Recorded { .. }));
+    base.counters.outcomes_asked += u64::from(news);
+    learn(node, txn, outcome);
 }
 
 /// Takes another vote into account: the stamp is the largest.
@@ -585,7 +602,7 @@ fn told<P: Voter>(
             }
             let all = *doubt == Doubt::No && told.len() + 1 == voters.len();
             if let Some(outcome) = outcome.or(all.then_some(Outcome::Committed(*stamp))) {
-                learn(node, txn, outcome);
+                learn_from_voter(node, txn, outcome);
             }
         }
         // A coordinator that lives may still ask. Who is the last to be told is seen when it is looked at again.
@@ -600,6 +617,7 @@ fn told<P: Voter>(
 
 impl Votes {
     fn enter(&mut self, txn: TxnId, state: State) {
+        self.given[usize::from(matches!(state, State::Refused))] += 1;
         self.heard.push(txn);
         let watched = self.entries.get(&key(txn)).is_some_and(|entry| entry.watched);
         self.entries.insert(key(txn), Entry { state, heard: self.clock, watched });
@@ -724,7 +742,7 @@ pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
             }
             State::Recorded { .. } => {
                 if doubts(votes, txn) {
-                    learn(node, txn, Outcome::Aborted);
+                    learn_from_voter(node, txn, Outcome::Aborted);
                 }
             }
             known @ State::Known { voters, told, .. } if fenced => {

@@ -299,6 +299,7 @@ impl Joining {
             silence: SILENCE,
             life: clock.now().0,
             clock,
+            clock_limit: None,
         };
         let mut site = Site::<P, W>::start(workload, plan, Some(network))?;
         let mut stdout = io::stdout();

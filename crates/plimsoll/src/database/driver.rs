@@ -19,7 +19,7 @@ use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::procedure::{Reads, Scan};
 use plimsoll_txn::protocol::{Attempt, Protocol};
 use plimsoll_txn::read_only;
-use plimsoll_txn::timestamp::{Freshness, Scheme};
+use plimsoll_txn::timestamp::{Freshness, MAX_OFFSET_NS, Scheme};
 use plimsoll_types::{Abort, ColumnGroup, Key, Placement, ShardId, Slot, TableId, TableSpec, Timestamp};
 
 use super::Row;
@@ -111,6 +111,8 @@ pub(super) trait Driver: Send + Sync {
     fn load(&self, table: TableId, rows: Vec<(Key, Vec<Vec<u8>>)>);
     /// See [`Engine::memory`].
     fn memory(&self) -> Vec<TableMemory>;
+    /// See [`plimsoll_txn::base::Counters::early_answers`], of all coordinators here.
+    fn early_answers(&self) -> u64;
 
     /// Begins a transaction unless it has begun, tells it of its writes, and does something. What is not answered in time is
     /// given up.
@@ -169,6 +171,10 @@ impl<P: Protocol> Driver for Engine<P> {
         Engine::memory(self)
     }
 
+    fn early_answers(&self) -> u64 {
+        self.coordinators().map(|shard| self.counters(shard).0.early_answers).sum()
+    }
+
     fn step(&self, going: Going, operation: Operation) -> Result<Went, Abort> {
         let Going { shard, attempt, begun, writes, patience } = going;
         let begun = begun.map(transaction::<P>);
@@ -217,8 +223,9 @@ impl<P: Protocol> Driver for Engine<P> {
             let (at, held) = read_only::snapshot::<P, _>(&env, freshness).await?;
             let held = held.unwrap_or_else(|| env.local(|node| node.base().hold(at.clone())));
             let (clock, place) = (env.clock(), P::Scheme::place(&at));
-            // The clock may be behind it by as little as timestamps run ahead of clocks.
-            while P::Scheme::WAITS && place.is_some_and(|place| env.clock() <= place) {
+            // The clock may be behind it by as little as timestamps run ahead of clocks; by more only if a clock is wrong.
+            let until = Timestamp(clock.0.saturating_add(MAX_OFFSET_NS));
+            while P::Scheme::WAITS && place.is_some_and(|place| env.clock() <= place) && env.clock() < until {
                 env.pause().await;
             }
             Ok(Taken { at: Arc::new(at), place, clock, held })

@@ -3,13 +3,14 @@
 //! A client's thread never touches data. Every operation is a task on the shard that owns what is asked for,
 //! and the thread waits for its answer ([`transaction`], [`snapshot`]). So an operation costs a hop between two
 //! threads, some microseconds, and any number of clients may work at once without sharing anything but the
-//! inboxes of the shards and two counters:
+//! inboxes of the shards and a few counters ([`stats`]). Two of them matter to what is read:
 //!
 //! * The database remembers the largest timestamp that anybody was told of. Transactions and
 //!   [`Freshness::Newest`] snapshots begin there at the earliest, so what one thread has been told of is seen by
 //!   all others, even should the clock be set back.
 //! * A *session* remembers the same for one client. [`Freshness::Stale`] snapshots begin there at the earliest:
-//!   however far one asks to look back, nobody's own writes, or what he has read, are undone before his eyes.
+//!   however far one asks to look back, nobody's own writes, or what he has read, are undone before his eyes. It can be
+//!   handed to another process ([`token`]).
 //!
 //! Whoever works on the shards holds a read lock on the engine for one operation, never while a client's own
 //! code runs; closing takes the write lock. So an operation that has begun ends, one that begins later is told
@@ -23,6 +24,8 @@ mod driver;
 mod keys;
 mod schema;
 mod snapshot;
+mod stats;
+mod token;
 mod transaction;
 
 use std::ops::{Deref, Range};
@@ -44,10 +47,13 @@ use crate::pair::Pair;
 use crate::with_node;
 use admission::Admission;
 use driver::Driver;
+use stats::Tally;
 
 pub use keys::{Column, KeyRange};
 pub use schema::{Schema, TABLES_MAX};
 pub use snapshot::{Freshness, Rows, Snapshot};
+pub use stats::{Outcomes, Stats};
+pub use token::{Token, TokenError};
 pub use transaction::Txn;
 
 /// The largest number of shards of a database.
@@ -151,6 +157,7 @@ struct Inner {
     /// The shards of this process.
     own: Range<usize>,
     admission: Admission,
+    tally: Tally,
     options: Options,
     /// The largest timestamp that any client was told of.
     told: AtomicU64,
@@ -196,6 +203,7 @@ impl Database {
             tables: RwLock::new(tables),
             making: RwLock::new(()),
             admission: Admission::new(options.transactions_per_shard.saturating_mul(options.shards)),
+            tally: Tally::default(),
             options,
             told: AtomicU64::new(0),
             next: AtomicUsize::new(0),
@@ -231,6 +239,7 @@ impl Database {
             tables: RwLock::new(cluster.tables.iter().cloned().map(Table::new).collect()),
             making: RwLock::new(()),
             admission: Admission::new(options.transactions_per_shard),
+            tally: Tally::default(),
             options,
             told: AtomicU64::new(0),
             next: AtomicUsize::new(0),
@@ -239,9 +248,15 @@ impl Database {
     }
 
     /// A handle with a session of its own, which has seen nothing yet: its stale snapshots may be older than
-    /// what others have written meanwhile.
+    /// what others have written meanwhile. [`Database::session_with`] begins one that has seen what another has.
     pub fn session(&self) -> Database {
         Database { inner: self.inner.clone(), seen: Arc::default() }
+    }
+
+    /// How the transactions have ended that were run through this handle and all others of the database, in this process: what
+    /// other clients of a cluster do they count themselves.
+    pub fn stats(&self) -> Stats {
+        self.inner.tally.stats(self.inner.running().map_or(0, |engine| engine.early_answers()))
     }
 
     /// The id of a table.

@@ -23,6 +23,7 @@ use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp};
 
 use super::driver::{Answer, Frozen};
 use super::keys::just_after;
+use super::stats::End;
 use super::{Column, Database, Inner, KeyRange, MAP_AFTER, READ_MIN, Row, Running, check_key};
 use crate::error::Error;
 
@@ -78,10 +79,14 @@ impl Database {
             let waited = begun.elapsed();
             match self.inner.running()?.snapshot(shard, asked) {
                 Ok(taken) => break taken,
-                Err(_) if waited >= options.patience => return Err(Error::Unreachable { waited }),
+                Err(_) if waited >= options.patience => {
+                    self.inner.tally.ended(false, End::Aborted);
+                    return Err(Error::Unreachable { waited });
+                }
                 Err(_) => thread::sleep(RETRY),
             }
         };
+        self.inner.tally.ended(false, End::Committed);
         let place = taken.place.unwrap_or_default();
         self.saw(place);
         let staleness = match pair.has_staleness() {

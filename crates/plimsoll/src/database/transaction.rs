@@ -29,6 +29,7 @@ use plimsoll_txn::timestamp;
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp};
 
 use super::driver::{Begun, Going, Operation, Outcome, Went, Write};
+use super::stats::End;
 use super::{Column, Database, KeyRange, READ_MIN, Row, WRITTEN_MAX, check_key, check_value};
 use crate::error::Error;
 
@@ -54,22 +55,41 @@ impl Database {
         mut body: impl FnMut(&mut Txn<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut retry = Retry::begin();
-        let _admitted = self.inner.admission.admit(self.inner.options.patience)?;
+        let (tally, patience) = (&self.inner.tally, self.inner.options.patience);
+        let _admitted = self.inner.admission.admit(patience).inspect_err(|_| tally.overloaded())?;
         let age = self.inner.running()?.clock().0;
         loop {
-            let mut txn =
-                Txn { database: self, age, state: State::New, waiting: Vec::new(), written_bytes: 0 };
+            let mut txn = Txn {
+                database: self,
+                age,
+                state: State::New,
+                waiting: Vec::new(),
+                wrote: false,
+                written_bytes: 0,
+            };
             let result = body(&mut txn);
             let abort = match (&txn.state, result) {
                 (State::Over(abort), _) => *abort,
-                (_, Err(error)) => return Err(error),
+                (_, Err(error)) => {
+                    tally.aborted(Abort::User);
+                    tally.ended(txn.wrote, End::Aborted);
+                    return Err(error);
+                }
                 (_, Ok(value)) => match txn.commit() {
-                    Ok(()) => return Ok(value),
+                    Ok(()) => {
+                        tally.ended(txn.wrote, End::Committed);
+                        return Ok(value);
+                    }
                     Err(Error::Conflict(abort)) => abort,
-                    Err(error) => return Err(error.into()),
+                    Err(error) => {
+                        let in_doubt = matches!(error, Error::InDoubt { .. });
+                        tally.ended(txn.wrote, if in_doubt { End::InDoubt } else { End::Aborted });
+                        return Err(error.into());
+                    }
                 },
             };
-            retry.pause(abort, self.inner.options.patience)?;
+            tally.aborted(abort);
+            retry.pause(abort, patience).inspect_err(|_| tally.ended(txn.wrote, End::Aborted))?;
         }
     }
 }
@@ -85,6 +105,8 @@ pub struct Txn<'a> {
     state: State,
     /// Writes that no shard knows of yet, in order.
     waiting: Vec<Write>,
+    /// Whether anything was written, be it of no bytes.
+    wrote: bool,
     /// Bytes of all keys and values written so far.
     written_bytes: usize,
 }
@@ -188,6 +210,7 @@ impl Txn<'_> {
         if self.written_bytes + bytes > WRITTEN_MAX {
             return Err(Error::TooMuchWritten);
         }
+        self.wrote = true;
         self.written_bytes += bytes;
         self.waiting.push(write);
         Ok(())
@@ -214,9 +237,8 @@ impl Txn<'_> {
 
     fn commit(&mut self) -> Result<(), Error> {
         let inner = &self.database.inner;
-        let nothing_written = self.written_bytes == 0 && self.waiting.is_empty();
         // All that it read was so at its snapshot. Without one that has still to be seen.
-        if nothing_written && (inner.reads_at_snapshot() || matches!(self.state, State::New)) {
+        if !self.wrote && (inner.reads_at_snapshot() || matches!(self.state, State::New)) {
             return Ok(());
         }
         let first = match self.waiting.first() {

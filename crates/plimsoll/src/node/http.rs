@@ -81,3 +81,44 @@ async fn answer<R: IntoResponse>(Extract(look): Extract<Look>, of: impl FnOnce(S
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "a shard does not answer\n").into_response(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_node_whose_shards_do_not_answer_is_not_well_until_they_do() {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let address = free.expect("a port is free");
+        let stuck = Arc::new(AtomicBool::new(false));
+        let look = {
+            let stuck = stuck.clone();
+            move || {
+                while stuck.load(SeqCst) {
+                    thread::sleep(Duration::from_millis(10));
+                }
+                State::default()
+            }
+        };
+        serve(address, Arc::new(look), "{}".to_owned()).expect("the address can be taken");
+        let get = |path: &str| {
+            let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+            let answer = agent.get(format!("http://{address}{path}")).call();
+            let mut answer = answer.expect("it answers");
+            let text = answer.body_mut().read_to_string().expect("with a text");
+            (answer.status().as_u16(), text)
+        };
+        let well = (200, "the shards make passes\n".to_owned());
+        assert_eq!(get("/health"), well);
+        assert_eq!(get("/ready").0, 503, "it is connected to nobody");
+        stuck.store(true, SeqCst);
+        assert_eq!(get("/health"), (500, "a shard does not answer\n".to_owned()));
+        assert_eq!(get("/cluster"), (200, "{}".to_owned()), "what needs no shard is answered");
+        stuck.store(false, SeqCst);
+        assert_eq!(get("/health"), well);
+    }
+}

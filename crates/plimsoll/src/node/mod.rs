@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use plimsoll::engine::Engine;
-use plimsoll::{Cluster, NodeConfig, with_node};
+use plimsoll::{Abort, Cluster, NodeConfig, with_node};
 use plimsoll_page::units;
 use plimsoll_runtime::Env;
 use plimsoll_txn::protocol::Protocol;
@@ -180,6 +180,7 @@ fn look<P: Protocol>(engine: &Engine<P>, cluster: &Cluster, id: u16, begun: Inst
     let shards = engine.shards().map(|shard| {
         engine.on_shard(shard, move |env, base| {
             let (counters, pending, map) = (base.counters, env.pending(), base.placement());
+            let ([recorded, refused], [aborted, committed]) = (base.votes_given(), counters.outcomes);
             ShardState {
                 shard: shard.0,
                 slots: map.slots(shard) as u64,
@@ -188,6 +189,16 @@ fn look<P: Protocol>(engine: &Engine<P>, cluster: &Cluster, id: u16, begun: Inst
                 coordinated: counters.coordinated,
                 read_only_waits: counters.read_only_waits,
                 read_only_restarts: counters.read_only_restarts,
+                votes_recorded: recorded,
+                votes_refused: refused,
+                outcomes_committed: committed,
+                outcomes_aborted: aborted,
+                outcomes_asked: counters.outcomes_asked,
+                installs: counters.installs,
+                snapshot_reads: counters.snapshot_reads,
+                aborts: Abort::ALL
+                    .map(|reason| (reason.name().to_owned(), counters.refusals[reason.index()]))
+                    .into(),
                 mark_raises: counters.mark_raises,
                 pins: counters.pins,
                 oracle_messages: counters.oracle_messages,

@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, reason = "the fields' names are the documentation of the JSON")]
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use plimsoll::ORACLE_ID;
@@ -46,7 +47,8 @@ pub struct OracleState {
 }
 
 /// One shard.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ShardState {
     pub shard: u16,
     /// How many slots it owns.
@@ -61,6 +63,20 @@ pub struct ShardState {
     pub read_only_waits: u64,
     /// Read-only transactions that began again.
     pub read_only_restarts: u64,
+    /// Votes given on transactions that write on this shard: RECORD, and REFUSE.
+    pub votes_recorded: u64,
+    pub votes_refused: u64,
+    /// Outcomes that became known of those with a vote RECORD, and how many of them were not told by the coordinator but
+    /// learned from others who vote.
+    pub outcomes_committed: u64,
+    pub outcomes_aborted: u64,
+    pub outcomes_asked: u64,
+    /// Transactions whose writes were installed.
+    pub installs: u64,
+    /// Messages with reads at a snapshot that were answered.
+    pub snapshot_reads: u64,
+    /// Locks, reads and validations that coordinators were refused, by reason.
+    pub aborts: BTreeMap<String, u64>,
     /// Marks raised by snapshot reads.
     pub mark_raises: u64,
     /// What read-write transactions have read and pinned.
@@ -128,6 +144,8 @@ pub fn furthest_clock(ahead: impl Iterator<Item = (u16, f64)>) -> Option<(u16, f
 
 /// A figure's name, whether it only grows, and what it is.
 type Metric = (&'static str, bool, &'static str);
+/// A figure of a shard that is divided by a label: the label's name, and the figure for each of its values.
+type Divided = (Metric, &'static str, fn(&ShardState) -> Vec<(&str, u64)>);
 /// Figures that things of one kind have.
 type Metrics<T, V, const N: usize> = [(Metric, fn(&T) -> V); N];
 
@@ -153,7 +171,7 @@ pub fn metrics(state: &State) -> String {
     family(("resident_bytes", false, "Memory of the process."), whole(state.resident_bytes as f64));
     family(("cpu_seconds_total", true, "Processor time of the process."), whole(state.cpu_seconds));
 
-    let shard_metrics: Metrics<ShardState, u64, 19> = [
+    let shard_metrics: Metrics<ShardState, u64, 22> = [
         (("messages_total", true, "Messages sent to other shards."), |shard| shard.messages),
         (("coordinated_total", true, "Transactions of more than one step, by coordinator."), |s| {
             s.coordinated
@@ -164,6 +182,11 @@ pub fn metrics(state: &State) -> String {
         (("read_only_restarts_total", true, "Read-only transactions that began again."), |s| {
             s.read_only_restarts
         }),
+        (("installs_total", true, "Transactions whose writes were installed."), |shard| shard.installs),
+        (("snapshot_reads_total", true, "Messages with reads at a snapshot that were answered."), |shard| {
+            shard.snapshot_reads
+        }),
+        (("outcomes_asked_total", true, "Outcomes learned from others who vote."), |s| s.outcomes_asked),
         (("mark_raises_total", true, "Marks raised by snapshot reads."), |shard| shard.mark_raises),
         (("pins_total", true, "Reads pinned by read-write transactions."), |shard| shard.pins),
         (("oracle_messages_total", true, "Messages to the oracle."), |shard| shard.oracle_messages),
@@ -185,6 +208,25 @@ pub fn metrics(state: &State) -> String {
     for (metric, of) in shard_metrics {
         let sample = |shard: &ShardState| (format!("{{shard=\"{}\"}}", shard.shard), of(shard) as f64);
         family(metric, state.shards.iter().map(sample).collect());
+    }
+    let divided: [Divided; 3] = [
+        (("votes_total", true, "Votes on transactions that write on the shard."), "vote", |shard| {
+            vec![("record", shard.votes_recorded), ("refuse", shard.votes_refused)]
+        }),
+        (("outcomes_total", true, "What became of those with a vote RECORD."), "outcome", |shard| {
+            vec![("committed", shard.outcomes_committed), ("aborted", shard.outcomes_aborted)]
+        }),
+        (("aborts_total", true, "What coordinators were refused by the shard, by reason."), "reason", |s| {
+            s.aborts.iter().map(|(reason, count)| (reason.as_str(), *count)).collect()
+        }),
+    ];
+    for (metric, label, of) in divided {
+        let samples = state.shards.iter().flat_map(|shard| {
+            let labels =
+                move |value: &str| format!("{{shard=\"{}\",{label}=\"{}\"}}", shard.shard, escaped(value));
+            of(shard).into_iter().map(move |(value, count)| (labels(value), count as f64))
+        });
+        family(metric, samples.collect());
     }
 
     if let Some(oracle) = &state.oracle {
@@ -262,27 +304,13 @@ mod tests {
     fn state() -> State {
         let shard = ShardState {
             shard: 3,
-            slots: 4,
-            map_version: 7,
             messages: 7,
-            coordinated: 0,
-            read_only_waits: 0,
-            read_only_restarts: 0,
-            mark_raises: 0,
-            pins: 0,
-            oracle_messages: 0,
-            graph_sent_bytes: 0,
-            graph_vertices: 0,
-            graph_vertices_max: 0,
-            graph_bytes: 0,
-            graph_bytes_max: 0,
-            offences: 0,
-            locks: 0,
-            in_doubt: 0,
-            votes: 0,
-            tasks: 0,
-            calls: 0,
-            requests: 0,
+            votes_recorded: 5,
+            votes_refused: 2,
+            outcomes_committed: 4,
+            outcomes_asked: 1,
+            aborts: [("validation".to_owned(), 6), ("user".to_owned(), 0)].into(),
+            ..ShardState::default()
         };
         State {
             plimsoll: "0".to_owned(),
@@ -316,5 +344,37 @@ mod tests {
         );
         assert!(text.contains("plimsoll_oracle_unpublished 1\n"), "{text}");
         assert!(!text.contains("peer"), "nothing is said of nobody: {text}");
+        let votes = "# TYPE plimsoll_votes_total counter\n\
+                     plimsoll_votes_total{shard=\"3\",vote=\"record\"} 5\n\
+                     plimsoll_votes_total{shard=\"3\",vote=\"refuse\"} 2\n";
+        assert!(text.contains(votes), "{text}");
+        for line in [
+            "plimsoll_outcomes_total{shard=\"3\",outcome=\"committed\"} 4\n",
+            "plimsoll_outcomes_total{shard=\"3\",outcome=\"aborted\"} 0\n",
+            "plimsoll_outcomes_asked_total{shard=\"3\"} 1\n",
+            "plimsoll_aborts_total{shard=\"3\",reason=\"validation\"} 6\n",
+            "plimsoll_aborts_total{shard=\"3\",reason=\"user\"} 0\n",
+        ] {
+            assert!(text.contains(line), "{line} is missing: {text}");
+        }
+    }
+
+    #[test]
+    fn no_name_stands_for_two_families_and_counters_are_called_so() {
+        let text = metrics(&state());
+        let mut names: Vec<&str> = Vec::new();
+        for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+            let (name, kind) = line.split_once(' ').expect("a name and a kind");
+            assert!(!names.contains(&name), "{name} comes twice");
+            assert!(kind == "counter" || !name.ends_with("_total"), "{name} is no {kind}");
+            names.push(name);
+        }
+        assert!(names.len() > 20, "{names:?}");
+    }
+
+    #[test]
+    fn what_a_node_of_another_version_does_not_say_is_zero() {
+        let shard: ShardState = serde_json::from_str("{\"shard\": 2, \"locks\": 1}").expect("it is enough");
+        assert_eq!((shard.shard, shard.locks, shard.votes_recorded), (2, 1, 0));
     }
 }

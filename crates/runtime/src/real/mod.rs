@@ -288,6 +288,12 @@ impl<N: Node> Runtime<N> {
         self.connections.as_ref().and_then(Connections::refused)
     }
 
+    /// By node, in the order of their numbers: by how many nanoseconds its clock is ahead of the one here, less the time that
+    /// its hello was on its way. Empty for a node, and for a visitor to whom not all have said hello.
+    pub fn heard_clocks(&self) -> Vec<i64> {
+        self.connections.as_ref().map_or_else(Vec::new, Connections::heard_clocks)
+    }
+
     /// The clock that the shards sample.
     pub fn clock(&self) -> Clock {
         self.peers.clock

@@ -117,7 +117,10 @@ impl<S: Scheme> Node for Client2pc<S> {
     fn handle(&mut self, from: ShardId, request: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
         Handled::Reply(match request {
             Request::Common(common) => return self.base.handle(from, common, ticket).map(Reply::Common),
-            Request::Prepare(prepare) => self.prepare(prepare),
+            Request::Prepare(prepare) => match self.prepare(prepare) {
+                Reply::Refused(abort) => Reply::Refused(self.base.refused(abort)),
+                vote => vote,
+            },
             Request::Decision { txn, stamp } => {
                 // Another process has no say but by votes.
                 if !self.base.votes.elsewhere(from) {

@@ -160,17 +160,17 @@ impl<S: Scheme> Node for Occ<S> {
             Request::Lock { holder, observed, writes, reads } => {
                 match self.lock(*holder, observed, writes, reads) {
                     Ok(linked) => Reply::Locked { observed: observed.clone(), linked },
-                    Err(abort) => Reply::Refused(abort),
+                    Err(abort) => Reply::Refused(self.base.refused(abort)),
                 }
             }
             Request::Prepare(prepare) => match self.prepare(prepare) {
                 Ok(linked) => Reply::Locked { observed: prepare.observed().clone(), linked },
-                Err(abort) => Reply::Refused(abort),
+                Err(abort) => Reply::Refused(self.base.refused(abort)),
             },
             Request::Commit { holder, observed, writes, values, reads } => {
                 match self.commit_alone(*holder, observed, writes, values, reads) {
                     Ok(stamp) => Reply::Committed(stamp),
-                    Err(abort) => Reply::Refused(abort),
+                    Err(abort) => Reply::Refused(self.base.refused(abort)),
                 }
             }
             Request::Install { txn, stamp, writes, answer } => {

@@ -186,7 +186,7 @@ impl<S: Scheme> Node for TwoPl<S> {
                 match acquired {
                     Ok(Some(fetched)) => Handled::Reply(Reply::Acquired(fetched)),
                     Ok(None) => Handled::Wait,
-                    Err(abort) => Handled::Reply(Reply::Refused(abort)),
+                    Err(abort) => Handled::Reply(Reply::Refused(self.base.refused(abort))),
                 }
             }
             Request::Finish { txn, stamp, writes, answer } => {

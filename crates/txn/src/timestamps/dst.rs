@@ -21,10 +21,7 @@ use std::convert::Infallible;
 
 use plimsoll_types::Timestamp;
 
-use crate::timestamp::{Freshness, ReadOnly, Scheme, SchemeConfig};
-
-/// How far ahead of a shard's time a session's token is believed, in nanoseconds.
-const MAX_OFFSET_NS: u64 = 500_000_000;
+use crate::timestamp::{Freshness, MAX_OFFSET_NS, ReadOnly, Scheme, SchemeConfig};
 
 /// The largest staleness that can be configured: a day, in nanoseconds.
 const MAX_STALENESS_NS: u64 = 24 * 3600 * 1_000_000_000;

@@ -11,11 +11,13 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use plimsoll_types::{ShardId, wire};
 
+use super::hello::Refusal;
 use super::places::Places;
 
 use crate::real::Clock;
@@ -72,6 +74,10 @@ pub struct Network {
     pub silence: Duration,
     /// The clock of this node.
     pub clock: Clock,
+    /// A visitor does not go to a node whose clock is further from its own than this, and once all nodes have said what theirs
+    /// say it leaves ([`crate::real::Refusal::Clock`]): whoever has started it sets its clock by them
+    /// ([`crate::real::Runtime::heard_clocks`]). Nodes meet whatever their clocks say.
+    pub clock_limit: Option<Duration>,
     /// Whether a node that ends loses what it held. Then nobody who knew it lets another life of it in: what it had would
     /// seem never to have been there. And a node lets visitors in only once it has been connected to all others.
     pub volatile: bool,
@@ -141,6 +147,11 @@ pub(super) struct Cluster {
     known: Vec<AtomicU64>,
     /// Whether all shards here were connected to all of the nodes, at some moment.
     formed: AtomicBool,
+    pub(super) clock: Clock,
+    /// How far the clock of a node that is visited may be from it.
+    clock_limit: Option<Duration>,
+    /// By node: by how many nanoseconds its clock is ahead of the one here, less the time that its hello was on its way.
+    heard: Vec<OnceLock<i64>>,
 }
 
 impl Cluster {
@@ -188,7 +199,25 @@ impl Cluster {
             volatile: network.volatile,
             known: listed.iter().map(|_| AtomicU64::new(0)).collect(),
             formed: AtomicBool::new(listed.len() == 1),
+            clock: network.clock,
+            clock_limit: network.clock_limit.filter(|_| matches!(network.role, Role::Visitor { .. })),
+            heard: listed.iter().map(|_| OnceLock::new()).collect(),
         })
+    }
+
+    /// A node has said what its clock says. Whether this visitor may go to it.
+    pub(super) fn may_visit(&self, node: usize, clock_ns: u64) -> bool {
+        let ahead = i128::from(clock_ns) - i128::from(self.clock.now().0);
+        let ahead_ns = ahead.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        if let Some(heard) = self.heard.get(node) {
+            heard.get_or_init(|| ahead_ns);
+        }
+        self.clock_limit.is_none_or(|limit| u128::from(ahead_ns.unsigned_abs()) <= limit.as_nanos())
+    }
+
+    /// By node: by how much its clock is ahead, once all have said hello.
+    pub(super) fn heard_clocks(&self) -> Option<Vec<i64>> {
+        self.heard.iter().map(|ahead| ahead.get().copied()).collect()
     }
 
     /// This node or visitor.
@@ -302,10 +331,23 @@ impl Cluster {
         }
     }
 
-    /// Whether a node was met in another life, and has lost what it held then.
-    pub(super) fn has_forgotten(&self, peer: ShardId, incarnation: u64) -> bool {
-        let known = self.known.get(self.index_of(peer)).map_or(0, |known| known.load(Relaxed));
-        self.volatile && known != 0 && known != incarnation
+    /// Refuses a process that says it is a node which was met in another life: what that one held this one does not have.
+    /// Either it was started in its place, or beside it, by mistake.
+    pub(super) fn check_memory(&self, peer: ShardId, incarnation: u64) -> Result<(), Refusal> {
+        let index = self.index_of(peer);
+        let Some(known) = self.known.get(index).map(|known| known.load(Relaxed)) else { return Ok(()) };
+        match self.volatile && known != 0 && known != incarnation {
+            true if self.is_connected(index) => Err(Refusal::running(&self.nodes[index])),
+            true => Err(Refusal::Forgotten),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether any shard here is connected to one of a node.
+    fn is_connected(&self, node: usize) -> bool {
+        let peers = self.shards_of(node).map(|peer| ShardId(peer as u16));
+        let mut pairs = peers.flat_map(|peer| self.own().map(move |own| (ShardId(own as u16), peer)));
+        pairs.any(|(own, peer)| self.live(own, peer).is_some_and(|live| live.load(Relaxed) != 0))
     }
 
     /// Whether visitors are let in.
@@ -384,6 +426,7 @@ mod tests {
             secret: secret.map(<[u8]>::to_vec),
             silence: SILENCE,
             clock: Clock::new(),
+            clock_limit: None,
         }
     }
 
@@ -406,6 +449,33 @@ mod tests {
         assert_eq!(cluster.topology(), sorted.topology());
         let other = Cluster::new(&network(None, &[HERE, (9, "[::1]:9", 3), (1, "[::1]:1", 1)]), 2).unwrap();
         assert_ne!(cluster.topology(), other.topology());
+    }
+
+    #[test]
+    fn another_life_of_a_node_that_was_met_is_refused_and_the_reason_depends_on_whether_the_first_is_there() {
+        let nodes = [HERE, (5, "127.0.0.1:5", 1), (9, "[::1]:9", 2)];
+        let lossy = |volatile| Cluster::new(&Network { volatile, ..network(None, &nodes) }, 2).unwrap();
+        let cluster = lossy(true);
+        let (here, [five, nine]) = (ShardId(1), [2, 3].map(ShardId));
+        let check = |life| cluster.check_memory(nine, life);
+        assert_eq!(check(10), Ok(()), "it was never met");
+        cluster.set_live(here, nine, 10);
+        cluster.set_live(here, five, 7);
+        assert_eq!(check(10), Ok(()));
+        // Later or earlier, and whichever of its shards is connected.
+        for (shard, life) in [(3, 11), (3, 9), (4, 11)] {
+            let refusal = cluster.check_memory(ShardId(shard), life).unwrap_err();
+            let said = refusal.to_string();
+            assert!(said.starts_with("node 9 is alive and connected, at [::1]:9, "), "{said}");
+        }
+        let said = cluster.check_memory(five, 8).unwrap_err().to_string();
+        assert!(said.starts_with("node 5 is alive and connected, at 127.0.0.1:5, "), "{said}");
+        cluster.set_live(here, nine, 0);
+        assert_eq!((check(10), check(11)), (Ok(()), Err(Refusal::Forgotten)));
+        // Nodes that keep what they held may come back in any life.
+        let cluster = lossy(false);
+        cluster.set_live(here, nine, 10);
+        assert_eq!(cluster.check_memory(nine, 11), Ok(()));
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! A node that is to be dialed is dialed once for each pair of shards, by at most [`DIALS`] conversations at a time,
 //! so that many shards do not keep each other waiting there. What fails is tried again after a pause that doubles
 //! from [`PAUSE_MIN_NS`] to [`PAUSE_MAX_NS`], and begins anew when a connection has lasted. The log gets the first failure
-//! of a node and its recovery, and so many refusals of strangers per second that they cannot fill it.
+//! of a node, every new reason for which one side refuses the other, and its recovery; and so many refusals of strangers per
+//! second that they cannot fill it.
 //!
 //! A visitor has nothing to listen to, and it does not try again where it was refused: what it was refused for, most of
 //! all that its place is taken, does not change by itself, and meanwhile the other nodes believe that it is there. The
@@ -250,6 +251,8 @@ pub(super) struct Handshakes {
     poll: Poll,
     conversations: Slab<Conversation>,
     dials: Vec<Dial>,
+    /// By node: the refusal that was logged last, if it has not recovered since.
+    refusals: Vec<Option<Refusal>>,
     /// How many conversations are with whoever has dialed.
     strangers: usize,
     /// There may be somebody to be accepted; not before this time, if accepting has failed.
@@ -291,6 +294,7 @@ impl Handshakes {
             }
         }
         Ok(Handshakes {
+            refusals: vec![None; shared.cluster.nodes.len()],
             shared,
             clock,
             listener,
@@ -463,7 +467,8 @@ impl Handshakes {
                     self.recovered(dial);
                 }
                 let door = self.shared.door(shard);
-                door.fresh.push(Fresh { stream, peer, incarnation, claim: greeting.take_claim() });
+                let claim = greeting.take_claim();
+                door.fresh.push(Fresh { stream, address: with, peer, incarnation, claim });
                 wake(&door.waker);
             }
             (Err(error), Some(dial)) => self.failed(dial, &Trouble::Failed(error), now_ns),
@@ -489,12 +494,27 @@ impl Handshakes {
         let node = self.dials[dial].node;
         let member = &self.shared.cluster.nodes[node];
         let (id, address) = (member.id, member.address);
-        if let (Trouble::Refused(refusal), true) = (trouble, self.shared.cluster.is_visitor()) {
-            tracing::warn!(node = id, %address, "refuses this visitor, which leaves the cluster: {refusal}");
-            return self.shared.refuse(*refusal);
+        if self.shared.cluster.is_visitor() {
+            match trouble {
+                Trouble::Refused(refusal) => {
+                    tracing::warn!(node = id, %address, "refuses this visitor, which leaves the cluster: {refusal}");
+                    return self.shared.refuse(*refusal);
+                }
+                Trouble::Refuse(refusal @ Refusal::Clock) if self.shared.cluster.heard_clocks().is_some() => {
+                    return self.shared.refuse(*refusal);
+                }
+                _ => {}
+            }
         }
-        if !self.is_failing(node) {
+        let refusal = match trouble {
+            Trouble::Refuse(refusal) | Trouble::Refused(refusal) => Some(*refusal),
+            Trouble::Failed(_) | Trouble::Ended | Trouble::Late => None,
+        };
+        // That it fails is no news any more, but why may be.
+        let other_reason = refusal.is_some() && refusal != self.refusals[node];
+        if other_reason || !self.is_failing(node) {
             tracing::warn!(node = id, %address, "cannot be reached, trying again and again: {trouble}");
+            self.refusals[node] = refusal;
         }
         self.dials[dial].failing = true;
         self.dials[dial].pause(now_ns);
@@ -503,6 +523,7 @@ impl Handshakes {
     fn recovered(&mut self, dial: usize) {
         let node = self.dials[dial].node;
         if std::mem::take(&mut self.dials[dial].failing) && !self.is_failing(node) {
+            self.refusals[node] = None;
             tracing::info!(node = self.shared.cluster.nodes[node].id, "can be reached again");
         }
     }

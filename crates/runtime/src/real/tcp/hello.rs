@@ -6,8 +6,8 @@
 //! overheard is of no use later, and since the side is in it, neither is one that is sent back. The dialer proves
 //! first: strangers get no proofs to ponder over. Without a secret the key is empty, and the same is done.
 //!
-//! Whoever finds something wrong says what, as a number, and closes the connection. Numbers and not text: what strangers
-//! send goes into nobody's log.
+//! Whoever finds something wrong says what, as a number, and closes the connection. Numbers and not text, an address
+//! included: what strangers send goes into nobody's log.
 //!
 //! | bytes | |
 //! |---|---|
@@ -19,6 +19,7 @@
 //! refusals. So versions that do not understand each other can say so.
 
 use std::fmt;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -26,13 +27,13 @@ use plimsoll_types::wire::{Input, Wire, whole};
 use plimsoll_types::{ShardId, wire};
 use sha2::Sha256;
 
-use super::cluster::{Cluster, Who};
+use super::cluster::{Cluster, Member, Who};
 use super::places::Claim;
 
 /// What every hello begins with.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"plimsoll");
 /// The version of hellos, frames and of what the messages in them mean.
-pub(super) const VERSION: u16 = 4;
+pub(super) const VERSION: u16 = 5;
 /// The longest message of a handshake, without its length.
 pub(super) const MESSAGE_MAX: usize = 256;
 
@@ -71,6 +72,17 @@ pub enum Refusal {
     Forgotten,
     /// The node has not met all others yet.
     NotOpen,
+    /// The clocks of a node and of its visitor are too far apart. The visitor says so.
+    Clock,
+    /// Another process is connected under its number, and has what that node held.
+    Running {
+        /// The number.
+        node: u16,
+        /// Where whoever refuses reaches that node: the address as one of IPv6, and the port.
+        ip: [u8; 16],
+        /// See `ip`.
+        port: u16,
+    },
 }
 
 wire!(
@@ -89,8 +101,21 @@ wire!(
         PlaceTaken = 12,
         Forgotten = 13,
         NotOpen = 14,
+        Clock = 15,
+        Running { node, ip, port } = 16,
     }
 );
+
+impl Refusal {
+    /// This node runs already.
+    pub(super) fn running(member: &Member) -> Refusal {
+        let ip = match member.address.ip() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
+        Refusal::Running { node: member.id, ip: ip.octets(), port: member.address.port() }
+    }
+}
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -113,6 +138,15 @@ impl fmt::Display for Refusal {
                 "it was started again and has lost its part of the data: start all nodes of the cluster again"
             }
             Refusal::NotOpen => "the nodes of the cluster have not all met yet",
+            Refusal::Clock => "the clocks of the two are too far apart",
+            Refusal::Running { node, ip, port } => {
+                let address = SocketAddr::new(Ipv6Addr::from(*ip).to_canonical(), *port);
+                return write!(
+                    f,
+                    "node {node} is alive and connected, at {address}, and no second process can be node {node}: give each \
+                     process a number of its own, and leave the one that runs alone"
+                );
+            }
         })
     }
 }
@@ -134,9 +168,11 @@ pub(super) struct Hello {
     pub(super) to: u16,
     /// Drawn for this handshake.
     pub(super) nonce: (u64, u64),
+    /// What its clock says, in Unix nanoseconds.
+    pub(super) clock_ns: u64,
 }
 
-wire!(struct Hello { magic, version, cluster, topology, shards, who, incarnation, from, to, nonce });
+wire!(struct Hello { magic, version, cluster, topology, shards, who, incarnation, from, to, nonce, clock_ns });
 
 /// What both sides have agreed upon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -263,6 +299,7 @@ impl Greeting {
             from: from.0,
             to: to.0,
             nonce: self.nonce,
+            clock_ns: cluster.clock.now().0,
         };
         self.mine = encoded(&hello);
         framed(HELLO, &self.mine)
@@ -294,13 +331,14 @@ impl Greeting {
             return Err(Refusal::Shard);
         }
         let agreed = Agreed { shard, peer, incarnation: hello.incarnation };
-        if cluster.has_forgotten(peer, hello.incarnation) {
-            return Err(Refusal::Forgotten);
-        }
+        cluster.check_memory(peer, hello.incarnation)?;
         match self.dialed {
             Some(dialed) if dialed != (shard, peer) => return Err(Refusal::Shard),
+            Some(_) if !cluster.may_visit(other, hello.clock_ns) => return Err(Refusal::Clock),
             Some(_) => {}
             None if !cluster.dials(other, cluster.here) => return Err(Refusal::Direction),
+            // A visitor first hears what the clock here says: its life may be wrong because its own clock is.
+            None if matches!(hello.who, Who::Visitor(_)) => {}
             None => self.check_life(agreed)?,
         }
         Ok(agreed)
@@ -393,9 +431,20 @@ mod tests {
         let nodes = nodes.iter().map(|&id| Address { id, address, shards: 2 }).collect();
         let secret = (!secret.is_empty()).then(|| secret.as_bytes().to_vec());
         let (life, silence, clock) = (100 + u64::from(node), SILENCE, crate::real::Clock::new());
+        let clock_limit = None;
         let role = Role::Member { node, listener };
-        let network =
-            Network { cluster: id, role, nodes, visitors: 3, life, secret, silence, clock, volatile: false };
+        let network = Network {
+            cluster: id,
+            role,
+            nodes,
+            visitors: 3,
+            life,
+            secret,
+            silence,
+            clock,
+            clock_limit,
+            volatile: false,
+        };
         Arc::new(Cluster::new(&network, 2).unwrap())
     }
 
@@ -404,9 +453,19 @@ mod tests {
         let address = "127.0.0.1:1".parse().unwrap();
         let nodes = NODES.iter().map(|&id| Address { id, address, shards: 2 }).collect();
         let role = Role::Visitor { place };
-        let (secret, silence, clock) = (None, SILENCE, crate::real::Clock::new());
-        let network =
-            Network { cluster: 9, role, nodes, visitors: 3, life, secret, silence, clock, volatile: false };
+        let (secret, silence, clock, clock_limit) = (None, SILENCE, crate::real::Clock::new(), None);
+        let network = Network {
+            cluster: 9,
+            role,
+            nodes,
+            visitors: 3,
+            life,
+            secret,
+            silence,
+            clock,
+            clock_limit,
+            volatile: false,
+        };
         Arc::new(Cluster::new(&network, 1).unwrap())
     }
 

@@ -7,6 +7,7 @@
 //! read for.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
 
 use mio::net::TcpStream;
 
@@ -88,6 +89,8 @@ impl Outlet {
 /// One end of a connection.
 pub(super) struct Link {
     pub(super) stream: TcpStream,
+    /// Where the other end is, for the log.
+    pub(super) address: SocketAddr,
     /// The index of whoever has the peer, and its life.
     pub(super) with: usize,
     pub(super) incarnation: u64,
@@ -116,6 +119,7 @@ pub(super) struct Link {
 impl Link {
     pub(super) fn new(
         stream: TcpStream,
+        address: SocketAddr,
         with: usize,
         incarnation: u64,
         claim: Option<Claim>,
@@ -123,6 +127,7 @@ impl Link {
     ) -> Link {
         Link {
             stream,
+            address,
             with,
             incarnation,
             _claim: claim,

@@ -284,7 +284,8 @@ impl<N: Node> Links<N> {
         let Some(mut link) = self.links[peer.index()].take() else { return false };
         let fault = link.fault.as_ref().expect("a connection is closed for a reason");
         let with = self.shared.cluster.who(link.with);
-        tracing::warn!(shard = self.me.0, peer = peer.0, %with, "connection closed: {fault}");
+        let address = link.address;
+        tracing::warn!(shard = self.me.0, peer = peer.0, %with, %address, "connection closed: {fault}");
         let row = self.row(link.with);
         row.reset(fault.closed);
         row.connected.sub(1);
@@ -301,7 +302,7 @@ impl<N: Node> Links<N> {
 
     /// Takes a connection that has passed the handshake.
     fn connect(&mut self, env: &ShardEnv<N>, fresh: Fresh) {
-        let Fresh { mut stream, peer, incarnation, claim } = fresh;
+        let Fresh { mut stream, address, peer, incarnation, claim } = fresh;
         if let Some(link) = &mut self.links[peer.index()] {
             if link.incarnation > incarnation {
                 // It passed the handshake just before the later life did. Its end will notice.
@@ -317,14 +318,14 @@ impl<N: Node> Links<N> {
             return;
         }
         let with = self.shared.cluster.index_of(peer);
-        let link = Link::new(stream, with, incarnation, claim, self.clock.now().0);
+        let link = Link::new(stream, address, with, incarnation, claim, self.clock.now().0);
         self.install(link, peer);
         env.connected(peer, Some(incarnation));
     }
 
     fn install(&mut self, link: Link, peer: ShardId) {
         let with = self.shared.cluster.who(link.with);
-        tracing::info!(shard = self.me.0, peer = peer.0, %with, "connected");
+        tracing::info!(shard = self.me.0, peer = peer.0, %with, address = %link.address, "connected");
         self.shared.cluster.set_live(self.me, peer, link.incarnation);
         self.row(link.with).connected.add(1);
         self.connected += 1;

@@ -20,9 +20,13 @@
 //! the channel is reset; when the peer comes back, that is a new one. A connection is broken if either side closes it,
 //! if something comes that cannot be (and whoever is at fault, no other connection suffers), if nothing has come for
 //! [`Network::silence`], though every end gives a sign of life every 250 ms (`beat`), and if a newer connection to the
-//! same peer takes its place: a peer that was started again may be back before its death was noticed. If two processes
-//! claim to be one node, the one that was started later is believed, and the other is refused; of two visitors in one
-//! place, the one that was there first.
+//! same peer takes its place: a peer may be back before the end of its connection was noticed.
+//!
+//! Two processes may claim to be one node. If a node that ends loses what it held ([`Network::volatile`]), the one that was met
+//! first is believed: the other does not have its data. It is refused, and told that the first is connected and where
+//! ([`Refusal::Running`]), or if the first is gone, that the data is ([`Refusal::Forgotten`]). If a node keeps what it held,
+//! the one that was started later is believed, since it was started in place of the other. Of two visitors in one place, the
+//! one that was there first is.
 //!
 //! Example. Node 1 crashes while shard 0 of node 0 waits for an answer of its shard 2. The kernel closes the socket;
 //! shard 0 sees the end of the stream, resets the channel, and the call fails with [`crate::Unknown`]: the request may
@@ -61,6 +65,7 @@ mod places;
 mod tests;
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
@@ -87,6 +92,8 @@ use places::Claim;
 /// A connection that has passed the handshake, for the shard.
 struct Fresh {
     stream: TcpStream,
+    /// Where the other end is.
+    address: SocketAddr,
     peer: ShardId,
     /// The life of the peer's node.
     incarnation: u64,
@@ -244,6 +251,11 @@ impl Connections {
             traffic.push(sum(None, own * cluster.visitors(), rows(cluster.nodes.len())));
         }
         traffic
+    }
+
+    /// The clocks of the nodes, once all have said hello to this visitor.
+    pub(super) fn heard_clocks(&self) -> Vec<i64> {
+        self.shared.cluster.heard_clocks().unwrap_or_default()
     }
 
     /// Why a node has refused this visitor, if one has.

@@ -1,8 +1,7 @@
 //! Who has which place of a cluster's visitors, as one node sees it.
 //!
-//! A visitor chooses its place itself, so two may choose the same. Of two processes that claim to be one node the later
-//! is believed, because it was started in place of the other; of two visitors the one that was there first, because
-//! neither knows of the other. So a place belongs to one life as long as this node has any connection to that life, on
+//! A visitor chooses its place itself, so two may choose the same. Of two visitors the one that was there first is
+//! believed, because neither knows of the other. So a place belongs to one life as long as this node has any connection to that life, on
 //! whichever of its shards: every connection carries a [`Claim`]. A visitor that has lost its connections dials again in
 //! the same life and finds its place kept, or free.
 //!

@@ -4,6 +4,7 @@
 //! channels. Strangers and impostors are in `hostile`, visitors in `visitors`.
 
 mod hostile;
+mod logs;
 mod visitors;
 
 use std::collections::BTreeMap;
@@ -147,6 +148,7 @@ impl Plan {
             secret: self.secret.clone(),
             silence: self.silence,
             clock: Clock::new(),
+            clock_limit: None,
         }
     }
 
@@ -393,7 +395,37 @@ fn a_node_that_has_lost_what_it_held_is_not_let_in_again_by_those_who_knew_it() 
 }
 
 #[test]
-fn of_two_processes_with_one_number_the_later_is_believed() {
+fn a_second_process_with_the_number_of_a_node_that_runs_is_told_so_and_where_that_runs() {
+    logs::keep();
+    let (mut plan, mut listeners) = Plan::new(&[1, 1]);
+    plan.volatile = true;
+    let there = plan.start(1, listeners.pop().unwrap());
+    let first = plan.start(0, listeners.pop().unwrap());
+    all_connected(&first);
+    all_connected(&there);
+    let [runs, refuses] = [0, 1].map(|node: usize| plan.nodes[node].address.to_string());
+    let reason = format!("node 0 is alive and connected, at {runs}");
+    // Both sides log it: the process that dials and is refused, ...
+    let second = plan.start(0, TcpListener::bind("127.0.0.1:0").unwrap());
+    logs::wait_for(&[&format!("address={refuses}"), "it refuses this side", &reason, "a number of its own"]);
+    // ... and the node that refuses it.
+    logs::wait_for(&["handshake came to nothing: refused", &reason]);
+    assert!(!logs::has(&[&refuses, "start all nodes"]), "nothing is lost");
+    assert_eq!(traffic(&second, 1).connected, 0);
+    assert_eq!((traffic(&first, 1).connected, traffic(&first, 1).resets), (1, 0), "it has noticed nothing");
+    assert!(echoes(&first, 0, 1) && echoes(&there, 1, 0));
+    // Once the first is gone so is what it held.
+    drop(first);
+    logs::wait_for(&[
+        &format!("address={refuses}"),
+        "it refuses this side",
+        "start all nodes of the cluster again",
+    ]);
+    assert_eq!(traffic(&second, 1).connected, 0);
+}
+
+#[test]
+fn of_two_processes_with_one_number_the_later_is_believed_if_nodes_keep_what_they_held() {
     let (plan, mut listeners) = Plan::new(&[1, 1]);
     let there = plan.start(1, listeners.pop().unwrap());
     let first = plan.start(0, listeners.pop().unwrap());

@@ -154,6 +154,7 @@ fn around(content: &[u8]) -> Vec<u8> {
 
 #[test]
 fn whatever_is_no_frame_closes_its_connection_with_the_reason() {
+    logs::keep();
     let scene = scene(|_| {});
     let changed = |at: usize| {
         let mut bytes = frame(0, &[put(1)]);
@@ -178,8 +179,18 @@ fn whatever_is_no_frame_closes_its_connection_with_the_reason() {
     let number = cases.len() as u64;
     for (bytes, reason) in cases {
         let mut stream = scene.enter();
+        let address = format!("address={}", stream.local_addr().unwrap());
         stream.write_all(&bytes).unwrap();
         assert_eq!(scene.closed(stream), reason, "{bytes:?}");
+        let said = match reason {
+            Closed::Checksum => "a frame whose checksum is wrong",
+            Closed::Length => "a frame of an impossible length",
+            Closed::Number => "a frame out of turn",
+            Closed::Malformed => "a frame that is malformed: ",
+            _ => "a message against the rules: ",
+        };
+        let closed = format!("connection closed: {said}");
+        assert!(logs::has(&["WARN", &closed, "with=node 0", &address]), "{closed:?} of {address} is logged");
     }
     assert_eq!(traffic(&scene.node, ATTACKER).resets, number);
 }
@@ -264,6 +275,44 @@ fn strangers_are_refused_with_the_reason() {
 }
 
 #[test]
+fn why_somebody_was_refused_is_logged_with_the_address_and_nothing_of_what_was_said() {
+    logs::keep();
+    let scene = scene(|plan| plan.secret = Some(b"a secret".to_vec()));
+    let (_, mut version) = scene.hello(|_| {});
+    version[4 + 1 + 8] ^= 1;
+    let (_, good) = scene.hello(|_| {});
+    let oversized = (u32::MAX).to_le_bytes().to_vec();
+    let cases = [
+        (b"GET /admin HTTP/1.1\r\n\r\n".to_vec(), "it does not speak this protocol"),
+        (oversized.clone(), "it does not speak this protocol"),
+        ([good, oversized].concat(), "what it says makes no sense"),
+        (version, "it speaks another version of the protocol"),
+    ];
+    let refused = |address: &str, why: &str| {
+        logs::wait_for(&[
+            "WARN",
+            &format!("with={address}"),
+            &format!("handshake came to nothing: refused: {why}"),
+        ]);
+    };
+    for (bytes, why) in cases {
+        let mut stream = scene.knock();
+        let address = stream.local_addr().unwrap().to_string();
+        stream.write_all(&bytes).unwrap();
+        until_end(&mut stream);
+        drop(stream);
+        refused(&address, why);
+        assert!(!logs::has(&[&address, "admin"]), "what strangers send is in no log");
+    }
+    let mut stream = scene.knock();
+    let address = stream.local_addr().unwrap().to_string();
+    let (greeting, hello) = scene.hello(|network| network.secret = Some(b"another".to_vec()));
+    assert_eq!(converse(&mut stream, greeting, hello), Next::Refused(Refusal::Secret));
+    drop(stream);
+    refused(&address, "it does not know the secret of the cluster");
+}
+
+#[test]
 fn impostors_among_visitors_are_refused_with_the_reason() {
     let scene = scene(|plan| (plan.visitors, plan.secret) = (2, Some(b"a secret".to_vec())));
     let claim = |who: Who, from: u16, to: u16| {
@@ -294,8 +343,13 @@ fn impostors_among_visitors_are_refused_with_the_reason() {
     let (greeting, hello) = scene.hello(|network| network.role = role());
     let mut visitor = scene.knock();
     assert!(matches!(converse(&mut visitor, greeting, hello), Next::Agreed(..)));
-    let later = scene.hello(|network| (network.role, network.life) = (role(), 2000));
-    assert_eq!(refusal(&scene, &later.1), Refusal::PlaceTaken);
+    // Who does not know the secret is not told who is there.
+    let (greeting, hello) = scene.hello(|network| {
+        (network.role, network.life, network.secret) = (role(), 2000, Some(b"another".to_vec()));
+    });
+    assert_eq!(converse(&mut scene.knock(), greeting, hello), Next::Refused(Refusal::Secret));
+    let (greeting, hello) = scene.hello(|network| (network.role, network.life) = (role(), 2000));
+    assert_eq!(converse(&mut scene.knock(), greeting, hello), Next::Refused(Refusal::PlaceTaken));
 }
 
 #[test]

@@ -1,0 +1,241 @@
+//! What a session has seen, for another process to go on from.
+//!
+//! A session is a timestamp: the largest that its client was told of. Written down as a *token* it can travel, with a request
+//! from one server to the next or in a browser's cookie, and whoever begins a session with it sees all that the first has
+//! written and read, whatever the two clocks say and however far back a snapshot is to begin.
+//!
+//! Example. A's clock shows 100, and A commits at 100 and hands on `v1-0000000000000064`. B's clock shows 98. A snapshot
+//! that B takes on its own is at 98 and does not contain what A wrote; in a session with the token it is at 100.
+//!
+//! A token is not signed. One that is invented can only make a snapshot fresher, and at the price of waiting: so the
+//! largest that is taken is half a second ahead of this process's clock, as far as clocks may be apart. A real one that is
+//! further ahead comes of a clock that is wrong; a session would not keep what it promises, and so there is none.
+//!
+//! Left out: gts, whose numbers begin at 1 again with the next life of its oracle, so that an old token would be waited for
+//! for ever; and vts, whose snapshots are vectors. There a session ends with its process.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
+use plimsoll_txn::timestamp::MAX_OFFSET_NS;
+use plimsoll_types::Timestamp;
+
+use super::Database;
+use crate::pair::Scheme;
+
+/// The version of the format, and what every token begins with.
+const PREFIX: &str = "v1-";
+/// What follows it: so many hexadecimal digits.
+const DIGITS: usize = 16;
+
+/// What a session has seen. As text, `v1-` and 16 hexadecimal digits, it can be handed to another process:
+///
+/// ```
+/// # use plimsoll::{Database, IndexKind, Options, Schema, Token};
+/// # let mut schema = Schema::new();
+/// # schema.table("stock", IndexKind::Ordered)?;
+/// # let db = Database::open(schema, Options::default())?;
+/// let text = db.token()?.to_string();
+/// // Elsewhere:
+/// let session = db.session_with(text.parse()?)?;
+/// # assert_eq!(session.token()?, text.parse::<Token>()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Token(Timestamp);
+
+/// Why a session cannot be handed on, or taken over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TokenError {
+    /// The text is no token.
+    Malformed,
+    /// It is one of another version of this library.
+    Version,
+    /// Under this scheme what a session has seen means nothing in another process.
+    Scheme(Scheme),
+    /// It is further ahead of this process's clock than clocks may be apart: by so much.
+    Ahead(Duration),
+    /// The database was closed.
+    Closed,
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX}{:0DIGITS$x}", self.0.0)
+    }
+}
+
+impl FromStr for Token {
+    type Err = TokenError;
+
+    fn from_str(text: &str) -> Result<Token, TokenError> {
+        let Some(digits) = text.strip_prefix(PREFIX) else {
+            let version = text.strip_prefix('v').and_then(|rest| rest.split_once('-'));
+            let other = version.is_some_and(|(version, _)| version.parse::<u32>().is_ok());
+            return Err(if other { TokenError::Version } else { TokenError::Malformed });
+        };
+        // `from_str_radix` would take a sign.
+        if digits.len() != DIGITS || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(TokenError::Malformed);
+        }
+        let seen = u64::from_str_radix(digits, 16).map_err(|_| TokenError::Malformed)?;
+        Ok(Token(Timestamp(seen)))
+    }
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TokenError::Malformed => {
+                write!(f, "this is no token of a session: one looks like {}", Token(Timestamp::ZERO))
+            }
+            TokenError::Version => write!(
+                f,
+                "the token was made by another version of plimsoll: begin a session without it, or use the same version on both \
+                 sides"
+            ),
+            TokenError::Scheme(scheme) => write!(
+                f,
+                "a session cannot be handed to another process under {scheme}: choose the scheme dst, or read where it was written"
+            ),
+            TokenError::Ahead(by) => write!(
+                f,
+                "the token is {by:.1?} ahead of the clock here, and {:.1?} is the most: set the clocks right (`plimsoll status` shows \
+                 those of the nodes), try again when that time is over, or begin a session without it",
+                Duration::from_nanos(MAX_OFFSET_NS)
+            ),
+            TokenError::Closed => write!(f, "the database was closed"),
+        }
+    }
+}
+
+impl std::error::Error for TokenError {}
+
+impl Database {
+    /// What this session has seen so far, to be handed to another process: [`Database::session_with`].
+    /// [`TokenError::Scheme`] under gts and vts.
+    pub fn token(&self) -> Result<Token, TokenError> {
+        self.portable()?;
+        Ok(Token(Timestamp(self.seen.load(SeqCst))))
+    }
+
+    /// A handle with a session of its own that has seen what another session had, in this process or in another that is
+    /// connected to the same cluster: all that was written or read there is seen here, in snapshots and in transactions.
+    /// [`TokenError::Scheme`] under gts and vts, [`TokenError::Ahead`] if the promise could not be kept.
+    pub fn session_with(&self, token: Token) -> Result<Database, TokenError> {
+        self.portable()?;
+        let clock = self.inner.running().map_err(|_| TokenError::Closed)?.clock();
+        let ahead_ns = token.0.0.saturating_sub(clock.0);
+        if ahead_ns > MAX_OFFSET_NS {
+            return Err(TokenError::Ahead(Duration::from_nanos(ahead_ns)));
+        }
+        let session = self.session();
+        session.saw(token.0);
+        Ok(session)
+    }
+
+    /// Whether what a session has seen is a time, or is not asked for.
+    fn portable(&self) -> Result<(), TokenError> {
+        let pair = self.inner.options.pair;
+        if pair.has_oracle() { Err(TokenError::Scheme(pair.scheme)) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_types::{IndexKind, Key};
+
+    use super::*;
+    use crate::{Error, Freshness, Options, Pair, Schema};
+
+    fn open(pair: &str) -> Database {
+        let mut schema = Schema::new();
+        schema.table("numbers", IndexKind::Hash).expect("it can be declared");
+        let pair = Pair::parse(pair).expect("there is such a pair");
+        let max_staleness = if pair.has_staleness() { Duration::from_secs(60) } else { Duration::ZERO };
+        let options = Options { shards: 2, pair, max_staleness, ..Options::default() };
+        Database::open(schema, options).expect("it can be opened")
+    }
+
+    #[test]
+    fn a_token_is_read_as_it_was_written_and_nothing_else_is() {
+        for seen in [0, 0x64, u64::MAX] {
+            let token = Token(Timestamp(seen));
+            assert_eq!(token.to_string().parse(), Ok(token));
+        }
+        assert_eq!("v1-0000000000000064".parse(), Ok(Token(Timestamp(100))));
+        let refused = |text: &str| text.parse::<Token>().expect_err("it is none");
+        for text in [
+            "",
+            "v1-",
+            "v1",
+            "64",
+            "v1-64",
+            "v1-+000000000000064",
+            "v1-00000000000000640",
+            "v1-000000000000006g",
+            "v1-0000000000000064 ",
+            "v-0000000000000064",
+            "vx-0000000000000064",
+            "v1-\u{664}\u{664}\u{664}\u{664}\u{664}\u{664}\u{664}\u{664}",
+        ] {
+            assert_eq!(refused(text), TokenError::Malformed, "{text:?}");
+        }
+        assert_eq!(refused("v2-0000000000000064"), TokenError::Version);
+        assert!(TokenError::Malformed.to_string().ends_with("v1-0000000000000000"));
+    }
+
+    #[test]
+    fn a_session_goes_on_where_another_was() {
+        let db = open("occ/dst");
+        let (table, key) = (db.table("numbers").expect("it was declared"), Key::of_u64(1));
+        let written: Result<(), Error> = db.transact(|txn| txn.put(table, &key, b"value"));
+        written.expect("it commits");
+        let stale = Freshness::Stale(Duration::from_secs(30));
+        let read = |session: &Database| session.snapshot(stale)?.get(table, &key);
+        let other = db.session_with(db.token().expect("dst has times")).expect("it is of this moment");
+        assert_eq!(read(&db.session()), Ok(None), "so long ago there was nothing");
+        assert_eq!(read(&other), Ok(Some(b"value".to_vec())));
+        // A session of somebody who has seen nothing promises nothing.
+        let nothing = db.session().token().expect("dst has times");
+        assert_eq!(read(&db.session_with(nothing).expect("it is long past")), Ok(None));
+    }
+
+    #[test]
+    fn a_token_from_the_far_future_is_refused_and_moves_nobodys_time() {
+        let db = open("occ/dst");
+        let clock = |db: &Database| db.snapshot(Freshness::Newest).expect("it is taken").timestamp().0;
+        let hour = Duration::from_secs(3600);
+        let before = clock(&db);
+        for seen in [u64::MAX, before + hour.as_nanos() as u64] {
+            let refused = db.session_with(Token(Timestamp(seen))).err();
+            assert!(matches!(refused, Some(TokenError::Ahead(by)) if by > hour / 2), "{refused:?}");
+        }
+        assert!(clock(&db) < before + hour.as_nanos() as u64 / 2, "nobody was told of it");
+        // A clock that is a little behind is no reason to refuse anybody: the snapshot is at the token, or later.
+        let near = Token(Timestamp(clock(&db) + MAX_OFFSET_NS / 2));
+        let session = db.session_with(near).expect("clocks may be so far apart");
+        assert!(clock(&session) >= near.0.0);
+        db.close();
+        assert_eq!(db.session_with(near).err(), Some(TokenError::Closed));
+    }
+
+    #[test]
+    fn where_timestamps_are_no_times_a_session_stays_in_its_process() {
+        for pair in ["occ/gts", "two_pl/vts"] {
+            let db = open(pair);
+            let scheme = db.inner.options.pair.scheme;
+            assert_eq!(db.token(), Err(TokenError::Scheme(scheme)));
+            let token = Token(Timestamp(1));
+            assert_eq!(db.session_with(token).err(), Some(TokenError::Scheme(scheme)));
+        }
+        // Where there are no snapshots everybody reads what is newest, and a token asks for nothing.
+        for pair in ["occ/none", "two_pl/rc"] {
+            let db = open(pair);
+            let token = db.token().expect("a session may be handed on");
+            drop(db.session_with(token).expect("and taken over"));
+        }
+    }
+}
