@@ -34,6 +34,7 @@ fn scene() -> Scene {
             secret: None,
             silence: SILENCE,
             clock: Clock::new(),
+            clock_limit: None,
             volatile: false,
         };
         let makers = vec![Box::new(Echo::default) as Box<dyn FnOnce() -> Echo + Send>];
