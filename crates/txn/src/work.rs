@@ -60,7 +60,7 @@ plimsoll_types::wire!(struct Write { column, key, change, expected; shard, place
 
 /// Up to so many writes are searched by their tags, one after the other; TPC-C's Delivery has 130.
 const FEW: usize = 256;
-/// So many tags are compared before the first difference counts, which one or two vector instructions do.
+/// So many tags are compared before any of their entries is looked at.
 const TAGS: usize = 8;
 
 /// The buffered writes of a transaction, at most one per record and copy of it. Copies stand behind the first.

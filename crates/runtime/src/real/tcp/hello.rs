@@ -358,7 +358,7 @@ impl Greeting {
         }
     }
 
-    /// Somebody may come in, unless a later life or another visitor has come while this one was talking.
+    /// Somebody may come in, unless a later life or another visitor is there, or has come while this one was talking.
     fn admit(&mut self, agreed: Agreed) -> Result<(), Refusal> {
         self.check_life(agreed)?;
         if let Who::Visitor(place) = self.dialer(agreed.peer) {
@@ -424,27 +424,31 @@ mod tests {
     use super::super::cluster::{Address, Network, Role, SILENCE};
     use super::*;
 
+    /// What all have in common, until somebody is to differ.
+    fn network(role: Role) -> Network {
+        Network {
+            cluster: 9,
+            role,
+            nodes: Vec::new(),
+            visitors: 3,
+            life: 1,
+            secret: None,
+            silence: SILENCE,
+            clock: crate::real::Clock::new(),
+            clock_limit: None,
+            volatile: false,
+        }
+    }
+
     /// What a stranger may change about itself: secret, cluster, and a hello on its way.
     fn cluster(id: u64, node: u16, nodes: &[u16], secret: &str) -> Arc<Cluster> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let nodes = nodes.iter().map(|&id| Address { id, address, shards: 2 }).collect();
         let secret = (!secret.is_empty()).then(|| secret.as_bytes().to_vec());
-        let (life, silence, clock) = (100 + u64::from(node), SILENCE, crate::real::Clock::new());
-        let clock_limit = None;
-        let role = Role::Member { node, listener };
-        let network = Network {
-            cluster: id,
-            role,
-            nodes,
-            visitors: 3,
-            life,
-            secret,
-            silence,
-            clock,
-            clock_limit,
-            volatile: false,
-        };
+        let life = 100 + u64::from(node);
+        let network =
+            Network { cluster: id, nodes, life, secret, ..network(Role::Member { node, listener }) };
         Arc::new(Cluster::new(&network, 2).unwrap())
     }
 
@@ -452,20 +456,7 @@ mod tests {
     fn visitor(place: usize, life: u64) -> Arc<Cluster> {
         let address = "127.0.0.1:1".parse().unwrap();
         let nodes = NODES.iter().map(|&id| Address { id, address, shards: 2 }).collect();
-        let role = Role::Visitor { place };
-        let (secret, silence, clock, clock_limit) = (None, SILENCE, crate::real::Clock::new(), None);
-        let network = Network {
-            cluster: 9,
-            role,
-            nodes,
-            visitors: 3,
-            life,
-            secret,
-            silence,
-            clock,
-            clock_limit,
-            volatile: false,
-        };
+        let network = Network { nodes, life, ..network(Role::Visitor { place }) };
         Arc::new(Cluster::new(&network, 1).unwrap())
     }
 
