@@ -19,6 +19,8 @@ use super::places::Claim;
 const ROOM: usize = 16 << 10;
 /// How many bytes of a connection are enough for one pass.
 pub(super) const TURN: usize = 1 << 20;
+/// Of a visitor for whom more bytes than this wait nothing further is read.
+pub(super) const HELD_BACK: usize = 16 << 20;
 
 /// Bytes that come in at the end and are taken from the front.
 #[derive(Default)]
@@ -95,7 +97,7 @@ pub(super) struct Link {
     pub(super) with: usize,
     pub(super) incarnation: u64,
     /// Keeps the place of a visitor.
-    _claim: Option<Claim>,
+    claim: Option<Claim>,
     inlet: Inlet,
     outlet: Outlet,
     /// Numbers of the next frames.
@@ -107,7 +109,7 @@ pub(super) struct Link {
     pub(super) writable: bool,
     /// The other side has sent its last byte, or there is an error to be read.
     pub(super) ending: bool,
-    /// When something last arrived.
+    /// When something last arrived, or was taken by a visitor of whom nothing is read.
     pub(super) heard_ns: u64,
     pub(super) beats: Beats,
     /// It stands in the list of those with something to read or write.
@@ -130,7 +132,7 @@ impl Link {
             address,
             with,
             incarnation,
-            _claim: claim,
+            claim,
             inlet: Inlet::default(),
             outlet: Outlet::default(),
             next_received: 0,
@@ -196,6 +198,11 @@ impl Link {
     /// How many bytes the operating system has not taken.
     pub(super) fn waiting(&self) -> usize {
         self.outlet.waiting().len()
+    }
+
+    /// Whether so much waits for a visitor that nothing further is read of it, except what it said before it ended.
+    pub(super) fn is_held_back(&self) -> bool {
+        self.waiting() > HELD_BACK && !self.ending && self.claim.is_some()
     }
 
     /// Gives back what a buffer has grown by and does not hold at present. A connection with much traffic has it again

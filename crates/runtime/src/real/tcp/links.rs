@@ -13,6 +13,9 @@
 //! on its way and nothing else, and no reply of an earlier connection can meet a later one. A new connection to the
 //! same peer closes the old one in the same way first.
 //!
+//! A visitor that asks and does not take the answers is read no further until it does, and closed if it takes nothing for
+//! as long as others may be silent. Nodes are always read: two that waited for each other would do so for ever.
+//!
 //! What is sent to a peer that is not connected goes nowhere; the calls among it fail at the beginning of the next turn.
 
 use std::collections::VecDeque;
@@ -366,8 +369,9 @@ impl<N: Node> Links<N> {
     fn serve(&mut self, peer: ShardId, now_ns: u64) {
         let Some(mut link) = self.links[peer.index()].take() else { return };
         link.listed = false;
-        let read = if link.fault.is_none() { self.read(&mut link, peer, now_ns) } else { Ok(()) };
-        let unread = link.readable;
+        let reads = link.fault.is_none() && !link.is_held_back();
+        let read = if reads { self.read(&mut link, peer, now_ns) } else { Ok(()) };
+        let unread = link.readable && reads;
         self.links[peer.index()] = Some(link);
         match read {
             Ok(()) if unread => self.list(peer),
@@ -407,7 +411,12 @@ impl<N: Node> Links<N> {
         let Some(link) = self.links[peer.index()].as_mut().filter(|link| link.fault.is_none()) else {
             return;
         };
+        let held_back = link.is_held_back();
         let flushed = link.flush();
+        if held_back && flushed.as_ref().is_ok_and(|&bytes| bytes > 0) {
+            link.heard_ns = self.clock.now().0;
+        }
+        let goes_on = held_back && link.readable && !link.is_held_back();
         let (frames, waited) = link.tally();
         let row = self.shared.row(self.me, link.with);
         row.frames_sent.add(frames);
@@ -416,6 +425,9 @@ impl<N: Node> Links<N> {
         match flushed {
             Ok(bytes) => row.bytes_sent.add(bytes as u64),
             Err(fault) => self.break_off(peer, fault),
+        }
+        if goes_on {
+            self.list(peer);
         }
     }
 
@@ -428,7 +440,8 @@ impl<N: Node> Links<N> {
             let Some(link) = &mut self.links[number] else { continue };
             link.rest();
             let (peer, silent_ns) = (ShardId(number as u16), now_ns.saturating_sub(link.heard_ns));
-            if silent_ns > self.shared.silence_ns && !link.readable {
+            let unread = link.readable && !link.is_held_back();
+            if silent_ns > self.shared.silence_ns && !unread {
                 let detail = format!("for {} ms", silent_ns / 1_000_000);
                 self.break_off(peer, Fault::new(Closed::Silent, detail));
             } else {

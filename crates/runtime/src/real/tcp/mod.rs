@@ -48,9 +48,9 @@
 //! change packets on their way from changing them. Without a secret a node listens on loopback addresses only, and
 //! nodes and visitors dial no others.
 //!
-//! Left out: encryption; a bound on what waits for a peer that does not keep up ([`Traffic::bytes_waiting`] tells how
-//! much that is: work is bounded where it is admitted); a message longer than [`FRAME_MAX`], which closes the
-//! connection.
+//! No further requests are read of a visitor for whom 16 MiB wait. Left out: encryption; a bound on what waits for a node
+//! that does not keep up ([`Traffic::bytes_waiting`] tells how much that is: work is bounded where it is admitted); a
+//! message longer than [`FRAME_MAX`], which closes the connection.
 
 mod beat;
 mod cluster;

@@ -2,7 +2,8 @@
 //!
 //! Node 1 is the one under attack, node 2 its friend; whoever attacks does so in the name of node 0, which does not run.
 //! Whatever happens, the channel between node 1 and its friend must not notice.
-#![allow(clippy::disallowed_types)] // A socket of the standard library plays the other side.
+// A socket and a thread of the standard library play the other side.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -10,6 +11,7 @@ use std::net::TcpStream;
 use super::super::cluster::Who;
 use super::super::frame::{Codec, HEAD};
 use super::super::hello::{Greeting, Hello, Next};
+use super::super::link::{HELD_BACK, TURN};
 use super::*;
 use crate::shard::Message;
 
@@ -409,6 +411,60 @@ fn a_peer_that_does_not_read_stops_nobody() {
         let traffic = traffic(&scene.node, ATTACKER);
         (traffic.connected == 0 && traffic.bytes_waiting == 0).then_some(())
     });
+}
+
+/// A connection as a visitor, over which so many mebibytes were asked for; none of the answers is read.
+fn greedy_visitor(scene: &Scene, calls: u64) -> (TcpStream, thread::JoinHandle<()>) {
+    let mut stream = scene.knock();
+    let (greeting, hello) = scene.hello(|network| network.role = Role::Visitor { place: 0 });
+    assert!(matches!(converse(&mut stream, greeting, hello), Next::Agreed(..)));
+    let mut asking = stream.try_clone().unwrap();
+    let asks = thread::spawn(move || {
+        for call in 0..calls {
+            let request = Request::Echo(vec![7; 1 << 20]);
+            if asking.write_all(&frame(call, &[Message::Call { call: call as u32, request }])).is_err() {
+                return;
+            }
+        }
+    });
+    until("enough waits for the visitor", || {
+        (of_visitors(&scene.node).bytes_waiting > HELD_BACK as u64).then_some(())
+    });
+    (stream, asks)
+}
+
+fn of_visitors(runtime: &Runtime<Till>) -> Traffic {
+    runtime.traffic().into_iter().find(|traffic| traffic.node.is_none()).expect("visitors have a row")
+}
+
+#[test]
+fn no_further_requests_are_read_of_a_visitor_that_does_not_take_its_answers() {
+    const CALLS: u64 = 64;
+    let scene = scene(|plan| (plan.visitors, plan.silence) = (1, Duration::from_secs(60)));
+    let (mut stream, asks) = greedy_visitor(&scene, CALLS);
+    thread::sleep(Duration::from_millis(300));
+    let then = of_visitors(&scene.node);
+    assert!(then.bytes_waiting < (HELD_BACK + 4 * TURN) as u64, "{} bytes wait", then.bytes_waiting);
+    assert!(then.messages_received < CALLS);
+    assert!(echoes(&scene.node, NODE, FRIEND));
+    let mut left = CALLS << 20;
+    let mut bytes = vec![0; 1 << 16];
+    while left > 0 {
+        left = left.saturating_sub(stream.read(&mut bytes).unwrap() as u64);
+    }
+    asks.join().unwrap();
+    let now = of_visitors(&scene.node);
+    assert_eq!((now.messages_received, now.resets), (CALLS, 0));
+}
+
+#[test]
+fn a_visitor_that_takes_none_of_its_answers_is_closed() {
+    let scene = scene(|plan| (plan.visitors, plan.silence) = (1, Duration::from_secs(4)));
+    let (stream, asks) = greedy_visitor(&scene, 64);
+    until("it is closed", || (of_visitors(&scene.node).connected == 0).then_some(()));
+    assert_eq!(of_visitors(&scene.node).last_reset, Some(Closed::Silent));
+    asks.join().unwrap();
+    drop(stream);
 }
 
 #[test]
