@@ -12,7 +12,7 @@ use std::time::Duration;
 use plimsoll_types::{Abort, SLOTS, TableId};
 
 use crate::cluster::ORACLE_ID;
-use crate::database::{KEY_MAX, SHARDS_MAX, STALENESS_MAX, TABLES_MAX, VALUE_MAX, WRITTEN_MAX};
+use crate::database::{KEY_MAX, SHARDS_MAX, STALENESS_MAX, TABLES_MAX, VALUE_MAX};
 use crate::pair::{PairError, Scheme};
 
 /// Why a table cannot be declared.
@@ -242,8 +242,11 @@ pub enum Error {
         /// Its length in bytes.
         bytes: usize,
     },
-    /// One transaction writes more than [`WRITTEN_MAX`] bytes.
-    TooMuchWritten,
+    /// One transaction writes more than [`WRITTEN_MAX`](crate::WRITTEN_MAX) bytes; in a cluster, than [`WRITTEN_MAX_CLUSTER`](crate::WRITTEN_MAX_CLUSTER).
+    TooMuchWritten {
+        /// How many bytes it may write.
+        max: usize,
+    },
     /// A snapshot further in the past than versions are kept.
     TooStale {
         /// The staleness asked for.
@@ -334,8 +337,8 @@ impl fmt::Display for Error {
             Error::ValueTooLong { bytes } => {
                 write!(f, "the value has {bytes} bytes; at most {VALUE_MAX} are possible")
             }
-            Error::TooMuchWritten => {
-                write!(f, "one transaction writes more than {WRITTEN_MAX} bytes; split it up")
+            Error::TooMuchWritten { max } => {
+                write!(f, "one transaction writes more than {max} bytes; split it up")
             }
             Error::NoSnapshots { scheme } => write!(
                 f,

@@ -61,6 +61,7 @@ pub use cluster::{CLIENTS_MAX, Cluster, ClusterError, NodeConfig, ORACLE_ID, Ora
 pub use database::{
     Column, Database, Freshness, KEY_MAX, KeyRange, Options, Outcomes, Row, Rows, SHARDS_MAX, STALENESS_MAX,
     Schema, Snapshot, Stats, TABLES_MAX, TableMemory, Token, TokenError, Txn, VALUE_MAX, WRITTEN_MAX,
+    WRITTEN_MAX_CLUSTER,
 };
 pub use error::{Error, OpenError, SchemaError};
 pub use pair::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};

@@ -10,7 +10,11 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll::{Abort, Cluster, Database, Error, Freshness, Key, OpenError, Options, TokenError, Txn};
+use plimsoll::{
+    Abort, Cluster, Database, Error, Freshness, Key, OpenError, Options, TokenError, Txn, VALUE_MAX,
+    WRITTEN_MAX_CLUSTER,
+};
+use plimsoll_runtime::real::FRAME_MAX;
 use serde_json::Value;
 
 use waiting::{PATIENCE, until};
@@ -1026,6 +1030,46 @@ fn a_table_with_a_copy_on_every_node_is_written_on_all_of_them() {
     assert_eq!((&rows(0)["rows"], &rows(1)["rows"]), (&2.into(), &4.into()), "one per shard: {}", rows(0));
     let seen = clients[1].snapshot(Freshness::Newest).unwrap();
     assert_eq!(balance(seen.get(table(&clients[1], "rate"), &euro).unwrap()), 180);
+}
+
+#[test]
+fn what_is_read_may_be_longer_than_a_message_and_what_is_written_may_not() {
+    const ROWS: u64 = 12;
+    let mut scene = Scene::new(&[1]);
+    scene.start(1);
+    let db = scene.connect();
+    let table = db.table("entry").unwrap();
+    let long = |number: u64| vec![number as u8; VALUE_MAX];
+    let keys: Vec<Key> = (0..ROWS).map(Key::of_u64).collect();
+    for number in 0..ROWS {
+        let put = |txn: &mut Txn<'_>| txn.put(table, &keys[number as usize], &long(number));
+        db.transact(put).unwrap();
+    }
+    assert!(VALUE_MAX * ROWS as usize > FRAME_MAX);
+    let right = |number: u64, value: &[u8]| {
+        value.len() == VALUE_MAX && value.iter().all(|&byte| byte == number as u8)
+    };
+    let snapshot = db.snapshot(Freshness::Newest).unwrap();
+    let values = snapshot.get_many(table, &keys).unwrap();
+    assert!((0..ROWS).zip(&values).all(|(number, value)| right(number, value.as_ref().unwrap())));
+    let rows = snapshot.scan(table, ..).unwrap().map(Result::unwrap);
+    assert!((0..ROWS).eq(rows.enumerate().map(|(number, (key, value))| {
+        assert!(key == keys[number] && right(number as u64, &value));
+        number as u64
+    })));
+    let scanned = db.transact(|txn| txn.scan(table, ..)).unwrap();
+    assert!(scanned.iter().zip(&keys).all(|((key, _), asked)| key == asked));
+    assert!(
+        scanned.len() == keys.len()
+            && (0..ROWS).zip(&scanned).all(|(number, (_, value))| right(number, value))
+    );
+
+    let write = |bytes: usize| {
+        db.transact(|txn| keys.iter().take(4).try_for_each(|key| txn.put(table, key, &vec![9; bytes])))
+    };
+    assert_eq!(write(VALUE_MAX), Err(Error::TooMuchWritten { max: WRITTEN_MAX_CLUSTER }));
+    assert!(right(0, &db.snapshot(Freshness::Newest).unwrap().get(table, &keys[0]).unwrap().unwrap()));
+    assert_eq!(write(VALUE_MAX - 100), Ok(()));
 }
 
 /// Not a test: what [`kill_a_client`] kills.

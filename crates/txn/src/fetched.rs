@@ -73,8 +73,10 @@ impl Wire for Got {
 /// One range read.
 #[derive(Clone, Debug, Default)]
 pub struct Scanned {
-    /// The live rows, in key order, up to the scan's limit.
+    /// The live rows, in key order, up to the scan's limit or [`Reads::most`](crate::procedure::Reads::most).
     pub rows: Vec<(Key, Got)>,
+    /// Whether it ended behind the last of them, and nothing is known of the rest of the range.
+    pub more: bool,
     /// Further things to validate: the leaves that cover the range, rows that are there but absent.
     pub reads: Vec<ReadRef>,
 }
@@ -83,6 +85,7 @@ pub struct Scanned {
 impl Wire for Scanned {
     fn encode(&self, out: &mut impl Sink) {
         self.rows.encode(out);
+        self.more.encode(out);
         self.reads.encode(out);
     }
 
@@ -91,7 +94,7 @@ impl Wire for Scanned {
         if !rows.is_sorted_by(|(a, _), (b, _)| a < b) {
             return Err(Malformed("rows that are not in the order of their keys"));
         }
-        Ok(Scanned { rows, reads: Wire::decode(input)? })
+        Ok(Scanned { rows, more: Wire::decode(input)?, reads: Wire::decode(input)? })
     }
 }
 
@@ -100,7 +103,7 @@ impl Wire for Scanned {
 pub struct Fetched<S: Scheme> {
     /// All values, one after the other in the order of the reads.
     pub bytes: Vec<u8>,
-    /// One per get.
+    /// One per get, up to [`Reads::most`](crate::procedure::Reads::most).
     pub gets: Vec<Got>,
     /// One per scan.
     pub scans: Vec<Scanned>,
@@ -177,7 +180,7 @@ impl<S: Scheme> Fetched<S> {
     /// The same, to change what it is validated against.
     pub(crate) fn read_refs_mut<'a>(&'a mut self) -> impl Iterator<Item = &'a mut ReadRef> {
         let rows = |scan: &'a mut Scanned| {
-            let Scanned { rows, reads } = scan;
+            let Scanned { rows, reads, .. } = scan;
             rows.iter_mut().map(|(_, got)| &mut got.read).chain(reads)
         };
         let gets = self.gets.iter_mut().map(|got| &mut got.read).chain(&mut self.also);
@@ -201,7 +204,8 @@ mod tests {
         let mut fetched = Fetched::default();
         fetched.gets = [Some(&b"one"[..]), None, Some(b"")].map(|value| got(&mut fetched, value)).into();
         let rows = keys.map(|key| (Key::of_u64(key), got(&mut fetched, Some(&key.to_be_bytes())))).into();
-        fetched.scans = vec![Scanned::default(), Scanned { rows, reads: vec![ReadRef::Immutable] }];
+        fetched.scans =
+            vec![Scanned::default(), Scanned { rows, more: true, reads: vec![ReadRef::Immutable] }];
         fetched
     }
 

@@ -25,9 +25,11 @@ use crate::steps::What;
 use crate::timestamp::{ReadOnly, Scheme};
 use crate::work::Work;
 
-/// Rows that a scan asks a shard for in one step: it holds others up for about 20 µs, and so many of the longest
-/// values fit into one answer.
+/// Rows that a scan asks a shard for in one step: it holds others up for about 20 µs.
 pub const CHUNK_ROWS: usize = 256;
+/// Bytes of values after which a shard reads no further in one step. With the longest value behind them they fit into a
+/// message.
+pub const CHUNK_BYTES: u32 = 1 << 20;
 
 /// An interactive transaction.
 #[derive(Debug)]
@@ -187,7 +189,7 @@ impl<S: Scheme> Transaction<S> {
         let batches = |base: &Base<S>| {
             let shards = shards_of(base, &asked).into_iter();
             let batch = |shard| {
-                let mut reads = Reads::default();
+                let mut reads = Reads { most: Some(CHUNK_BYTES), ..Reads::default() };
                 reads.scan(asked.clone());
                 base.seal(shard, &mut reads);
                 (shard, reads)
@@ -197,9 +199,8 @@ impl<S: Scheme> Transaction<S> {
         self.read(env, batches).await?;
         let parts = self.open.parts.since(first);
         // Behind the last row of a shard that had more nothing is known.
-        let full =
-            parts.iter().map(|part| &part.fetched.scans[0].rows).filter(|rows| rows.len() >= asked.limit);
-        let end = full.filter_map(|rows| rows.last()).map(|(key, _)| just_after(key)).min();
+        let full = parts.iter().map(|part| &part.fetched.scans[0]).filter(|scanned| scanned.more);
+        let end = full.filter_map(|scanned| scanned.rows.last()).map(|(key, _)| just_after(key)).min();
         let high = end.as_ref().or(scan.high.as_ref());
         let mut found: Vec<_> = (parts.iter())
             .flat_map(|part| part.fetched.scans[0].rows.iter().map(move |(key, got)| (key, part, got)))

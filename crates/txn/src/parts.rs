@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn get(parts: &mut Parts<Dst>, number: u64, intent: Intent, got: Got) {
-        let reads = Reads { gets: vec![(COLUMN, key(number), intent)], scans: Vec::new(), owned: 0 };
+        let reads = Reads { gets: vec![(COLUMN, key(number), intent)], ..Reads::default() };
         let fetched = Fetched { gets: vec![got], ..Fetched::default() };
         parts.push(Part { shard: ShardId(0), reads, fetched, locked: false });
     }
@@ -212,8 +212,8 @@ mod tests {
     fn scan(parts: &mut Parts<Dst>, numbers: std::ops::Range<u64>, intent: Intent, version: u64) {
         let scan = Scan::range(COLUMN, key(numbers.start), key(numbers.end));
         let rows = numbers.map(|number| (key(number), got(version))).collect();
-        let reads = Reads { gets: Vec::new(), scans: vec![(scan, intent)], owned: 0 };
-        let fetched = Fetched { scans: vec![Scanned { rows, reads: Vec::new() }], ..Fetched::default() };
+        let reads = Reads { scans: vec![(scan, intent)], ..Reads::default() };
+        let fetched = Fetched { scans: vec![Scanned { rows, ..Scanned::default() }], ..Fetched::default() };
         parts.push(Part { shard: ShardId(0), reads, fetched, locked: false });
     }
 

@@ -153,7 +153,7 @@ fn ranges<S: Scheme>(base: &Base<S>, open: &Open<S>, shard: ShardId) -> Vec<Rang
         }
         for ((scan, _), scanned) in part.reads.scans.iter().zip(&part.fetched.scans) {
             if scan.limit > 0 && !base.immutable(scan.column.table) {
-                let high = scanned_to(scan, &scanned.rows, scanned.rows.len() >= scan.limit);
+                let high = scanned_to(scan, &scanned.rows, scanned.more);
                 ranges.push((scan.column.table, scan.low.clone(), high));
             }
         }

@@ -137,12 +137,15 @@ pub struct Reads {
     pub gets: Vec<(ColumnGroup, Key, Intent)>,
     /// Ranges.
     pub scans: Vec<(Scan, Intent)>,
+    /// Once so many bytes of values are read, the rest is left out: of the records those at the end, of a range the rows
+    /// at its end. At least one value is read. `None`: everything is read.
+    pub most: Option<u32>,
     /// If there are ranges, what the coordinator's map says of the shard that is asked:
     /// [`plimsoll_types::Placement::fingerprint`].
     pub owned: u64,
 }
 
-plimsoll_types::wire!(struct Reads { gets, scans, owned });
+plimsoll_types::wire!(struct Reads { gets, scans, most, owned });
 
 impl Reads {
     /// The piece reads this record.

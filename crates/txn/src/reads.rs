@@ -92,6 +92,9 @@ impl<S: Scheme> Base<S> {
             self.store.expect(same[0].0, same.iter().map(|(_, key, _)| key));
         }
         for (column, key, _) in &reads.gets {
+            if !fetched.gets.is_empty() && has_enough(reads, &fetched) {
+                break;
+            }
             let place = self.store.find(*column, key);
             if let Some(mark) = mark.filter(|_| !self.immutable(column.table)) {
                 wait_for = self.raise_place(*column, place, mark).or(wait_for);
@@ -102,7 +105,7 @@ impl<S: Scheme> Base<S> {
             }
         }
         for (scan, _) in &reads.scans {
-            match self.fetch_range(txn, at, mark, scan, &mut fetched) {
+            match self.fetch_range(txn, at, mark, (reads, scan), &mut fetched) {
                 Ok(scanned) => fetched.scans.push(scanned),
                 Err(Unread::Wait(at)) => wait_for = Some(at),
                 Err(Unread::TooOld) => return Err(Unread::TooOld),
@@ -187,7 +190,7 @@ impl<S: Scheme> Base<S> {
         txn: TxnId,
         snapshot: Option<&S::Snapshot>,
         mark: Option<Timestamp>,
-        scan: &Scan,
+        (reads, scan): (&Reads, &Scan),
         fetched: &mut Fetched<S>,
     ) -> Result<Scanned, Unread> {
         if snapshot.is_some_and(|snapshot| self.may_have_forgotten(snapshot)) {
@@ -201,7 +204,9 @@ impl<S: Scheme> Base<S> {
         let mut raised = 0;
         S::observe(&mut fetched.observed, self.store.floor());
         self.store.scan(table, &scan.low, scan.high.as_ref(), |rows, visited| {
-            if scanned.rows.len() >= scan.limit {
+            scanned.more =
+                scanned.rows.len() >= scan.limit || !scanned.rows.is_empty() && has_enough(reads, fetched);
+            if scanned.more {
                 return ControlFlow::Break(());
             }
             match visited {
@@ -261,9 +266,16 @@ impl<S: Scheme> Base<S> {
             }
             ControlFlow::Continue(())
         });
+        // 2PL has locked the range as far as the last row within the limit, even if none follows.
+        scanned.more |= scanned.rows.len() >= scan.limit;
         self.counters.mark_raises += raised;
         unread.map_or(Ok(scanned), Err)
     }
+}
+
+/// Whether as much was read as is wanted at once.
+fn has_enough<S: Scheme>(reads: &Reads, fetched: &Fetched<S>) -> bool {
+    reads.most.is_some_and(|most| fetched.bytes.len() >= most as usize)
 }
 
 /// What a read of this record has to be validated against: it was, and must stay, the newest version.
@@ -330,6 +342,36 @@ mod tests {
             "and there again"
         );
         assert_eq!(read(&mut base, 200), [Some(1); 2]);
+    }
+
+    #[test]
+    fn an_answer_ends_when_there_is_enough_of_it_and_says_that_there_may_be_more() {
+        let spec =
+            TableSpec::new("t", IndexKind::Ordered, Partitioning::Hash { bytes: 0 }).with_groups(&["row"]);
+        let layout = Layout::in_one_process([spec], 1);
+        let mut base = Base::<Dst>::new(&layout, &scheme_config(0, 1), LowWater::new(1, 1));
+        let column = TableId(0).group(0);
+        let txn = TxnId { coordinator: ShardId(0), number: 1 };
+        for number in 0..4 {
+            let row = base.store.link(TableId(0), &Key::of_u64(number)).row();
+            base.install(txn, At { row: row.expect("it is linked"), column }, Timestamp(50), Some(&[7; 10]));
+        }
+        let mut scanned = |limit, most| {
+            let mut reads = Reads { most, ..Reads::default() };
+            reads.scan(Scan { column, low: Key::of_u64(0), high: None, limit });
+            let fetched = base.fetch(txn, None, &reads).expect("nobody is in the way");
+            (fetched.scans[0].rows.len(), fetched.scans[0].more)
+        };
+        assert_eq!(scanned(9, None), (4, false));
+        assert_eq!(scanned(3, None), (3, true));
+        assert_eq!(scanned(4, None), (4, true), "2PL locks no further than the last row within the limit");
+        assert_eq!(
+            [1, 10, 11, 20, 40, 41].map(|most| scanned(9, Some(most))),
+            [(1, true), (1, true), (2, true), (2, true), (4, false), (4, false)]
+        );
+        let mut gets = Reads { most: Some(11), ..Reads::default() };
+        (0..4).for_each(|number| gets.get(column, Key::of_u64(number)));
+        assert_eq!(base.fetch(txn, None, &gets).expect("nobody is in the way").gets.len(), 2);
     }
 
     #[test]

@@ -92,14 +92,14 @@ impl<S: Scheme> Access for Remote<'_, S> {
                 && asked.high == scan.high
                 && asked.limit >= scan.limit
         };
-        let Some((part, (asked, _), scanned)) = parts.find(|(_, (asked, _), _)| same(asked)) else {
+        let Some((part, _, scanned)) = parts.find(|(_, (asked, _), _)| same(asked)) else {
             panic!("a piece scans what it declares; a scan of table {} was not declared", scan.column.table.0)
         };
         if let Some(recorded) = &mut self.work.recorded {
             record_scan(recorded, scan, &scanned.rows);
         }
         // Of what lies behind the last row that was fetched nothing is known.
-        let end = scanned.rows.last().filter(|_| scanned.rows.len() >= asked.limit).map(|(key, _)| key);
+        let end = scanned.rows.last().filter(|_| scanned.more).map(|(key, _)| key);
         let writes = &self.work.writes;
         let own = writes.in_range(scan.column, &scan.low, scan.high.as_ref());
         let own = own.take_while(|own| end.is_none_or(|end| own.key <= *end));

@@ -38,7 +38,7 @@ pub(super) type Frozen = Arc<dyn Any + Send + Sync>;
 /// What was asked of a shard, to be waited for; `None` if some of it is on another shard than the map said.
 pub(super) type Answer = Box<dyn FnOnce() -> Result<Option<Found>, Error>>;
 
-/// What a snapshot has read: by get, and by scan.
+/// What a snapshot has read, as far as [`Reads::most`] goes: by get, and by scan.
 pub(super) struct Found {
     pub(super) gets: Vec<Option<Vec<u8>>>,
     pub(super) scans: Vec<Scanned>,
@@ -242,7 +242,6 @@ impl<P: Protocol> Driver for Engine<P> {
     ) -> Answer {
         let at = at.downcast_ref::<<P::Scheme as Scheme>::Snapshot>();
         let at = at.expect("a snapshot goes back to where it comes from").clone();
-        let scanned: Vec<usize> = reads.scans.iter().map(|(scan, _)| scan.limit).collect();
         let (answer, answers) = mpsc::sync_channel(1);
         self.runtime().spawn_on(coordinator, move |env| async move {
             let txn = env.local(|node| node.base().next_id());
@@ -273,9 +272,9 @@ impl<P: Protocol> Driver for Engine<P> {
             let Some(fetched) = fetched else { return Ok(None) };
             let value = |got| fetched.value(got).map(<[u8]>::to_vec);
             let gets = fetched.gets.iter().map(value).collect();
-            let scans = fetched.scans.iter().zip(scanned).map(|(scan, limit)| Scanned {
+            let scans = fetched.scans.iter().map(|scan| Scanned {
                 rows: scan.rows.iter().filter_map(|(key, got)| Some((key.clone(), value(got)?))).collect(),
-                last: scan.rows.last().filter(|_| scan.rows.len() == limit).map(|(key, _)| key.clone()),
+                last: scan.rows.last().filter(|_| scan.more).map(|(key, _)| key.clone()),
             });
             Ok(Some(Found { gets, scans: scans.collect() }))
         })

@@ -62,8 +62,11 @@ pub const SHARDS_MAX: usize = 1024;
 pub const KEY_MAX: usize = 4096;
 /// The longest value, in bytes.
 pub const VALUE_MAX: usize = 8 << 20;
-/// The most that one transaction may write, in bytes.
+/// The most that one transaction may write, in bytes of keys and values.
 pub const WRITTEN_MAX: usize = 1 << 30;
+/// The same as a client of a cluster, with 64 bytes more for each write: what a transaction writes on a node
+/// is one message.
+pub const WRITTEN_MAX_CLUSTER: usize = 32 << 20;
 /// The longest time for which old versions can be kept.
 pub const STALENESS_MAX: Duration = Duration::from_secs(24 * 3600);
 

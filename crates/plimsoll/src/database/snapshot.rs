@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use std::{slice, thread};
 
-use plimsoll_txn::interactive::CHUNK_ROWS;
+use plimsoll_txn::interactive::{CHUNK_BYTES, CHUNK_ROWS};
 use plimsoll_txn::procedure::{Reads, Scan};
 use plimsoll_txn::timestamp;
 use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp};
@@ -161,6 +161,8 @@ impl Snapshot {
                     search.missed(shard);
                     continue;
                 };
+                // What did not fit into the answer is asked for again.
+                left.extend(positions.iter().skip(found.gets.len()));
                 for (position, value) in positions.into_iter().zip(found.gets) {
                     values[first + position] = value;
                 }
@@ -184,6 +186,7 @@ impl Snapshot {
 
     /// Sends reads to a shard.
     fn ask(&self, running: &Running<'_>, shard: ShardId, reads: Reads) -> Answer {
+        let reads = Reads { most: Some(CHUNK_BYTES), ..reads };
         let coordinator = self.inner.coordinator(shard);
         running.read_at(coordinator, shard, &self.at, reads, self.inner.patience(READ_MIN))
     }

@@ -30,13 +30,17 @@ use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp};
 
 use super::driver::{Begun, Going, Operation, Outcome, Went, Write};
 use super::stats::End;
-use super::{Column, Database, KeyRange, READ_MIN, Row, WRITTEN_MAX, check_key, check_value};
+use super::{
+    Column, Database, KeyRange, READ_MIN, Row, WRITTEN_MAX, WRITTEN_MAX_CLUSTER, check_key, check_value,
+};
 use crate::error::Error;
 
 /// The bound of the pause after the first conflict, in nanoseconds.
 const PAUSE_MIN_NS: u64 = 10_000;
 /// The pause's bound doubles so often at most: up to 5 ms.
 const DOUBLINGS: u32 = 9;
+/// What a write takes in a message, at most, besides its key and its value.
+const WRITE_BYTES: usize = 64;
 /// A commit over the network is not given up sooner.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
@@ -207,8 +211,12 @@ impl Txn<'_> {
         if let State::Over(abort) = self.state {
             return Err(Error::Conflict(abort));
         }
-        if self.written_bytes + bytes > WRITTEN_MAX {
-            return Err(Error::TooMuchWritten);
+        let (bytes, max) = match self.database.inner.visits() {
+            true => (bytes + WRITE_BYTES, WRITTEN_MAX_CLUSTER),
+            false => (bytes, WRITTEN_MAX),
+        };
+        if self.written_bytes + bytes > max {
+            return Err(Error::TooMuchWritten { max });
         }
         self.wrote = true;
         self.written_bytes += bytes;

@@ -33,7 +33,7 @@ use super::places::Claim;
 /// What every hello begins with.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"plimsoll");
 /// The version of hellos, frames and of what the messages in them mean.
-pub(super) const VERSION: u16 = 5;
+pub(super) const VERSION: u16 = 6;
 /// The longest message of a handshake, without its length.
 pub(super) const MESSAGE_MAX: usize = 256;
 
