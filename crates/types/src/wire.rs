@@ -37,6 +37,37 @@ impl Sink for Count {
     }
 }
 
+/// Compares bytes with others instead of keeping them.
+#[derive(Clone, Copy, Debug)]
+pub struct Same<'a> {
+    /// The others that are still to come.
+    left: &'a [u8],
+    /// Whether all so far were the same.
+    same: bool,
+}
+
+impl<'a> Same<'a> {
+    /// Nothing is compared yet.
+    pub fn new(with: &'a [u8]) -> Same<'a> {
+        Same { left: with, same: true }
+    }
+
+    /// Whether there were as many, and all were the same.
+    pub fn is_whole(&self) -> bool {
+        self.same && self.left.is_empty()
+    }
+}
+
+impl Sink for Same<'_> {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        match self.left.strip_prefix(bytes) {
+            Some(left) => self.left = left,
+            None => self.same = false,
+        }
+    }
+}
+
 /// Bytes that are not the encoding of what was expected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Malformed(

@@ -167,7 +167,7 @@ Hardware {
     /// Nanoseconds after which it is sent again after many times in vain.
     resend_max_ns: u64 = 50_000_000, 200_000_000 in 1_000..=10_000_000_000, Usual;
     /// Nanoseconds that an acknowledgement waits for something to travel with.
-    acknowledge_ns: u64 = 50_000, 200_000 in 0..=100_000_000, Usual;
+    acknowledge_ns: u64 = 250_000, 400_000 in 0..=100_000_000, Usual;
     /// Bytes that the disk of each shard holds; 0 if there are no disks.
     disk_bytes: u64 = 0, 0 in 0..=1_000_000_000_000, Usual;
     /// Nanoseconds that an operation of a disk takes at least.

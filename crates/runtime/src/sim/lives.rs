@@ -3,8 +3,8 @@
 //! A pass happens at one instant, the one at which it begins: it sees the inbox and the clock of that moment.
 //! It costs time in proportion to the work it did, and what it sends leaves when that time is over; what
 //! arrives meanwhile waits for the next pass. A shard whose pass leaves nothing to do makes one more a little
-//! later, as a thread that spins would, and if that has nothing to do either, the shard sleeps until something
-//! arrives or a timer is due, and wakes up a little late.
+//! later, as a thread that spins would, and nodes rely on it. If that has nothing to do either it takes no time, and the
+//! shard sleeps until something arrives or a timer is due, and wakes up a little late.
 //!
 //! A machine that stands still begins and ends no pass. A crash takes tasks, calls, waiting requests and the
 //! node; what is on disk is another matter (`disk`).
@@ -181,7 +181,14 @@ impl<N: Node> World<N> {
         if self.ledger.is_some() {
             outbox.iter().for_each(|(to, _)| count(*to));
         }
-        let (messages, polls) = (worked.messages, worked.polls);
+        let (messages, polls, idle) = (worked.messages, worked.polls, worked.idle());
+        if idle && !env.is_ready() && outbox.is_empty() && operations.is_empty() && self.ledger.is_none() {
+            env.park();
+            shard.state = State::Asleep;
+            self.trace.record(now_ns, Event::Pass { shard: id, messages, polls, end_ns: now_ns });
+            self.plan_timer(id);
+            return;
+        }
         let hardware = &self.hardware;
         let cost_ns = match &mut self.ledger {
             None => {
@@ -201,7 +208,7 @@ impl<N: Node> World<N> {
         let end_ns = now_ns + cost_ns.saturating_add_signed(jitter_ns).max(1);
         shard.state = State::Busy;
         self.trace.record(now_ns, Event::Pass { shard: id, messages, polls, end_ns });
-        let (life, idle) = (shard.life, worked.idle());
+        let life = shard.life;
         self.queue.push(end_ns, What::PassEnd { shard: id, life, idle });
     }
 
@@ -251,7 +258,8 @@ impl<N: Node> World<N> {
         let reads = self.machines[self.machine(id)].clock.at(now_ns).0;
         let shard = &mut self.shards[id.index()];
         if let Some(due) = shard.env.as_ref().and_then(ShardEnv::due) {
-            let at_ns = now_ns.saturating_add(due.saturating_sub(reads));
+            // Later than now, so that time goes on.
+            let at_ns = now_ns.saturating_add(due.saturating_sub(reads).max(1));
             if at_ns < shard.timer_ns {
                 shard.timer_ns = at_ns;
                 self.queue.push(at_ns, What::Timer { shard: id });

@@ -41,7 +41,7 @@ mod trace;
 mod tests;
 
 use std::cell::Cell;
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::future::Future;
 use std::ops::Range;
@@ -80,8 +80,8 @@ impl Watch {
 /// machine, and larger than all before.
 pub type Maker<N> = Box<dyn FnMut(u64) -> N>;
 
-/// What is to happen at some time. Its order means nothing: no two entries of the queue have one number.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+/// What is to happen at some time.
+#[derive(Clone, Copy, Debug)]
 enum What {
     /// A packet reaches its machine.
     Arrival { flight: u32 },
@@ -105,29 +105,61 @@ enum What {
     End { index: u32 },
 }
 
+/// What is to happen and when. The earlier is the greater, for a heap that gives the greatest first.
+struct Planned {
+    /// Time and number in one word, which is compared at once; no two have one number.
+    key: u128,
+    what: What,
+}
+
+impl PartialEq for Planned {
+    fn eq(&self, other: &Planned) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Planned {}
+
+impl PartialOrd for Planned {
+    fn partial_cmp(&self, other: &Planned) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+
+    // What a heap asks.
+    #[inline]
+    fn le(&self, other: &Planned) -> bool {
+        self.key >= other.key
+    }
+}
+
+impl Ord for Planned {
+    fn cmp(&self, other: &Planned) -> Ordering {
+        other.key.cmp(&self.key)
+    }
+}
+
 /// What is to happen, by time and then by the order in which it was decided.
 struct Queue {
     now_ns: u64,
     /// The same, for those who hold a [`Watch`].
     shown_ns: Rc<Cell<u64>>,
     pushed: u64,
-    /// Under time and number in one word, which is compared at once.
-    heap: BinaryHeap<Reverse<(u128, What)>>,
+    heap: BinaryHeap<Planned>,
 }
 
 impl Queue {
     fn push(&mut self, at_ns: u64, what: What) {
         assert!(at_ns >= self.now_ns, "nothing happens in the past");
-        self.heap.push(Reverse((u128::from(at_ns) << 64 | u128::from(self.pushed), what)));
+        self.heap.push(Planned { key: u128::from(at_ns) << 64 | u128::from(self.pushed), what });
         self.pushed += 1;
     }
 
     fn next_ns(&self) -> Option<u64> {
-        self.heap.peek().map(|&Reverse((key, _))| (key >> 64) as u64)
+        self.heap.peek().map(|next| (next.key >> 64) as u64)
     }
 
     fn pop(&mut self) -> Option<What> {
-        let Reverse((key, what)) = self.heap.pop()?;
+        let Planned { key, what } = self.heap.pop()?;
         self.pass_to((key >> 64) as u64);
         Some(what)
     }

@@ -11,7 +11,7 @@
 //! in order. They are gone when the machine crashes.
 
 use plimsoll_types::ShardId;
-use plimsoll_types::wire::{Wire, encoded, whole};
+use plimsoll_types::wire::{Same, Wire, whole};
 
 use super::channel::{Delivered, End, Packet};
 use super::draw::Draw;
@@ -22,8 +22,8 @@ use crate::shard::{Batch, Message};
 use crate::{Node, Slab};
 
 type Messages<N> = Vec<Message<N>>;
-/// Says what arrives of messages.
-type Travel<N> = fn(&Messages<N>) -> Messages<N>;
+/// Says what arrives of messages. The buffer is kept for its memory.
+type Travel<N> = fn(&Messages<N>, &mut Vec<u8>) -> Messages<N>;
 
 /// A packet on its way.
 struct Flight<N: Node> {
@@ -75,6 +75,7 @@ pub(super) struct Network<N: Node> {
     pub(super) calm: bool,
     /// In worlds where messages are encoded.
     travel: Option<Travel<N>>,
+    encoding: Vec<u8>,
     /// Kept for its memory.
     delivered: Vec<Delivered<Messages<N>>>,
 }
@@ -103,6 +104,7 @@ impl<N: Node> Network<N> {
             incarnations: Vec::new(),
             calm: false,
             travel: None,
+            encoding: Vec::new(),
             delivered: Vec::new(),
         }
     }
@@ -163,11 +165,14 @@ impl<N: Node<Request: Wire, Reply: Wire>> World<N> {
     /// From now on, what shards of different machines send each other is encoded, and what is decoded arrives. Nothing
     /// else is different: a message that is not the same afterwards is a bug, and often ends the world at once.
     pub fn encode(&mut self) {
-        self.network.travel = Some(|messages| {
-            let bytes = encoded(messages);
-            let decoded =
-                whole(&bytes).unwrap_or_else(|malformed| panic!("what travels is decoded: {malformed}"));
-            assert!(encoded(&decoded) == bytes, "what is decoded has the encoding that has travelled");
+        self.network.travel = Some(|messages, bytes| {
+            bytes.clear();
+            messages.encode(bytes);
+            let decoded: Messages<N> =
+                whole(bytes).unwrap_or_else(|malformed| panic!("what travels is decoded: {malformed}"));
+            let mut same = Same::new(bytes);
+            decoded.encode(&mut same);
+            assert!(same.is_whole(), "what is decoded has the encoding that has travelled");
             decoded
         });
     }
@@ -185,7 +190,7 @@ impl<N: Node> World<N> {
             return;
         }
         if let Some(travel) = self.network.travel {
-            batch.messages = travel(&batch.messages);
+            batch.messages = travel(&batch.messages, &mut self.network.encoding);
         }
         if self.ledger.is_some() {
             self.trace.record(now_ns, Event::Sent { from, to, sequence: 0, messages });
