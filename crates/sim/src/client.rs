@@ -16,9 +16,9 @@ use crate::workload::append::{Attempted, End};
 /// A procedure is attempted so often before its client turns to something else.
 const ATTEMPTS: usize = 200;
 /// The longest pause after a first attempt, in nanoseconds, and how often it is doubled after further ones: what is in the
-/// way may be there as long as a partition lasts.
-const BACK_OFF_NS: u64 = 20_000;
-const BACK_OFF_DOUBLINGS: usize = 6;
+/// way is there for some messages' time, or as long as a partition lasts.
+const BACK_OFF_NS: u64 = 100_000;
+const BACK_OFF_DOUBLINGS: usize = 5;
 
 /// Everything that one transaction saw, as its client saw it: row and number.
 pub type Seen = Vec<(ColumnGroup, Key, u64)>;
@@ -29,6 +29,8 @@ pub trait Observer: Clone + 'static {
     fn began(&self, sample: Timestamp) -> u64;
     /// Now, for a client that has just been answered.
     fn ended(&self) -> u64;
+    /// A transaction that has committed, before anything else happens.
+    fn recorded(&self, _: &Recorded) {}
 }
 
 /// What clients leave behind.
@@ -210,7 +212,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         self.token.raise(committed.stamp.unwrap_or_default());
         let recorded = committed.recorded.map(|recorded| *recorded).unwrap_or_default();
         self.left.values.push((committed.id, number, seen));
-        self.left.transactions.push(Recorded {
+        let recorded = Recorded {
             id: committed.id,
             label,
             read_only,
@@ -221,7 +223,9 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             writes: Some(committed.writes as u32),
             reads: recorded.reads,
             scans: recorded.scans,
-        });
+        };
+        self.observer.recorded(&recorded);
+        self.left.transactions.push(recorded);
     }
 
     /// Runs a procedure until it commits, says no, or has had enough.

@@ -9,6 +9,7 @@
 //!   scalar ones (I1, I2, I4), in sessions, and *read-write transactions are strict*: who begins after another was
 //!   answered comes after it, whatever the clocks say. So are read-only ones that are validated. The one-round commit of OCC
 //!   promises that only of who begins 2ε later, as all promise it of timestamps.
+//! * And what was seen of that while the world ran (`online.rs`).
 //! * Copies of a table have got the same versions in the same order, and hold the same rows.
 //! * Under DST, *freshness*: a snapshot contains everything that was answered before it began, less its staleness, less
 //!   twice the largest clock error ε of the run. For it is at least what the reader's clock shows, a writer is answered
@@ -23,7 +24,9 @@ use plimsoll_store::Visited;
 use plimsoll_txn::base::GraphSize;
 use plimsoll_txn::protocol::{Attempt, Protocol};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
-use plimsoll_types::{ColumnGroup, IndexKind, Key, Partitioning, ShardId, TableId, Timestamp, TxnId};
+use plimsoll_types::{
+    ColumnGroup, IndexKind, Key, Partitioning, ShardId, TableId, TableSpec, Timestamp, TxnId,
+};
 
 use crate::client::Left;
 use crate::plan::{Plan, WorkloadName};
@@ -95,8 +98,11 @@ pub(crate) fn judge<P: Protocol>(
     let mut transactions = std::mem::take(&mut left.transactions);
     transactions.extend(in_doubt);
     outcome.history = History { transactions, installs };
-    let (history, error_ns) = (outcome.history.clone(), outcome.clock_error_ns);
+    let (history, error_ns) = (&mut outcome.history, outcome.clock_error_ns);
     judge_history::<P>(&setting, history, error_ns, plan.one_round, complete, &mut found);
+    if let Some(online) = &setting.online {
+        found.add("seen while it ran", online.borrow().violations().iter().cloned());
+    }
     outcome.violations = found.violations;
     outcome.tables = setting.tables;
     outcome.appended = left.appended;
@@ -133,6 +139,15 @@ fn in_doubt<P: Protocol>(plan: &Plan, left: &Left, installs: &[Vec<Install>]) ->
     (u32::MAX / 2..).zip(installed).map(transaction).collect()
 }
 
+fn has_snapshots<P: Protocol>() -> bool {
+    P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE
+}
+
+/// Whether timestamps increase along every dependency.
+pub(crate) fn has_order<P: Protocol>() -> bool {
+    P::Scheme::SCALAR && has_snapshots::<P>()
+}
+
 #[derive(Default)]
 struct Found {
     violations: Vec<Violation>,
@@ -145,22 +160,25 @@ impl Found {
     }
 }
 
+/// The name of a column group.
+pub(crate) fn name(tables: &[TableSpec], column: ColumnGroup) -> String {
+    let spec = &tables[column.table.index()];
+    match spec.groups.len() {
+        1 => spec.name.clone(),
+        _ => format!("{}.{}", spec.name, spec.groups[usize::from(column.group)]),
+    }
+}
+
 fn judge_history<P: Protocol>(
     setting: &Setting<P>,
-    mut history: History,
+    history: &mut History,
     clock_error_ns: u64,
     one_round: bool,
     complete: bool,
     found: &mut Found,
 ) {
-    let names = |column: ColumnGroup| {
-        let spec = &setting.tables[column.table.index()];
-        match spec.groups.len() {
-            1 => spec.name.clone(),
-            _ => format!("{}.{}", spec.name, spec.groups[usize::from(column.group)]),
-        }
-    };
-    let snapshots = P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE;
+    let names = |column: ColumnGroup| name(&setting.tables, column);
+    let snapshots = has_snapshots::<P>();
     let mut check = |history: &History, options| {
         let report = plimsoll_checker::check(history, options, &names);
         let told = report.violations.into_iter();
@@ -174,24 +192,25 @@ fn judge_history<P: Protocol>(
         }
     }
     let options = Options {
-        scalar: P::Scheme::SCALAR && snapshots,
+        scalar: has_order::<P>(),
         realtime: P::Scheme::WAITS,
         // Under 2PL an oracle's number tells nothing of what was only read.
         sessions: snapshots && (P::Scheme::WAITS || !P::LOCKS),
         complete,
     };
-    check(&history, options);
+    check(history, options);
     if P::Scheme::WAITS {
         for transaction in &mut history.transactions {
             transaction.begin = transaction.begin.saturating_add(2 * clock_error_ns);
         }
     }
     // What reads at a snapshot need not be strict; what is validated is.
-    if P::Scheme::READ_ONLY == ReadOnly::Snapshot {
-        history.transactions.retain(|transaction| !transaction.read_only);
-    }
+    let at_snapshot =
+        |transaction: &mut Transaction| P::Scheme::READ_ONLY == ReadOnly::Snapshot && transaction.read_only;
+    let lax: Vec<Transaction> = history.transactions.extract_if(.., at_snapshot).collect();
     // Within a session an answer comes before what begins in the same nanosecond.
-    check(&history, Options { realtime: !one_round, sessions: true, ..Options::default() });
+    check(history, Options { realtime: !one_round, sessions: true, ..Options::default() });
+    history.transactions.extend(lax);
 }
 
 fn locks<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {

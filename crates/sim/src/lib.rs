@@ -15,6 +15,7 @@
 pub mod client;
 pub mod export;
 mod judge;
+mod online;
 pub mod plan;
 pub mod recorder;
 pub mod run;

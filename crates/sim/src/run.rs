@@ -1,7 +1,8 @@
 //! One world: from a plan to a verdict.
 //!
 //! 1. Shards with the protocol's nodes, and an oracle if the scheme has one, begin in a world with faults.
-//! 2. Clients run their transactions. Everything that shards install and clients see is recorded.
+//! 2. Clients run their transactions. Everything that shards install and clients see is recorded, and held against
+//!    what is known by then (`online.rs`).
 //! 3. All faults end. Whoever is not done some virtual seconds later is stuck.
 //! 4. What was sent last arrives; then no lock may be left, garbage goes, everything can be read and written.
 //! 5. The history is judged (`judge.rs`).
@@ -11,21 +12,22 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use plimsoll_checker::History;
+use plimsoll_checker::{History, Transaction as Recorded};
 use plimsoll_runtime::sim::{Faults, Maker, Occurrence, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
-use plimsoll_txn::base::{Base, Common, CommonReply, Layout};
+use plimsoll_txn::base::{Base, Common, CommonReply, Layout, OnInstall};
 use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
 use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
-use plimsoll_types::{Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp};
+use plimsoll_types::{Partitioning, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp};
 use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::random::Rng;
 use plimsoll_workloads::smallbank::{self, SmallBank};
@@ -34,6 +36,7 @@ use plimsoll_workloads::{Tally, Workload};
 
 use crate::client::{Client, Left, Observer};
 use crate::judge;
+use crate::online::Online;
 use crate::plan::{Plan, WorkloadName};
 use crate::recorder::Recorder;
 use crate::workload::{append, cycle, pieces, random};
@@ -47,6 +50,8 @@ const QUIET_NS: u64 = 500_000_000;
 
 /// Virtual time between one move of slots and the next, on average.
 const MOVE_EVERY_NS: u64 = 1_000_000;
+/// So many other slots move at most, most of them without rows: what they tell is soon told.
+const EMPTY: usize = 16;
 /// The stream of random numbers that moves are drawn from.
 const MOVES_STREAM: u64 = 11 << 32;
 
@@ -161,15 +166,25 @@ impl Outcome {
 
 /// Sees the world from outside.
 #[derive(Clone)]
-struct Outsider(Watch);
+struct Outsider {
+    watch: Watch,
+    /// If transactions have an order.
+    online: Option<Rc<RefCell<Online>>>,
+}
 
 impl Observer for Outsider {
     fn began(&self, _: Timestamp) -> u64 {
-        self.0.true_time().0
+        self.watch.true_time().0
     }
 
     fn ended(&self) -> u64 {
-        self.0.true_time().0
+        self.watch.true_time().0
+    }
+
+    fn recorded(&self, transaction: &Recorded) {
+        if let Some(online) = &self.online {
+            online.borrow_mut().recorded(transaction);
+        }
     }
 }
 
@@ -199,9 +214,13 @@ pub(crate) struct Setting<P: Protocol> {
     data_shards: usize,
     /// After so long everything has arrived and nobody asks any more.
     quiet_ns: u64,
+    /// Slots with rows.
+    used: BTreeSet<Slot>,
     /// How often slots have moved.
     moved: Rc<Cell<u64>>,
     recorder: Option<Recorder>,
+    /// What watches timestamps, if transactions are ordered by them.
+    pub(crate) online: Option<Rc<RefCell<Online>>>,
 }
 
 impl<P: Protocol> Setting<P> {
@@ -252,11 +271,13 @@ impl<P: Protocol> Setting<P> {
             (0..machines).map(|machine| Rc::new(RefCell::new((0, low_water(machine))))).collect();
         let options = ProtocolOptions { lock_policy: plan.lock_policy, one_round: plan.one_round, ..options };
         let watched = recorder.is_some();
+        let online: Option<Rc<RefCell<Online>>> =
+            judge::has_order::<P>().then(|| Rc::new(RefCell::new(Online::new(layout.tables.clone()))));
         let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config) = (layout.clone(), config(shard));
             // The oracle has none; it is given any.
             let machine = process(shard.min(shards - 1));
-            let present = low_waters[machine].clone();
+            let (present, online) = (low_waters[machine].clone(), online.clone());
             let make = move |life| {
                 let config = SchemeConfig { first_attempt: life, ..config.clone() };
                 if present.borrow().0 < life {
@@ -264,6 +285,10 @@ impl<P: Protocol> Setting<P> {
                 }
                 let mut base = Base::new(&layout, &config, present.borrow().1.clone());
                 base.installs = Some(Vec::new());
+                let online = online.clone();
+                base.on_install = online.map(|online| -> OnInstall {
+                    Box::new(move |install| online.borrow_mut().installed(install))
+                });
                 base.steps = watched.then(Vec::new);
                 P::new(base, options)
             };
@@ -293,8 +318,10 @@ impl<P: Protocol> Setting<P> {
             shards,
             data_shards: plan.shards,
             quiet_ns: QUIET_NS + 3 * plan.patience_ns,
+            used: BTreeSet::new(),
             moved: Rc::default(),
             recorder,
+            online,
         }
     }
 
@@ -303,6 +330,7 @@ impl<P: Protocol> Setting<P> {
     }
 
     fn load(&mut self, shard: ShardId, table: TableId, key: &plimsoll_types::Key, values: &[&[u8]]) {
+        self.used.extend(self.tables[table.index()].partitioning.slot(key));
         let loaded = self.world.node(shard, |node| node.base().store.load(table, key, values));
         loaded.expect("a world begins with all shards up");
     }
@@ -362,7 +390,7 @@ impl<P: Protocol> Setting<P> {
         let running = Rc::new(Cell::new(all));
         let left = Rc::new(RefCell::new(Left::default()));
         let to_do: Rc<[Cell<usize>]> = vec![Cell::new(plan.transactions); all].into();
-        let watch = Outsider(self.world.observer());
+        let watch = self.outsider();
         let (seed, data_shards, sink, ends) = (plan.seed, self.data_shards, left.clone(), running.clone());
         let lives: Vec<Cell<usize>> = vec![Cell::new(0); self.shards];
         self.world.on_start(move |env| {
@@ -413,6 +441,7 @@ impl<P: Protocol> Setting<P> {
     /// Has slots move between shards with data, one time after the other, as long as clients run.
     fn move_slots(&mut self, plan: &Plan, running: Rc<Cell<usize>>) {
         let (moves, shards, moved) = (plan.moves, plan.shards as u64, self.moved.clone());
+        let used = self.used.clone();
         if shards < 2 || moves == 0 {
             return;
         }
@@ -427,9 +456,11 @@ impl<P: Protocol> Setting<P> {
                 let to = (from + 1 + rng.below(shards - 1)) % shards;
                 let one_in = 1 << rng.below(3);
                 let placement = env.local(|node| node.base().placement().clone());
-                let owned =
-                    (0..SLOTS as u16).map(Slot).filter(|&slot| placement.shard(slot).0 == from as u16);
-                let slots: Vec<Slot> = owned.filter(|_| rng.below(one_in) == 0).collect();
+                let mut slots = used.clone();
+                slots.retain(|_| rng.below(one_in) == 0);
+                slots.extend((0..EMPTY).map(|_| Slot(rng.below(SLOTS as u64) as u16)));
+                let owned = slots.into_iter().filter(|&slot| placement.shard(slot).0 == from as u16);
+                let slots: Vec<Slot> = owned.collect();
                 let request = Common::Move { slots, to: ShardId(to as u16), asked: false };
                 let outcome = env.call(ShardId(from as u16), P::common(request)).await.map(P::common_reply);
                 if let Ok(CommonReply::MoveOver(MoveOutcome::Moved)) = outcome {
@@ -437,6 +468,10 @@ impl<P: Protocol> Setting<P> {
                 }
             }
         });
+    }
+
+    fn outsider(&self) -> Outsider {
+        Outsider { watch: self.world.observer(), online: self.online.clone() }
     }
 
     /// After so long a snapshot contains everything: an oracle has heard of it, and the slowest clock has passed what the
@@ -466,6 +501,8 @@ fn small<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     };
     let mut setting = Setting::<P>::new(plan, tables, options, recorder);
     setting.load_numbers(rows);
+    // Lists are empty at the beginning.
+    setting.used.extend((0..plan.keys).map(Partitioning::modulo));
     let (workload, keys) = (plan.workload, plan.keys);
     let (left, stuck) = setting.clients(
         plan,
@@ -507,7 +544,7 @@ fn audits<P: Protocol, W: Workload>(setting: &mut Setting<P>, workload: &W, left
     let mut done = Vec::new();
     for (number, mut audit) in workload.audits().into_iter().enumerate() {
         let shard = ShardId((number % setting.shards) as u16);
-        let observer = Outsider(setting.world.observer());
+        let observer = setting.outsider();
         let settled_ns = setting.settled_ns();
         let audited = setting.run_on(shard, move |env| async move {
             let mut client: SimClient<P> = Client::new(env, observer, 0, 0);

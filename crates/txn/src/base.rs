@@ -147,6 +147,9 @@ impl AddAssign for GraphSize {
     }
 }
 
+/// Whoever wants to know of every version when it is installed.
+pub type OnInstall = Box<dyn FnMut(&Install)>;
+
 /// One shard's share of a database.
 pub struct Base<S: Scheme> {
     /// This shard.
@@ -159,6 +162,8 @@ pub struct Base<S: Scheme> {
     pub counters: Counters,
     /// The versions it installed, in order, if the run is recorded.
     pub installs: Option<Vec<Install>>,
+    /// Told of them as well, while the run is recorded.
+    pub on_install: Option<OnInstall>,
     /// What transactions did here, in order, if somebody watches; then the run is recorded as well.
     pub steps: Option<Vec<Step>>,
     /// Whether several writers of a record are undecided at once; otherwise one has locked it.
@@ -347,6 +352,7 @@ impl<S: Scheme> Base<S> {
             scheme: S::new(config),
             counters: Counters::default(),
             installs: None,
+            on_install: None,
             steps: None,
             queues: false,
             released: Vec::new(),

@@ -234,9 +234,11 @@ impl<S: Scheme> Base<S> {
             let after = if size_of::<S::Mark>() > 0 { before.join(stamp) } else { before };
             What::Installs { item, stamp, delete, bounds: (before, after) }
         });
-        self.installs.iter_mut().for_each(|installs| {
-            installs.push(Install { txn, column, key: key.clone(), stamp, delete });
-        });
+        let install = Install { txn, column, key, stamp, delete };
+        if let Some(on_install) = &mut self.on_install {
+            on_install(&install);
+        }
+        self.installs.iter_mut().for_each(|installs| installs.push(install.clone()));
     }
 
     /// Pins what was read to `stamp` and then looks whether it still is what was read. One step.
