@@ -25,6 +25,7 @@ pub mod cluster;
 pub mod micro;
 pub mod net;
 pub mod node;
+pub mod oracle;
 pub mod plan;
 pub mod scale;
 pub mod sim;
@@ -104,6 +105,11 @@ pub enum BenchCommand {
     /// Two nodes, each a process, over the loopback interface: how long a call takes alone, and how many messages travel per second with
     /// many calls at a time.
     Net(net::NetArgs),
+    /// Measure how many timestamps an oracle gives out, and how many snapshots: what gts and vts can never exceed.
+    ///
+    /// From a counter in memory, over what an oracle does with it, to the whole service: an oracle that is a process of its
+    /// own, asked over TCP by a shard of another (the DST paper's Figure 6(a)).
+    Oracle(oracle::OracleArgs),
 }
 
 /// The flags of `plimsoll bench`.

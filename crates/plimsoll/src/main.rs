@@ -6,6 +6,7 @@ mod dispatch;
 mod machine;
 mod net;
 mod node;
+mod oracle;
 mod report;
 mod scale;
 mod sim;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Bench(args) => match args.other {
             Some(BenchCommand::Net(args)) => measure_net(args),
+            Some(BenchCommand::Oracle(args)) => measure_oracle(args),
             None => bench(*args),
         },
         Command::Sim(args) => match args.scale {
@@ -113,6 +115,16 @@ fn measure_net(args: cli::net::NetArgs) -> Result<bool, Box<dyn std::error::Erro
     let plan = args.validate()?;
     let interrupted = interruption()?;
     net::net(&plan, &interrupted)
+}
+
+/// Measures what oracles can do.
+fn measure_oracle(args: cli::oracle::OracleArgs) -> Result<bool, Box<dyn std::error::Error>> {
+    if let Some(scheme) = args.member {
+        return oracle::serve(scheme, args.batch);
+    }
+    let plan = args.validate(machine::cores())?;
+    let interrupted = interruption()?;
+    oracle::oracle(&plan, &interrupted)
 }
 
 /// Set by Ctrl-C; the second one ends the process.

@@ -114,11 +114,49 @@ pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn Err
     Ok(true)
 }
 
-/// The process that answers.
-struct Other {
+/// A process that this one has started.
+pub struct Other {
     process: Child,
     /// It ends when this does.
     stdin: ChildStdin,
+}
+
+impl Other {
+    /// Starts this program again, tells it where this process listens, and hears its addresses.
+    pub fn start(arguments: &[&str], here: SocketAddr) -> Result<(Other, Vec<SocketAddr>), Box<dyn Error>> {
+        let mut process = Command::new(std::env::current_exe()?)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()?;
+        let (stdin, stdout) = (process.stdin.take(), process.stdout.take());
+        let mut other = Other { process, stdin: stdin.expect("it is piped") };
+        let said = match writeln!(other.stdin, "{here}") {
+            Ok(()) => line_from(BufReader::new(stdout.expect("it is piped"))),
+            Err(error) => Err(error.into()),
+        };
+        let said = said.map_err(|error| format!("the other process does not answer: {error}"))?;
+        if said.is_empty() {
+            return Err("the other process has ended: what it said last is above".into());
+        }
+        Ok((other, said))
+    }
+
+    /// In the process that was started: says where it listens, and hears where the other does.
+    pub fn answer(addresses: &[SocketAddr]) -> Result<SocketAddr, Box<dyn Error>> {
+        let addresses: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+        writeln!(io::stdout(), "{}", addresses.join(" "))?;
+        let [there] = line_from(io::stdin().lock())?[..] else {
+            return Err("one address is expected".into());
+        };
+        Ok(there)
+    }
+
+    /// In the process that was started: waits until it is to end.
+    pub fn stay() -> io::Result<()> {
+        io::copy(&mut io::stdin().lock(), &mut io::sink()).map(drop)
+    }
 }
 
 impl Drop for Other {
@@ -133,22 +171,8 @@ impl Drop for Other {
 fn meet() -> Result<(Runtime<Echo>, TcpStream, Other), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let here = listener.local_addr()?;
-    let mut process = Command::new(std::env::current_exe()?)
-        .args(["bench", "net", "--member"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .process_group(0)
-        .spawn()?;
-    let (stdin, stdout) = (process.stdin.take(), process.stdout.take());
-    let mut other = Other { process, stdin: stdin.expect("it is piped") };
-    let said = match writeln!(other.stdin, "{here}") {
-        Ok(()) => line_from(BufReader::new(stdout.expect("it is piped"))),
-        Err(error) => Err(error.into()),
-    };
-    let [node, answers] = said.map_err(|error| format!("the process that answers does not: {error}"))?[..]
-    else {
-        return Err("the process that answers has ended: what it said last is above".into());
-    };
+    let (other, said) = Other::start(&["bench", "net", "--member"], here)?;
+    let [node, answers] = said[..] else { return Err("the other process says two addresses".into()) };
     let runtime = node_of(0, listener, [here, node])?;
     let begun = Instant::now();
     while runtime.traffic().iter().any(|peer| peer.connected == 0) {
@@ -166,8 +190,7 @@ fn meet() -> Result<(Runtime<Echo>, TcpStream, Other), Box<dyn Error>> {
 pub fn answer() -> Result<bool, Box<dyn Error>> {
     let (listener, answers) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
     let here = listener.local_addr()?;
-    writeln!(io::stdout(), "{here} {}", answers.local_addr()?)?;
-    let [there] = line_from(io::stdin().lock())?[..] else { return Err("one address is expected".into()) };
+    let there = Other::answer(&[here, answers.local_addr()?])?;
     let _node = node_of(1, listener, [there, here])?;
     thread::Builder::new().name("answers".to_owned()).spawn(move || -> io::Result<()> {
         let (mut there, _) = answers.accept()?;
@@ -178,7 +201,7 @@ pub fn answer() -> Result<bool, Box<dyn Error>> {
         }
         Ok(())
     })?;
-    io::copy(&mut io::stdin().lock(), &mut io::sink())?;
+    Other::stay()?;
     Ok(true)
 }
 

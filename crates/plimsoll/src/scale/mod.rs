@@ -8,7 +8,7 @@ mod executor;
 mod fit;
 mod loopback;
 pub mod machines;
-mod oracle;
+pub mod oracle;
 mod page;
 mod show;
 mod turns;

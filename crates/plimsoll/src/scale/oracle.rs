@@ -20,6 +20,14 @@ const ROUNDS: u32 = 64;
 
 /// Measures for about so long.
 pub fn measure<S: Scheme>(time: Duration, executor: &Executor) -> OracleCosts {
+    // The oracle's share of a message is what carrying it costs, besides the pass: received, answered, with a batch each.
+    let message_ns = 2.0 * executor.message_ns + 2.0 * executor.batch_ns;
+    let (report_ns, outcome_ns) = outcome::<S>(time);
+    OracleCosts { report_ns, access_ns: 0.0, message_ns, outcome_ns }
+}
+
+/// What a transaction takes a shard and its oracle, in nanoseconds, measured for about so long.
+pub fn outcome<S: Scheme>(time: Duration) -> (f64, f64) {
     let config = |shard| SchemeConfig {
         shard: ShardId(shard),
         data_shards: 1,
@@ -83,12 +91,5 @@ pub fn measure<S: Scheme>(time: Duration, executor: &Executor) -> OracleCosts {
             outcomes += u64::from(BATCH);
         }
     }
-    // The oracle's share of a message is what carrying it costs, besides the pass: received, answered, with a batch each.
-    let message_ns = 2.0 * executor.message_ns + 2.0 * executor.batch_ns;
-    OracleCosts {
-        report_ns: shard_ns as f64 / outcomes.max(1) as f64,
-        access_ns: 0.0,
-        message_ns,
-        outcome_ns: oracle_ns as f64 / outcomes.max(1) as f64,
-    }
+    (shard_ns as f64 / outcomes.max(1) as f64, oracle_ns as f64 / outcomes.max(1) as f64)
 }
