@@ -242,6 +242,8 @@ enum By {
     #[default]
     Hash,
     Modulo,
+    Range,
+    Spread,
     Everywhere,
 }
 
@@ -250,8 +252,10 @@ enum By {
 struct PartitionEntry {
     #[serde(default)]
     by: By,
-    #[serde(default)]
-    bytes: u8,
+    bytes: Option<u8>,
+    span: Option<u64>,
+    within: Option<u8>,
+    parts: Option<u16>,
 }
 
 impl Cluster {
@@ -465,18 +469,32 @@ fn table(entry: TableEntry) -> Result<TableSpec, ClusterError> {
         Index::Hash => IndexKind::Hash,
         Index::Ordered => IndexKind::Ordered,
     };
-    let PartitionEntry { by, bytes } = entry.partition;
-    let partitioning = match by {
-        By::Hash => Partitioning::Hash { bytes },
-        By::Modulo => Partitioning::Modulo { bytes },
-        By::Everywhere if bytes > 0 => {
-            return content(format!(
-                "table {:?} has a copy everywhere, and no partition key: leave bytes out",
-                entry.name
-            ));
+    let PartitionEntry { by, bytes, span, within, parts } = entry.partition;
+    let (partitioning, takes): (_, &[&str]) = match by {
+        By::Hash => (Partitioning::Hash { bytes: bytes.unwrap_or(0) }, &["bytes"]),
+        By::Modulo => (Partitioning::Modulo { bytes: bytes.unwrap_or(0) }, &["bytes"]),
+        By::Range => {
+            let (bytes, span) = (bytes.unwrap_or(0), span.unwrap_or(0));
+            (Partitioning::Range { bytes, span }, &["bytes", "span"])
         }
-        By::Everywhere => Partitioning::Everywhere,
+        By::Spread => {
+            let (bytes, within, parts) = (bytes.unwrap_or(0), within.unwrap_or(0), parts.unwrap_or(0));
+            (Partitioning::Spread { bytes, within, parts }, &["bytes", "within", "parts"])
+        }
+        By::Everywhere => (Partitioning::Everywhere, &[]),
     };
+    let given = [
+        ("bytes", bytes.is_some()),
+        ("span", span.is_some()),
+        ("within", within.is_some()),
+        ("parts", parts.is_some()),
+    ];
+    if let Some((key, _)) = given.into_iter().find(|(key, given)| *given && !takes.contains(key)) {
+        return content(format!(
+            "table {:?}: {key} has no meaning there; leave {key} out, or partition it by another rule",
+            entry.name
+        ));
+    }
     let mut spec = TableSpec::new(&entry.name, index, partitioning);
     if !entry.groups.is_empty() {
         spec.groups = entry.groups;
@@ -586,6 +604,20 @@ mod tests {
                 &format!("{NODE}[[table]]\nname = \"t\"\npartition = {{ by = \"everywhere\", bytes = 8 }}\n"),
                 "leave bytes out",
             ),
+            (
+                &format!("{NODE}[[table]]\nname = \"t\"\npartition = {{ by = \"hash\", span = 8 }}\n"),
+                "leave span out",
+            ),
+            (
+                &format!("{NODE}[[table]]\nname = \"t\"\npartition = {{ by = \"range\", bytes = 8 }}\n"),
+                "choose a span",
+            ),
+            (
+                &format!(
+                    "{NODE}[[table]]\nname = \"t\"\npartition = {{ by = \"spread\", within = 4, parts = 3 }}\n"
+                ),
+                "has 0 bytes",
+            ),
             (&format!("scheme = \"gts\"\n{NODE}"), "needs an oracle: add [oracle]"),
             (&format!("{NODE}{ORACLE}"), "nobody asks an [oracle] under dst"),
             (&format!("scheme = \"vts\"\n{NODE}"), "needs an oracle: add [oracle]"),
@@ -611,9 +643,19 @@ mod tests {
     fn a_cluster_is_what_its_description_says() {
         let text = format!(
             "scheme = \"gts\"\nclients = 3\n{NODE}{ORACLE}[[table]]\nname = \"t\"\nindex = \"hash\"\n\
-             groups = [\"a\", \"b\"]\npartition = {{ by = \"modulo\", bytes = 8 }}\n"
+             groups = [\"a\", \"b\"]\npartition = {{ by = \"modulo\", bytes = 8 }}\n\
+             [[table]]\nname = \"r\"\npartition = {{ by = \"range\", bytes = 8, span = 100 }}\n\
+             [[table]]\nname = \"s\"\npartition = {{ by = \"spread\", bytes = 4, within = 2, parts = 3 }}\n"
         );
         let cluster = Cluster::parse(&text).unwrap();
+        let placed: Vec<Partitioning> = cluster.tables.iter().map(|table| table.partitioning).collect();
+        assert_eq!(
+            placed[1..],
+            [
+                Partitioning::Range { bytes: 8, span: 100 },
+                Partitioning::Spread { bytes: 4, within: 2, parts: 3 }
+            ]
+        );
         let again: File = serde_json::from_str(&cluster.description).unwrap();
         assert_eq!(build(again, Path::new("")).unwrap(), cluster);
         let nobody = Cluster::find("127.0.0.1:9", None).unwrap_err().to_string();

@@ -1033,6 +1033,15 @@ fn a_table_with_a_copy_on_every_node_is_written_on_all_of_them() {
 }
 
 #[test]
+fn a_node_that_starts_says_for_whom_it_waits() {
+    let mut scene = Scene::new(&[1, 1]);
+    let log = scene.start_with_json_log(2);
+    let said = || std::fs::read_to_string(&log).unwrap();
+    until("it says so", || said().contains("not connected to node 1 after 5s").then_some(()));
+    assert!(said().contains("that no other process is node 2"));
+}
+
+#[test]
 fn what_is_read_may_be_longer_than_a_message_and_what_is_written_may_not() {
     const ROWS: u64 = 12;
     let mut scene = Scene::new(&[1]);

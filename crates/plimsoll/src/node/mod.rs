@@ -36,6 +36,8 @@ use state::{CLOCK_ALARM, OracleState, PeerState, ShardState, State, TableState, 
 
 /// How often a node looks whether it is to stop, and whether others have come or gone.
 const LOOK: Duration = Duration::from_millis(50);
+/// After so long a node that starts says for whom it waits.
+const COMPLAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// Runs a node until it is told to stop.
 pub fn start(
@@ -98,18 +100,23 @@ fn run<P: Protocol>(
     if let Some(workload) = &cluster.workload {
         tracing::info!("the tables are those of the benchmark `{workload}`");
     }
-    let (mut ready, mut alarm) = (false, false);
+    let (mut ready, mut alarm, mut complained) = (false, false, false);
+    let begun = Instant::now();
     while !stop.load(SeqCst) {
         let now = engine.missing().next().is_none();
         match (ready, now) {
             (false, true) => tracing::info!("connected to all other nodes"),
             (true, false) => {
-                let missing: Vec<String> = cluster
-                    .processes()
-                    .filter(|node| engine.missing().any(|id| id == node.id))
-                    .map(NodeConfig::to_string)
-                    .collect();
-                tracing::warn!("not connected to {}", missing.join(", "));
+                tracing::warn!("not connected to {}", missing(cluster, &engine));
+                complained = true;
+            }
+            (false, false) if !complained && begun.elapsed() > COMPLAIN_AFTER => {
+                tracing::warn!(
+                    "not connected to {} after {COMPLAIN_AFTER:?}: see that they run and can be reached, and that no other \
+                     process is {node}",
+                    missing(cluster, &engine)
+                );
+                complained = true;
             }
             _ => {}
         }
@@ -135,6 +142,13 @@ fn run<P: Protocol>(
     }
     tracing::info!("{node} stops");
     Ok(true)
+}
+
+/// The nodes that this one is not connected to.
+fn missing<P: Protocol>(cluster: &Cluster, engine: &Engine<P>) -> String {
+    let missing: Vec<u16> = engine.missing().collect();
+    let nodes = cluster.processes().filter(|node| missing.contains(&node.id)).map(NodeConfig::to_string);
+    nodes.collect::<Vec<_>>().join(", ")
 }
 
 fn bind(
