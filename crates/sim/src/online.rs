@@ -16,7 +16,7 @@
 //! Example: a snapshot at @9 reads `x` = 1, written at @5, and commits. From now on `x` is frozen at @9. T, whose coordinator
 //! has not asked for the mark, installs `x` at @7: "T1.4 installs account 00000001 at @7, and T2.1 has read it at @9 (I3)".
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(crate) struct Online {
     records: BTreeMap<(ColumnGroup, Key), Record>,
     ranges: BTreeMap<ColumnGroup, Vec<Range>>,
     /// What each transaction has installed, or was told.
-    stamps: HashMap<TxnId, Timestamp>,
+    stamps: BTreeMap<TxnId, Timestamp>,
     tables: Arc<[TableSpec]>,
     violations: Vec<String>,
 }
@@ -109,7 +109,7 @@ impl Online {
         Online {
             records: BTreeMap::new(),
             ranges: BTreeMap::new(),
-            stamps: HashMap::new(),
+            stamps: BTreeMap::new(),
             tables,
             violations: Vec::new(),
         }
