@@ -3,7 +3,7 @@
 //! A pass happens at one instant, the one at which it begins: it sees the inbox and the clock of that moment.
 //! It costs time in proportion to the work it did, and what it sends leaves when that time is over; what
 //! arrives meanwhile waits for the next pass. A shard whose pass leaves nothing to do makes one more a little
-//! later, as a thread that spins would, and nodes rely on it. If that has nothing to do either it takes no time, and the
+//! later, as a thread that spins would. If that has nothing to do either it takes no time, and the
 //! shard sleeps until something arrives or a timer is due, and wakes up a little late.
 //!
 //! A machine that stands still begins and ends no pass. A crash takes tasks, calls, waiting requests and the
