@@ -22,6 +22,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub mod cluster;
+mod measure;
 pub mod micro;
 pub mod net;
 pub mod node;

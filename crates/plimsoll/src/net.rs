@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 use plimsoll_page::progress::Progress;
 use plimsoll_page::table::Columns;
 use plimsoll_page::units;
-use plimsoll_runtime::real::{Address, Clock, Maker, Network, Role, Runtime, SILENCE};
-use plimsoll_runtime::{Echo, Env};
+use plimsoll_runtime::real::{Address, Clock, Maker, Network, RealEnv, Role, Runtime, SILENCE};
+use plimsoll_runtime::{Echo, Env, Node};
 use plimsoll_types::ShardId;
 use serde::Serialize;
 
@@ -34,7 +34,8 @@ use crate::report;
 use crate::report::model::Machine;
 use crate::report::table::{Terminal, wrap};
 
-const HERE: ShardId = ShardId(0);
+/// The shard of the node that measures.
+pub const HERE: ShardId = ShardId(0);
 const THERE: ShardId = ShardId(1);
 /// As long as a call in its frame: head, frame number, kind, call number, body.
 const MESSAGE: usize = 8 + 8 + 1 + 4 + 8;
@@ -72,8 +73,8 @@ struct Document {
 
 /// Measures, and reports. Returns true: a slow network is a figure, not a failure.
 pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn Error>> {
-    let steps = (2 * plan.runs + plan.in_flight.len()) as u64;
-    let mut line = Progress::stderr(plan.quiet).line("net", steps);
+    let steps = (2 * plan.runs + plan.measure.in_flight.len()) as u64;
+    let mut line = Progress::stderr(plan.measure.quiet).line("net", steps);
     let mut done = 0;
     let mut step = |what: &str| {
         line.show(done, || format!("{done}/{steps} · {what}"));
@@ -83,18 +84,18 @@ pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn Err
     let mut rounds: Vec<(RoundTrip, RoundTrip)> = Vec::new();
     while rounds.len() < plan.runs && (rounds.is_empty() || !interrupted.load(Relaxed)) {
         step("bare socket");
-        let raw = round_trip(throw(&mut socket, plan.duration)?);
+        let raw = round_trip(throw(&mut socket, plan.measure.duration)?);
         step("calls");
-        rounds.push((raw, round_trip(calls(&node, plan.duration).ok_or(LOST)?)));
+        rounds.push((raw, round_trip(calls(&node, plan.measure.duration).ok_or(LOST)?)));
     }
     drop(socket);
     let mut throughput = Vec::new();
-    for &in_flight in &plan.in_flight {
+    for &in_flight in &plan.measure.in_flight {
         if interrupted.load(Relaxed) {
             break;
         }
         step(&format!("{in_flight} calls at a time"));
-        let messages_per_second = 2.0 * calls_per_s(&node, in_flight, plan.duration).ok_or(LOST)?;
+        let messages_per_second = 2.0 * calls_per_s(&node, in_flight, plan.measure.duration).ok_or(LOST)?;
         throughput.push(Throughput { in_flight, messages_per_second });
     }
     drop(line);
@@ -110,7 +111,7 @@ pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn Err
         throughput,
         interrupted: interrupted.load(Relaxed),
     };
-    report::publish(&plan.json, &document, || show(&document, Terminal::stdout()))?;
+    report::publish(&plan.measure.json, &document, || show(&document, Terminal::stdout()))?;
     Ok(true)
 }
 
@@ -212,10 +213,10 @@ fn line_from(mut from: impl BufRead) -> Result<Vec<SocketAddr>, Box<dyn Error>> 
     Ok(line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?)
 }
 
-/// One of two nodes, with one shard.
-fn node_of(number: u16, listener: TcpListener, nodes: [SocketAddr; 2]) -> io::Result<Runtime<Echo>> {
+/// What the two nodes of a measurement go by, each with one shard, for one of them.
+pub fn between_two(number: u16, listener: TcpListener, nodes: [SocketAddr; 2]) -> Network {
     let clock = Clock::new();
-    let network = Network {
+    Network {
         cluster: 1,
         role: Role::Member { node: number, listener },
         nodes: (0..).zip(nodes).map(|(id, address)| Address { id, address, shards: 1 }).collect(),
@@ -226,7 +227,12 @@ fn node_of(number: u16, listener: TcpListener, nodes: [SocketAddr; 2]) -> io::Re
         silence: SILENCE,
         clock,
         clock_limit: None,
-    };
+    }
+}
+
+/// One of two nodes, with one shard.
+fn node_of(number: u16, listener: TcpListener, nodes: [SocketAddr; 2]) -> io::Result<Runtime<Echo>> {
+    let network = between_two(number, listener, nodes);
     let makers = vec![Box::new(Echo::default) as Maker<Echo>];
     Runtime::networked(makers, 1, Some(number.into()), Vec::new(), network)
 }
@@ -259,18 +265,31 @@ fn calls(node: &Runtime<Echo>, time: Duration) -> Option<Vec<Duration>> {
 
 /// None if the other node is lost.
 fn calls_per_s(node: &Runtime<Echo>, in_flight: usize, time: Duration) -> Option<f64> {
+    let call = async |env: &RealEnv<Echo>| env.call(THERE, 1).await.ok().map(drop);
+    let (done, taken) = closed_loop(node, in_flight, time, call)?;
+    Some(done as f64 / taken.as_secs_f64())
+}
+
+/// Does something on the first shard again and again, so many at a time. Returns how often and how long that was; `None` once
+/// one of them has failed.
+pub fn closed_loop<N: Node>(
+    node: &Runtime<N>,
+    in_flight: usize,
+    time: Duration,
+    operation: impl AsyncFn(&RealEnv<N>) -> Option<()> + Clone + Send + 'static,
+) -> Option<(u64, Duration)> {
     node.run_on(HERE, move |env| async move {
         let (done, running) = (Rc::new(Cell::new(0u64)), Rc::new(Cell::new(in_flight)));
         let lost = Rc::new(Cell::new(false));
         let begun = Instant::now();
         for _ in 0..in_flight {
-            let (env, done, running, lost) = (env.clone(), done.clone(), running.clone(), lost.clone());
-            let inner = env.clone();
+            let (done, running, lost) = (done.clone(), running.clone(), lost.clone());
+            let (operation, inner) = (operation.clone(), env.clone());
             env.spawn(async move {
                 while begun.elapsed() < time && !lost.get() {
-                    match inner.call(THERE, 1).await {
-                        Ok(_) => done.set(done.get() + 1),
-                        Err(_) => lost.set(true),
+                    match operation(&inner).await {
+                        Some(()) => done.set(done.get() + 1),
+                        None => lost.set(true),
                     }
                 }
                 running.set(running.get() - 1);
@@ -279,7 +298,7 @@ fn calls_per_s(node: &Runtime<Echo>, in_flight: usize, time: Duration) -> Option
         while running.get() > 0 {
             env.sleep(1_000_000).await;
         }
-        (!lost.get()).then(|| done.get() as f64 / begun.elapsed().as_secs_f64())
+        (!lost.get()).then(|| (done.get(), begun.elapsed()))
     })
 }
 

@@ -13,11 +13,9 @@
 //!
 //! The oracle is this program again, with `--member`, and ends when its standard input does ([`crate::net::Other`]).
 
-use std::cell::Cell;
 use std::error::Error;
 use std::hint::black_box;
 use std::net::{SocketAddr, TcpListener};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,26 +25,25 @@ use plimsoll_page::progress::Progress;
 use plimsoll_page::table::Columns;
 use plimsoll_page::units;
 use plimsoll_runtime::Env;
-use plimsoll_runtime::real::{Address, Clock, Network, RealEnv, Role, SILENCE};
+use plimsoll_runtime::real::RealEnv;
 use plimsoll_txn::base::{Common, CommonReply};
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_txn::protocols::Occ;
 use plimsoll_txn::read_only;
 use plimsoll_txn::timestamp::{Freshness, OracleOptions, Scheme as _};
 use plimsoll_txn::timestamps::{Gts, Vts};
-use plimsoll_types::{ShardId, Timestamp};
+use plimsoll_types::Timestamp;
 use serde::Serialize;
 
 use crate::cli::Scheme;
 use crate::cli::oracle::OraclePlan;
 use crate::machine;
-use crate::net::Other;
+use crate::net::{HERE, Other, between_two, closed_loop};
 use crate::report;
 use crate::report::model::Machine;
 use crate::report::table::{Terminal, wrap};
 use crate::scale::oracle::outcome;
 
-const HERE: ShardId = ShardId(0);
 /// How long oracle and shard may take to connect.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOST: &str = "the connection to the oracle was lost: has somebody ended it?";
@@ -89,8 +86,8 @@ struct Document {
 
 /// Measures, and reports. Returns true: a slow oracle is a figure, not a failure.
 pub fn oracle(plan: &OraclePlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn Error>> {
-    let steps = 2 * plan.threads.len() + 2 + 4 * 2 * plan.in_flight.len();
-    let mut line = Progress::stderr(plan.quiet).line("oracle", steps as u64);
+    let steps = 2 * plan.threads.len() + 2 + 4 * 2 * plan.measure.in_flight.len();
+    let mut line = Progress::stderr(plan.measure.quiet).line("oracle", steps as u64);
     let mut done = 0;
     let mut step = |what: &str| {
         line.show(done, || format!("{done}/{steps} · {what}"));
@@ -100,7 +97,11 @@ pub fn oracle(plan: &OraclePlan, interrupted: &AtomicBool) -> Result<bool, Box<d
     for (what, own) in [("one counter", false), ("a counter each", true)] {
         for &threads in plan.threads.iter().take_while(|_| !interrupted.load(Relaxed)) {
             step(&format!("{what}, {threads} threads"));
-            memory.push(InMemory { what, threads, per_second: additions(threads, own, plan.duration) });
+            memory.push(InMemory {
+                what,
+                threads,
+                per_second: additions(threads, own, plan.measure.duration),
+            });
         }
     }
     for (what, outcome) in
@@ -108,7 +109,7 @@ pub fn oracle(plan: &OraclePlan, interrupted: &AtomicBool) -> Result<bool, Box<d
     {
         if !interrupted.load(Relaxed) {
             step(what);
-            memory.push(InMemory { what, threads: 1, per_second: 1e9 / outcome(plan.duration).1 });
+            memory.push(InMemory { what, threads: 1, per_second: 1e9 / outcome(plan.measure.duration).1 });
         }
     }
     let mut service = Vec::new();
@@ -136,7 +137,7 @@ pub fn oracle(plan: &OraclePlan, interrupted: &AtomicBool) -> Result<bool, Box<d
         service,
         interrupted: interrupted.load(Relaxed),
     };
-    report::publish(&plan.json, &document, || show(&document, Terminal::stdout()))?;
+    report::publish(&plan.measure.json, &document, || show(&document, Terminal::stdout()))?;
     Ok(true)
 }
 
@@ -182,13 +183,13 @@ fn serviced<P: Protocol>(
     let engine = node_of::<P>(0, listener, [here, there], batch)?;
     engine.wait_for_others(PATIENCE)?;
     let mut rows = Vec::new();
-    for &in_flight in &plan.in_flight {
+    for &in_flight in &plan.measure.in_flight {
         if interrupted.load(Relaxed) {
             break;
         }
         let mut measure = |what, commits| {
             step(&format!("{in_flight} {what} at a time"));
-            per_second(&engine, in_flight, commits, plan.duration).ok_or(LOST)
+            per_second(&engine, in_flight, commits, plan.measure.duration).ok_or(LOST)
         };
         let (snapshots, commits) = (measure("snapshots", false)?, measure("commits", true)?);
         rows.push(Service {
@@ -229,22 +230,9 @@ fn node_of<P: Protocol>(
     nodes: [SocketAddr; 2],
     batch: bool,
 ) -> std::io::Result<Engine<P>> {
-    let clock = Clock::new();
-    let network = Network {
-        cluster: 1,
-        role: Role::Member { node: number, listener },
-        nodes: (0..).zip(nodes).map(|(id, address)| Address { id, address, shards: 1 }).collect(),
-        visitors: 0,
-        volatile: true,
-        life: clock.now().0,
-        secret: None,
-        silence: SILENCE,
-        clock,
-        clock_limit: None,
-    };
     let oracle = OracleOptions { batch, ..OracleOptions::default() };
     let options = EngineOptions { pin: Some(number.into()), oracle, ..EngineOptions::default() };
-    Engine::networked(Vec::new(), options, network)
+    Engine::networked(Vec::new(), options, between_two(number, listener, nodes))
 }
 
 /// How many operations there are per second, and how many messages to the oracle one takes; `None` if the oracle is lost.
@@ -255,27 +243,8 @@ fn per_second<P: Protocol>(
     time: Duration,
 ) -> Option<(f64, f64)> {
     let before = engine.counters(HERE).0.oracle_messages;
-    let (operations, taken) = engine.runtime().run_on(HERE, move |env| async move {
-        let (done, running) = (Rc::new(Cell::new(0u64)), Rc::new(Cell::new(in_flight)));
-        let lost = Rc::new(Cell::new(false));
-        let begun = Instant::now();
-        for _ in 0..in_flight {
-            let (done, running, lost, inner) = (done.clone(), running.clone(), lost.clone(), env.clone());
-            env.spawn(async move {
-                while begun.elapsed() < time && !lost.get() {
-                    match operation(&inner, commits).await {
-                        Some(()) => done.set(done.get() + 1),
-                        None => lost.set(true),
-                    }
-                }
-                running.set(running.get() - 1);
-            });
-        }
-        while running.get() > 0 {
-            env.sleep(1_000_000).await;
-        }
-        (!lost.get()).then(|| (done.get(), begun.elapsed()))
-    })?;
+    let operation = async move |env: &RealEnv<P>| operation(env, commits).await;
+    let (operations, taken) = closed_loop(engine.runtime(), in_flight, time, operation)?;
     let messages = engine.counters(HERE).0.oracle_messages - before;
     Some((operations as f64 / taken.as_secs_f64(), messages as f64 / operations.max(1) as f64))
 }

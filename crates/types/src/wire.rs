@@ -476,6 +476,17 @@ mod tests {
     }
 
     #[test]
+    fn bytes_are_compared_to_the_last() {
+        let is_same = |pieces: &[&[u8]]| {
+            let mut same = Same::new(&[1, 2, 3]);
+            pieces.iter().for_each(|piece| same.put(piece));
+            same.is_whole()
+        };
+        assert!(is_same(&[&[1, 2, 3]]) && is_same(&[&[1], &[], &[2, 3]]));
+        assert!(!is_same(&[&[1, 2]]) && !is_same(&[&[1, 2, 3, 4]]) && !is_same(&[&[1], &[9], &[2, 3]]));
+    }
+
+    #[test]
     fn what_is_encoded_is_decoded() {
         let order = Order { item: 7, notes: vec![(u64::MAX, Some("now".to_owned())), (0, None)], paid: true };
         assert_eq!(encoded(&order).len(), 4 + (4 + 8 + 1 + 4 + 3 + 8 + 1) + 1);

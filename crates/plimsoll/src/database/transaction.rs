@@ -142,7 +142,7 @@ impl Txn<'_> {
         self.database.inner.writable(column.table)?;
         check_key(key)?;
         check_value(value)?;
-        self.write(key.len() + value.len(), Write::Put(column, key.clone(), value.to_vec()))
+        self.write(1, key.len() + value.len(), Write::Put(column, key.clone(), value.to_vec()))
     }
 
     /// Writes a record that does not exist yet. [`Error::Exists`] otherwise; the transaction may go on.
@@ -169,9 +169,9 @@ impl Txn<'_> {
 
     /// Deletes a row with all its column groups, whether or not it exists.
     pub fn delete(&mut self, table: TableId, key: &Key) -> Result<(), Error> {
-        self.database.inner.writable(table)?;
+        let groups = self.database.inner.writable(table)?.spec.groups.len();
         check_key(key)?;
-        self.write(key.len(), Write::Delete(table, key.clone()))
+        self.write(groups, key.len(), Write::Delete(table, key.clone()))
     }
 
     /// Reads a range of an ordered table, in key order, own writes included. Nobody else can commit a row into
@@ -207,13 +207,14 @@ impl Txn<'_> {
         }
     }
 
-    fn write(&mut self, bytes: usize, write: Write) -> Result<(), Error> {
+    /// Writes so many records, whose keys and values have so many bytes each.
+    fn write(&mut self, records: usize, bytes: usize, write: Write) -> Result<(), Error> {
         if let State::Over(abort) = self.state {
             return Err(Error::Conflict(abort));
         }
         let (bytes, max) = match self.database.inner.visits() {
-            true => (bytes + WRITE_BYTES, WRITTEN_MAX_CLUSTER),
-            false => (bytes, WRITTEN_MAX),
+            true => (records * (bytes + WRITE_BYTES), WRITTEN_MAX_CLUSTER),
+            false => (records * bytes, WRITTEN_MAX),
         };
         if self.written_bytes + bytes > max {
             return Err(Error::TooMuchWritten { max });
