@@ -15,10 +15,11 @@ use crate::workload::append::{Attempted, End};
 
 /// A procedure is attempted so often before its client turns to something else.
 const ATTEMPTS: usize = 200;
-/// The longest pause after a first attempt, in nanoseconds, and how often it is doubled after further ones: what is in the
-/// way is there for some messages' time, or as long as a partition lasts.
+/// The longest pause after a first attempt is as long as that took, at least so many nanoseconds; it is doubled after each
+/// further one, up to so many. What is in the way is there for about as long as one who gets through takes, or as a partition
+/// lasts.
 const BACK_OFF_NS: u64 = 100_000;
-const BACK_OFF_DOUBLINGS: usize = 5;
+const BACK_OFF_MAX_NS: u64 = 25_600_000;
 
 /// Everything that one transaction saw, as its client saw it: row and number.
 pub type Seen = Vec<(ColumnGroup, Key, u64)>;
@@ -190,9 +191,11 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         }
     }
 
-    /// Waits before another attempt after so many.
-    pub async fn back_off(&mut self, tries: usize) {
-        self.env.sleep(self.rng.below(BACK_OFF_NS << tries.min(BACK_OFF_DOUBLINGS))).await;
+    /// Waits before another attempt after so many, the last of which began at `begin`.
+    pub async fn back_off(&mut self, tries: usize, begin: u64) {
+        let taken_ns = self.observer.ended().saturating_sub(begin).clamp(BACK_OFF_NS, BACK_OFF_MAX_NS);
+        let most_ns = (taken_ns << tries.min(16)).min(BACK_OFF_MAX_NS);
+        self.env.sleep(self.rng.below(most_ns)).await;
     }
 
     /// Records a transaction.
@@ -235,6 +238,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         procedure: &mut T,
     ) -> Result<Option<Committed>, Abort> {
         for tries in 0..ATTEMPTS {
+            let begin = self.begin();
             let env = self.env.clone();
             let executed = execute::<P, E, T>(&env, attempt, procedure, &mut self.work).await;
             self.attempted(self.work.committed.id);
@@ -244,7 +248,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                 Err(abort) if procedure.read_only() => self.unread(abort),
                 Err(_) => self.left.aborts += 1,
             }
-            self.back_off(tries).await;
+            self.back_off(tries, begin).await;
         }
         Ok(None)
     }

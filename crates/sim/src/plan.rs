@@ -403,7 +403,13 @@ impl Plan {
             shards,
             fronts,
             keys,
-            moves: selection.moves.unwrap_or([0, 0, 10, 100][draw(10, 4)]),
+            moves: selection.moves.unwrap_or(
+                match workload {
+                    // A warehouse has thousands of rows: each move takes as long as many transactions.
+                    WorkloadName::Tpcc => [0, 0, 2, 4],
+                    _ => [0, 0, 10, 100],
+                }[draw(10, 4)],
+            ),
             clients,
             transactions,
             patience_ns: match workload {

@@ -103,7 +103,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                     }
                 }
             }
-            self.back_off(tries).await;
+            self.back_off(tries, begin).await;
         }
     }
 

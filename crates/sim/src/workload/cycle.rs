@@ -60,7 +60,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                 Err(abort) if walk && P::Scheme::READ_ONLY == ReadOnly::Snapshot => self.unread(abort),
                 Err(_) => self.left.aborts += 1,
             }
-            self.back_off(tries).await;
+            self.back_off(tries, begin).await;
         }
     }
 

@@ -147,7 +147,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                 Ok(None) | Err(Abort::User) => return,
                 Err(_) => {
                     self.left.aborts += 1;
-                    self.back_off(tries).await;
+                    self.back_off(tries, begin).await;
                 }
             }
         }

@@ -88,8 +88,11 @@ const REFRESH_NS: u64 = 1_000_000;
 #[derive(Debug)]
 pub struct LocalCopy {
     prefetch: bool,
-    /// When it was renewed, by the clock of that pass.
+    /// When it was renewed, by the clock of the pass before: messages are handled before the clock is looked at.
     renewed: Timestamp,
+    /// The first clock after that. Where the oracle is far away a shard that does nothing else would find every answer too old,
+    /// and ask again at once.
+    looked: Timestamp,
     /// With prefetching: whether it was used since a newer one was asked for.
     used: bool,
     /// Who wants a newer one.
@@ -102,6 +105,7 @@ impl LocalCopy {
         LocalCopy {
             prefetch: options.prefetch,
             renewed: Timestamp::ZERO,
+            looked: Timestamp::ZERO,
             used: false,
             waiting: Waiting::default(),
         }
@@ -119,13 +123,17 @@ impl LocalCopy {
     /// A newer one has come: those who waited for it.
     pub fn renew(&mut self, clock: Timestamp) -> Vec<Ticket> {
         self.renewed = clock;
+        self.looked = Timestamp::ZERO;
         self.waiting.answered()
     }
 
     /// How many messages are to ask for a newer one, now that it is time to send.
     pub fn ask(&mut self, batch: bool, clock: Timestamp) -> usize {
         let asked = self.waiting.send(batch).count();
-        let due = self.used || clock.0.saturating_sub(self.renewed.0) > REFRESH_NS;
+        if self.renewed > Timestamp::ZERO && self.looked == Timestamp::ZERO {
+            self.looked = clock;
+        }
+        let due = self.used || clock.0.saturating_sub(self.looked.0) > REFRESH_NS;
         let may = self.waiting.outstanding() == 0 && !self.waiting.down && clock > Timestamp::ZERO;
         if asked == 0 && !(due && may) {
             return 0;
@@ -168,13 +176,26 @@ mod tests {
         assert!(copy.serves(at(5)));
         assert_eq!(copy.ask(true, at(5)), 1);
         assert!(copy.renew(at(6)).is_empty());
+        assert_eq!(copy.ask(true, at(7)), 0);
         assert_eq!(copy.ask(true, at(6 + REFRESH_NS)), 0);
-        assert_eq!(copy.ask(true, at(7 + REFRESH_NS)), 1, "it must not get too old");
+        assert_eq!(copy.ask(true, at(8 + REFRESH_NS)), 1, "it must not get too old");
         assert!(copy.serves(at(6 + REFRESH_NS)));
         assert!(!copy.serves(at(7 + REFRESH_NS)), "nobody has asked in time");
         copy.waiting.give_up(&mut Vec::new());
         assert!(copy.serves(at(8 + REFRESH_NS)), "better than nothing");
         assert_eq!(copy.ask(true, at(8 + REFRESH_NS)), 0);
+    }
+
+    #[test]
+    fn an_answer_from_far_away_is_not_asked_for_again_at_once() {
+        let mut copy = LocalCopy::new(OracleOptions { prefetch: true, ..OracleOptions::default() });
+        let at = |refreshes| Timestamp((10 + refreshes) * REFRESH_NS);
+        assert_eq!(copy.ask(true, at(0)), 1, "there is none yet");
+        // The pass before its answer was the one that asked.
+        copy.renew(at(0));
+        assert_eq!(copy.ask(true, at(5)), 0);
+        assert_eq!(copy.ask(true, at(6)), 0);
+        assert_eq!(copy.ask(true, at(7)), 1);
     }
 
     #[test]
