@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn an_answer_from_far_away_is_not_asked_for_again_at_once() {
         let mut copy = LocalCopy::new(OracleOptions { prefetch: true, ..OracleOptions::default() });
-        let at = |refreshes| Timestamp((10 + refreshes) * REFRESH_NS);
+        let at = |refreshes: u64| Timestamp((10 + refreshes) * REFRESH_NS);
         assert_eq!(copy.ask(true, at(0)), 1, "there is none yet");
         // The pass before its answer was the one that asked.
         copy.renew(at(0));
