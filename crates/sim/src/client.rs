@@ -15,11 +15,12 @@ use crate::workload::append::{Attempted, End};
 
 /// A procedure is attempted so often before its client turns to something else.
 const ATTEMPTS: usize = 200;
-/// The longest pause after a first attempt is as long as that took, at least so many nanoseconds; it is doubled after each
-/// further one, up to so many. What is in the way is there for about as long as one who gets through takes, or as a partition
-/// lasts.
+/// The pause after a first attempt is drawn, up to as long as that took or so many nanoseconds, whichever is more; up to twice as
+/// long after each further one. What is in the way is there for about as long as one who gets through takes, or as a partition lasts.
 const BACK_OFF_NS: u64 = 100_000;
-const BACK_OFF_MAX_NS: u64 = 25_600_000;
+const BACK_OFF_DOUBLINGS: usize = 8;
+/// However long attempts take.
+const BACK_OFF_MAX_NS: u64 = BACK_OFF_NS << BACK_OFF_DOUBLINGS;
 
 /// Everything that one transaction saw, as its client saw it: row and number.
 pub type Seen = Vec<(ColumnGroup, Key, u64)>;
@@ -194,7 +195,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     /// Waits before another attempt after so many, the last of which began at `begin`.
     pub async fn back_off(&mut self, tries: usize, begin: u64) {
         let taken_ns = self.observer.ended().saturating_sub(begin).clamp(BACK_OFF_NS, BACK_OFF_MAX_NS);
-        let most_ns = (taken_ns << tries.min(16)).min(BACK_OFF_MAX_NS);
+        let most_ns = (taken_ns << tries.min(BACK_OFF_DOUBLINGS)).min(BACK_OFF_MAX_NS);
         self.env.sleep(self.rng.below(most_ns)).await;
     }
 
