@@ -441,7 +441,13 @@ fn kill_a_client(scene: &Scene) {
 
 #[test]
 fn a_client_that_dies_leaves_no_lock_and_its_place_to_others() {
-    let mut scene = Scene::new(&[1, 1]);
+    for protocol in ["occ", "two_pl", "client_2pc"] {
+        a_client_dies_under(protocol);
+    }
+}
+
+fn a_client_dies_under(protocol: &str) {
+    let mut scene = Scene::under(&format!("protocol = \"{protocol}\"\n"), &[1, 1]);
     scene.start(1);
     scene.start(2);
     let db = scene.connect();
@@ -457,14 +463,14 @@ fn a_client_that_dies_leaves_no_lock_and_its_place_to_others() {
             Ok(both)
         });
         let (one, other) = written.unwrap();
-        assert_eq!(one, other, "all or nothing");
-        assert!(one > 0, "it has written");
+        assert_eq!(one, other, "{protocol}: all or nothing");
+        assert!(one > 0, "{protocol}: it has written");
         Some(())
     });
     // There are four places; one is taken. All others can be taken, that of the dead one included.
     let others: Vec<Database> = (0..3).map(|_| scene.connect()).collect();
     let full = scene.connect_within(PATIENCE);
-    assert!(matches!(full, Err(OpenError::Full { clients: 4 })), "{:?}", full.err());
+    assert!(matches!(full, Err(OpenError::Full { clients: 4 })), "{protocol}: {:?}", full.err());
     drop(others);
     until("a place is free again", || scene.connect_within(Duration::from_secs(1)).ok());
 }
