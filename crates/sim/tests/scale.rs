@@ -56,6 +56,7 @@ fn cluster(nodes: usize, scheme: &'static str) -> Cluster {
         protocol: "occ",
         scheme,
         oracle: Default::default(),
+        awaits_report: false,
         transactions: 5_000 + 500 * nodes as u64,
         seed: 1,
     }
@@ -113,6 +114,17 @@ fn vectors_grow_with_the_nodes() {
     let (few, many) = (bytes(4), bytes(32));
     // The oracle's answer and one read in ten carry eight bytes per node.
     assert!(many > few + 28.0 * 8.0, "{few} {many}");
+}
+
+#[test]
+fn who_awaits_a_report_takes_a_round_trip_longer() {
+    let median_ns = |scheme, awaits_report| {
+        let alone = Cluster { awaits_report, concurrency: 1, ..cluster(2, scheme) };
+        predict(alone, Load::Spin { spin_ns: 0 }).latency_ns(0.5)
+    };
+    assert_eq!(median_ns("dst", true), median_ns("dst", false), "it has nobody to report to");
+    let longer = median_ns("vts", true) - median_ns("vts", false);
+    assert!((40_000..60_000).contains(&longer), "{longer}");
 }
 
 #[test]

@@ -242,6 +242,7 @@ impl ScaleArgs {
                     protocol: protocol.name(),
                     scheme,
                     oracle: Default::default(),
+                    awaits_report: false,
                     transactions: self.transactions(nodes * per_node as usize)?,
                     seed: self.seed.unwrap_or(1),
                 })

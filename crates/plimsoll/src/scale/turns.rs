@@ -86,6 +86,7 @@ impl Bench {
                     protocol: pair.protocol.name(),
                     scheme: pair.scheme.name(),
                     oracle: Default::default(),
+                    awaits_report: false,
                     transactions,
                     seed: 1,
                 };

@@ -25,14 +25,15 @@ use std::sync::atomic::AtomicU64;
 
 use plimsoll_runtime::sim::{Carried, Costs, EPOCH_NS, Maker, Pass, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
-use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::base::{Base, Common, Layout};
+use plimsoll_txn::procedure::Reads;
 use plimsoll_txn::protocol::{Attempt, Protocol, execute};
 use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
 use plimsoll_txn::work::Work;
 use plimsoll_types::wire::Wire;
-use plimsoll_types::{Abort, Placement, ShardId};
+use plimsoll_types::{Abort, Placement, ShardId, TxnId};
 use plimsoll_workloads::Workload;
 
 use model::{AccessCosts, CostModel, Done, KINDS_MAX, OracleCosts};
@@ -67,6 +68,9 @@ pub struct Cluster {
     pub scheme: &'static str,
     /// How an oracle is asked.
     pub oracle: OracleOptions,
+    /// Whether a read-write transaction waits for a round trip to the oracle with which it reports, as in the DST paper
+    /// (Figure 4, line 6 of COMMIT). Otherwise its shard reports it in the background.
+    pub awaits_report: bool,
     /// Transactions to commit while measuring; a quarter as many go before.
     pub transactions: u64,
     /// Chooses everything that is drawn.
@@ -242,6 +246,7 @@ struct Shared {
     oracle: OracleCosts,
     /// What every price is multiplied by.
     crowded: f64,
+    awaits_report: bool,
     meters: Vec<Meter>,
     counts: RefCell<Counts>,
 }
@@ -270,6 +275,7 @@ fn run<P: Protocol, W: Workload>(
         access,
         oracle: model.oracle(cluster.scheme),
         crowded: if cluster.shards_per_node > 1 { access.crowded } else { 1.0 },
+        awaits_report: cluster.awaits_report,
         meters: (0..=cluster.shards()).map(|_| Meter::default()).collect(),
         counts: RefCell::new(Counts { measuring: false, committed: 0, prediction: Prediction::default() }),
     });
@@ -510,6 +516,9 @@ async fn run_client<P: Protocol, W: Workload>(
                 env.sleep(env.random() % limit).await;
             }
         };
+        if shared.awaits_report && P::Scheme::ORACLE && committed && !read_only {
+            report::<P>(&env, ShardId(shared.meters.len() as u16 - 1), work.committed.id).await;
+        }
         {
             let mut counts = shared.counts.borrow_mut();
             counts.committed += u64::from(committed);
@@ -524,4 +533,10 @@ async fn run_client<P: Protocol, W: Workload>(
             env.pause().await;
         }
     }
+}
+
+/// As long as it takes to report and be answered: what is reported has left by now, and the channel keeps the order.
+async fn report<P: Protocol>(env: &ShardEnv<P>, oracle: ShardId, txn: TxnId) {
+    let nothing = Common::Read { txn, reads: Reads::default() };
+    let _answer = env.call(oracle, P::common(nothing)).await;
 }

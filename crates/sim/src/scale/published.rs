@@ -244,6 +244,7 @@ impl Figure {
             protocol,
             scheme,
             oracle,
+            awaits_report: true,
             transactions,
             seed,
         };
