@@ -16,7 +16,8 @@ use crate::workload::append::{Attempted, End};
 /// A procedure is attempted so often before its client turns to something else.
 const ATTEMPTS: usize = 200;
 /// The pause after a first attempt is drawn, up to as long as that took or so many nanoseconds, whichever is more; up to twice as
-/// long after each further one. What is in the way is there for about as long as one who gets through takes, or as a partition lasts.
+/// long after each further one. What is in the way is there for about as long as one who gets through takes, or as a partition
+/// lasts. All of it [`Client::pauses`] times.
 const BACK_OFF_NS: u64 = 100_000;
 const BACK_OFF_DOUBLINGS: usize = 8;
 /// However long attempts take.
@@ -94,6 +95,8 @@ pub struct Client<P: Protocol, E, O> {
     pub session: u32,
     /// The largest timestamp its session was told of.
     pub token: Timestamp,
+    /// How many times as long as usual it pauses before another attempt.
+    pub pauses: u64,
     /// What it leaves behind.
     pub left: Left,
     numbers: u64,
@@ -127,6 +130,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             rng: Rng::new(seed, session.into()),
             session,
             token: Timestamp::ZERO,
+            pauses: 1,
             left: Left::default(),
             numbers: 0,
             present: None,
@@ -196,7 +200,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     pub async fn back_off(&mut self, tries: usize, begin: u64) {
         let taken_ns = self.observer.ended().saturating_sub(begin).clamp(BACK_OFF_NS, BACK_OFF_MAX_NS);
         let most_ns = (taken_ns << tries.min(BACK_OFF_DOUBLINGS)).min(BACK_OFF_MAX_NS);
-        self.env.sleep(self.rng.below(most_ns)).await;
+        self.env.sleep(self.rng.below(self.pauses * most_ns)).await;
     }
 
     /// Records a transaction.

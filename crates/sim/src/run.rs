@@ -43,8 +43,10 @@ use crate::workload::{append, cycle, pieces, random};
 
 /// Virtual time after which faults end, whether or not the clients are done.
 const TROUBLE_NS: u64 = 20_000_000_000;
-/// Virtual time that clients have to finish once all faults have ended.
+/// Virtual time that clients have to finish once all faults have ended, and so much more for each transaction of one, besides
+/// its wait for a clock that is wrong.
 const PATIENCE_NS: u64 = 20_000_000_000;
+const PATIENCE_EACH_NS: u64 = 400_000_000;
 /// Virtual time in which everything arrives that was sent last, besides what shards wait for before they ask.
 const QUIET_NS: u64 = 500_000_000;
 
@@ -146,7 +148,7 @@ fn caught<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
             let warehouses = if plan.spread { plan.shards.div_ceil(2) } else { plan.shards };
             let mut parameters = tpcc::Parameters::small(warehouses as u32);
             (parameters.seed, parameters.spread) = (plan.seed, plan.spread);
-            parameters.items = plan.keys as u32;
+            (parameters.items, parameters.customers_per_district) = (plan.keys as u32, 10);
             benchmark::<P, _>(plan, recorder, Tpcc::new(parameters).expect("the parameters are possible"))
         }
     }));
@@ -386,7 +388,7 @@ impl<P: Protocol> Setting<P> {
         state: impl Fn(usize, ShardId) -> T + 'static,
         body: impl AsyncFn(&mut SimClient<P>, &mut T) + Clone + 'static,
     ) -> (Left, Option<String>) {
-        let (clients, all) = (plan.clients, self.shards * plan.clients);
+        let (clients, all, pauses) = (plan.clients, self.shards * plan.clients, plan.pauses);
         let running = Rc::new(Cell::new(all));
         let left = Rc::new(RefCell::new(Left::default()));
         let to_do: Rc<[Cell<usize>]> = vec![Cell::new(plan.transactions); all].into();
@@ -404,7 +406,8 @@ impl<P: Protocol> Setting<P> {
                 let (to_do, ends, body, inner) = (to_do.clone(), ends.clone(), body.clone(), env.clone());
                 let session = life * all + number;
                 let mut state = state(session, home);
-                let client = Client::new(env.clone(), watch.clone(), seed, session as u32);
+                let mut client = Client::new(env.clone(), watch.clone(), seed, session as u32);
+                client.pauses = pauses;
                 let mut leaving = Leaving { client, sink: sink.clone() };
                 env.spawn(async move {
                     let to_do = &to_do[number];
@@ -422,14 +425,13 @@ impl<P: Protocol> Setting<P> {
         self.move_slots(plan, running.clone());
         self.go_on(TROUBLE_NS, || running.get() == 0);
         self.world.heal_all();
-        let until_ns = self.world.now() + PATIENCE_NS;
+        let each_ns = PATIENCE_EACH_NS + 2 * self.world.clock_error_ns();
+        let patience_ns = PATIENCE_NS + each_ns * plan.transactions as u64;
+        let until_ns = self.world.now() + patience_ns;
         self.go_on(until_ns, || running.get() == 0);
         let stuck = (running.get() > 0).then(|| {
-            format!(
-                "{} clients are not done {} s after all faults ended",
-                running.get(),
-                PATIENCE_NS / 1_000_000_000
-            )
+            let seconds = patience_ns / 1_000_000_000;
+            format!("{} clients are not done {seconds} s after all faults ended", running.get())
         });
         self.rest();
         if let Some(recorder) = &self.recorder {

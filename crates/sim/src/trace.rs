@@ -15,7 +15,9 @@ pub fn render(events: &[(u64, Event)], outcome: &Outcome) -> String {
         let shard = transaction.id.coordinator.0;
         let begin = transaction.begin.saturating_sub(EPOCH_NS);
         lines.push((begin, format!("shard {shard}  {:?} {} begins", transaction.id, transaction.label)));
-        lines.push((transaction.end.saturating_sub(EPOCH_NS), ended(transaction, outcome)));
+        // Who was never answered stands at the end.
+        let end = transaction.end.saturating_sub(EPOCH_NS).min(outcome.virtual_ns);
+        lines.push((end, ended(transaction, outcome)));
     }
     lines.sort_by_key(|(time_ns, _)| *time_ns);
     let mut text = String::new();

@@ -190,12 +190,16 @@ fn it_names_the_anomalies_of_the_textbook() {
 
 // Worlds.
 
+/// Of each client. Every read shows a whole list, so the second checker's time grows with their square.
+const TRANSACTIONS: Option<usize> = Some(25);
+
 fn world(seed: u64, pair: (&'static str, &'static str), faults: FaultsName) -> (Plan, Outcome) {
     let selection = Selection {
         protocol: Some(pair.0),
         scheme: Some(pair.1),
         workload: Some(WorkloadName::Append),
         faults,
+        transactions: TRANSACTIONS,
         ..Selection::default()
     };
     let plan = Plan::drawn(seed, &selection).expect("the selection is possible");
@@ -309,6 +313,7 @@ fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
                 scheme: Some(scheme),
                 workload: Some(WorkloadName::Append),
                 mutant: Some(mutant),
+                transactions: TRANSACTIONS,
                 ..Selection::default()
             };
             let plan = Plan::drawn(seed, &selection).expect("the selection is possible");

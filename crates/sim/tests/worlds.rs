@@ -47,7 +47,8 @@ fn a_world_is_the_same_whether_or_not_its_messages_are_encoded() {
                 let selection =
                     Selection { protocol: Some(protocol), scheme: Some(scheme), ..Selection::default() };
                 let plan = Plan::drawn(seed, &selection).unwrap();
-                let (encoded, not) = (run(&plan, None), run(&Plan { encoded: false, ..plan.clone() }, None));
+                let [encoded, not] =
+                    [true, false].map(|encoded| run(&Plan { encoded, ..plan.clone() }, None));
                 assert_eq!(encoded.hash, not.hash, "seed {seed}, {}", plan.pair());
                 let told = |outcome: &Outcome| format!("{:?}", outcome.history);
                 assert_eq!(told(&encoded), told(&not), "seed {seed}, {}", plan.pair());
@@ -195,7 +196,8 @@ fn a_fault_that_is_left_out_leaves_the_others_as_they_were() {
 #[test]
 fn a_selection_that_names_no_fault_is_refused() {
     let selection = Selection { knobs: vec![("los".to_owned(), "1".to_owned())], ..Selection::default() };
-    assert!(Plan::drawn(0, &selection).unwrap_err().contains("los"));
+    let refused = Plan::drawn(0, &selection).unwrap_err();
+    assert!(refused.contains("no fault los:") && refused.contains(" loss, "), "{refused}");
     let selection = Selection { knobs: vec![("loss".to_owned(), "2".to_owned())], ..Selection::default() };
     assert!(Plan::drawn(0, &selection).unwrap_err().contains("from 0.0 to 1.0"));
 }
