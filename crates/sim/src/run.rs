@@ -43,9 +43,9 @@ use crate::workload::{append, cycle, pieces, random};
 
 /// Virtual time after which faults end, whether or not the clients are done.
 const TROUBLE_NS: u64 = 20_000_000_000;
-/// Virtual time that clients have to finish once all faults have ended, and so much more for each transaction of one, besides
-/// its wait for a clock that is wrong.
+/// Virtual time that clients have to finish once all faults have ended, and an audit to find its end.
 const PATIENCE_NS: u64 = 20_000_000_000;
+/// So much more for each transaction of a client, besides its wait for a clock that is wrong.
 const PATIENCE_EACH_NS: u64 = 400_000_000;
 /// Virtual time in which everything arrives that was sent last, besides what shards wait for before they ask.
 const QUIET_NS: u64 = 500_000_000;

@@ -68,8 +68,8 @@ pub struct Cluster {
     pub scheme: &'static str,
     /// How an oracle is asked.
     pub oracle: OracleOptions,
-    /// Whether a read-write transaction waits for a round trip to the oracle with which it reports, as in the DST paper
-    /// (Figure 4, line 6 of COMMIT). Otherwise its shard reports it in the background.
+    /// Whether a read-write transaction takes a round trip to the oracle longer, as in the DST paper, where it waits for its
+    /// report to be answered (Figure 4, line 6 of COMMIT). Its shard reports it in the background in any case.
     pub awaits_report: bool,
     /// Transactions to commit while measuring; a quarter as many go before.
     pub transactions: u64,
@@ -517,7 +517,7 @@ async fn run_client<P: Protocol, W: Workload>(
             }
         };
         if shared.awaits_report && P::Scheme::ORACLE && committed && !read_only {
-            report::<P>(&env, ShardId(shared.meters.len() as u16 - 1), work.committed.id).await;
+            round_trip::<P>(&env, ShardId(shared.meters.len() as u16 - 1), work.committed.id).await;
         }
         {
             let mut counts = shared.counts.borrow_mut();
@@ -535,8 +535,10 @@ async fn run_client<P: Protocol, W: Workload>(
     }
 }
 
-/// As long as it takes to report and be answered: what is reported has left by now, and the channel keeps the order.
-async fn report<P: Protocol>(env: &ShardEnv<P>, oracle: ShardId, txn: TxnId) {
+/// A round trip to the oracle. What is all on this shard has been reported by then, for the channel keeps the order; who wrote
+/// elsewhere reports once that is installed, which is not waited for. The oracle handles a message more than the paper's, whose
+/// report is the request.
+async fn round_trip<P: Protocol>(env: &ShardEnv<P>, oracle: ShardId, txn: TxnId) {
     let nothing = Common::Read { txn, reads: Reads::default() };
     let _answer = env.call(oracle, P::common(nothing)).await;
 }

@@ -4,7 +4,8 @@
 //! left out. Its Figures 1(a), 10(a), 11(a) and 12(a) are about TPC-E; what oracles can do by themselves, Figure 6(a), is a price
 //! of the cost models.
 //!
-//! One machine of each cluster is the oracle's, also under schemes that have none (§5).
+//! One machine of each cluster is the oracle's, also under schemes that have none (§5). Read-write transactions under gts and vts
+//! take a round trip to it longer than here, that of their report ([`Cluster::awaits_report`]).
 
 use plimsoll_txn::timestamp::OracleOptions;
 
