@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use plimsoll_checker::{History, Transaction as Recorded};
-use plimsoll_runtime::sim::{Faults, Maker, Occurrence, Watch, World};
+use plimsoll_runtime::sim::{EPOCH_NS, Faults, Maker, Occurrence, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Common, CommonReply, Layout, OnInstall};
 use plimsoll_txn::moves::MoveOutcome;
@@ -91,6 +91,11 @@ pub struct Outcome {
     pub tables: Arc<[TableSpec]>,
     /// What attempts of list-append did.
     pub appended: Vec<append::Attempted>,
+}
+
+/// When the client of a transaction was answered, in virtual nanoseconds; `None` if it crashed before.
+pub fn answered_ns(transaction: &Recorded) -> Option<u64> {
+    (transaction.end < u64::MAX).then(|| transaction.end.saturating_sub(EPOCH_NS))
 }
 
 /// Runs the world of a plan, and records what happens in it if somebody wants to look at it.

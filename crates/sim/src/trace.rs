@@ -5,7 +5,7 @@ use std::fmt::Write;
 use plimsoll_checker::{Transaction, Version};
 use plimsoll_runtime::sim::{EPOCH_NS, Event};
 
-use crate::run::Outcome;
+use crate::run::{Outcome, answered_ns};
 
 /// The trace of a world: events, faults and transactions.
 pub fn render(events: &[(u64, Event)], outcome: &Outcome) -> String {
@@ -13,11 +13,13 @@ pub fn render(events: &[(u64, Event)], outcome: &Outcome) -> String {
         events.iter().filter_map(|(time_ns, event)| Some((*time_ns, line(event, outcome)?))).collect();
     for transaction in &outcome.history.transactions {
         let shard = transaction.id.coordinator.0;
-        let begin = transaction.begin.saturating_sub(EPOCH_NS);
-        lines.push((begin, format!("shard {shard}  {:?} {} begins", transaction.id, transaction.label)));
-        // Who was never answered stands at the end.
-        let end = transaction.end.saturating_sub(EPOCH_NS).min(outcome.virtual_ns);
-        lines.push((end, ended(transaction, outcome)));
+        let answered = answered_ns(transaction);
+        if answered.is_some() {
+            let begin = transaction.begin.saturating_sub(EPOCH_NS);
+            lines.push((begin, format!("shard {shard}  {:?} {} begins", transaction.id, transaction.label)));
+        }
+        // Of who was never answered nobody knows when it began. It stands at the end.
+        lines.push((answered.unwrap_or(outcome.virtual_ns), ended(transaction, outcome)));
     }
     lines.sort_by_key(|(time_ns, _)| *time_ns);
     let mut text = String::new();

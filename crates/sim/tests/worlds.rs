@@ -191,6 +191,26 @@ fn a_trace_tells_of_every_transaction_in_the_order_of_time() {
 }
 
 #[test]
+fn who_is_slow_is_not_stuck() {
+    let knobs = [("offset_ns", "400000000"), ("steps_per_s", "2"), ("step_ns", "400000000")];
+    let selection = Selection {
+        protocol: Some("occ"),
+        scheme: Some("dst"),
+        workload: Some(WorkloadName::Cycle),
+        shards: Some(1),
+        fronts: Some(1),
+        moves: Some(0),
+        clients: Some(1),
+        transactions: Some(400),
+        knobs: knobs.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        ..Selection::default()
+    };
+    let (_, outcome) = world(7, &selection);
+    assert!(outcome.virtual_ns > 45_000_000_000, "every answer waits for a clock: {} ns", outcome.virtual_ns);
+    assert_eq!(outcome.violations, []);
+}
+
+#[test]
 fn a_fault_that_is_left_out_leaves_the_others_as_they_were() {
     let worlds = (0..100).map(|seed| Plan::drawn(seed, &Selection::default()).unwrap());
     let (plan, all) =

@@ -12,7 +12,7 @@ use plimsoll_page::units::thousands;
 use plimsoll_runtime::sim::{EPOCH_NS, Event};
 use plimsoll_sim::plan::Plan;
 use plimsoll_sim::recorder::{Recording, Taken};
-use plimsoll_sim::run::Outcome;
+use plimsoll_sim::run::{Outcome, answered_ns};
 use plimsoll_txn::steps::{Item, What};
 use plimsoll_types::{ColumnGroup, IndexKind, Partitioning, ShardId, Timestamp, TxnId};
 
@@ -318,13 +318,16 @@ impl<'a> Build<'a> {
     /// Whose attempts these were, and what came of them.
     fn outcomes(&mut self, recording: &Recording) {
         for transaction in &self.outcome.history.transactions {
-            let end = transaction.end.saturating_sub(EPOCH_NS);
-            let x = self.attempt(transaction.id, end);
+            let answered = answered_ns(transaction);
+            let x = self.attempt(transaction.id, answered.unwrap_or(self.outcome.virtual_ns));
             let stamp = transaction.timestamp.map(|timestamp| Stamp::new(timestamp, self.times));
             let attempt = &mut self.out.attempts[x];
-            (attempt.outcome, attempt.end, attempt.label) = ("committed", end, transaction.label);
+            (attempt.outcome, attempt.label) = ("committed", transaction.label);
             attempt.stamp = stamp.or(attempt.stamp);
             attempt.snapshot &= transaction.writes == Some(0);
+            // It ends with its last step if nobody was answered.
+            let Some(end) = answered else { continue };
+            attempt.end = end;
             if !(transaction.label == "rewrite all" && transaction.session == u32::MAX) {
                 attempt.client = Some(transaction.session);
                 self.out.done = self.out.done.max(end);

@@ -85,6 +85,23 @@ fn a_page_has_every_committed_transaction_with_its_reason() {
 }
 
 #[test]
+fn what_is_never_answered_ends_with_its_last_step() {
+    let crashes = Selection {
+        fronts: Some(1),
+        transactions: Some(15),
+        knobs: vec![("crashes_per_s".to_owned(), "50".to_owned())],
+        ..Selection::default()
+    };
+    let world = world(302, crashes);
+    let data = data(&html(&world));
+    let lasted = world.1.virtual_ns;
+    let unanswered = list(&data, "attempts").iter().filter(|attempt| attempt["label"] == "in doubt").count();
+    assert!(unanswered > 0);
+    assert!(list(&data, "attempts").iter().all(|attempt| attempt["end"].as_u64().unwrap() <= lasted));
+    assert!(data["done"].as_u64().unwrap() <= lasted);
+}
+
+#[test]
 fn the_mark_of_a_record_never_falls_from_one_step_to_the_next() {
     let mut rises = 0;
     for world in worlds().filter(|(plan, ..)| plan.scheme == "dst") {
