@@ -201,8 +201,9 @@ pub struct Plan {
     /// How many times as long as usual clients pause before they try again: long pauses waste fewer attempts, and short ones make
     /// more conflicts.
     pub pauses: u64,
-    /// How long a shard waits for word of another machine's transaction that holds locks there, in nanoseconds.
-    pub patience_ns: u64,
+    /// How long a shard waits at least for word of another machine's transaction that holds locks there, in nanoseconds. See
+    /// [`Plan::patience_ns`].
+    pub least_patience_ns: u64,
     /// What machines and the network are like.
     pub hardware: Hardware,
     /// What goes wrong.
@@ -271,6 +272,17 @@ impl Plan {
     pub fn crashing(&self) -> Range<usize> {
         let first = self.shards.div_ceil(self.hardware.shards_per_machine as usize);
         first..first + self.fronts
+    }
+
+    /// How long a shard waits for word of another machine's transaction that holds locks there, in nanoseconds. Who reads and
+    /// writes everything, message by message, must be done by then, and random transactions insert rows.
+    pub fn patience_ns(&self) -> u64 {
+        let latency_ns = self.hardware.latency_ns.saturating_add(self.hardware.jitter_ns).min(1_000_000_000);
+        let messages = match self.workload {
+            WorkloadName::Random => 400 + self.shards * self.clients * self.transactions / 4,
+            _ => 20,
+        };
+        self.least_patience_ns.max(messages as u64 * latency_ns)
     }
 
     /// The same without machines that hold no data; nothing is left that crashes.
@@ -393,7 +405,6 @@ impl Plan {
         }
         // An audit that locks what it reads, on all shards in turn, takes longer than some of them have patience.
         let reads_lock = scheme == "none" && !matches!(protocol, "occ" | "client_2pc" | "rococo");
-        let latency_ns = hardware.latency_ns.saturating_add(hardware.jitter_ns).min(1_000_000_000);
         let plan = Plan {
             seed,
             protocol: match protocol {
@@ -423,11 +434,9 @@ impl Plan {
             clients,
             transactions,
             pauses: [1, 4][draw(15, 2)],
-            patience_ns: match workload {
-                // Who reads and writes everything, message by message, must be done by then. Transactions insert rows.
-                WorkloadName::Random => [80_000_000, 200_000_000][draw(8, 2)]
-                    .max((400 + shards * clients * transactions / 4) as u64 * latency_ns),
-                _ => [1_000_000, 5_000_000, 50_000_000][draw(8, 3)].max(20 * latency_ns),
+            least_patience_ns: match workload {
+                WorkloadName::Random => [80_000_000, 200_000_000][draw(8, 2)],
+                _ => [1_000_000, 5_000_000, 50_000_000][draw(8, 3)],
             },
             hardware,
             faults,

@@ -264,7 +264,7 @@ impl<P: Protocol> Setting<P> {
             visitors: shards.min(members * plan.hardware.shards_per_machine as usize)..shards,
             process_counter: counters[process(shard)].clone(),
             first_attempt: 1,
-            patience_ns: plan.patience_ns,
+            patience_ns: plan.patience_ns(),
         };
         let (machines, per_machine) = (process(shards - 1) + 1, plan.hardware.shards_per_machine as usize);
         let slots = P::Scheme::slots(&config(0));
@@ -324,7 +324,7 @@ impl<P: Protocol> Setting<P> {
             placement,
             shards,
             data_shards: plan.shards,
-            quiet_ns: QUIET_NS + 3 * plan.patience_ns,
+            quiet_ns: QUIET_NS + 3 * plan.patience_ns(),
             used: BTreeSet::new(),
             moved: Rc::default(),
             recorder,
