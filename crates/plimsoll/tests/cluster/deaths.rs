@@ -1,0 +1,203 @@
+//! Clients and nodes that are killed or fall silent, and what that is to the others.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use plimsoll::{Cluster, Database, Error, Freshness, Key, OpenError, Options};
+
+use crate::scene::{Scene, account, balance, fill, total};
+use crate::waiting::{PATIENCE, until};
+
+/// Starts the other half of a test in a process of its own, and kills it while it transacts.
+pub fn kill_a_client(scene: &Scene) {
+    let mut victim = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "deaths::victim", "--ignored", "--nocapture"])
+        .env("PLIMSOLL_TEST_CLUSTER", scene.file())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = Vec::new();
+    let mut stdout = victim.stdout.take().unwrap();
+    while !String::from_utf8_lossy(&said).contains("transacting") {
+        let mut some = [0; 64];
+        let read = stdout.read(&mut some).unwrap();
+        assert!(read > 0, "the victim lives: {}", String::from_utf8_lossy(&said));
+        said.extend_from_slice(&some[..read]);
+    }
+    thread::sleep(Duration::from_millis(200));
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+}
+
+#[test]
+fn a_client_that_dies_leaves_no_lock_and_its_place_to_others() {
+    for protocol in ["occ", "two_pl", "client_2pc"] {
+        a_client_dies_under(protocol);
+    }
+}
+
+fn a_client_dies_under(protocol: &str) {
+    let mut scene = Scene::under(&format!("protocol = \"{protocol}\"\n"), &[1, 1]);
+    scene.start(1);
+    scene.start(2);
+    let db = scene.connect();
+    let table = db.table("account").unwrap();
+    kill_a_client(&scene);
+
+    // What it had locked is free again, and what it wrote is there on both sides or on none.
+    until("the records can be written", || {
+        let written = db.transact(|txn| -> Result<(u64, u64), Error> {
+            let both = (balance(txn.get(table, &account(0))?), balance(txn.get(table, &account(1))?));
+            txn.put(table, &account(0), &both.0.to_be_bytes())?;
+            txn.put(table, &account(1), &both.1.to_be_bytes())?;
+            Ok(both)
+        });
+        let (one, other) = written.unwrap();
+        assert_eq!(one, other, "{protocol}: all or nothing");
+        assert!(one > 0, "{protocol}: it has written");
+        Some(())
+    });
+    // There are four places; one is taken. All others can be taken, that of the dead one included.
+    let others: Vec<Database> = (0..3).map(|_| scene.connect()).collect();
+    let full = scene.connect_within(PATIENCE);
+    assert!(matches!(full, Err(OpenError::Full { clients: 4 })), "{protocol}: {:?}", full.err());
+    drop(others);
+    until("a place is free again", || scene.connect_within(Duration::from_secs(1)).ok());
+}
+
+#[test]
+fn a_reader_gives_up_when_its_patience_is_over_whoever_it_waits_for() {
+    let mut scene = Scene::new(&[1, 1]);
+    (1..=2).for_each(|id| scene.start(id));
+    let db = scene.connect();
+    fill(&db, 12);
+    let table = db.table("account").unwrap();
+    let keys: Vec<Key> = (0..12).map(account).collect();
+    let impatient = until("it is connected", || scene.connect_within(Duration::from_millis(300)).ok());
+    // Whoever writes waits for the second node, with locks on the first.
+    scene.signal(2, "-STOP");
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            db.transact(|txn| -> Result<(), Error> {
+                keys.iter().try_for_each(|key| txn.put(table, key, &1000u64.to_be_bytes()))
+            })
+        });
+        thread::sleep(Duration::from_millis(100));
+        let begun = Instant::now();
+        let read = impatient.snapshot(Freshness::Newest).unwrap().get_many(table, &keys);
+        assert!(matches!(read, Err(Error::Unreachable { .. })), "{read:?}");
+        let read = impatient.transact(|txn| -> Result<u64, Error> {
+            keys.iter().try_fold(0, |sum, key| Ok(sum + balance(txn.get(table, key)?)))
+        });
+        assert!(read.is_err(), "{read:?}");
+        assert!(begun.elapsed() < PATIENCE, "it does not wait for ever");
+        scene.signal(2, "-CONT");
+        writer.join().unwrap().unwrap();
+    });
+    assert_eq!(total(&db, 12), 12_000);
+}
+
+#[test]
+fn a_node_that_is_killed_takes_its_data_along_and_says_so() {
+    let mut scene = Scene::new(&[1, 1]);
+    scene.start(1);
+    scene.start(2);
+    let patient = scene.connect();
+    let entries = patient.table("entry").unwrap();
+    patient
+        .transact(|txn| -> Result<(), Error> {
+            (0..40).try_for_each(|number| txn.put(entries, &Key::of_u64(number), b"entry"))
+        })
+        .unwrap();
+    let db = scene.connect_within(Duration::from_secs(3)).unwrap();
+    let mut dead = scene.nodes[1].take().unwrap();
+    dead.kill().unwrap();
+    dead.wait().unwrap();
+
+    // What the other holds can be read and written; what is lost is an error, not an absence.
+    let mut found = [0, 0];
+    for number in 0..40 {
+        let key = Key::of_u64(number);
+        let written = db.transact(|txn| -> Result<(), Error> {
+            assert!(txn.get(entries, &key)?.is_some(), "nothing is missing");
+            txn.put(entries, &key, b"again")
+        });
+        match written {
+            Ok(()) => found[0] += 1,
+            Err(Error::Contended { .. } | Error::Unreachable { .. }) => found[1] += 1,
+            Err(other) => panic!("{other}"),
+        }
+        if found.iter().all(|&count| count > 0) {
+            break;
+        }
+    }
+    assert!(found.iter().all(|&count| count > 0), "{found:?}");
+
+    // Started again it is empty, and nobody takes that for the truth.
+    scene.start(2);
+    until("it listens", || std::net::TcpListener::bind(("127.0.0.1", scene.http[1])).err());
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!([scene.get(1, "/ready").0, scene.get(2, "/ready").0], [503, 503]);
+    assert!(scene.connect_within(Duration::from_millis(500)).is_err());
+
+    // All nodes again are a cluster again.
+    let mut other = scene.nodes[0].take().unwrap();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    scene.start(1);
+    let db = scene.connect();
+    let rows = db.snapshot(Freshness::Newest).unwrap().scan(entries, ..).unwrap().count();
+    assert_eq!(rows, 0, "an empty one");
+}
+
+/// Not a test: what [`kill_a_client`] kills.
+#[test]
+#[ignore = "a child process: `kill_a_client` starts it and kills it"]
+fn victim() {
+    let Some(file) = std::env::var_os("PLIMSOLL_TEST_CLUSTER") else { return };
+    let cluster = Cluster::read(Path::new(&file)).unwrap();
+    let db = Database::connect(&cluster, Options::default()).unwrap();
+    let table = db.table("account").unwrap();
+    for round in 1u64.. {
+        db.transact(|txn| -> Result<(), Error> {
+            txn.put(table, &account(0), &round.to_be_bytes())?;
+            txn.put(table, &account(1), &round.to_be_bytes())
+        })
+        .unwrap();
+        if round == 1 {
+            println!("transacting");
+        }
+    }
+}
+
+#[test]
+fn writes_that_need_a_dead_node_lock_nothing_on_the_others() {
+    for protocol in ["occ", "two_pl", "client_2pc"] {
+        let mut scene = Scene::under(&format!("protocol = \"{protocol}\"\n"), &[1, 1]);
+        scene.start(1);
+        scene.start(2);
+        drop(scene.connect());
+        let db = scene.connect_within(Duration::from_secs(1)).unwrap();
+        let entries = db.table("entry").unwrap();
+        let put = |numbers: std::ops::Range<u64>| {
+            db.transact(|txn| -> Result<(), Error> {
+                numbers.clone().try_for_each(|number| txn.put(entries, &Key::of_u64(number), b"entry"))
+            })
+        };
+        put(0..6).unwrap();
+        let tables = scene.status().0["nodes"][0]["state"]["tables"].clone();
+        let alive =
+            tables.as_array().unwrap().iter().map(|table| table["rows"].as_u64().unwrap()).sum::<u64>();
+        assert!(0 < alive && alive < 6, "{protocol}: both nodes have some of {tables}");
+        let mut dead = scene.nodes[1].take().unwrap();
+        dead.kill().unwrap();
+        dead.wait().unwrap();
+        thread::sleep(Duration::from_millis(300));
+        assert!(put(0..6).is_err(), "{protocol}");
+        let written = (0..6).filter(|&number| put(number..number + 1).is_ok()).count() as u64;
+        assert_eq!(written, alive, "{protocol}: every row of the node that lives can be written");
+    }
+}

@@ -1,0 +1,11 @@
+//! A cluster as its users have it: nodes are processes, clients come from outside, and somebody pulls a plug.
+
+mod bench;
+mod clients;
+mod deaths;
+mod nodes;
+mod oracle;
+mod refusals;
+mod scene;
+#[path = "../waiting/mod.rs"]
+mod waiting;

@@ -1,0 +1,127 @@
+//! What is refused, who is told why, and what the log of a node has of it.
+
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+
+use plimsoll::{Cluster, Database, OpenError, Options};
+use serde_json::Value;
+
+use crate::scene::{Scene, free_ports, path, refused};
+use crate::waiting::{PATIENCE, until};
+
+#[test]
+fn what_cannot_be_is_refused_with_a_sentence() {
+    let mut scene = Scene::new(&[1, 1]);
+    let file = scene.file();
+    let file = path(&file);
+    assert!(refused(&["start"]).contains("--table account:hash --table entry"));
+    assert!(refused(&["start", "--table", "a:tree"]).contains("`hash` or `ordered`, not `tree`"));
+    assert!(refused(&["start", "--table", "a", "--listen", "0.0.0.0:1"]).contains("add --advertise"));
+    assert!(refused(&["start", "--table", "a", "--scheme", "gts"]).contains("write a file"));
+    let peers = |peers| refused(&["start", "--table", "a", "--node", "1", "--peers", peers]);
+    assert!(peers("127.0.0.1:7402").contains("write ID=ADDR"));
+    assert!(peers("1=127.0.0.1:7402").contains("two nodes have the number 1"));
+    assert!(peers("2=127.0.0.1:7401").contains("both have the address"));
+    assert!(refused(&["start", file, "--table", "a"]).contains("cannot be used with"));
+    assert!(refused(&["status", "127.0.0.1:9"]).contains("no node describes its cluster"));
+    assert!(refused(&["start", "/nowhere/cluster.toml"]).contains("/nowhere/cluster.toml"));
+    assert!(refused(&["start", file]).contains("--node with one of 1, 2"));
+    assert!(refused(&["start", file, "--role", "oracle"]).contains("needs none under dst"));
+    assert!(refused(&["start", file, "--node", "7"]).contains("has no node 7, only 1, 2"));
+    scene.start(1);
+    until("node 1 is up", || std::net::TcpListener::bind(("127.0.0.1", scene.http[0])).err());
+    assert!(refused(&["start", file, "--node", "1"]).contains("is node 1 running already?"));
+
+    // Without a secret nothing leaves the machine.
+    let open = std::fs::read_to_string(scene.file()).unwrap().replace("secret_file = \"secret\"\n", "");
+    let open_file = scene.directory.join("open.toml");
+    std::fs::write(&open_file, open.replace("address = \"127.0.0.1", "address = \"192.0.2.1")).unwrap();
+    let ports = free_ports(1);
+    let listen = std::fs::read_to_string(&open_file).unwrap();
+    let listen =
+        listen.replace("shards = 1\n", &format!("shards = 1\nlisten = \"127.0.0.1:{}\"\n", ports[0]));
+    std::fs::write(&open_file, listen).unwrap();
+    assert!(refused(&["start", path(&open_file), "--node", "2"]).contains("without a secret"));
+
+    // A client that knows another secret, or another version of the file, is told so, where others are let in.
+    scene.start(2);
+    drop(scene.connect());
+    let cluster = Cluster::read(&scene.file()).unwrap();
+    let why = |cluster: &Cluster| {
+        let options = Options { patience: PATIENCE, ..Options::default() };
+        let error = Database::connect(cluster, options).err().expect("it is not let in");
+        assert!(matches!(error, OpenError::Refused(_)), "{error:?}");
+        error.to_string()
+    };
+    let secret = Some(b"another secret, just as long".to_vec());
+    let stranger = why(&Cluster { secret, ..cluster.clone() });
+    assert_eq!(stranger, "a node refuses this client: it does not know the secret of the cluster");
+    let stranger = why(&Cluster { secret: None, ..cluster.clone() });
+    assert_eq!(stranger, "a node refuses this client: it does not know the secret of the cluster");
+    let stranger = why(&Cluster { id: cluster.id ^ 1, ..cluster });
+    assert_eq!(stranger, "a node refuses this client: it belongs to another cluster");
+}
+
+/// Says something to a node, hears it out, and tells from which address.
+fn stranger(node: SocketAddr, says: &[u8]) -> String {
+    #[allow(clippy::disallowed_types)] // A socket of the standard library, for one who does not belong there.
+    let mut stream = std::net::TcpStream::connect(node).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(says).unwrap();
+    let heard = stream.read_to_end(&mut Vec::new()).expect("the node answers and closes the connection");
+    assert!(heard > 0, "it says why");
+    stream.local_addr().unwrap().to_string()
+}
+
+#[test]
+fn a_node_logs_json_that_says_whom_it_has_refused_and_why() {
+    let mut scene = Scene::new(&[1]);
+    let log = scene.start_with_json_log(1);
+    drop(scene.connect());
+    let cluster = Cluster::read(&scene.file()).unwrap();
+    let node = cluster.nodes[0].address;
+    let magic = "it does not speak this protocol";
+    // A hello of a version that does not exist: its length, its kind, the magic number, the version.
+    let version = [&11u32.to_le_bytes()[..], &[1], b"plimsoll", &[0xff, 0xff]].concat();
+    let strangers = [
+        (stranger(node, b"GET /admin HTTP/1.1\r\n\r\n"), magic),
+        (stranger(node, &u32::MAX.to_le_bytes()), magic),
+        (stranger(node, &version), "it speaks another version of the protocol"),
+    ];
+    let secret = Some(b"another secret, just as long".to_vec());
+    let options = Options { patience: PATIENCE, ..Options::default() };
+    assert!(Database::connect(&Cluster { secret, ..cluster }, options).is_err());
+
+    // Every line that is whole is an object with the same fields.
+    let lines = || -> Vec<Value> {
+        let text = std::fs::read_to_string(&log).unwrap();
+        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let lines: Vec<Value> = whole.map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        for line in &lines {
+            for field in ["timestamp", "level", "target"] {
+                assert!(line[field].is_string(), "{field} of {line}");
+            }
+            assert!(line["fields"]["message"].is_string(), "the message of {line}");
+        }
+        lines
+    };
+    let refused = |line: &Value, why: &str| {
+        line["level"] == "WARN"
+            && line["fields"]["message"] == format!("handshake came to nothing: refused: {why}")
+    };
+    for (address, why) in &strangers {
+        until("it is logged who was refused, and why", || {
+            lines().into_iter().find(|line| refused(line, why) && line["fields"]["with"] == **address)
+        });
+    }
+    until("it is logged that somebody did not know the secret", || {
+        lines().into_iter().find(|line| refused(line, "it does not know the secret of the cluster"))
+    });
+    let lines = lines();
+    let up = lines.iter().find(|line| line["fields"]["message"] == "up").expect("it says that it is up");
+    let fields = ["cluster", "process", "protocol", "scheme"].map(|field| up["fields"][field].as_str());
+    assert_eq!(fields, [Some("bank"), Some("node 1"), Some("occ"), Some("dst")], "{up}");
+    assert_eq!((&up["level"], &up["fields"]["shards"]), (&"INFO".into(), &1.into()), "{up}");
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(!text.contains("admin"), "what strangers send is in no log: {text}");
+}

@@ -1,0 +1,225 @@
+//! What the tests of a cluster share: a directory with its file, the processes that run, and money to move.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+use plimsoll::{Cluster, Database, Error, Freshness, Key, OpenError, Options, Txn};
+use serde_json::Value;
+
+use crate::waiting::PATIENCE;
+
+/// A directory with the file of a cluster, and the nodes that run.
+pub struct Scene {
+    pub directory: PathBuf,
+    pub http: Vec<u16>,
+    pub nodes: Vec<Option<Child>>,
+}
+
+/// Whether the scheme that these keys name has an oracle.
+pub fn has_oracle(keys: &str) -> bool {
+    ["gts", "vts"].iter().any(|scheme| keys.contains(scheme))
+}
+
+/// Ports that nobody has at this moment.
+pub fn free_ports(count: usize) -> Vec<u16> {
+    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+}
+
+impl Scene {
+    /// Nodes 1, 2, ... of so many shards; none runs yet.
+    pub fn new(shards: &[usize]) -> Scene {
+        Scene::under("", shards)
+    }
+
+    /// The same with more at the beginning of the file.
+    pub fn under(keys: &str, shards: &[usize]) -> Scene {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("plimsoll-cluster-test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
+        let directory = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        let ports = free_ports(2 * shards.len() + 2);
+        let mut text = format!("{keys}cluster = \"bank\"\nclients = 4\nsecret_file = \"secret\"\n");
+        for (place, shards) in shards.iter().enumerate() {
+            let (port, http) = (ports[2 * place], ports[2 * place + 1]);
+            text += &format!(
+                "[[node]]\nid = {}\naddress = \"127.0.0.1:{port}\"\nhttp = \"127.0.0.1:{http}\"\nshards = {shards}\n",
+                place + 1
+            );
+        }
+        if has_oracle(keys) {
+            let (port, http) = (ports[2 * shards.len()], ports[2 * shards.len() + 1]);
+            text += &format!("[oracle]\naddress = \"127.0.0.1:{port}\"\nhttp = \"127.0.0.1:{http}\"\n");
+        }
+        text += "[[table]]\nname = \"account\"\nindex = \"hash\"\n[[table]]\nname = \"entry\"\n";
+        std::fs::write(directory.join("cluster.toml"), text).unwrap();
+        std::fs::write(directory.join("secret"), "correct horse battery\n").unwrap();
+        let http = ports.chunks(2).map(|pair| pair[1]).collect();
+        Scene { directory, http, nodes: (0..=shards.len()).map(|_| None).collect() }
+    }
+
+    /// Two nodes and an oracle that is node 3 here, all of them running.
+    pub fn with_oracle(scheme: &str, keys: &str) -> Scene {
+        let mut scene = Scene::under(&format!("scheme = \"{scheme}\"\n{keys}"), &[1, 1]);
+        (1..=3).for_each(|id| scene.start(id));
+        scene
+    }
+
+    pub fn file(&self) -> PathBuf {
+        self.directory.join("cluster.toml")
+    }
+
+    pub fn start(&mut self, id: usize) {
+        let number = id.to_string();
+        let who = if id == self.nodes.len() { ["--role", "oracle"] } else { ["--node", &number] };
+        let child = plimsoll(&["start", path(&self.file()), who[0], who[1]])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        self.nodes[id - 1] = Some(child);
+    }
+
+    /// Starts a node, and keeps what it says.
+    pub fn start_logged(&mut self, id: usize) -> std::process::ChildStderr {
+        let mut command = plimsoll(&["start", path(&self.file()), "--node", &id.to_string()]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let log = child.stderr.take().unwrap();
+        self.nodes[id - 1] = Some(child);
+        log
+    }
+
+    /// Starts a node that logs JSON, into a file.
+    pub fn start_with_json_log(&mut self, id: usize) -> PathBuf {
+        let log = self.directory.join(format!("{id}.log"));
+        let number = id.to_string();
+        let mut command = plimsoll(&["start", path(&self.file()), "--node", &number, "--log", "json"]);
+        command.stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap());
+        self.nodes[id - 1] = Some(command.spawn().unwrap());
+        log
+    }
+
+    pub fn connect(&self) -> Database {
+        let cluster = Cluster::read(&self.file()).unwrap();
+        Database::connect(&cluster, Options { patience: PATIENCE, ..Options::default() }).unwrap()
+    }
+
+    pub fn connect_within(&self, patience: Duration) -> Result<Database, OpenError> {
+        let cluster = Cluster::read(&self.file()).unwrap();
+        Database::connect(&cluster, Options { patience, ..Options::default() })
+    }
+
+    /// What `plimsoll status --json` says, and whether all is well.
+    pub fn status(&self) -> (Value, bool) {
+        let output = plimsoll(&["status", path(&self.file()), "--json"]).output().unwrap();
+        (serde_json::from_slice(&output.stdout).expect("JSON and nothing else"), output.status.success())
+    }
+
+    /// What a node answers to a GET.
+    pub fn get(&self, id: usize, path: &str) -> (u16, String) {
+        let url = format!("http://127.0.0.1:{}{path}", self.http[id - 1]);
+        let agent: ureq::Agent = ureq::Agent::config_builder()
+            .timeout_global(Some(PATIENCE))
+            .http_status_as_error(false)
+            .build()
+            .into();
+        let mut answer = agent.get(&url).call().unwrap();
+        (answer.status().as_u16(), answer.body_mut().read_to_string().unwrap())
+    }
+
+    pub fn signal(&mut self, id: usize, signal: &str) {
+        let child = self.nodes[id - 1].as_mut().expect("the node runs");
+        let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        for child in self.nodes.iter_mut().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+pub fn path(path: &Path) -> &str {
+    path.to_str().expect("temporary directories have plain names")
+}
+
+pub fn plimsoll(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    command.args(arguments);
+    command
+}
+
+pub fn account(number: u64) -> Key {
+    Key::of_u64(number)
+}
+
+pub fn balance(value: Option<Vec<u8>>) -> u64 {
+    u64::from_be_bytes(value.expect("accounts stay").try_into().expect("a number"))
+}
+
+/// Moves money between accounts that are on different shards, again and again, and looks at all of them.
+pub fn transfers(db: &Database, client: u64, accounts: u64, rounds: u64) {
+    let table = db.table("account").unwrap();
+    for round in 0..rounds {
+        let (from, to) = ((client + round) % accounts, (client + 3 * round + 1) % accounts);
+        if from == to {
+            continue;
+        }
+        db.transact(|txn| -> Result<(), Error> {
+            let had = balance(txn.get(table, &account(from))?);
+            let other = balance(txn.get(table, &account(to))?);
+            txn.put(table, &account(from), &(had - 1).to_be_bytes())?;
+            txn.put(table, &account(to), &(other + 1).to_be_bytes())
+        })
+        .unwrap();
+        assert_eq!(total(db, accounts), accounts * 1000, "in every snapshot");
+    }
+}
+
+pub fn total(db: &Database, accounts: u64) -> u64 {
+    let table = db.table("account").unwrap();
+    let keys: Vec<Key> = (0..accounts).map(account).collect();
+    match db.snapshot(Freshness::Newest) {
+        Ok(snapshot) => snapshot.get_many(table, &keys).unwrap().into_iter().map(balance).sum(),
+        Err(Error::NoSnapshots { .. }) => {
+            let read = |txn: &mut Txn<'_>| -> Result<u64, Error> {
+                keys.iter().try_fold(0, |sum, key| Ok(sum + balance(txn.get(table, key)?)))
+            };
+            db.transact(read).unwrap()
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Opens accounts with 1,000 each.
+pub fn fill(db: &Database, accounts: u64) {
+    let table = db.table("account").unwrap();
+    db.transact(|txn| -> Result<(), Error> {
+        (0..accounts).try_for_each(|number| txn.insert(table, &account(number), &1000u64.to_be_bytes()))
+    })
+    .unwrap();
+}
+
+/// The sum of a metric over a node's shards, of those samples that have these labels.
+pub fn metric(text: &str, name: &str, labels: &str) -> u64 {
+    let of = |line: &str| {
+        let (sample, value) = line.rsplit_once(' ')?;
+        let rest = sample.strip_prefix(name)?.strip_prefix('{')?;
+        rest.contains(labels).then(|| value.parse::<u64>().expect("a whole number"))
+    };
+    text.lines().filter_map(of).sum()
+}
+
+pub fn refused(arguments: &[&str]) -> String {
+    let Output { status, stderr, .. } = plimsoll(arguments).output().unwrap();
+    assert_eq!(status.code(), Some(2), "{arguments:?}");
+    String::from_utf8(stderr).unwrap()
+}
