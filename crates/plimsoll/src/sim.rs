@@ -353,6 +353,11 @@ pub fn again(world: &Plan, selection: &Selection) -> String {
     for (name, value) in selection.knobs_of(world) {
         line.push_str(&format!(" --fault {name}={value}"));
     }
+    if !world.only.is_empty() {
+        let only: Vec<String> =
+            world.only.iter().map(|nth| format!("{}.{}", nth.client, nth.place)).collect();
+        line.push_str(&format!(" --only {}", only.join(",")));
+    }
     if !world.skip.is_empty() {
         let skip: Vec<String> = world.skip.iter().map(u32::to_string).collect();
         line.push_str(&format!(" --skip {}", skip.join(",")));

@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use plimsoll_checker::{History, Install, Options, Transaction, of_one_copy};
+use plimsoll_runtime::sim::Fault;
 use plimsoll_runtime::{Env, ShardEnv};
 use plimsoll_store::Visited;
 use plimsoll_txn::base::GraphSize;
@@ -50,11 +51,11 @@ pub(crate) fn judge<P: Protocol>(
     found.add("stuck", stuck);
     found.add("offence", offences(&mut setting));
     found.add("broken", left.broken.iter().cloned());
-    if P::Scheme::SERIALIZABLE || plan.scheme == "rc" {
-        found.add("torn snapshot", left.torn.iter().cloned());
-    }
+    found.add("torn snapshot", left.torn.iter().cloned());
     // While a machine is away nobody keeps versions for it, and its clock may be behind when it comes back.
-    let may_be_behind = plan.fronts > 0 && setting.world.clock_error_ns() > 0;
+    let crashed =
+        setting.world.occurrences().iter().any(|occurrence| matches!(occurrence.fault, Fault::Crash(_)));
+    let may_be_behind = crashed && setting.world.clock_error_ns() > 0;
     if P::Scheme::READ_ONLY == ReadOnly::Snapshot && left.read_only_aborts > 0 && !may_be_behind {
         found.add("read-only abort", [format!("{} attempts at snapshots aborted", left.read_only_aborts)]);
     }
@@ -110,7 +111,7 @@ pub(crate) fn judge<P: Protocol>(
 }
 
 /// Transactions that have committed although nobody was told, for their client's machine has crashed. What they have
-/// read is not known; what they wrote is there, and either all of it or nothing must be.
+/// read, and how much they wrote, is not known; that all of it is there is seen in lists ([`lists`]), and where sums would be wrong.
 fn in_doubt<P: Protocol>(plan: &Plan, left: &Left, installs: &[Vec<Install>]) -> Vec<Transaction> {
     let known: BTreeSet<TxnId> = left.attempts.iter().map(|(id, _)| *id).collect();
     let told: BTreeSet<TxnId> = left.transactions.iter().map(|transaction| transaction.id).collect();
@@ -343,19 +344,20 @@ fn rewrite_all<P: Protocol>(setting: &mut Setting<P>) -> Result<Transaction, Str
     })
 }
 
-/// Every list holds what committed transactions appended, each number once, and nothing else. This last look at them
-/// is an attempt like the others.
+/// Every list holds what committed transactions appended, each number once, and nothing else; of what an attempt appended that was
+/// not answered all or nothing is there. This last look at them is an attempt like the others.
 fn lists<P: Protocol>(setting: &mut Setting<P>, left: &mut Left) -> Vec<String> {
     let mut expected: BTreeMap<(u64, u64), i32> = BTreeMap::new();
-    let mut in_doubt = BTreeSet::new();
+    let mut in_doubt: Vec<Vec<(u64, u64)>> = Vec::new();
     for attempted in &left.appended {
-        for operation in &attempted.operations {
-            let append::Operation::Append(list, number) = *operation else { continue };
-            match attempted.how {
-                append::End::Committed => drop(expected.insert((list, number), 1)),
-                append::End::Unknown => drop(in_doubt.insert((list, number))),
-                append::End::Aborted => {}
-            }
+        let appended = attempted.operations.iter().filter_map(|operation| match *operation {
+            append::Operation::Append(list, number) => Some((list, number)),
+            append::Operation::Read(..) => None,
+        });
+        match attempted.how {
+            append::End::Committed => expected.extend(appended.map(|append| (append, 1))),
+            append::End::Unknown => in_doubt.push(appended.collect()),
+            append::End::Aborted => {}
         }
     }
     let settled_ns = setting.settled_ns();
@@ -384,18 +386,28 @@ fn lists<P: Protocol>(setting: &mut Setting<P>, left: &mut Left) -> Vec<String> 
     });
     for (list, numbers) in lists {
         for number in numbers {
-            if !in_doubt.remove(&(list, number)) {
-                *expected.entry((list, number)).or_default() -= 1;
-            }
+            *expected.entry((list, number)).or_default() -= 1;
         }
     }
-    let wrong = expected.into_iter().filter(|(_, missing)| *missing != 0);
-    wrong
-        .map(|((list, number), missing)| match missing {
+    let mut wrong = Vec::new();
+    for doubtful in in_doubt {
+        let (there, missing): (Vec<_>, Vec<_>) =
+            doubtful.iter().partition(|append| expected.contains_key(append));
+        if let (Some((list, number)), Some((other, lost))) = (there.first(), missing.first()) {
+            wrong.push(format!(
+                "one attempt, which was not answered, appended {number:x} to list {list}, which is there, and {lost:x} to \
+                 list {other}, which is not"
+            ));
+        }
+        there.iter().for_each(|append| *expected.entry(*append).or_default() += 1);
+    }
+    wrong.extend(expected.into_iter().filter(|(_, missing)| *missing != 0).map(
+        |((list, number), missing)| match missing {
             1 => format!("{number:x} was appended to list {list} and acknowledged, and is not there"),
             _ => format!("{number:x} stands {} times too often in list {list}", -missing),
-        })
-        .collect()
+        },
+    ));
+    wrong
 }
 
 /// Garbage that is left although nothing runs any more, and every clock has passed what the fastest has stamped.

@@ -26,6 +26,18 @@ pub fn schemes(protocol: &str) -> &'static [&'static str] {
 /// The one fault that only happens to machines without data.
 const CRASHES: &str = "crashes_per_s";
 
+/// Whether a fault, or a property of machines, is about disks. Nothing that transactions do uses one yet.
+fn about_disks(name: &str) -> bool {
+    const OTHERS: [&str; 6] =
+        ["power_failures", "torn_writes", "read_errors", "corrupt_reads", "write_errors", "sync_errors"];
+    name.starts_with("disk_") || OTHERS.contains(&name)
+}
+
+/// All faults, or all properties of machines, that make a difference here, with their meaning.
+pub fn knobs(all: &'static [(&str, &str)]) -> impl Iterator<Item = (&'static str, &'static str)> {
+    all.iter().copied().filter(|(name, _)| !about_disks(name))
+}
+
 /// What runs in a world.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WorkloadName {
@@ -123,6 +135,8 @@ pub struct Selection {
     pub clients: Option<usize>,
     /// Transactions that each client runs.
     pub transactions: Option<usize>,
+    /// See [`Plan::only`].
+    pub only: Vec<Nth>,
     /// Faults that are left out, by their numbers.
     pub skip: Vec<u32>,
     /// Which faults.
@@ -160,12 +174,23 @@ impl Default for Selection {
             one_round: None,
             clients: None,
             transactions: None,
+            only: Vec::new(),
             skip: Vec::new(),
             faults: FaultsName::Drawn,
             knobs: Vec::new(),
             mutant: None,
         }
     }
+}
+
+/// A transaction of a world: which client's, and its place among all that this client runs, from 1 on. Clients are numbered from
+/// 0 on, through all shards.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Nth {
+    /// The client.
+    pub client: usize,
+    /// The place.
+    pub place: usize,
 }
 
 /// A world, complete.
@@ -198,6 +223,8 @@ pub struct Plan {
     pub clients: usize,
     /// Transactions that each client runs.
     pub transactions: usize,
+    /// If it is not empty, all others are left out. What those that run do is what they would do anyway.
+    pub only: Vec<Nth>,
     /// How many times as long as usual clients pause before they try again: long pauses waste fewer attempts, and short ones make
     /// more conflicts.
     pub pauses: u64,
@@ -268,6 +295,16 @@ impl Plan {
         }
     }
 
+    /// Clients of all shards.
+    pub fn clients_in_all(&self) -> usize {
+        self.shards_in_all() * self.clients
+    }
+
+    /// Whether a transaction runs.
+    pub fn runs(&self, nth: Nth) -> bool {
+        self.only.is_empty() || self.only.contains(&nth)
+    }
+
     /// The machines that crash.
     pub fn crashing(&self) -> Range<usize> {
         let first = self.shards.div_ceil(self.hardware.shards_per_machine as usize);
@@ -303,9 +340,15 @@ impl Plan {
             Some("client_2pc" | "rococo") => ["dst", "none"][draw(2, 2)],
             _ => ["dst", "dst", "dst", "gts", "vts", "none"][draw(2, 6)],
         });
-        let protocols = ["occ", "wait_die", "wound_wait", "no_wait", "client_2pc"];
-        let legal: Vec<_> =
-            protocols.into_iter().filter(|protocol| schemes(protocol).contains(&scheme)).collect();
+        let protocols = ["occ", "wait_die", "wound_wait", "no_wait", "client_2pc", "rococo"];
+        // Of what ROCOCO cannot do it is not asked.
+        let fits = |protocol: &str| {
+            schemes(protocol).contains(&scheme)
+                && (protocol != "rococo"
+                    || selection.workload.is_none_or(WorkloadName::one_shot)
+                        && selection.moves.is_none_or(|moves| moves == 0))
+        };
+        let legal: Vec<_> = protocols.into_iter().filter(|protocol| fits(protocol)).collect();
         let protocol = selection.protocol.unwrap_or(legal[draw(1, legal.len() as u64)]);
         if !schemes(protocol).contains(&scheme) {
             let legal: Vec<String> =
@@ -313,9 +356,11 @@ impl Plan {
             let legal = legal.join(", ");
             return Err(format!("{protocol}/{scheme} is not a legal pair: choose one of {legal}"));
         }
+        // Who asks for crashes asks for somebody who crashes.
+        let fronts = selection.fronts.or(selection.asks_for_crashes().then_some(1));
         let workload = selection.workload.unwrap_or({
             use WorkloadName::*;
-            match selection.fronts {
+            match fronts {
                 Some(1..) if protocol == "rococo" => Pieces,
                 _ if protocol == "rococo" => [Pieces, Pieces, Pieces, Micro, Tpcc][draw(3, 5)],
                 None | Some(0) => {
@@ -352,15 +397,15 @@ impl Plan {
         }
         // Every machine has a copy of some tables of TPC-C. Clients of micro count what they were told.
         let counted = matches!(workload, WorkloadName::Tpcc | WorkloadName::Micro);
-        let fronts = match selection.fronts {
-            Some(fronts) if fronts > 0 && counted => {
+        let fronts = match fronts {
+            Some(1..) if counted && selection.fronts.is_some() => {
                 return Err(format!(
                     "no machine may crash under {}: choose others, or leave the choice open",
                     workload.name()
                 ));
             }
+            _ if counted => 0,
             Some(fronts) => fronts,
-            None if counted => 0,
             None => usize::from(draw(9, 3) == 0),
         };
         let keys = match selection.keys {
@@ -378,13 +423,16 @@ impl Plan {
             }
         };
         for (name, value) in &selection.knobs {
-            let known = |knobs: &[(&str, &str)]| knobs.iter().any(|(knob, _)| knob == name);
+            let known = |all: &'static [(&str, &str)]| knobs(all).any(|(knob, _)| knob == name);
             match (known(Faults::KNOBS), known(Hardware::KNOBS)) {
                 (true, _) => faults.set(name, value)?,
                 (_, true) => hardware.set(name, value)?,
+                _ if about_disks(name) => {
+                    return Err(format!("{name} makes no difference: no transaction uses a disk yet"));
+                }
                 _ => {
-                    let names = Faults::KNOBS.iter().chain(Hardware::KNOBS).map(|&(knob, _)| knob);
-                    let names: Vec<&str> = names.collect();
+                    let names: Vec<&str> =
+                        knobs(Faults::KNOBS).chain(knobs(Hardware::KNOBS)).map(|(knob, _)| knob).collect();
                     return Err(format!("there is no fault {name}: choose among {}", names.join(", ")));
                 }
             }
@@ -402,6 +450,15 @@ impl Plan {
                      {CRASHES} out"
                 ));
             }
+        }
+        if protocol == "rococo" && selection.moves.is_some_and(|moves| moves > 0) {
+            return Err("slots do not move under rococo: leave --moves out".to_owned());
+        }
+        if let Some(nth) = (selection.only.iter()).find(|nth| nth.place == 0 || nth.place > transactions) {
+            return Err(format!(
+                "--only {}.{} is not among the {transactions} transactions of a client, the first of which is 1",
+                nth.client, nth.place
+            ));
         }
         // An audit that locks what it reads, on all shards in turn, takes longer than some of them have patience.
         let reads_lock = scheme == "none" && !matches!(protocol, "occ" | "client_2pc" | "rococo");
@@ -426,6 +483,7 @@ impl Plan {
             keys,
             moves: selection.moves.unwrap_or(
                 match workload {
+                    _ if protocol == "rococo" => [0; 4],
                     // A warehouse has thousands of rows: each move takes as long as many transactions.
                     WorkloadName::Tpcc => [0, 0, 2, 4],
                     _ => [0, 0, 10, 100],
@@ -433,6 +491,7 @@ impl Plan {
             ),
             clients,
             transactions,
+            only: selection.only.clone(),
             pauses: [1, 4][draw(15, 2)],
             least_patience_ns: match workload {
                 WorkloadName::Random => [80_000_000, 200_000_000][draw(8, 2)],
@@ -444,6 +503,13 @@ impl Plan {
             encoded: draw(14, 8) == 0,
             mutant: selection.mutant,
         };
+        let clients = plan.clients_in_all();
+        if let Some(nth) = plan.only.iter().find(|nth| nth.client >= clients) {
+            return Err(format!(
+                "--only names client {}, and there are {clients}, numbered from 0 on",
+                nth.client
+            ));
+        }
         // A shard that forgets has no log yet to make up for it.
         Ok(if fronts == 0 { plan.without_fronts() } else { plan })
     }

@@ -37,7 +37,7 @@ use plimsoll_workloads::{Tally, Workload};
 use crate::client::{Client, Left, Observer};
 use crate::judge;
 use crate::online::Online;
-use crate::plan::{Plan, WorkloadName};
+use crate::plan::{Nth, Plan, WorkloadName};
 use crate::recorder::Recorder;
 use crate::workload::{append, cycle, pieces, random};
 
@@ -385,15 +385,18 @@ impl<P: Protocol> Setting<P> {
         result.take()
     }
 
-    /// Lets the clients run: `body` is one transaction, given the client and its workload's own state. Clients of a
-    /// machine that crashes are others when it starts again, and do what is left to do.
+    /// Lets the clients run: `body` is one transaction, given the client and its workload's own state, and `skip` is what is to
+    /// be done in the place of one that is left out. Clients of a machine that crashes are others when it starts again, and do
+    /// what is left to do.
     fn clients<T: 'static>(
         &mut self,
         plan: &Plan,
         state: impl Fn(usize, ShardId) -> T + 'static,
+        skip: impl Fn(&mut T) + Clone + 'static,
         body: impl AsyncFn(&mut SimClient<P>, &mut T) + Clone + 'static,
     ) -> (Left, Option<String>) {
-        let (clients, all, pauses) = (plan.clients, self.shards * plan.clients, plan.pauses);
+        let (clients, all, pauses) = (plan.clients, plan.clients_in_all(), plan.pauses);
+        let world = Rc::new(plan.clone());
         let running = Rc::new(Cell::new(all));
         let left = Rc::new(RefCell::new(Left::default()));
         let to_do: Rc<[Cell<usize>]> = vec![Cell::new(plan.transactions); all].into();
@@ -408,7 +411,8 @@ impl<P: Protocol> Setting<P> {
             // Where it is at home there is data.
             let home = ShardId((shard.index() % data_shards) as u16);
             for number in (0..clients).map(|number| shard.index() * clients + number) {
-                let (to_do, ends, body, inner) = (to_do.clone(), ends.clone(), body.clone(), env.clone());
+                let (to_do, ends, inner) = (to_do.clone(), ends.clone(), env.clone());
+                let (body, skip, world) = (body.clone(), skip.clone(), world.clone());
                 let session = life * all + number;
                 let mut state = state(session, home);
                 let mut client = Client::new(env.clone(), watch.clone(), seed, session as u32);
@@ -417,8 +421,15 @@ impl<P: Protocol> Setting<P> {
                 env.spawn(async move {
                     let to_do = &to_do[number];
                     while to_do.get() > 0 {
-                        body(&mut leaving.client, &mut state).await;
-                        inner.pause().await;
+                        let place = world.transactions - to_do.get() + 1;
+                        if world.runs(Nth { client: number, place }) {
+                            // What a transaction does depends on nothing that others did.
+                            leaving.client.rng = Rng::new(seed, (session as u64) << 32 | place as u64);
+                            body(&mut leaving.client, &mut state).await;
+                            inner.pause().await;
+                        } else {
+                            skip(&mut state);
+                        }
                         to_do.set(to_do.get() - 1);
                         if to_do.get() == 0 {
                             ends.set(ends.get() - 1);
@@ -514,6 +525,7 @@ fn small<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     let (left, stuck) = setting.clients(
         plan,
         |_, _| (),
+        |_| (),
         async move |client: &mut SimClient<P>, _: &mut ()| match workload {
             WorkloadName::Cycle => client.cycle(keys).await,
             WorkloadName::Append => client.append(keys).await,
@@ -537,10 +549,11 @@ fn benchmark<P: Protocol, W: Workload>(plan: &Plan, recorder: Option<Recorder>, 
         }
     }
     let placement = setting.placement.clone();
-    let (begins, runs) = (workload.clone(), workload.clone());
+    let (begins, skips, runs) = (workload.clone(), workload.clone(), workload.clone());
     let (left, stuck) = setting.clients(
         plan,
         move |number, shard| begins.client(number, shard, &|slot| placement.shard(slot)),
+        move |state| drop(skips.next(state)),
         async move |client: &mut SimClient<P>, state: &mut W::Client| client.benchmark(&runs, state).await,
     );
     judge::judge(plan, setting, left, stuck, |setting, left| audits(setting, &workload, left))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use plimsoll_page::file::check_writable;
 use plimsoll_runtime::sim::{Faults, Hardware};
-use plimsoll_sim::plan::{FaultsName, PROTOCOLS, Plan, SCHEMES, Selection, WorkloadName};
+use plimsoll_sim::plan::{FaultsName, Nth, PROTOCOLS, Plan, SCHEMES, Selection, WorkloadName, knobs};
 
 use super::plan::{JsonOutput, Refusal, json_output, refuse, within};
 use super::scale::ScaleArgs;
@@ -67,6 +67,10 @@ pub struct SimArgs {
     /// Transactions of each client [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub transactions: Option<u64>,
+    /// Run these transactions and leave out all others: a client's number, from 0 on through all shards, and which of
+    /// its transactions, from 1 on; all that is not left out stays as it was.
+    #[arg(long, value_parser = nth, value_delimiter = ',', value_name = "CLIENT.N,...", help_heading = "What runs")]
+    pub only: Vec<Nth>,
 
     /// none, network, all, or drawn: a mixture that differs from seed to seed [default: drawn].
     #[arg(long, value_parser = ["none", "network", "all", "drawn"], hide_possible_values = true, value_name = "WHICH", help_heading = "What goes wrong")]
@@ -197,6 +201,7 @@ impl SimArgs {
                 _ => FaultsName::Drawn,
             },
             knobs: self.knobs.iter().map(|text| knob(text)).collect::<Result<_, _>>()?,
+            only: self.only,
             skip: self.skip,
             #[cfg(feature = "mutants")]
             mutant: self.mutant.as_deref().map(mutant).transpose()?,
@@ -249,6 +254,16 @@ fn knob(text: &str) -> Result<(String, String), Refusal> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
+/// Reads `3.12`.
+fn nth(text: &str) -> Result<Nth, String> {
+    let Some((client, place)) = text.split_once('.') else {
+        return Err(format!(
+            "`{text}` is not a transaction: write the client's number and which of its transactions, as in 3.12"
+        ));
+    };
+    Ok(Nth { client: number(client)? as usize, place: number(place)? as usize })
+}
+
 /// Reads `0..1000`.
 pub(super) fn range(text: &str) -> Result<Range<u64>, String> {
     let Some((start, end)) = text.split_once("..") else {
@@ -260,10 +275,8 @@ pub(super) fn range(text: &str) -> Result<Range<u64>, String> {
 }
 
 fn examples() -> String {
-    let knobs = |knobs: &[(&str, &str)]| {
-        let line = |(name, meaning): &(&str, &str)| format!("  {name:<20} {meaning}\n");
-        knobs.iter().map(line).collect::<String>()
-    };
+    let told =
+        |all| knobs(all).map(|(name, meaning)| format!("  {name:<20} {meaning}\n")).collect::<String>();
     format!(
         "\
 Examples:
@@ -284,7 +297,7 @@ Faults, all durations in nanoseconds:
 {}
 Machines and network:
 {}",
-        knobs(Faults::KNOBS),
-        knobs(Hardware::KNOBS)
+        told(Faults::KNOBS),
+        told(Hardware::KNOBS)
     )
 }

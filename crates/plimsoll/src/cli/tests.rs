@@ -1,7 +1,7 @@
 //! One test for each reason to refuse, and one for each way to say yes.
 
 use plimsoll_runtime::sim::{Fault, Occurrence};
-use plimsoll_sim::plan::Plan;
+use plimsoll_sim::plan::{Nth, Plan};
 use plimsoll_sim::run::{Outcome, Violation, run};
 use plimsoll_sim::shrink::shrink;
 
@@ -433,12 +433,23 @@ fn a_simulation_that_cannot_be_is_refused_in_one_sentence() {
     refused("sim --fault loss", "`--fault loss` has no value: write a name and a value, such as loss=0.01");
     let unknown = simulation("sim --fault los=1").unwrap_err();
     assert!(unknown.starts_with("there is no fault los: choose among loss, duplication, "), "{unknown}");
-    assert!(unknown.ends_with(", disk_tail_ns"), "{unknown}");
+    assert!(unknown.ends_with(", acknowledge_ns"), "{unknown}");
     refused("sim --fault loss=much", "loss is a number from 0.0 to 1.0, not much");
     refused("sim --fault loss=1.5", "loss is a number from 0.0 to 1.0, not 1.5");
     refused("sim --fault shards_per_machine=0", "shards_per_machine is a whole number from 1 to 64, not 0");
     refused("sim --fault drift_ppm=2000000", "drift_ppm is a whole number from 0 to 100_000, not 2000000");
     assert!(simulation("sim --fault drift_ppm=100_000 --fault loss=1 --fault clog_ns=0").is_ok());
+    refused("sim --fault torn_writes=0.5", "torn_writes makes no difference: no transaction uses a disk yet");
+    refused("sim --protocol rococo --moves 7", "slots do not move under rococo: leave --moves out");
+    refused(
+        "sim --transactions 5 --only 0.6",
+        "--only 0.6 is not among the 5 transactions of a client, the first of which is 1",
+    );
+    refused(
+        "sim --transactions 5 --shards 1 --fronts 0 --clients 3 --only 3.1",
+        "--only names client 3, and there are 3, numbered from 0 on",
+    );
+    assert!(simulation("sim --only 7").unwrap_err().contains("`7` is not a transaction"));
     refused("sim --keys 3", "--keys needs to know of which workload: add --workload");
     refused(
         "sim --workload cycle --keys 2",
@@ -517,6 +528,25 @@ fn whatever_a_world_is_shrunk_to_is_what_its_command_line_gives() {
             assert!((0..4).all(|index| small.skip.contains(&index)), "{line}, seed {seed}");
         }
     }
+}
+
+#[test]
+fn transactions_without_which_a_world_fails_as_well_are_left_out() {
+    let line = "sim --protocol occ --scheme dst --workload random --shards 2 --fronts 0 --clients 3 --transactions 9";
+    let plan = simulation(line).expect("it is possible");
+    let world = Plan::drawn(1, &plan.selection).expect("it is possible");
+    // It takes these two, and as many clients and transactions as there have to be for them.
+    let both = [Nth { client: 2, place: 7 }, Nth { client: 5, place: 3 }];
+    let run = |world: &Plan| {
+        assert_eq!(again(world, &plan), *world);
+        let runs = |nth: &Nth| {
+            nth.client < world.clients_in_all() && nth.place <= world.transactions && world.runs(*nth)
+        };
+        if both.iter().all(runs) { failed() } else { Outcome::default() }
+    };
+    let (small, _) = shrink(&world, run(&world), run);
+    assert_eq!((small.only, small.transactions, small.clients), (both.to_vec(), 7, 3));
+    assert_eq!(small.skip.len(), 4);
 }
 
 #[test]

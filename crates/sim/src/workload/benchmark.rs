@@ -13,6 +13,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     /// One transaction of a benchmark's mix, or an audit.
     pub async fn benchmark<W: Workload>(&mut self, workload: &W, client: &mut W::Client) {
         let (begin, attempt, seen) = (self.begin(), self.attempt(0), Seen::new());
+        let mut procedure = workload.next(client);
         if self.one_in(AUDIT_ONE_IN) {
             let mut audit = workload.online_audit(self.rng.below(1 << 20) as usize);
             if let Ok(Some(committed)) = self.procedure(attempt, &mut audit).await {
@@ -23,7 +24,6 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             }
             return;
         }
-        let mut procedure = workload.next(client);
         let kind = W::kind(&procedure);
         if let Ok(Some(committed)) = self.procedure(attempt, &mut procedure).await {
             let tally = &mut self.left.tally;
