@@ -237,6 +237,12 @@ pub struct BenchArgs {
     /// another warehouse. Micro: tuples on another shard.
     #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
     pub distributed: Option<f64>,
+    /// Draw every account from all shards, instead of --distributed (smallbank).
+    ///
+    /// A client then works on its own shard no more than on any other, with all six transactions. On n shards a payment
+    /// is between two of them with the chance (n-1)/n.
+    #[arg(long, help_heading = "Mix")]
+    pub global: bool,
     /// Payments by customers of another warehouse, percent (tpcc) [default: 15].
     #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
     pub remote_payments: Option<f64>,
@@ -430,6 +436,8 @@ Examples:
       Locking, with a fifth of the payments between shards.
   plimsoll bench smallbank --processes 2 --shards 1 --distributed 20 --compare occ/dst,occ/gts
       A cluster of two processes on this machine, connected by TCP, as the papers compare schemes.
+  plimsoll bench smallbank --processes 2 --shards 1 --global
+      The same with accounts of either process: three of five transactions touch the one where they do not start.
   plimsoll bench smallbank --cluster bank.toml --concurrency 32 --rate 5000
       A client of a running cluster that starts 5,000 transactions per second; the file says what its nodes have loaded.
   plimsoll bench smallbank --accounts 1000 --duration 2s --check

@@ -93,6 +93,7 @@ pub fn workload(plan: &BenchPlan, memory_bytes: u64) -> Result<AnyWorkload, Refu
         WorkloadPlan::SmallBank(scale) => {
             let parameters = smallbank::Parameters {
                 distributed_pct: scale.distributed_percent,
+                global: scale.global,
                 seed: plan.seed,
                 ..smallbank::Parameters::new(plan.shards as u64, scale.accounts_per_shard)
             };

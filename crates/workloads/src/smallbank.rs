@@ -22,7 +22,8 @@
 //! numbers, one block per slot, so block b lives on shard b. The first 4 % of a block are its *hot set*,
 //! which 90 % of the transactions use; both accounts of a transfer come from the same set. In the local
 //! style a client works on its shard's block, and transfers take the second account from another shard
-//! with a small probability; in the global style every account comes from any block.
+//! with a small probability; in the global style every account comes from any block, and the other 10 % of
+//! the transactions draw from the whole of it.
 //!
 //! **Stages.** A transfer within a block is one piece. send_payment across two blocks credits the remote
 //! account first and takes the money afterwards, from the account at home: if there is too little, the
@@ -470,6 +471,32 @@ mod tests {
         }
         assert!(hot.abs_diff(180_000) < 1000, "{hot}");
         assert!((transfers / 125..transfers / 80).contains(&distributed), "{distributed} of {transfers}");
+    }
+
+    #[test]
+    fn in_the_global_style_a_client_is_at_home_nowhere() {
+        let parameters = Parameters { global: true, ..Parameters::new(4, 1000) };
+        let bank = SmallBank::new(parameters).expect("the parameters are valid");
+        let mut client = client(&bank, 9, 2);
+        let (mut blocks, mut hot, mut transfers, mut distributed) = ([[0u32; 4]; 6], 0, 0, 0);
+        for _ in 0..200_000 {
+            let transaction = bank.next(&mut client);
+            assert_eq!((u64::from(transaction.slot_a.0), transaction.home), (transaction.a / 1000, Slot(2)));
+            blocks[SmallBank::kind(&transaction)][usize::from(transaction.slot_a.0)] += 1;
+            hot += u32::from(transaction.a % 1000 < 40);
+            if matches!(transaction.kind, Type::SendPayment | Type::Amalgamate) {
+                assert_ne!(transaction.a, transaction.b);
+                transfers += 1;
+                distributed += u32::from(transaction.slot_a != transaction.slot_b);
+            }
+        }
+        for (kind, counts) in blocks.iter().enumerate() {
+            let expected = if kind == 0 { 12_500 } else { 7_500 };
+            assert!(counts.iter().all(|count| count.abs_diff(expected) < 500), "{blocks:?}");
+        }
+        // The others draw from all accounts, of which 4 % are hot.
+        assert!(hot.abs_diff(180_800) < 1000, "{hot}");
+        assert!(distributed.abs_diff(transfers / 4 * 3) < 500, "{distributed} of {transfers}");
     }
 
     #[test]

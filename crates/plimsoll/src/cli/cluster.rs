@@ -152,7 +152,9 @@ impl BenchArgs {
             accounts: file.accounts,
             tuples: file.tuples,
             seed: file.seed,
-            distributed: self.distributed.or(file.distributed),
+            // Whichever of the two the client gives takes the place of the one in the file.
+            distributed: self.distributed.or(file.distributed.filter(|_| !self.global)),
+            global: self.global || file.global && self.distributed.is_none(),
             remote_payments: self.remote_payments.or(file.remote_payments),
             districts: self.districts.or(file.districts),
             tuples_per_transaction: self.tuples_per_transaction.or(file.tuples_per_transaction),

@@ -121,8 +121,10 @@ pub struct TpccPlan {
 pub struct SmallBankPlan {
     /// Accounts per shard.
     pub accounts_per_shard: u64,
-    /// Payments whose second account is on another shard, 0 to 100.
+    /// Payments whose second account is on another shard than the first, 0 to 100.
     pub distributed_percent: f64,
+    /// Whether all accounts are drawn from all shards, which is what `distributed_percent` then comes from.
+    pub global: bool,
 }
 
 /// How shards talk to the timestamp oracle.
@@ -292,6 +294,7 @@ impl BenchArgs {
             (Tpcc, "remote-payments", self.remote_payments.is_some()),
             (Tpcc, "split-columns", self.split_columns.is_some()),
             (SmallBank, "accounts", self.accounts.is_some()),
+            (SmallBank, "global", self.global),
             (Micro, "tuples", self.tuples.is_some()),
             (Micro, "tuples-per-transaction", self.tuples_per_transaction.is_some()),
             (Micro, "read-only", self.read_only.is_some()),
@@ -397,7 +400,17 @@ impl BenchArgs {
         let accounts = self.accounts.unwrap_or(100_000);
         // 4% of the accounts are hot, and a payment needs two different ones of them.
         let accounts_per_shard = within(accounts, "accounts", 100, ID_MAX)?;
-        Ok(SmallBankPlan { accounts_per_shard, distributed_percent: self.between_shards(shards, 1.0)? })
+        if self.global && self.distributed.is_some() {
+            refuse!("--global draws all accounts from all shards: leave --distributed out");
+        }
+        if self.global && shards == 1 {
+            refuse!("--global needs a second shard: give --shards 2 or more, or leave it out");
+        }
+        let distributed_percent = match self.global {
+            true => 100.0 * (shards - 1) as f64 / shards as f64,
+            false => self.between_shards(shards, 1.0)?,
+        };
+        Ok(SmallBankPlan { accounts_per_shard, distributed_percent, global: self.global })
     }
 
     /// The share of work between shards; none of it if there is one shard.
@@ -462,6 +475,7 @@ impl BenchPlan {
             WorkloadPlan::SmallBank(bank) => {
                 set("accounts", bank.accounts_per_shard.into());
                 set("distributed", bank.distributed_percent.into());
+                set("global", bank.global.into());
             }
             WorkloadPlan::Micro(micro) => {
                 micro.config().into_iter().for_each(|(name, value)| set(name, value));

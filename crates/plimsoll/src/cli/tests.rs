@@ -220,10 +220,56 @@ fn distributed_work_needs_somewhere_to_go() {
         "--remote-payments needs a second warehouse: give --warehouses 2 or more, or leave it out",
     );
     let alone = plan("bench smallbank --shards 1").expect("fine");
-    let bank = SmallBankPlan { accounts_per_shard: 100_000, distributed_percent: 0.0 };
+    let bank = SmallBankPlan { accounts_per_shard: 100_000, distributed_percent: 0.0, global: false };
     assert_eq!(alone.workload, WorkloadPlan::SmallBank(bank));
     assert!(plan("bench smallbank --shards 1 --distributed 0").is_ok());
     assert!(plan("bench tpcc --shards 1 --warehouses 2 --distributed 10").is_ok());
+}
+
+#[test]
+fn accounts_of_all_shards_are_drawn_instead_of_a_share_of_payments_between_them() {
+    let four = plan("bench smallbank --global --processes 2 --shards 2 --oversubscribe").expect("fine");
+    let bank = SmallBankPlan { accounts_per_shard: 100_000, distributed_percent: 75.0, global: true };
+    assert_eq!(four.workload, WorkloadPlan::SmallBank(bank));
+    let config = four.config(four.pairs[0]);
+    assert_eq!((config.get("global"), config.get("distributed")), (Some(&true.into()), Some(&75.0.into())));
+    let local = plan("bench smallbank").expect("fine");
+    assert_eq!(local.config(local.pairs[0]).get("global"), Some(&false.into()));
+    refuses(
+        "bench smallbank --global --distributed 0",
+        "--global draws all accounts from all shards: leave --distributed out",
+    );
+    refuses(
+        "bench smallbank --global --shards 1",
+        "--global needs a second shard: give --shards 2 or more, or leave it out",
+    );
+    refuses("bench tpcc --global", "--global is a flag of smallbank, not of tpcc: leave it out");
+    refuses("bench micro --global", "--global is a flag of smallbank, not of micro: leave it out");
+}
+
+#[test]
+fn a_client_of_a_cluster_draws_accounts_as_it_says_or_else_as_the_file_says() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("bank.toml");
+    let drawn = |loaded: &str, more: &str| {
+        let node = |id| {
+            format!(
+                "[[node]]\nid = {id}\naddress = \"127.0.0.1:70{id}1\"\nhttp = \"127.0.0.1:70{id}2\"\nshards = 1\n"
+            )
+        };
+        let head = format!("cluster = \"bank\"\nclients = 1\nworkload = \"smallbank {loaded}\"\n");
+        std::fs::write(&file, head + &node(1) + &node(2)).expect("the directory is ours");
+        match plan(&format!("bench smallbank --cluster {} {more}", file.display()))?.workload {
+            WorkloadPlan::SmallBank(bank) => Ok::<_, String>((bank.global, bank.distributed_percent)),
+            other => unreachable!("SmallBank was asked for, not {other:?}"),
+        }
+    };
+    assert_eq!(drawn("--global", ""), Ok((true, 50.0)));
+    assert_eq!(drawn("--global", "--distributed 20"), Ok((false, 20.0)));
+    assert_eq!(drawn("--distributed 20", ""), Ok((false, 20.0)));
+    assert_eq!(drawn("--distributed 20", "--global"), Ok((true, 50.0)));
+    let both = drawn("", "--global --distributed 20").expect_err("one of them");
+    assert_eq!(both, "--global draws all accounts from all shards: leave --distributed out");
 }
 
 #[test]

@@ -179,7 +179,11 @@ pub fn measure(
 /// A benchmark without checks on the way.
 fn plan(pair: Pair, shards: usize, duration: Duration) -> BenchPlan {
     BenchPlan {
-        workload: WorkloadPlan::SmallBank(SmallBankPlan { accounts_per_shard: 0, distributed_percent: 0.0 }),
+        workload: WorkloadPlan::SmallBank(SmallBankPlan {
+            accounts_per_shard: 0,
+            distributed_percent: 0.0,
+            global: false,
+        }),
         pairs: vec![pair],
         lock_policy: LockPolicy::WaitDie,
         one_round: false,

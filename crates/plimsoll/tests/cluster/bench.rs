@@ -121,6 +121,15 @@ fn a_bank_and_tuples_are_consistent_on_a_cluster_under_other_protocols_and_schem
 }
 
 #[test]
+fn a_client_draws_accounts_of_all_nodes_whatever_the_file_says_of_payments() {
+    let scene = loaded("workload = \"smallbank --accounts 1000 --distributed 20\"\n");
+    let run = bench(&scene, &["smallbank", "--global", "--concurrency", "4"]);
+    assert_eq!((&run["config"]["global"], &run["config"]["accounts"]), (&true.into(), &1000.into()));
+    let share = run["transactions"]["amalgamate"]["distributed_share"].as_f64();
+    assert!(share.is_some_and(|share| (0.4..0.6).contains(&share)), "{run}");
+}
+
+#[test]
 fn orders_are_taken_by_clients_that_read_the_items_of_a_node() {
     let small = "tpcc --warehouses 2 --items 200 --customers 30";
     for (keys, spread) in
