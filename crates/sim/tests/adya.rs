@@ -290,8 +290,16 @@ fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
     let mut caught = Vec::new();
     for &mutant in Mutant::ALL {
         let (protocol, scheme) = match mutant {
+            // These cannot execute here: lists are no procedures in pieces, as ROCOCO wants them, have no copies, are neither
+            // scanned nor deleted, and nobody asks for a stale snapshot.
+            StartStampsOnly | SiblingsIgnored | ReadersForgotten | GraphKept | OrphansLeft | StartsTwice
+            | StartsWhatIsOver | CopyForgotten | LeafNotMarked | FloorIgnored | TokenIgnored => continue,
+            // The first install ends the world, or nothing ever happens.
+            UnmarkedInstall | LoweredMark => continue,
             // Nothing of these is to be seen in a history.
-            LostWakeUp | EarlyAnswer | HeldSnapshotForgotten => continue,
+            LostWakeUp | EarlyAnswer | HeldSnapshotForgotten | HeldForEver | VotesKept => continue,
+            // Our checker is told versions, and not what is in them.
+            NewestValue => continue,
             // Nor is what clients were told of these what has happened.
             AbortsAlone | RefusalNotPlanted | GivesUpInDoubt | LateRecord | OwnRefusalForgotten
             | PinIgnored => {
@@ -305,7 +313,10 @@ fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
             UpgradeKeepsBound | ReleaseWithoutPin => ("wait_die", "dst"),
             GapIgnored | PrefetchedNumbers => ("occ", "gts"),
             SettledAlone => ("occ", "vts"),
-            _ => ("occ", "dst"),
+            BoundIgnored | EarlyBound | ValidateThenPin | NoPin | StoredMark | TwoStamps | NoRaise
+            | LateRaise | SkipWithoutRaise | NoWait | GatedWait | NoLowerBound | HighLowerBound
+            | EarlyStamp | OneRoundUnasked | ValidatedAtLock | ReadersWithoutPin | LinkUnnoticed
+            | StaleSnapshot | WaitsForEver | MarksLeftBehind | MoveUnnoticed => ("occ", "dst"),
         };
         for seed in 0..25 {
             let selection = Selection {

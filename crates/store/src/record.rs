@@ -8,6 +8,7 @@
 //! Older versions are nodes of a slab, newest first. A record is *empty* before its first install, while an
 //! inserter holds its lock; a deletion installs a *tombstone*, a version without a value.
 
+use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Key, Timestamp};
 
 use crate::Mark;
@@ -139,7 +140,9 @@ impl<M: Mark> Record<M> {
     #[inline]
     pub(crate) fn set(&mut self, stamp: Timestamp, value: Option<&[u8]>, values: &mut Values) {
         self.stamp = stamp;
-        self.mark.raise(stamp);
+        if !planted(Mutant::UnmarkedInstall) {
+            self.mark.raise(stamp);
+        }
         self.meta &= TRIMMED | QUEUED;
         match value {
             Some(value) => {

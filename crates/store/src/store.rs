@@ -359,10 +359,14 @@ impl<M: Mark> Store<M> {
         } else {
             record.drop_newest(&mut self.values);
         }
-        if planted(Mutant::StoredMark) {
+        if planted(Mutant::StoredMark) || planted(Mutant::LoweredMark) {
             record.mark = M::default();
         }
         record.set(stamp, value, &mut self.values);
+        assert!(
+            size_of::<M>() == 0 || record.mark.get() >= stamp,
+            "I1: the mark of a record is at least the stamp of its newest version"
+        );
         table.value_bytes += record.footprint();
         if hides && !record.is_queued() {
             record.set_queued(true);
@@ -624,7 +628,8 @@ fn visible<'a, M: Mark>(
     while next != 0 {
         let node = &versions.nodes[next as usize - 1];
         if sees(node.stamp) {
-            return Ok(node.value(values).map(|value| (node.stamp, value)));
+            let newest = record.value(values).filter(|_| planted(Mutant::NewestValue));
+            return Ok(node.value(values).map(|value| (node.stamp, newest.unwrap_or(value))));
         }
         next = node.older;
     }

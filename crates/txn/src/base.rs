@@ -612,7 +612,9 @@ impl<S: Scheme> Base<S> {
 
     /// Ends what [`Base::hold`] began.
     pub fn release(&mut self, held: u32) {
-        self.active.remove(held);
+        if !planted(Mutant::HeldForEver) {
+            self.active.remove(held);
+        }
     }
 
     /// Handles a request that is the same under every protocol.

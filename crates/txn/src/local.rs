@@ -129,7 +129,7 @@ impl<S: Scheme> Access for Local<'_, S> {
         }
         let place = self.base.store.find(column, key);
         let Some(row) = place.row() else {
-            S::observe(&mut self.work.observed, self.base.store.floor());
+            S::observe(&mut self.work.observed, self.base.absence());
             let version = self.base.store.cover_version(column.table, place.cover());
             self.remember(ReadRef::Cover { table: column.table, cover: place.cover(), version });
             if self.track {
@@ -145,7 +145,7 @@ impl<S: Scheme> Access for Local<'_, S> {
         }
         let head = (!record.is_empty()).then(|| record.stamp());
         let version = record.is_present().then(|| record.stamp());
-        S::observe(&mut self.work.observed, head.unwrap_or(self.base.store.floor()));
+        S::observe(&mut self.work.observed, head.unwrap_or(self.base.absence()));
         self.remember_record(at, head);
         if head.is_none() {
             // The empty row may be collected, and the key linked again in another.
@@ -183,7 +183,7 @@ impl<S: Scheme> Access for Local<'_, S> {
         let track = self.track && !immutable;
         let (txn, remember) = (self.txn, !immutable && (track || size_of::<S::Mark>() > 0));
         let Work { observed, local_reads, local_ranges, recorded, writes, .. } = &mut *self.work;
-        S::observe(observed, self.base.store.floor());
+        S::observe(observed, self.base.absence());
         let mut blocked = false;
         let mut rows_seen = Vec::new();
         let mut stopped = false;

@@ -57,6 +57,8 @@ impl<S: Scheme> Base<S> {
     /// Installs writes whose records are locked.
     pub(crate) fn install_locked(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {
         self.counters.installs += u64::from(writes.iter().next().is_some());
+        let another = planted(Mutant::TwoStamps) && txn.coordinator != self.shard;
+        let stamp = if another { stamp.next() } else { stamp };
         for (column, key, value) in writes.iter() {
             let row = self.store.find(column, key).row().expect("a locked record is linked");
             let at = At { row, column };

@@ -143,7 +143,7 @@ impl<S: Scheme> Base<S> {
             if snapshot.is_some_and(|snapshot| self.may_have_forgotten(snapshot)) {
                 return Err(SnapshotTooOld);
             }
-            S::observe(&mut fetched.observed, self.store.floor());
+            S::observe(&mut fetched.observed, self.absence());
             let version = self.store.cover_version(column.table, place.cover());
             let read = match immutable {
                 true => ReadRef::Immutable,
@@ -176,7 +176,7 @@ impl<S: Scheme> Base<S> {
         };
         match head {
             Some(head) => S::observe(&mut fetched.observed, head),
-            None => S::observe(&mut fetched.observed, self.store.floor()),
+            None => S::observe(&mut fetched.observed, self.absence()),
         }
         let version = found.map(|(stamp, _)| stamp);
         let value = found.map(|(_, value)| fetched.store(value));
@@ -202,7 +202,7 @@ impl<S: Scheme> Base<S> {
         let mut scanned = Scanned::default();
         let mut unread = None;
         let mut raised = 0;
-        S::observe(&mut fetched.observed, self.store.floor());
+        S::observe(&mut fetched.observed, self.absence());
         self.store.scan(table, &scan.low, scan.high.as_ref(), |rows, visited| {
             scanned.more =
                 scanned.rows.len() >= scan.limit || !scanned.rows.is_empty() && has_enough(reads, fetched);

@@ -42,6 +42,12 @@ impl<S: Scheme> Base<S> {
         self.store.lock(at).is_some_and(|lock| lock.owned_by_other(txn))
     }
 
+    /// What a read that finds nothing observes: a deletion whose row was unlinked is not above the floor.
+    #[inline]
+    pub(crate) fn absence(&self) -> Timestamp {
+        if planted(Mutant::FloorIgnored) { Timestamp::ZERO } else { self.store.floor() }
+    }
+
     /// Checks, without locking, that `txn` could lock a write now: nobody else holds a lock in its way, and
     /// what it expects is still so. On success returns the write's place and observes its bound.
     #[inline]

@@ -386,6 +386,7 @@ impl Votes {
             (coordinator, 0)..(coordinator, below),
             |&(_, number), entry| match entry.state {
                 State::Open => true,
+                State::Refused | State::Known { .. } if planted(Mutant::VotesKept) => false,
                 State::Refused => true,
                 State::Known { .. } => number >= first,
                 State::Recorded { .. } => false,

@@ -46,6 +46,14 @@ mutants! {
     ForeignLockIgnored = "foreign-lock-ignored",
     /// OCC: validation does not look whether there is a newer version.
     NewVersionIgnored = "new-version-ignored",
+    /// A version is installed, and the mark of its record stays where it was.
+    UnmarkedInstall = "unmarked-install",
+    /// Installing a version sets the mark of its record to that stamp, even if it was higher.
+    LoweredMark = "lowered-mark",
+    /// Who finds nothing does not come after the deletion if the row was unlinked since.
+    FloorIgnored = "floor-ignored",
+    /// What is written on other shards than the coordinator's has the next timestamp.
+    TwoStamps = "two-stamps",
     /// Snapshot reads do not raise marks.
     NoRaise = "no-raise",
     /// Snapshot reads on other shards raise marks, but only in a later pass than they look for owners.
@@ -68,6 +76,8 @@ mutants! {
     EarlyStamp = "early-stamp",
     /// OCC: reads are validated together with the locks, at a stamp that is guessed, and not again at the final one.
     FastPath = "fast-path",
+    /// OCC: reads are validated along with the locks, although one round was not asked for.
+    OneRoundUnasked = "one-round-unasked",
     /// OCC: what was only read on a shard that is written as well is validated there with the locks, and not locked.
     ValidatedAtLock = "validated-at-lock",
     /// A read-write transaction that wrote nothing does not pin what it has read.
@@ -76,10 +86,18 @@ mutants! {
     LeafNotMarked = "leaf-not-marked",
     /// Linking a key does not change the version of what covered it.
     LinkUnnoticed = "link-unnoticed",
+    /// Every snapshot is as old as one may be.
+    StaleSnapshot = "stale-snapshot",
+    /// A stale snapshot may be older than what its session has seen.
+    TokenIgnored = "token-ignored",
+    /// A snapshot that sees an older version is given the newest value.
+    NewestValue = "newest-value",
     /// An answer leaves before the clock has reached the transaction's timestamp.
     EarlyAnswer = "early-answer",
     /// Old versions are collected although a snapshot that is held may want them.
     HeldSnapshotForgotten = "held-snapshot-forgotten",
+    /// Old versions are kept for a snapshot that is over.
+    HeldForEver = "held-for-ever",
     /// Who waits for a lock is not woken when it is dropped.
     LostWakeUp = "lost-wake-up",
     /// GTS: a number counts as stable although a smaller one has not been reported.
@@ -98,6 +116,8 @@ mutants! {
     LateRecord = "late-record",
     /// A coordinator's shard that votes last votes RECORD although it has refused before.
     OwnRefusalForgotten = "own-refusal-forgotten",
+    /// A shard does not forget how it has voted.
+    VotesKept = "votes-kept",
     /// A shard keeps the locks of a transaction whose coordinator is silent.
     WaitsForEver = "waits-for-ever",
     /// 2PL: nobody looks whether the locks in other processes are still held.
@@ -108,6 +128,8 @@ mutants! {
     SiblingsIgnored = "siblings-ignored",
     /// ROCOCO: a writer is not ordered after those who have started to read what it writes.
     ReadersForgotten = "readers-forgotten",
+    /// ROCOCO: what was heard of others is kept although nobody is left whom it concerns.
+    GraphKept = "graph-kept",
     /// client_2pc: whoever adds votes up goes by the stamp of the first, and not by the largest.
     VotesNotJoined = "votes-not-joined",
     /// OCC, client_2pc: records that were only read are checked when a shard votes, and not held until the decision.

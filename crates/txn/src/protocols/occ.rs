@@ -888,7 +888,8 @@ impl<S: Scheme> Occ<S> {
         if planted(Mutant::FastPath) {
             return Some(S::lower_bound(&open.work.observed));
         }
-        let saves = S::WAITS && self.one_round && locks() && !only_read(open).is_empty();
+        let one_round = self.one_round || planted(Mutant::OneRoundUnasked);
+        let saves = S::WAITS && one_round && locks() && !only_read(open).is_empty();
         saves.then(|| self.base.scheme.stamp(&open.work.observed))
     }
 

@@ -20,6 +20,7 @@
 use std::convert::Infallible;
 
 use plimsoll_types::Timestamp;
+use plimsoll_types::mutants::{Mutant, planted};
 
 use crate::timestamp::{Freshness, MAX_OFFSET_NS, ReadOnly, Scheme, SchemeConfig};
 
@@ -78,8 +79,12 @@ impl Scheme for Dst {
         // A token from the far future would drag the shard's time along.
         let at_least = freshness.at_least.min(Timestamp(self.latest.0.saturating_add(MAX_OFFSET_NS)));
         self.latest.raise(at_least);
-        let staleness = freshness.staleness_ns.min(self.max_staleness_ns);
-        Some(Timestamp(self.latest.0.saturating_sub(staleness)).join(at_least))
+        let staleness = match planted(Mutant::StaleSnapshot) {
+            true => self.max_staleness_ns,
+            false => freshness.staleness_ns.min(self.max_staleness_ns),
+        };
+        let snapshot = Timestamp(self.latest.0.saturating_sub(staleness));
+        Some(if planted(Mutant::TokenIgnored) { snapshot } else { snapshot.join(at_least) })
     }
 
     #[inline]

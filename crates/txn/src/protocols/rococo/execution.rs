@@ -157,7 +157,7 @@ impl<'a, S: Scheme> Execution<'a, S> {
     pub fn observe(&mut self, column: ColumnGroup, key: &Key) {
         let place = self.base.store.find(column, key);
         let head = place.row().and_then(|row| self.base.head(At { row, column }));
-        S::observe(self.observed, head.unwrap_or(self.base.store.floor()));
+        S::observe(self.observed, head.unwrap_or(self.base.absence()));
     }
 
     fn write(&mut self, column: ColumnGroup, key: &Key, value: Option<&[u8]>) {
@@ -208,7 +208,7 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
         }
         let at = place.row().map(|row| At { row, column });
         let head = at.and_then(|at| self.base.head(at));
-        S::observe(self.observed, head.unwrap_or(self.base.store.floor()));
+        S::observe(self.observed, head.unwrap_or(self.base.absence()));
         let found = at.filter(|at| self.base.store.newest(*at).is_some());
         match found {
             Some(at) => self.doings.rows.push(at),
@@ -257,7 +257,7 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
         let ColumnGroup { table, group } = scan.column;
         let immutable = self.base.immutable(table);
         let recording = self.recording() && !immutable;
-        S::observe(self.observed, self.base.store.floor());
+        S::observe(self.observed, self.base.absence());
         let Execution { base, pending, txn, observed, doings, .. } = self;
         let inside = |key: &Key| scan.high.as_ref().is_none_or(|high| key < high);
         let from = (scan.column, scan.low.clone());

@@ -632,7 +632,7 @@ impl<S: Scheme> Rococo<S> {
 
     /// Forgets what was heard of others, if nobody is left whom it concerns.
     fn rest(&mut self) {
-        if self.running.is_empty() {
+        if self.running.is_empty() && !planted(Mutant::GraphKept) {
             self.graph = Graph::default();
             self.asked.clear();
             self.waiting.clear();
