@@ -41,7 +41,7 @@ use crate::disk::Submitted;
 use crate::shard::{Batch, Message, Start};
 pub use disk::{Directory, OpenError};
 use shard::Resident;
-pub use tcp::{Address, Closed, FRAME_MAX, Network, Refusal, Role, SILENCE, Traffic};
+pub use tcp::{Address, Closed, FRAME_MAX, Network, ORACLE, Refusal, Role, SILENCE, Traffic, Who};
 use tcp::{Connections, Prepared};
 
 /// How long an idle shard spins before it sleeps, in nanoseconds. On small machines spinning starves
@@ -286,6 +286,12 @@ impl<N: Node> Runtime<N> {
     /// else was wrong put right. `None` for a node, which tries again and again.
     pub fn refused(&self) -> Option<Refusal> {
         self.connections.as_ref().and_then(Connections::refused)
+    }
+
+    /// By node, in the order of their numbers: the life in which this runtime has met it first, 0 if it has not. Empty without
+    /// a network.
+    pub fn met(&self) -> Vec<u64> {
+        self.connections.as_ref().map_or_else(Vec::new, Connections::met)
     }
 
     /// By node, in the order of their numbers: by how many nanoseconds its clock is ahead of the one here, less the time that

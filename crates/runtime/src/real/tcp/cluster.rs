@@ -94,9 +94,12 @@ impl fmt::Debug for Network {
     }
 }
 
-/// Somebody that can be met.
+/// The number of the node that has no part of the data and is asked for timestamps, if there is one.
+pub const ORACLE: u16 = u16::MAX;
+
+/// Somebody that can be met, and what it is called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Who {
+pub enum Who {
     /// The node of this number.
     Node(u16),
     /// The visitor at this place.
@@ -113,6 +116,7 @@ wire!(
 impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Who::Node(ORACLE) => f.write_str("the oracle"),
             Who::Node(id) => write!(f, "node {id}"),
             Who::Visitor(place) => write!(f, "visitor {place}"),
         }
@@ -343,6 +347,11 @@ impl Cluster {
         }
     }
 
+    /// By node: the life that was met first, 0 if none was.
+    pub(super) fn met(&self) -> Vec<u64> {
+        self.known.iter().map(|known| known.load(Relaxed)).collect()
+    }
+
     /// Whether any shard here is connected to one of a node.
     fn is_connected(&self, node: usize) -> bool {
         let peers = self.shards_of(node).map(|peer| ShardId(peer as u16));
@@ -476,6 +485,16 @@ mod tests {
         let cluster = lossy(false);
         cluster.set_live(here, nine, 10);
         assert_eq!(cluster.check_memory(nine, 11), Ok(()));
+    }
+
+    #[test]
+    fn an_oracle_is_called_what_it_is() {
+        let names = [Who::Node(3), Who::Node(ORACLE), Who::Visitor(2)].map(|who| who.to_string());
+        assert_eq!(names, ["node 3", "the oracle", "visitor 2"]);
+        let nodes = [HERE, (ORACLE, "[::1]:9", 1)];
+        let cluster = Cluster::new(&network(None, &nodes), 2).unwrap();
+        let said = Refusal::running(&cluster.nodes[1]).to_string();
+        assert!(said.starts_with("the oracle is alive and connected, at [::1]:9, "), "{said}");
     }
 
     #[test]

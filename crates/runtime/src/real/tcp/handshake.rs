@@ -8,7 +8,10 @@
 //! so that many shards do not keep each other waiting there. What fails is tried again after a pause that doubles
 //! from [`PAUSE_MIN_NS`] to [`PAUSE_MAX_NS`], and begins anew when a connection has lasted. The log gets the first failure
 //! of a node, every new reason for which one side refuses the other, and its recovery; and so many refusals of strangers per
-//! second that they cannot fill it.
+//! second that they cannot fill it. What is normal is no warning: that others start a little later, that places are taken.
+//!
+//! A node that has met nobody for [`LONELY_NS`] *asks* those with lower numbers, which are to dial it: it dials them, one shard
+//! of each, and is refused in any case. If another process has its number it hears so, and both logs say it.
 //!
 //! A visitor has nothing to listen to, and it does not try again where it was refused: what it was refused for, most of
 //! all that its place is taken, does not change by itself, and meanwhile the other nodes believe that it is there. The
@@ -42,6 +45,10 @@ const PAUSE_MIN_NS: u64 = 50_000_000;
 const PAUSE_MAX_NS: u64 = 1_000_000_000;
 /// A connection that lasted so long was a good one.
 const GOOD_NS: u64 = 1_000_000_000;
+/// A node that has met nobody for so long after its start asks whether that is its own fault.
+const LONELY_NS: u64 = 3_000_000_000;
+/// Others may start so much later than this node before it warns of them.
+const LATE_NS: u64 = 3_000_000_000;
 /// How many refusals go into the log per second.
 const LOGGED: u32 = 10;
 
@@ -58,6 +65,21 @@ enum Trouble {
     Refuse(Refusal),
     /// The other refused this side.
     Refused(Refusal),
+}
+
+impl Trouble {
+    /// Why one side has refused the other, if that was it.
+    fn refusal(&self) -> Option<Refusal> {
+        match self {
+            Trouble::Refuse(refusal) | Trouble::Refused(refusal) => Some(*refusal),
+            Trouble::Failed(_) | Trouble::Ended | Trouble::Late => None,
+        }
+    }
+}
+
+/// Whether a visitor may be refused for this though nobody has done anything wrong: it tries another place, or later.
+fn is_normal(refusal: Refusal) -> bool {
+    matches!(refusal, Refusal::PlaceTaken | Refusal::NotOpen)
 }
 
 impl fmt::Display for Trouble {
@@ -213,6 +235,17 @@ struct Dial {
     pause_ns: u64,
     /// The last attempt failed.
     failing: bool,
+    /// The other is to dial this node, and is only asked why it does not.
+    asks: bool,
+}
+
+/// What the log says of a node that cannot be reached.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    /// The last refusal.
+    refusal: Option<Refusal>,
+    /// It was a warning.
+    warned: bool,
 }
 
 /// Lets so many refusals per second into the log.
@@ -238,7 +271,14 @@ impl Log {
             return;
         }
         self.logged += 1;
-        tracing::warn!(%with, "handshake came to nothing: {trouble}");
+        match trouble.refusal() {
+            Some(refusal) if is_normal(refusal) => {
+                tracing::info!(%with, "handshake came to nothing: {trouble}");
+            }
+            // Somebody has asked, and is told that this node is the one that dials.
+            Some(Refusal::Direction) => tracing::debug!(%with, "handshake came to nothing: {trouble}"),
+            _ => tracing::warn!(%with, "handshake came to nothing: {trouble}"),
+        }
     }
 }
 
@@ -251,8 +291,9 @@ pub(super) struct Handshakes {
     poll: Poll,
     conversations: Slab<Conversation>,
     dials: Vec<Dial>,
-    /// By node: the refusal that was logged last, if it has not recovered since.
-    refusals: Vec<Option<Refusal>>,
+    /// By node, since it has recovered last.
+    told: Vec<Told>,
+    begun_ns: u64,
     /// How many conversations are with whoever has dialed.
     strangers: usize,
     /// There may be somebody to be accepted; not before this time, if accepting has failed.
@@ -277,24 +318,25 @@ impl Handshakes {
         };
         let listener = listener.map(listen).transpose()?;
         let cluster = &shared.cluster;
+        let begun_ns = clock.now().0;
         let mut dials = Vec::new();
-        let dialed = |&(node, _): &(usize, _)| cluster.dials(cluster.here, node);
-        for (node, member) in cluster.nodes.iter().enumerate().filter(dialed) {
-            for shard in cluster.own() {
-                for peer in member.shards.clone() {
-                    dials.push(Dial {
-                        shard: ShardId(shard as u16),
-                        peer: ShardId(peer as u16),
-                        node,
-                        progress: Progress::Pausing { until_ns: 0 },
-                        pause_ns: PAUSE_MIN_NS,
-                        failing: false,
-                    });
-                }
-            }
+        for (node, member) in cluster.nodes.iter().enumerate().filter(|&(node, _)| node != cluster.here) {
+            let asks = !cluster.dials(cluster.here, node);
+            let begin_ns = if asks { begun_ns + LONELY_NS } else { 0 };
+            let pairs = cluster.own().flat_map(|shard| member.shards.clone().map(move |peer| (shard, peer)));
+            dials.extend(pairs.take(if asks { 1 } else { usize::MAX }).map(|(shard, peer)| Dial {
+                shard: ShardId(shard as u16),
+                peer: ShardId(peer as u16),
+                node,
+                progress: Progress::Pausing { until_ns: begin_ns },
+                pause_ns: PAUSE_MIN_NS,
+                failing: false,
+                asks,
+            }));
         }
         Ok(Handshakes {
-            refusals: vec![None; shared.cluster.nodes.len()],
+            told: vec![Told::default(); shared.cluster.nodes.len()],
+            begun_ns,
             shared,
             clock,
             listener,
@@ -368,14 +410,15 @@ impl Handshakes {
     }
 
     fn dial(&mut self, now_ns: u64) {
+        let lonely = self.shared.cluster.met().iter().all(|&life| life == 0);
         let mut trying = vec![0; self.shared.cluster.nodes.len()];
         for dial in &self.dials {
             trying[dial.node] += usize::from(dial.progress == Progress::Trying);
         }
         for number in 0..self.dials.len() {
-            let Dial { shard, peer, node, progress, .. } = self.dials[number];
+            let Dial { shard, peer, node, progress, asks, .. } = self.dials[number];
             let is_due = matches!(progress, Progress::Pausing { until_ns } if until_ns <= now_ns);
-            if !is_due || trying[node] == DIALS {
+            if !is_due || trying[node] == DIALS || (asks && !lonely) {
                 continue;
             }
             let address = self.shared.cluster.nodes[node].address;
@@ -491,13 +534,17 @@ impl Handshakes {
     }
 
     fn failed(&mut self, dial: usize, trouble: &Trouble, now_ns: u64) {
-        let node = self.dials[dial].node;
-        let member = &self.shared.cluster.nodes[node];
-        let (id, address) = (member.id, member.address);
+        let Dial { node, asks, .. } = self.dials[dial];
+        let with = self.shared.cluster.who(node);
+        let address = self.shared.cluster.nodes[node].address;
         if self.shared.cluster.is_visitor() {
             match trouble {
                 Trouble::Refused(refusal) => {
-                    tracing::warn!(node = id, %address, "refuses this visitor, which leaves the cluster: {refusal}");
+                    if is_normal(*refusal) {
+                        tracing::info!(%with, %address, "refuses this visitor, which leaves the cluster: {refusal}");
+                    } else {
+                        tracing::warn!(%with, %address, "refuses this visitor, which leaves the cluster: {refusal}");
+                    }
                     return self.shared.refuse(*refusal);
                 }
                 Trouble::Refuse(refusal @ Refusal::Clock) if self.shared.cluster.heard_clocks().is_some() => {
@@ -506,16 +553,27 @@ impl Handshakes {
                 _ => {}
             }
         }
-        let refusal = match trouble {
-            Trouble::Refuse(refusal) | Trouble::Refused(refusal) => Some(*refusal),
-            Trouble::Failed(_) | Trouble::Ended | Trouble::Late => None,
-        };
+        let refusal = trouble.refusal();
+        let Told { refusal: before, warned } = self.told[node];
         // That it fails is no news any more, but why may be.
-        let other_reason = refusal.is_some() && refusal != self.refusals[node];
-        if other_reason || !self.is_failing(node) {
-            tracing::warn!(node = id, %address, "cannot be reached, trying again and again: {trouble}");
-            self.refusals[node] = refusal;
+        let news = !self.is_failing(node) || (refusal.is_some() && refusal != before);
+        let early = refusal.is_none() && now_ns < self.begun_ns + LATE_NS;
+        match refusal {
+            None if asks => {}
+            Some(Refusal::Direction) if asks => {
+                if news {
+                    tracing::warn!(%with, %address, "is alive and has not dialed this node, as it should: see that it can reach it");
+                }
+            }
+            _ if news && early => {
+                tracing::info!(%with, %address, "cannot be reached yet, trying again and again: {trouble}");
+            }
+            _ if news || !(early || warned) => {
+                tracing::warn!(%with, %address, "cannot be reached, trying again and again: {trouble}");
+            }
+            _ => {}
         }
+        self.told[node] = Told { refusal: if news { refusal } else { before }, warned: warned || !early };
         self.dials[dial].failing = true;
         self.dials[dial].pause(now_ns);
     }
@@ -523,8 +581,8 @@ impl Handshakes {
     fn recovered(&mut self, dial: usize) {
         let node = self.dials[dial].node;
         if std::mem::take(&mut self.dials[dial].failing) && !self.is_failing(node) {
-            self.refusals[node] = None;
-            tracing::info!(node = self.shared.cluster.nodes[node].id, "can be reached again");
+            self.told[node] = Told::default();
+            tracing::info!(with = %self.shared.cluster.who(node), "can be reached now");
         }
     }
 

@@ -7,7 +7,9 @@
 //! first: strangers get no proofs to ponder over. Without a secret the key is empty, and the same is done.
 //!
 //! Whoever finds something wrong says what, as a number, and closes the connection. Numbers and not text, an address
-//! included: what strangers send goes into nobody's log.
+//! included: what strangers send goes into nobody's log. A hello is judged by what it says alone; who is there, and who was, the
+//! listener tells only those who know the secret. A dialer that knows another life of the listener says so at once, since a
+//! listener that is given a proof takes the dialer for its peer; the address that it tells then is the one it has dialed.
 //!
 //! | bytes | |
 //! |---|---|
@@ -141,10 +143,11 @@ impl fmt::Display for Refusal {
             Refusal::Clock => "the clocks of the two are too far apart",
             Refusal::Running { node, ip, port } => {
                 let address = SocketAddr::new(Ipv6Addr::from(*ip).to_canonical(), *port);
+                let node = Who::Node(*node);
                 return write!(
                     f,
-                    "node {node} is alive and connected, at {address}, and no second process can be node {node}: give each \
-                     process a number of its own, and leave the one that runs alone"
+                    "{node} is alive and connected, at {address}, and no second process can be {node}: give each process a \
+                     number of its own, and leave the one that runs alone"
                 );
             }
         })
@@ -330,39 +333,31 @@ impl Greeting {
         if !of(other, peer) || !of(cluster.here, shard) {
             return Err(Refusal::Shard);
         }
-        let agreed = Agreed { shard, peer, incarnation: hello.incarnation };
-        cluster.check_memory(peer, hello.incarnation)?;
-        match self.dialed {
-            Some(dialed) if dialed != (shard, peer) => return Err(Refusal::Shard),
-            Some(_) if !cluster.may_visit(other, hello.clock_ns) => return Err(Refusal::Clock),
-            Some(_) => {}
-            None if !cluster.dials(other, cluster.here) => return Err(Refusal::Direction),
-            // A visitor first hears what the clock here says: its life may be wrong because its own clock is.
-            None if matches!(hello.who, Who::Visitor(_)) => {}
-            None => self.check_life(agreed)?,
+        if let Some(dialed) = self.dialed {
+            if dialed != (shard, peer) {
+                return Err(Refusal::Shard);
+            }
+            cluster.check_memory(peer, hello.incarnation)?;
+            if !cluster.may_visit(other, hello.clock_ns) {
+                return Err(Refusal::Clock);
+            }
         }
-        Ok(agreed)
+        Ok(Agreed { shard, peer, incarnation: hello.incarnation })
     }
 
-    /// Who has dialed.
-    fn dialer(&self, peer: ShardId) -> Who {
-        self.cluster.who(self.cluster.index_of(peer))
-    }
-
-    fn check_life(&self, Agreed { shard, peer, incarnation }: Agreed) -> Result<(), Refusal> {
-        match self.dialer(peer) {
-            Who::Visitor(_) if !self.cluster.is_open() => Err(Refusal::NotOpen),
-            Who::Visitor(place) => self.cluster.places.check(place.into(), incarnation),
-            Who::Node(_) if self.cluster.has_later(shard, peer, incarnation) => Err(Refusal::Superseded),
-            Who::Node(_) => Ok(()),
+    /// Somebody who knows the secret may come in, unless another process, a later life or another visitor is there.
+    fn admit(&mut self, Agreed { shard, peer, incarnation }: Agreed) -> Result<(), Refusal> {
+        let cluster = &self.cluster;
+        cluster.check_memory(peer, incarnation)?;
+        let dialer = cluster.index_of(peer);
+        if !cluster.dials(dialer, cluster.here) {
+            return Err(Refusal::Direction);
         }
-    }
-
-    /// Somebody may come in, unless a later life or another visitor is there, or has come while this one was talking.
-    fn admit(&mut self, agreed: Agreed) -> Result<(), Refusal> {
-        self.check_life(agreed)?;
-        if let Who::Visitor(place) = self.dialer(agreed.peer) {
-            self.claim = Some(self.cluster.places.claim(place.into(), agreed.incarnation)?);
+        match cluster.who(dialer) {
+            Who::Visitor(_) if !cluster.is_open() => return Err(Refusal::NotOpen),
+            Who::Visitor(place) => self.claim = Some(cluster.places.claim(place.into(), incarnation)?),
+            Who::Node(_) if cluster.has_later(shard, peer, incarnation) => return Err(Refusal::Superseded),
+            Who::Node(_) => {}
         }
         Ok(())
     }
@@ -442,14 +437,16 @@ mod tests {
 
     /// What a stranger may change about itself: secret, cluster, and a hello on its way.
     fn cluster(id: u64, node: u16, nodes: &[u16], secret: &str) -> Arc<Cluster> {
+        Arc::new(Cluster::new(&like(id, node, nodes, secret), 2).unwrap())
+    }
+
+    fn like(id: u64, node: u16, nodes: &[u16], secret: &str) -> Network {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let nodes = nodes.iter().map(|&id| Address { id, address, shards: 2 }).collect();
         let secret = (!secret.is_empty()).then(|| secret.as_bytes().to_vec());
         let life = 100 + u64::from(node);
-        let network =
-            Network { cluster: id, nodes, life, secret, ..network(Role::Member { node, listener }) };
-        Arc::new(Cluster::new(&network, 2).unwrap())
+        Network { cluster: id, nodes, life, secret, ..network(Role::Member { node, listener }) }
     }
 
     /// A visitor of nodes 1 and 2; the shards of the places are 4, 5 and 6.
@@ -537,6 +534,28 @@ mod tests {
     }
 
     #[test]
+    fn who_is_there_and_who_was_only_those_hear_who_know_the_secret() {
+        let nodes = || {
+            let network = Network { volatile: true, ..like(9, 2, &NODES, "a secret") };
+            Arc::new(Cluster::new(&network, 2).unwrap())
+        };
+        let (connected, gone) = (nodes(), nodes());
+        for here in [&connected, &gone] {
+            here.set_live(ShardId(2), ShardId(0), 50);
+        }
+        gone.set_live(ShardId(2), ShardId(0), 0);
+        let running = Refusal::running(&connected.nodes[0]);
+        for (here, truth) in [(connected, running), (gone, Refusal::Forgotten)] {
+            refused_with(Refusal::Secret, cluster(9, 1, &NODES, "another"), here.clone());
+            refused_with(truth, cluster(9, 1, &NODES, "a secret"), here);
+        }
+        let here = cluster(9, 2, &NODES, "a secret");
+        here.set_live(ShardId(2), ShardId(0), 102);
+        refused_with(Refusal::Secret, cluster(9, 1, &NODES, "another"), here.clone());
+        refused_with(Refusal::Superseded, cluster(9, 1, &NODES, "a secret"), here);
+    }
+
+    #[test]
     fn a_visitor_has_its_place_when_it_is_let_in_and_until_it_is_gone() {
         let here = cluster(9, 2, &NODES, "");
         // Both have said hello before either proves anything.
@@ -589,8 +608,10 @@ mod tests {
         assert_eq!(judge(node(), Who::Node(1), 4, 2), Some(Refusal::Shard));
         assert_eq!(judge(node(), Who::Visitor(0), 4, 5), Some(Refusal::Shard));
         // Nobody dials a visitor.
-        assert_eq!(judge(visitor(0, 7), Who::Visitor(1), 5, 4), Some(Refusal::Direction));
-        assert_eq!(judge(visitor(0, 7), Who::Node(1), 0, 4), Some(Refusal::Direction));
+        for (dialer, from) in [(visitor(1, 7), 5), (cluster(9, 1, &NODES, ""), 0)] {
+            let (heard, _) = meet(dialer, visitor(0, 7), from, 4);
+            assert_eq!(heard, Next::Refused(Refusal::Direction));
+        }
         assert_eq!(judge(visitor(0, 7), Who::Visitor(0), 4, 4), Some(Refusal::Myself));
         // Nobody answers in the name of a node that it is not.
         let (mut dialer, _) = Greeting::dial(visitor(0, 7), (1, 2), ShardId(4), ShardId(2));

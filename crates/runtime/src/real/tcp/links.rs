@@ -34,6 +34,7 @@ use rustix::time::{
 
 use super::super::Clock;
 use super::beat::Beats;
+use super::cluster::Who;
 use super::counters::Row;
 use super::frame::{Closed, Codec, Fault, encode_beat};
 use super::link::{Link, TURN};
@@ -288,7 +289,14 @@ impl<N: Node> Links<N> {
         let fault = link.fault.as_ref().expect("a connection is closed for a reason");
         let with = self.shared.cluster.who(link.with);
         let address = link.address;
-        tracing::warn!(shard = self.me.0, peer = peer.0, %with, %address, "connection closed: {fault}");
+        match (with, fault.closed) {
+            (Who::Visitor(_), Closed::Ended) => {
+                tracing::info!(shard = self.me.0, peer = peer.0, %with, %address, "connection closed: {fault}");
+            }
+            _ => {
+                tracing::warn!(shard = self.me.0, peer = peer.0, %with, %address, "connection closed: {fault}")
+            }
+        }
         let row = self.row(link.with);
         row.reset(fault.closed);
         row.connected.sub(1);

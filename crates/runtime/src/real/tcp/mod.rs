@@ -24,7 +24,8 @@
 //!
 //! Two processes may claim to be one node. If a node that ends loses what it held ([`Network::volatile`]), the one that was met
 //! first is believed: the other does not have its data. It is refused, and told that the first is connected and where
-//! ([`Refusal::Running`]), or if the first is gone, that the data is ([`Refusal::Forgotten`]). If a node keeps what it held,
+//! ([`Refusal::Running`]), or if the first is gone, that the data is ([`Refusal::Forgotten`]). So that one hears it whom nobody
+//! dials, a node that has met nobody for a while asks those with lower numbers, which it does not dial otherwise. If a node keeps what it held,
 //! the one that was started later is believed, since it was started in place of the other. Of two visitors in one place, the
 //! one that was there first is.
 //!
@@ -79,7 +80,7 @@ use plimsoll_types::wire::Wire;
 use super::{Clock, EndProcessOnPanic};
 use crate::Node;
 use cluster::Cluster;
-pub use cluster::{Address, Network, Role, SILENCE};
+pub use cluster::{Address, Network, ORACLE, Role, SILENCE, Who};
 pub use counters::Traffic;
 use counters::{Row, sum};
 use frame::Codec;
@@ -256,6 +257,11 @@ impl Connections {
     /// The clocks of the nodes, once all have said hello to this visitor.
     pub(super) fn heard_clocks(&self) -> Vec<i64> {
         self.shared.cluster.heard_clocks().unwrap_or_default()
+    }
+
+    /// By node: the life that was met first, 0 if none was.
+    pub(super) fn met(&self) -> Vec<u64> {
+        self.shared.cluster.met()
     }
 
     /// Why a node has refused this visitor, if one has.

@@ -153,16 +153,14 @@ impl Plan {
     }
 
     fn start(&self, node: u16, listener: TcpListener) -> Runtime<Till> {
+        self.start_with(node, listener, Clock::new())
+    }
+
+    fn start_with(&self, node: u16, listener: TcpListener, clock: Clock) -> Runtime<Till> {
         let shards = self.nodes[usize::from(node)].shards;
         let makers = (0..shards).map(|_| Box::new(Till::default) as super::super::Maker<Till>);
-        Runtime::networked(
-            makers.collect(),
-            1,
-            None,
-            Vec::new(),
-            self.network(Role::Member { node, listener }),
-        )
-        .unwrap()
+        let network = Network { clock, ..self.network(Role::Member { node, listener }) };
+        Runtime::networked(makers.collect(), 1, None, Vec::new(), network).unwrap()
     }
 
     /// Starts all nodes and waits until they are connected.
@@ -425,6 +423,39 @@ fn a_second_process_with_the_number_of_a_node_that_runs_is_told_so_and_where_tha
 }
 
 #[test]
+fn a_second_process_with_the_highest_number_hears_it_though_nobody_dials_it() {
+    logs::keep();
+    let (mut plan, listeners) = Plan::new(&[1, 1]);
+    plan.volatile = true;
+    let nodes = plan.start_all(listeners);
+    let [asked, runs] = [0, 1].map(|node: usize| plan.nodes[node].address.to_string());
+    let second = plan.start(1, TcpListener::bind("127.0.0.1:0").unwrap());
+    let reason = format!("node 1 is alive and connected, at {runs}");
+    logs::wait_for(&["WARN", &format!("address={asked}"), "it refuses this side", &reason]);
+    logs::wait_for(&["WARN", "handshake came to nothing: refused", &reason]);
+    assert_eq!((traffic(&second, 0).connected, traffic(&nodes[0], 1).resets), (0, 0));
+    assert!(echoes(&nodes[0], 0, 1) && echoes(&nodes[1], 1, 0));
+}
+
+#[test]
+fn who_is_not_dialed_and_asks_why_hears_whose_turn_it_is() {
+    logs::keep();
+    let (plan, mut listeners) = Plan::new(&[1, 1]);
+    // The first knows another address of the second, where nobody is.
+    let mut wrong = Plan { nodes: plan.nodes.clone(), ..Plan::new(&[]).0 };
+    wrong.nodes[1].address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let second = plan.start(1, listeners.pop().unwrap());
+    let _first = wrong.start(0, listeners.pop().unwrap());
+    let address = format!("address={}", plan.nodes[0].address);
+    logs::wait_for(&["WARN", &address, "is alive and has not dialed this node"]);
+    assert_eq!(traffic(&second, 0).connected, 0);
+    // That nobody is at the wrong address is no warning at first, and one when it has taken too long.
+    let address = format!("address={}", wrong.nodes[1].address);
+    assert!(logs::has(&["INFO", &address, "cannot be reached yet"]));
+    logs::wait_for(&["WARN", &address, "cannot be reached, trying again and again"]);
+}
+
+#[test]
 fn of_two_processes_with_one_number_the_later_is_believed_if_nodes_keep_what_they_held() {
     let (plan, mut listeners) = Plan::new(&[1, 1]);
     let there = plan.start(1, listeners.pop().unwrap());
@@ -447,16 +478,23 @@ fn of_two_processes_with_one_number_the_later_is_believed_if_nodes_keep_what_the
 }
 
 #[test]
-fn heartbeats_tell_how_far_clocks_are_apart() {
-    let (_, nodes) = cluster(&[1, 1]);
-    for (here, there) in [(0, 1), (1, 0)] {
-        let (ahead_ns, round_trip_ns) = until("a beat was answered", || {
-            let traffic = traffic(&nodes[here], there);
-            traffic.ahead_ns.zip(traffic.round_trip_ns)
-        });
-        // Both have one clock, but for the moment at which each has looked at it.
-        let limit = round_trip_ns / 2 + 1_000_000_000;
-        assert!(ahead_ns.unsigned_abs() <= limit, "{ahead_ns} ns ahead, round trip {round_trip_ns} ns");
+fn heartbeats_tell_how_far_clocks_are_apart_and_which_is_ahead() {
+    for ahead in [0, 3_000_000_000, -3_000_000_000] {
+        let (plan, listeners) = Plan::new(&[1, 1]);
+        let right = Clock::new();
+        let clocks = [right, Clock::with_offset(right.offset().saturating_add_signed(ahead))];
+        let starts = (0..).zip(listeners).zip(clocks);
+        let nodes: Vec<_> =
+            starts.map(|((node, listener), clock)| plan.start_with(node, listener, clock)).collect();
+        for (here, there, ahead) in [(0, 1, ahead), (1, 0, -ahead)] {
+            // The two numbers are read one after the other: until they are of one estimate.
+            until("a beat was answered, and the error is within half of the round trip", || {
+                let traffic = traffic(&nodes[here], there);
+                let (said_ns, round_trip_ns) = traffic.ahead_ns.zip(traffic.round_trip_ns)?;
+                assert!(said_ns.abs_diff(ahead) < 1_000_000_000, "{said_ns} ns instead of {ahead} ns");
+                (said_ns.abs_diff(ahead) <= round_trip_ns / 2 + 1).then_some(())
+            });
+        }
     }
 }
 

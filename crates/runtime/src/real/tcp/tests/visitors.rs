@@ -167,6 +167,17 @@ fn a_place_that_is_taken_is_refused_and_is_free_when_its_visitor_is_gone() {
 }
 
 #[test]
+fn a_visitor_that_leaves_is_nothing_to_warn_of() {
+    logs::keep();
+    let (plan, _nodes) = visited(&[1], 42);
+    let visitor = plan.visit(41);
+    all_connected(&visitor);
+    drop(visitor);
+    logs::wait_for(&["INFO", "with=visitor 41", "connection closed: the other side closed it"]);
+    assert!(!logs::has(&["WARN", "with=visitor 41"]));
+}
+
+#[test]
 fn a_visitor_that_has_lost_its_connections_finds_its_place_kept() {
     let (mut plan, nodes) = visited(&[2], 1);
     let gate = Gate::new(plan.nodes[0].address);
