@@ -53,7 +53,7 @@ use crate::error::SchemaError;
 use crate::pair::{Pair, PairError, Protocol, Scheme};
 
 /// The number by which the oracle is known among the nodes: the largest, so that its shard comes after all that have data.
-pub const ORACLE_ID: u16 = u16::MAX;
+pub const ORACLE_ID: u16 = plimsoll_runtime::real::ORACLE;
 /// A node that does not describe its cluster for so long is not asked any more.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The most clients that can be connected to a cluster at a time.

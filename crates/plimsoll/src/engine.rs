@@ -21,7 +21,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use plimsoll_checker::Install;
-use plimsoll_runtime::real::{Address, Clock, Maker, Network, RealEnv, Refusal, Role, Runtime};
+use plimsoll_runtime::real::{Address, Clock, Maker, Network, RealEnv, Refusal, Role, Runtime, Who};
 use plimsoll_runtime::{Env, LowWater};
 use plimsoll_store::TableMemory;
 use plimsoll_txn::base::{Base, Counters, Layout};
@@ -89,6 +89,7 @@ pub struct Engine<P: Protocol> {
     oracle: ShardId,
     /// All nodes, if there are several.
     nodes: Vec<Address>,
+    life: u64,
 }
 
 /// A process's part of a database.
@@ -122,7 +123,7 @@ pub struct Missing {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<String> =
-            self.nodes.iter().map(|node| format!("node {} at {}", node.id, node.address)).collect();
+            self.nodes.iter().map(|node| format!("{} at {}", Who::Node(node.id), node.address)).collect();
         let (names, are) = (names.join(", "), if names.len() == 1 { "is" } else { "are" });
         write!(f, "{names} {are} not connected after {:?}: see that they run and can be reached", self.waited)
     }
@@ -147,7 +148,7 @@ impl<P: Protocol> Engine<P> {
         let runtime = Runtime::start(makers, options.seed, options.pin)?;
         let own = 0..options.shards;
         let oracle = ShardId(options.shards as u16);
-        Ok(Engine { runtime, layout: RwLock::new(layout), own, shards, oracle, nodes: Vec::new() })
+        Ok(Engine { runtime, layout: RwLock::new(layout), own, shards, oracle, nodes: Vec::new(), life: 1 })
     }
 
     /// Starts the shards of one node of a cluster, or the shard of a visitor, with empty tables. If the scheme has an oracle, the node with the
@@ -191,10 +192,11 @@ impl<P: Protocol> Engine<P> {
             shards: own.clone(),
             first_attempt: network.life,
         };
+        let life = network.life;
         let (makers, layout, shards) = part.makers(tables, &options);
         let runtime = Runtime::networked(makers, options.seed, options.pin, Vec::new(), network)?;
         let oracle = ShardId(holders as u16);
-        Ok(Engine { runtime, layout: RwLock::new(layout), own, shards, oracle, nodes })
+        Ok(Engine { runtime, layout: RwLock::new(layout), own, shards, oracle, nodes, life })
     }
 
     /// Starts a node of a cluster, with empty tables.
@@ -293,6 +295,11 @@ impl<P: Protocol> Engine<P> {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    /// Tells it from other engines that have had its place in the cluster.
+    pub fn life(&self) -> u64 {
+        self.life
     }
 
     /// The shards of this process, but for an oracle: where its transactions are coordinated.
@@ -482,6 +489,7 @@ mod tests {
     use plimsoll_txn::timestamps::Dst;
 
     use super::*;
+    use crate::{Database, Error, Options};
 
     const PATIENCE: Duration = Duration::from_secs(60);
     const HOUR_NS: i64 = 3_600_000_000_000;
@@ -495,6 +503,7 @@ mod tests {
             let address = listener.local_addr().expect("it listens");
             text += &format!("[[node]]\nid = {number}\naddress = \"{address}\"\nshards = 1\n");
         }
+        text += "[[table]]\nname = \"entry\"\n";
         let cluster = Cluster::parse(&text).expect("it is a cluster");
         let engines = (1..).zip(listeners).zip(offsets).map(|((node, listener), &offset)| {
             let clock = Clock::with_offset(Clock::new().offset().saturating_add_signed(offset));
@@ -511,6 +520,66 @@ mod tests {
         let clock = Clock::with_offset(Clock::new().offset().saturating_add_signed(offset));
         let engine = Engine::<Occ<Dst>>::connect_by(cluster, PATIENCE, clock).expect("it may come");
         engine.runtime().clock().offset().wrapping_sub(Clock::new().offset()) as i64
+    }
+
+    /// A client that loses patience soon, though not before it is connected.
+    fn impatient(cluster: &Cluster, patience: Duration) -> Database {
+        let begun = Instant::now();
+        loop {
+            match Database::connect(cluster, Options { patience, ..Options::default() }) {
+                Ok(db) => return db,
+                Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_client_begins_nothing_new_while_much_waits_for_a_node() {
+        let (cluster, nodes) = nodes(&[0]);
+        let db = impatient(&cluster, Duration::from_millis(200));
+        let table = db.table("entry").expect("there is one");
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        nodes[0].runtime().spawn_on(ShardId(0), move |_| async move {
+            let _ = held.recv();
+        });
+        std::thread::scope(|scope| {
+            let much = vec![0; 7 << 20];
+            let writes = scope.spawn(|| {
+                db.transact(|txn| (0..4).try_for_each(|number| txn.put(table, &Key::of_u64(number), &much)))
+            });
+            let begun = Instant::now();
+            let nothing = || db.transact(|_| Ok::<(), Error>(()));
+            while !matches!(nothing(), Err(Error::Congested { .. })) {
+                assert!(begun.elapsed() < PATIENCE, "it is never told that much waits");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            drop(release);
+            while nothing().is_err() {
+                assert!(begun.elapsed() < PATIENCE, "the node takes what has waited");
+            }
+            assert!(matches!(writes.join().expect("it ends"), Ok(()) | Err(Error::InDoubt { .. })));
+        });
+    }
+
+    #[test]
+    fn of_transactions_that_write_much_a_client_runs_a_few_at_a_time() {
+        /// Begins so many, one within the other.
+        fn nested(db: &Database, table: TableId, count: u64) -> Result<(), Error> {
+            db.transact(|txn| {
+                txn.put(table, &Key::of_u64(count), &vec![0; 1 << 20])?;
+                match count {
+                    1 => db.transact(|txn| txn.put(table, &Key::of_u64(0), b"little")),
+                    _ => nested(db, table, count - 1),
+                }
+            })
+        }
+        let (cluster, _nodes) = nodes(&[0]);
+        let db = impatient(&cluster, Duration::from_secs(2));
+        let table = db.table("entry").expect("there is one");
+        assert_eq!(nested(&db, table, 8), Ok(()));
+        let refused = nested(&db, table, 9);
+        assert!(matches!(refused, Err(Error::Congested { .. })), "{refused:?}");
+        assert_eq!(nested(&db, table, 8), Ok(()), "all turns were given back");
     }
 
     #[test]

@@ -9,9 +9,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_runtime::real::Who;
 use plimsoll_types::{Abort, SLOTS, TableId};
 
-use crate::cluster::ORACLE_ID;
 use crate::database::{KEY_MAX, SHARDS_MAX, STALENESS_MAX, TABLES_MAX, VALUE_MAX};
 use crate::pair::{PairError, Scheme};
 
@@ -142,11 +142,7 @@ impl fmt::Display for OpenError {
             OpenError::NoStaleness { scheme } => no_staleness(f, *scheme),
             OpenError::Threads(error) => write!(f, "the shards' threads cannot be started: {error}"),
             OpenError::Unreachable { nodes, waited } => {
-                let name = |&id: &u16| match id {
-                    ORACLE_ID => "the oracle".to_owned(),
-                    id => format!("node {id}"),
-                };
-                let nodes: Vec<String> = nodes.iter().map(name).collect();
+                let nodes: Vec<String> = nodes.iter().map(|&id| Who::Node(id).to_string()).collect();
                 let nodes = nodes.join(", ");
                 write!(f, "{nodes} could not be reached for {waited:.1?}: see that all of the cluster runs")
             }
@@ -269,13 +265,24 @@ pub enum Error {
         /// How long it took to give up.
         waited: Duration,
     },
+    /// Nodes do not keep up with what this client has sent, or it runs as many transactions as it may that write more than a
+    /// mebibyte, and that did not change in time. Of a cluster only.
+    Congested {
+        /// How long this one has waited.
+        waited: Duration,
+    },
+    /// This client was silent for so long that the nodes took it for dead, and it cannot come back. Of a cluster only.
+    CutOff {
+        /// What is in the way.
+        why: String,
+    },
     /// Nobody could say in time whether the transaction is committed: a node that has voted on it cannot be reached. It may
     /// be committed, now or later. Of a cluster only.
     InDoubt {
         /// How long it took to give up.
         waited: Duration,
     },
-    /// The client was cut off from a node for so long that versions of its snapshot are gone there. Of a cluster only.
+    /// The client was cut off from a node for so long that versions of its snapshot are gone there, or may be. Of a cluster only.
     SnapshotGone,
     /// The tables of a cluster are those of the file that describes it.
     TablesAreFixed,
@@ -349,6 +356,17 @@ impl fmt::Display for Error {
                 f,
                 "a node that is needed, or the oracle, could not be reached for {waited:.1?}; see `plimsoll status`, and try again"
             ),
+            Error::Congested { waited } => write!(
+                f,
+                "too much was on its way to the nodes for {waited:.1?}: run fewer transactions at a time that write much, and see \
+                 by `plimsoll status` whether the nodes keep up"
+            ),
+            Error::CutOff { why } => {
+                write!(
+                    f,
+                    "the nodes took this client for dead, and it cannot come back: {why}; connect with a new `Database`"
+                )
+            }
             Error::InDoubt { waited } => write!(
                 f,
                 "whether the transaction is committed was not known after {waited:.1?}: a node cannot be reached; look at what \

@@ -433,6 +433,11 @@ impl<P: Protocol, W: Workload> Site<P, W> {
     /// Without a node of the cluster transactions would be attempted for ever.
     fn see_that_all_are_there(&mut self) -> Result<(), String> {
         let Some(cluster) = &self.cluster else { return Ok(()) };
+        if let Some(refusal) = self.engine.runtime().refused() {
+            return Err(format!(
+                "this client was silent for too long, was refused, and the run ends: {refusal}"
+            ));
+        }
         let Some(id) = self.engine.missing().next() else {
             self.missed_since = None;
             return Ok(());

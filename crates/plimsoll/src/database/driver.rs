@@ -7,8 +7,8 @@
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, SendError};
-use std::time::Duration;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SendError};
+use std::time::{Duration, Instant};
 
 use plimsoll_runtime::Env;
 use plimsoll_runtime::real::RealEnv;
@@ -29,6 +29,9 @@ use crate::error::Error;
 /// How long a shard that cannot be reached is left alone, in nanoseconds.
 const RETRY_NS: u64 = 5_000_000;
 
+/// How soon whoever waits for an answer notices that this client was refused, and how long he waits for it then.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// A transaction that a shard coordinates, between two of its operations.
 pub(super) type Begun = Box<dyn Any + Send>;
 
@@ -36,7 +39,7 @@ pub(super) type Begun = Box<dyn Any + Send>;
 pub(super) type Frozen = Arc<dyn Any + Send + Sync>;
 
 /// What was asked of a shard, to be waited for; `None` if some of it is on another shard than the map said.
-pub(super) type Answer = Box<dyn FnOnce() -> Result<Option<Found>, Error>>;
+pub(super) type Answer<'a> = Box<dyn FnOnce() -> Result<Option<Found>, Error> + 'a>;
 
 /// What a snapshot has read, as far as [`Reads::most`] goes: by get, and by scan.
 pub(super) struct Found {
@@ -103,6 +106,14 @@ pub(super) struct Taken {
 pub(super) trait Driver: Send + Sync {
     /// The shards of this process.
     fn own(&self) -> Range<usize>;
+    /// Tells this engine from others.
+    fn life(&self) -> u64;
+    /// Whether a node has refused this client: then nobody answers it any more.
+    fn is_refused(&self) -> bool;
+    /// See [`plimsoll_runtime::real::Runtime::met`].
+    fn met(&self) -> Vec<u64>;
+    /// How many bytes wait for nodes that do not keep up.
+    fn bytes_waiting(&self) -> u64;
     /// What the clock of the shards says.
     fn clock(&self) -> Timestamp;
     /// See [`Engine::create_table`].
@@ -133,7 +144,7 @@ pub(super) trait Driver: Send + Sync {
         at: &Frozen,
         reads: Reads,
         patience: Option<Duration>,
-    ) -> Answer;
+    ) -> Answer<'_>;
     /// Ends what a snapshot holds.
     fn release(&self, shard: ShardId, held: u32);
 
@@ -153,6 +164,22 @@ pub(super) trait Driver: Send + Sync {
 impl<P: Protocol> Driver for Engine<P> {
     fn own(&self) -> Range<usize> {
         Engine::own(self)
+    }
+
+    fn life(&self) -> u64 {
+        Engine::life(self)
+    }
+
+    fn is_refused(&self) -> bool {
+        self.runtime().refused().is_some()
+    }
+
+    fn met(&self) -> Vec<u64> {
+        self.runtime().met()
+    }
+
+    fn bytes_waiting(&self) -> u64 {
+        self.runtime().bytes_waiting()
     }
 
     fn clock(&self) -> Timestamp {
@@ -196,7 +223,7 @@ impl<P: Protocol> Driver for Engine<P> {
                 transaction::<P>(begun).rollback(&env).await;
             }
         });
-        answered(&result, patience).unwrap_or(Err(Abort::Unknown))
+        self.answered(&result, patience).unwrap_or(Err(Abort::Unknown))
     }
 
     fn commit(&self, going: Going) -> Result<Option<Timestamp>, Option<Abort>> {
@@ -210,7 +237,7 @@ impl<P: Protocol> Driver for Engine<P> {
             };
             let _ = done.send(committed);
         });
-        answered(&result, patience).ok_or(None)?.map_err(Some)
+        self.answered(&result, patience).ok_or(None)?.map_err(Some)
     }
 
     fn rollback(&self, shard: ShardId, begun: Begun) {
@@ -239,7 +266,7 @@ impl<P: Protocol> Driver for Engine<P> {
         at: &Frozen,
         reads: Reads,
         patience: Option<Duration>,
-    ) -> Answer {
+    ) -> Answer<'_> {
         let at = at.downcast_ref::<<P::Scheme as Scheme>::Snapshot>();
         let at = at.expect("a snapshot goes back to where it comes from").clone();
         let (answer, answers) = mpsc::sync_channel(1);
@@ -265,8 +292,11 @@ impl<P: Protocol> Driver for Engine<P> {
         });
         Box::new(move || {
             // A shard may wait for ever for a writer that nobody knows the outcome of.
-            let Some(fetched) = answered(&answers, patience) else {
-                return Err(Error::Unreachable { waited: patience.unwrap_or_default() });
+            let Some(fetched) = self.answered(&answers, patience) else {
+                return Err(match self.is_refused() {
+                    true => Error::SnapshotGone,
+                    false => Error::Unreachable { waited: patience.unwrap_or_default() },
+                });
             };
             let fetched = fetched?;
             let Some(fetched) = fetched else { return Ok(None) };
@@ -309,11 +339,22 @@ impl<P: Protocol> Driver for Engine<P> {
     }
 }
 
-/// What a task says that was started on a shard; `None` if it takes longer than that, or the shard has ended.
-fn answered<R>(result: &Receiver<R>, patience: Option<Duration>) -> Option<R> {
-    match patience {
-        None => result.recv().ok(),
-        Some(patience) => result.recv_timeout(patience).ok(),
+impl<P: Protocol> Engine<P> {
+    /// What a task says that was started on a shard; `None` if it takes longer than that, the shard has ended, or this client
+    /// was refused.
+    fn answered<R>(&self, result: &Receiver<R>, patience: Option<Duration>) -> Option<R> {
+        let Some(patience) = patience else { return result.recv().ok() };
+        let begun = Instant::now();
+        loop {
+            let left = patience.saturating_sub(begun.elapsed());
+            // What it still hears of, calls that have failed, it hears of at once.
+            let refused = self.is_refused();
+            match result.recv_timeout(left.min(LOOK)) {
+                Ok(answer) => return Some(answer),
+                Err(RecvTimeoutError::Timeout) if left > LOOK && !refused => {}
+                Err(_) => return None,
+            }
+        }
     }
 }
 

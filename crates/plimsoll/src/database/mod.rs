@@ -14,7 +14,8 @@
 //!
 //! Whoever works on the shards holds a read lock on the engine for one operation, never while a client's own
 //! code runs; closing takes the write lock. So an operation that has begun ends, one that begins later is told
-//! that the database is closed, and closing waits for no client.
+//! that the database is closed, and closing waits for no client. A client of a cluster may need another engine in the
+//! course of time ([`lives`]).
 //!
 //! Bad input must not reach a shard, where a panic ends the process: tables, groups, lengths and ranges are
 //! checked here, on the client's thread.
@@ -22,13 +23,13 @@
 mod admission;
 mod driver;
 mod keys;
+mod lives;
 mod schema;
 mod snapshot;
 mod stats;
 mod token;
 mod transaction;
 
-use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
@@ -43,10 +44,11 @@ use plimsoll_types::{
 use crate::cluster::Cluster;
 use crate::engine::{Engine, EngineOptions};
 use crate::error::{Error, OpenError, SchemaError};
-use crate::pair::Pair;
+use crate::pair::{Pair, Scheme};
 use crate::with_node;
 use admission::Admission;
 use driver::Driver;
+use lives::{Lives, Running};
 use stats::Tally;
 
 pub use keys::{Column, KeyRange};
@@ -70,8 +72,17 @@ pub const WRITTEN_MAX_CLUSTER: usize = 32 << 20;
 /// The longest time for which old versions can be kept.
 pub const STALENESS_MAX: Duration = Duration::from_secs(24 * 3600);
 
+/// Of the transactions that a client of a cluster runs at a time so many may write more than so many bytes. Those that wait for
+/// their turn under 2PL lose their locks after a second, like everybody who pauses: so they keep nobody waiting for ever.
+const LARGE_AT_ONCE: usize = 8;
+const LARGE_BYTES: usize = 1 << 20;
+/// While more bytes than this wait for nodes that do not keep up, a client of theirs begins nothing new.
+const BACKLOG_MAX: u64 = 16 << 20;
+
 /// So long every read may take, whatever a client's patience.
 const READ_MIN: Duration = Duration::from_millis(100);
+/// How often whoever waits for room looks.
+const ROOM_AFTER: Duration = Duration::from_millis(1);
 /// A map that follows a refusal has arrived after so long, nearly always.
 const MAP_AFTER: Duration = Duration::from_millis(1);
 
@@ -91,7 +102,7 @@ pub struct Options {
     /// How long a transaction waits for its turn, or is attempted again if it meets others. 10 s by default.
     pub patience: Duration,
     /// Read-write transactions that run at the same time, per shard; further ones wait for their turn. Bounds the
-    /// memory that clients in a hurry can take. 1000 by default.
+    /// memory that clients in a hurry can take. 1000 by default. As a client of a cluster, 8 of them may write more than 1 MiB each.
     pub transactions_per_shard: usize,
     /// What transactions are run and ordered by: `occ/dst` by default. The others are there to be compared with; some can do
     /// less, and `rc` is not serializable.
@@ -147,8 +158,7 @@ impl Table {
 }
 
 struct Inner {
-    /// `None` after the database was closed.
-    engine: RwLock<Option<Box<dyn Driver>>>,
+    lives: Lives,
     /// By id. Locked for a moment at a time.
     tables: RwLock<Vec<Arc<Table>>>,
     /// Held while a table is made: one at a time.
@@ -157,9 +167,9 @@ struct Inner {
     placement: RwLock<Arc<Placement>>,
     /// How many shards hold data, the first of all.
     holders: usize,
-    /// The shards of this process.
-    own: Range<usize>,
     admission: Admission,
+    /// See [`LARGE_AT_ONCE`].
+    large: Admission,
     tally: Tally,
     options: Options,
     /// The largest timestamp that any client was told of.
@@ -201,11 +211,11 @@ impl Database {
         let inner = Inner {
             placement: RwLock::new(Arc::new(Placement::even(options.shards))),
             holders: options.shards,
-            own: engine.own(),
-            engine: RwLock::new(Some(engine)),
+            lives: Lives::new(engine, None),
             tables: RwLock::new(tables),
             making: RwLock::new(()),
             admission: Admission::new(options.transactions_per_shard.saturating_mul(options.shards)),
+            large: Admission::new(usize::MAX),
             tally: Tally::default(),
             options,
             told: AtomicU64::new(0),
@@ -220,34 +230,44 @@ impl Database {
     /// What is answered is committed, and seen by whatever begins later through this handle. What others see, and what this
     /// handle sees of others, may be as much older as clocks differ: a session is the way to be sure.
     ///
-    /// A node that ends takes its data with it, and what needs it waits or fails.
+    /// A node that ends takes its data with it, and what needs it waits or fails. A client that was cut off for so long that the
+    /// nodes took it for dead connects anew by itself, in whatever operation comes next: snapshots of before are gone
+    /// ([`Error::SnapshotGone`]), sessions go on. [`Error::CutOff`] if that is impossible.
     pub fn connect(cluster: &Cluster, options: Options) -> Result<Database, OpenError> {
         if options.transactions_per_shard == 0 {
             return Err(OpenError::NoTransactions);
         }
-        let engine = with_node!(cluster.pair, Node => {
-            Box::new(Engine::<Node>::connect(cluster, options.patience)?) as Box<dyn Driver>
-        });
-        Ok(Database::over(cluster, engine, options))
-    }
-
-    fn over(cluster: &Cluster, engine: Box<dyn Driver>, options: Options) -> Database {
+        let engine = visit(cluster, options.patience)?;
         let options = Options { max_staleness: cluster.max_staleness, pair: cluster.pair, ..options };
+        let again = {
+            let cluster = cluster.clone();
+            move || {
+                if cluster.pair.scheme == Scheme::Vts {
+                    let why =
+                        "what its sessions have seen means nothing in another place under vts".to_owned();
+                    return Err(Error::CutOff { why });
+                }
+                visit(&cluster, options.patience).map_err(|error| match error {
+                    OpenError::Unreachable { waited, .. } => Error::Unreachable { waited },
+                    other => Error::CutOff { why: other.to_string() },
+                })
+            }
+        };
         let holders = cluster.nodes.iter().map(|node| node.shards).sum();
         let inner = Inner {
             placement: RwLock::new(Arc::new(Placement::even(holders))),
             holders,
-            own: engine.own(),
-            engine: RwLock::new(Some(engine)),
+            lives: Lives::new(engine, Some(Box::new(again))),
             tables: RwLock::new(cluster.tables.iter().cloned().map(Table::new).collect()),
             making: RwLock::new(()),
             admission: Admission::new(options.transactions_per_shard),
+            large: Admission::new(LARGE_AT_ONCE),
             tally: Tally::default(),
             options,
             told: AtomicU64::new(0),
             next: AtomicUsize::new(0),
         };
-        Database { inner: Arc::new(inner), seen: Arc::default() }
+        Ok(Database { inner: Arc::new(inner), seen: Arc::default() })
     }
 
     /// A handle with a session of its own, which has seen nothing yet: its stale snapshots may be older than
@@ -259,7 +279,7 @@ impl Database {
     /// How the transactions have ended that were run through this handle and all others of the database, in this process: what
     /// other clients of a cluster do they count themselves.
     pub fn stats(&self) -> Stats {
-        self.inner.tally.stats(self.inner.running().map_or(0, |engine| engine.early_answers()))
+        self.inner.tally.stats(self.inner.lives.early_answers())
     }
 
     /// The id of a table.
@@ -347,11 +367,13 @@ impl Database {
                 return Ok(());
             };
             let these = slots.iter().copied().filter(|&slot| placement.shard(slot) == from).collect();
-            let coordinator = inner.coordinator(from);
-            let outcome = inner.running()?.move_slots(coordinator, from, these, to, inner.options.patience);
+            let running = inner.running()?;
+            let coordinator = running.coordinator(from);
+            let outcome = running.move_slots(coordinator, from, these, to, inner.options.patience);
+            drop(running);
             // The map is on its way to the coordinator.
             thread::sleep(MAP_AFTER);
-            inner.look_at_map(coordinator)?;
+            inner.look_at_map(from)?;
             let waited = begun.elapsed();
             match outcome {
                 Some(MoveOutcome::Moved) => {}
@@ -368,8 +390,7 @@ impl Database {
     /// Stops the shards and forgets all data. Operations that have begun are finished; all others, through any
     /// handle, transaction or snapshot, end with [`Error::Closed`]. Closing twice is no mistake.
     pub fn close(&self) {
-        let engine = self.inner.engine.write().unwrap_or_else(PoisonError::into_inner).take();
-        drop(engine);
+        self.inner.lives.close();
     }
 
     /// Notes what this session is told of.
@@ -379,22 +400,28 @@ impl Database {
     }
 }
 
-/// The engine, for one operation.
-struct Running<'a>(RwLockReadGuard<'a, Option<Box<dyn Driver>>>);
-
-impl Deref for Running<'_> {
-    type Target = dyn Driver;
-
-    fn deref(&self) -> &(dyn Driver + 'static) {
-        self.0.as_deref().expect("an engine that runs is looked at")
-    }
+/// Connects to a cluster.
+fn visit(cluster: &Cluster, patience: Duration) -> Result<Box<dyn Driver>, OpenError> {
+    with_node!(cluster.pair, Node => Ok(Box::new(Engine::<Node>::connect(cluster, patience)?)))
 }
 
 impl Inner {
-    /// The engine, unless the database was closed. Not to be nested.
+    /// See [`Lives::running`].
     fn running(&self) -> Result<Running<'_>, Error> {
-        let guard = self.engine.read().unwrap_or_else(PoisonError::into_inner);
-        if guard.is_some() { Ok(Running(guard)) } else { Err(Error::Closed) }
+        self.lives.running()
+    }
+
+    /// Waits until not too much is on its way to nodes that do not keep up.
+    fn wait_for_room(&self) -> Result<(), Error> {
+        let begun = Instant::now();
+        while self.visits() && self.running()?.bytes_waiting() > BACKLOG_MAX {
+            let waited = begun.elapsed();
+            if waited >= self.options.patience {
+                return Err(Error::Congested { waited });
+            }
+            thread::sleep(ROOM_AFTER);
+        }
+        Ok(())
     }
 
     /// How long a client waits for an answer. In one process nothing takes so long that it has to be given up; a node that
@@ -405,7 +432,7 @@ impl Inner {
 
     /// Whether the data is in other processes.
     fn visits(&self) -> bool {
-        self.own.start > 0
+        self.lives.visits()
     }
 
     /// Whether a transaction reads at a snapshot until it commits.
@@ -462,14 +489,6 @@ impl Inner {
         ShardId((self.next.fetch_add(1, Relaxed) % self.holders) as u16)
     }
 
-    /// Who works on what a shard owns: the shard itself, or if it is in another process, one of this.
-    fn coordinator(&self, shard: ShardId) -> ShardId {
-        match self.own.contains(&shard.index()) {
-            true => shard,
-            false => ShardId(self.own.start as u16),
-        }
-    }
-
     /// The shards that may hold rows of a range: one, if the range lies within one partition key.
     fn shards_of(&self, placement: &Placement, table: TableId, range: &KeyRange) -> Vec<ShardId> {
         let Some(bytes) = self.tables()[table.index()].spec.partitioning.bytes() else {
@@ -498,7 +517,9 @@ impl Inner {
 
     /// Takes over what a shard of this process has learned.
     fn look_at_map(&self, shard: ShardId) -> Result<(), Error> {
-        let placement = self.running()?.placement(self.coordinator(shard));
+        let running = self.running()?;
+        let placement = running.placement(running.coordinator(shard));
+        drop(running);
         let mut known = self.placement.write().unwrap_or_else(PoisonError::into_inner);
         let moved = placement.moved();
         if moved.iter().any(|&(slot, _, term)| term > known.term(slot)) {

@@ -21,7 +21,7 @@ use plimsoll_txn::procedure::{Reads, Scan};
 use plimsoll_txn::timestamp;
 use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp};
 
-use super::driver::{Answer, Frozen};
+use super::driver::{Answer, Frozen, Taken};
 use super::keys::just_after;
 use super::stats::End;
 use super::{Column, Database, Inner, KeyRange, MAP_AFTER, READ_MIN, Row, Running, check_key};
@@ -49,6 +49,8 @@ pub struct Snapshot {
     /// Where it is registered, and as what.
     shard: ShardId,
     held: u32,
+    /// The engine that holds it.
+    life: u64,
 }
 
 impl Database {
@@ -73,12 +75,17 @@ impl Database {
                 at_least: Timestamp(self.seen.load(SeqCst)),
             },
         };
-        let shard = self.inner.coordinator(self.inner.any_shard());
+        let any = self.inner.any_shard();
         let begun = Instant::now();
-        let taken = loop {
+        let (taken, shard, life) = loop {
             let waited = begun.elapsed();
-            match self.inner.running()?.snapshot(shard, asked) {
-                Ok(taken) => break taken,
+            let running = self.inner.running()?;
+            let shard = running.coordinator(any);
+            let taken = running.snapshot(shard, asked);
+            let life = running.life();
+            drop(running);
+            match taken {
+                Ok(taken) => break (taken, shard, life),
                 Err(_) if waited >= options.patience => {
                     self.inner.tally.ended(false, End::Aborted);
                     return Err(Error::Unreachable { waited });
@@ -93,7 +100,8 @@ impl Database {
             true => Duration::from_nanos(taken.clock.0.saturating_sub(place.0)),
             false => Duration::ZERO,
         };
-        Ok(Snapshot { inner: self.inner.clone(), at: taken.at, place, staleness, shard, held: taken.held })
+        let Taken { at, held, .. } = taken;
+        Ok(Snapshot { inner: self.inner.clone(), at, place, staleness, shard, held, life })
     }
 }
 
@@ -151,7 +159,7 @@ impl Snapshot {
                 positions.push(position);
                 reads.get(column, key.clone());
             }
-            let running = self.inner.running()?;
+            let running = self.running()?;
             let asked = batches
                 .into_iter()
                 .map(|(shard, (positions, reads))| (shard, positions, self.ask(&running, shard, reads)));
@@ -184,17 +192,26 @@ impl Snapshot {
         Ok(rows)
     }
 
+    /// The engine, if it is the one that holds the snapshot, when there is room for reads.
+    fn running(&self) -> Result<Running<'_>, Error> {
+        self.inner.wait_for_room()?;
+        let running = self.inner.running()?;
+        if running.life() == self.life { Ok(running) } else { Err(Error::SnapshotGone) }
+    }
+
     /// Sends reads to a shard.
-    fn ask(&self, running: &Running<'_>, shard: ShardId, reads: Reads) -> Answer {
+    fn ask<'a>(&self, running: &'a Running<'_>, shard: ShardId, reads: Reads) -> Answer<'a> {
         let reads = Reads { most: Some(CHUNK_BYTES), ..reads };
-        let coordinator = self.inner.coordinator(shard);
+        let coordinator = running.coordinator(shard);
         running.read_at(coordinator, shard, &self.at, reads, self.inner.patience(READ_MIN))
     }
 }
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        if let Ok(running) = self.inner.running() {
+        if let Ok(running) = self.inner.lives.as_it_is()
+            && running.life() == self.life
+        {
             running.release(self.shard, self.held);
         }
     }
@@ -271,7 +288,7 @@ impl Rows<'_> {
     fn refill(&mut self) -> Result<(), Error> {
         let mut search = Search::new(self.snapshot);
         while self.cursors.iter().any(|cursor| cursor.rows.is_empty() && cursor.next.is_some()) {
-            let running = self.snapshot.inner.running()?;
+            let running = self.snapshot.running()?;
             let limit = self.left.min(CHUNK_ROWS);
             let mut asked = Vec::new();
             for cursor in self.cursors.iter_mut().filter(|cursor| cursor.rows.is_empty()) {

@@ -126,7 +126,9 @@ impl Database {
     /// [`TokenError::Scheme`] under gts and vts, [`TokenError::Ahead`] if the promise could not be kept.
     pub fn session_with(&self, token: Token) -> Result<Database, TokenError> {
         self.portable()?;
-        let clock = self.inner.running().map_err(|_| TokenError::Closed)?.clock();
+        // A client that cannot come back at present has a clock all the same.
+        let running = self.inner.running().or_else(|_| self.inner.lives.as_it_is());
+        let clock = running.map_err(|_| TokenError::Closed)?.clock();
         let ahead_ns = token.0.0.saturating_sub(clock.0);
         if ahead_ns > MAX_OFFSET_NS {
             return Err(TokenError::Ahead(Duration::from_nanos(ahead_ns)));

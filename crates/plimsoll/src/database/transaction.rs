@@ -28,10 +28,12 @@ use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::timestamp;
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp};
 
+use super::admission::Admitted;
 use super::driver::{Begun, Going, Operation, Outcome, Went, Write};
 use super::stats::End;
 use super::{
-    Column, Database, KeyRange, READ_MIN, Row, WRITTEN_MAX, WRITTEN_MAX_CLUSTER, check_key, check_value,
+    Column, Database, KeyRange, LARGE_BYTES, READ_MIN, Row, Running, WRITTEN_MAX, WRITTEN_MAX_CLUSTER,
+    check_key, check_value,
 };
 use crate::error::Error;
 
@@ -51,9 +53,12 @@ impl Database {
     ///
     /// The error type is the caller's; all it needs is a conversion from [`Error`]. Besides what the operations
     /// return, there are [`Error::Overloaded`] and [`Error::Contended`], when
-    /// [`Options::patience`](crate::Options::patience) is over.
+    /// [`Options::patience`](crate::Options::patience) is over; of a cluster [`Error::Congested`], [`Error::Unreachable`] and
+    /// [`Error::InDoubt`] as well.
     ///
-    /// When this returns, every snapshot and transaction that anybody begins contains what was written.
+    /// When this returns, every snapshot and transaction that anybody begins in this process contains what was written, but for
+    /// [`Freshness::Stale`](crate::Freshness::Stale) ones of other sessions. Another client of a cluster may miss it for as long as
+    /// clocks differ, unless it goes on from this session: [`Database::token`].
     pub fn transact<T, E: From<Error>>(
         &self,
         mut body: impl FnMut(&mut Txn<'_>) -> Result<T, E>,
@@ -63,6 +68,7 @@ impl Database {
         let _admitted = self.inner.admission.admit(patience).inspect_err(|_| tally.overloaded())?;
         let age = self.inner.running()?.clock().0;
         loop {
+            self.inner.wait_for_room().inspect_err(|_| tally.ended(false, End::Aborted))?;
             let mut txn = Txn {
                 database: self,
                 age,
@@ -70,6 +76,7 @@ impl Database {
                 waiting: Vec::new(),
                 wrote: false,
                 written_bytes: 0,
+                large: None,
             };
             let result = body(&mut txn);
             let abort = match (&txn.state, result) {
@@ -113,13 +120,15 @@ pub struct Txn<'a> {
     wrote: bool,
     /// Bytes of all keys and values written so far.
     written_bytes: usize,
+    /// Its turn, if it writes much to other processes.
+    large: Option<Admitted<'a>>,
 }
 
 enum State {
     /// No shard knows of it yet.
     New,
-    /// This shard coordinates it.
-    Begun(Begun, ShardId),
+    /// This shard coordinates it, of the engine in this life.
+    Begun(Begun, ShardId, u64),
     /// It was aborted.
     Over(Abort),
 }
@@ -212,12 +221,18 @@ impl Txn<'_> {
         if let State::Over(abort) = self.state {
             return Err(Error::Conflict(abort));
         }
-        let (bytes, max) = match self.database.inner.visits() {
+        let inner = &self.database.inner;
+        let (bytes, max) = match inner.visits() {
             true => (records * (bytes + WRITE_BYTES), WRITTEN_MAX_CLUSTER),
             false => (records * bytes, WRITTEN_MAX),
         };
         if self.written_bytes + bytes > max {
             return Err(Error::TooMuchWritten { max });
+        }
+        if self.large.is_none() && inner.visits() && self.written_bytes + bytes > LARGE_BYTES {
+            let begun = Instant::now();
+            let turn = inner.large.admit(inner.options.patience);
+            self.large = Some(turn.map_err(|_| Error::Congested { waited: begun.elapsed() })?);
         }
         self.wrote = true;
         self.written_bytes += bytes;
@@ -229,12 +244,12 @@ impl Txn<'_> {
     /// wait go first.
     fn step(&mut self, first: ShardId, operation: Operation) -> Result<Outcome, Error> {
         let running = self.database.inner.running()?;
-        let going = self.go(first, READ_MIN)?;
+        let going = self.go(&running, first, READ_MIN)?;
         let shard = going.shard;
         match running.step(going, operation) {
             Ok(Went { begun, outcome, place }) => {
                 self.database.saw(place.unwrap_or_default());
-                self.state = State::Begun(begun, shard);
+                self.state = State::Begun(begun, shard, running.life());
                 Ok(outcome)
             }
             Err(abort) => {
@@ -257,8 +272,8 @@ impl Txn<'_> {
             None => inner.any_shard(),
         };
         let running = inner.running()?;
-        let going = self.go(first, PATIENCE_MIN)?;
-        let patience = going.patience;
+        let going = self.go(&running, first, PATIENCE_MIN)?;
+        let (patience, begun) = (going.patience, Instant::now());
         match running.commit(going) {
             Ok(stamp) => {
                 self.database.saw(stamp.unwrap_or_default());
@@ -266,27 +281,27 @@ impl Txn<'_> {
             }
             Err(Some(abort)) => Err(Error::Conflict(abort)),
             Err(None) if patience.is_none() => Err(Error::Closed),
-            Err(None) => Err(Error::InDoubt { waited: patience.unwrap_or_default() }),
+            Err(None) => Err(Error::InDoubt { waited: begun.elapsed() }),
         }
     }
 
     /// The attempt, on its way to its shard, or to `first` if it begins.
-    fn go(&mut self, first: ShardId, least: Duration) -> Result<Going, Error> {
-        let (begun, shard) = self.take(self.database.inner.coordinator(first))?;
+    fn go(&mut self, running: &Running<'_>, first: ShardId, least: Duration) -> Result<Going, Error> {
+        let (begun, shard) = self.take(running, first)?;
         let patience = self.database.inner.patience(least);
         Ok(Going { shard, attempt: self.attempt(), begun, writes: mem::take(&mut self.waiting), patience })
     }
 
-    /// The transaction, if it has begun, and its shard.
-    fn take(&mut self, first: ShardId) -> Result<(Option<Begun>, ShardId), Error> {
-        match mem::replace(&mut self.state, State::New) {
-            State::New => Ok((None, first)),
-            State::Begun(txn, shard) => Ok((Some(txn), shard)),
-            State::Over(abort) => {
-                self.state = State::Over(abort);
-                Err(Error::Conflict(abort))
-            }
-        }
+    /// The transaction, if it has begun, and its shard. One that has begun in a former life has been given up by all.
+    fn take(&mut self, running: &Running<'_>, first: ShardId) -> Result<(Option<Begun>, ShardId), Error> {
+        let abort = match mem::replace(&mut self.state, State::New) {
+            State::New => return Ok((None, running.coordinator(first))),
+            State::Begun(txn, shard, life) if life == running.life() => return Ok((Some(txn), shard)),
+            State::Begun(..) => Abort::Unknown,
+            State::Over(abort) => abort,
+        };
+        self.state = State::Over(abort);
+        Err(Error::Conflict(abort))
     }
 
     fn attempt(&self) -> Attempt {
@@ -298,8 +313,9 @@ impl Txn<'_> {
 impl Drop for Txn<'_> {
     /// The closure returned an error, or panicked, or only read: its snapshot is given up.
     fn drop(&mut self) {
-        if let State::Begun(txn, shard) = mem::replace(&mut self.state, State::New)
-            && let Ok(running) = self.database.inner.running()
+        if let State::Begun(txn, shard, life) = mem::replace(&mut self.state, State::New)
+            && let Ok(running) = self.database.inner.lives.as_it_is()
+            && running.life() == life
         {
             running.rollback(shard, txn);
         }

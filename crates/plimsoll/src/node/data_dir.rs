@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use plimsoll::Cluster;
+use plimsoll_runtime::real::Who;
 use serde::{Deserialize, Serialize};
 
 /// The version of the directory.
@@ -102,7 +103,7 @@ pub fn claim(path: &Path, cluster: &Cluster, node: u16) -> Result<Claim, Refused
                     ));
                 }
                 Ok(Owner { cluster, node, .. }) => {
-                    return owned(format!("node {node} of cluster {cluster:?}"));
+                    return owned(format!("{} of cluster {cluster:?}", Who::Node(node)));
                 }
                 Err(error) => return owned(format!("nobody knows whom: node.json makes no sense, {error}")),
             }
@@ -139,6 +140,10 @@ mod tests {
         drop(held);
         drop(claim(&path, &bank, 1).expect("its own"));
         assert!(refused(&bank, 2).contains("belongs to node 1 of cluster \"bank\""));
+        let oracle = path.join("oracle");
+        drop(claim(&oracle, &bank, plimsoll::ORACLE_ID).unwrap());
+        let said = claim(&oracle, &bank, 1).unwrap_err().to_string();
+        assert!(said.contains("belongs to the oracle of cluster \"bank\""), "{said}");
         assert!(refused(&cluster("shop", ""), 1).contains("belongs to node 1 of cluster \"bank\""));
         assert!(
             refused(&cluster("bank", "clients = 2\n"), 1).contains("another version of cluster \"bank\"")

@@ -1,8 +1,8 @@
 //! Clients and nodes that are killed or fall silent, and what that is to the others.
 
-use std::io::Read;
+use std::io::{BufRead, Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,25 +11,52 @@ use plimsoll::{Cluster, Database, Error, Freshness, Key, OpenError, Options};
 use crate::scene::{Scene, account, balance, fill, total};
 use crate::waiting::{PATIENCE, until};
 
-/// Starts the other half of a test in a process of its own, and kills it while it transacts.
-pub fn kill_a_client(scene: &Scene) {
-    let mut victim = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "deaths::victim", "--ignored", "--nocapture"])
-        .env("PLIMSOLL_TEST_CLUSTER", scene.file())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = Vec::new();
-    let mut stdout = victim.stdout.take().unwrap();
-    while !String::from_utf8_lossy(&said).contains("transacting") {
-        let mut some = [0; 64];
-        let read = stdout.read(&mut some).unwrap();
-        assert!(read > 0, "the victim lives: {}", String::from_utf8_lossy(&said));
-        said.extend_from_slice(&some[..read]);
+/// The other half of a test, in a process of its own, which does not outlive the test.
+struct Client(Child);
+
+impl Client {
+    fn start(body: &str, scene: &Scene) -> Client {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", body, "--ignored", "--nocapture"])
+            .env("PLIMSOLL_TEST_CLUSTER", scene.file())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Client(child)
     }
+
+    /// Hears it out until it has said this.
+    fn says(&mut self, words: &str) -> String {
+        let mut said = Vec::new();
+        let stdout = self.0.stdout.as_mut().unwrap();
+        while !String::from_utf8_lossy(&said).contains(words) {
+            let mut some = [0; 256];
+            let read = stdout.read(&mut some).unwrap();
+            assert!(read > 0, "{words:?} is said: {}", String::from_utf8_lossy(&said));
+            said.extend_from_slice(&some[..read]);
+        }
+        String::from_utf8_lossy(&said).into_owned()
+    }
+
+    fn signal(&self, signal: &str) {
+        let killed = Command::new("kill").args([signal, &self.0.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Kills a client while it transacts.
+pub fn kill_a_client(scene: &Scene) {
+    let mut victim = Client::start("deaths::victim", scene);
+    victim.says("transacting");
     thread::sleep(Duration::from_millis(200));
-    victim.kill().unwrap();
-    victim.wait().unwrap();
 }
 
 #[test]
@@ -151,6 +178,84 @@ fn a_node_that_is_killed_takes_its_data_along_and_says_so() {
     let db = scene.connect();
     let rows = db.snapshot(Freshness::Newest).unwrap().scan(entries, ..).unwrap().count();
     assert_eq!(rows, 0, "an empty one");
+}
+
+/// A client that has stood still until others had all places and left again.
+fn cut_off(scene: &Scene) -> Client {
+    let mut client = Client::start("deaths::sleeper", scene);
+    client.says("under way");
+    client.signal("-STOP");
+    let others: Vec<Database> = (0..4)
+        .map(|_| until("a place is free", || scene.connect_within(Duration::from_secs(1)).ok()))
+        .collect();
+    let table = others[0].table("account").unwrap();
+    others[0].transact(|txn| txn.put(table, &account(0), &7u64.to_be_bytes())).unwrap();
+    drop(others);
+    client.signal("-CONT");
+    // It dials, and is refused.
+    thread::sleep(Duration::from_secs(1));
+    client
+}
+
+#[test]
+fn a_client_that_was_taken_for_dead_comes_back_in_another_place() {
+    let mut scene = Scene::new(&[1, 1]);
+    (1..=2).for_each(|id| scene.start(id));
+    let mut client = cut_off(&scene);
+    client.0.stdin.as_mut().unwrap().write_all(b"go on\n").unwrap();
+    let said = client.says("end");
+    assert!(said.contains("it was 7 in attempt 2, and the old snapshot is gone"), "{said}");
+}
+
+#[test]
+fn a_client_that_was_taken_for_dead_does_not_come_back_to_nodes_that_have_lost_what_it_knew() {
+    let mut scene = Scene::new(&[1, 1]);
+    (1..=2).for_each(|id| scene.start(id));
+    let mut client = cut_off(&scene);
+    for id in 1..=2 {
+        let mut node = scene.nodes[id - 1].take().unwrap();
+        node.kill().unwrap();
+        node.wait().unwrap();
+    }
+    (1..=2).for_each(|id| scene.start(id));
+    drop(scene.connect());
+    client.0.stdin.as_mut().unwrap().write_all(b"go on\n").unwrap();
+    let said = client.says("end");
+    assert!(said.contains("CutOff") && said.contains("what they held is gone"), "{said}");
+}
+
+/// Not a test: the client of [`cut_off`].
+#[test]
+#[ignore = "a child process: `cut_off` starts it and stops it"]
+fn sleeper() {
+    let Some(file) = std::env::var_os("PLIMSOLL_TEST_CLUSTER") else { return };
+    let cluster = Cluster::read(Path::new(&file)).unwrap();
+    let options = Options { patience: PATIENCE, ..Options::default() };
+    let db = Database::connect(&cluster, options).unwrap();
+    let table = db.table("account").unwrap();
+    db.transact(|txn| txn.put(table, &account(0), &1u64.to_be_bytes())).unwrap();
+    let (snapshot, token) = (db.snapshot(Freshness::Newest).unwrap(), db.token().unwrap());
+    let mut attempt = 0;
+    let read = db.transact(|txn| -> Result<u64, Error> {
+        attempt += 1;
+        let before = balance(txn.get(table, &account(0))?);
+        if attempt == 1 {
+            assert_eq!(before, 1);
+            println!("under way");
+            std::io::stdin().lock().read_line(&mut String::new()).unwrap();
+        }
+        txn.put(table, &account(0), &(before + 1).to_be_bytes())?;
+        Ok(before)
+    });
+    match read {
+        Ok(before) => {
+            assert_eq!(snapshot.get(table, &account(0)), Err(Error::SnapshotGone));
+            let newer = db.session_with(token).unwrap().snapshot(Freshness::Newest).unwrap();
+            assert_eq!(balance(newer.get(table, &account(0)).unwrap()), 8);
+            println!("it was {before} in attempt {attempt}, and the old snapshot is gone; end");
+        }
+        Err(error) => println!("{error:?}; end"),
+    }
 }
 
 /// Not a test: what [`kill_a_client`] kills.

@@ -288,6 +288,11 @@ impl<N: Node> Runtime<N> {
         self.connections.as_ref().and_then(Connections::refused)
     }
 
+    /// How many bytes for other nodes the operating system has not taken yet: [`Traffic::bytes_waiting`] of all.
+    pub fn bytes_waiting(&self) -> u64 {
+        self.connections.as_ref().map_or(0, Connections::bytes_waiting)
+    }
+
     /// By node, in the order of their numbers: the life in which this runtime has met it first, 0 if it has not. Empty without
     /// a network.
     pub fn met(&self) -> Vec<u64> {

@@ -560,10 +560,8 @@ impl Handshakes {
         let early = refusal.is_none() && now_ns < self.begun_ns + LATE_NS;
         match refusal {
             None if asks => {}
-            Some(Refusal::Direction) if asks => {
-                if news {
-                    tracing::warn!(%with, %address, "is alive and has not dialed this node, as it should: see that it can reach it");
-                }
+            Some(Refusal::Direction) if asks && news => {
+                tracing::warn!(%with, %address, "is alive and has not dialed this node, as it should: see that it can reach it");
             }
             _ if news && early => {
                 tracing::info!(%with, %address, "cannot be reached yet, trying again and again: {trouble}");

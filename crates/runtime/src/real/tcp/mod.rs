@@ -50,8 +50,9 @@
 //! nodes and visitors dial no others.
 //!
 //! No further requests are read of a visitor for whom 16 MiB wait. Left out: encryption; a bound on what waits for a node
-//! that does not keep up ([`Traffic::bytes_waiting`] tells how much that is: work is bounded where it is admitted); a
-//! message longer than [`FRAME_MAX`], which closes the connection.
+//! that does not keep up: a send never blocks. Whoever admits work in a visitor looks at how much that is
+//! ([`super::Runtime::bytes_waiting`]), and nodes only send each other what comes of visitors' work. A message longer than
+//! [`FRAME_MAX`] closes the connection.
 
 mod beat;
 mod cluster;
@@ -257,6 +258,11 @@ impl Connections {
     /// The clocks of the nodes, once all have said hello to this visitor.
     pub(super) fn heard_clocks(&self) -> Vec<i64> {
         self.shared.cluster.heard_clocks().unwrap_or_default()
+    }
+
+    /// How many bytes the operating system has not taken, for whomever.
+    pub(super) fn bytes_waiting(&self) -> u64 {
+        self.shared.rows.iter().map(|row| row.bytes_waiting.get()).sum()
     }
 
     /// By node: the life that was met first, 0 if none was.
