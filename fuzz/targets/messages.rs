@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_runtime::Node;
-use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
+use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc, Vts};
 use plimsoll_types::wire::{Wire, encoded, whole};
 
@@ -23,7 +23,7 @@ fn both<N: Node<Request: Wire, Reply: Wire>>(bytes: &[u8]) {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((which, bytes)) = bytes.split_first() else { return };
-    match which % 12 {
+    match which % 14 {
         0 => both::<Occ<Dst>>(bytes),
         1 => both::<Occ<Gts>>(bytes),
         2 => both::<Occ<Vts>>(bytes),
@@ -35,6 +35,8 @@ fuzz_target!(|bytes: &[u8]| {
         8 => both::<TwoPl<NoTimestamps>>(bytes),
         9 => both::<TwoPl<Rc>>(bytes),
         10 => both::<Client2pc<Dst>>(bytes),
-        _ => both::<Client2pc<NoTimestamps>>(bytes),
+        11 => both::<Client2pc<NoTimestamps>>(bytes),
+        12 => both::<Rococo<Dst>>(bytes),
+        _ => both::<Rococo<NoTimestamps>>(bytes),
     }
 });
