@@ -88,7 +88,7 @@ mutants! {
     LinkUnnoticed = "link-unnoticed",
     /// Every snapshot is as old as one may be.
     StaleSnapshot = "stale-snapshot",
-    /// A stale snapshot may be older than what its session has seen.
+    /// Every snapshot is as old as one may be, and older than what its session has seen.
     TokenIgnored = "token-ignored",
     /// A snapshot that sees an older version is given the newest value.
     NewestValue = "newest-value",

@@ -79,7 +79,7 @@ impl Scheme for Dst {
         // A token from the far future would drag the shard's time along.
         let at_least = freshness.at_least.min(Timestamp(self.latest.0.saturating_add(MAX_OFFSET_NS)));
         self.latest.raise(at_least);
-        let staleness = match planted(Mutant::StaleSnapshot) {
+        let staleness = match planted(Mutant::StaleSnapshot) || planted(Mutant::TokenIgnored) {
             true => self.max_staleness_ns,
             false => freshness.staleness_ns.min(self.max_staleness_ns),
         };
