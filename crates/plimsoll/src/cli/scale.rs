@@ -73,7 +73,7 @@ pub struct ScaleArgs {
     /// Predict the figures of the DST paper, and print published and predicted ratios side by side.
     #[arg(long, conflicts_with_all = ["workload", "protocol", "schemes", "nodes", "districts", "spread", "distributed", "machine", "shards_per_node"], help_heading = "What runs")]
     pub paper: bool,
-    /// With --paper: only these figures.
+    /// With --paper: only these, such as 12(b) or smallbank-tcp.
     #[arg(
         long,
         value_delimiter = ',',
@@ -177,7 +177,7 @@ impl ScaleArgs {
         });
         Ok(Series {
             figure: Some(figure),
-            title: format!("Figure {}: {}", figure.number, figure.title),
+            title: figure.heading(),
             axis: figure.axis,
             at: figure.at.to_vec(),
             schemes: figure.schemes.to_vec(),

@@ -636,7 +636,7 @@ fn a_scaling_study_doubles_the_nodes() {
     assert_eq!(plan.series[0].schemes, ["gts", "dst"]);
     assert_eq!(scaling("--protocol client_2pc").expect("fine").series[0].schemes, ["dst", "none"]);
     assert_eq!(plan.series[0].configurations[0][1].cluster.shards_per_node, 24);
-    assert_eq!(scaling("--paper").expect("fine").series.len(), 7);
+    assert_eq!(scaling("--paper").expect("fine").series.len(), 9);
     assert_eq!(scaling("--paper --figures 6(c)").expect("fine").series[0].at, [2, 4, 8, 12, 16]);
 }
 
