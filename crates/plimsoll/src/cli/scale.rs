@@ -17,7 +17,7 @@ use super::{Protocol, Scheme, WorkloadName, duration, number};
 use crate::report::table::workload_title;
 use crate::scale::machines;
 
-/// No world has more shards.
+/// No world has more shards: so many with TPC-C take 4 GB, however few items there are.
 const SHARDS_MAX: usize = 2048;
 
 /// The flags of `plimsoll sim scale`.
@@ -46,7 +46,8 @@ pub struct ScaleArgs {
         help_heading = "What runs"
     )]
     pub schemes: Vec<Scheme>,
-    /// Numbers of nodes that hold data: a list, or A..B for A, twice A, and so on up to B [default: 1..16].
+    /// Numbers of nodes that hold data: a list, or A..B for A, twice A, and so on up to B; 2048 shards in all at most
+    /// [default: 1..16].
     #[arg(long, value_parser = nodes, value_name = "A..B|N,N,...", help_heading = "What runs")]
     pub nodes: Option<Nodes>,
     /// Districts that a Stock-Level looks at, 1 to 20 (tpcc) [default: 1].
@@ -193,11 +194,16 @@ impl ScaleArgs {
         let concurrency =
             within(self.concurrency.unwrap_or(model.concurrency.into()), "concurrency", 1, 1024)?;
         let nodes = self.nodes.clone().map_or_else(|| doubling(1..=16), |Nodes(nodes)| nodes);
-        if let Some(many) = nodes.iter().find(|&&nodes| nodes * per_node as usize > SHARDS_MAX) {
+        if let Some(&most) = nodes.last().filter(|&&most| most.saturating_mul(per_node as usize) > SHARDS_MAX)
+        {
+            let instead = match SHARDS_MAX / most {
+                0 => String::new(),
+                fewer => format!(", or --shards-per-node {fewer}"),
+            };
             refuse!(
-                "{many} nodes of {per_node} shards are {} shards, and a world has at most {SHARDS_MAX}: \
-                 give fewer nodes, or --shards-per-node",
-                many * per_node as usize
+                "{most} nodes of {per_node} shards are too many for a world, which has at most {SHARDS_MAX} shards: \
+                 give at most {} nodes{instead}",
+                SHARDS_MAX / per_node as usize
             )
         }
         let workload = self.workload.unwrap_or(WorkloadName::Tpcc);
@@ -260,9 +266,13 @@ impl ScaleArgs {
         Ok(Series {
             figure: None,
             title: format!(
-                "{}{} under {protocol} on nodes like this one: {}",
+                "{}{} under {protocol} on nodes {}like this one: {}",
                 workload_title(load.name()),
                 if self.spread { ", spread over all shards," } else { "" },
+                match self.shards_per_node {
+                    Some(own) if own != u64::from(model.shards_per_node) => format!("of {own} shards, else "),
+                    _ => String::new(),
+                },
                 model.machine
             ),
             axis: "nodes",
@@ -313,6 +323,7 @@ fn scale_examples() -> String {
   plimsoll sim scale                                  TPC-C on 1 to 16 nodes, all schemes
   plimsoll sim scale --nodes 1..1024 --schemes dst,rc,gts --report scale.html
   plimsoll sim scale --workload smallbank --machine vlr --nodes 1..64
+  plimsoll sim scale --machine val --nodes 1..1024 --shards-per-node 2
   plimsoll sim scale --machine mine.json              with what `plimsoll calibrate --output mine.json` has measured
   plimsoll sim scale --paper --report paper.html      the DST paper's figures, published and predicted
 

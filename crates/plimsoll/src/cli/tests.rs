@@ -638,6 +638,8 @@ fn a_scaling_study_doubles_the_nodes() {
     assert_eq!(plan.series[0].configurations[0][1].cluster.shards_per_node, 24);
     assert_eq!(scaling("--paper").expect("fine").series.len(), 9);
     assert_eq!(scaling("--paper --figures 6(c)").expect("fine").series[0].at, [2, 4, 8, 12, 16]);
+    let narrow = scaling("--nodes 1..1024 --machine val --shards-per-node 2").expect("fine");
+    assert!(narrow.series[0].title.contains("on nodes of 2 shards"), "{}", narrow.series[0].title);
 }
 
 #[test]
@@ -650,7 +652,8 @@ fn a_scaling_study_that_cannot_be_is_refused() {
     refused("--nodes 0..4", "at least one node");
     refused("--nodes 4,2", "not ascending");
     refused("--nodes many", "neither a range");
-    refused("--nodes 1..1024 --machine val", "at most 2048");
+    refused("--nodes 1..1024 --machine val", "give at most 85 nodes, or --shards-per-node 2");
+    refused("--nodes 18446744073709551615", "at most 2048 shards: give at most 2048 nodes");
     refused("--machine nowhere.json", "there is no such file, nor is it one of reference, aws, val, vlr");
     refused("--districts 0", "--districts 0 is too small");
     refused("--districts 4 --workload micro", "--districts is a flag of tpcc");
