@@ -4,6 +4,7 @@
 //! against this machine.
 
 mod calibrate;
+mod chart;
 mod executor;
 mod fit;
 mod loopback;
@@ -60,7 +61,7 @@ impl Predicted<'_> {
 
     /// How much more one scheme has of something than another, at the n-th place.
     pub fn ratio(&self, what: Quantity, place: usize, of: &str, to: &str) -> Option<f64> {
-        Some(what.of(self.at(place, of)?) / what.of(self.at(place, to)?))
+        Some(what.of(self.at(place, of)?)? / what.of(self.at(place, to)?)?)
     }
 
     /// The published ratios with ours.
@@ -170,6 +171,8 @@ fn point(series: &Series, place: usize, scheme: usize, prediction: &Prediction) 
     let configuration = &series.configurations[place][scheme];
     let cluster = &configuration.cluster;
     let committed = prediction.committed.max(1) as f64;
+    let of_class =
+        |median: Quantity, p99: Quantity| json!({"p50": median.of(prediction), "p99": p99.of(prediction)});
     json!({
         "at": series.at[place],
         "workload": configuration.load.name(),
@@ -201,6 +204,8 @@ fn point(series: &Series, place: usize, scheme: usize, prediction: &Prediction) 
             "p90": f64::from(prediction.latency_ns(0.9)) / 1e3,
             "p99": f64::from(prediction.latency_ns(0.99)) / 1e3,
         },
+        "read_write_latency_us": of_class(Quantity::ReadWriteMedian, Quantity::ReadWriteP99),
+        "read_only_latency_us": of_class(Quantity::ReadOnlyMedian, Quantity::ReadOnlyP99),
         "cores_busy": prediction.busy,
         "oracle_busy": prediction.oracle_busy,
         "messages_per_transaction": prediction.messages as f64 / committed,

@@ -1,25 +1,27 @@
-//! Predictions as one page: a chart per series, the published ratios beside ours, all figures in a table.
+//! Predictions as one page: charts of every series, the published ratios beside ours, all figures in a table.
 //!
-//! The axes are logarithmic where they span more than a decade: schemes differ by factors, and what scales is a straight
-//! line. Colours are by scheme, the same on every chart; `rc`, which is not serializable, is dashed.
+//! Colours are by scheme, the same on every chart; `rc`, which is not serializable, is dashed. Ratios have colours by their
+//! place among them.
 
 use std::fmt::Write;
 
 use plimsoll_page::html::{self, Page, escape};
-use plimsoll_page::svg::{self, nice_step};
-use plimsoll_page::units;
+use plimsoll_page::{svg, units};
 use plimsoll_sim::scale::published::Quantity;
 use serde_json::Value;
 
-use super::{Predicted, show};
+use super::chart::{Chart, Line, Span, Unit};
+use super::{Comparison, Predicted, show};
 use crate::report::html::STYLE;
 
-/// A chart's height and width, and the room for the labels at its left, at its right for each character, and below, in pixels.
-const HEIGHT: f64 = 300.0;
-const WIDTH: f64 = 980.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 9.0;
-const BELOW: f64 = 40.0;
+/// What a sweep has charts of besides throughput.
+const OF_A_SWEEP: [Quantity; 5] = [
+    Quantity::ReadWriteMedian,
+    Quantity::ReadWriteP99,
+    Quantity::ReadOnlyMedian,
+    Quantity::ReadOnlyP99,
+    Quantity::Aborted,
+];
 
 /// The whole page.
 pub fn render(all: &[Predicted], document: &Value) -> String {
@@ -49,9 +51,14 @@ pub fn render(all: &[Predicted], document: &Value) -> String {
 
 fn section(predicted: &Predicted) -> String {
     let series = predicted.series;
-    let mut text: String = predicted.shows().iter().map(|&what| chart(predicted, what)).collect();
+    let mut charted = predicted.shows().to_vec();
+    if series.figure.is_none() {
+        charted.extend(OF_A_SWEEP);
+    }
+    let mut text: String = charted.iter().map(|&what| chart(predicted, what)).collect();
     let comparisons = predicted.comparisons();
     if !comparisons.is_empty() {
+        text.extend(predicted.shows().iter().map(|&what| ratios(predicted, &comparisons, what)));
         text.push_str("<table>\n<thead><tr><th>ratio</th><th>at</th><th>published</th><th>predicted</th></tr></thead>\n<tbody>\n");
         for comparison in &comparisons {
             let cells =
@@ -61,10 +68,9 @@ fn section(predicted: &Predicted) -> String {
         text.push_str("</tbody>\n</table>\n");
     }
     text.push_str("<details><summary>All figures</summary>\n<table>\n<thead><tr>");
-    let others: Vec<Quantity> =
-        predicted.shows().iter().copied().filter(|what| *what != Quantity::Committed).collect();
+    charted.retain(|what| ![Quantity::Committed, Quantity::Aborted].contains(what));
     let mut titles = vec![series.axis, "scheme", "committed/s"];
-    titles.extend(others.iter().map(|what| what.name()));
+    titles.extend(charted.iter().map(|what| what.name()));
     titles.extend(["p50", "p99", "aborted", "cores busy", "oracle busy", "messages", "bytes"]);
     for title in titles {
         let _ = write!(text, "<th>{}</th>", escape(title));
@@ -76,7 +82,8 @@ fn section(predicted: &Predicted) -> String {
             let latency = |quantile| units::duration_us(f64::from(prediction.latency_ns(quantile)) / 1e3);
             let mut cells =
                 vec![units::thousands(*at), (*scheme).to_owned(), units::rate(prediction.throughput())];
-            cells.extend(others.iter().map(|what| units::three_digits(what.of(prediction))));
+            let figure = |what: &Quantity| what.of(prediction).map_or_else(String::new, units::three_digits);
+            cells.extend(charted.iter().map(figure));
             cells.extend([
                 latency(0.5),
                 latency(0.99),
@@ -94,130 +101,71 @@ fn section(predicted: &Predicted) -> String {
     html::section(&series.title, &format!("{}. {}", series.model.machine, series.model.source), &text)
 }
 
-/// Where figures lie on an axis.
-struct Axis {
-    low: f64,
-    high: f64,
-    logarithmic: bool,
-}
-
-impl Axis {
-    /// An axis for these figures, all positive.
-    fn of(figures: &[f64], from_zero: bool) -> Axis {
-        let low = figures.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = figures.iter().copied().fold(0.0, f64::max);
-        if high > 8.0 * low && low > 0.0 {
-            return Axis { low, high, logarithmic: true };
-        }
-        let low = if from_zero { 0.0 } else { low };
-        Axis { low, high: if high > low { high } else { low + 1.0 }, logarithmic: false }
-    }
-
-    fn share(&self, figure: f64) -> f64 {
-        match self.logarithmic {
-            true => (figure / self.low).ln() / (self.high / self.low).ln(),
-            false => (figure - self.low) / (self.high - self.low),
-        }
-    }
-
-    /// Figures to label: powers of ten with 2 and 5 between them, or five even steps.
-    fn ticks(&self) -> Vec<f64> {
-        if !self.logarithmic {
-            // Rounding must not double the step.
-            let step = nice_step(0.999 * (self.high - self.low) / 4.0);
-            let first = (self.low / step).ceil() as i64;
-            let last = (self.high / step).floor() as i64;
-            return (first..=last).map(|i| i as f64 * step).collect();
-        }
-        let decades = (self.high / self.low).log10();
-        let factors: &[f64] = if decades > 3.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-        let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
-        let all =
-            (first..=last).flat_map(|power| factors.iter().map(move |factor| factor * 10f64.powi(power)));
-        all.filter(|tick| (self.low * 0.999..=self.high * 1.001).contains(tick)).collect()
-    }
-}
-
 /// What all schemes have of something, along the axis.
 fn chart(predicted: &Predicted, what: Quantity) -> String {
     let series = predicted.series;
-    let figures: Vec<f64> = predicted.predictions.iter().flatten().map(|p| what.of(p)).collect();
-    if figures.is_empty() {
-        return String::new();
-    }
-    let places: Vec<f64> = series.at.iter().map(|&at| at as f64).collect();
-    let (across, up) = (Axis::of(&places, false), Axis::of(&figures, true));
-    let longest = series.schemes.iter().map(|scheme| scheme.len()).max().unwrap_or_default();
-    let right = WIDTH - (10.0 + RIGHT * longest as f64);
-    let x = |at: f64| LEFT + (right - LEFT) * if places.len() == 1 { 0.5 } else { across.share(at) };
-    let y = |figure: f64| HEIGHT - (HEIGHT - 12.0) * up.share(figure);
-    let name = match what {
-        Quantity::Committed => "committed transactions per second",
-        what => what.name(),
+    let line = |(number, &scheme): (usize, &&str)| Line {
+        name: scheme.to_owned(),
+        colour: colour(scheme, number),
+        dashed: scheme == "rc",
+        points: along(predicted, |place| what.of(&predicted.predictions[place][number])),
+        published: Vec::new(),
     };
-    let label = escape(&format!("{name} by {}", series.axis));
-    let total = HEIGHT + BELOW;
-    let mut svg = format!(
-        "<h3>{name}</h3>\n<div class=\"chart\"><svg role=\"img\" aria-label=\"{label}\" viewBox=\"0 0 {WIDTH} {total}\" style=\"max-width:{WIDTH}px\">\n"
-    );
-    for tick in up.ticks() {
-        let (at, text) = (y(tick), units::short(tick));
-        let (base, label) = (at + 4.0, LEFT - 8.0);
-        let _ = writeln!(
-            svg,
-            "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
-             <text class=\"axis\" x=\"{label}\" y=\"{base:.1}\" text-anchor=\"end\">{text}</text>"
-        );
-    }
-    for &place in &places {
-        let (at, base, text) = (x(place), HEIGHT + 18.0, units::short(place));
-        let _ = writeln!(
-            svg,
-            "<text class=\"axis\" x=\"{at:.1}\" y=\"{base}\" text-anchor=\"middle\">{text}</text>"
-        );
-    }
-    let (middle, base) = (LEFT + (right - LEFT) / 2.0, HEIGHT + 35.0);
-    let _ = writeln!(
-        svg,
-        "<text class=\"axis\" x=\"{middle}\" y=\"{base}\" text-anchor=\"middle\">{}</text>",
-        escape(series.axis)
-    );
-    let mut ends = Vec::new();
-    for (number, scheme) in series.schemes.iter().enumerate() {
-        let points: Vec<(f64, f64, f64, u64)> = (predicted.predictions.iter().enumerate())
-            .map(|(place, row)| {
-                let figure = what.of(&row[number]);
-                (x(places[place]), y(figure), figure, series.at[place])
-            })
-            .collect();
-        let Some(&(_, end, ..)) = points.last() else { continue };
-        ends.push((end, *scheme, number));
-        let colour = colour(scheme, number);
-        let dashed = if *scheme == "rc" { " class=\"dashed\"" } else { "" };
-        let line: Vec<String> = points.iter().map(|(x, y, ..)| format!("{x:.1},{y:.1}")).collect();
-        let _ = writeln!(svg, "<polyline{dashed} points=\"{}\" stroke=\"{colour}\"/>", line.join(" "));
-        for (x, y, figure, at) in points {
-            let figure = if figure < 1000.0 { units::three_digits(figure) } else { units::rate(figure) };
-            let tip = escape(&format!("{scheme}, {at} {}\n{figure} {}", series.axis, what.name()));
-            let _ = writeln!(
-                svg,
-                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{colour}\" data-tip=\"{tip}\"/>"
-            );
+    let lines = series.schemes.iter().enumerate().map(line).collect();
+    Chart { title: title(what), unit: unit(what), axis: series.axis, at: &series.at, lines }.render()
+}
+
+/// The ratios that are published of something, along the axis.
+fn ratios(predicted: &Predicted, comparisons: &[Comparison], what: Quantity) -> String {
+    let series = predicted.series;
+    let mut lines: Vec<Line> = Vec::new();
+    for Comparison { published, .. } in comparisons.iter().filter(|known| known.published.what == what) {
+        let name = format!("{} / {}", published.of, published.to);
+        let span = Span { at: published.at, low: published.low, high: published.high };
+        if let Some(line) = lines.iter_mut().find(|line| line.name == name) {
+            line.published.push(span);
+            continue;
         }
+        let ratio = |place| predicted.ratio(what, place, published.of, published.to);
+        let (colour, points) = (svg::colour(lines.len()), along(predicted, ratio));
+        lines.push(Line { name, colour, dashed: false, points, published: vec![span] });
     }
-    // Names at the ends of the lines, apart from each other.
-    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut last = f64::NEG_INFINITY;
-    for (end, scheme, number) in ends {
-        last = (end + 4.0).max(last + 15.0);
-        let (at, colour) =
-            (if places.len() == 1 { middle + 12.0 } else { right + 10.0 }, colour(scheme, number));
-        let _ = writeln!(
-            svg,
-            "<text class=\"name\" x=\"{at}\" y=\"{last:.1}\" style=\"fill:{colour}\">{scheme}</text>"
-        );
+    let title = format!("ratios of {}: lines predicted, circles and bands published", title(what));
+    Chart { title: &title, unit: Unit::Ratio, axis: series.axis, at: &series.at, lines }.render()
+}
+
+/// The places where there is a figure, with it.
+fn along(predicted: &Predicted, figure: impl Fn(usize) -> Option<f64>) -> Vec<(u64, f64)> {
+    let places = 0..predicted.predictions.len();
+    let point =
+        |place| Some((predicted.series.at[place], figure(place).filter(|figure| figure.is_finite())?));
+    places.filter_map(point).collect()
+}
+
+fn title(what: Quantity) -> &'static str {
+    match what {
+        Quantity::Committed => "committed transactions per second",
+        Quantity::NewOrders => "committed New-Orders per second",
+        Quantity::StockLevelMedian => "Stock-Level, median latency",
+        Quantity::StockLevelCommitted => "Stock-Level, attempts that committed",
+        Quantity::ReadWriteMedian => "read-write transactions, median latency",
+        Quantity::ReadWriteP99 => "read-write transactions, 99th percentile of latency",
+        Quantity::ReadOnlyMedian => "read-only transactions, median latency",
+        Quantity::ReadOnlyP99 => "read-only transactions, 99th percentile of latency",
+        Quantity::Aborted => "attempts that aborted",
     }
-    svg + "</svg></div>\n"
+}
+
+fn unit(what: Quantity) -> Unit {
+    match what {
+        Quantity::Committed | Quantity::NewOrders => Unit::PerSecond,
+        Quantity::StockLevelCommitted | Quantity::Aborted => Unit::Share,
+        Quantity::StockLevelMedian
+        | Quantity::ReadWriteMedian
+        | Quantity::ReadWriteP99
+        | Quantity::ReadOnlyMedian
+        | Quantity::ReadOnlyP99 => Unit::Duration,
+    }
 }
 
 /// Of a scheme, or the n-th pair.
@@ -230,4 +178,60 @@ fn colour(scheme: &str, number: usize) -> String {
         "rc" => 7,
         _ => number,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_sim::scale::Prediction;
+
+    use super::*;
+    use crate::cli::scale::ScaleArgs;
+
+    /// What a page says that shows the same prediction everywhere.
+    fn page(args: ScaleArgs, prediction: Prediction) -> String {
+        let plan = args.validate().expect("fine");
+        let [series] = plan.series.as_slice() else { panic!("one series") };
+        let predictions = vec![vec![prediction; series.schemes.len()]; series.at.len()];
+        section(&Predicted { series, predictions })
+    }
+
+    fn prediction(read_only_ns: Vec<u32>) -> Prediction {
+        Prediction {
+            seconds: 1.0,
+            committed: 3,
+            latencies: vec![("write", vec![1_000, 2_000, 9_000]), ("read", read_only_ns)],
+            aborts_by: vec![1, 0],
+            read_only: vec![false, true],
+            aborts: 1,
+            ..Prediction::default()
+        }
+    }
+
+    #[test]
+    fn a_sweep_has_charts_of_throughput_latency_and_aborts() {
+        let titles = |page: &str| -> Vec<String> {
+            let title = |rest: &str| rest.split("</h3>").next().unwrap_or_default().to_owned();
+            page.split("<h3>").skip(1).map(title).collect()
+        };
+        let page_of = |read_only_ns| page(ScaleArgs::default(), prediction(read_only_ns));
+        let all = page_of(vec![500]);
+        let [throughput, latencies @ .., aborts] = &titles(&all)[..] else { panic!("charts") };
+        assert_eq!(
+            (throughput.as_str(), aborts.as_str()),
+            ("committed transactions per second", "attempts that aborted")
+        );
+        assert_eq!(latencies.len(), 4);
+        assert!(all.contains("dst, nodes: 16\n2.00 µs") && all.contains("dst, nodes: 16\n25.0%"), "{all}");
+        assert_eq!(titles(&page_of(Vec::new())).len(), 4, "nothing only reads");
+    }
+
+    #[test]
+    fn published_ratios_are_drawn_beside_those_predicted() {
+        let args = ScaleArgs { paper: true, figures: vec!["12(b)".to_owned()], ..ScaleArgs::default() };
+        let page = page(args, prediction(vec![500]));
+        let (_, ratios) = page.split_once("<h3>ratios of").expect("a chart");
+        assert_eq!((ratios.matches("<rect").count(), ratios.matches("r=\"6\"").count()), (3, 3));
+        assert!(ratios.contains("dst / gts, districts: all\npublished: 1.19 to 4.49"), "{ratios}");
+        assert!(ratios.contains("dst / gts, districts: 20\n1.000×"), "{ratios}");
+    }
 }

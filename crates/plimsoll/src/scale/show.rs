@@ -43,10 +43,11 @@ pub fn series(predicted: &Predicted, terminal: Terminal) -> String {
             let mut cells = vec![
                 at,
                 (*scheme).to_owned(),
-                units::rate(first.of(prediction)),
+                first.of(prediction).map_or_else(String::new, units::rate),
                 predicted.ratio(*first, place, scheme, reference).map_or_else(String::new, units::ratio),
             ];
-            cells.extend(others.iter().map(|what| units::three_digits(what.of(prediction))));
+            let figure = |what: &Quantity| what.of(prediction).map_or_else(String::new, units::three_digits);
+            cells.extend(others.iter().map(figure));
             cells.extend([
                 units::short(prediction.throughput() / shards),
                 latency(prediction, 0.5),

@@ -101,6 +101,8 @@ pub struct Prediction {
     pub latencies: Vec<(&'static str, Vec<u32>)>,
     /// By transaction type, in the same order: attempts that aborted, but for those whose own logic said no.
     pub aborts_by: Vec<u64>,
+    /// By transaction type, in the same order: whether it only reads.
+    pub read_only: Vec<bool>,
     /// Share of the time that data shards have worked, on average.
     pub busy: f64,
     /// Share of the time that the oracle has worked, or its network card, whichever is more.
@@ -129,6 +131,13 @@ impl Prediction {
     /// A quantile of all latencies, in nanoseconds.
     pub fn latency_ns(&self, quantile: f64) -> u32 {
         quantile_of(self.latencies.iter().flat_map(|(_, latencies)| latencies).copied().collect(), quantile)
+    }
+
+    /// A quantile of the latencies of all types that only read, or of all others, in nanoseconds; nothing if there were none.
+    pub fn latency_of_class_ns(&self, read_only: bool, quantile: f64) -> Option<u32> {
+        let of_class = self.latencies.iter().zip(&self.read_only).filter(|(_, only)| **only == read_only);
+        let latencies: Vec<u32> = of_class.flat_map(|((_, latencies), _)| latencies).copied().collect();
+        (!latencies.is_empty()).then(|| quantile_of(latencies, quantile))
     }
 
     /// A quantile of the latencies of a transaction type, in nanoseconds; 0 if there were none.
@@ -282,6 +291,7 @@ fn run<P: Protocol, W: Workload>(
     shared.counts.borrow_mut().prediction.latencies =
         W::KINDS.iter().map(|kind| (kind.name, Vec::new())).collect();
     shared.counts.borrow_mut().prediction.aborts_by = vec![0; W::KINDS.len()];
+    shared.counts.borrow_mut().prediction.read_only = W::KINDS.iter().map(|kind| kind.read_only).collect();
     let mut world = world::<P, W>(cluster, workload, &shared);
     start_clients(&mut world, cluster, workload, &shared);
 

@@ -26,7 +26,7 @@ use super::study::{Configuration, Load};
 use super::{Cluster, Prediction};
 use Quantity::{Committed, NewOrders, StockLevelCommitted, StockLevelMedian};
 
-/// What a figure shows.
+/// What can be shown of a prediction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quantity {
     /// Committed transactions per second.
@@ -37,6 +37,16 @@ pub enum Quantity {
     StockLevelMedian,
     /// The share of Stock-Level's attempts that has committed, in per cent.
     StockLevelCommitted,
+    /// The median latency of read-write transactions, in microseconds.
+    ReadWriteMedian,
+    /// Their 99th percentile.
+    ReadWriteP99,
+    /// The median latency of read-only transactions, in microseconds.
+    ReadOnlyMedian,
+    /// Their 99th percentile.
+    ReadOnlyP99,
+    /// The share of attempts that aborted, in per cent.
+    Aborted,
 }
 
 impl Quantity {
@@ -47,16 +57,32 @@ impl Quantity {
             Quantity::NewOrders => "new-orders/s",
             Quantity::StockLevelMedian => "stock-level p50, us",
             Quantity::StockLevelCommitted => "stock-levels committed, %",
+            Quantity::ReadWriteMedian => "read-write p50, us",
+            Quantity::ReadWriteP99 => "read-write p99, us",
+            Quantity::ReadOnlyMedian => "read-only p50, us",
+            Quantity::ReadOnlyP99 => "read-only p99, us",
+            Quantity::Aborted => "aborted, %",
         }
     }
 
-    /// How much of it a prediction has.
-    pub fn of(self, prediction: &Prediction) -> f64 {
+    /// How much of it a prediction has; nothing if it is a latency of what has not committed at all.
+    pub fn of(self, prediction: &Prediction) -> Option<f64> {
+        let latency_us = |read_only, quantile| {
+            prediction.latency_of_class_ns(read_only, quantile).map(|ns| f64::from(ns) / 1e3)
+        };
         match self {
-            Quantity::Committed => prediction.throughput(),
-            Quantity::NewOrders => prediction.throughput_of("new_order"),
-            Quantity::StockLevelMedian => f64::from(prediction.latency_of_ns("stock_level", 0.5)) / 1e3,
-            Quantity::StockLevelCommitted => 100.0 * prediction.committed_share_of("stock_level"),
+            Quantity::Committed => Some(prediction.throughput()),
+            Quantity::NewOrders => Some(prediction.throughput_of("new_order")),
+            Quantity::StockLevelMedian => {
+                let ns = prediction.latency_of_ns("stock_level", 0.5);
+                (ns > 0).then(|| f64::from(ns) / 1e3)
+            }
+            Quantity::StockLevelCommitted => Some(100.0 * prediction.committed_share_of("stock_level")),
+            Quantity::ReadWriteMedian => latency_us(false, 0.5),
+            Quantity::ReadWriteP99 => latency_us(false, 0.99),
+            Quantity::ReadOnlyMedian => latency_us(true, 0.5),
+            Quantity::ReadOnlyP99 => latency_us(true, 0.99),
+            Quantity::Aborted => Some(100.0 * prediction.abort_rate()),
         }
     }
 }
