@@ -11,15 +11,15 @@ use plimsoll_types::mutants::Mutant;
 
 const SEEDS: u64 = 1000;
 
-/// Bugs without any effect; the page says why.
-const HARMLESS: [Mutant; 1] = [Mutant::LoweredMark];
+/// Shows in a schedule that no sweep has met, and a litmus test plays.
+const PLAYED: Mutant = Mutant::OneRoundUnasked;
 
 /// The kind of violation that has to be among those that are found, for a bug that is there to show it.
 fn shows(mutant: Mutant) -> Option<&'static str> {
     match mutant {
         Mutant::UnmarkedInstall => Some("assertion"),
         Mutant::TwoStamps => Some("stamps of one transaction differ (I4)"),
-        Mutant::StaleSnapshot | Mutant::OneRoundUnasked => Some("real-time order violated"),
+        Mutant::StaleSnapshot => Some("real-time order violated"),
         Mutant::TokenIgnored => Some("session order violated"),
         Mutant::NewestValue => Some("wrong value"),
         Mutant::HeldForEver => Some("garbage"),
@@ -119,13 +119,13 @@ fn selection(mutant: Mutant) -> Selection {
 }
 
 #[test]
-fn every_planted_bug_is_caught_unless_it_is_harmless() {
+fn every_planted_bug_is_caught() {
     std::panic::set_hook(Box::new(|_| {}));
     let mut table = String::from(
         "| planted bug | what it does | worlds until caught | what the checker said | seen while it ran |\n|---|---|---|---|---|\n",
     );
-    let (mut missed, mut noticed) = (Vec::new(), Vec::new());
-    for &mutant in Mutant::ALL {
+    let mut missed = Vec::new();
+    for &mutant in Mutant::ALL.iter().filter(|&&mutant| mutant != PLAYED) {
         let selection = selection(mutant);
         let healthy = Selection { mutant: None, ..selection.clone() };
         let fits = |violation: &&Violation| shows(mutant).is_none_or(|kind| violation.kind == kind);
@@ -134,10 +134,6 @@ fn every_planted_bug_is_caught_unless_it_is_harmless() {
             let said = violations.iter().find(fits)?.kind.clone();
             Some((seed, said, violations))
         });
-        if HARMLESS.contains(&mutant) {
-            noticed.extend(caught);
-            continue;
-        }
         let Some((seed, said, violations)) = caught else {
             missed.push(mutant.name());
             continue;
@@ -157,7 +153,6 @@ fn every_planted_bug_is_caught_unless_it_is_harmless() {
     }
     let _ = std::panic::take_hook();
     assert!(missed.is_empty(), "not caught within {SEEDS} worlds: {missed:?}");
-    assert!(noticed.is_empty(), "of bugs that are called harmless: {noticed:?}");
 
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulator.md");
     let text = std::fs::read_to_string(&page).unwrap();

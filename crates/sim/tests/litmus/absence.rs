@@ -84,6 +84,7 @@ litmus! {
             D commits x
             A forgets
             T reads x
+            T locks x?
             T locks y
             T releases x
             T installs y

@@ -189,6 +189,27 @@ litmus! {
         ",
     }
 
+    who_begins_after_an_answer_comes_after_it_whatever_the_clocks_say {
+        broken: "reads are validated in one round, although that was not asked for",
+        setups: &["occ/dst"],
+        also: &["occ/gts", "occ/vts", "occ/none", "client_2pc/dst", "client_2pc/none"],
+        caught: &[(OneRoundUnasked, "real-time order violated")],
+        script: "
+            A: x, B: y
+            T at 4: r(x) w(y)
+            U at 5: w(x)
+            V at 1: w(y)
+
+            T reads x
+            T validates x?
+            U commits x
+            V commits y
+            T locks y
+            T validates x
+            commit: U V
+        ",
+    }
+
     what_is_read_on_a_shard_that_is_written_is_locked_until_the_last_lock_is_held {
         broken: "LOCK and VALIDATE at A while a LOCK at B is outstanding",
         setups: &["occ/dst"],
