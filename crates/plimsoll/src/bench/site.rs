@@ -549,12 +549,7 @@ impl<P: Protocol, W: Workload> Site<P, W> {
             reading.cpu_seconds += state.cpu_seconds;
             for shard in state.shards {
                 reading.read_only_waits += shard.read_only_waits;
-                reading.read_only_restarts += shard.read_only_restarts;
                 reading.oracle_messages += shard.oracle_messages;
-                reading.graph_sent_bytes += shard.graph_sent_bytes;
-                reading.graph += GraphSize { vertices: shard.graph_vertices, bytes: shard.graph_bytes };
-                reading.graph_max +=
-                    GraphSize { vertices: shard.graph_vertices_max, bytes: shard.graph_bytes_max };
                 reading.messages += shard.messages;
             }
         }

@@ -57,17 +57,13 @@ pub struct ShardState {
     pub map_version: u64,
     /// Messages sent to other shards.
     pub messages: u64,
-    /// Transactions of more than one step that were coordinated here.
-    pub coordinated: u64,
     /// Times a read-only transaction had to wait for a writer.
     pub read_only_waits: u64,
-    /// Read-only transactions that began again.
-    pub read_only_restarts: u64,
     /// Votes given on transactions that write on this shard: RECORD, and REFUSE.
     pub votes_recorded: u64,
     pub votes_refused: u64,
-    /// Outcomes that became known of those with a vote RECORD, and how many of them were not told by the coordinator but
-    /// learned from others who vote.
+    /// Outcomes that became known of those with a vote RECORD where several shards vote, and how many of them were not told by
+    /// the coordinator but learned from others who vote.
     pub outcomes_committed: u64,
     pub outcomes_aborted: u64,
     pub outcomes_asked: u64,
@@ -83,15 +79,6 @@ pub struct ShardState {
     pub pins: u64,
     /// Messages to the oracle, or from the oracle to others.
     pub oracle_messages: u64,
-    /// The dependency graph of ROCOCO: bytes of it that were sent to other shards, transactions that are remembered and the
-    /// memory that they take, now and at most.
-    pub graph_sent_bytes: u64,
-    pub graph_vertices: u64,
-    pub graph_vertices_max: u64,
-    pub graph_bytes: u64,
-    pub graph_bytes_max: u64,
-    /// What others have said that cannot be.
-    pub offences: u64,
     /// Records and ranges that are locked.
     pub locks: u64,
     /// Transactions that the shard has voted for and does not know the outcome of.
@@ -171,16 +158,10 @@ pub fn metrics(state: &State) -> String {
     family(("resident_bytes", false, "Memory of the process."), whole(state.resident_bytes as f64));
     family(("cpu_seconds_total", true, "Processor time of the process."), whole(state.cpu_seconds));
 
-    let shard_metrics: Metrics<ShardState, u64, 22> = [
+    let shard_metrics: Metrics<ShardState, u64, 14> = [
         (("messages_total", true, "Messages sent to other shards."), |shard| shard.messages),
-        (("coordinated_total", true, "Transactions of more than one step, by coordinator."), |s| {
-            s.coordinated
-        }),
         (("read_only_waits_total", true, "Waits of read-only transactions for writers."), |s| {
             s.read_only_waits
-        }),
-        (("read_only_restarts_total", true, "Read-only transactions that began again."), |s| {
-            s.read_only_restarts
         }),
         (("installs_total", true, "Transactions whose writes were installed."), |shard| shard.installs),
         (("snapshot_reads_total", true, "Messages with reads at a snapshot that were answered."), |shard| {
@@ -190,14 +171,6 @@ pub fn metrics(state: &State) -> String {
         (("mark_raises_total", true, "Marks raised by snapshot reads."), |shard| shard.mark_raises),
         (("pins_total", true, "Reads pinned by read-write transactions."), |shard| shard.pins),
         (("oracle_messages_total", true, "Messages to the oracle."), |shard| shard.oracle_messages),
-        (("graph_sent_bytes_total", true, "Bytes of dependency graph sent to other shards."), |shard| {
-            shard.graph_sent_bytes
-        }),
-        (("graph_vertices", false, "Transactions in the dependency graph."), |shard| shard.graph_vertices),
-        (("graph_vertices_max", false, "The same at most, since the start."), |s| s.graph_vertices_max),
-        (("graph_bytes", false, "Memory of the dependency graph."), |shard| shard.graph_bytes),
-        (("graph_bytes_max", false, "The same at most, since the start."), |shard| shard.graph_bytes_max),
-        (("offences_total", true, "What others have said that cannot be."), |shard| shard.offences),
         (("locks", false, "Records and ranges locked."), |shard| shard.locks),
         (("in_doubt", false, "Transactions voted for whose outcome is not known."), |shard| shard.in_doubt),
         (("votes", false, "Transactions whose votes are remembered."), |shard| shard.votes),
@@ -213,9 +186,11 @@ pub fn metrics(state: &State) -> String {
         (("votes_total", true, "Votes on transactions that write on the shard."), "vote", |shard| {
             vec![("record", shard.votes_recorded), ("refuse", shard.votes_refused)]
         }),
-        (("outcomes_total", true, "What became of those with a vote RECORD."), "outcome", |shard| {
-            vec![("committed", shard.outcomes_committed), ("aborted", shard.outcomes_aborted)]
-        }),
+        (
+            ("outcomes_total", true, "Outcomes of those with a vote RECORD, where several shards vote."),
+            "outcome",
+            |shard| vec![("committed", shard.outcomes_committed), ("aborted", shard.outcomes_aborted)],
+        ),
         (("aborts_total", true, "What coordinators were refused by the shard, by reason."), "reason", |s| {
             s.aborts.iter().map(|(reason, count)| (reason.as_str(), *count)).collect()
         }),
@@ -356,6 +331,9 @@ mod tests {
             "plimsoll_aborts_total{shard=\"3\",reason=\"user\"} 0\n",
         ] {
             assert!(text.contains(line), "{line} is missing: {text}");
+        }
+        for elsewhere in ["coordinated", "restarts", "graph"] {
+            assert!(!text.contains(elsewhere), "a node neither coordinates nor runs rococo: {text}");
         }
     }
 
