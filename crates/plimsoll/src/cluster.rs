@@ -314,6 +314,25 @@ impl Cluster {
         self.nodes.iter().chain(self.oracle.iter().map(|oracle| &oracle.node))
     }
 
+    /// Without a secret whoever reaches a process can do and see everything, so no other machine may: an error if some address
+    /// of the cluster can be reached from one.
+    pub fn check_reach(&self) -> Result<(), ClusterError> {
+        if self.secret.is_some() {
+            return Ok(());
+        }
+        let elsewhere = self.processes().find_map(|node| {
+            let all = said(node).chain([("listen", node.listen)]);
+            all.map(|(key, address)| (node, key, address)).find(|(.., address)| !address.ip().is_loopback())
+        });
+        match elsewhere {
+            None => Ok(()),
+            Some((node, key, address)) => content(format!(
+                "a cluster without a secret stays on one machine, and {node} can be reached from others at {key} = {address}: \
+                 add secret_file, or choose a loopback address such as 127.0.0.1"
+            )),
+        }
+    }
+
     /// A node with data by its number.
     pub fn node(&self, id: u16) -> Option<&NodeConfig> {
         self.nodes.iter().find(|node| node.id == id)
@@ -448,13 +467,21 @@ fn nodes(entries: Vec<NodeEntry>, oracle: Option<&NodeConfig>) -> Result<Vec<Nod
         if node.shards == 0 {
             return content(format!("{node} has no shards"));
         }
-        if node.address.port() == 0 || node.address.ip().is_unspecified() {
-            let address = node.address;
-            return content(format!("{node}: nobody can reach {address}; give the address that others see"));
+        for (key, address) in said(node) {
+            if address.port() == 0 || address.ip().is_unspecified() {
+                return content(format!(
+                    "{node}: nobody can reach {key} = {address}; give the address that others see"
+                ));
+            }
+            let has = |other: &NodeConfig| said(other).any(|(_, taken)| taken == address);
+            if let Some(other) = all[..place].iter().find(|other| has(other)) {
+                return content(format!("{other} and {node} both have the address {address}"));
+            }
         }
-        let taken = |other: &NodeConfig| other.address == node.address || other.http == Some(node.address);
-        if let Some(other) = all[..place].iter().find(|other| taken(other)) {
-            return content(format!("{other} and {node} both have the address {}", node.address));
+        if let Some(http) = node.http.filter(|http| overlap(node.listen, *http) || node.address == *http) {
+            return content(format!(
+                "{node} cannot answer over HTTP where it talks to others: give http = {http} another port"
+            ));
         }
     }
     let shards = nodes.iter().fold(0, |sum: usize, node| sum.saturating_add(node.shards));
@@ -462,6 +489,17 @@ fn nodes(entries: Vec<NodeEntry>, oracle: Option<&NodeConfig>) -> Result<Vec<Nod
         return content(format!("{shards} shards are too many: at most {SHARDS_MAX}"));
     }
     Ok(nodes)
+}
+
+/// The addresses under which others know a process, and what they are called in the file.
+fn said(node: &NodeConfig) -> impl Iterator<Item = (&'static str, SocketAddr)> {
+    let http = node.http.map(|address| ("http", address));
+    [("address", node.address)].into_iter().chain(http)
+}
+
+/// Whether who listens on the first takes the second.
+fn overlap(first: SocketAddr, second: SocketAddr) -> bool {
+    first.port() == second.port() && (first.ip() == second.ip() || first.ip().is_unspecified())
 }
 
 fn table(entry: TableEntry) -> Result<TableSpec, ClusterError> {
@@ -530,6 +568,9 @@ mod tests {
 
     const NODE: &str = "cluster = \"c\"\n[[node]]\nid = 1\naddress = \"127.0.0.1:7001\"\n";
 
+    const HTTP: &str =
+        "cluster = \"c\"\n[[node]]\nid = 1\naddress = \"127.0.0.1:7001\"\nhttp = \"127.0.0.1:8001\"\n";
+
     const ORACLE: &str = "[oracle]\naddress = \"127.0.0.1:7009\"\n";
 
     fn refused(text: &str) -> String {
@@ -590,6 +631,29 @@ mod tests {
             (&NODE.replace("127.0.0.1:7001", "localhost"), "address"),
             (&format!("{NODE}[[node]]\nid = 1\naddress = \"127.0.0.1:7002\"\n"), "number 1"),
             (&format!("{NODE}[[node]]\nid = 2\naddress = \"127.0.0.1:7001\"\n"), "both have the address"),
+            (&format!("{NODE}http = \"0.0.0.0:8001\"\n"), "nobody can reach http = 0.0.0.0:8001"),
+            (&format!("{NODE}http = \"127.0.0.1:0\"\n"), "nobody can reach http = 127.0.0.1:0"),
+            (&format!("{NODE}http = \"127.0.0.1:7001\"\n"), "give http = 127.0.0.1:7001 another port"),
+            (
+                &format!("{NODE}listen = \"0.0.0.0:7000\"\nhttp = \"127.0.0.1:7000\"\n"),
+                "give http = 127.0.0.1:7000 another port",
+            ),
+            (
+                &format!("{HTTP}[[node]]\nid = 2\naddress = \"127.0.0.1:7002\"\nhttp = \"127.0.0.1:8001\"\n"),
+                "node 1 and node 2 both have the address 127.0.0.1:8001",
+            ),
+            (
+                &format!("{HTTP}[[node]]\nid = 2\naddress = \"127.0.0.1:8001\"\n"),
+                "node 1 and node 2 both have",
+            ),
+            (
+                &format!("{NODE}[[node]]\nid = 2\naddress = \"127.0.0.1:7002\"\nhttp = \"127.0.0.1:7001\"\n"),
+                "node 1 and node 2 both have",
+            ),
+            (
+                &format!("scheme = \"gts\"\n{NODE}{ORACLE}http = \"127.0.0.1:7009\"\n"),
+                "the oracle cannot answer over HTTP",
+            ),
             (&format!("clients = 0\n{NODE}"), "clients"),
             (&format!("max_staleness_ms = 99999999999\n{NODE}"), "max_staleness_ms"),
             (
@@ -637,6 +701,33 @@ mod tests {
         ] {
             assert!(refused(text).contains(word), "{text:?}: {}", refused(text));
         }
+    }
+
+    #[test]
+    fn without_a_secret_no_address_can_be_reached_from_other_machines() {
+        let far = |address: &str| NODE.replace("127.0.0.1", address);
+        for (text, said) in [
+            (far("192.0.2.1"), "node 1 can be reached from others at address = 192.0.2.1:7001"),
+            (
+                format!("{NODE}listen = \"0.0.0.0:7001\"\n"),
+                "node 1 can be reached from others at listen = 0.0.0.0:7001",
+            ),
+            (
+                format!("{NODE}http = \"192.0.2.1:8001\"\n"),
+                "node 1 can be reached from others at http = 192.0.2.1:8001",
+            ),
+            (
+                format!("scheme = \"gts\"\n{NODE}{ORACLE}http = \"192.0.2.1:8001\"\n"),
+                "the oracle can be reached from others at http = 192.0.2.1:8001",
+            ),
+        ] {
+            let cluster = Cluster::parse(&text).unwrap();
+            let why = cluster.check_reach().expect_err("it could be reached").to_string();
+            assert!(why.contains(said) && why.contains("add secret_file"), "{why}");
+            let secret = Some(b"0123456789abcdef".to_vec());
+            assert!(Cluster { secret, ..cluster }.check_reach().is_ok());
+        }
+        assert!(Cluster::parse(&far("[::1]")).unwrap().check_reach().is_ok());
     }
 
     #[test]

@@ -143,7 +143,7 @@ pub struct MoveArgs {
 
 const START_EXAMPLES: &str = "The file:
   cluster = \"bank\"
-  secret_file = \"bank.secret\"       # 16 bytes or more; without one, loopback addresses only
+  secret_file = \"bank.secret\"       # 16 bytes or more; without one, loopback addresses only, `http` included
   protocol = \"occ\"                 # or two_pl, client_2pc
   scheme = \"dst\"                   # what orders transactions; or gts, vts, none, or rc, NOT serializable
 
@@ -237,6 +237,7 @@ impl StartArgs {
             Some(file) => (read(&file.to_string_lossy())?, file.display().to_string()),
             None => (self.described.cluster(self.node.unwrap_or(1), cores)?, "the command line".to_owned()),
         };
+        cluster.check_reach().map_err(|error| Refusal::from(error.to_string()))?;
         let workload = loaded(&cluster, cores)?;
         if self.role == ProcessRole::Oracle {
             let Some(oracle) = &cluster.oracle else {
