@@ -1,7 +1,8 @@
 //! `plimsoll status`: asks every node how it is, and shows the cluster: nodes, shards, and clocks.
 //!
 //! Every shard has one copy, so the node that has it leads it; of a node that is down the shards have no leader, and what
-//! is in their slots cannot be read or written.
+//! is in their slots cannot be read or written. A node whose HTTP address is not known cannot be asked: flags do not say those of
+//! peers. It is judged by those that were: it is well if all of them are connected to it.
 //!
 //! Clocks are compared with that of one node, the first that answers: it has measured by how much the others are ahead, with an
 //! error of half a round trip. What it does not know, the others may.
@@ -14,7 +15,7 @@ use plimsoll_page::table::Columns;
 use plimsoll_page::units;
 use serde::Serialize;
 
-use super::state::{CLOCK_ALARM, State, furthest_clock};
+use super::state::{CLOCK_ALARM, PeerState, State, furthest_clock};
 use crate::cli::node::StatusPlan;
 use crate::report;
 use crate::report::table::Terminal;
@@ -38,13 +39,22 @@ struct Asked {
     clock_error_seconds: Option<f64>,
     state: Option<State>,
     error: Option<String>,
+    /// Of a node that was not asked, because its HTTP address is not known: what the others say.
+    seen: Option<Seen>,
+}
+
+/// How many of the processes that answer are connected to a node that was not asked.
+#[derive(Clone, Copy, Default, Serialize)]
+struct Seen {
+    connected: usize,
+    of: usize,
 }
 
 /// A shard, and who leads it.
 #[derive(Serialize)]
 struct Led {
     shard: usize,
-    /// The node that has it, and the same if it leads it: it answers.
+    /// The node that has it, and the same if it leads it: it answers, or others are connected to it.
     node: u16,
     leader: Option<u16>,
     /// What the leader says: slots, records and ranges that are locked, transactions in doubt, and requests that wait.
@@ -71,6 +81,9 @@ impl Document {
     /// What the processes of a cluster have said, put together.
     fn new(cluster: &Cluster, mut nodes: Vec<Asked>, mut oracle: Option<Asked>) -> Document {
         let Cluster { name, pair, .. } = cluster;
+        let states: Vec<State> =
+            nodes.iter().chain(&oracle).filter_map(|asked| asked.state.clone()).collect();
+        nodes.iter_mut().chain(&mut oracle).for_each(|asked| asked.ask_others(&states));
         let shards = led(&nodes);
         let reference = nodes.iter().find_map(|node| node.state.clone());
         if let Some(reference) = &reference {
@@ -99,7 +112,7 @@ fn led(nodes: &[Asked]) -> Vec<Led> {
             shards.push(Led {
                 shard: shards.len(),
                 node: node.node,
-                leader: state.map(|_| node.node),
+                leader: node.is_up().then_some(node.node),
                 slots: of.map(|shard| shard.slots),
                 locks: of.map(|shard| shard.locks),
                 in_doubt: of.map(|shard| shard.in_doubt),
@@ -111,6 +124,25 @@ fn led(nodes: &[Asked]) -> Vec<Led> {
 }
 
 impl Asked {
+    /// Whether it answers, or all that answer are connected to it.
+    fn is_up(&self) -> bool {
+        let seen = self.seen.is_some_and(|Seen { connected, of }| 0 < of && connected == of);
+        self.state.is_some() || seen
+    }
+
+    /// Whether it is up and connected to all others, as far as anybody says.
+    fn is_well(&self) -> bool {
+        self.is_up() && self.state.as_ref().is_none_or(|state| state.ready)
+    }
+
+    /// Notes what others say, if it was not asked itself.
+    fn ask_others(&mut self, states: &[State]) {
+        let Some(seen) = &mut self.seen else { return };
+        let whole = |peer: &&PeerState| peer.node == Some(self.node) && peer.connected == peer.pairs;
+        let connected = states.iter().filter(|state| state.peers.iter().any(|peer| whole(&peer))).count();
+        *seen = Seen { connected, of: states.len() };
+    }
+
     /// Notes by how much the clock is ahead of the reference's, if the process is there to have one.
     fn compare_clock(&mut self, reference: &State) {
         let Some(own) = &self.state else { return };
@@ -137,27 +169,27 @@ pub fn status(plan: &StatusPlan) -> Result<bool, Box<dyn std::error::Error>> {
         nodes.iter().map(|node| ask(node, &plan.addresses)).collect(),
         oracle.as_ref().map(|oracle| ask(&oracle.node, &plan.addresses)),
     );
-    let well = document
-        .nodes
-        .iter()
-        .chain(&document.oracle)
-        .all(|node| node.state.as_ref().is_some_and(|state| state.ready));
+    let well = document.nodes.iter().chain(&document.oracle).all(Asked::is_well);
     report::publish(&plan.json, &document, || show(&document, Terminal::stdout()))?;
     Ok(well)
 }
 
 fn ask(node: &NodeConfig, addresses: &[SocketAddr]) -> Asked {
     let status = |address: &SocketAddr| fetch(&format!("http://{address}/status"));
-    let said = match &node.http {
-        Some(address) => status(address),
-        None => (addresses.iter().filter_map(|address| status(address).ok()))
-            .find(|state| state.node == node.id)
-            .ok_or_else(|| "its `http` address is not known".to_owned()),
+    let found = match &node.http {
+        Some(address) => Some(status(address)),
+        None => {
+            addresses.iter().map(status).find(|said| said.as_ref().is_ok_and(|state| state.node == node.id))
+        }
     };
-    let (state, error) = match said {
-        Ok(state) if state.node != node.id => (None, Some(format!("node {} answers there", state.node))),
-        Ok(state) => (Some(state), None),
-        Err(error) => (None, Some(error)),
+    let seen = found.is_none().then(Seen::default);
+    let (state, error) = match found {
+        None => (None, Some("its `http` address is not known".to_owned())),
+        Some(Ok(state)) if state.node != node.id => {
+            (None, Some(format!("node {} answers there", state.node)))
+        }
+        Some(Ok(state)) => (Some(state), None),
+        Some(Err(error)) => (None, Some(error)),
     };
     Asked {
         node: node.id,
@@ -167,6 +199,7 @@ fn ask(node: &NodeConfig, addresses: &[SocketAddr]) -> Asked {
         clock_error_seconds: None,
         state,
         error,
+        seen,
     }
 }
 
@@ -232,12 +265,24 @@ fn show(document: &Document, terminal: Terminal) -> String {
         };
         let called = if asked.node == ORACLE_ID { "the oracle".to_owned() } else { format!("node {name}") };
         let Some(state) = &asked.state else {
-            let mut row = vec![name, asked.address.clone(), "down".to_owned(), String::new()];
-            row.push(shards);
+            let error = asked.error.as_deref().unwrap_or_default();
+            let (state, connected) = match asked.seen {
+                Some(Seen { connected, of }) => {
+                    notes.push(format!(
+                        "{called} was not asked: {error}; {connected} of {of} that answer are connected to it"
+                    ));
+                    ("not asked", format!("by {connected} of {of}"))
+                }
+                None => {
+                    notes.push(format!("{called}: {error}"));
+                    ("down", String::new())
+                }
+            };
+            let mut row = vec![name, asked.address.clone(), state.to_owned(), String::new()];
+            row.extend([shards, String::new(), connected]);
             row.resize(11, String::new());
             columns.push(row);
-            notes.push(format!("{called}: {}", asked.error.as_deref().unwrap_or_default()));
-            if asked.node == ORACLE_ID {
+            if asked.node == ORACLE_ID && !asked.is_up() {
                 notes.push("without the oracle nothing commits, and no snapshot is taken".to_owned());
             }
             continue;
@@ -283,7 +328,7 @@ fn show(document: &Document, terminal: Terminal) -> String {
     }
     text.push_str(&columns.render(terminal.width));
     text.push('\n');
-    text.push_str(&leaders(&document.shards).render(terminal.width));
+    text.push_str(&leaders(document).render(terminal.width));
     text.push('\n');
     if let Some(reference) = document.clock_reference
         && document.nodes.iter().chain(&document.oracle).any(|asked| asked.clock_ahead_seconds.is_some())
@@ -308,12 +353,13 @@ fn clock(asked: &Asked) -> String {
 }
 
 /// Who leads which shard: a row each, or one for all of a node if there are many.
-fn leaders(shards: &[Led]) -> Columns {
+fn leaders(Document { nodes, shards, .. }: &Document) -> Columns {
     let mut columns = Columns::new(
         &[("shard", 0), ("leader", 0), ("slots", 0), ("locks", 1), ("in doubt", 2), ("waiting", 3)],
         false,
     );
     let many = shards.len() > SHARDS_SHOWN;
+    let not_asked = |id| nodes.iter().any(|node| node.node == id && node.seen.is_some());
     for some in shards.chunk_by(|one, next| many && one.node == next.node) {
         let (Some(first), Some(last)) = (some.first(), some.last()) else { continue };
         let sum = |of: fn(&Led) -> Option<u64>| {
@@ -324,6 +370,7 @@ fn leaders(shards: &[Led]) -> Columns {
             if some.len() > 1 { format!("{}-{}", first.shard, last.shard) } else { first.shard.to_string() },
             match first.leader {
                 Some(leader) => format!("node {leader}"),
+                None if not_asked(first.node) => format!("none: node {} is not connected", first.node),
                 None => format!("none: node {} is down", first.node),
             },
             sum(|shard| shard.slots),
@@ -338,7 +385,7 @@ fn leaders(shards: &[Led]) -> Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::state::{PeerState, ShardState};
+    use crate::node::state::ShardState;
 
     /// Nodes with so many shards each; those that are down have said nothing.
     fn cluster(shards: &[usize], up: &[u16], see: impl Fn(u16) -> Vec<(u16, f64)>) -> Document {
@@ -369,6 +416,7 @@ mod tests {
                 clock_error_seconds: None,
                 state: is_up.then_some(state),
                 error: (!is_up).then(|| "nobody answers".to_owned()),
+                seen: None,
             }
         });
         let asked = asked.collect();
@@ -416,6 +464,34 @@ mod tests {
         // A node alone has nobody to be compared with.
         let text = shown(&cluster(&[2], &[1], |_| Vec::new()));
         assert!(!text.contains("compared"), "{text}");
+    }
+
+    #[test]
+    fn a_node_that_was_not_asked_is_up_if_all_that_answer_are_connected_to_it() {
+        let shown_if = |connected: [u64; 2]| {
+            let mut document = cluster(&[1; 3], &[1, 2], |_| Vec::new());
+            let Document { nodes, .. } = &mut document;
+            for (node, connected) in nodes.iter_mut().zip(connected) {
+                let peer = PeerState { node: Some(3), pairs: 1, connected, ..PeerState::default() };
+                node.state.as_mut().expect("it answers").peers.push(peer);
+            }
+            (nodes[2].error, nodes[2].seen) = (Some("nobody knows where".to_owned()), Some(Seen::default()));
+            let text = "cluster = \"c\"\n[[node]]\nid = 1\naddress = \"127.0.0.1:1\"\n";
+            let cluster = Cluster::parse(text).expect("it is a cluster");
+            let document = Document::new(&cluster, document.nodes, None);
+            let (text, well) = (shown(&document), document.nodes[2].is_well());
+            assert_eq!(row(&text, "3")[..4], ["3", "127.0.0.1:3", "not", "asked"], "{text}");
+            (text, well, document.shards[2].leader)
+        };
+        let (text, well, leader) = shown_if([1, 1]);
+        assert_eq!((well, leader), (true, Some(3)));
+        assert!(text.contains("node 3 was not asked: nobody knows where; 2 of 2 that answer are"), "{text}");
+        assert!(!text.contains("down") && !text.contains("none:"), "{text}");
+        for connected in [[1, 0], [0, 1], [0, 0]] {
+            let (text, well, leader) = shown_if(connected);
+            assert_eq!((well, leader), (false, None), "{text}");
+            assert!(text.contains("none: node 3 is not connected") && !text.contains("down"), "{text}");
+        }
     }
 
     #[test]
