@@ -28,6 +28,10 @@ use waiting::{PATIENCE, until};
 const NODES: usize = 3;
 const CLIENTS: u32 = 8;
 const LISTS: u64 = 24;
+/// If it is set, namespaces that cannot be made are a failure.
+const REQUIRED: &str = "PLIMSOLL_HOSTS_REQUIRED";
+/// Tells the child process what its cluster runs.
+const PROTOCOL: &str = "PLIMSOLL_HOSTS_PROTOCOL";
 
 fn address(host: usize) -> String {
     format!("10.0.0.{host}")
@@ -154,11 +158,23 @@ fn anomalies<'a>(attempts: impl IntoIterator<Item = &'a Attempted>, model: &str)
 
 #[test]
 fn hosts_that_are_cut_off_and_die_break_no_promise() {
+    in_namespaces("occ");
+}
+
+#[test]
+fn hosts_that_are_cut_off_and_die_break_no_promise_under_two_pl() {
+    in_namespaces("two_pl");
+}
+
+/// Runs the test `inside` in a world of its own, if one can be made.
+fn in_namespaces(protocol: &str) {
     let new = ["--user", "--map-root-user", "--net", "--mount", "--"];
     let probe = "ip link add switch type bridge && ip link add port type veth peer name eth0";
     let possible = Command::new("unshare").args(new).args(["sh", "-c", probe]).output();
     if !possible.as_ref().is_ok_and(|output| output.status.success()) {
-        eprintln!("NOT RUN: this test needs `unshare` and `ip`, and namespaces of its own: {possible:?}");
+        let why = format!("this test needs `unshare` and `ip`, and namespaces of its own: {possible:?}");
+        assert!(std::env::var_os(REQUIRED).is_none(), "{REQUIRED} is set, and {why}");
+        eprintln!("NOT RUN: {why}");
         return;
     }
     let inside = std::env::current_exe().expect("this test has a file");
@@ -166,6 +182,7 @@ fn hosts_that_are_cut_off_and_die_break_no_promise() {
         .args(new)
         .arg(inside)
         .args(["--exact", "inside", "--ignored", "--nocapture"])
+        .env(PROTOCOL, protocol)
         .status()
         .expect("it was there just now");
     assert!(status.success(), "see above");
@@ -174,7 +191,9 @@ fn hosts_that_are_cut_off_and_die_break_no_promise() {
 fn file() -> PathBuf {
     let directory = std::env::temp_dir().join(format!("plimsoll-hosts-test-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("there is room");
-    let mut text = "cluster = \"hosts\"\nclients = 16\nsecret_file = \"secret\"\n".to_owned();
+    let protocol = std::env::var(PROTOCOL).expect("it is set by whoever starts this test");
+    let mut text =
+        format!("cluster = \"hosts\"\nprotocol = \"{protocol}\"\nclients = 16\nsecret_file = \"secret\"\n");
     for id in 1..=NODES {
         let host = address(id);
         text += &format!("[[node]]\nid = {id}\naddress = \"{host}:7400\"\nhttp = \"{host}:8400\"\n");
@@ -185,7 +204,7 @@ fn file() -> PathBuf {
     directory.join("cluster.toml")
 }
 
-/// What the test above runs in a world of its own.
+/// What the tests above run in worlds of their own.
 #[test]
 #[ignore = "a child process: `hosts_that_are_cut_off_and_die_break_no_promise` starts it in namespaces of its own"]
 fn inside() {
