@@ -250,6 +250,7 @@ impl<P: Protocol> Engine<P> {
                         limit = None;
                         break;
                     }
+                    Some(Refusal::Secret) if cluster.secret.is_none() => return Err(OpenError::NoSecret),
                     Some(refusal) => return Err(OpenError::Refused(refusal.to_string())),
                     None if engine.missing().next().is_none() => return Ok(engine),
                     None => {}

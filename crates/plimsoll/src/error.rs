@@ -120,6 +120,8 @@ pub enum OpenError {
     },
     /// A node does not let this client in: why.
     Refused(String),
+    /// A cluster that was found by addresses has a secret, which nodes keep for themselves.
+    NoSecret,
     /// All places for clients are taken.
     Full {
         /// How many there are.
@@ -147,6 +149,11 @@ impl fmt::Display for OpenError {
                 write!(f, "{nodes} could not be reached for {waited:.1?}: see that all of the cluster runs")
             }
             OpenError::Refused(why) => write!(f, "a node refuses this client: {why}"),
+            OpenError::NoSecret => write!(
+                f,
+                "the cluster has a secret, and this client was told none: give its file, with --secret-file or to \
+                 `Cluster::find`"
+            ),
             OpenError::Full { clients } => {
                 write!(f, "all {clients} places for clients are taken; raise `clients` in the cluster's file")
             }

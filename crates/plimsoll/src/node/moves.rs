@@ -1,9 +1,10 @@
 //! `plimsoll move`: has a running cluster move slots.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use plimsoll::{Database, Error, Options, ShardId, Slot};
+use plimsoll::{Cluster, Database, Error, OpenError, Options, ShardId, Slot};
 use plimsoll_page::progress::Progress;
 use plimsoll_page::units;
 use serde::Serialize;
@@ -13,6 +14,9 @@ use crate::report;
 
 /// Slots that move at a time, so that little is under way and others get their turn.
 const AT_A_TIME: usize = 64;
+/// How often it looks whether it is to end while it connects, and after how long it says that it does.
+const LOOK: Duration = Duration::from_millis(50);
+const COMPLAIN_AFTER: Duration = Duration::from_secs(2);
 /// Time between two lines of progress.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 
@@ -30,16 +34,17 @@ struct Document {
 
 /// Moves them. Returns whether all are there.
 pub fn move_slots(plan: &MovePlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
-    let db = Database::connect(&plan.cluster, Options::default())?;
+    let progress = Progress::stderr(false);
+    let db = connect(&plan.cluster, progress, interrupted)?;
     let slots: Vec<Slot> = plan.slots.clone().map(Slot).collect();
-    let (begun, progress) = (Instant::now(), Progress::stderr(false));
+    let begun = Instant::now();
     let mut told = Duration::ZERO;
     let (mut moved, mut error) = (0, None);
     for some in slots.chunks(AT_A_TIME) {
-        if interrupted.load(SeqCst) {
+        let Some(db) = db.as_ref().filter(|_| !interrupted.load(SeqCst)) else {
             error = Some("interrupted".to_owned());
             break;
-        }
+        };
         match db.move_slots(some, ShardId(plan.to)) {
             Ok(()) => moved += some.len() as u64,
             Err(in_use @ Error::SlotsInUse { .. }) => {
@@ -65,6 +70,36 @@ pub fn move_slots(plan: &MovePlan, interrupted: &AtomicBool) -> Result<bool, Box
     };
     report::publish(&plan.json, &document, || show(&document, slots.len() as u64))?;
     Ok(document.error.is_none())
+}
+
+/// Connects as a client, or gives up when it is interrupted.
+fn connect(
+    cluster: &Cluster,
+    progress: Progress,
+    interrupted: &AtomicBool,
+) -> Result<Option<Database>, OpenError> {
+    let options = Options::default();
+    let (patience, begun, mut complained) = (options.patience, Instant::now(), false);
+    let (done, connected) = mpsc::channel();
+    let of = cluster.clone();
+    // Connecting cannot be interrupted, but nobody has to wait for it.
+    let connecting = std::thread::Builder::new().name("connect".to_owned());
+    connecting.spawn(move || done.send(Database::connect(&of, options))).map_err(OpenError::Threads)?;
+    while !interrupted.load(SeqCst) {
+        match connected.recv_timeout(LOOK) {
+            Ok(connected) => return connected.map(Some),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => panic!("whoever connects says what came of it"),
+        }
+        if !complained && begun.elapsed() > COMPLAIN_AFTER {
+            complained = true;
+            progress.note(&format!(
+                "not connected to all nodes of cluster {:?} yet, which takes {patience:?} at most: see `plimsoll status`",
+                cluster.name
+            ));
+        }
+    }
+    Ok(None)
 }
 
 fn show(document: &Document, slots: u64) -> String {

@@ -78,7 +78,9 @@ fn a_benchmark_finds_its_cluster_by_the_addresses_of_nodes_of_which_one_answers(
     // Nodes tell everything but the secret.
     let secret = scene.directory.join("secret");
     let said = refused(&["bench", "smallbank", "--cluster", &addresses, "--duration", "100ms"]);
-    assert!(said.contains("does not know the secret"), "{said}");
+    assert!(said.contains("--secret-file"), "{said}");
+    let said = refused(&["move", &addresses, "--slots", "0..1", "--to", "0"]);
+    assert!(said.contains("--secret-file"), "{said}");
     let run = bench_at(&addresses, &["smallbank", "--secret-file", path(&secret), "--concurrency", "4"]);
     assert_eq!(run["config"]["accounts"], 500);
 }
