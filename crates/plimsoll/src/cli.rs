@@ -51,11 +51,11 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Load a workload into an in-process database, run it, check the data, report.
+    /// Load a workload into a database, run it, check the data, report.
     ///
-    /// Loads real data into one shard per core, runs the full mix of transactions under the chosen
-    /// concurrency-control protocol and timestamp scheme, checks the workload's own consistency conditions
-    /// during the run and after it, and prints throughput, aborts and latencies.
+    /// Loads real data into one shard per core, or into several processes, or finds it on a cluster that runs; runs the full
+    /// mix of transactions under the chosen concurrency-control protocol and timestamp scheme, checks the workload's own
+    /// consistency conditions during the run and after it, and prints throughput, aborts and latencies.
     ///
     /// Exit status: 0 done and every check holds; 1 a check failed; 2 bad usage.
     Bench(Box<BenchArgs>),

@@ -40,7 +40,7 @@ fn run(arguments: &str) -> Value {
 
 #[test]
 fn a_bank_in_two_processes_is_serializable_under_every_protocol() {
-    for protocol in ["occ", "two_pl", "client_2pc"] {
+    for protocol in ["occ", "two_pl", "two_pl --lock-policy wound_wait", "client_2pc"] {
         let run = run(&format!("smallbank --protocol {protocol} --accounts 2000 --distributed 20"));
         let links = run["links"].as_array().expect("links");
         let ends: Vec<_> = links.iter().map(|link| (link["from"].as_u64(), link["to"].as_u64())).collect();

@@ -10,7 +10,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::State as Extract;
@@ -51,12 +51,12 @@ fn router(look: Look, cluster: String) -> Router {
     Router::new()
         .route(
             "/health",
-            get(async |look| answer(look, |_| (StatusCode::OK, "the shards make passes\n")).await),
+            get(async |look| answer("/health", look, |_| (StatusCode::OK, "the shards make passes\n")).await),
         )
-        .route("/ready", get(async |look| answer(look, ready).await))
-        .route("/metrics", get(async |look| answer(look, exposed).await))
+        .route("/ready", get(async |look| answer("/ready", look, ready).await))
+        .route("/metrics", get(async |look| answer("/metrics", look, exposed).await))
         .route("/cluster", get(async move || described.clone()))
-        .route("/status", get(async |look| answer(look, axum::Json).await))
+        .route("/status", get(async |look| answer("/status", look, axum::Json).await))
         .with_state(look)
 }
 
@@ -74,8 +74,14 @@ fn exposed(state: State) -> impl IntoResponse {
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], metrics(&state))
 }
 
-async fn answer<R: IntoResponse>(Extract(look): Extract<Look>, of: impl FnOnce(State) -> R) -> Response {
+async fn answer<R: IntoResponse>(
+    path: &str,
+    Extract(look): Extract<Look>,
+    of: impl FnOnce(State) -> R,
+) -> Response {
+    let begun = Instant::now();
     let looked = tokio::time::timeout(PATIENCE, tokio::task::spawn_blocking(move || look())).await;
+    tracing::debug!(path, looked_for = ?begun.elapsed(), "asked over HTTP");
     match looked {
         Ok(Ok(state)) => of(state).into_response(),
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "a shard does not answer\n").into_response(),

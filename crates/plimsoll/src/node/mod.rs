@@ -61,7 +61,8 @@ fn run<P: Protocol>(
     let (cluster, node) = (&cluster, &plan.node);
     // Held until the process ends.
     let _claim = plan.data_dir.as_ref().map(|path| data_dir::claim(path, cluster, node.id)).transpose()?;
-    let listener = bind(node.listen, "other nodes and clients", node)?;
+    let listener = TcpListener::bind(node.listen)
+        .map_err(|error| taken(error, node.listen, "other nodes and clients", "; see `listen`", node))?;
     let engine = Arc::new(Engine::<P>::join(cluster, node.id, listener)?);
     let loaded: Arc<Loaded> = Arc::default();
     let units = workload.map_or(0, |workload| workload.load(&engine, &loaded));
@@ -78,7 +79,7 @@ fn run<P: Protocol>(
             None => State { node: id, ..State::default() },
         };
         http::serve(address, Arc::new(look), plan.cluster.description.clone())
-            .map_err(|error| taken(error, address, "HTTP", node))?;
+            .map_err(|error| taken(error, address, "HTTP", "", node))?;
         tracing::info!(%address, "health, readiness, metrics and status over HTTP");
     }
     tracing::info!(
@@ -101,20 +102,25 @@ fn run<P: Protocol>(
         tracing::info!("the tables are those of the benchmark `{workload}`");
     }
     let (mut ready, mut alarm, mut complained) = (false, false, false);
+    let mut absent: Vec<u16> = Vec::new();
     let begun = Instant::now();
     while !stop.load(SeqCst) {
-        let now = engine.missing().next().is_none();
+        let gone = std::mem::replace(&mut absent, engine.missing().collect());
+        if gone != absent {
+            tracing::debug!(missing = missing(cluster, &absent), "others have come or gone");
+        }
+        let now = absent.is_empty();
         match (ready, now) {
             (false, true) => tracing::info!("connected to all other nodes"),
             (true, false) => {
-                tracing::warn!("not connected to {}", missing(cluster, &engine));
+                tracing::warn!("not connected to {}", missing(cluster, &absent));
                 complained = true;
             }
             (false, false) if !complained && begun.elapsed() > COMPLAIN_AFTER => {
                 tracing::warn!(
                     "not connected to {} after {COMPLAIN_AFTER:?}: see that they run and can be reached, and that no other \
                      process is {node}",
-                    missing(cluster, &engine)
+                    missing(cluster, &absent)
                 );
                 complained = true;
             }
@@ -144,30 +150,22 @@ fn run<P: Protocol>(
     Ok(true)
 }
 
-/// The nodes that this one is not connected to.
-fn missing<P: Protocol>(cluster: &Cluster, engine: &Engine<P>) -> String {
-    let missing: Vec<u16> = engine.missing().collect();
+/// The nodes that this one is not connected to, by name.
+fn missing(cluster: &Cluster, missing: &[u16]) -> String {
     let nodes = cluster.processes().filter(|node| missing.contains(&node.id)).map(NodeConfig::to_string);
     nodes.collect::<Vec<_>>().join(", ")
-}
-
-fn bind(
-    address: SocketAddr,
-    whom: &str,
-    node: &NodeConfig,
-) -> Result<TcpListener, Box<dyn std::error::Error>> {
-    TcpListener::bind(address).map_err(|error| taken(error, address, whom, node))
 }
 
 fn taken(
     error: std::io::Error,
     address: SocketAddr,
     whom: &str,
+    see: &str,
     node: &NodeConfig,
 ) -> Box<dyn std::error::Error> {
     let what = match error.kind() {
         ErrorKind::AddrInUse => format!("it is taken; is {node} running already?"),
-        ErrorKind::AddrNotAvailable => "this machine does not have it; see `listen`".to_owned(),
+        ErrorKind::AddrNotAvailable => format!("this machine does not have it{see}"),
         _ => error.to_string(),
     };
     format!("{node} cannot listen on {address} for {whom}: {what}").into()
@@ -200,9 +198,7 @@ fn look<P: Protocol>(engine: &Engine<P>, cluster: &Cluster, id: u16, begun: Inst
                 slots: map.slots(shard) as u64,
                 map_version: map.version(),
                 messages: env.messages(),
-                coordinated: counters.coordinated,
                 read_only_waits: counters.read_only_waits,
-                read_only_restarts: counters.read_only_restarts,
                 votes_recorded: recorded,
                 votes_refused: refused,
                 outcomes_committed: committed,
@@ -216,12 +212,6 @@ fn look<P: Protocol>(engine: &Engine<P>, cluster: &Cluster, id: u16, begun: Inst
                 mark_raises: counters.mark_raises,
                 pins: counters.pins,
                 oracle_messages: counters.oracle_messages,
-                graph_sent_bytes: counters.graph_sent_bytes,
-                graph_vertices: counters.graph.vertices,
-                graph_vertices_max: counters.graph_max.vertices,
-                graph_bytes: counters.graph.bytes,
-                graph_bytes_max: counters.graph_max.bytes,
-                offences: counters.offences,
                 locks: base.store.locks() as u64,
                 in_doubt: base.in_doubt() as u64,
                 votes: base.votes() as u64,

@@ -1,12 +1,12 @@
 //! Nodes: what they run and hold, with a file and without one, and what they need and say.
 
-use std::io::Read;
-use std::process::{Child, Output, Stdio};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll::{Cluster, Database, Error, Freshness, Key, Options};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::scene::{Scene, account, balance, fill, free_ports, path, plimsoll, refused, total, transfers};
 use crate::waiting::{PATIENCE, until};
@@ -148,7 +148,7 @@ fn a_node_without_a_file_is_a_whole_database_that_describes_itself() {
     std::fs::remove_dir_all(&one).unwrap();
     let _one = run(0, 1, &[&first[..], &[&peers[0][..]]].concat());
     let second = [&alone[..], &[&other[..], "--node", "2", "--peers", &peers[1][..]]].concat();
-    let _two = run(2, 3, &second);
+    let two = run(2, 3, &second);
     let cluster =
         until("a node describes both", || Cluster::find(&format!("{},{}", at(1), at(3)), None).ok());
     let db = Database::connect(&cluster, Options { patience: PATIENCE, ..Options::default() }).unwrap();
@@ -156,6 +156,22 @@ fn a_node_without_a_file_is_a_whole_database_that_describes_itself() {
     transfers(&db, 1, 8, 10);
     let shown = plimsoll(&["status", &format!("{},{}", at(1), at(3))]).output().unwrap();
     assert!(shown.status.success(), "{shown:?}");
+
+    // One of them knows no more of the other than where it listens, and that they are connected.
+    let json = plimsoll(&["status", &at(1), "--json"]).output().unwrap();
+    let status: Value = serde_json::from_slice(&json.stdout).expect("JSON and nothing else");
+    let other = &status["nodes"][1];
+    assert!(other["state"].is_null() && other["seen"] == json!({ "connected": 1, "of": 1 }), "{other}");
+    assert_eq!(status["shards"][1]["leader"], 2, "{status}");
+    let shown = plimsoll(&["status", &at(1)]).output().unwrap();
+    let text = String::from_utf8_lossy(&shown.stdout);
+    assert!(shown.status.success() && text.contains("not asked") && !text.contains("down"), "{text}");
+    drop(two);
+    until("the other is missed", || {
+        let shown = plimsoll(&["status", &at(1)]).output().unwrap();
+        let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+        (shown.status.code() == Some(1) && text.contains("none: node 2 is not connected")).then_some(())
+    });
 }
 
 /// A process that ends with its owner.
@@ -208,6 +224,24 @@ fn a_table_with_a_copy_on_every_node_is_written_on_all_of_them() {
     assert_eq!((&rows(0)["rows"], &rows(1)["rows"]), (&2.into(), &4.into()), "one per shard: {}", rows(0));
     let seen = clients[1].snapshot(Freshness::Newest).unwrap();
     assert_eq!(balance(seen.get(table(&clients[1], "rate"), &euro).unwrap()), 180);
+}
+
+#[test]
+fn a_move_says_that_it_waits_for_nodes_and_ends_when_it_is_told_to() {
+    let mut scene = Scene::new(&[1, 1]);
+    scene.start(1);
+    let file = scene.file();
+    let arguments = ["move", path(&file), "--slots", "0..9", "--to", "0"];
+    let mut moving = Killed(plimsoll(&arguments).stderr(Stdio::piped()).spawn().unwrap());
+    let mut said = BufReader::new(moving.0.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains("not connected to all nodes of cluster \"bank\" yet"), "{line}");
+    let told = Instant::now();
+    let killed = Command::new("kill").args(["-TERM", &moving.0.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(moving.0.wait().unwrap().code(), Some(1), "it was interrupted");
+    assert!(told.elapsed() < Duration::from_secs(5), "{:?}", told.elapsed());
 }
 
 #[test]

@@ -107,6 +107,51 @@ fn commits_stop_while_the_oracle_stalls(scheme: &str) {
 }
 
 #[test]
+fn snapshots_that_were_fetched_ahead_are_taken_while_the_oracle_stalls() {
+    for (scheme, options) in
+        [("gts", "prefetch = true\nbatch = false\n"), ("vts", "prefetch = true\ncompress = false\n")]
+    {
+        let mut scene = Scene::under(&format!("scheme = \"{scheme}\"\n"), &[1, 1]);
+        let text = std::fs::read_to_string(scene.file()).unwrap();
+        std::fs::write(scene.file(), text.replace("[oracle]\n", &format!("[oracle]\n{options}"))).unwrap();
+        (1..=3).for_each(|id| scene.start(id));
+        drop(scene.connect());
+        let db = scene.connect_within(Duration::from_secs(4)).unwrap();
+        fill(&db, 8);
+        let table = db.table("account").unwrap();
+        let write = |value: u64| -> Result<(), Error> {
+            db.transact(|txn| (0..8).try_for_each(|n| txn.put(table, &account(n), &value.to_be_bytes())))
+        };
+        // A copy may be older than what was written just now.
+        let newest = || db.snapshot(Freshness::Newest).unwrap().get(table, &account(7)).unwrap();
+        let seen = |value: u64| {
+            until("it is in a snapshot", || {
+                newest().filter(|newest| *newest == value.to_be_bytes()).map(|_| ())
+            })
+        };
+        write(77).unwrap();
+        seen(77);
+        scene.signal(3, "-STOP");
+        until("the nodes have noticed", || (scene.get(1, "/ready").0 == 503).then_some(()));
+        let begun = Instant::now();
+        assert!(write(78).is_err(), "nothing commits");
+        while begun.elapsed() < Duration::from_secs(6) {
+            let asked = Instant::now();
+            assert_eq!(total(&db, 8), 8 * 77, "what was published last");
+            assert!(
+                asked.elapsed() < Duration::from_secs(2),
+                "and nobody is waited for: {:?}",
+                asked.elapsed()
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+        scene.signal(3, "-CONT");
+        until("it commits again", || write(79).ok());
+        seen(79);
+    }
+}
+
+#[test]
 fn an_oracle_that_dies_is_missed_by_all_and_not_let_in_again_before_all_are_new() {
     ["gts", "vts"].into_iter().for_each(an_oracle_is_replaced_with_all_others);
 }

@@ -41,23 +41,31 @@ fn what_cannot_be_is_refused_with_a_sentence() {
     let listen =
         listen.replace("shards = 1\n", &format!("shards = 1\nlisten = \"127.0.0.1:{}\"\n", ports[0]));
     std::fs::write(&open_file, listen).unwrap();
-    assert!(refused(&["start", path(&open_file), "--node", "2"]).contains("without a secret"));
+    let said = refused(&["start", path(&open_file), "--node", "2"]);
+    assert!(said.contains("without a secret") && said.contains("at address = 192.0.2.1"), "{said}");
+    let http = |address| refused(&["start", "--table", "a", "--http", address]);
+    assert!(http("192.0.2.1:1").contains("node 1 can be reached from others at http = 192.0.2.1:1"));
+    assert!(http("0.0.0.0:1").contains("nobody can reach http = 0.0.0.0:1"));
+    assert!(http("127.0.0.1:7401").contains("give http = 127.0.0.1:7401 another port"));
 
     // A client that knows another secret, or another version of the file, is told so, where others are let in.
     scene.start(2);
     drop(scene.connect());
     let cluster = Cluster::read(&scene.file()).unwrap();
-    let why = |cluster: &Cluster| {
+    let refusal = |cluster: &Cluster| {
         let options = Options { patience: PATIENCE, ..Options::default() };
-        let error = Database::connect(cluster, options).err().expect("it is not let in");
+        Database::connect(cluster, options).err().expect("it is not let in")
+    };
+    let why = |cluster: &Cluster| {
+        let error = refusal(cluster);
         assert!(matches!(error, OpenError::Refused(_)), "{error:?}");
         error.to_string()
     };
     let secret = Some(b"another secret, just as long".to_vec());
     let stranger = why(&Cluster { secret, ..cluster.clone() });
     assert_eq!(stranger, "a node refuses this client: it does not know the secret of the cluster");
-    let stranger = why(&Cluster { secret: None, ..cluster.clone() });
-    assert_eq!(stranger, "a node refuses this client: it does not know the secret of the cluster");
+    let stranger = refusal(&Cluster { secret: None, ..cluster.clone() });
+    assert!(matches!(stranger, OpenError::NoSecret), "{stranger:?}");
     let stranger = why(&Cluster { id: cluster.id ^ 1, ..cluster });
     assert_eq!(stranger, "a node refuses this client: it belongs to another cluster");
 }
