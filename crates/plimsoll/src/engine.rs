@@ -543,8 +543,8 @@ mod tests {
         nodes[0].runtime().spawn_on(ShardId(0), move |_| async move {
             let _ = held.recv();
         });
+        let much = vec![0; 7 << 20];
         std::thread::scope(|scope| {
-            let much = vec![0; 7 << 20];
             let writes = scope.spawn(|| {
                 db.transact(|txn| (0..4).try_for_each(|number| txn.put(table, &Key::of_u64(number), &much)))
             });
