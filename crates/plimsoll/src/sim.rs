@@ -11,18 +11,17 @@ use std::time::Duration;
 use plimsoll_page::file;
 use plimsoll_page::progress::Progress;
 use plimsoll_page::units;
-use plimsoll_runtime::sim::EPOCH_NS;
+use plimsoll_runtime::sim::{EPOCH_NS, Occurrence};
 use plimsoll_sim::export::lines;
 use plimsoll_sim::plan::{Plan, Selection};
 use plimsoll_sim::recorder::{Recorder, Recording};
 use plimsoll_sim::run::{Outcome, run};
 use plimsoll_sim::shrink::shrink;
-use plimsoll_sim::trace::render;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::plan::JsonOutput;
 use crate::cli::sim::{SimPlan, Worlds};
-use crate::timeline::page;
+use crate::timeline::{self, in_words, page};
 
 /// Worlds that fail are described up to this number; all are counted.
 const TOLD: usize = 10;
@@ -78,23 +77,19 @@ fn one(plan: &SimPlan, seed: u64) -> Result<bool, Box<dyn std::error::Error>> {
         )?;
     }
     let passed = outcome.violations.is_empty();
-    let sum = Sum {
-        worlds: 1,
-        transactions: outcome.transactions,
-        failed: if passed { vec![] } else { vec![(shown.clone(), outcome.clone())] },
-        ..Sum::default()
-    };
-    write_json(plan, &sum, begin.elapsed())?;
+    let mut sum = Sum::default();
+    sum.add(shown.clone(), outcome.clone());
+    write_json(plan, &sum, &[(shown.clone(), outcome.clone())], begin.elapsed())?;
     if plan.json == JsonOutput::Stdout {
         return Ok(passed);
     }
     if plan.trace {
-        show(&render(&recording.events, &outcome));
+        show(&timeline::trace(&shown, &outcome, &recording));
     }
     show(&describe(&shown, &outcome));
     if shown != world {
         let again = again(&shown, &plan.selection);
-        show(&history(&outcome, &again));
+        show(&history(&shown, &outcome, &again));
         show(&format!(
             "\nThis is the smallest world found that fails like that of seed {seed}. Again: {again}\n"
         ));
@@ -153,7 +148,7 @@ fn many(
     })?;
     sum.failed.sort_by_key(|(world, _)| world.seed);
     let passed = sum.failed.is_empty();
-    write_json(plan, &sum, begin.elapsed())?;
+    write_json(plan, &sum, &sum.failed, begin.elapsed())?;
     if plan.json == JsonOutput::Stdout {
         return Ok(passed);
     }
@@ -163,7 +158,7 @@ fn many(
             let (small, smaller) = shrink(world, outcome.clone(), |world| guarded(world, false).0);
             let again = again(&small, &plan.selection);
             show(&describe(&small, &smaller));
-            show(&history(&smaller, &again));
+            show(&history(&small, &smaller, &again));
             show(&format!("\nShrunk from seed {}. Again: {again}\n\n", world.seed));
         } else {
             show(&(describe(world, outcome) + "\n"));
@@ -230,7 +225,7 @@ impl Sum {
         self.worlds += 1;
         self.transactions += outcome.transactions;
         self.aborts += outcome.aborts;
-        self.faults += outcome.faults.len() as u64;
+        self.faults += faults(&world, &outcome).count() as u64;
         self.moves += outcome.moves;
         self.virtual_ns += outcome.virtual_ns;
         if !outcome.violations.is_empty() {
@@ -256,6 +251,11 @@ impl Sum {
             elapsed.as_secs_f64(),
         )
     }
+}
+
+/// The faults that were not left out of a world.
+fn faults<'a>(world: &'a Plan, outcome: &'a Outcome) -> impl Iterator<Item = &'a Occurrence> + Clone {
+    outcome.faults.iter().filter(|fault| !world.skip.contains(&fault.index))
 }
 
 /// A world and what came of it, for people.
@@ -293,13 +293,17 @@ fn describe(world: &Plan, outcome: &Outcome) -> String {
         outcome.clock_error_ns as f64 / 1e6,
         outcome.hash,
     ));
-    let faults = outcome.faults.iter().filter(|fault| !world.skip.contains(&fault.index));
+    let faults = faults(world, outcome);
     for fault in faults.clone().take(TOLD) {
+        let (_, words, _, lasts) = in_words(&fault.fault);
+        let time = match lasts {
+            true => format!(", for {:.3} ms", (fault.end_ns - fault.begin_ns) as f64 / 1e6),
+            false => String::new(),
+        };
         text.push_str(&format!(
-            "  fault {:<4}{:.3} ms: {:?}\n",
+            "  fault {:<4}{:>10.3} ms{time}: {words}\n",
             fault.index,
-            fault.begin_ns as f64 / 1e6,
-            fault.fault
+            fault.begin_ns as f64 / 1e6
         ));
     }
     if faults.clone().count() > TOLD {
@@ -316,10 +320,10 @@ fn describe(world: &Plan, outcome: &Outcome) -> String {
     text
 }
 
-/// What the transactions of a world did, one line when each begins and one when it ends, in the order of time. Of a world
-/// with many, or that ended in the middle of them, how all that happened is shown.
-fn history(outcome: &Outcome, again: &str) -> String {
-    let told = render(&[], outcome);
+/// What the transactions of a world did and what went wrong meanwhile, in the order of time. Of a world with many, or that
+/// ended in the middle of them, how all that happened is shown.
+fn history(world: &Plan, outcome: &Outcome, again: &str) -> String {
+    let told = timeline::history(world, outcome);
     match told.lines().count() {
         1..=HISTORY_LINES => format!("\nWhat its transactions did:\n{told}"),
         _ => format!("\nWhat happened in it, event by event: {again} --trace\n"),
@@ -373,10 +377,26 @@ fn show(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-fn write_json(plan: &SimPlan, sum: &Sum, elapsed: Duration) -> Result<(), file::Unwritable> {
-    if plan.json == JsonOutput::None {
-        return Ok(());
+fn write_json(
+    plan: &SimPlan,
+    sum: &Sum,
+    worlds: &[(Plan, Outcome)],
+    elapsed: Duration,
+) -> Result<(), file::Unwritable> {
+    let text = match plan.json {
+        JsonOutput::None => return Ok(()),
+        _ => serde_json::to_string_pretty(&document(plan, sum, worlds, elapsed)),
+    };
+    let text = text.expect("a document of plain values") + "\n";
+    match &plan.json {
+        JsonOutput::File(path) => file::write_whole(path, &text)?,
+        _ => show(&text),
     }
+    Ok(())
+}
+
+/// Every figure, and these worlds one by one.
+fn document(plan: &SimPlan, sum: &Sum, worlds: &[(Plan, Outcome)], elapsed: Duration) -> Value {
     let violations: Vec<_> = (sum.failed.iter())
         .flat_map(|(world, outcome)| outcome.violations.iter().map(move |violation| (world, violation)))
         .map(|(world, violation)| {
@@ -390,18 +410,37 @@ fn write_json(plan: &SimPlan, sum: &Sum, elapsed: Duration) -> Result<(), file::
             })
         })
         .collect();
-    let document = json!({
+    let worlds: Vec<_> = (worlds.iter())
+        .map(|(world, outcome)| {
+            json!({
+                "seed": world.seed,
+                "protocol": world.pair().split('/').next().unwrap_or_default(),
+                "scheme": world.scheme,
+                "workload": world.workload.name(),
+                "hash": format!("{:016x}", outcome.hash),
+                "transactions": outcome.transactions,
+                "aborts": outcome.aborts,
+                "faults": faults(world, outcome).count(),
+                "moves": outcome.moves,
+                "virtual_seconds": outcome.virtual_ns as f64 / 1e9,
+                "clock_error_seconds": outcome.clock_error_ns as f64 / 1e9,
+                "violations": outcome.violations.len(),
+                "again": again(world, &plan.selection),
+            })
+        })
+        .collect();
+    json!({
         "seeds": sum.worlds,
         "transactions": sum.transactions,
+        "aborts": sum.aborts,
+        "faults": sum.faults,
+        "moves": sum.moves,
+        "virtual_seconds": sum.virtual_ns as f64 / 1e9,
         "violations": violations,
+        "worlds": worlds,
+        "threads": if matches!(plan.worlds, Worlds::Seed(_)) { 1 } else { plan.threads },
         "seconds": elapsed.as_secs_f64(),
-    });
-    let text = serde_json::to_string_pretty(&document).expect("a document of plain values") + "\n";
-    match &plan.json {
-        JsonOutput::File(path) => file::write_whole(path, &text)?,
-        _ => show(&text),
-    }
-    Ok(())
+    })
 }
 
 #[cfg(test)]
@@ -409,35 +448,83 @@ mod tests {
     use plimsoll_sim::plan::{FaultsName, WorkloadName};
 
     use super::*;
+    use crate::cli::sim::SimArgs;
 
-    fn outcome(transactions: usize) -> Outcome {
+    fn world(transactions: usize, faults: FaultsName) -> (Plan, Outcome) {
         let selection = Selection {
             workload: Some(WorkloadName::Cycle),
             protocol: Some("occ"),
             scheme: Some("dst"),
-            faults: FaultsName::None,
+            faults,
             fronts: Some(0),
             shards: Some(1),
             clients: Some(1),
             transactions: Some(transactions),
             ..Selection::default()
         };
-        run(&Plan::drawn(1, &selection).unwrap(), None)
+        let plan = Plan::drawn(1, &selection).unwrap();
+        let outcome = run(&plan, None);
+        (plan, outcome)
     }
 
     #[test]
     fn a_short_history_is_shown_and_of_a_long_one_the_command_that_shows_it() {
-        let short = outcome(3);
+        let (plan, short) = world(3, FaultsName::None);
         assert!(!short.history.transactions.is_empty());
-        let told = history(&short, "plimsoll sim --seed 1");
+        let told = history(&plan, &short, "plimsoll sim --seed 1");
         for transaction in &short.history.transactions {
-            let name = format!("{:?} {}", transaction.id, transaction.label);
+            let name = format!("  {:?}  ", transaction.id);
             assert_eq!(told.matches(&name).count(), 2, "it begins and it ends: {told}");
         }
         assert!(told.contains("read ring") && !told.contains("--trace"), "{told}");
-        for long in [outcome(100), Outcome::default()] {
-            let told = history(&long, "plimsoll sim --seed 1");
+        for long in [world(100, FaultsName::None).1, Outcome::default()] {
+            let told = history(&plan, &long, "plimsoll sim --seed 1");
             assert!(told.ends_with("plimsoll sim --seed 1 --trace\n") && told.lines().count() == 2, "{told}");
         }
+    }
+
+    #[test]
+    fn a_verdict_tells_of_faults_in_words_and_not_of_those_that_are_left_out() {
+        let (mut plan, outcome) = world(40, FaultsName::All);
+        let (first, other) = (outcome.faults[0].index, outcome.faults[1].index);
+        plan.skip = vec![first];
+        let told = describe(&plan, &outcome);
+        assert!(
+            told.contains(&format!("  fault {other:<4}")) && !told.contains(&format!("  fault {first:<4}"))
+        );
+        let line = told.lines().find(|line| line.starts_with("  fault")).expect("something goes wrong");
+        assert!(line.contains("machine 0 ") && line.contains(" ms"), "{line}");
+        assert!(!told.contains(['(', '{']), "as the program calls them: {told}");
+    }
+
+    #[test]
+    fn a_document_has_every_figure_and_the_worlds_that_it_names_one_by_one() {
+        let args = SimArgs { seed: Some(1), ..SimArgs::default() };
+        let plan = args.validate(2, 0).unwrap();
+        let (world, mut outcome) = world(3, FaultsName::All);
+        let violation =
+            plimsoll_sim::run::Violation { kind: "stuck".to_owned(), detail: "a client".to_owned() };
+        outcome.violations.push(violation);
+        let mut sum = Sum::default();
+        sum.add(world.clone(), outcome.clone());
+        sum.add(world.clone(), outcome.clone());
+        let document = document(&plan, &sum, &sum.failed[..1], Duration::from_millis(1500));
+        for (name, twice) in [
+            ("seeds", 1),
+            ("transactions", outcome.transactions),
+            ("aborts", outcome.aborts),
+            ("faults", outcome.faults.len() as u64),
+            ("moves", outcome.moves),
+        ] {
+            assert_eq!(document[name], 2 * twice, "{name}");
+        }
+        assert_eq!(document["virtual_seconds"], 2.0 * outcome.virtual_ns as f64 / 1e9);
+        assert_eq!(document["seconds"], 1.5);
+        assert_eq!(document["violations"][1]["kind"], "stuck");
+        let [told] = &document["worlds"].as_array().unwrap()[..] else { panic!("{document}") };
+        assert_eq!(told["hash"], format!("{:016x}", outcome.hash));
+        assert_eq!(told["again"], again(&world, &plan.selection));
+        assert_eq!([&told["protocol"], &told["scheme"], &told["workload"]], ["occ", "dst", "cycle"]);
+        assert_eq!(told["violations"], 1);
     }
 }

@@ -36,11 +36,24 @@ pub trait Observer: Clone + 'static {
     fn recorded(&self, _: &Recorded) {}
 }
 
+/// An attempt that a client has made.
+#[derive(Clone, Copy, Debug)]
+pub struct Tried {
+    /// Its number, if it did not fail before it had one.
+    pub id: Option<TxnId>,
+    /// Whose it was.
+    pub session: u32,
+    /// The type of the transaction.
+    pub label: &'static str,
+    /// Why it has failed, if its client was told.
+    pub why: Option<Abort>,
+}
+
 /// What clients leave behind.
 #[derive(Clone, Debug, Default)]
 pub struct Left {
-    /// All attempts that have a number, and whose they are.
-    pub attempts: Vec<(TxnId, u32)>,
+    /// All attempts, each client's in its order.
+    pub attempts: Vec<Tried>,
     /// Committed transactions, each client's in its order.
     pub transactions: Vec<Recorded>,
     /// By committed transaction: the number it wrote, and what it saw that was not its own.
@@ -148,16 +161,21 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         Attempt { age: self.env.clock().0, freshness: Freshness { staleness_ns, at_least: self.token } }
     }
 
-    /// Notes an attempt that is over.
-    pub fn attempted(&mut self, id: TxnId) {
-        self.left.attempts.push((id, self.session));
-        self.present = None;
+    /// Notes an attempt that goes on until the next is noted, or this one is recorded.
+    pub fn attempts(&mut self, label: &'static str, id: TxnId) {
+        self.left.attempts.push(Tried { id: Some(id), session: self.session, label, why: None });
+        self.present = Some(id);
     }
 
-    /// Notes an attempt that goes on until the next is noted, or this one is recorded.
-    pub fn attempts(&mut self, id: TxnId) {
-        self.attempted(id);
-        self.present = Some(id);
+    /// Notes why the present attempt has failed, or that another has before it had a number.
+    pub fn failed(&mut self, label: &'static str, why: Abort) {
+        let session = self.session;
+        match self.left.attempts.last_mut() {
+            Some(last) if last.why.is_none() && last.id.is_some() && last.id == self.present => {
+                last.why = Some(why);
+            }
+            _ => self.left.attempts.push(Tried { id: None, session, label, why: Some(why) }),
+        }
     }
 
     /// A read-only attempt has failed, which none at a snapshot must; but there is none if the oracle cannot be reached.
@@ -239,14 +257,19 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     /// Runs a procedure until it commits, says no, or has had enough.
     pub async fn procedure<T: Procedure>(
         &mut self,
+        label: &'static str,
         attempt: Attempt,
         procedure: &mut T,
     ) -> Result<Option<Committed>, Abort> {
         for tries in 0..ATTEMPTS {
             let begin = self.begin();
             let env = self.env.clone();
+            self.work.committed.id = TxnId::default();
             let executed = execute::<P, E, T>(&env, attempt, procedure, &mut self.work).await;
-            self.attempted(self.work.committed.id);
+            let id = Some(self.work.committed.id).filter(|id| id.number > 0);
+            let why = executed.err();
+            self.left.attempts.push(Tried { id, session: self.session, label, why });
+            self.present = None;
             match executed {
                 Ok(()) => return Ok(Some(std::mem::take(&mut self.work.committed))),
                 Err(Abort::User) => return Err(Abort::User),

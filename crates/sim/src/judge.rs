@@ -94,7 +94,7 @@ pub(crate) fn judge<P: Protocol>(
     }
     let mut outcome = setting.outcome();
     outcome.transactions = left.transactions.len() as u64;
-    outcome.aborts = left.aborts;
+    outcome.aborts = left.aborts + left.read_only_aborts;
     let complete = found.violations.is_empty();
     let mut transactions = std::mem::take(&mut left.transactions);
     transactions.extend(in_doubt);
@@ -113,7 +113,7 @@ pub(crate) fn judge<P: Protocol>(
 /// Transactions that have committed although nobody was told, for their client's machine has crashed. What they have
 /// read, and how much they wrote, is not known; that all of it is there is seen in lists ([`lists`]), and where sums would be wrong.
 fn in_doubt<P: Protocol>(plan: &Plan, left: &Left, installs: &[Vec<Install>]) -> Vec<Transaction> {
-    let known: BTreeSet<TxnId> = left.attempts.iter().map(|(id, _)| *id).collect();
+    let known: BTreeSet<TxnId> = left.attempts.iter().filter_map(|tried| tried.id).collect();
     let told: BTreeSet<TxnId> = left.transactions.iter().map(|transaction| transaction.id).collect();
     let crashing = plan.crashing();
     let crashes =

@@ -2,7 +2,7 @@
 //!
 //! [`plan::Plan::drawn`] makes a plan of a seed: protocol, scheme, workload, machines, faults. [`run::run`] lets the world
 //! of the plan run, in virtual time ([`plimsoll_runtime::sim`]), and judges what came of it; `docs/simulator.md` lists
-//! what is judged. [`shrink::shrink`] makes a world that fails smaller, [`trace::render`] tells what happened in one.
+//! what is judged. [`shrink::shrink`] makes a world that fails smaller, [`recorder::Recorder`] keeps what happened in one.
 //!
 //! Clients are written over `Env`, so the same transactions run on real threads as well. All they need besides is an
 //! [`client::Observer`], who tells the time at which transactions begin and end for the record; it is no part of
@@ -21,5 +21,4 @@ pub mod recorder;
 pub mod run;
 pub mod scale;
 pub mod shrink;
-pub mod trace;
 pub mod workload;

@@ -13,7 +13,9 @@ use plimsoll_runtime::Env;
 use plimsoll_runtime::sim::{Carried, Event, World};
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_txn::steps::{About, Step};
-use plimsoll_types::{ShardId, Timestamp, TxnId};
+use plimsoll_types::{ShardId, Timestamp};
+
+use crate::client::Tried;
 
 /// Records a world. Clones record the same one.
 #[derive(Clone, Default)]
@@ -28,8 +30,8 @@ pub struct Recording {
     pub messages: Vec<Message>,
     /// Steps on all shards.
     pub steps: Vec<Taken>,
-    /// Which session an attempt belongs to.
-    pub attempts: Vec<(TxnId, u32)>,
+    /// Attempts of clients, each client's in its order; none if the world ended in a panic.
+    pub attempts: Vec<Tried>,
     /// What calls are about, by caller, who is asked, and number, which is used again when the answer is there or is given
     /// up. An answer to one that was given up may still be sent.
     asked: BTreeMap<(ShardId, ShardId, u32), About>,
@@ -99,8 +101,8 @@ impl Recorder {
         }
     }
 
-    /// Notes which attempts each session has made.
-    pub(crate) fn attempts(&self, attempts: &[(TxnId, u32)]) {
+    /// Notes which attempts clients have made.
+    pub(crate) fn attempts(&self, attempts: &[Tried]) {
         self.0.borrow_mut().attempts.extend(attempts);
     }
 }

@@ -570,7 +570,7 @@ fn audits<P: Protocol, W: Workload>(setting: &mut Setting<P>, workload: &W, left
             let mut client: SimClient<P> = Client::new(env, observer, 0, 0);
             client.env.sleep(settled_ns).await;
             let attempt = client.attempt(0);
-            let committed = client.procedure(attempt, &mut audit).await;
+            let committed = client.procedure("audit", attempt, &mut audit).await;
             matches!(committed, Ok(Some(_))).then_some(audit)
         });
         match audited.flatten() {

@@ -5,10 +5,8 @@ use std::thread;
 
 use plimsoll_runtime::sim::Fault;
 use plimsoll_sim::plan::{FaultsName, Plan, Selection, WorkloadName, schemes};
-use plimsoll_sim::recorder::Recorder;
 use plimsoll_sim::run::{Outcome, run};
 use plimsoll_sim::shrink::shrink;
-use plimsoll_sim::trace::render;
 
 /// Each once.
 const PROTOCOLS: [&str; 6] = ["occ", "wait_die", "wound_wait", "no_wait", "client_2pc", "rococo"];
@@ -172,22 +170,6 @@ fn worlds_with_the_fewest_keys_violate_nothing() {
         ..Selection::default()
     };
     (0..40).for_each(|seed| passes(seed, &rococo));
-}
-
-#[test]
-fn a_trace_tells_of_every_transaction_in_the_order_of_time() {
-    let selection = Selection { workload: Some(WorkloadName::Random), ..Selection::default() };
-    let plan = Plan::drawn(5, &selection).unwrap();
-    let recorder = Recorder::default();
-    let outcome = run(&plan, Some(recorder.clone()));
-    assert_eq!(outcome.hash, run(&plan, None).hash, "looking changes nothing");
-    let text = render(&recorder.take().events, &outcome);
-    for transaction in &outcome.history.transactions {
-        assert!(text.contains(&format!("{:?} {}", transaction.id, transaction.label)));
-    }
-    let times: Vec<f64> =
-        text.lines().map(|line| line.split_whitespace().next().unwrap().parse().unwrap()).collect();
-    assert!(times.is_sorted());
 }
 
 #[test]

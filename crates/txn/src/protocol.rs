@@ -184,7 +184,12 @@ impl<S: Scheme> Open<S> {
     /// Goes on as another attempt with what it has read and written. The former one is given up, and whoever tells others of
     /// that will say when it is settled.
     pub(crate) fn again<P: Protocol<Scheme = S>, E: Env<P>>(&mut self, env: &E) {
-        self.holder.txn = env.local(|node| node.base().begin());
+        let former = self.holder.txn;
+        self.holder.txn = env.local(|node| {
+            let txn = node.base().begin();
+            node.base().step(txn, |_| What::Continues(former));
+            txn
+        });
         self.work.committed.id = self.holder.txn;
         for write in self.work.writes.iter_mut() {
             write.locked = false;

@@ -51,6 +51,8 @@ pub struct Step {
 pub enum What {
     /// Begins an attempt that takes more than one step.
     Begins,
+    /// Goes on with what an attempt has read and written that was given up for it.
+    Continues(TxnId),
     /// Has a snapshot: its place in the order of timestamps, if it has one, and how fresh it had to be.
     Snapshot(Option<Timestamp>, Freshness),
     /// Raises what later writers of an item must exceed, because it reads it at a snapshot.

@@ -14,14 +14,17 @@ use plimsoll_sim::plan::Plan;
 use plimsoll_sim::recorder::{Recording, Taken};
 use plimsoll_sim::run::{Outcome, answered_ns};
 use plimsoll_txn::steps::{Item, What};
-use plimsoll_types::{ColumnGroup, IndexKind, Partitioning, ShardId, Timestamp, TxnId};
+use plimsoll_types::{Abort, ColumnGroup, IndexKind, Partitioning, ShardId, Timestamp, TxnId};
 
 use super::because::Reasons;
 use super::model::*;
-use super::names::{in_words, short};
+use super::names::{are_times, in_words, short, table};
+use super::words::phrase;
 
 /// Steps and batches that a page shows at most: browsers stay quick with so many.
 const SHOWN_MAX: usize = 50_000;
+/// A batch is late if it is under way for so many times as long as is usual.
+const LATE: u64 = 5;
 
 /// The timeline of a world.
 pub fn timeline(plan: &Plan, outcome: &Outcome, recording: &Recording) -> Timeline {
@@ -38,8 +41,9 @@ pub fn timeline(plan: &Plan, outcome: &Outcome, recording: &Recording) -> Timeli
     }
     build.faults(recording);
     build.violations();
-    build.cut();
     let mut out = build.out;
+    out.phrases = vec![""; build.phrases.len()];
+    build.phrases.into_iter().for_each(|(phrase, position)| out.phrases[position] = phrase);
     (out.pair, out.scheme, out.workload) = (plan.pair(), plan.scheme, plan.workload.name());
     out.planted = plan.mutant.map(|mutant| format!("{}: {}", mutant.name(), mutant.description()));
     out.epoch = EPOCH_NS.to_string();
@@ -70,11 +74,13 @@ struct Build<'a> {
     attempts: BTreeMap<TxnId, usize>,
     /// Which attempt has read which version of what.
     read: BTreeSet<(usize, Option<usize>, Option<Stamp>)>,
+    /// Where each phrase is.
+    phrases: BTreeMap<&'static str, usize>,
 }
 
 impl<'a> Build<'a> {
     fn new(plan: &Plan, outcome: &'a Outcome) -> Build<'a> {
-        let (times, marks) = (matches!(plan.scheme, "dst" | "rc"), plan.scheme == "dst");
+        let (times, marks) = (are_times(plan.scheme), plan.scheme == "dst");
         let (out, locks) = (Timeline { times, marks, ..Timeline::default() }, plan.protocol == "two_pl");
         Build {
             out,
@@ -85,6 +91,7 @@ impl<'a> Build<'a> {
             items: BTreeMap::new(),
             attempts: BTreeMap::new(),
             read: BTreeSet::new(),
+            phrases: BTreeMap::new(),
         }
     }
 
@@ -108,6 +115,7 @@ impl<'a> Build<'a> {
                 snapshot: false,
                 outcome: "open",
                 why: None,
+                next: None,
                 begin: time_ns,
                 end: time_ns,
                 stamp: None,
@@ -139,14 +147,7 @@ impl<'a> Build<'a> {
     }
 
     fn named(&self, shard: ShardId, item: &Item) -> Named {
-        let table = |column: ColumnGroup| match self.outcome.tables.get(column.table.index()) {
-            Some(spec) if spec.groups.len() > 1 => {
-                format!("{}.{}", spec.name, spec.groups[usize::from(column.group)])
-            }
-            Some(spec) => spec.name.clone(),
-            // A world that panicked leaves no tables behind.
-            None => format!("table {}", column.table.0),
-        };
+        let table = |column| table(&self.outcome.tables, column);
         match item {
             Item::Record(column, key) => {
                 let copy =
@@ -186,6 +187,11 @@ impl<'a> Build<'a> {
                     return;
                 }
                 told.k = "begins";
+            }
+            What::Continues(former) => {
+                let former = self.attempt(*former, t);
+                self.out.attempts[former].next = Some(x);
+                return;
             }
             What::Snapshot(at, _) => {
                 told.k = "snapshot";
@@ -269,6 +275,8 @@ impl<'a> Build<'a> {
         if told.k == "reads" && told.w.is_none() && !self.read.insert(known) {
             return;
         }
+        let next = self.phrases.len();
+        told.p = *self.phrases.entry(phrase(&told, &self.out)).or_insert(next);
         self.out.steps.push(told);
     }
 
@@ -313,6 +321,15 @@ impl<'a> Build<'a> {
                 _ => {}
             }
         }
+        let between_machines = |batch: &&Sent| !batch.tries.is_empty();
+        let under_way = |batch: &Sent| Some(batch.got? - batch.sent);
+        let mut times: Vec<u64> =
+            self.out.batches.iter().filter(between_machines).filter_map(under_way).collect();
+        times.sort_unstable();
+        let usual = times.get(times.len() / 2).copied().unwrap_or_default();
+        for batch in &mut self.out.batches {
+            batch.late = !batch.tries.is_empty() && under_way(batch).is_some_and(|ns| ns > LATE * usual);
+        }
     }
 
     /// Whose attempts these were, and what came of them.
@@ -333,39 +350,36 @@ impl<'a> Build<'a> {
                 self.out.done = self.out.done.max(end);
             }
         }
-        // The attempts of a session before the one that committed were for the same transaction, if it is close.
-        let mut sessions: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for (id, session) in &recording.attempts {
-            if let Some(&x) = self.attempts.get(id) {
-                self.out.attempts[x].client = Some(*session);
-                sessions.entry(*session).or_default().push(x);
+        // The attempts of a session before the one that committed were for the same transaction, if they are of its type.
+        let mut before: BTreeMap<u32, (&str, u32)> = BTreeMap::new();
+        for tried in &recording.attempts {
+            let Some(id) = tried.id else {
+                self.out.unnumbered += 1;
+                continue;
+            };
+            let Some(&x) = self.attempts.get(&id) else { continue };
+            let attempt = &mut self.out.attempts[x];
+            attempt.client = Some(tried.session);
+            if attempt.label.is_empty() {
+                attempt.label = tried.label;
+            }
+            if attempt.outcome != "committed" {
+                // What it was told counts: whoever has given up by itself may hear that it had read what does not hold.
+                attempt.why = tried.why.map(Abort::name);
+                attempt.outcome = attempt.why.map_or("open", |_| "aborted");
+            }
+            let nth = before.remove(&tried.session).filter(|(label, _)| *label == tried.label);
+            attempt.nth = nth.map_or(1, |(_, nth)| nth + 1);
+            if tried.why.is_some_and(|why| why != Abort::User) {
+                before.insert(tried.session, (tried.label, attempt.nth));
             }
         }
-        for mut attempts in sessions.into_values() {
-            attempts.dedup();
-            let mut failed: Vec<usize> = Vec::new();
-            for x in attempts {
-                if self.out.attempts[x].outcome != "committed" {
-                    failed.push(x);
-                    // The procedure itself has said no: it is not tried again.
-                    if self.out.attempts[x].why == Some("user") {
-                        self.number(&failed, "");
-                        failed.clear();
-                    }
-                    continue;
-                }
-                failed.push(x);
-                let label = self.out.attempts[x].label;
-                self.number(&failed, label);
-                failed.clear();
-            }
-            self.number(&failed, "");
-        }
-    }
-
-    fn number(&mut self, attempts: &[usize], label: &'static str) {
-        for (nth, &x) in attempts.iter().enumerate() {
-            (self.out.attempts[x].nth, self.out.attempts[x].label) = (nth as u32 + 1, label);
+        // Whoever went on under another number was the same attempt to its client.
+        for x in (0..self.out.attempts.len()).rev() {
+            let Some(next) = self.out.attempts[x].next else { continue };
+            let Attempt { client, label, nth, .. } = self.out.attempts[next];
+            let attempt = &mut self.out.attempts[x];
+            (attempt.client, attempt.label, attempt.nth) = (client, label, nth);
         }
     }
 
@@ -395,31 +409,29 @@ impl<'a> Build<'a> {
             self.out.violations.push(Violated { kind, detail, attempts });
         }
     }
+}
 
-    /// Keeps the page small enough for a browser: around what a violation names, or else from the beginning.
-    fn cut(&mut self) {
-        let out = &mut self.out;
-        let mut times: Vec<u64> = out.steps.iter().map(|step| step.t).collect();
-        times.extend(out.batches.iter().map(|batch| batch.sent));
-        if times.len() <= SHOWN_MAX {
-            return;
-        }
-        times.sort_unstable();
-        let named = out.violations.iter().flat_map(|violation| &violation.attempts);
-        let last = named.map(|&x| out.attempts[x].end).max();
-        let after =
-            last.map_or(SHOWN_MAX, |last| times.partition_point(|&time| time <= last) + SHOWN_MAX / 10);
-        let after = after.clamp(SHOWN_MAX, times.len() - 1);
-        let (from, to) = (times[after - SHOWN_MAX], times[after]);
-        out.cut = Some(format!(
-            "This world has {} steps and batches of messages. The {} from {:.3} ms to {:.3} ms are shown.",
-            thousands(times.len() as u64),
-            thousands(SHOWN_MAX as u64),
-            from as f64 / 1e6,
-            to as f64 / 1e6
-        ));
-        out.steps.retain(|step| (from..to).contains(&step.t));
-        out.batches.retain(|batch| (from..to).contains(&batch.sent));
-        out.done = out.done.min(to);
+/// Keeps the page small enough for a browser: around what a violation names, or else from the beginning.
+pub fn cut(out: &mut Timeline) {
+    let mut times: Vec<u64> = out.steps.iter().map(|step| step.t).collect();
+    times.extend(out.batches.iter().map(|batch| batch.sent));
+    if times.len() <= SHOWN_MAX {
+        return;
     }
+    times.sort_unstable();
+    let named = out.violations.iter().flat_map(|violation| &violation.attempts);
+    let last = named.map(|&x| out.attempts[x].end).max();
+    let after = last.map_or(SHOWN_MAX, |last| times.partition_point(|&time| time <= last) + SHOWN_MAX / 10);
+    let after = after.clamp(SHOWN_MAX, times.len() - 1);
+    let (from, to) = (times[after - SHOWN_MAX], times[after]);
+    out.cut = Some(format!(
+        "This world has {} steps and batches of messages. The {} from {:.3} ms to {:.3} ms are shown.",
+        thousands(times.len() as u64),
+        thousands(SHOWN_MAX as u64),
+        from as f64 / 1e6,
+        to as f64 / 1e6
+    ));
+    out.steps.retain(|step| (from..to).contains(&step.t));
+    out.batches.retain(|batch| (from..to).contains(&batch.sent));
+    out.done = out.done.min(to);
 }

@@ -6,8 +6,8 @@
 //! says how to read it.
 //!
 //! `build.rs` puts the world together from events, steps and history, `because.rs` finds out why each timestamp is what
-//! it is, `names.rs` what keys and faults are called, `model.rs` is what the page gets, as JSON. All words are made by the page's own script (`words.js`), so the
-//! file stays small: a step is a few numbers.
+//! it is, `names.rs` and `words.rs` what things are called, `model.rs` is what the page gets, as JSON: a step is a few
+//! numbers and a phrase, so the file stays small. `trace.rs` tells the same as text.
 //!
 //! The script is in parts, by what they know: `model.js` the data and how they hang together, `words.js` plain sentences,
 //! `scale.js` where a time is on the screen, `draw.js` the diagram, `record.js` the history of one record, `side.js` the
@@ -21,11 +21,16 @@ mod model;
 mod names;
 #[cfg(test)]
 mod tests;
+mod trace;
+mod words;
 
 use plimsoll_page::html::{escape, inside_script};
 use plimsoll_sim::plan::Plan;
 use plimsoll_sim::recorder::Recording;
 use plimsoll_sim::run::Outcome;
+
+pub use names::in_words;
+pub use trace::{history, trace};
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -43,6 +48,7 @@ const SCRIPTS: [&str; 7] = [
 /// The page of a world. `again` is the command line that runs it again, `verdict` what came of it in words.
 pub fn page(plan: &Plan, outcome: &Outcome, recording: &Recording, again: String, verdict: String) -> String {
     let mut timeline = build::timeline(plan, outcome, recording);
+    build::cut(&mut timeline);
     timeline.title = format!("World {}: {}, {}", plan.seed, plan.pair(), plan.workload.name());
     (timeline.again, timeline.outcome) = (again, verdict);
     let data = inside_script(&serde_json::to_string(&timeline).expect("a timeline is plain values"));

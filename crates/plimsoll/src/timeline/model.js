@@ -43,17 +43,11 @@ for (const batch of world.batches) {
   batch.end = batch.got ?? Math.max(batch.sent, ...batch.tries.flat(2));
 }
 
-// What is usual, so that what is late can be told.
-(() => {
-  const times = world.batches.filter((b) => b.got !== undefined && b.tries.length > 0).map((b) => b.got - b.sent).sort((a, b) => a - b);
-  const usual = times[times.length >> 1] ?? 0;
-  for (const batch of world.batches) {
-    batch.lost = batch.tries.length > 0 && batch.tries[0][1].length === 0;
-    batch.again = batch.tries.length > 1;
-    batch.twice = batch.tries.some(([, copies]) => copies.length > 1);
-    batch.late = batch.got !== null && batch.tries.length > 0 && batch.got - batch.sent > 5 * usual;
-  }
-})();
+for (const batch of world.batches) {
+  batch.lost = batch.tries.length > 0 && batch.tries[0][1].length === 0;
+  batch.again = batch.tries.length > 1;
+  batch.twice = batch.tries.some(([, copies]) => copies.length > 1);
+}
 
 // Rows of bars under each shard's line: one per client, others where there is room.
 for (const [s, line] of world.shards.entries()) {

@@ -32,6 +32,15 @@ impl Stamp {
             Timestamp(number) => Stamp::At(number as i64),
         }
     }
+
+    /// Its place in the order of stamps.
+    pub fn rank(self) -> i64 {
+        match self {
+            Stamp::Beginning => i64::MIN,
+            Stamp::At(place) => place,
+            Stamp::Never(_) => i64::MAX,
+        }
+    }
 }
 
 /// Everything.
@@ -67,6 +76,10 @@ pub struct Timeline {
     pub items: Vec<Named>,
     /// Attempts, in the order in which they were first heard of.
     pub attempts: Vec<Attempt>,
+    /// How many others have failed before they had a number.
+    pub unnumbered: usize,
+    /// What steps are called: see `words.rs`.
+    pub phrases: Vec<&'static str>,
     /// Steps, in the order of time.
     pub steps: Vec<Told>,
     /// Batches of messages.
@@ -116,6 +129,9 @@ pub struct Attempt {
     pub outcome: &'static str,
     /// The reason, if it aborted.
     pub why: Option<&'static str>,
+    /// The attempt that has gone on with what this one had read, if it was given up for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<usize>,
     /// When it was first heard of.
     pub begin: u64,
     /// When it was over; if it committed, when its client was answered.
@@ -152,6 +168,8 @@ pub struct Told {
     pub x: usize,
     /// What: the name of the step.
     pub k: &'static str,
+    /// The same in words: one of the phrases.
+    pub p: usize,
     /// On which item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub i: Option<usize>,
@@ -185,6 +203,8 @@ pub struct Sent {
     pub got: Option<u64>,
     /// Between machines: each time it went onto the network, and when the copies arrived.
     pub tries: Vec<(u64, Vec<u64>)>,
+    /// Whether it was under way for much longer than others between machines.
+    pub late: bool,
     /// What is in it.
     pub has: Vec<Message>,
 }

@@ -1,10 +1,42 @@
-//! Keys and faults as people call them.
+//! Records, stamps and faults as people call them.
 //!
 //! A key is bytes, and only its table knows what they mean; the lengths that occur in the simulator's tables tell enough.
 //! `account 1/3` is the third account of partition 1, `order 2/7/31` an order of a district of a warehouse.
 
 use plimsoll_runtime::sim::{Fault, Link};
-use plimsoll_types::Key;
+use plimsoll_types::{ColumnGroup, Key, TableSpec};
+
+use super::model::Stamp;
+
+/// Whether the stamps of a scheme are times.
+pub(super) fn are_times(scheme: &str) -> bool {
+    matches!(scheme, "dst" | "rc")
+}
+
+/// A stamp of a scheme; a time is that of the virtual world.
+pub(super) fn stamp(stamp: Option<Stamp>, scheme: &str) -> String {
+    match stamp {
+        None | Some(Stamp::Beginning) => "0 (initial)".to_owned(),
+        Some(Stamp::Never(_)) => "∞".to_owned(),
+        Some(Stamp::At(time)) if are_times(scheme) => format!("{:.6} ms", time as f64 / 1e6),
+        Some(Stamp::At(number)) if scheme == "vts" => {
+            format!("{}:{}", number >> 48, number & ((1 << 48) - 1))
+        }
+        Some(Stamp::At(number)) => number.to_string(),
+    }
+}
+
+/// A table, with its group of columns if it has several.
+pub(super) fn table(tables: &[TableSpec], column: ColumnGroup) -> String {
+    match tables.get(column.table.index()) {
+        Some(spec) if spec.groups.len() > 1 => {
+            format!("{}.{}", spec.name, spec.groups[usize::from(column.group)])
+        }
+        Some(spec) => spec.name.clone(),
+        // A world that panicked leaves no tables behind.
+        None => format!("table {}", column.table.0),
+    }
+}
 
 /// A key as people write it: numbers, as far as its length tells.
 pub(super) fn short(key: &Key) -> String {
@@ -27,7 +59,7 @@ pub(super) fn short(key: &Key) -> String {
 }
 
 /// A fault: its kind, in words, the machines concerned, and whether it lasts.
-pub(super) fn in_words(fault: &Fault) -> (&'static str, String, Vec<usize>, bool) {
+pub fn in_words(fault: &Fault) -> (&'static str, String, Vec<usize>, bool) {
     let both = |link: &Link| vec![link.from, link.to];
     match fault {
         Fault::Partition(links) => {
@@ -50,7 +82,9 @@ pub(super) fn in_words(fault: &Fault) -> (&'static str, String, Vec<usize>, bool
             ("clog", words, both(link), true)
         }
         Fault::Step(machine, by_ns) => {
-            let words = format!("the clock of machine {machine} is set by {:+.3} ms", *by_ns as f64 / 1e6);
+            let way = if *by_ns < 0 { "back" } else { "forward" };
+            let by_ms = by_ns.unsigned_abs() as f64 / 1e6;
+            let words = format!("the clock of machine {machine} is set {way} by {by_ms:.3} ms");
             ("clock", words, vec![*machine], false)
         }
         Fault::Reset(shard, peer) => {

@@ -95,9 +95,14 @@ function tellWorld(found = null) {
   const record = (i) => element("li", {}, element("button", { className: "link item", textContent: world.items[i].name, onclick: () => open(i, true) }), element("span", { className: "when", textContent: `${world.items[i].steps.length} steps` }));
   const count = (test) => world.attempts.filter(test).length;
   const committed = count((a) => a.outcome === "committed");
+  // What clients were told; whoever went on under another number was one attempt to them.
+  const told = (a) => a.client !== null && a.next === undefined && a.outcome === "aborted";
+  const aborted = count((a) => told(a) && a.why !== "user") + world.unnumbered;
+  const declined = count((a) => told(a) && a.why === "user");
+  const others = [[world.unnumbered, "of the aborted had no number yet"], [count((a) => a.next !== undefined), "went on under another number"], [count((a) => a.outcome === "open"), "were not over"], [count((a) => a.client === null && a.next === undefined && a.outcome === "aborted"), "of which nobody was told"]].filter(([n]) => n > 0).map(([n, text]) => `; ${n} ${text}`).join("");
   return [
     found === null
-      ? element("p", {}, `${many(committed, "transaction")} committed, ${many(count((a) => a.outcome === "aborted" && a.why !== "user"), "attempt")} aborted, ${count((a) => a.why === "user")} gave up of their own accord. Click a transaction or a record, here or in the picture.`)
+      ? element("p", {}, `${many(committed, "transaction")} committed, ${many(aborted, "attempt")} aborted, ${declined} gave up of their own accord${others}. Click a transaction or a record, here or in the picture.`)
       : element("p", {}, `${many(xs.length, "transaction")} and ${many(items.length, "record")} found.`),
     element("h3", { textContent: "Records" }),
     element("ul", { className: "list" }, ...items.slice(0, found === null ? 8 : 60).map(record)),

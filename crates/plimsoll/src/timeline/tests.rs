@@ -8,7 +8,7 @@ use plimsoll_sim::recorder::{Recorder, Recording};
 use plimsoll_sim::run::{Outcome, Violation, run};
 use serde_json::Value;
 
-use super::page;
+use super::{page, trace};
 
 fn world(seed: u64, selection: Selection) -> (Plan, Outcome, Recording) {
     let plan = Plan::drawn(seed, &selection).unwrap();
@@ -213,4 +213,111 @@ fn a_page_fetches_nothing() {
     let page = html(&world(5, Selection { transactions: Some(3), ..Selection::default() }));
     assert!(page.contains("default-src 'none'"));
     assert!(!page.contains("http://") && !page.contains("https://"));
+}
+
+/// How many attempts of clients a page says have aborted, as `side.js` counts them.
+fn aborted(data: &Value) -> u64 {
+    let told = |attempt: &&Value| {
+        let refused = attempt["outcome"] == "aborted" && attempt["why"] != "user";
+        refused && !attempt["client"].is_null() && attempt["next"].is_null()
+    };
+    list(data, "attempts").iter().filter(told).count() as u64 + data["unnumbered"].as_u64().unwrap()
+}
+
+#[test]
+fn a_page_has_as_many_aborted_attempts_as_its_outcome_says_and_knows_what_they_were() {
+    let mut aborts = 0;
+    let many = Selection {
+        protocol: Some("occ"),
+        scheme: Some("dst"),
+        workload: Some(WorkloadName::Random),
+        faults: FaultsName::All,
+        shards: Some(4),
+        clients: Some(5),
+        transactions: Some(40),
+        ..Selection::default()
+    };
+    let crashes = Selection {
+        fronts: Some(1),
+        knobs: vec![("crashes_per_s".to_owned(), "50".to_owned())],
+        ..Selection::default()
+    };
+    for world in worlds().chain([world(7, many), world(302, crashes)]) {
+        let data = data(&html(&world));
+        let (pair, seed) = (world.0.pair(), world.0.seed);
+        assert_eq!(aborted(&data), world.1.aborts, "{pair}, seed {seed}");
+        let nameless = |attempt: &&Value| !attempt["client"].is_null() && attempt["label"] == "";
+        assert_eq!(list(&data, "attempts").iter().find(nameless), None, "{pair}, seed {seed}");
+        aborts += world.1.aborts;
+    }
+    assert!(aborts > 500, "{aborts}");
+}
+
+#[test]
+fn a_trace_tells_of_every_attempt_message_and_fault_in_the_order_of_time() {
+    for world in worlds().step_by(2) {
+        let (plan, outcome, recording) = &world;
+        let (text, data) = (trace(plan, outcome, recording), data(&html(&world)));
+        let lines: Vec<&str> = text.lines().collect();
+        let times = lines.iter().map(|line| line.split_whitespace().next().unwrap().parse().unwrap());
+        assert!(times.collect::<Vec<f64>>().is_sorted());
+        let story = |id: &str| -> Vec<&str> {
+            let named = |line: &&&str| line.split_whitespace().any(|word| word == id);
+            lines.iter().filter(named).copied().collect()
+        };
+        for attempt in list(&data, "attempts").iter().filter(|attempt| !attempt["client"].is_null()) {
+            let (id, label) = (attempt["id"].as_str().unwrap(), attempt["label"].as_str().unwrap());
+            let told = story(id);
+            let begins =
+                |line: &&str| line.contains(&format!("begins {label}")) || line.contains("goes on with what");
+            assert!(told.iter().any(begins) || label == "in doubt", "{id}: {told:#?}");
+            let ends = ["has committed", "gives up", "was never over"];
+            assert!(ends.iter().any(|end| told.iter().any(|line| line.contains(end))), "{id}: {told:#?}");
+        }
+        for batch in list(&data, "batches") {
+            let [from, to] = ["from", "to"].map(|end| batch[end].as_u64().unwrap());
+            for (time, way) in [("sent", '→'), ("got", '←')] {
+                let Some(time_ns) = batch[time].as_u64() else { continue };
+                let at = format!("{:.3} ms  ", time_ns as f64 / 1e6);
+                let at_it = |line: &&&str| line.trim_start().starts_with(&at) && line.contains(way);
+                let kind = batch["has"][0]["k"].as_str().unwrap();
+                assert!(lines.iter().filter(at_it).any(|line| line.contains(kind)), "{from} → {to}: {batch}");
+            }
+        }
+        for fault in list(&data, "faults") {
+            let words = fault["words"].as_str().unwrap();
+            assert!(text.contains(words) && !words.contains(['(', '{']), "{words}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_says_what_happens_to_marks_and_why_attempts_fail() {
+    let selection = Selection {
+        protocol: Some("occ"),
+        scheme: Some("dst"),
+        workload: Some(WorkloadName::Cycle),
+        faults: FaultsName::All,
+        ..Selection::default()
+    };
+    let (plan, outcome, recording) = world(5, selection);
+    let text = trace(&plan, &outcome, &recording);
+    for words in [
+        "begins turn, client ",
+        "READ AT ring ",
+        "answer to LOCK: locked, under way for ",
+        "raises the mark of ring ",
+        ": its mark is ",
+        "takes its timestamp ",
+        "installs ring ",
+        "gives up: something ",
+        ", attempt 2",
+        "is lost",
+        "under way for",
+        ", late",
+        "is set back by",
+    ] {
+        assert!(text.contains(words), "{words}");
+    }
+    assert!(!text.contains(['{', '}']), "nothing is left to fill in");
 }

@@ -24,14 +24,6 @@ const stamp = (v) => (v === null || v === undefined ? "0 (initial)" : world.time
 const rank = (v) => (v === null || v === undefined ? -Infinity : v === "never" ? Infinity : v);
 const at = (step) => `shard ${step.s}`;
 
-const ABORTS = {
-  write_conflict: "something it wants is locked, or was overwritten before it could lock it",
-  validation: "something it has read is no longer the newest version",
-  wounded: "an older transaction wants its locks",
-  user: "it says no itself, for what it has read",
-  unknown: "an answer was lost",
-};
-
 /// Why a timestamp is what it is.
 function because(attempt) {
   const b = attempt.because;
@@ -67,60 +59,51 @@ function because(attempt) {
 /// A snapshot read that leaves the mark below the snapshot, which no correct protocol does.
 const missed = (step) => step.k === "raises" && world.marks && rank(step.m[1]) < rank(world.attempts[step.x].steps.find((s) => s.k === "snapshot")?.v);
 
-const must = (v) => (world.marks ? `: its mark is ${stamp(v)}, so the timestamp must be above it` : "");
+/// The words of a step, what differs filled in.
+function fill(step) {
+  const fills = {
+    i: () => [{ i: step.i }, ` on ${at(step)}`],
+    o: () => [{ x: step.o }],
+    v: () => [stamp(step.v)],
+    before: () => [stamp(step.m[0])],
+    after: () => [stamp(step.m[1])],
+  };
+  return world.phrases[step.p].split(/\{(\w+)\}/).flatMap((part, n) => (n % 2 ? fills[part]() : part === "" ? [] : [part]));
+}
 
-/// What a step does, in words.
-function say(step) {
+/// What a step means, after its words.
+function meaning(step) {
   const attempt = world.attempts[step.x];
-  const item = { i: step.i };
-  const [before, after] = step.m ?? [null, null];
-  const rises = rank(before) < rank(after);
+  const rises = step.m !== undefined && rank(step.m[0]) < rank(step.m[1]);
+  const why = () => (because(attempt).length ? [". ", ...because(attempt)] : []);
   switch (step.k) {
     case "begins":
-      return [attempt.nth > 1 ? `begins again on shard ${attempt.shard}, attempt ${attempt.nth}` : `begins on shard ${attempt.shard}`];
-    case "snapshot": {
-      const what = step.v === undefined ? ["will read what is committed"] : [`takes a snapshot at ${stamp(step.v)}. `];
-      return attempt.snapshot ? [...what, ...because(attempt)] : what;
-    }
-    case "raises":
-      return missed(step)
-          ? ["does not raise the mark of ", item, ` on ${at(step)}: it stays at ${stamp(after)}, below the snapshot`]
-          : rises
-          ? ["raises the mark of ", item, ` on ${at(step)} from ${stamp(before)} to ${stamp(after)}: whoever writes it from now on must be later`]
-          : ["need not raise the mark of ", item, ` on ${at(step)}: it is ${stamp(after)} already`];
-    case "reads":
-      return step.w === "absent"
-        ? ["finds no ", item, ` on ${at(step)}`]
-        : ["reads ", item, ` on ${at(step)}: the version of ${stamp(step.v)}`, ...(attempt.snapshot || !world.times ? [] : [", so its timestamp must be above that"])];
-    case "locks":
-      if (step.w === "shared") return ["takes a shared lock on ", item, ` on ${at(step)}`];
-      if (step.lb === "never") return ["locks ", item, ` on ${at(step)}, which it has only read: it shall stay as it is until the end`];
-      return ["locks ", item, ` on ${at(step)}${must(step.v)}`];
-    case "bounds":
-      return ["looks at the mark of ", item, ` again, its lock held: it is ${stamp(step.v)}`];
-    case "waits":
-      return ["waits for ", ...(step.o === undefined ? ["others"] : [{ x: step.o }]), " to unlock ", item, ` on ${at(step)}`, ...(attempt.snapshot && world.marks ? [", who may still commit within the snapshot"] : [])];
-    case "refused":
-      return ["does not get ", item, ` on ${at(step)}: `, ...(step.o === undefined ? ["it is no longer what was read"] : [{ x: step.o }, " has locked it"])];
+      return [` on shard ${attempt.shard}${attempt.nth > 1 ? `, attempt ${attempt.nth}` : ""}`];
+    case "snapshot":
+      return attempt.snapshot ? why() : [];
     case "stamps":
-      return [`takes its timestamp ${stamp(step.v)}. `, ...because(attempt)];
-    case "pins": {
-      const changed = step.w === "changed" ? [", and finds it changed or locked: what it has read does not hold any more"] : [];
-      if (!world.marks) return ["looks whether ", item, ` on ${at(step)} still is what it has read`, ...changed];
-      return rises
-        ? ["pins ", item, ` on ${at(step)}: the mark rises from ${stamp(before)} to ${stamp(after)}, so whoever overwrites what it has read comes later`, ...changed]
-        : ["pins ", item, ` on ${at(step)}, whose mark is ${stamp(after)} already`, ...changed];
-    }
-    case "installs":
-      return [step.w === "deleted" ? "deletes " : "installs ", item, ` on ${at(step)}, version ${stamp(step.v)}`, ...(world.marks && rises ? [`; the mark was ${stamp(before)} and follows`] : [])];
-    case "unlocks":
-      return ["unlocks ", item, ` on ${at(step)}`];
+      return why();
+    case "raises":
+      return rises && !missed(step) ? [": whoever writes it from now on must be later"] : [];
+    case "reads":
+      return step.w === "absent" || attempt.snapshot || !world.times ? [] : [", so its timestamp must be above that"];
+    case "locks":
+      if (step.w === "shared") return [];
+      return step.lb === "never" ? [": it shall stay as it is until the end"] : world.marks ? [", so the timestamp must be above it"] : [];
+    case "waits":
+      return attempt.snapshot && world.marks ? [", who may still commit within the snapshot"] : [];
+    case "pins":
+      if (step.w === "changed") return [". What it has read does not hold any more"];
+      return world.marks && rises ? [", so whoever overwrites what it has read comes later"] : [];
     case "aborts":
-      return [`gives up: ${ABORTS[step.w] ?? step.w}`];
+      return attempt.next === undefined ? [] : [", and goes on as ", { x: attempt.next }];
     default:
-      return [step.k];
+      return [];
   }
 }
+
+/// What a step does, in words.
+const say = (step) => [...fill(step), ...meaning(step)];
 
 const what = (m) => (m.a === undefined ? m.k : `${m.a} (${m.k})`);
 

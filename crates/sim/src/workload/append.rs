@@ -59,6 +59,10 @@ pub enum Operation {
     Read(u64, Vec<u64>),
 }
 
+fn label(look: bool) -> &'static str {
+    if look { "read" } else { "append" }
+}
+
 fn numbers(value: Option<Vec<u8>>) -> Vec<u64> {
     let value = value.unwrap_or_default();
     value.chunks_exact(8).map(|bytes| u64::from_be_bytes(bytes.try_into().expect("eight bytes"))).collect()
@@ -68,6 +72,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     /// One transaction of a few reads and appends to so many lists, [`KEYS`] at most.
     pub async fn append(&mut self, lists: u64) {
         let look = self.one_in(3);
+        let label = label(look);
         let attempt = self.attempt(0);
         for tries in 0..20 {
             let begin = self.begin();
@@ -91,12 +96,12 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                         P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE && !P::LOCKS;
                     let read_only = look || snapshot && committed.writes == 0;
                     (attempted.snapshot, attempted.how) = (read_only, End::Committed);
-                    let label = if look { "read" } else { "append" };
                     self.record(Ended { label, read_only, begin, number: 0, seen: Seen::new(), committed });
                     return;
                 }
                 Err(abort) => {
                     attempted.how = End::Aborted;
+                    self.failed(label, abort);
                     match look && P::Scheme::READ_ONLY == ReadOnly::Snapshot {
                         true => self.unread(abort),
                         false => self.left.aborts += 1,
@@ -121,7 +126,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     ) -> Result<Committed, Abort> {
         let env = self.env.clone();
         let mut txn = Transaction::begin::<P, E>(&env, attempt, look).await?;
-        self.attempts(txn.id());
+        self.attempts(label(look), txn.id());
         for _ in 0..1 + self.rng.below(4) {
             let list = self.rng.below(lists);
             let key = Key::of_u64(list);

@@ -16,7 +16,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         let mut procedure = workload.next(client);
         if self.one_in(AUDIT_ONE_IN) {
             let mut audit = workload.online_audit(self.rng.below(1 << 20) as usize);
-            if let Ok(Some(committed)) = self.procedure(attempt, &mut audit).await {
+            if let Ok(Some(committed)) = self.procedure("audit", attempt, &mut audit).await {
                 for check in workload.judge_snapshot(&audit).into_iter().filter(|check| !check.ok) {
                     self.left.torn.push(format!("{:?}: {}: {}", committed.id, check.name, check.detail));
                 }
@@ -25,14 +25,14 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             return;
         }
         let kind = W::kind(&procedure);
-        if let Ok(Some(committed)) = self.procedure(attempt, &mut procedure).await {
+        let declared = W::KINDS[kind];
+        let (label, read_only) = (declared.name, declared.read_only);
+        if let Ok(Some(committed)) = self.procedure(label, attempt, &mut procedure).await {
             let tally = &mut self.left.tally;
             tally.committed.resize(W::KINDS.len(), 0);
             tally.sums.resize(W::SUMS.len(), 0);
             tally.committed[kind] += 1;
             W::tally(&procedure, &mut tally.sums);
-            let declared = W::KINDS[kind];
-            let (label, read_only) = (declared.name, declared.read_only);
             self.record(Ended { label, read_only, begin, number: 0, seen, committed });
         }
     }

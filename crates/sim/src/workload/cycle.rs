@@ -37,6 +37,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     /// One turn or one walk in a ring of so many keys.
     pub async fn cycle(&mut self, keys: u64) {
         let walk = self.one_in(4);
+        let label = if walk { "walk" } else { "turn" };
         let attempt = self.attempt(0);
         for tries in 0..20 {
             let (begin, start) = (self.begin(), self.rng.below(keys));
@@ -46,7 +47,6 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             };
             match ended {
                 Ok(committed) => {
-                    let label = if walk { "walk" } else { "turn" };
                     self.record(Ended {
                         label,
                         read_only: walk,
@@ -57,8 +57,13 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                     });
                     return;
                 }
-                Err(abort) if walk && P::Scheme::READ_ONLY == ReadOnly::Snapshot => self.unread(abort),
-                Err(_) => self.left.aborts += 1,
+                Err(abort) => {
+                    self.failed(label, abort);
+                    match walk && P::Scheme::READ_ONLY == ReadOnly::Snapshot {
+                        true => self.unread(abort),
+                        false => self.left.aborts += 1,
+                    }
+                }
             }
             self.back_off(tries, begin).await;
         }
@@ -72,7 +77,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     async fn turn(&mut self, attempt: Attempt, a: u64) -> Result<Committed, Abort> {
         let env = self.env.clone();
         let mut txn = Transaction::begin::<P, E>(&env, attempt, false).await?;
-        self.attempts(txn.id());
+        self.attempts("turn", txn.id());
         let b = self.next(&mut txn, a).await?;
         let c = self.next(&mut txn, b).await?;
         self.dawdle().await;
@@ -86,7 +91,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     async fn walk(&mut self, attempt: Attempt, start: u64, keys: u64) -> Result<Committed, Abort> {
         let env = self.env.clone();
         let mut txn = Transaction::begin::<P, E>(&env, attempt, true).await?;
-        self.attempts(txn.id());
+        self.attempts("walk", txn.id());
         let (mut at, mut way) = (start, Vec::new());
         loop {
             way.push(at);

@@ -299,7 +299,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         checked.expect("every transaction is what the types of its pieces say");
         let (begin, attempt) = (self.begin(), self.attempt(0));
         let (read_only, own) = (procedure.read_only, procedure.own);
-        let Ok(Some(committed)) = self.procedure(attempt, &mut procedure).await else { return };
+        let Ok(Some(committed)) = self.procedure(label, attempt, &mut procedure).await else { return };
         let seen: Seen = procedure.stages.into_iter().flatten().flat_map(|part| part.seen).collect();
         if label == "audit" {
             let sum = seen.iter().fold(0u64, |sum, (.., balance)| sum.wrapping_add(*balance));

@@ -144,8 +144,12 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
                     self.record(Ended { label: "interactive", read_only, begin, number, seen, committed });
                     return;
                 }
-                Ok(None) | Err(Abort::User) => return,
-                Err(_) => {
+                Ok(None) | Err(Abort::User) => {
+                    self.failed("interactive", Abort::User);
+                    return;
+                }
+                Err(abort) => {
+                    self.failed("interactive", abort);
                     self.left.aborts += 1;
                     self.back_off(tries, begin).await;
                 }
@@ -162,7 +166,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     ) -> Result<Option<Committed>, Abort> {
         let (env, value) = (self.env.clone(), own.to_be_bytes());
         let mut transaction = Transaction::begin::<P, E>(&env, attempt, false).await?;
-        self.attempts(transaction.id());
+        self.attempts("interactive", transaction.id());
         let mut see = |column, key: Key, value: &[u8]| {
             if number(value) != own {
                 seen.push((column, key, number(value)));
@@ -208,14 +212,17 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             Ok(committed) => {
                 self.record(Ended { label: "look", read_only: true, begin, number: 0, seen, committed });
             }
-            Err(abort) => self.unread(abort),
+            Err(abort) => {
+                self.failed("look", abort);
+                self.unread(abort);
+            }
         }
     }
 
     async fn looked(&mut self, staleness_ns: u64, rows: u64, seen: &mut Seen) -> Result<Committed, Abort> {
         let (env, attempt) = (self.env.clone(), self.attempt(staleness_ns));
         let mut transaction = Transaction::begin::<P, E>(&env, attempt, true).await?;
-        self.attempts(transaction.id());
+        self.attempts("look", transaction.id());
         for _ in 0..1 + self.rng.below(6) {
             if self.rng.below(3) == 0 {
                 let scan = self.random_scan(rows);
@@ -244,7 +251,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             return;
         }
         let (begin, attempt) = (self.begin(), self.attempt(0));
-        if let Ok(Some(committed)) = self.procedure(attempt, &mut procedure).await {
+        if let Ok(Some(committed)) = self.procedure("transfer", attempt, &mut procedure).await {
             let seen = Seen::new();
             self.record(Ended { label: "transfer", read_only: false, begin, number: 0, seen, committed });
         }
@@ -254,7 +261,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         let staleness_ns = self.staleness();
         let (begin, attempt) = (self.begin() - staleness_ns, self.attempt(staleness_ns));
         let mut procedure = Audit { sums: [0; PARTITIONS as usize] };
-        if let Ok(Some(committed)) = self.procedure(attempt, &mut procedure).await {
+        if let Ok(Some(committed)) = self.procedure("audit", attempt, &mut procedure).await {
             let (sum, expected) = (procedure.sums.iter().sum::<u64>(), PARTITIONS * rows * BALANCE);
             if sum != expected {
                 self.left.torn.push(format!("{:?} saw {sum} in all accounts, not {expected}", committed.id));
@@ -268,7 +275,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         let counter = self.rng.below(PARTITIONS);
         let mut procedure = Draw { counter, rows: self.rng.below(PARTITIONS), drawn: 0 };
         let (begin, attempt) = (self.begin(), self.attempt(0));
-        match self.procedure(attempt, &mut procedure).await {
+        match self.procedure("draw", attempt, &mut procedure).await {
             Ok(Some(committed)) => {
                 let seen = Seen::new();
                 self.record(Ended { label: "draw", read_only: false, begin, number: 0, seen, committed });
@@ -311,7 +318,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             .collect::<Vec<_>>();
         let mut procedure = Mix { stages, own, seen: BTreeMap::new() };
         let (begin, attempt) = (self.begin(), self.attempt(0));
-        if let Ok(Some(committed)) = self.procedure(attempt, &mut procedure).await {
+        if let Ok(Some(committed)) = self.procedure("mix", attempt, &mut procedure).await {
             let seen = procedure.seen.into_values().flatten().collect();
             self.record(Ended { label: "mix", read_only: false, begin, number: own, seen, committed });
         }
