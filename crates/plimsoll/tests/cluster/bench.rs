@@ -118,17 +118,9 @@ fn a_bank_and_tuples_are_consistent_on_a_cluster_under_other_protocols_and_schem
         let run = bench(&scene, &["micro", "--read-only", "20"]);
         assert!(run["oracle_messages"].as_u64() > Some(0), "{run}");
     }
-    let scene = loaded("scheme = \"vts\"\nworkload = \"smallbank --accounts 500\"\n");
-    bench(&scene, &["smallbank", "--concurrency", "4"]);
-}
-
-#[test]
-fn a_client_draws_accounts_of_all_nodes_whatever_the_file_says_of_payments() {
-    let scene = loaded("workload = \"smallbank --accounts 1000 --distributed 20\"\n");
-    let run = bench(&scene, &["smallbank", "--global", "--concurrency", "4"]);
-    assert_eq!((&run["config"]["global"], &run["config"]["accounts"]), (&true.into(), &1000.into()));
-    let share = run["transactions"]["amalgamate"]["distributed_share"].as_f64();
-    assert!(share.is_some_and(|share| (0.4..0.6).contains(&share)), "{run}");
+    let scene = loaded("scheme = \"vts\"\nworkload = \"smallbank --accounts 500 --global\"\n");
+    let run = bench(&scene, &["smallbank", "--concurrency", "4"]);
+    assert_eq!(run["config"]["global"], true);
 }
 
 #[test]
