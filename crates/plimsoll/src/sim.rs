@@ -1,12 +1,12 @@
 //! `plimsoll sim`: worlds by the thousand, or one in detail.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plimsoll_page::file;
 use plimsoll_page::progress::Progress;
@@ -64,7 +64,7 @@ fn one(plan: &SimPlan, seed: u64) -> Result<bool, Box<dyn std::error::Error>> {
     }
     let mut shown = world.clone();
     if !outcome.violations.is_empty() && plan.shrink && !plan.trace {
-        (shown, outcome) = shrink(&world, outcome, |world| guarded(world, false).0);
+        (shown, outcome) = smaller(&world, outcome, plan.quiet);
         if plan.timeline.is_some() && shown != world {
             recording = guarded(&shown, true).1;
         }
@@ -155,7 +155,7 @@ fn many(
     for (position, (world, outcome)) in sum.failed.iter().take(TOLD).enumerate() {
         // Only the first is made smaller: the others are often the same.
         if position == 0 && plan.shrink {
-            let (small, smaller) = shrink(world, outcome.clone(), |world| guarded(world, false).0);
+            let (small, smaller) = smaller(world, outcome.clone(), plan.quiet);
             let again = again(&small, &plan.selection);
             show(&describe(&small, &smaller));
             show(&history(&small, &smaller, &again));
@@ -169,6 +169,25 @@ fn many(
     }
     show(&(sum.line(None, begin.elapsed()) + "\n"));
     Ok(passed)
+}
+
+/// The smallest world found that fails in the same way.
+fn smaller(world: &Plan, outcome: Outcome, quiet: bool) -> (Plan, Outcome) {
+    let progress = Progress::stderr(quiet);
+    let begin = Instant::now();
+    let (tried, told) = (Cell::new(0), Cell::new(Duration::ZERO));
+    shrink(world, outcome, |world| {
+        tried.set(tried.get() + 1);
+        if begin.elapsed() >= told.get() + PROGRESS_EVERY {
+            told.set(begin.elapsed());
+            progress.note(&format!(
+                "looking for a smaller world than that of seed {}: {} tried",
+                world.seed,
+                tried.get()
+            ));
+        }
+        guarded(world, false).0
+    })
 }
 
 fn run_seed(seed: u64, selection: &Selection) -> (Plan, Outcome) {
