@@ -61,12 +61,52 @@ fn parse(text: &str) -> Result<CostModel, String> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_sim::scale::published::FIGURES;
+    use plimsoll_sim::scale::{Prediction, predict};
+    use plimsoll_workloads::tpcc::{Parameters, Tpcc};
+
     use super::*;
+
+    /// What a scheme comes to over twenty districts per Stock-Level in a figure of the DST paper, in nodes of so many
+    /// shards. Tables are as small as the conflicts allow: to load them takes longer than to run.
+    fn predicted(number: &str, shards_per_node: usize, scheme: &'static str, items: u32) -> Prediction {
+        let figure = FIGURES.iter().find(|figure| figure.number == number).expect("a figure");
+        let model = named("machine", figure.machine).expect("it comes with the program");
+        let node = (shards_per_node, model.concurrency as usize);
+        let cluster = figure.configuration(20, scheme, node, 3000, 1).cluster;
+        let parameters = Parameters {
+            items,
+            customers_per_district: 30,
+            stock_level_districts: 20,
+            ..Parameters::new(cluster.shards() as u32)
+        };
+        let workload = Tpcc::new(parameters).expect("possible parameters");
+        predict(&cluster, &model, model.access["tpcc"], &workload, &|| false)
+    }
 
     #[test]
     fn all_models_that_come_with_the_program_can_be_read() {
         for (name, _) in BUILT_IN {
             named("machine", name).expect("it was tried");
+        }
+    }
+
+    #[test]
+    fn on_the_papers_clusters_dst_keeps_up_with_rc() {
+        for number in ["11(b)", "12(b)"] {
+            let [dst, rc] = ["dst", "rc"].map(|scheme| predicted(number, 2, scheme, 2000).throughput());
+            assert!((0.95..1.05).contains(&(dst / rc)), "{number}: {}", dst / rc);
+        }
+    }
+
+    #[test]
+    fn on_the_papers_clusters_the_oracle_of_gts_is_saturated_by_sixteen_machines() {
+        for number in ["11(b)", "12(b)"] {
+            let (gts, dst) = (predicted(number, 24, "gts", 500), predicted(number, 2, "dst", 2000));
+            assert!(gts.oracle_busy > 0.95, "{number}: {}", gts.oracle_busy);
+            // Shards of dst do not slow down each other.
+            let ratio = gts.throughput() / (12.0 * dst.throughput());
+            assert!(ratio < 0.6, "{number}: {ratio}");
         }
     }
 
