@@ -2,7 +2,7 @@
 //!
 //! A line says when it happened, where, whose it is, and what. Messages have the other end between: `→` they leave for it,
 //! `←` they arrive from it, `↛` the network loses them. So the lines that begin with a shard are all that it did, and those
-//! that name an attempt are its story (`grep -w T0.7`):
+//! that name an attempt are its story (`grep -wF T0.7`):
 //!
 //! ```text
 //!        0.008 ms  shard 0       T0.1  begins turn, client 0
