@@ -67,27 +67,4 @@ litmus! {
             commit: W R
         ",
     }
-
-    who_finds_nothing_comes_after_a_deletion_whose_row_is_gone {
-        broken: "an absent read ignores the floor",
-        setups: &["occ/dst"],
-        also: &[
-            "occ/gts", "occ/vts", "occ/none", "two_pl/dst", "two_pl/gts", "two_pl/vts", "two_pl/none",
-            "client_2pc/dst", "client_2pc/none", "rococo/dst", "rococo/none",
-        ],
-        caught: &[(FloorIgnored, "live row not seen (replay)")],
-        script: "
-            A: x, B: y
-            D at 9: d(x)
-            T at 5: r(x) w(y)
-
-            D commits x
-            A forgets
-            T reads x
-            T locks y
-            T releases x
-            T installs y
-            commit: D T
-        ",
-    }
 }

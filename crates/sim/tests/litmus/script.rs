@@ -24,7 +24,7 @@
 //! pieces travel, each record is a piece, which waits until its transaction commits; that of `r!(x)` executes when it starts.
 //! Records begin with a version @0; `x?` is absent. `Q beside P at 1: ...` shares P's coordinator. A step with a
 //! `?` at its end is left out if no such message is on its way; any other step fails then. `R is answered` fails
-//! if R is not. `A forgets`: that shard drops what no snapshot from now on will see, as if all clocks had passed it. `T is cut off`: nothing that its coordinator says reaches an oracle, until it ends. `T ends`: its
+//! if R is not. `T is cut off`: nothing that its coordinator says reaches an oracle, until it ends. `T ends`: its
 //! coordinator's machine does, and begins again at once; then every machine is a process, and coordinators are visitors. What
 //! others make of T then counts if they install any of it.
 //!
@@ -151,7 +151,6 @@ enum Step {
     Answered(String),
     CutOff(String),
     Ends(String),
-    Forgets(usize),
 }
 
 /// A script, parsed.
@@ -212,9 +211,6 @@ impl Script {
         }
         if let Some(name) = line.strip_suffix(" ends") {
             return Step::Ends(name.to_owned());
-        }
-        if let Some(name) = line.strip_suffix(" forgets") {
-            return Step::Forgets(shard_named(name));
         }
         let message = |text: &str| {
             let words: Vec<&str> = text.split_whitespace().collect();
@@ -426,8 +422,8 @@ impl<P: Protocol> Stage<P> {
         };
         let makers = (0..data_shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config) = (layout.clone(), config(shard));
-            // Shards that share a watermark pull each other's clocks along when they wake up. Nothing is collected by itself
-            // within a script, so each may have one of its own.
+            // Shards that share a watermark pull each other's clocks along when they wake up. Nothing is collected within
+            // a script, so each may have one of its own.
             let low_water = LowWater::new(data_shards, P::Scheme::slots(&config));
             let make = move |life| {
                 let config = SchemeConfig { first_attempt: life, ..config.clone() };
@@ -517,10 +513,6 @@ impl<P: Protocol> Stage<P> {
                     self.world.end(crash);
                     self.over.insert(name.clone());
                     self.settle();
-                }
-                Step::Forgets(shard) => {
-                    let collect = |node: &mut P| node.base().store.collect(|_| true);
-                    self.world.node(ShardId(*shard as u16), collect).expect("all shards are up");
                 }
                 Step::Deliver(messages) => {
                     let before = self.begun.len();
