@@ -464,6 +464,7 @@ fn document(plan: &SimPlan, sum: &Sum, worlds: &[(Plan, Outcome)], elapsed: Dura
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_runtime::sim::Fault;
     use plimsoll_sim::plan::{FaultsName, WorkloadName};
 
     use super::*;
@@ -504,8 +505,11 @@ mod tests {
 
     #[test]
     fn a_verdict_tells_of_faults_in_words_and_not_of_those_that_are_left_out() {
-        let (mut plan, outcome) = world(40, FaultsName::All);
-        let (first, other) = (outcome.faults[0].index, outcome.faults[1].index);
+        let (mut plan, mut outcome) = world(40, FaultsName::None);
+        let (first, other) = (3, 4);
+        let pause =
+            |index| Occurrence { index, begin_ns: 1_500_000, end_ns: 2_000_000, fault: Fault::Pause(0) };
+        outcome.faults = vec![pause(first), pause(other)];
         plan.skip = vec![first];
         let told = describe(&plan, &outcome);
         assert!(

@@ -315,7 +315,6 @@ fn a_trace_says_what_happens_to_marks_and_why_attempts_fail() {
         "is lost",
         "under way for",
         ", late",
-        "is set back by",
     ] {
         assert!(text.contains(words), "{words}");
     }
