@@ -185,7 +185,7 @@ impl Default for Selection {
 
 /// A transaction of a world: which client's, and its place among all that this client runs, from 1 on. Clients are numbered from
 /// 0 on, through all shards.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Nth {
     /// The client.
     pub client: usize,

@@ -8,7 +8,7 @@
 //!
 //! The page about the simulator has a table of all of them, which is compared with this code; `UPDATE_DOCS=1` writes it.
 //!
-//! Left out: votes and moving slots, for which worlds have faults; failover, for which there is no code yet.
+//! Left out: votes and moving slots, whose scripts are in `tests/lives`; failover, for which there is no code yet.
 
 mod absence;
 mod client_2pc;
