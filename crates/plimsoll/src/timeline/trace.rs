@@ -2,13 +2,13 @@
 //!
 //! A line says when it happened, where, whose it is, and what. Messages have the other end between: `→` they leave for it,
 //! `←` they arrive from it, `↛` the network loses them. So the lines that begin with a shard are all that it did, and those
-//! that name an attempt are its story (`grep -wF T0.7`):
+//! that name an attempt are its story (`grep -wF T1.1`):
 //!
 //! ```text
-//!        0.008 ms  shard 0       T0.1  begins turn, client 0
-//!        0.008 ms  shard 0  → 1  T0.1  READ AT ring 5
-//!        0.009 ms  shard 1  ← 0  T0.1  READ AT ring 5, under way for 0.001 ms
-//!        0.009 ms  shard 1       T0.1  raises the mark of ring 5 from 0 (initial) to -2.992 ms
+//!        0.005 ms  shard 1  → 0  T1.1  READ AT ring 6
+//!        0.005 ms  shard 0  ← 1  T1.1  READ AT ring 6, under way for 0.000 ms
+//!        0.008 ms  shard 0       T1.1  raises the mark of ring 6 from 0 (initial) to 0.003978 ms
+//!        0.008 ms  shard 0       T1.1  reads ring 6: the version of 0 (initial)
 //! ```
 //!
 //! It is made of the timeline of the world, whole. [`history`] needs nothing that was recorded: it says in a line or two
@@ -60,12 +60,8 @@ pub fn trace(plan: &Plan, outcome: &Outcome, recording: &Recording) -> String {
     trace.ends();
     world.batches.iter().for_each(|batch| trace.batch(batch));
     for fault in &world.faults {
-        let lasts = fault.from < fault.to;
-        let begins = if lasts { "begins: " } else { "" };
-        trace.lines.push(fault_line(fault.index, fault.from, format!("{begins}{}", fault.words)));
-        if lasts {
-            trace.lines.push(fault_line(fault.index, fault.to, format!("ends: {}", fault.words)));
-        }
+        let ends = (fault.from < fault.to).then_some(fault.to);
+        trace.lines.extend(fault_lines(fault.index, &fault.words, fault.from, ends.is_some(), ends));
     }
     written(trace.lines)
 }
@@ -93,11 +89,8 @@ pub fn history(plan: &Plan, outcome: &Outcome) -> String {
         let left = outcome.faults.iter().filter(|fault| !plan.skip.contains(&fault.index));
         for fault in left {
             let (_, words, _, lasts) = in_words(&fault.fault);
-            let begins = if lasts { "begins: " } else { "" };
-            lines.push(fault_line(fault.index, fault.begin_ns, format!("{begins}{words}")));
-            if lasts && fault.end_ns < outcome.virtual_ns {
-                lines.push(fault_line(fault.index, fault.end_ns, format!("ends: {words}")));
-            }
+            let ends = Some(fault.end_ns).filter(|&end_ns| lasts && end_ns < outcome.virtual_ns);
+            lines.extend(fault_lines(fault.index, &words, fault.begin_ns, lasts, ends));
         }
     }
     written(lines)
@@ -129,9 +122,21 @@ fn what_it_did(transaction: &Transaction, plan: &Plan, outcome: &Outcome) -> Str
     text
 }
 
-fn fault_line(index: u32, time_ns: u64, what: String) -> Line {
-    let (place, other, whose) = (format!("fault {index}"), String::new(), String::new());
-    Line { at: (time_ns, Turn::Comes), place, other, whose, what }
+/// When a fault begins, and when it ends, if it `lasts` and its end is to be told.
+fn fault_lines(
+    index: u32,
+    words: &str,
+    begin_ns: u64,
+    lasts: bool,
+    end_ns: Option<u64>,
+) -> impl Iterator<Item = Line> {
+    let line = move |time_ns, what| {
+        let (place, other, whose) = (format!("fault {index}"), String::new(), String::new());
+        Line { at: (time_ns, Turn::Comes), place, other, whose, what }
+    };
+    let begins = if lasts { format!("begins: {words}") } else { words.to_owned() };
+    let ends = end_ns.map(|end_ns| line(end_ns, format!("ends: {words}")));
+    [line(begin_ns, begins)].into_iter().chain(ends)
 }
 
 /// The lines in the order of time, each part below its like.
