@@ -30,51 +30,43 @@ use crate::words::Words;
 /// Transactions in the order of their answers.
 pub(crate) struct Answers {
     order: Vec<u32>,
-    /// `ends[i]`, `begins[i]`: of `order[i]`, in nanoseconds.
-    ends: Vec<u64>,
-    begins: Vec<u64>,
-    /// Whether an answer and a beginning in the same nanosecond are in that order.
-    same_moment: bool,
+    /// The place of the last one that the one at a place comes after, in time.
+    before: Vec<Option<usize>>,
 }
 
 impl Answers {
     /// All recorded transactions. A transaction that begins in the very nanosecond of an answer overlaps
     /// it: two readings of a clock on two threads say no more.
     pub fn of_all(index: &Index) -> Answers {
-        let all = (0..index.history.transactions.len() as u32).collect();
-        Answers::new(index, all, false)
+        let order = ordered(index, (0..index.history.transactions.len() as u32).collect());
+        let of = |txn: u32| &index.history.transactions[txn as usize];
+        let ends: Vec<u64> = order.iter().map(|&txn| of(txn).end).collect();
+        let before = |(at, &txn): (usize, &u32)| {
+            ends.partition_point(|&end| end < of(txn).begin).min(at).checked_sub(1)
+        };
+        Answers { before: order.iter().enumerate().map(before).collect(), order }
     }
 
-    /// The transactions of each session, sessions in ascending order. A transaction may begin in the very
-    /// nanosecond of the answer before it, as simulated ones do; then the order of recording counts.
+    /// The transactions of each session, sessions in ascending order. One follows another, whatever is recorded as its
+    /// beginning: that of a stale snapshot may lie further back.
     pub fn by_session(index: &Index) -> Vec<Answers> {
         let session = |txn: u32| index.history.transactions[txn as usize].session;
         let mut all: Vec<u32> = (0..index.history.transactions.len() as u32).collect();
         all.sort_by_key(|&txn| session(txn));
-        let sessions = all.chunk_by(|&a, &b| session(a) == session(b));
-        sessions.map(|txns| Answers::new(index, txns.to_vec(), true)).collect()
-    }
-
-    fn new(index: &Index, mut order: Vec<u32>, same_moment: bool) -> Answers {
-        let of = |txn: u32| &index.history.transactions[txn as usize];
-        order.sort_unstable_by_key(|&txn| (of(txn).end, txn));
-        let ends = order.iter().map(|&txn| of(txn).end).collect();
-        let begins = order.iter().map(|&txn| of(txn).begin).collect();
-        Answers { order, ends, begins, same_moment }
+        let of_one = |txns: &[u32]| Answers {
+            order: ordered(index, txns.to_vec()),
+            before: (0..txns.len()).map(|at| at.checked_sub(1)).collect(),
+        };
+        all.chunk_by(|&a, &b| session(a) == session(b)).map(of_one).collect()
     }
 
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// The place of the last answer before the beginning of the transaction at a place.
+    /// The place of the last answer that the transaction at a place comes after.
     pub fn before(&self, at: usize) -> Option<usize> {
-        let begin = self.begins[at];
-        let before = match self.same_moment {
-            true => self.ends.partition_point(|&end| end <= begin).min(at),
-            false => self.ends.partition_point(|&end| end < begin).min(at),
-        };
-        before.checked_sub(1)
+        self.before[at]
     }
 
     /// Calls `found` with (earlier, later) for each transaction whose timestamp does not follow on those
@@ -102,11 +94,20 @@ impl Answers {
     }
 }
 
+/// By their answers; where these are of one moment, as recorded.
+fn ordered(index: &Index, mut transactions: Vec<u32>) -> Vec<u32> {
+    transactions.sort_unstable_by_key(|&txn| (index.history.transactions[txn as usize].end, txn));
+    transactions
+}
+
 /// Whatever begins after an RW was answered is ordered after it.
 pub(crate) fn check_realtime(index: &Index, words: &Words, report: &mut Report) {
     let read_write = |txn: u32| !index.history.transactions[txn as usize].read_only;
     Answers::of_all(index).compare(index, read_write, |earlier, later| {
-        report.add("real-time order violated", || tell(index, words, earlier, later, ""));
+        let begin = index.history.transactions[later as usize].begin;
+        report.add("real-time order violated", || {
+            tell(index, words, earlier, later, &format!("began at {begin} ns"))
+        });
     });
 }
 
@@ -118,21 +119,18 @@ pub(crate) fn check_sessions(index: &Index, words: &Words, report: &mut Report) 
             |_| true,
             |earlier, later| {
                 report.add("session order violated", || {
-                    tell(index, words, earlier, later, " in the same session")
+                    tell(index, words, earlier, later, "followed in the same session")
                 });
             },
         );
     }
 }
 
-fn tell(index: &Index, words: &Words, earlier: u32, later: u32, place: &str) -> String {
+fn tell(index: &Index, words: &Words, earlier: u32, later: u32, what: &str) -> String {
     words.begin();
     let end = index.history.transactions[earlier as usize].end;
-    let txn = &index.history.transactions[later as usize];
-    let begin = txn.begin;
     let (before, after, again) = (words.txn(earlier), words.txn(later), words.txn(earlier));
     format!(
-        "{before} was answered at {end} ns, and {after} began{place} at {begin} ns, but its timestamp \
-         is smaller than that of {again}"
+        "{before} was answered at {end} ns, and {after} {what}, but its timestamp is smaller than that of {again}"
     )
 }

@@ -300,8 +300,6 @@ fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
             LostWakeUp | EarlyAnswer | HeldSnapshotForgotten | HeldForEver | VotesKept => continue,
             // Our checker is told versions, and not what is in them.
             NewestValue => continue,
-            // Ours asks that a session goes on only to within the error of clocks.
-            TokenIgnored => continue,
             // Nor is what clients were told of these what has happened.
             AbortsAlone | RefusalNotPlanted | GivesUpInDoubt | LateRecord | OwnRefusalForgotten
             | PinIgnored => {
@@ -318,7 +316,7 @@ fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
             BoundIgnored | EarlyBound | ValidateThenPin | NoPin | StoredMark | LoweredMark | TwoStamps
             | NoRaise | LateRaise | SkipWithoutRaise | NoWait | GatedWait | NoLowerBound | HighLowerBound
             | EarlyStamp | OneRoundUnasked | ValidatedAtLock | ReadersWithoutPin | LinkUnnoticed
-            | StaleSnapshot | WaitsForEver | MarksLeftBehind | MoveUnnoticed => ("occ", "dst"),
+            | StaleSnapshot | TokenIgnored | WaitsForEver | MarksLeftBehind | MoveUnnoticed => ("occ", "dst"),
         };
         for seed in 0..25 {
             let selection = Selection {
