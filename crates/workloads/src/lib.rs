@@ -4,6 +4,7 @@
 //! hold at the start, what a client does next, and which conditions must hold. Benchmarks, the simulator
 //! and correctness tests all drive the same object.
 
+mod blocks;
 pub mod micro;
 pub mod random;
 pub mod smallbank;

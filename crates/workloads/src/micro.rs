@@ -56,7 +56,8 @@ use plimsoll_types::{IndexKind, Key, Partitioning, SLOTS, ShardId, Slot, TableId
 pub use audit::Audit;
 pub use transaction::{Transaction, spin};
 
-use crate::random::{Rng, Zipf};
+pub use crate::blocks::Client;
+use crate::random::Zipf;
 use crate::{Check, Kind, Sink, Tally, Workload};
 use audit::{all_there, counts_updates, seen_whole};
 use transaction::{Part, Tuple};
@@ -206,22 +207,6 @@ impl Micro {
     }
 }
 
-/// What a client keeps: its random numbers, its shard's blocks and those of others.
-#[derive(Clone, Debug)]
-pub struct Client {
-    rng: Rng,
-    /// Blocks on the client's shard; never empty.
-    homes: Vec<u16>,
-    /// Blocks on other shards.
-    others: Vec<u16>,
-}
-
-impl Client {
-    fn one_of(rng: &mut Rng, blocks: &[u16]) -> u16 {
-        blocks[if blocks.len() == 1 { 0 } else { rng.below(blocks.len() as u64) as usize }]
-    }
-}
-
 impl Workload for Micro {
     type Procedure = Transaction;
     type Client = Client;
@@ -262,36 +247,32 @@ impl Workload for Micro {
     }
 
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Client {
-        let blocks = 0..self.parameters.shards as u16;
-        let (mut homes, others): (Vec<_>, Vec<_>) = blocks.partition(|&block| owner(Slot(block)) == shard);
-        if homes.is_empty() {
-            homes.push((client as u64 % self.parameters.shards) as u16);
-        }
-        Client { rng: Rng::new(!self.parameters.seed, client as u64), homes, others }
+        Client::new(self.parameters.seed, client, self.parameters.shards, shard, owner)
     }
 
     fn next(&self, client: &mut Client) -> Transaction {
         let Parameters { tuples_per_shard: span, tuples_per_transaction: count, .. } = self.parameters;
-        let Client { rng, homes, others } = client;
+        let Client { rng, blocks } = client;
         let read_only = rng.pct(self.parameters.read_only_pct);
-        let home = Client::one_of(rng, homes);
+        let home = blocks.home(rng);
         let updates = if read_only { 0 } else { self.updates };
         let class = rng.below(span) % self.classes;
         let in_class = (span - class).div_ceil(self.classes);
         let mut tuples: Vec<Tuple> = Vec::with_capacity(count as usize);
         let mut all_here = true;
-        let mut blocks = vec![home];
-        while (blocks.len() as u64) < self.parameters.participants {
-            let block = Client::one_of(rng, others);
-            if !blocks.contains(&block) {
-                blocks.push(block);
+        let mut taking_part = vec![home];
+        let participants = self.parameters.participants.min(blocks.elsewhere() as u64 + 1);
+        while (taking_part.len() as u64) < participants {
+            let block = blocks.other(rng);
+            if !taking_part.contains(&block) {
+                taking_part.push(block);
             }
         }
         for number in 0..count {
-            let mut block = blocks[number as usize % blocks.len()];
-            let by_chance = self.parameters.participants == 0 && !others.is_empty();
+            let mut block = taking_part[number as usize % taking_part.len()];
+            let by_chance = self.parameters.participants == 0 && blocks.elsewhere() > 0;
             if by_chance && rng.pct(self.parameters.distributed_pct) {
-                block = Client::one_of(rng, others);
+                block = blocks.other(rng);
             }
             all_here &= block == home;
             // Another number instead of one that is taken, but of the same block: the locality stays as asked.

@@ -45,6 +45,7 @@ use plimsoll_types::{IndexKind, Key, Partitioning, SLOTS, ShardId, Slot, TableId
 pub use audit::Audit;
 pub use transaction::Transaction;
 
+pub use crate::blocks::Client;
 use crate::random::Rng;
 use crate::{Check, Kind, Sink, Tally, Workload};
 use audit::{AUDIT_PIECE, audit_of_rows, same_total};
@@ -171,22 +172,6 @@ impl SmallBank {
     }
 }
 
-/// What a client keeps: its random numbers, its shard's blocks and those of others.
-#[derive(Clone, Debug)]
-pub struct Client {
-    rng: Rng,
-    /// Blocks on the client's shard; never empty.
-    homes: Vec<u16>,
-    /// Blocks on other shards.
-    others: Vec<u16>,
-}
-
-impl Client {
-    fn one_of(rng: &mut Rng, blocks: &[u16]) -> u16 {
-        blocks[if blocks.len() == 1 { 0 } else { rng.below(blocks.len() as u64) as usize }]
-    }
-}
-
 impl Workload for SmallBank {
     type Procedure = Transaction;
     type Client = Client;
@@ -239,18 +224,13 @@ impl Workload for SmallBank {
     }
 
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Client {
-        let blocks = 0..self.parameters.shards as u16;
-        let (mut homes, others): (Vec<_>, Vec<_>) = blocks.partition(|&block| owner(Slot(block)) == shard);
-        if homes.is_empty() {
-            homes.push((client as u64 % self.parameters.shards) as u16);
-        }
-        Client { rng: Rng::new(!self.parameters.seed, client as u64), homes, others }
+        Client::new(self.parameters.seed, client, self.parameters.shards, shard, owner)
     }
 
     #[inline]
     fn next(&self, client: &mut Client) -> Transaction {
         let parameters = &self.parameters;
-        let Client { rng, homes, others } = client;
+        let Client { rng, blocks } = client;
         let kind = if parameters.closed {
             match rng.below(55) {
                 0..25 => Type::SendPayment,
@@ -278,7 +258,7 @@ impl Workload for SmallBank {
             (parameters.hot_per_shard, span - parameters.hot_per_shard)
         };
 
-        let home = Client::one_of(rng, homes);
+        let home = blocks.home(rng);
         let any_block = |rng: &mut Rng| rng.below(parameters.shards) as u16;
         let block_a = if parameters.global { any_block(rng) } else { home };
         let draw_a = rng.below(count);
@@ -286,8 +266,8 @@ impl Workload for SmallBank {
         let (block_b, b) = if matches!(kind, Type::SendPayment | Type::Amalgamate) {
             let block_b = if parameters.global {
                 any_block(rng)
-            } else if !others.is_empty() && rng.pct(parameters.distributed_pct) {
-                Client::one_of(rng, others)
+            } else if blocks.elsewhere() > 0 && rng.pct(parameters.distributed_pct) {
+                blocks.other(rng)
             } else {
                 home
             };
