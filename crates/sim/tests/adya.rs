@@ -281,7 +281,6 @@ fn both_checkers_find_read_committed_out() {
     }
 }
 
-#[cfg(feature = "mutants")]
 #[test]
 fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
     use plimsoll_types::mutants::Mutant::{self, *};

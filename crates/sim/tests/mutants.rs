@@ -1,7 +1,6 @@
 //! Every planted bug is caught by a sweep of seeds; the page about the simulator says by which one.
 //!
 //! `UPDATE_DOCS=1` writes the table anew.
-#![cfg(feature = "mutants")]
 
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 //! For each rule that makes a protocol correct there is a smallest history that breaks if the rule is broken. Here every
 //! such history is a script (`script.rs`) in which the messages of a few transactions arrive in a fixed order, at the
 //! protocols' real code in a simulated world. Without a bug the history is serializable, its timestamps agree with
-//! it, and who should commit commits. With the rule broken, by a planted bug (feature `mutants`), the checker
+//! it, and who should commit commits. With the rule broken, by a planted bug, the checker
 //! names the anomaly, in this very schedule.
 //!
 //! The page about the simulator has a table of all of them, which is compared with this code; `UPDATE_DOCS=1` writes it.
@@ -51,7 +51,6 @@ impl Litmus {
         }
         let in_one_round = script::play(script::IN_ONE_ROUND, self.script, false);
         assert!(in_one_round.violations.is_empty(), "in one round: {:#?}", in_one_round.violations);
-        #[cfg(feature = "mutants")]
         for (mutant, kind) in self.caught {
             for setup in self.setups {
                 plimsoll_types::mutants::plant(Some(*mutant));

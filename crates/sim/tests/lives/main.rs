@@ -2,10 +2,9 @@
 //! life, and that nobody is left waiting.
 //!
 //! Three machines hold a record each, a fourth coordinates ([`stage::Stage`]). Links are cut and channels reset to stop the
-//! world at a certain point, or at every one in turn ([`moments`]). With the feature `mutants` the rules that the scripts are
+//! world at a certain point, or at every one in turn ([`moments`]). Then the rules that the scripts are
 //! about are broken, and the scripts must fail ([`bugs`]).
 
-#[cfg(feature = "mutants")]
 mod bugs;
 mod client_2pc;
 mod moments;
