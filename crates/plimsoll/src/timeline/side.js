@@ -99,7 +99,7 @@ function tellWorld(found = null) {
   const told = (a) => a.client !== null && a.next === undefined && a.outcome === "aborted";
   const aborted = count((a) => told(a) && a.why !== "user") + world.unnumbered;
   const declined = count((a) => told(a) && a.why === "user");
-  const others = [[world.unnumbered, "of the aborted had no number yet"], [count((a) => a.next !== undefined), "went on under another number"], [count((a) => a.outcome === "open"), "were not over"], [count((a) => a.client === null && a.next === undefined && a.outcome === "aborted"), "of which nobody was told"]].filter(([n]) => n > 0).map(([n, text]) => `; ${n} ${text}`).join("");
+  const others = [[count((a) => a.label === "in doubt"), "of the committed for clients that were gone"], [world.unnumbered, "of the aborted had no number yet"], [count((a) => a.next !== undefined), "went on under another number"], [count((a) => a.outcome === "open"), "were not over"], [count((a) => a.client === null && a.next === undefined && a.outcome === "aborted"), "of which nobody was told"]].filter(([n]) => n > 0).map(([n, text]) => `; ${n} ${text}`).join("");
   return [
     found === null
       ? element("p", {}, `${many(committed, "transaction")} committed, ${many(aborted, "attempt")} aborted, ${declined} gave up of their own accord${others}. Click a transaction or a record, here or in the picture.`)
