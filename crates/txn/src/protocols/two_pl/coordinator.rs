@@ -1,0 +1,353 @@
+//! The coordinator: the growing phase, the stamp, the shrinking phase.
+
+use std::collections::BTreeMap;
+
+use plimsoll_runtime::Env;
+use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::{Abort, ShardId, Timestamp};
+
+use super::{Reply, Request, TwoPl};
+use crate::base::{Base, Common, CommonReply};
+use crate::fetched::ReadRef;
+use crate::parts::Part;
+use crate::procedure::Reads;
+use crate::protocol::{self, LockPolicy, Open, Protocol, ProtocolOptions, Rest, Stop};
+use crate::steps::{About, What};
+use crate::timestamp::Scheme;
+use crate::votes;
+use crate::work::{Change, Work, Write};
+
+impl<S: Scheme> Protocol for TwoPl<S> {
+    type Scheme = S;
+    const NAME: &'static str = "two_pl";
+    const LOCKS: bool = true;
+
+    fn new(base: Base<S>, options: ProtocolOptions) -> TwoPl<S> {
+        TwoPl {
+            base,
+            policy: options.lock_policy,
+            held: BTreeMap::new(),
+            running: BTreeMap::new(),
+            outgoing: Vec::new(),
+        }
+    }
+
+    fn base(&mut self) -> &mut Base<S> {
+        &mut self.base
+    }
+
+    fn common(request: Common<S>) -> Request<S> {
+        Request::Common(request)
+    }
+
+    fn common_reply(reply: Reply<S>) -> CommonReply<S> {
+        match reply {
+            Reply::Common(reply) => reply,
+            _ => unreachable!("a common request has a common reply"),
+        }
+    }
+
+    fn about(request: &Request<S>) -> About {
+        match request {
+            Request::Common(common) => common.about(),
+            Request::Acquire { holder, reads, writes, .. } => {
+                let writes = writes.iter().map(|write| (write.column, &write.key));
+                About::new("ACQUIRE", Some(holder.txn)).reads(reads).writes(writes)
+            }
+            Request::Finish { txn, writes, .. } => {
+                let writes = writes.iter().map(|(column, key, _)| (column, key));
+                About::new("FINISH", Some(*txn)).writes(writes)
+            }
+            Request::Pin { txn, .. } => About::new("PIN", Some(*txn)),
+            Request::Vote(request) => request.about(),
+            Request::Abort(txn) => About::new("ABORT", Some(*txn)),
+            Request::Wound(txn) => About::new("WOUND", Some(*txn)),
+            Request::Cancel(txn) => About::new("CANCEL", Some(*txn)),
+        }
+    }
+
+    fn answer(reply: &Reply<S>) -> &'static str {
+        match reply {
+            Reply::Common(reply) => reply.answer(),
+            Reply::Acquired(_) => "acquired",
+            Reply::Refused(_) => "refused",
+            Reply::Finished => "finished",
+            Reply::Pinned(true) => "pinned",
+            Reply::Pinned(false) => "refused",
+            Reply::Vote(reply) => reply.answer(),
+        }
+    }
+
+    async fn read<E: Env<Self>>(
+        env: &E,
+        open: &mut Open<S>,
+        batches: Vec<(ShardId, Reads)>,
+    ) -> Result<(), Abort> {
+        let batches = batches.into_iter().map(|(shard, reads)| (shard, reads, Vec::new())).collect();
+        acquire(env, open, batches).await
+    }
+
+    async fn wrote<E: Env<Self>>(env: &E, open: &mut Open<S>) -> Result<(), Abort> {
+        lock_writes(env, open).await
+    }
+
+    async fn commit<E: Env<Self>>(
+        env: &E,
+        open: &mut Open<S>,
+        rest: Option<impl Rest<S>>,
+    ) -> Result<(), Stop> {
+        let txn = open.holder.txn;
+        // The last locks for what has been written so far.
+        lock_writes(env, open).await.map_err(Stop::Abort)?;
+        // What is left executes on the store, checking for locks as it goes. From here to the stamp nothing
+        // else runs on this shard; to the end, if no other process has to be asked anything.
+        let alone = env.local(|node| !open.touched.iter().any(|&shard| node.base.votes.elsewhere(shard)));
+        if let Err(stop) = env.local(|node| node.last(open, alone, rest)) {
+            return Err(match stop {
+                Stop::Abort(abort) => Stop::Abort(Self::abort(env, open, abort).await),
+                Stop::Conflict if env.local(|node| node.policy == LockPolicy::NoWait) => {
+                    Stop::Abort(Self::abort(env, open, Abort::WriteConflict).await)
+                }
+                other => other,
+            });
+        }
+        // The stamp: every lock is held.
+        if !env.local(|node| node.begin_commit(txn)) {
+            return Err(Stop::Abort(Self::abort(env, open, Abort::Wounded).await));
+        }
+        let Some(stamp) = protocol::stamp(env, open).await else {
+            return Err(Stop::Abort(Self::abort(env, open, Abort::Unknown).await));
+        };
+        let voting = !alone && votes::needed(env, txn, &open.work.writes.shards());
+        if !alone {
+            env.local(|node| node.base.pin_local(txn, &open.work, stamp));
+            let written = open.work.writes.shards();
+            let pinned = pin_elsewhere(env, open, &written, stamp).await;
+            if !pinned && S::REPORTS && open.work.needs_stamp() {
+                env.local(|node| node.base.finished(stamp, None));
+            }
+            let decided = match pinned {
+                true if voting => votes::decide(env, open, stamp, |_, _| Vec::new()).await,
+                true => Ok(()),
+                false => Err(Abort::Refused),
+            };
+            if let Err(abort) = decided {
+                return Err(Stop::Abort(Self::abort(env, open, abort).await));
+            }
+        }
+        // Shrinking phase.
+        env.local(|node| node.finish_here(open, voting, stamp));
+        finish_elsewhere(env, open, voting, stamp);
+        let shards = open.shards();
+        open.work.commit(txn, open.work.needs_stamp().then_some(stamp), shards);
+        Ok(())
+    }
+
+    async fn abort<E: Env<Self>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
+        let (me, txn) = (env.shard(), open.holder.txn);
+        // The procedure gave up because of what it has read: that must be so as long as its locks are held.
+        let why = match why {
+            Abort::User if !pin_elsewhere(env, open, &[], Timestamp::ZERO).await => Abort::Refused,
+            why => why,
+        };
+        for shard in std::mem::take(&mut open.touched) {
+            match shard == me {
+                true => env.local(|node| node.release(txn, None)),
+                false => env.send(shard, Request::Abort(txn)),
+            }
+        }
+        env.local(|node| {
+            node.running.remove(&txn);
+            node.base.step(txn, |_| What::Aborts(why));
+        });
+        why
+    }
+}
+
+impl<S: Scheme> TwoPl<S> {
+    /// Executes what is left directly on the store. If the transaction has to ask for its stamp, or another process for
+    /// anything, what it read and wrote is then locked, which nobody can be in the way of within this step.
+    fn last(&mut self, open: &mut Open<S>, alone: bool, rest: Option<impl Rest<S>>) -> Result<(), Stop> {
+        let (holder, me) = (open.holder, self.base.shard);
+        if self.running.get(&holder.txn).is_some_and(|running| running.wounded) {
+            return Err(Stop::Abort(Abort::Wounded));
+        }
+        let at_once = alone && self.base.stamps_at_once();
+        protocol::execute_rest(&mut self.base, open, rest, !at_once)?;
+        if at_once {
+            return Ok(());
+        }
+        let base = &mut self.base;
+        for write in open.work.writes.iter().filter(|write| write.shard == me && write.place.is_some()) {
+            base.may_lock(holder.txn, write.column, &write.key).map_err(Stop::Abort)?;
+        }
+        let reads = open.work.local_reads.len() + open.work.local_ranges.len();
+        if reads > 0 && !base.may_lock_reads() {
+            return Err(Stop::Abort(Abort::StaleTerm));
+        }
+        let held = &mut self.held.entry(holder.txn).or_default().locks;
+        for read in &open.work.local_reads {
+            if let ReadRef::Row { at, .. } = *read {
+                self.base.share(holder, at, held);
+            }
+        }
+        for range in open.work.local_ranges.drain(..) {
+            self.base.share_range(holder, range, held);
+        }
+        let Work { observed, writes, .. } = &mut open.work;
+        for write in writes.iter_mut().filter(|write| write.shard == me && write.place.is_some()) {
+            let (at, _) = self.base.grant(holder, write, observed, &mut held.exclusive);
+            let lock = self.base.store.lock_mut(at);
+            lock.sharers.retain(|sharer| *sharer != holder);
+            held.shared.retain(|&shared| shared != at);
+            write.locked = true;
+        }
+        open.touch(me);
+        Ok(())
+    }
+
+    /// Installs, pins and releases on the coordinator's own shard.
+    fn finish_here(&mut self, open: &Open<S>, voted: bool, stamp: Timestamp) {
+        let (me, txn) = (self.base.shard, open.holder.txn);
+        if voted {
+            // Without a write here there was nothing to vote on.
+            self.release(txn, Some(stamp));
+        } else {
+            self.base.pin_local(txn, &open.work, stamp);
+            self.base.install_checked(txn, stamp, &open.work, me);
+            self.finish(txn, stamp, &open.work.writes.pack(me));
+        }
+        self.running.remove(&txn);
+    }
+}
+
+/// Locks and reads, one message per shard; on refusal the transaction is aborted everywhere.
+async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
+    env: &E,
+    open: &mut Open<S>,
+    batches: Vec<(ShardId, Reads, Vec<Write>)>,
+) -> Result<(), Abort> {
+    let holder = open.holder;
+    let wounded = |node: &mut TwoPl<S>| node.running.get(&holder.txn).is_some_and(|running| running.wounded);
+    if env.local(wounded) {
+        // Where it would wait from now on nobody would tell it to stop.
+        return Err(TwoPl::abort(env, open, Abort::Wounded).await);
+    }
+    if !open.meet(env, batches.iter().map(|(shard, ..)| *shard)) {
+        return Err(TwoPl::abort(env, open, Abort::Unknown).await);
+    }
+    let mut calls = Vec::with_capacity(batches.len());
+    for (shard, reads, writes) in batches {
+        open.touch(shard);
+        env.local(|node| {
+            node.base.votes.owe(holder.txn.number, shard);
+            let asked = &mut node.running.entry(holder.txn).or_default().asked;
+            if !asked.contains(&shard) {
+                asked.push(shard);
+            }
+        });
+        let observed = open.work.observed.clone();
+        let request = Request::Acquire { holder, reads: reads.clone(), writes, observed };
+        calls.push((shard, reads, env.call(shard, request)));
+    }
+    let mut refused = None;
+    for (shard, reads, call) in calls {
+        match call.await {
+            Ok(Reply::Acquired(fetched)) => {
+                if !planted(Mutant::BoundIgnored) {
+                    S::join(&mut open.work.observed, &fetched.observed);
+                }
+                open.parts.push(Part { shard, reads, fetched, locked: true });
+            }
+            Ok(Reply::Refused(abort)) => refused = Some(abort),
+            Ok(_) => unreachable!("a lock request is granted or refused"),
+            Err(_) => refused = Some(Abort::Unknown),
+        }
+    }
+    if env.local(wounded) {
+        refused = Some(Abort::Wounded);
+    }
+    match refused {
+        None => Ok(()),
+        Some(abort) => Err(TwoPl::abort(env, open, abort).await),
+    }
+}
+
+/// Locks the writes that are not locked yet.
+async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>) -> Result<(), Abort> {
+    let Open { work, parts, .. } = &mut *open;
+    let first = work.writes.locked();
+    let new = work.writes.since(first);
+    // What was read to be written is locked exclusively since then. Present: that nobody has locked a range around
+    // an absent key is still to be seen.
+    for write in new.iter_mut().filter(|write| write.change != Change::Insert) {
+        write.locked = parts.read_for_update(write.shard, write.column, &write.key);
+    }
+    let mut batches: Vec<(ShardId, Reads, Vec<Write>)> = Vec::new();
+    let mut new: Vec<Write> = new.iter().filter(|write| !write.locked).cloned().collect();
+    new.sort_by_key(|write| write.shard);
+    for write in new {
+        match batches.last_mut() {
+            Some((shard, _, writes)) if *shard == write.shard => writes.push(write),
+            _ => batches.push((write.shard, Reads::default(), vec![write])),
+        }
+    }
+    if batches.is_empty() {
+        return Ok(());
+    }
+    acquire(env, open, batches).await?;
+    open.work.writes.since(first).iter_mut().for_each(|write| write.locked = true);
+    Ok(())
+}
+
+/// Pins what was read in other processes, but for these shards, and releases its locks. Returns false if one of them was
+/// lost.
+async fn pin_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(
+    env: &E,
+    open: &mut Open<S>,
+    written: &[ShardId],
+    stamp: Timestamp,
+) -> bool {
+    let txn = open.holder.txn;
+    let only_read =
+        |shard: &ShardId| !written.contains(shard) && env.local(|node| node.base.votes.elsewhere(*shard));
+    let calls: Vec<_> = (open.touched.iter().copied().filter(only_read))
+        .map(|shard| (shard, env.call(shard, Request::Pin { txn, stamp })))
+        .collect();
+    let mut pinned = true;
+    for (shard, call) in calls {
+        match call.await {
+            Ok(Reply::Pinned(_)) if planted(Mutant::PinIgnored) => {}
+            Ok(Reply::Pinned(true)) => open.touched.retain(|&touched| touched != shard),
+            _ => pinned = false,
+        }
+    }
+    pinned
+}
+
+/// Tells the other shards to install, pin and release. Nobody waits, except for an oracle that must not
+/// hear of the commit before it is installed everywhere.
+fn finish_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>, voted: bool, stamp: Timestamp) {
+    let (me, txn) = (env.shard(), open.holder.txn);
+    // Who voted reports when all have installed.
+    let report = S::REPORTS && open.work.needs_stamp() && !voted;
+    let mut calls = Vec::new();
+    for shard in std::mem::take(&mut open.touched).into_iter().filter(|&shard| shard != me) {
+        let writes = open.work.writes.pack(shard);
+        if report {
+            calls.push(env.call(shard, Request::Finish { txn, stamp, writes, answer: true }));
+        } else {
+            env.send(shard, Request::Finish { txn, stamp, writes, answer: false });
+        }
+    }
+    if report {
+        let observed = open.work.observed.clone();
+        let inner = env.clone();
+        env.spawn(async move {
+            for call in calls {
+                let _ = call.await;
+            }
+            inner.local(|node| node.base.finished(stamp, Some(&observed)));
+        });
+    }
+}

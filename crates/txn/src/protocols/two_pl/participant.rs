@@ -1,0 +1,381 @@
+//! The participant: who gets a lock, who waits, who is wounded.
+
+use std::ops::ControlFlow;
+
+use plimsoll_runtime::Ticket;
+use plimsoll_store::{At, Holder, LockId, Visited, Waiter};
+use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::{Abort, ColumnGroup, Key, Timestamp, TxnId};
+
+use super::{Held, Reply, Request, TwoPl, WaitsFor};
+use crate::fetched::{Fetched, ReadRef};
+use crate::local::just_after;
+use crate::procedure::{Intent, Reads, Scan};
+use crate::protocol::LockPolicy;
+use crate::steps::What;
+use crate::timestamp::Scheme;
+use crate::votes::{self, Voter};
+use crate::work::{Change, Packed, Write};
+
+/// Whether a lock is to be had.
+enum Grant {
+    Granted,
+    Wait,
+    Refused(Abort),
+}
+
+impl<S: Scheme> TwoPl<S> {
+    /// Locks everything, or waits with what it has. Handled again after a wait, it finds its own locks.
+    pub(super) fn acquire(
+        &mut self,
+        holder: Holder,
+        reads: &Reads,
+        writes: &mut [Write],
+        so_far: &S::Observed,
+        ticket: Ticket,
+    ) -> Result<Option<Fetched<S>>, Abort> {
+        if let Some(abort) = self.held.entry(holder.txn).or_default().cancelled {
+            return Err(abort);
+        }
+        if !self.base.votes.admit(holder.txn) {
+            return Err(Abort::Refused);
+        }
+        if !self.base.serves_scans(holder.txn, reads)
+            || !reads.scans.is_empty() && !self.base.may_lock_reads()
+        {
+            return Err(Abort::StaleTerm);
+        }
+        let gets = reads.gets.iter().map(|(column, key, _)| (*column, key));
+        for (column, key) in gets.chain(writes.iter().map(|write| (write.column, &write.key))) {
+            self.base.may_lock(holder.txn, column, key)?;
+        }
+        for (column, key, intent) in &reads.gets {
+            if self.base.immutable(column.table) {
+                continue;
+            }
+            let at = self.row_to_lock(*column, key);
+            match self.lock(at, holder, *intent == Intent::Update, ticket) {
+                Grant::Granted => {}
+                Grant::Wait => return Ok(None),
+                Grant::Refused(abort) => return Err(abort),
+            }
+        }
+        for (scan, intent) in &reads.scans {
+            if self.base.immutable(scan.column.table) {
+                continue;
+            }
+            match self.lock_range(scan, holder, *intent == Intent::Update, ticket) {
+                Grant::Granted => {}
+                Grant::Wait => return Ok(None),
+                Grant::Refused(abort) => return Err(abort),
+            }
+        }
+        for write in writes.iter() {
+            match self.lock_write(write, holder, ticket) {
+                Grant::Granted => {}
+                Grant::Wait => return Ok(None),
+                Grant::Refused(abort) => return Err(abort),
+            }
+        }
+        // All is locked. The bounds are read now: a reader that came between a shared and an exclusive grant
+        // is in them.
+        let mut fetched = self.base.fetch(holder.txn, None, reads).expect("the newest version is never gone");
+        S::join(&mut fetched.observed, so_far);
+        let exclusive =
+            self.held.get(&holder.txn).map(|held| held.locks.exclusive.clone()).unwrap_or_default();
+        for &at in exclusive.iter().filter(|_| !planted(Mutant::UpgradeKeepsBound)) {
+            let key = self.base.store.key(at.column.table, at.row);
+            let place = self.base.store.find(at.column, &key);
+            self.base.observe_overwritten(&mut fetched.observed, at.column, place);
+            self.base.step(holder.txn, |base| {
+                let item = base.item(at);
+                let bound = base.bound_of(&item);
+                What::Bounds(item, bound)
+            });
+        }
+        for write in writes.iter() {
+            let place = self.base.store.find(write.column, &write.key);
+            let at = At { row: place.row().expect("a locked record is linked"), column: write.column };
+            if write.change == Change::Insert && self.base.store.record(at).is_present() {
+                return Err(Abort::User);
+            }
+        }
+        let lb = match planted(Mutant::NoLowerBound) {
+            true => Timestamp::ZERO,
+            false => S::lower_bound(&fetched.observed),
+        };
+        for at in exclusive {
+            self.base.store.lock_mut(at).lb = lb;
+        }
+        Ok(Some(fetched))
+    }
+
+    /// The record of a key; an absent key is linked as an empty row, so that its lock has a place.
+    fn row_to_lock(&mut self, column: ColumnGroup, key: &Key) -> At {
+        let row = match self.base.store.find(column, key).row() {
+            Some(row) => row,
+            None => self.base.store.link(column.table, key).row().expect("a linked row exists"),
+        };
+        At { row, column }
+    }
+
+    fn lock(&mut self, at: At, holder: Holder, exclusive: bool, ticket: Ticket) -> Grant {
+        let lock = self.base.store.lock_mut(at);
+        let mine = |other: &Holder| other.txn == holder.txn;
+        if lock.owner.as_ref().is_some_and(mine) {
+            return Grant::Granted;
+        }
+        let upgrade = lock.sharers.iter().any(mine);
+        if upgrade && !exclusive {
+            return Grant::Granted;
+        }
+        let mut holders: Vec<Holder> = lock.owner.into_iter().collect();
+        if exclusive {
+            holders.extend(lock.sharers.iter().filter(|sharer| !mine(sharer)));
+        }
+        // An upgrade goes before all that wait: they wait for its shared lock.
+        let ahead: Vec<Holder> = match (upgrade, self.policy) {
+            (true, _) => Vec::new(),
+            (false, LockPolicy::WoundWait) => (lock.waiting.iter())
+                .filter(|waiter| waiter.holder < holder && (exclusive || waiter.exclusive))
+                .map(|waiter| waiter.holder)
+                .collect(),
+            (false, _) => (lock.waiting.iter())
+                .take_while(|waiter| !mine(&waiter.holder))
+                .filter(|waiter| exclusive || waiter.exclusive)
+                .map(|waiter| waiter.holder)
+                .collect(),
+        };
+        self.base.counters.locks += 1;
+        if holders.is_empty() && ahead.is_empty() {
+            let held = &mut self.held.entry(holder.txn).or_default().locks;
+            lock.waiting.retain(|waiter| !mine(&waiter.holder));
+            if exclusive {
+                lock.sharers.retain(|sharer| !mine(sharer));
+                lock.owner = Some(holder);
+                held.shared.retain(|&shared| shared != at);
+                held.exclusive.push(at);
+                // Every grant publishes a lower bound above the bound of the record, so that a reader that has
+                // raised the mark never waits for two owners.
+                let mut observed = S::Observed::default();
+                let key = self.base.store.key(at.column.table, at.row);
+                let place = self.base.store.find(at.column, &key);
+                self.base.observe_overwritten(&mut observed, at.column, place);
+                self.base.store.lock_mut(at).lb = S::lower_bound(&observed);
+            } else {
+                lock.sharers.push(holder);
+                held.shared.push(at);
+            }
+            self.base.step_locks(holder.txn, at, exclusive);
+            return Grant::Granted;
+        }
+        self.conflict(WaitsFor::Record(at), holder, exclusive, &holders, &ahead, ticket)
+    }
+
+    /// Waits, wounds or gives up.
+    fn conflict(
+        &mut self,
+        place: WaitsFor,
+        holder: Holder,
+        exclusive: bool,
+        holders: &[Holder],
+        ahead: &[Holder],
+        ticket: Ticket,
+    ) -> Grant {
+        let may_wait = match self.policy {
+            LockPolicy::NoWait => false,
+            LockPolicy::WaitDie => holders.iter().chain(ahead).all(|other| holder < *other),
+            LockPolicy::WoundWait => {
+                for victim in holders.iter().filter(|other| holder < **other) {
+                    self.outgoing.push((victim.txn.coordinator, Request::Wound(victim.txn)));
+                }
+                true
+            }
+        };
+        self.base.step(holder.txn, |base| {
+            let item = match place {
+                WaitsFor::Record(at) => base.item(at),
+                WaitsFor::Range(lock) => base.item_of_range(lock),
+            };
+            let by = holders.iter().chain(ahead).map(|other| other.txn).next();
+            if may_wait { What::Waits(item, by) } else { What::Refused(item, Abort::WriteConflict, by) }
+        });
+        if !may_wait {
+            // A ghost that was linked for this lock is not left behind.
+            if let WaitsFor::Record(at) = place {
+                self.base.store.tidy_lock(at);
+            }
+            return Grant::Refused(Abort::WriteConflict);
+        }
+        let lock = match place {
+            WaitsFor::Record(at) => self.base.store.lock_mut(at),
+            WaitsFor::Range(lock) => self.base.store.lock_by_id_mut(lock).expect("a locked range has a lock"),
+        };
+        match lock.waiting.iter_mut().find(|waiter| waiter.holder == holder) {
+            Some(waiter) => waiter.ticket = ticket,
+            None => {
+                let by_age = self.policy == LockPolicy::WoundWait;
+                let position = match by_age {
+                    true => lock.waiting.iter().position(|waiter| holder < waiter.holder),
+                    false => None,
+                };
+                let position = position.unwrap_or(lock.waiting.len());
+                lock.waiting.insert(position, Waiter { holder, exclusive, ticket });
+            }
+        }
+        let held = self.held.entry(holder.txn).or_default();
+        held.ticket = Some(ticket);
+        if !held.queued.contains(&place) {
+            held.queued.push(place);
+        }
+        Grant::Wait
+    }
+
+    /// The request is answered: it leaves all queues it still stands in.
+    pub(super) fn stop_waiting(&mut self, txn: TxnId) {
+        let Some(held) = self.held.get_mut(&txn) else { return };
+        held.ticket = None;
+        for place in std::mem::take(&mut held.queued) {
+            self.leave_queue(place, txn);
+        }
+    }
+
+    fn leave_queue(&mut self, place: WaitsFor, txn: TxnId) {
+        let lock = match place {
+            WaitsFor::Record(at) => Some(self.base.store.lock_mut(at)),
+            WaitsFor::Range(lock) => self.base.store.lock_by_id_mut(lock),
+        };
+        if let Some(lock) = lock {
+            let before = lock.waiting.len();
+            lock.waiting.retain(|waiter| waiter.holder.txn != txn);
+            if lock.waiting.len() < before {
+                // Those behind it may go on.
+                self.base.released.extend(lock.waiting.iter().map(|waiter| waiter.ticket));
+            }
+        }
+        if let WaitsFor::Record(at) = place {
+            self.base.store.tidy_lock(at);
+        }
+    }
+
+    /// Locks the rows of a range as the scan meets them, and the range itself as far as the scan goes.
+    fn lock_range(&mut self, scan: &Scan, holder: Holder, exclusive: bool, ticket: Ticket) -> Grant {
+        let ColumnGroup { table, group } = scan.column;
+        let mut rows = Vec::new();
+        let mut live = 0;
+        self.base.store.scan(table, &scan.low, scan.high.as_ref(), |found, visited| {
+            if let Visited::Row(row) = visited {
+                rows.push(row);
+                live += usize::from(found.record(row, group).is_present());
+            }
+            // A row that is locked exclusively by another may turn out either way; it is waited for first.
+            if live >= scan.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        for &row in &rows {
+            match self.lock(At { row, column: scan.column }, holder, exclusive, ticket) {
+                Grant::Granted => {}
+                other => return other,
+            }
+        }
+        let high = match rows.last() {
+            Some(&last) if live >= scan.limit => Some(just_after(&self.base.store.key(table, last))),
+            _ => scan.high.clone(),
+        };
+        let held = &mut self.held.entry(holder.txn).or_default().locks;
+        let same = |range: &&plimsoll_store::RangeLock| range.low == scan.low && range.high == high;
+        let mut known = self.base.store.ranges(table).iter().filter(same);
+        if known.any(|range| held.ranges.contains(&(table, range.lock))) {
+            return Grant::Granted;
+        }
+        self.base.share_range(holder, (table, scan.low.clone(), high), held);
+        Grant::Granted
+    }
+
+    /// Locks a record that is written without having been read; an absent one must not be in a range that
+    /// somebody else has scanned.
+    fn lock_write(&mut self, write: &Write, holder: Holder, ticket: Ticket) -> Grant {
+        let table = write.column.table;
+        let ranges = self.base.store.ranges(table).iter().filter(|range| range.contains(&write.key));
+        let ranges: Vec<LockId> = ranges.map(|range| range.lock).collect();
+        let place = self.base.store.find(write.column, &write.key);
+        let live = place
+            .row()
+            .is_some_and(|row| self.base.store.record(At { row, column: write.column }).is_present());
+        if !live {
+            for range in ranges {
+                let lock = self.base.store.lock_by_id(range).expect("a locked range has a lock");
+                let others = lock.sharers.iter().filter(|sharer| sharer.txn != holder.txn);
+                let others: Vec<Holder> = others.copied().collect();
+                if !others.is_empty() {
+                    return self.conflict(WaitsFor::Range(range), holder, true, &others, &[], ticket);
+                }
+            }
+        }
+        let at = self.row_to_lock(write.column, &write.key);
+        self.lock(at, holder, true, ticket)
+    }
+
+    pub(super) fn finish(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {
+        self.base.install_locked(txn, stamp, writes);
+        self.release(txn, Some(stamp));
+    }
+
+    /// Releases all locks of a transaction; if it committed, what it read is pinned first.
+    pub(super) fn release(&mut self, txn: TxnId, committed: Option<Timestamp>) {
+        let parked = self.held.get(&txn).and_then(|held| held.ticket);
+        self.stop_waiting(txn);
+        let Some(held) = self.held.remove(&txn) else { return };
+        if let Some(ticket) = parked {
+            // Nobody is interested in it any more. It must not lock anything when it is handled again.
+            self.held.insert(txn, Held { cancelled: Some(Abort::Refused), ..Held::default() });
+            self.base.released.push(ticket);
+        }
+        self.base.drop_locks(txn, &held.locks, committed);
+    }
+
+    /// A transaction of this shard was wounded: wherever it waits, it stops, and its coordinator aborts it.
+    pub(super) fn wound(&mut self, txn: TxnId) {
+        let Some(running) = self.running.get_mut(&txn) else { return };
+        if running.committing || std::mem::replace(&mut running.wounded, true) {
+            return;
+        }
+        self.outgoing.extend(running.asked.iter().map(|&shard| (shard, Request::Cancel(txn))));
+    }
+
+    /// Whether a transaction still has the locks here that it was granted.
+    pub(super) fn holds(&self, txn: TxnId) -> bool {
+        self.held.get(&txn).is_some_and(|held| held.cancelled.is_none() && held.ticket.is_none())
+    }
+
+    /// Whether the transaction may commit; from now on it cannot be wounded.
+    pub(super) fn begin_commit(&mut self, txn: TxnId) -> bool {
+        let running = self.running.entry(txn).or_default();
+        running.committing = true;
+        !running.wounded
+    }
+}
+
+impl<S: Scheme> Voter for TwoPl<S> {
+    fn voting(request: votes::Request) -> Request<S> {
+        Request::Vote(request)
+    }
+
+    fn voted(reply: Reply<S>) -> votes::Reply {
+        match reply {
+            Reply::Vote(reply) => reply,
+            _ => unreachable!("a request to do with votes has such a reply"),
+        }
+    }
+
+    fn ready(&mut self, txn: TxnId, _: Timestamp, _: &[ReadRef]) -> bool {
+        self.holds(txn)
+    }
+
+    fn install(&mut self, txn: TxnId, stamp: Timestamp, writes: &Packed) {
+        self.finish(txn, stamp, writes);
+    }
+
+    fn release(&mut self, txn: TxnId) {
+        self.release(txn, None);
+    }
+}
