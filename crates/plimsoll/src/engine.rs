@@ -490,7 +490,6 @@ mod tests {
     use plimsoll_txn::timestamps::Dst;
 
     use super::*;
-    use crate::{Database, Error, Options};
 
     const PATIENCE: Duration = Duration::from_secs(60);
     const HOUR_NS: i64 = 3_600_000_000_000;
@@ -521,66 +520,6 @@ mod tests {
         let clock = Clock::with_offset(Clock::new().offset().saturating_add_signed(offset));
         let engine = Engine::<Occ<Dst>>::connect_by(cluster, PATIENCE, clock).expect("it may come");
         engine.runtime().clock().offset().wrapping_sub(Clock::new().offset()) as i64
-    }
-
-    /// A client that loses patience soon, though not before it is connected.
-    fn impatient(cluster: &Cluster, patience: Duration) -> Database {
-        let begun = Instant::now();
-        loop {
-            match Database::connect(cluster, Options { patience, ..Options::default() }) {
-                Ok(db) => return db,
-                Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
-            }
-        }
-    }
-
-    #[test]
-    fn a_client_begins_nothing_new_while_much_waits_for_a_node() {
-        let (cluster, nodes) = nodes(&[0]);
-        let db = impatient(&cluster, Duration::from_millis(200));
-        let table = db.table("entry").expect("there is one");
-        let (release, held) = std::sync::mpsc::channel::<()>();
-        nodes[0].runtime().spawn_on(ShardId(0), move |_| async move {
-            let _ = held.recv();
-        });
-        let much = vec![0; 7 << 20];
-        std::thread::scope(|scope| {
-            let writes = scope.spawn(|| {
-                db.transact(|txn| (0..4).try_for_each(|number| txn.put(table, &Key::of_u64(number), &much)))
-            });
-            let begun = Instant::now();
-            let nothing = || db.transact(|_| Ok::<(), Error>(()));
-            while !matches!(nothing(), Err(Error::Congested { .. })) {
-                assert!(begun.elapsed() < PATIENCE, "it is never told that much waits");
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            drop(release);
-            while nothing().is_err() {
-                assert!(begun.elapsed() < PATIENCE, "the node takes what has waited");
-            }
-            assert!(matches!(writes.join().expect("it ends"), Ok(()) | Err(Error::InDoubt { .. })));
-        });
-    }
-
-    #[test]
-    fn of_transactions_that_write_much_a_client_runs_a_few_at_a_time() {
-        /// Begins so many, one within the other.
-        fn nested(db: &Database, table: TableId, count: u64) -> Result<(), Error> {
-            db.transact(|txn| {
-                txn.put(table, &Key::of_u64(count), &vec![0; 1 << 20])?;
-                match count {
-                    1 => db.transact(|txn| txn.put(table, &Key::of_u64(0), b"little")),
-                    _ => nested(db, table, count - 1),
-                }
-            })
-        }
-        let (cluster, _nodes) = nodes(&[0]);
-        let db = impatient(&cluster, Duration::from_secs(2));
-        let table = db.table("entry").expect("there is one");
-        assert_eq!(nested(&db, table, 8), Ok(()));
-        let refused = nested(&db, table, 9);
-        assert!(matches!(refused, Err(Error::Congested { .. })), "{refused:?}");
-        assert_eq!(nested(&db, table, 8), Ok(()), "all turns were given back");
     }
 
     #[test]

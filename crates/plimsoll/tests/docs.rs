@@ -147,7 +147,11 @@ is a type, not a copy.
         for (module, paths) in &modules {
             let count = lines(paths);
             sum += count;
-            let note = if module == "oracle" { " (shared by gts and vts)" } else { "" };
+            let note = match module.as_str() {
+                "oracle" => " (shared by gts and vts)",
+                "blocks" => " (shared by micro and smallbank)",
+                _ => "",
+            };
             page += &format!("| {module}{note} | {count} |\n");
         }
         page += &format!("| *together* | {sum} |\n");

@@ -173,10 +173,17 @@ impl Outcome {
 
 /// Sees the world from outside.
 #[derive(Clone)]
-struct Outsider {
+pub struct Outsider {
     watch: Watch,
     /// If transactions have an order.
     online: Option<Rc<RefCell<Online>>>,
+}
+
+impl Outsider {
+    /// One that tells the true time, and no more.
+    pub fn new(watch: Watch) -> Outsider {
+        Outsider { watch, online: None }
+    }
 }
 
 impl Observer for Outsider {
@@ -489,7 +496,7 @@ impl<P: Protocol> Setting<P> {
     }
 
     fn outsider(&self) -> Outsider {
-        Outsider { watch: self.world.observer(), online: self.online.clone() }
+        Outsider { online: self.online.clone(), ..Outsider::new(self.world.observer()) }
     }
 
     /// After so long a snapshot contains everything: an oracle has heard of it, and the slowest clock has passed what the

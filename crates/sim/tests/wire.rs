@@ -11,8 +11,9 @@ use std::sync::atomic::AtomicU64;
 
 use peak_alloc::PeakAlloc;
 use plimsoll_runtime::LowWater;
-use plimsoll_runtime::sim::{Carried, Faults, Hardware, Maker, Watch, World};
-use plimsoll_sim::client::{Client, Observer};
+use plimsoll_runtime::sim::{Carried, Faults, Hardware, Maker, World};
+use plimsoll_sim::client::Client;
+use plimsoll_sim::run::Outsider;
 use plimsoll_sim::workload::{pieces, random};
 use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::protocol::{LockPolicy, Protocol, ProtocolOptions};
@@ -20,7 +21,7 @@ use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, ReadOnly, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
 use plimsoll_types::wire::{Wire, encoded, whole};
-use plimsoll_types::{Placement, ShardId, Timestamp};
+use plimsoll_types::{Placement, ShardId};
 use plimsoll_workloads::random::Rng;
 
 #[global_allocator]
@@ -43,19 +44,6 @@ const MEMORY_MIN: usize = 256;
 struct Messages {
     requests: BTreeSet<Vec<u8>>,
     replies: BTreeSet<Vec<u8>>,
-}
-
-#[derive(Clone)]
-struct Outsider(Watch);
-
-impl Observer for Outsider {
-    fn began(&self, _: Timestamp) -> u64 {
-        self.0.true_time().0
-    }
-
-    fn ended(&self) -> u64 {
-        self.0.true_time().0
-    }
 }
 
 /// All messages of a world of random transactions, in pieces if the protocol runs no others.
@@ -106,7 +94,7 @@ fn messages<P: Protocol>() -> Messages {
         };
     });
     for number in 0..SHARDS * CLIENTS {
-        let observer = Outsider(world.observer());
+        let observer = Outsider::new(world.observer());
         world.spawn_on(ShardId((number % SHARDS) as u16), move |env| async move {
             let mut client: Client<P, _, _> = Client::new(env, observer, 1, number as u32);
             for _ in 0..TRANSACTIONS {

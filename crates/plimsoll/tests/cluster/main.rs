@@ -2,6 +2,7 @@
 
 mod bench;
 mod clients;
+mod congestion;
 mod deaths;
 mod nodes;
 mod oracle;

@@ -4,7 +4,9 @@ mod lifecycle;
 mod pairs;
 mod scans;
 mod snapshots;
+mod stats;
 mod tables;
+mod tokens;
 mod transactions;
 
 use std::time::{Duration, Instant};
