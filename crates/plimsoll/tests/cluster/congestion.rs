@@ -15,7 +15,9 @@ fn node() -> (Cluster, Engine<Occ<Dst>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it listens");
     let text = format!(
-        "cluster = \"one\"\nclients = 1\n[[node]]\nid = 1\naddress = \"{address}\"\nshards = 1\n[[table]]\nname = \"entry\"\n"
+        "cluster = \"one\"\nclients = 1\n\
+         [[node]]\nid = 1\naddress = \"{address}\"\nshards = 1\n\
+         [[table]]\nname = \"entry\"\n"
     );
     let cluster = Cluster::parse(&text).expect("it is a cluster");
     let engine = Engine::join(&cluster, 1, listener).expect("it starts");
