@@ -315,7 +315,8 @@ fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
             BoundIgnored | EarlyBound | ValidateThenPin | NoPin | StoredMark | LoweredMark | TwoStamps
             | NoRaise | LateRaise | SkipWithoutRaise | NoWait | GatedWait | NoLowerBound | HighLowerBound
             | EarlyStamp | OneRoundUnasked | ValidatedAtLock | ReadersWithoutPin | LinkUnnoticed
-            | StaleSnapshot | TokenIgnored | WaitsForEver | MarksLeftBehind | MoveUnnoticed => ("occ", "dst"),
+            | StaleSnapshot | TokenIgnored | SessionForgotten | WaitsForEver | MarksLeftBehind
+            | MoveUnnoticed => ("occ", "dst"),
         };
         for seed in 0..25 {
             let selection = Selection {

@@ -19,7 +19,7 @@ fn shows(mutant: Mutant) -> Option<&'static str> {
         Mutant::UnmarkedInstall => Some("assertion"),
         Mutant::TwoStamps => Some("stamps of one transaction differ (I4)"),
         Mutant::StaleSnapshot => Some("real-time order violated"),
-        Mutant::TokenIgnored => Some("session order violated"),
+        Mutant::TokenIgnored | Mutant::SessionForgotten => Some("session order violated"),
         Mutant::NewestValue => Some("wrong value"),
         Mutant::HeldForEver => Some("garbage"),
         Mutant::VotesKept => Some("vote left behind"),
@@ -63,6 +63,7 @@ fn selection(mutant: Mutant) -> Selection {
         | LeafNotMarked
         | StaleSnapshot
         | TokenIgnored
+        | SessionForgotten
         | NewestValue
         | EarlyAnswer
         | HeldSnapshotForgotten
@@ -92,6 +93,8 @@ fn selection(mutant: Mutant) -> Selection {
     };
     match mutant {
         ValidateThenPin => offset("2000000"),
+        // It has to commit on a shard whose clock is behind.
+        SessionForgotten => Selection { workload: Some(WorkloadName::Random), ..offset("20000000") },
         SkipWithoutRaise => offset("20000000"),
         // Without moves an absence that is not held is filled in time; with them the locks of others are in the way.
         RangesNotHeld => Selection {

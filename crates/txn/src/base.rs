@@ -16,10 +16,12 @@ use plimsoll_types::mutants::{Mutant, planted};
 use crate::fetched::{Fetched, ReadRef};
 use crate::moves::{MoveOutcome, Moves, Parcel};
 use crate::procedure::Reads;
+use crate::protocol::Attempt;
 use crate::reads::Unread;
 use crate::steps::{About, Step, What};
 use crate::timestamp::{Freshness, Scheme, SchemeConfig};
 use crate::votes::Votes;
+use crate::work::Work;
 
 /// How a database is laid out; the same on every shard.
 #[derive(Clone, Debug)]
@@ -386,6 +388,13 @@ impl<S: Scheme> Base<S> {
     pub fn next_id(&mut self) -> TxnId {
         self.attempts += 1;
         TxnId { coordinator: self.shard, number: self.attempts }
+    }
+
+    /// Forgets what a former attempt has done; this one is ordered after what its session has seen.
+    #[inline]
+    pub(crate) fn start(&self, work: &mut Work<S>, attempt: Attempt) {
+        work.reset(self.installs.is_some());
+        self.scheme.follow(&mut work.observed, attempt.freshness.at_least);
     }
 
     /// The id of an attempt that begins and takes more than one step.

@@ -52,7 +52,7 @@ impl<S: Scheme> Transaction<S> {
         let mut open = env.local(|node| {
             let base = node.base();
             let mut work = Work::default();
-            work.reset(base.installs.is_some());
+            base.start(&mut work, attempt);
             Open::new(Holder { age: attempt.age, txn: base.begin() }, work)
         });
         let mut held = None;

@@ -304,7 +304,7 @@ async fn interactively<P: Protocol, E: Env<P>, T: Procedure>(
     procedure: &mut T,
     work: &mut Work<P::Scheme>,
 ) -> Result<(), Abort> {
-    match env.local(|node| at_once(node.base(), procedure, work)) {
+    match env.local(|node| at_once(node.base(), attempt, procedure, work)) {
         Ok(()) => Ok(()),
         Err(Stop::Abort(abort)) => {
             work.committed.id = env.local(|node| node.base().gave_up(abort));
@@ -393,13 +393,14 @@ pub enum Stop {
 /// A whole transaction in one step, if its data is all here and nobody holds a lock on it.
 fn at_once<S: Scheme, T: Procedure>(
     base: &mut Base<S>,
+    attempt: Attempt,
     procedure: &mut T,
     work: &mut Work<S>,
 ) -> Result<(), Stop> {
     if !base.stamps_at_once() {
         return Err(Stop::Elsewhere);
     }
-    work.reset(base.installs.is_some());
+    base.start(work, attempt);
     run_here(base, procedure, work, 0, None, false)?;
     let id = base.next_id();
     let stamp = work.needs_stamp().then(|| base.commit_in_one_step(id, work));
@@ -474,7 +475,7 @@ async fn run<P: Protocol, E: Env<P>, T: Procedure>(
     work: &mut Work<P::Scheme>,
 ) -> Result<(), Abort> {
     let mut open = env.local(|node| {
-        work.reset(node.base().installs.is_some());
+        node.base().start(work, attempt);
         node.base().counters.coordinated += 1;
         let holder = Holder { age: attempt.age, txn: node.base().begin() };
         work.committed.id = holder.txn;

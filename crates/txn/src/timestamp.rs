@@ -191,6 +191,13 @@ pub trait Scheme: Sized + 'static {
         let _ = pinned;
     }
 
+    /// A transaction of a session that has seen everything up to this stamp is ordered after that ("writes follow reads").
+    /// For schemes whose stamps do not grow with time anyway.
+    #[inline]
+    fn follow(&self, observed: &mut Self::Observed, seen: Timestamp) {
+        let _ = (observed, seen);
+    }
+
     /// A lower bound of the commit stamp of a transaction that has observed this much (`lb`).
     fn lower_bound(observed: &Self::Observed) -> Timestamp {
         let _ = observed;

@@ -90,6 +90,8 @@ mutants! {
     StaleSnapshot = "stale-snapshot",
     /// Every snapshot is as old as one may be, and older than what its session has seen.
     TokenIgnored = "token-ignored",
+    /// A read-write transaction is not ordered after what its session has seen.
+    SessionForgotten = "session-forgotten",
     /// A snapshot that sees an older version is given the newest value.
     NewestValue = "newest-value",
     /// An answer leaves before the clock has reached the transaction's timestamp.

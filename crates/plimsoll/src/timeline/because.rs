@@ -101,6 +101,7 @@ fn observed(steps: &[&Told], limit: Stamp, by: Option<usize>, clock: Stamp) -> B
     let (kind, item) = match (read, locked.or(written)) {
         (Some(read), _) => ("version", read.i),
         (None, Some(bound)) => ("bound", bound.i),
+        (None, None) if by.is_some() => ("session", None),
         // A vote of client-driven two-phase commit that nothing but the coordinator's clock has raised: what it showed when
         // PREPARE left.
         (None, None) => ("asked", None),

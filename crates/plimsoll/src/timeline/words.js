@@ -44,6 +44,7 @@ function because(attempt) {
     case "asked":
       return [`It is one more than the latest time that its shard knew of when it asked for votes. Now: ${clock}`];
     case "session":
+      if (!attempt.snapshot) return ["It is one more than what its client has seen last, from ", { x: b.by }, `: a session never goes back. ${clock}`];
       return [rank(attempt.stamp) < rank(b.clock) ? "It may be stale, but not older than what its client has seen last" : "It is what its client has seen last", ...(b.by === undefined ? [] : [", from ", { x: b.by }]), `: a session never goes back. ${clock}`];
     case "stale":
       return [`It is the clock of its shard, ${stamp(b.clock)}, less the staleness it allows.`];

@@ -36,6 +36,14 @@ pub struct Dst {
     max_staleness_ns: u64,
 }
 
+impl Dst {
+    /// What a session has seen. One from the far future would drag the shard's time along.
+    #[inline]
+    fn believed(&self, seen: Timestamp) -> Timestamp {
+        seen.min(Timestamp(self.latest.0.saturating_add(MAX_OFFSET_NS)))
+    }
+}
+
 impl Scheme for Dst {
     const NAME: &'static str = "dst";
     const READ_ONLY: ReadOnly = ReadOnly::Snapshot;
@@ -64,6 +72,13 @@ impl Scheme for Dst {
         observed.raise(*other);
     }
 
+    #[inline]
+    fn follow(&self, observed: &mut Timestamp, seen: Timestamp) {
+        if !planted(Mutant::SessionForgotten) {
+            observed.raise(self.believed(seen));
+        }
+    }
+
     fn lower_bound(observed: &Timestamp) -> Timestamp {
         observed.next()
     }
@@ -76,8 +91,7 @@ impl Scheme for Dst {
 
     #[inline]
     fn snapshot(&mut self, freshness: Freshness) -> Option<Timestamp> {
-        // A token from the far future would drag the shard's time along.
-        let at_least = freshness.at_least.min(Timestamp(self.latest.0.saturating_add(MAX_OFFSET_NS)));
+        let at_least = self.believed(freshness.at_least);
         self.latest.raise(at_least);
         let staleness = match planted(Mutant::StaleSnapshot) || planted(Mutant::TokenIgnored) {
             true => self.max_staleness_ns,
@@ -135,6 +149,20 @@ mod tests {
         assert_eq!(dst.snapshot(Freshness::default()), Some(Timestamp(201)), "a shard reads its own commits");
         dst.tick(Timestamp(50));
         assert_eq!(dst.snapshot(Freshness::default()), Some(Timestamp(201)), "time never falls");
+    }
+
+    #[test]
+    fn a_commit_comes_after_what_its_session_has_seen_but_not_in_the_far_future() {
+        let mut dst = Dst::new(&scheme_config(0, 1));
+        dst.tick(Timestamp(100));
+        let mut stamp = |seen| {
+            let mut observed = Timestamp(5);
+            dst.follow(&mut observed, Timestamp(seen));
+            dst.stamp(&observed)
+        };
+        assert_eq!(stamp(50), Timestamp(100));
+        assert_eq!(stamp(120), Timestamp(121));
+        assert_eq!(stamp(u64::MAX), Timestamp(121 + MAX_OFFSET_NS + 1));
     }
 
     #[test]

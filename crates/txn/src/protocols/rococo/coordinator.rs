@@ -11,7 +11,7 @@ use super::participant::{NotStarted, Orphan};
 use super::{Decided, Reply, Request, Rococo, Started};
 use crate::local::Local;
 use crate::procedure::{Piece, Procedure};
-use crate::protocol::Stop;
+use crate::protocol::{Attempt, Stop};
 use crate::shipped::{Cargo, Items, Shipped};
 use crate::steps::What;
 use crate::timestamp::Scheme;
@@ -28,10 +28,11 @@ const NOT_SHIPPED: &str =
 /// Runs a read-write procedure. It commits, or its own pieces say no.
 pub(super) async fn run<S: Scheme, E: Env<Rococo<S>>, T: Procedure>(
     env: &E,
+    attempt: Attempt,
     procedure: &mut T,
     work: &mut Work<S>,
 ) -> Result<(), Abort> {
-    match env.local(|node| node.at_once(procedure, work)) {
+    match env.local(|node| node.at_once(attempt, procedure, work)) {
         Ok(()) => return Ok(()),
         Err(Stop::Abort(abort)) => {
             work.committed.id = env.local(|node| node.base.gave_up(abort));
@@ -39,7 +40,7 @@ pub(super) async fn run<S: Scheme, E: Env<Rococo<S>>, T: Procedure>(
         }
         Err(Stop::Elsewhere | Stop::Conflict) => {}
     }
-    let mut transaction = env.local(|node| node.begin(work));
+    let mut transaction = env.local(|node| node.begin(attempt, work));
     work.committed.id = transaction.txn;
     let shipped = procedure.shipped().expect(NOT_SHIPPED);
     match transaction.go(env, shipped).await {
@@ -103,17 +104,22 @@ struct Running {
 }
 
 impl<S: Scheme> Rococo<S> {
-    fn begin(&mut self, work: &mut Work<S>) -> Running {
-        work.reset(self.base.installs.is_some());
+    fn begin(&mut self, attempt: Attempt, work: &mut Work<S>) -> Running {
+        self.base.start(work, attempt);
         self.base.counters.coordinated += 1;
         let txn = self.base.begin();
-        Running::new(txn, self.base.scheme.stamp(&S::Observed::default()))
+        Running::new(txn, self.base.scheme.stamp(&work.observed))
     }
 
     /// The whole transaction in one step, if its data is all here and nobody undecided has started on it: then nobody is
     /// before it but those whose marks it meets.
-    fn at_once<T: Procedure>(&mut self, procedure: &mut T, work: &mut Work<S>) -> Result<(), Stop> {
-        work.reset(self.base.installs.is_some());
+    fn at_once<T: Procedure>(
+        &mut self,
+        attempt: Attempt,
+        procedure: &mut T,
+        work: &mut Work<S>,
+    ) -> Result<(), Stop> {
+        self.base.start(work, attempt);
         for stage in 0.. {
             let pieces = procedure.stage(stage);
             if pieces == 0 {

@@ -313,13 +313,13 @@ impl<S: Scheme> Protocol for Rococo<S> {
 
     async fn run<E: Env<Self>, T: Procedure>(
         env: &E,
-        _: Attempt,
+        attempt: Attempt,
         procedure: &mut T,
         work: &mut Work<S>,
     ) -> Result<(), Abort> {
         match procedure.read_only() {
             true => rounds::read(env, procedure, work).await,
-            false => coordinator::run(env, procedure, work).await,
+            false => coordinator::run(env, attempt, procedure, work).await,
         }
     }
 
