@@ -93,8 +93,10 @@ fn selection(mutant: Mutant) -> Selection {
     };
     match mutant {
         ValidateThenPin => offset("2000000"),
-        // It has to commit on a shard whose clock is behind.
-        SessionForgotten => Selection { workload: Some(WorkloadName::Random), ..offset("20000000") },
+        // A client without data has to commit on a shard whose clock is behind.
+        SessionForgotten => {
+            Selection { workload: Some(WorkloadName::SmallBank), fronts: Some(1), ..offset("20000000") }
+        }
         SkipWithoutRaise => offset("20000000"),
         // Without moves an absence that is not held is filled in time; with them the locks of others are in the way.
         RangesNotHeld => Selection {
