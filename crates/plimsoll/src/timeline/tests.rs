@@ -261,13 +261,15 @@ fn a_trace_tells_of_every_attempt_message_and_fault_in_the_order_of_time() {
         let lines: Vec<&str> = text.lines().collect();
         let times = lines.iter().map(|line| line.split_whitespace().next().unwrap().parse().unwrap());
         assert!(times.collect::<Vec<f64>>().is_sorted());
-        let story = |id: &str| -> Vec<&str> {
-            let named = |line: &&&str| line.split_whitespace().any(|word| word == id);
-            lines.iter().filter(named).copied().collect()
-        };
+        // The lines that have this word; the first is the time.
+        let mut with: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for line in &lines {
+            line.split_whitespace().for_each(|word| with.entry(word).or_default().push(line));
+        }
+        let with = |word: &str| with.get(word).map(Vec::as_slice).unwrap_or_default();
         for attempt in list(&data, "attempts").iter().filter(|attempt| !attempt["client"].is_null()) {
             let (id, label) = (attempt["id"].as_str().unwrap(), attempt["label"].as_str().unwrap());
-            let told = story(id);
+            let told = with(id);
             let begins =
                 |line: &&str| line.contains(&format!("begins {label}")) || line.contains("goes on with what");
             assert!(told.iter().any(begins) || label == "in doubt", "{id}: {told:#?}");
@@ -278,10 +280,12 @@ fn a_trace_tells_of_every_attempt_message_and_fault_in_the_order_of_time() {
             let [from, to] = ["from", "to"].map(|end| batch[end].as_u64().unwrap());
             for (time, way) in [("sent", '→'), ("got", '←')] {
                 let Some(time_ns) = batch[time].as_u64() else { continue };
-                let at = format!("{:.3} ms  ", time_ns as f64 / 1e6);
-                let at_it = |line: &&&str| line.trim_start().starts_with(&at) && line.contains(way);
+                let at = format!("{:.3}", time_ns as f64 / 1e6);
                 let kind = batch["has"][0]["k"].as_str().unwrap();
-                assert!(lines.iter().filter(at_it).any(|line| line.contains(kind)), "{from} → {to}: {batch}");
+                let tells = |line: &&str| {
+                    line.trim_start().starts_with(&at) && line.contains(way) && line.contains(kind)
+                };
+                assert!(with(&at).iter().any(tells), "{from} → {to}: {batch}");
             }
         }
         for fault in list(&data, "faults") {
