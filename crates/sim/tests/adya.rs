@@ -20,6 +20,7 @@ use plimsoll_sim::export::lines_of;
 use plimsoll_sim::plan::{FaultsName, Plan, Selection, WorkloadName, schemes};
 use plimsoll_sim::run::{Outcome, run};
 use plimsoll_sim::workload::append::{Attempted, End, Operation};
+use plimsoll_txn::timestamp::MAX_OFFSET_NS;
 use plimsoll_workloads::random::Rng;
 
 const SERIALIZABLE: &str = "serializable";
@@ -215,8 +216,13 @@ fn second_opinion(plan: &Plan, outcome: &Outcome, clocks_are_right: bool) -> Vec
     if plan.scheme == "none" || plan.scheme == "dst" && clocks_are_right {
         found.extend(anomalies(all, STRICT));
     }
-    // Under 2PL an oracle's number tells nothing of what was only read.
-    if plan.scheme == "dst" || plan.protocol == "occ" && plan.scheme != "rc" {
+    // Under 2PL an oracle's number tells nothing of what was only read. Under dst what a session has seen is cut down where
+    // clocks are further apart than this.
+    let sessions = match plan.scheme {
+        "dst" => 2 * outcome.clock_error_ns <= MAX_OFFSET_NS,
+        scheme => plan.protocol == "occ" && scheme != "rc",
+    };
+    if sessions {
         found.extend(anomalies(all, SESSIONS));
     }
     found
