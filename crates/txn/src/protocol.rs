@@ -260,7 +260,7 @@ pub struct Attempt {
     /// When the transaction was first attempted, in nanoseconds: kept over retries, so that a transaction
     /// grows older and finally wins (wait-die, wound-wait).
     pub age: u64,
-    /// How fresh a read-only transaction's snapshot has to be.
+    /// How fresh a read-only transaction's snapshot has to be, and what a read-write one comes after.
     pub freshness: Freshness,
 }
 

@@ -48,7 +48,7 @@ pub struct Freshness {
     /// Read so many nanoseconds in the past; 0 is as fresh as can be. Schemes without a scalar clock
     /// ignore it.
     pub staleness_ns: u64,
-    /// See everything up to this stamp: what the session has written or seen.
+    /// See everything up to this stamp, or be ordered after it: what the session has written or seen.
     pub at_least: Timestamp,
 }
 

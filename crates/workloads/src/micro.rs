@@ -261,6 +261,7 @@ impl Workload for Micro {
         let mut tuples: Vec<Tuple> = Vec::with_capacity(count as usize);
         let mut all_here = true;
         let mut taking_part = vec![home];
+        // Slots may have moved to one shard since: then there are no more.
         let participants = self.parameters.participants.min(blocks.elsewhere() as u64 + 1);
         while (taking_part.len() as u64) < participants {
             let block = blocks.other(rng);
