@@ -490,14 +490,22 @@ impl<M: Mark> Store<M> {
     /// Works off garbage that the watermark has passed: `passed(stamp)` says that no snapshot exists, or will
     /// exist, that does not see the version of that stamp.
     pub fn collect(&mut self, passed: impl Fn(Timestamp) -> bool) {
-        for _ in 0..COLLECT_MAX {
-            match self.garbage.front() {
-                Some(garbage) if passed(garbage.stamp) => {}
-                _ => return,
+        for _ in 0..COLLECT_MAX / EXPECTED {
+            let ready =
+                self.garbage.iter().take(EXPECTED).take_while(|garbage| passed(garbage.stamp)).count();
+            if ready == 0 {
+                return;
             }
-            let garbage = self.garbage.pop_front().expect("the front was looked at");
-            self.record_mut(garbage.at).set_queued(false);
-            self.trim(garbage.at, &passed);
+            // They have left the cache, and come together.
+            let older = self.garbage.iter().take(ready).map(|garbage| self.record(garbage.at).older);
+            let nodes =
+                older.filter(|&older| older != 0).map(|older| &self.versions.nodes[older as usize - 1]);
+            black_box(nodes.fold(0, |touched, node| touched ^ node.meta));
+            for _ in 0..ready {
+                let garbage = self.garbage.pop_front().expect("so many were counted");
+                self.record_mut(garbage.at).set_queued(false);
+                self.trim(garbage.at, &passed);
+            }
         }
     }
 
