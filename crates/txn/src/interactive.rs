@@ -79,9 +79,17 @@ impl<S: Scheme> Transaction<S> {
         self.open.holder.txn
     }
 
-    /// The snapshot's place in the order of timestamps, if it has one.
-    pub fn snapshot(&self) -> Option<Timestamp> {
-        self.open.snapshot.as_ref().and_then(S::place)
+    /// Its session has seen more since it began.
+    pub fn follow<P: Protocol<Scheme = S>, E: Env<P>>(&mut self, env: &E, seen: Timestamp) {
+        env.local(|node| node.base().scheme.follow(&mut self.open.work.observed, seen));
+    }
+
+    /// What whoever was told its answers so far has seen, if the scheme knows.
+    pub fn shown(&self) -> Option<Timestamp> {
+        match &self.open.snapshot {
+            Some(snapshot) => S::place(snapshot),
+            None => S::shown(&self.open.work.observed),
+        }
     }
 
     async fn done<P: Protocol<Scheme = S>, E: Env<P>, T>(
@@ -283,7 +291,7 @@ impl<S: Scheme> Transaction<S> {
             return Err(abort);
         }
         let result = if self.open.snapshot.is_some() && self.open.work.writes.is_empty() {
-            let (stamp, shards) = (self.snapshot(), self.open.shards());
+            let (stamp, shards) = (self.shown(), self.open.shards());
             self.open.work.commit(self.open.holder.txn, stamp, shards);
             Ok(())
         } else {

@@ -359,6 +359,14 @@ pub(crate) async fn stamp<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme
     }
 }
 
+/// Others will stamp it, above all that this shard's transactions have seen: their clocks may be behind, and were sampled earlier.
+pub(crate) fn follow_shard<P: Protocol, E: Env<P>>(env: &E, open: &mut Open<P::Scheme>) {
+    if P::Scheme::WAITS {
+        let latest = env.local(|node| node.base().scheme.stamp(&open.work.observed));
+        P::Scheme::observe(&mut open.work.observed, latest);
+    }
+}
+
 /// Waits for several answers at once and hands each on as it comes, until all have come or the hand says that it is enough.
 pub(crate) async fn as_answered<K: Copy, F: Future>(
     calls: Vec<(K, F)>,

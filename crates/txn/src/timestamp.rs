@@ -198,6 +198,13 @@ pub trait Scheme: Sized + 'static {
         let _ = (observed, seen);
     }
 
+    /// What a session has seen that was shown what a transaction has observed, whether or not that commits. `None` if the scheme
+    /// does not know.
+    fn shown(observed: &Self::Observed) -> Option<Timestamp> {
+        let _ = observed;
+        None
+    }
+
     /// A lower bound of the commit stamp of a transaction that has observed this much (`lb`).
     fn lower_bound(observed: &Self::Observed) -> Timestamp {
         let _ = observed;

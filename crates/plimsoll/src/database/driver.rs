@@ -89,8 +89,8 @@ pub(super) struct Going {
 pub(super) struct Went {
     pub(super) begun: Begun,
     pub(super) outcome: Outcome,
-    /// The place of its snapshot in the order of all transactions, if it has one.
-    pub(super) place: Option<Timestamp>,
+    /// What its client has seen with this, in the order of all transactions; `None` if nobody knows.
+    pub(super) shown: Option<Timestamp>,
 }
 
 /// A snapshot that was taken.
@@ -218,7 +218,7 @@ impl<P: Protocol> Driver for Engine<P> {
                 };
                 Ok((txn, outcome))
             };
-            let went = went.await.map(|(txn, outcome)| Went { place: txn.snapshot(), begun: txn, outcome });
+            let went = went.await.map(|(txn, outcome)| Went { shown: txn.shown(), begun: txn, outcome });
             if let Err(SendError(Ok(Went { begun, .. }))) = done.send(went) {
                 transaction::<P>(begun).rollback(&env).await;
             }
@@ -371,7 +371,10 @@ async fn resume<P: Protocol>(
     writes: Vec<Write>,
 ) -> Result<Box<Transaction<P::Scheme>>, Abort> {
     let mut txn = match begun {
-        Some(txn) => txn,
+        Some(mut txn) => {
+            txn.follow(env, attempt.freshness.at_least);
+            txn
+        }
         None => Box::new(Transaction::begin(env, attempt, false).await?),
     };
     for write in writes {

@@ -247,8 +247,8 @@ impl Txn<'_> {
         let going = self.go(&running, first, READ_MIN)?;
         let shard = going.shard;
         match running.step(going, operation) {
-            Ok(Went { begun, outcome, place }) => {
-                self.database.saw(place.unwrap_or_default());
+            Ok(Went { begun, outcome, shown }) => {
+                self.database.saw(shown.unwrap_or_default());
                 self.state = State::Begun(begun, shard, running.life());
                 Ok(outcome)
             }

@@ -64,6 +64,21 @@ fn a_session_goes_on_where_another_was() {
 }
 
 #[test]
+fn a_session_has_seen_what_a_transaction_showed_it_and_did_not_commit() {
+    for pair in ["occ/dst", "two_pl/dst"] {
+        let db = open(pair);
+        let (table, key) = (db.table("numbers").expect("it was declared"), Key::of_u64(1));
+        let written: Result<(), Error> = db.transact(|txn| txn.put(table, &key, b"value"));
+        written.expect("it commits");
+        let session = db.session();
+        let refused: Result<(), Error> = session.transact(|txn| txn.insert(table, &key, b"another"));
+        assert!(matches!(refused, Err(Error::Exists { .. })), "{pair}: {refused:?}");
+        let stale = session.snapshot(Freshness::Stale(Duration::from_secs(30))).expect("it is taken");
+        assert_eq!(stale.get(table, &key), Ok(Some(b"value".to_vec())), "{pair}");
+    }
+}
+
+#[test]
 fn a_token_from_the_far_future_is_refused_and_moves_nobodys_time() {
     let db = open("occ/dst");
     let clock = |db: &Database| db.snapshot(Freshness::Newest).expect("it is taken").timestamp().0;

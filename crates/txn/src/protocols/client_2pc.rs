@@ -43,7 +43,7 @@ use crate::locks::Locks;
 use crate::optimistic;
 use crate::prepare::Prepare;
 use crate::procedure::Reads;
-use crate::protocol::{self, Open, Protocol, ProtocolOptions, Rest, Stop};
+use crate::protocol::{self, Open, Protocol, ProtocolOptions, Rest, Stop, follow_shard};
 use crate::steps::{About, What};
 use crate::timestamp::{ReadOnly, Scheme};
 use crate::votes::{self, Vote, Voter};
@@ -350,11 +350,7 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
     open: &mut Open<S>,
 ) -> Result<Timestamp, Abort> {
     let (me, txn) = (env.shard(), open.holder.txn);
-    // Every vote is above all that this shard's transactions have seen: the other clocks may be behind.
-    if S::WAITS {
-        let latest = env.local(|node| node.base.scheme.stamp(&open.work.observed));
-        S::observe(&mut open.work.observed, latest);
-    }
+    follow_shard(env, open);
     open.work.writes.iter_mut().for_each(|write| write.locked = true);
     let shards = participants(open);
     let participants = votes::voters(env, open, &shards).ok_or(Abort::Unknown)?;

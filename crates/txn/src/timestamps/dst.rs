@@ -30,6 +30,8 @@ const MAX_STALENESS_NS: u64 = 24 * 3600 * 1_000_000_000;
 /// DST on one shard.
 #[derive(Debug)]
 pub struct Dst {
+    /// The clock's last sample.
+    clock: Timestamp,
     /// The largest timestamp this shard knows: of its clock, its commits, its snapshots. Needed for
     /// freshness and for the watermark, not for serializability.
     latest: Timestamp,
@@ -37,10 +39,11 @@ pub struct Dst {
 }
 
 impl Dst {
-    /// What a session has seen. One from the far future would drag the shard's time along.
+    /// What a session has seen. One from the far future would drag the shard's time along, and so would many that each are a
+    /// little ahead of what the others have made of it: so it is the clock that they are held against.
     #[inline]
     fn believed(&self, seen: Timestamp) -> Timestamp {
-        seen.min(Timestamp(self.latest.0.saturating_add(MAX_OFFSET_NS)))
+        seen.min(Timestamp(self.clock.0.saturating_add(MAX_OFFSET_NS)))
     }
 }
 
@@ -56,10 +59,15 @@ impl Scheme for Dst {
     type Message = Infallible;
 
     fn new(config: &SchemeConfig) -> Dst {
-        Dst { latest: Timestamp::ZERO, max_staleness_ns: config.max_staleness_ns.min(MAX_STALENESS_NS) }
+        Dst {
+            clock: Timestamp::ZERO,
+            latest: Timestamp::ZERO,
+            max_staleness_ns: config.max_staleness_ns.min(MAX_STALENESS_NS),
+        }
     }
 
     fn tick(&mut self, clock: Timestamp) {
+        self.clock.raise(clock);
         self.latest.raise(clock);
     }
 
@@ -77,6 +85,10 @@ impl Scheme for Dst {
         if !planted(Mutant::SessionForgotten) {
             observed.raise(self.believed(seen));
         }
+    }
+
+    fn shown(observed: &Timestamp) -> Option<Timestamp> {
+        Some(*observed)
     }
 
     fn lower_bound(observed: &Timestamp) -> Timestamp {
@@ -162,7 +174,8 @@ mod tests {
         };
         assert_eq!(stamp(50), Timestamp(100));
         assert_eq!(stamp(120), Timestamp(121));
-        assert_eq!(stamp(u64::MAX), Timestamp(121 + MAX_OFFSET_NS + 1));
+        let furthest = Timestamp(100 + MAX_OFFSET_NS + 1);
+        assert_eq!([stamp(u64::MAX), stamp(u64::MAX)], [furthest; 2], "however often it is tried");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::fetched::ReadRef;
 use crate::optimistic;
 use crate::prepare::Prepare;
 use crate::procedure::Reads;
-use crate::protocol::{self, Open, Protocol, ProtocolOptions, Rest, Stop};
+use crate::protocol::{self, Open, Protocol, ProtocolOptions, Rest, Stop, follow_shard};
 use crate::steps::{About, What};
 use crate::timestamp::Scheme;
 use crate::votes::{self, Vote};
@@ -189,10 +189,7 @@ async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
 ) -> Result<(), Abort> {
     let (holder, txn) = (open.holder, open.holder.txn);
     open.work.writes.iter_mut().for_each(|write| write.locked = true);
-    // The stamp is above all that was answered here: the other clock may be behind, and was sampled earlier.
-    if S::WAITS {
-        S::observe(&mut open.work.observed, env.clock());
-    }
+    follow_shard(env, open);
     let (observed, reads) = (open.work.observed.clone(), unlocked_reads(open, shard));
     let (writes, values) = (open.work.writes.iter().cloned().collect(), open.work.writes.pack(shard));
     if !open.meet(env, [shard]) {
