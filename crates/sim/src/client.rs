@@ -15,9 +15,9 @@ use crate::workload::append::{Attempted, End};
 
 /// A procedure is attempted so often before its client turns to something else.
 const ATTEMPTS: usize = 200;
-/// The pause after a first attempt is drawn, up to as long as that took or so many nanoseconds, whichever is more; up to twice as
-/// long after each further one. What is in the way is there for about as long as one who gets through takes, or as a partition
-/// lasts. All of it [`Client::pauses`] times.
+/// The pause after a first attempt is drawn, up to as long as that took, or the client's last commit, or so many nanoseconds,
+/// whichever is most; up to twice as long after each further one. What is in the way is there for about as long as one who
+/// gets through takes, or as a partition lasts. All of it [`Client::pauses`] times.
 const BACK_OFF_NS: u64 = 100_000;
 const BACK_OFF_DOUBLINGS: usize = 8;
 /// However long attempts take.
@@ -115,6 +115,8 @@ pub struct Client<P: Protocol, E, O> {
     numbers: u64,
     /// The attempt that has begun and is not over.
     present: Option<TxnId>,
+    /// How long its last commit has taken, in nanoseconds.
+    lasted_ns: u64,
     work: Work<P::Scheme>,
 }
 
@@ -147,6 +149,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             left: Left::default(),
             numbers: 0,
             present: None,
+            lasted_ns: 0,
             work: Work::default(),
         }
     }
@@ -216,7 +219,8 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
 
     /// Waits before another attempt after so many, the last of which began at `begin`.
     pub async fn back_off(&mut self, tries: usize, begin: u64) {
-        let taken_ns = self.observer.ended().saturating_sub(begin).clamp(BACK_OFF_NS, BACK_OFF_MAX_NS);
+        let taken_ns = self.observer.ended().saturating_sub(begin).max(self.lasted_ns);
+        let taken_ns = taken_ns.clamp(BACK_OFF_NS, BACK_OFF_MAX_NS);
         let most_ns = (taken_ns << tries.min(BACK_OFF_DOUBLINGS)).min(BACK_OFF_MAX_NS);
         self.env.sleep(self.rng.below(self.pauses * most_ns)).await;
     }
@@ -237,6 +241,8 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         self.present = None;
         self.token.raise(committed.stamp.unwrap_or_default());
         let recorded = committed.recorded.map(|recorded| *recorded).unwrap_or_default();
+        let end = self.observer.ended();
+        self.lasted_ns = end.saturating_sub(begin);
         self.left.values.push((committed.id, number, seen));
         let recorded = Recorded {
             id: committed.id,
@@ -245,7 +251,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             timestamp: committed.stamp.filter(|_| P::Scheme::SCALAR),
             session: self.session,
             begin,
-            end: self.observer.ended(),
+            end,
             writes: Some(committed.writes as u32),
             reads: recorded.reads,
             scans: recorded.scans,

@@ -30,12 +30,18 @@ const KEPT: usize = 3;
 
 /// All that is known of timestamps so far.
 pub(crate) struct Online {
-    records: BTreeMap<(ColumnGroup, Key), Record>,
-    ranges: BTreeMap<ColumnGroup, Vec<Range>>,
+    columns: BTreeMap<ColumnGroup, Column>,
     /// What each transaction has installed, or was told.
     stamps: BTreeMap<TxnId, Timestamp>,
     tables: Arc<[TableSpec]>,
     violations: Vec<String>,
+}
+
+#[derive(Default)]
+struct Column {
+    records: BTreeMap<Key, Record>,
+    /// Those that were scanned.
+    ranges: Vec<Range>,
 }
 
 #[derive(Default)]
@@ -85,6 +91,12 @@ struct Range {
     frozen: Frozen,
 }
 
+impl Range {
+    fn has(&self, key: &Key) -> bool {
+        *key >= self.low && self.high.as_ref().is_none_or(|high| key < high)
+    }
+}
+
 /// Who has read.
 struct Reader {
     txn: TxnId,
@@ -106,13 +118,7 @@ impl Reader {
 impl Online {
     /// Nothing is known yet.
     pub(crate) fn new(tables: Arc<[TableSpec]>) -> Online {
-        Online {
-            records: BTreeMap::new(),
-            ranges: BTreeMap::new(),
-            stamps: BTreeMap::new(),
-            tables,
-            violations: Vec::new(),
-        }
+        Online { columns: BTreeMap::new(), stamps: BTreeMap::new(), tables, violations: Vec::new() }
     }
 
     /// The promises that were broken, the first ones.
@@ -134,7 +140,8 @@ impl Online {
     pub(crate) fn installed(&mut self, install: &Install) {
         let &Install { txn, column, ref key, stamp, delete } = install;
         let told = *self.stamps.entry(txn).or_insert(stamp);
-        let record = self.records.entry((column, key.clone())).or_default();
+        let Column { records, ranges } = self.columns.entry(column).or_default();
+        let record = records.entry(key.clone()).or_default();
         let place = record.versions.partition_point(|written| written.stamp < stamp);
         if record.versions.get(place).is_some_and(|written| (written.stamp, written.txn) == (stamp, txn)) {
             // On another copy.
@@ -142,11 +149,12 @@ impl Online {
         }
         let next = record.versions.get(place).map(|next| (next.txn, next.stamp));
         record.versions.insert(place, Written { stamp, txn, delete });
-        let ranges = self.ranges.get(&column).into_iter().flatten();
-        let within =
-            ranges.filter(|range| *key >= range.low && range.high.as_ref().is_none_or(|high| key < high));
-        let mut frozen = std::iter::once(&record.frozen).chain(within.map(|range| &range.frozen));
-        let forbidden = frozen.find_map(|frozen| frozen.forbids(txn, stamp));
+        let forbidden = record.frozen.forbids(txn, stamp).or_else(|| {
+            // Most ranges were read before, wherever they are.
+            let mut above =
+                ranges.iter().filter_map(|range| Some((range, range.frozen.forbids(txn, stamp)?)));
+            above.find(|(range, _)| range.has(key)).map(|(_, forbidden)| forbidden)
+        });
         if told == stamp && next.is_none() && forbidden.is_none() {
             return;
         }
@@ -180,7 +188,7 @@ impl Online {
     }
 
     fn read(&mut self, reader: &Reader, column: ColumnGroup, key: &Key, version: Version) {
-        let record = self.records.entry((column, key.clone())).or_default();
+        let record = self.columns.entry(column).or_default().records.entry(key.clone()).or_default();
         record.frozen.freeze(reader);
         let sees = reader.sees(record);
         let right = match (sees, version) {
@@ -216,19 +224,18 @@ impl Online {
         if high.as_ref().is_some_and(|high| high <= low) {
             return;
         }
-        let end = high.clone().map_or(Bound::Unbounded, |high| Bound::Excluded((*column, high)));
-        let within = self.records.range((Bound::Included((*column, low.clone())), end));
+        let end = high.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let within = self.columns.entry(*column).or_default().records.range((Bound::Included(low), end));
         let live = |record: &Record| reader.sees(record).is_some_and(|written| !written.delete);
         let missed = within
-            .take_while(|((of, _), _)| of == column)
-            .filter(|((_, key), record)| live(record) && rows.iter().all(|(row, _)| row != key))
-            .map(|((_, key), _)| key.clone());
+            .filter(|(key, record)| live(record) && rows.iter().all(|(row, _)| row != *key))
+            .map(|(key, _)| key.clone());
         for key in missed.collect::<Vec<_>>() {
             self.read(reader, *column, &key, Version::Absent);
         }
         let mut range = Range { low: low.clone(), high: high.clone(), frozen: Frozen::default() };
         range.frozen.freeze(reader);
-        let ranges = self.ranges.entry(*column).or_default();
+        let ranges = &mut self.columns.entry(*column).or_default().ranges;
         match ranges.iter_mut().find(|known| known.low == range.low && known.high == range.high) {
             Some(known) => known.frozen.freeze(reader),
             None => ranges.push(range),
