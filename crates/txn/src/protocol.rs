@@ -362,7 +362,10 @@ pub(crate) async fn stamp<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme
 /// Others will stamp it, above all that this shard's transactions have seen: their clocks may be behind, and were sampled earlier.
 pub(crate) fn follow_shard<P: Protocol, E: Env<P>>(env: &E, open: &mut Open<P::Scheme>) {
     if P::Scheme::WAITS {
-        let latest = env.local(|node| node.base().scheme.stamp(&open.work.observed));
+        let latest = match planted(Mutant::SessionForgotten) {
+            true => env.clock(),
+            false => env.local(|node| node.base().scheme.stamp(&open.work.observed)),
+        };
         P::Scheme::observe(&mut open.work.observed, latest);
     }
 }

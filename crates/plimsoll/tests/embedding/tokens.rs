@@ -64,6 +64,21 @@ fn a_session_goes_on_where_another_was() {
 }
 
 #[test]
+fn what_a_session_writes_comes_after_what_it_has_seen_elsewhere() {
+    for pair in ["occ/dst", "two_pl/dst"] {
+        let db = open(pair);
+        let (table, key) = (db.table("numbers").expect("it was declared"), Key::of_u64(1));
+        let clock = db.snapshot(Freshness::Newest).expect("it is taken").timestamp().0;
+        let seen = clock + MAX_OFFSET_NS / 5;
+        let session = db.session_with(token(seen)).expect("clocks may be so far apart");
+        let written: Result<(), Error> = session.transact(|txn| txn.put(table, &key, b"value"));
+        written.expect("it commits");
+        let stamp = session.token().expect("dst has times").to_string();
+        assert!(stamp > token(seen).to_string(), "{pair}: {stamp}");
+    }
+}
+
+#[test]
 fn a_session_has_seen_what_a_transaction_showed_it_and_did_not_commit() {
     for pair in ["occ/dst", "two_pl/dst"] {
         let db = open(pair);
