@@ -492,8 +492,11 @@ impl Plan {
             clients,
             transactions,
             only: selection.only.clone(),
-            // Three keys of eight are taken at a time.
-            pauses: [1, 4][draw(15, 2)] * if workload == WorkloadName::Cycle { 2 } else { 1 },
+            pauses: match workload {
+                // A turn takes three keys of eight.
+                WorkloadName::Cycle => [2, 8],
+                _ => [1, 4],
+            }[draw(15, 2)],
             least_patience_ns: match workload {
                 WorkloadName::Random => [80_000_000, 200_000_000][draw(8, 2)],
                 _ => [1_000_000, 5_000_000, 50_000_000][draw(8, 3)],

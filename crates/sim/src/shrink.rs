@@ -3,8 +3,9 @@
 //! Tries, in this order and as long as anything helps: fewer transactions, fewer clients, fewer shards, no machines without
 //! data, fewer keys, fewer moves, fewer faults; then single transactions are left out, and after that again what does not
 //! change which are meant: keys, moves, faults. A candidate is kept if it has a violation of the same kind; that it is
-//! another occurrence of it does not matter. Faults and transactions are left out by halves and then one by one; all others
-//! stay what they were, for each is drawn by itself.
+//! another occurrence of it does not matter. Faults and transactions are left out by halves and then one by one, and a few
+//! transactions in pairs: of two that need each other neither can be left out alone. All others stay what they were, for
+//! each is drawn by itself.
 //!
 //! Every candidate is a world that can be drawn: whoever selects what it has by hand gets this very plan.
 
@@ -13,6 +14,8 @@ use crate::run::Outcome;
 
 /// Worlds that are tried at most.
 const TRIES: usize = 1000;
+/// Of so many transactions, or fewer, all pairs are tried.
+const PAIRED: usize = 20;
 
 /// A smaller plan that fails the same way, and what came of it. `run` runs a world.
 pub fn shrink(plan: &Plan, outcome: Outcome, run: impl Fn(&Plan) -> Outcome) -> (Plan, Outcome) {
@@ -118,6 +121,19 @@ impl<R: Fn(&Plan) -> Outcome> Search<R> {
         self.without(all.collect(), |plan, _, left| {
             (!left.is_empty()).then(|| Plan { only: left.to_vec(), ..plan })
         });
+        while self.best.only.len() <= PAIRED && self.leaves_out_a_pair() {}
+    }
+
+    /// Leaves out two transactions, if there are two that can be.
+    fn leaves_out_a_pair(&mut self) -> bool {
+        let left = self.best.only.clone();
+        (0..left.len()).any(|second| {
+            (0..second).any(|first| {
+                let rest = (left.iter().enumerate()).filter(|&(nth, _)| nth != first && nth != second);
+                let only: Vec<Nth> = rest.map(|(_, &nth)| nth).collect();
+                !only.is_empty() && self.keeps(Plan { only, ..self.best.clone() })
+            })
+        })
     }
 
     /// Leaves out some of these, by halves and then one by one; `leave` makes a candidate, given

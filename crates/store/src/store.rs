@@ -496,7 +496,7 @@ impl<M: Mark> Store<M> {
             if ready == 0 {
                 return;
             }
-            // They have left the cache, and come together.
+            // As in `expect`: what is worked off late has left the caches.
             let older = self.garbage.iter().take(ready).map(|garbage| self.record(garbage.at).older);
             let nodes =
                 older.filter(|&older| older != 0).map(|older| &self.versions.nodes[older as usize - 1]);

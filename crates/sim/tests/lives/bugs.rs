@@ -6,7 +6,7 @@ use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
 use plimsoll_txn::timestamps::Dst;
 use plimsoll_types::mutants::{Mutant, plant};
 
-use crate::{client_2pc, moments, moves, votes};
+use crate::{client_2pc, moments, moves, sessions, votes};
 
 /// A bug, the scripts that it must not pass, and what they say.
 type Case = (Mutant, &'static [fn()], &'static str);
@@ -36,6 +36,10 @@ const CASES: &[Case] = cases! {
     RangesNotHeld in (votes::what_was_found_absent_is_held_until_the_decision under Occ Client2pc): "it is held";
     ReadsNotHeld in (client_2pc::a_shard_that_was_only_read_votes_and_holds_what_was_read): "before the decision";
     VotesNotJoined in (client_2pc::those_who_voted_find_the_largest_stamp_without_their_coordinator): "has asked for";
+    SessionForgotten in
+        (sessions::who_commits_comes_after_what_was_answered_here_meanwhile under Occ Client2pc): "was answered before";
+    SessionForgotten in
+        (sessions::who_commits_comes_after_what_its_session_has_seen_meanwhile under Occ TwoPl Client2pc): "has seen";
     OrphansLeft in (moments::a_coordinator_may_end_at_any_moment under Rococo): "locks, votes and graphs";
     MarksLeftBehind in
         (moves::who_writes_after_a_move_comes_after_those_who_read_before_it under Occ TwoPl Client2pc): "has not seen";

@@ -9,6 +9,7 @@ mod bugs;
 mod client_2pc;
 mod moments;
 mod moves;
+mod sessions;
 mod stage;
 mod votes;
 
