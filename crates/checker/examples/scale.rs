@@ -9,7 +9,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use plimsoll_checker::{History, Install, Options, Read, ScanRead, Transaction, Version, check};
+use plimsoll_checker::{Options, check};
+use plimsoll_types::history::{History, Install, Read, ScanRead, Transaction, Version};
 use plimsoll_types::{ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
 
 const SHARDS: usize = 16;

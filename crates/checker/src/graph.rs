@@ -26,13 +26,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::anomaly;
 use crate::cycles;
 use crate::index::{Index, NONE};
 use crate::realtime::Answers;
 use crate::report::Report;
 use crate::settled::{RADIX, Settled};
 use crate::words::Words;
-use crate::{ScanRead, Version, anomaly};
+use plimsoll_types::history::{ScanRead, Version};
 
 /// Why one transaction comes before another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -380,7 +381,8 @@ mod tests {
     use plimsoll_types::{Key, ShardId, TableId, Timestamp, TxnId};
 
     use super::*;
-    use crate::{History, Install, Options, Transaction};
+    use crate::Options;
+    use plimsoll_types::history::{History, Install, Transaction};
 
     /// A queue of `rows` rows, inserted at @1, @2, ... one after the other and then deleted in the same order,
     /// and as many scans, each at another moment of all that.

@@ -32,8 +32,9 @@ use std::ops::Range;
 
 use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp, TxnId};
 
+use crate::Options;
 use crate::interner::{Interner, Mixer};
-use crate::{History, Options, Read, ScanRead, Transaction, Version};
+use plimsoll_types::history::{History, Read, ScanRead, Transaction, Version};
 
 /// No such number.
 pub(crate) const NONE: u32 = u32::MAX;

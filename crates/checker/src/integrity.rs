@@ -5,10 +5,10 @@
 //! without a transaction and transactions without their installs. A damaged recording shows up here as
 //! well, before it is mistaken for an anomaly.
 
-use crate::Version;
 use crate::index::Index;
 use crate::report::Report;
 use crate::words::Words;
+use plimsoll_types::history::Version;
 
 /// Compares the two sides of a history.
 pub(crate) fn check(index: &Index, words: &Words, report: &mut Report) {

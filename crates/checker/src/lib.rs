@@ -21,6 +21,7 @@
 //!
 //! ```
 //! use plimsoll_checker::*;
+//! use plimsoll_types::history::{History, Install, Read, Transaction, Version};
 //! use plimsoll_types::{Key, ShardId, TableId, Timestamp, TxnId};
 //!
 //! let column = TableId(0).row();
@@ -71,7 +72,6 @@
 mod anomaly;
 mod cycles;
 mod graph;
-mod history;
 mod index;
 mod integrity;
 mod interner;
@@ -81,10 +81,10 @@ mod report;
 mod settled;
 mod words;
 
-pub use history::{History, Install, Read, ScanRead, Transaction, Version, of_one_copy};
 pub use report::{KEPT_PER_KIND, Options, Report, Violation};
 
 use plimsoll_types::ColumnGroup;
+use plimsoll_types::history::History;
 
 /// Judges a history. `names` gives the name of a column group as people know it, e.g. `"warehouse.ytd"`.
 ///

@@ -23,10 +23,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_types::Timestamp;
 
-use crate::Version;
 use crate::index::Index;
 use crate::report::Report;
 use crate::words::Words;
+use plimsoll_types::history::Version;
 
 /// Checks I1, I2 and I4.
 pub(crate) fn check(index: &Index, words: &Words, report: &mut Report) {

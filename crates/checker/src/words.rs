@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use plimsoll_types::{ColumnGroup, Key};
 
-use crate::ScanRead;
 use crate::graph::{Edge, Kind};
 use crate::index::Index;
+use plimsoll_types::history::ScanRead;
 
 /// Puts things into words.
 pub(crate) struct Words<'a, 'h> {

@@ -22,7 +22,8 @@
 
 use std::path::Path;
 
-use plimsoll_checker::{History, Install, Options, Read, ScanRead, Transaction, Version, check};
+use plimsoll_checker::{Options, check};
+use plimsoll_types::history::{History, Install, Read, ScanRead, Transaction, Version};
 use plimsoll_types::{ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
 
 macro_rules! scripts {

@@ -20,13 +20,13 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use plimsoll_checker::Install;
 use plimsoll_runtime::real::{Address, Clock, Maker, Network, RealEnv, Refusal, Role, Runtime, Who};
 use plimsoll_runtime::{Env, LowWater};
 use plimsoll_store::TableMemory;
 use plimsoll_txn::base::{Base, Counters, Layout};
 use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
 use plimsoll_txn::timestamp::{MAX_OFFSET_NS, OracleOptions, Scheme, SchemeConfig};
+use plimsoll_types::history::Install;
 use plimsoll_types::{Key, Placement, ShardId, TableId, TableSpec};
 
 use crate::cluster::{Cluster, ORACLE_ID};

@@ -48,12 +48,12 @@ use std::sync::mpsc::{self, Receiver};
 
 use common::{Experiment, PROTOCOLS, SCHEMES, Setup};
 use plimsoll::engine::Engine;
-use plimsoll_checker::Transaction as Recorded;
 use plimsoll_runtime::Env;
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::procedure::Scan;
 use plimsoll_txn::protocol::{Attempt, Committed, Protocol};
 use plimsoll_txn::timestamp::{Freshness, ReadOnly, Scheme};
+use plimsoll_types::history::Transaction as Recorded;
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, TableId, TableSpec, Timestamp};
 
 macro_rules! scripts {

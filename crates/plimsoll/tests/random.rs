@@ -28,13 +28,13 @@ use std::time::Duration;
 
 use common::{Experiment, Setup};
 use plimsoll::engine::Engine;
-use plimsoll_checker::{Install, Transaction as Recorded};
 use plimsoll_runtime::Env;
 use plimsoll_runtime::real::Clock;
 use plimsoll_sim::client::{Client, Left, Observer};
 use plimsoll_sim::workload::random::{self, MAX_STALENESS_NS};
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
+use plimsoll_types::history::{Install, Transaction as Recorded};
 use plimsoll_types::{Abort, Partitioning, ShardId, Timestamp};
 
 const SEED: u64 = 20_170_301;

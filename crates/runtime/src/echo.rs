@@ -1,8 +1,8 @@
 //! A node that does nothing but answer.
 
-use plimsoll_types::{ShardId, Timestamp};
+use plimsoll_types::{ShardId, Ticket, Timestamp};
 
-use crate::{Handled, Node, Ticket};
+use crate::{Handled, Node};
 
 /// Answers every number with itself: for measuring what calls cost.
 #[derive(Debug, Default)]

@@ -13,12 +13,9 @@
 
 use std::future::Future;
 
-use plimsoll_types::{ShardId, Timestamp};
+use plimsoll_types::{ShardId, Ticket, Timestamp};
 
 use crate::Disk;
-
-/// Names a request that waits at a node, from [`Handled::Wait`] until the node releases it.
-pub type Ticket = u32;
 
 /// What a participant does with a request.
 #[derive(Debug)]

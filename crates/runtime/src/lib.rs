@@ -12,12 +12,10 @@ mod env;
 pub mod real;
 mod shard;
 pub mod sim;
-mod slab;
 mod watermark;
 
 pub use disk::{Disk, DiskError, DiskFault, FileName, MAX_FILE, MAX_LENGTH, SECTOR, Verb};
 pub use echo::Echo;
-pub use env::{Env, Handled, Node, Ticket, Unknown};
+pub use env::{Env, Handled, Node, Unknown};
 pub use shard::{Pending, ShardEnv, TASKS_PER_PASS};
-pub use slab::Slab;
 pub use watermark::{LowWater, Watermark};

@@ -29,10 +29,10 @@ use std::rc::Rc;
 use std::task::{Context, Waker};
 
 use plimsoll_types::wire::Wire;
-use plimsoll_types::{ShardId, Timestamp};
+use plimsoll_types::{ShardId, Slab, Ticket, Timestamp};
 
 use crate::disk::{Completed, DiskError, Outcome, Submitted};
-use crate::{Env, Handled, Node, Slab, Ticket, Unknown};
+use crate::{Env, Handled, Node, Unknown};
 
 /// How many ready tasks run between two looks into the inbox.
 pub const TASKS_PER_PASS: usize = 8;

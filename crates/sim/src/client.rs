@@ -1,15 +1,15 @@
 //! What clients of all workloads have in common: an environment, random numbers, a session, and a record of what
 //! came of their transactions.
 
-use plimsoll_checker::Transaction as Recorded;
 use plimsoll_runtime::Env;
 use plimsoll_txn::procedure::Procedure;
 use plimsoll_txn::protocol::{Attempt, Committed, Protocol, execute};
 use plimsoll_txn::timestamp::{Freshness, Scheme};
 use plimsoll_txn::work::Work;
+use plimsoll_types::history::Transaction as Recorded;
+use plimsoll_types::random::Rng;
 use plimsoll_types::{Abort, ColumnGroup, Key, Timestamp, TxnId};
 use plimsoll_workloads::Tally;
-use plimsoll_workloads::random::Rng;
 
 use crate::workload::append::{Attempted, End};
 

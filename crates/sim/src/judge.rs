@@ -19,13 +19,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use plimsoll_checker::{History, Install, Options, Transaction, of_one_copy};
+use plimsoll_checker::Options;
 use plimsoll_runtime::sim::Fault;
 use plimsoll_runtime::{Env, ShardEnv};
 use plimsoll_store::Visited;
 use plimsoll_txn::base::GraphSize;
 use plimsoll_txn::protocol::{Attempt, Protocol};
 use plimsoll_txn::timestamp::{MAX_OFFSET_NS, ReadOnly, Scheme};
+use plimsoll_types::history::{History, Install, Transaction, of_one_copy};
 use plimsoll_types::{
     ColumnGroup, IndexKind, Key, Partitioning, ShardId, TableId, TableSpec, Timestamp, TxnId,
 };

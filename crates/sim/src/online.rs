@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use plimsoll_checker::{Install, ScanRead, Transaction, Version};
+use plimsoll_types::history::{Install, ScanRead, Transaction, Version};
 use plimsoll_types::{ColumnGroup, Key, TableSpec, Timestamp, TxnId};
 
 use crate::judge;
@@ -245,7 +245,7 @@ impl Online {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_checker::Read;
+    use plimsoll_types::history::Read;
     use plimsoll_types::{IndexKind, Partitioning, ShardId, TableId};
 
     use super::*;

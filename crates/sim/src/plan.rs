@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 use plimsoll_runtime::sim::{Faults, Hardware};
 use plimsoll_txn::protocol::LockPolicy;
 use plimsoll_types::mutants::Mutant;
-use plimsoll_workloads::random::Rng;
+use plimsoll_types::random::Rng;
 
 use crate::workload::{append, cycle, pieces, random};
 

@@ -21,7 +21,7 @@ use plimsoll_sim::plan::{FaultsName, Plan, Selection, WorkloadName, schemes};
 use plimsoll_sim::run::{Outcome, run};
 use plimsoll_sim::workload::append::{Attempted, End, Operation};
 use plimsoll_txn::timestamp::MAX_OFFSET_NS;
-use plimsoll_workloads::random::Rng;
+use plimsoll_types::random::Rng;
 
 const SERIALIZABLE: &str = "serializable";
 const STRICT: &str = "strict-serializable";

@@ -20,9 +20,9 @@ use plimsoll_txn::protocol::{LockPolicy, Protocol, ProtocolOptions};
 use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, ReadOnly, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
+use plimsoll_types::random::Rng;
 use plimsoll_types::wire::{Wire, encoded, whole};
 use plimsoll_types::{Placement, ShardId};
-use plimsoll_workloads::random::Rng;
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;

@@ -1,6 +1,6 @@
 //! Locks: the rare state beside a record.
 
-use plimsoll_runtime::Ticket;
+use plimsoll_types::Ticket;
 use plimsoll_types::{Timestamp, TxnId};
 
 /// Names a lock in the store's lock table.

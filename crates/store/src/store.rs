@@ -22,9 +22,9 @@ use std::collections::VecDeque;
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
-use plimsoll_runtime::{Slab, Ticket};
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{ColumnGroup, Key, TableId, TableSpec, Timestamp};
+use plimsoll_types::{Slab, Ticket};
 
 use crate::chunks::Chunks;
 use crate::lock::{Lock, LockId};

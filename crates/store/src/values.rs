@@ -5,7 +5,7 @@
 //! slots are reused the latest first, so a hot record's next version lands in memory that is still in the
 //! cache. Larger values have an allocation of their own. An empty value takes nothing.
 
-use plimsoll_runtime::Slab;
+use plimsoll_types::Slab;
 
 /// The largest value that lives in a size class, in bytes.
 const SMALL_MAX: usize = 1024;

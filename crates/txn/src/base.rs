@@ -4,12 +4,13 @@
 use std::ops::{AddAssign, Range};
 use std::sync::Arc;
 
-use plimsoll_checker::Install;
-use plimsoll_runtime::{Handled, LowWater, Slab, Ticket, Watermark};
+use plimsoll_runtime::{Handled, LowWater, Watermark};
 use plimsoll_store::Store;
+use plimsoll_types::history::Install;
 use plimsoll_types::{
     Abort, ColumnGroup, Key, Moved, Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId,
 };
+use plimsoll_types::{Slab, Ticket};
 
 use plimsoll_types::mutants::{Mutant, planted};
 

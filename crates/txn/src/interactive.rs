@@ -9,9 +9,9 @@
 
 use std::ops::ControlFlow;
 
-use plimsoll_checker::ScanRead;
 use plimsoll_runtime::Env;
 use plimsoll_store::Holder;
+use plimsoll_types::history::ScanRead;
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
 
 use crate::base::Base;

@@ -7,8 +7,8 @@
 
 use std::ops::ControlFlow;
 
-use plimsoll_checker::{Read, ScanRead, Version};
 use plimsoll_store::{At, Lock, Mark, Visited};
+use plimsoll_types::history::{Read, ScanRead, Version};
 use plimsoll_types::{Abort, ColumnGroup, Key, TableId, Timestamp, TxnId};
 
 use plimsoll_types::mutants::{Mutant, planted};

@@ -29,9 +29,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_checker::Install;
-use plimsoll_runtime::{Handled, Ticket};
+use plimsoll_runtime::Handled;
 use plimsoll_store::MovedRow;
+use plimsoll_types::Ticket;
+use plimsoll_types::history::Install;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{
     Abort, ColumnGroup, Key, Moved, Placement, SLOTS, ShardId, Slot, TableId, Timestamp, TxnId,

@@ -5,8 +5,8 @@
 //! transaction is one step, installed without a lock that nobody could have seen. A read is pinned before anybody
 //! looks whether it is current (`Base::validate`): the reverse would let a writer in between.
 
-use plimsoll_checker::Install;
 use plimsoll_store::{At, Cover, Holder, Mark, Place, Record};
+use plimsoll_types::history::Install;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, ShardId, TableId, Timestamp, TxnId};
 

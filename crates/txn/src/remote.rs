@@ -3,8 +3,8 @@
 
 use std::ops::ControlFlow;
 
-use plimsoll_checker::ScanRead;
 use plimsoll_store::At;
+use plimsoll_types::history::ScanRead;
 use plimsoll_types::{Abort, ColumnGroup, Key, TableId};
 
 use crate::base::Base;

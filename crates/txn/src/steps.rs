@@ -18,8 +18,8 @@
 
 use std::ops::ControlFlow;
 
-use plimsoll_checker::{Read, Version};
 use plimsoll_store::{At, Cover, LockId, Mark, Visited};
+use plimsoll_types::history::{Read, Version};
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, TableId, Timestamp, TxnId};
 
 use crate::base::Base;

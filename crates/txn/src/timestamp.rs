@@ -23,8 +23,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use plimsoll_runtime::Ticket;
 use plimsoll_store::Mark;
+use plimsoll_types::Ticket;
 use plimsoll_types::wire::Wire;
 use plimsoll_types::{ShardId, Timestamp};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_checker::{Read, ScanRead, Version};
 use plimsoll_store::{At, Place, VALUE_MAX};
+use plimsoll_types::history::{Read, ScanRead, Version};
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::wire::{Input, Malformed, Sink, Wire};
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, Timestamp, TxnId};

@@ -1,12 +1,16 @@
-//! The vocabulary that every other crate shares: timestamps, keys, identifiers, placement, aborts.
+//! The vocabulary that every other crate shares: timestamps, keys, identifiers, placement, aborts, recorded histories;
+//! and the random numbers that loads, clients and simulated worlds draw.
 //!
 //! A leaf: it depends on nothing and does nothing. What a value means is decided further up.
 
 mod abort;
+pub mod history;
 mod ids;
 mod key;
 pub mod mutants;
 mod placement;
+pub mod random;
+mod slab;
 mod table;
 mod timestamp;
 pub mod wire;
@@ -15,5 +19,6 @@ pub use abort::Abort;
 pub use ids::{ShardId, TableId, TxnId};
 pub use key::{Key, KeyBuilder};
 pub use placement::{Moved, Partitioning, Placement, SLOTS, Slot};
+pub use slab::{Slab, Ticket};
 pub use table::{ColumnGroup, IndexKind, TableSpec};
 pub use timestamp::Timestamp;

@@ -2,7 +2,7 @@
 
 use plimsoll_types::{ShardId, Slot};
 
-use crate::random::Rng;
+use plimsoll_types::random::Rng;
 
 /// What a client keeps: its random numbers, the blocks where it is at home and those elsewhere.
 #[derive(Clone, Debug)]

@@ -6,7 +6,6 @@
 
 mod blocks;
 pub mod micro;
-pub mod random;
 pub mod smallbank;
 #[cfg(test)]
 mod testing;

@@ -57,9 +57,9 @@ pub use audit::Audit;
 pub use transaction::{Transaction, spin};
 
 pub use crate::blocks::Client;
-use crate::random::Zipf;
 use crate::{Check, Kind, Sink, Tally, Workload};
 use audit::{all_there, counts_updates, seen_whole};
+use plimsoll_types::random::Zipf;
 use transaction::{Part, Tuple};
 
 /// Tuples: number (u64) → how often it was updated (u64, little-endian).

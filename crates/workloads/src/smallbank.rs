@@ -46,9 +46,9 @@ pub use audit::Audit;
 pub use transaction::Transaction;
 
 pub use crate::blocks::Client;
-use crate::random::Rng;
 use crate::{Check, Kind, Sink, Tally, Workload};
 use audit::{AUDIT_PIECE, audit_of_rows, same_total};
+use plimsoll_types::random::Rng;
 use transaction::Type;
 
 /// Savings balances: account number (u64) → cents (i64, little-endian).

@@ -19,7 +19,7 @@ use plimsoll_dike::metrics::document::{About, Check};
 use plimsoll_dike::metrics::recorder::{Committed, Layout};
 use plimsoll_dike::metrics::summary::{ClientCpu, NodeFigures};
 use plimsoll_dike::metrics::{Fault, Recorder, Run};
-use plimsoll_workloads::random::Rng;
+use plimsoll_types::random::Rng;
 
 const MS: f64 = 1e6;
 const KINDS: [&str; 3] = ["new_order", "payment", "stock_level"];

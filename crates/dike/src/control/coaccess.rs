@@ -15,7 +15,7 @@
 
 use std::fmt;
 
-use plimsoll_workloads::random::Rng;
+use plimsoll_types::random::Rng;
 
 use super::placement::Placement;
 use super::skew::{Chooser, Moving, Skew, SkewError, SkewTally};

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use plimsoll_workloads::random::Rng;
+use plimsoll_types::random::Rng;
 
 use super::super::queue::{ContentionQueue, Ticket};
 use super::super::{unit, unit_above_zero};

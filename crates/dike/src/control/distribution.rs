@@ -33,7 +33,7 @@
 
 use std::fmt;
 
-use plimsoll_workloads::random::Rng;
+use plimsoll_types::random::Rng;
 
 use super::placement::Placement;
 use super::track::{Control, Merge, Tracker};

@@ -21,7 +21,7 @@
 
 use std::fmt;
 
-use plimsoll_workloads::random::Rng;
+use plimsoll_types::random::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::track::{Control, Merge};

@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use plimsoll_workloads::random::Rng;
+use plimsoll_types::random::Rng;
 
 use super::track::{Control, Merge, Tracker};
 use super::unit;

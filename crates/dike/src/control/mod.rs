@@ -30,7 +30,7 @@ pub mod queue;
 pub mod skew;
 pub mod track;
 
-use plimsoll_workloads::random::Rng;
+use plimsoll_types::random::Rng;
 
 /// Nanoseconds in a second.
 pub const SECOND_NS: u64 = 1_000_000_000;

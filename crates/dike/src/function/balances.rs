@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_workloads::random::Rng;
+use plimsoll_types::random::Rng;
 
 use crate::config::Config;
 use crate::load::LoadError;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use plimsoll_workloads::random::Rng;
+use plimsoll_types::random::Rng;
 use tokio::sync::Barrier;
 
 use super::balances::{Added, Balances};

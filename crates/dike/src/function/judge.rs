@@ -26,7 +26,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use plimsoll_checker::{History, Install, Options, Read, Transaction, Version, check};
+use plimsoll_checker::{Options, check};
+use plimsoll_types::history::{History, Install, Read, Transaction, Version};
 use plimsoll_types::{Key, ShardId, TableId, Timestamp, TxnId};
 
 use crate::target::Isolation;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use plimsoll_workloads::random::Rng;
+use plimsoll_types::random::Rng;
 
 use super::balances::{Added, Balances};
 use super::{Tested, Verdict};

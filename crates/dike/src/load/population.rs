@@ -9,7 +9,7 @@
 //! (`plimsoll-workloads`). Its loader is not: it makes packed records of eleven key-value tables, all tables
 //! of a district interleaved, and at most 255 districts.
 
-use plimsoll_workloads::random::{NuRand, Rng, last_name};
+use plimsoll_types::random::{NuRand, Rng, last_name};
 
 use super::encode::Encoder;
 use super::scale::{LOADED_PAYMENT_CENTS, Scale};

@@ -201,7 +201,7 @@ fn deviation(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_workloads::random::Rng;
+    use plimsoll_types::random::Rng;
 
     fn fault(from: f64, to: Option<f64>) -> Fault {
         Fault { name: "kill".into(), target: "n1".into(), from_seconds: from, to_seconds: to }

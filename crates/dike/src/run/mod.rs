@@ -26,7 +26,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use plimsoll_workloads::random::Rng;
+use plimsoll_types::random::Rng;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_workloads::random::Rng;
+use plimsoll_types::random::Rng;
 
 use super::plan::Plan;
 use crate::control::coaccess::CoAccessTally;

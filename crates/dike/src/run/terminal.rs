@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use plimsoll_workloads::random::Rng;
+use plimsoll_types::random::Rng;
 use tokio::sync::watch;
 
 use super::connections::Connections;

@@ -6,7 +6,7 @@
 //! distributes, concentrates or shifts load is another implementation of the same five questions,
 //! [`crate::run::Steered`].
 
-use plimsoll_workloads::random::{NuRand, Rng, Zipf};
+use plimsoll_types::random::{NuRand, Rng, Zipf};
 
 use super::Transaction;
 use crate::config::{Config, Home, Workload};

@@ -1,6 +1,6 @@
 //! Payment (clause 2.5) and Order-Status (clause 2.6), which both look for customers by name.
 
-use plimsoll_workloads::random::last_name;
+use plimsoll_types::random::last_name;
 
 use super::inputs::{Customer, OrderStatus, Payment};
 use crate::target::{Answer, Failure, Session, Statement, Value, call, format_decimal};

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 
 use plimsoll::engine::Engine;
-use plimsoll_checker::{History, Install, Options};
+use plimsoll_checker::Options;
 use plimsoll_runtime::Env;
 use plimsoll_txn::protocol::{Attempt, Protocol, execute};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_txn::work::Work;
 use plimsoll_types::ColumnGroup;
+use plimsoll_types::history::{History, Install};
 use plimsoll_workloads::{Tally, Workload};
 
 use super::client::Recorded;

@@ -8,11 +8,11 @@ use std::sync::mpsc::Sender;
 
 use hdrhistogram::Histogram;
 use plimsoll::engine::Engine;
-use plimsoll_checker::{Read, ScanRead, Transaction};
 use plimsoll_runtime::Env;
 use plimsoll_txn::protocol::{Attempt, Committed, Protocol, execute};
 use plimsoll_txn::timestamp::{Freshness, Scheme};
 use plimsoll_txn::work::Work;
+use plimsoll_types::history::{Read, ScanRead, Transaction};
 use plimsoll_types::wire::{Input, Malformed, Sink, Wire};
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 use plimsoll_workloads::{Tally, Workload};

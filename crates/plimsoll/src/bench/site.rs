@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use plimsoll::engine::{Engine, EngineOptions};
 use plimsoll::{Cluster, NodeConfig};
-use plimsoll_checker::Install;
 use plimsoll_runtime::Env;
 use plimsoll_runtime::real::{Network, Role};
 use plimsoll_txn::base::GraphSize;
 use plimsoll_txn::protocol::{LockPolicy as Policy, Protocol, ProtocolOptions};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme};
 use plimsoll_types::ShardId;
+use plimsoll_types::history::Install;
 use plimsoll_workloads::{Tally, Workload};
 use quanta::Clock;
 

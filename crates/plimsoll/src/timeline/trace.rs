@@ -19,11 +19,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use plimsoll_checker::{Transaction, Version};
 use plimsoll_runtime::sim::{EPOCH_NS, Event};
 use plimsoll_sim::plan::Plan;
 use plimsoll_sim::recorder::Recording;
 use plimsoll_sim::run::{Outcome, answered_ns};
+use plimsoll_types::history::{Transaction, Version};
 use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp};
 
 use super::build::timeline;

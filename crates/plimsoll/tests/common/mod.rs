@@ -8,12 +8,13 @@
 #![allow(dead_code)]
 
 use plimsoll::engine::{Engine, EngineOptions};
-use plimsoll_checker::{History, Options, Report, Transaction, of_one_copy};
+use plimsoll_checker::{Options, Report};
 use plimsoll_runtime::Env;
 use plimsoll_txn::protocol::{LockPolicy, Protocol, ProtocolOptions};
 use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc, Vts};
+use plimsoll_types::history::{History, Transaction, of_one_copy};
 use plimsoll_types::{ColumnGroup, Partitioning, ShardId, TableSpec};
 
 /// What the database under test is made of.

@@ -165,7 +165,8 @@ mod tests {
 
     use super::super::Runtime;
     use super::*;
-    use crate::{Handled, Ticket};
+    use crate::Handled;
+    use plimsoll_types::Ticket;
 
     /// Adds numbers up; a request for more than there is waits until there is enough.
     #[derive(Default)]

@@ -10,16 +10,16 @@
 //! Shards of one machine share its memory: their batches are neither lost nor numbered, only a little late, and
 //! in order. They are gone when the machine crashes.
 
-use plimsoll_types::ShardId;
 use plimsoll_types::wire::{Same, Wire, whole};
+use plimsoll_types::{ShardId, Slab};
 
 use super::channel::{Delivered, End, Packet};
 use super::draw::Draw;
 use super::faults::{Faults, Hardware};
 use super::trace::Event;
 use super::{What, World};
+use crate::Node;
 use crate::shard::{Batch, Message};
-use crate::{Node, Slab};
 
 type Messages<N> = Vec<Message<N>>;
 /// Says what arrives of messages. The buffer is kept for its memory.

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::*;
-use crate::{Handled, Ticket, Unknown};
+use crate::{Handled, Unknown};
+use plimsoll_types::Ticket;
 
 const MS: u64 = 1_000_000;
 

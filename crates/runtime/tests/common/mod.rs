@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_runtime::real::{self, Directory, Runtime};
 use plimsoll_runtime::sim::{Faults, Hardware, Maker, World};
-use plimsoll_runtime::{Handled, Node, ShardEnv, Ticket};
+use plimsoll_runtime::{Handled, Node, ShardEnv};
+use plimsoll_types::Ticket;
 use plimsoll_types::{ShardId, Timestamp};
 
 pub const MS: u64 = 1_000_000;

@@ -11,12 +11,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use plimsoll_checker::{Install, Version};
 use plimsoll_runtime::Env;
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
 use plimsoll_txn::protocol::{Attempt, Committed, Protocol};
 use plimsoll_txn::timestamp::{Freshness, ReadOnly, Scheme};
+use plimsoll_types::history::{Install, Version};
 use plimsoll_types::{
     Abort, ColumnGroup, IndexKind, Key, Partitioning, Slot, TableId, TableSpec, Timestamp, TxnId,
 };

@@ -41,7 +41,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use plimsoll_checker::{History, Options, Transaction};
+use plimsoll_checker::Options;
 use plimsoll_runtime::LowWater;
 use plimsoll_runtime::sim::{Event, Fault, Faults, Hardware, Link, Maker, World};
 use plimsoll_txn::base::{Base, Layout};
@@ -52,6 +52,7 @@ use plimsoll_txn::shipped::{Items, OneShot, Shipped, unpack};
 use plimsoll_txn::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Vts};
 use plimsoll_txn::work::Work;
+use plimsoll_types::history::{History, Transaction};
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec};
 
 /// What one step of a clock is, longer than a script.

@@ -33,7 +33,8 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_runtime::{Env, Handled, Node, Ticket};
+use plimsoll_runtime::{Env, Handled, Node};
+use plimsoll_types::Ticket;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 

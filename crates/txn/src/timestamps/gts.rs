@@ -25,7 +25,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use plimsoll_runtime::Ticket;
+use plimsoll_types::Ticket;
 use plimsoll_types::{ShardId, Timestamp};
 
 use plimsoll_types::mutants::{Mutant, planted};

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use plimsoll_runtime::Ticket;
+use plimsoll_types::Ticket;
 use plimsoll_types::Timestamp;
 
 use crate::timestamp::OracleOptions;

@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_runtime::Ticket;
+use plimsoll_types::Ticket;
 use plimsoll_types::{ShardId, Timestamp};
 
 use super::oracle::{LocalCopy, Waiting};

@@ -3,7 +3,7 @@
 use plimsoll_types::{ShardId, Slot};
 
 use super::{DISTRICTS, Parameters, load};
-use crate::random::Rng;
+use plimsoll_types::random::Rng;
 
 /// What a client keeps between transactions.
 #[derive(Clone, Debug)]

@@ -15,7 +15,7 @@ use zerocopy::IntoBytes;
 use super::schema::{self, *};
 use super::{DISTRICTS, Parameters};
 use crate::Sink;
-use crate::random::{NuRand, Rng, last_name};
+use plimsoll_types::random::{NuRand, Rng, last_name};
 
 /// The C of NURand for last names while loading; at run time it is 223, an allowed distance of 66 away
 /// (clause 2.1.6.1).

@@ -48,8 +48,8 @@ pub use order_status::{OrderStatus, StatusLine};
 pub use payment::Payment;
 pub use stock_level::StockLevel;
 
-use crate::random::{NuRand, Rng};
 use crate::{Check, Kind, Sink, Tally, Workload};
+use plimsoll_types::random::{NuRand, Rng};
 use schema::Layout;
 
 /// Districts of a warehouse.

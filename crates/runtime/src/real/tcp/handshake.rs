@@ -26,13 +26,12 @@ use std::time::Duration;
 
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token, Waker};
-use plimsoll_types::ShardId;
+use plimsoll_types::{ShardId, Slab};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::super::Clock;
 use super::hello::{Agreed, Greeting, MESSAGE_MAX, Next, Refusal};
 use super::{Fresh, Shared, wake};
-use crate::Slab;
 
 /// How long a conversation may take.
 const PATIENCE_NS: u64 = 2_000_000_000;

@@ -16,7 +16,8 @@ use plimsoll_types::wire::{Input, Malformed, Sink, blob, take_blob};
 
 use super::super::Runtime;
 use super::*;
-use crate::{Env, Handled, Ticket, Unknown};
+use crate::{Env, Handled, Unknown};
+use plimsoll_types::Ticket;
 
 /// Adds numbers up; a request for more than there is waits until there is enough.
 #[derive(Default)]

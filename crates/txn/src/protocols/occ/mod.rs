@@ -37,8 +37,9 @@ mod read_set;
 
 use std::collections::BTreeMap;
 
-use plimsoll_runtime::{Handled, Node, Ticket};
+use plimsoll_runtime::{Handled, Node};
 use plimsoll_store::Holder;
+use plimsoll_types::Ticket;
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply};

@@ -10,8 +10,8 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use plimsoll_checker::{Install, Read, ScanRead, Version};
 use plimsoll_store::{At, Holder, Mark, Visited};
+use plimsoll_types::history::{Install, Read, ScanRead, Version};
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, TableId, Timestamp, TxnId};
 
 use crate::base::Base;

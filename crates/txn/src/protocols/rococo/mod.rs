@@ -50,7 +50,8 @@ mod rounds;
 #[cfg(test)]
 mod tests;
 
-use plimsoll_runtime::{Env, Handled, Node, Ticket};
+use plimsoll_runtime::{Env, Handled, Node};
+use plimsoll_types::Ticket;
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply};

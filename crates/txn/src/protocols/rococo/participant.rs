@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use plimsoll_runtime::{Handled, Ticket};
+use plimsoll_runtime::Handled;
 use plimsoll_store::{At, Visited};
+use plimsoll_types::Ticket;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::wire::Wire;
 use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp, TxnId};

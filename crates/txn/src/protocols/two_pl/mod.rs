@@ -30,8 +30,9 @@ mod participant;
 
 use std::collections::BTreeMap;
 
-use plimsoll_runtime::{Handled, Node, Ticket};
+use plimsoll_runtime::{Handled, Node};
 use plimsoll_store::{At, Holder, LockId};
+use plimsoll_types::Ticket;
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply};

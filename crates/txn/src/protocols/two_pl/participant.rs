@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use plimsoll_runtime::Ticket;
 use plimsoll_store::{At, Holder, LockId, Visited, Waiter};
+use plimsoll_types::Ticket;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ColumnGroup, Key, Timestamp, TxnId};
 

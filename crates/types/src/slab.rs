@@ -1,5 +1,8 @@
 //! Values by small stable numbers.
 
+/// Names a request that waits at a participant, from the moment it is parked until the participant releases it.
+pub type Ticket = u32;
+
 /// A vector with holes: a value keeps its number until it is removed, then the number is reused,
 /// the latest freed first.
 #[derive(Debug)]

@@ -18,7 +18,7 @@
 //! * A record installed several times by one transaction is installed once, in its last state.
 //! * Recording begins with the initial load and misses nothing, so that every version read is known.
 
-use plimsoll_types::{ColumnGroup, Key, Timestamp, TxnId};
+use crate::{ColumnGroup, Key, Timestamp, TxnId};
 
 /// Everything recorded about one run.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +67,7 @@ pub struct Read {
     pub version: Version,
 }
 
-plimsoll_types::wire!(struct Read { column, key, version });
+crate::wire!(struct Read { column, key, version });
 
 /// Which version was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +78,7 @@ pub enum Version {
     At(Timestamp),
 }
 
-plimsoll_types::wire!(
+crate::wire!(
     enum Version {
         Absent = 0,
         At(stamp) = 1,
@@ -99,7 +99,7 @@ pub struct ScanRead {
     pub rows: Vec<(Key, Timestamp)>,
 }
 
-plimsoll_types::wire!(struct ScanRead { column, low, high, rows });
+crate::wire!(struct ScanRead { column, low, high, rows });
 
 /// A version installed, recorded by the record's shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ pub struct Install {
     pub delete: bool,
 }
 
-plimsoll_types::wire!(struct Install { txn, column, key, stamp, delete });
+crate::wire!(struct Install { txn, column, key, stamp, delete });
 
 /// Leaves what was installed in tables with a copy on every shard to the first of these shards, for a checker that knows one
 /// place for each record. Returns the shards, by their position, whose copies have not got the same versions in the same
