@@ -13,6 +13,7 @@ mod local;
 mod locks;
 pub mod moves;
 mod optimistic;
+pub mod pairs;
 mod parts;
 mod prepare;
 pub mod procedure;
