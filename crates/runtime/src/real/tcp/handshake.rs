@@ -356,7 +356,7 @@ impl Handshakes {
         })
     }
 
-    /// What wakes the thread.
+    /// The waker of the thread.
     pub(super) fn waker(poll: &Poll) -> io::Result<Waker> {
         Waker::new(poll.registry(), WAKE)
     }

@@ -202,8 +202,8 @@ impl Link {
         self.outlet.waiting().len()
     }
 
-    /// Whether so much is queued for a client that its requests are not read. What it sent before
-    /// it closed its end is read nevertheless.
+    /// Whether too much is queued for a client, so that its requests are not read. What it sent
+    /// before it closed its end is read nevertheless.
     pub(super) fn is_held_back(&self) -> bool {
         self.waiting() > HELD_BACK && !self.ending && self.claim.is_some()
     }
