@@ -31,7 +31,7 @@
 //! Two processes may claim to be the same node. If a node that ends loses its data
 //! ([`Network::volatile`]), the process that was met first is believed, because the other does not
 //! have that data. The other is refused: it is told that the first is connected and where
-//! ([`Refusal::Running`]) or, if the first is gone, that its data is gone too
+//! ([`Refusal::Running`]) or, if the first is gone, that the data is gone with it
 //! ([`Refusal::Forgotten`]). Normally only the lower-numbered node dials. A node that has heard
 //! from no peer for 3 s dials the lower-numbered ones as well, so that a duplicate of a running
 //! node learns why it is ignored. If a node keeps its data, the process that was started later is
