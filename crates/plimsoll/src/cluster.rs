@@ -32,8 +32,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Keys place rows on shards, shards belong to nodes in the order of their numbers, and tables have numbers in the order
-//! of the file; so a change of the file is another cluster, and nodes that have read different ones refuse each other.
+//! Keys place rows on shards, shards belong to nodes in the order of the nodes' numbers, and tables
+//! are numbered in the order of the file. So a changed file (except for addresses) describes
+//! another cluster, and nodes that have read different files refuse each other.
 //!
 //! Left out: changing a cluster while it runs.
 
@@ -52,40 +53,42 @@ use crate::database::{SHARDS_MAX, STALENESS_MAX, Schema};
 use crate::error::SchemaError;
 use crate::pair::{Pair, PairError, Protocol, Scheme};
 
-/// The number by which the oracle is known among the nodes: the largest, so that its shard comes after all that have data.
+/// The oracle's number among the nodes: the largest, so that its shard comes after all data shards.
 pub const ORACLE_ID: u16 = plimsoll_runtime::real::ORACLE;
-/// A node that does not describe its cluster for so long is not asked any more.
+/// Time limit for a node to describe its cluster.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The most clients that can be connected to a cluster at a time.
+/// Maximum number of clients that are connected to a cluster at a time.
 pub const CLIENTS_MAX: usize = 1024;
 
-/// A cluster, checked.
+/// The description of a cluster, checked.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cluster {
     /// Its name.
     pub name: String,
-    /// Tells clusters apart, and versions of the file of one: a checksum of all that nodes must agree on.
+    /// A checksum of all that nodes must agree on: tells clusters apart, and versions of a
+    /// cluster's file.
     pub id: u64,
     /// All nodes with data, by number.
     pub nodes: Vec<NodeConfig>,
     /// The timestamp oracle, if the scheme has one.
     pub oracle: Option<OracleConfig>,
-    /// What transactions are run and ordered by.
+    /// Protocol and timestamp scheme.
     pub pair: Pair,
-    /// Whether OCC validates along with its locks: [`plimsoll_txn::protocol::ProtocolOptions::one_round`].
+    /// Whether OCC validates along with its locks:
+    /// [`plimsoll_txn::protocol::ProtocolOptions::one_round`].
     pub one_round: bool,
     /// The tables.
     pub tables: Vec<TableSpec>,
-    /// The benchmark whose tables and rows its nodes begin with, as flags of `plimsoll bench`. Then `tables` are left to whoever
-    /// knows that benchmark.
+    /// The benchmark whose tables and rows the nodes begin with, as flags of `plimsoll bench`. Then
+    /// `tables` is empty: the benchmark defines them.
     pub workload: Option<String>,
     /// How far in the past a snapshot may begin.
     pub max_staleness: Duration,
     /// How many clients may be connected at a time.
     pub clients: usize,
-    /// What only nodes and clients of the cluster know, if it has a secret.
+    /// The cluster's secret, if it has one; known to its nodes and clients only.
     pub secret: Option<Vec<u8>>,
-    /// All that the file says but the secret, as JSON: what [`Cluster::find`] asks nodes for.
+    /// The whole file except the secret, as JSON: what [`Cluster::find`] asks nodes for.
     pub description: String,
 }
 
@@ -94,11 +97,11 @@ pub struct Cluster {
 pub struct NodeConfig {
     /// Its number.
     pub id: u16,
-    /// Where others reach it.
+    /// The address at which others reach it.
     pub address: SocketAddr,
-    /// Where it listens.
+    /// The address it listens on.
     pub listen: SocketAddr,
-    /// Where it answers questions about itself, over HTTP.
+    /// The address at which it answers questions about itself, over HTTP.
     pub http: Option<SocketAddr>,
     /// How many shards it has.
     pub shards: usize,
@@ -109,7 +112,7 @@ pub struct NodeConfig {
 pub struct OracleConfig {
     /// Its process, whose number is [`ORACLE_ID`].
     pub node: NodeConfig,
-    /// How it is asked.
+    /// How the oracle is asked.
     pub options: OracleOptions,
 }
 
@@ -118,18 +121,18 @@ pub struct OracleConfig {
 pub enum ClusterError {
     /// It cannot be read.
     Read(PathBuf, std::io::Error),
-    /// It is no TOML, or not of this form.
+    /// It is not TOML, or has unknown or missing keys.
     Form(String),
-    /// What it says cannot be: a sentence.
+    /// Its content is impossible; the sentence says why.
     Content(String),
     /// A table cannot be made.
     Table(SchemaError),
-    /// None of the nodes at these addresses says what its cluster is; what was wrong with the last.
+    /// No node at these addresses describes its cluster; and what was wrong with the last one.
     Silent(String, String),
 }
 
 impl fmt::Display for NodeConfig {
-    /// As it is called in sentences.
+    /// The name of the process in sentences.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.id {
             ORACLE_ID => f.write_str("the oracle"),
@@ -164,7 +167,7 @@ impl From<PairError> for ClusterError {
     }
 }
 
-/// The file, as it is written, and as a node tells it to clients.
+/// The file, as it is written and as nodes send it to clients.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -259,15 +262,15 @@ struct PartitionEntry {
 }
 
 impl Cluster {
-    /// Reads a file. A `secret_file` in it is found beside it.
+    /// Reads a file. The path of a `secret_file` is relative to it.
     pub fn read(path: &Path) -> Result<Cluster, ClusterError> {
         let text =
             std::fs::read_to_string(path).map_err(|error| ClusterError::Read(path.to_owned(), error))?;
         build(form(&text)?, path.parent().unwrap_or(Path::new("")))
     }
 
-    /// Reads a file, or asks nodes: `place` is a path, or HTTP addresses of nodes with commas between them, of which one that
-    /// answers is enough. What nodes keep for themselves is the secret.
+    /// Reads a file, or asks nodes. `place` is a path, or HTTP addresses of nodes with commas
+    /// between them; one node that answers is enough. Nodes do not tell the secret.
     pub fn find(place: &str, secret_file: Option<&Path>) -> Result<Cluster, ClusterError> {
         let addresses: Option<Vec<SocketAddr>> =
             place.split(',').map(|address| address.trim().parse().ok()).collect();
@@ -287,12 +290,13 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Reads the text of a file. A `secret_file` in it is found in the working directory.
+    /// Reads the text of a file. The path of a `secret_file` is relative to the working directory.
     pub fn parse(text: &str) -> Result<Cluster, ClusterError> {
         build(form(text)?, Path::new(""))
     }
 
-    /// What a process with this clock needs to take part; a client leaves nodes whose clocks are further off than the limit.
+    /// The configuration of a process with this clock. A client does not connect to nodes whose
+    /// clocks are further off than the limit.
     pub(crate) fn network(&self, role: Role, clock: Clock, clock_limit: Option<Duration>) -> Network {
         let address = |node: &NodeConfig| Address { id: node.id, address: node.address, shards: node.shards };
         Network {
@@ -314,8 +318,8 @@ impl Cluster {
         self.nodes.iter().chain(self.oracle.iter().map(|oracle| &oracle.node))
     }
 
-    /// Without a secret whoever reaches a process can do and see everything, so no other machine may: an error if some address
-    /// of the cluster can be reached from one.
+    /// Checks that a cluster without a secret cannot be reached from other machines: any process
+    /// that reaches one of its nodes can read and change everything.
     pub fn check_reach(&self) -> Result<(), ClusterError> {
         if self.secret.is_some() {
             return Ok(());
@@ -333,7 +337,7 @@ impl Cluster {
         }
     }
 
-    /// A node with data by its number.
+    /// The node with data that has this number.
     pub fn node(&self, id: u16) -> Option<&NodeConfig> {
         self.nodes.iter().find(|node| node.id == id)
     }
@@ -347,7 +351,7 @@ fn form(text: &str) -> Result<File, ClusterError> {
     toml::from_str(text).map_err(|error| ClusterError::Form(error.to_string()))
 }
 
-/// What a node says of its cluster, or why it does not.
+/// Asks a node for the description of its cluster. An error says why there is none.
 fn described(address: SocketAddr) -> Result<File, String> {
     let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build().into();
     let mut answer =
@@ -491,13 +495,13 @@ fn nodes(entries: Vec<NodeEntry>, oracle: Option<&NodeConfig>) -> Result<Vec<Nod
     Ok(nodes)
 }
 
-/// The addresses under which others know a process, and what they are called in the file.
+/// The addresses at which others reach a process, with their keys in the file.
 fn said(node: &NodeConfig) -> impl Iterator<Item = (&'static str, SocketAddr)> {
     let http = node.http.map(|address| ("http", address));
     [("address", node.address)].into_iter().chain(http)
 }
 
-/// Whether who listens on the first takes the second.
+/// Whether a process that listens on the first address occupies the second.
 fn overlap(first: SocketAddr, second: SocketAddr) -> bool {
     first.port() == second.port() && (first.ip() == second.ip() || first.ip().is_unspecified())
 }
@@ -542,7 +546,7 @@ fn table(entry: TableEntry) -> Result<TableSpec, ClusterError> {
 
 fn secret(path: &Path) -> Result<Vec<u8>, ClusterError> {
     let bytes = std::fs::read(path).map_err(|error| ClusterError::Read(path.to_owned(), error))?;
-    // Whoever makes the file with an editor ends the line.
+    // Editors end the line.
     let secret = bytes.trim_ascii_end().to_vec();
     match secret.len() {
         16.. => Ok(secret),
@@ -550,7 +554,8 @@ fn secret(path: &Path) -> Result<Vec<u8>, ClusterError> {
     }
 }
 
-/// Of all that nodes and clients must agree on. Addresses may look different from different places.
+/// A checksum of all that nodes and clients must agree on. Addresses are not part of it: they may
+/// differ from machine to machine.
 fn checksum(cluster: &Cluster) -> u64 {
     let nodes: Vec<_> = cluster.nodes.iter().map(|node| (node.id, node.shards)).collect();
     let Cluster { name, pair, one_round, oracle, tables, workload, max_staleness, clients, .. } = cluster;

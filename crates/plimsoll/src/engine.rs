@@ -1,15 +1,16 @@
 //! A running database: shards with a protocol, tables, perhaps an oracle.
 //!
-//! All of it is in this process ([`Engine::start`]), or this process is one of several, each of which has an engine
-//! ([`Engine::networked`]). Then data shards are numbered over all of them, in the order of the nodes' numbers. An oracle is
-//! the shard after all data shards, so it is the only shard of the last node, which has no data.
+//! Either all shards are in this process ([`Engine::start`]), or it is one of several processes,
+//! each of which has an engine ([`Engine::networked`]). Then data shards are numbered over all
+//! nodes, in the order of the nodes' numbers. The oracle's shard comes after all data shards: it is
+//! the only shard of the last node, which has no data.
 //!
-//! A cluster may have visitors: processes with one shard that holds no data and coordinates what its client does. Their shards
-//! come after all others, an oracle's included.
+//! A cluster may have clients: processes with one shard, which holds no data and coordinates the
+//! client's transactions. Their shards come after all others, an oracle's included.
 //!
-//! Every node loads what its own shards own. Transactions reach all others once they are connected
-//! ([`Engine::wait_for_others`]). Until a node has been heard of, it holds back all garbage here: it may have begun a
-//! snapshot as long ago as the database exists.
+//! Every node loads the rows that its own shards own. Transactions reach other nodes once they are
+//! connected ([`Engine::wait_for_others`]). Until a node has been heard of, it holds back all
+//! garbage here: it may have begun a snapshot as long ago as the database exists.
 
 use std::collections::hash_map::RandomState;
 use std::fmt;
@@ -32,31 +33,32 @@ use plimsoll_types::{Key, Placement, ShardId, TableId, TableSpec};
 use crate::cluster::{Cluster, ORACLE_ID};
 use crate::error::OpenError;
 
-/// Clients that come at the same time may all be refused the places that they want, also by one that has left again. If
-/// none could be had for so long, there is none.
+/// Minimum time that a client tries to get a place before it reports that none is free. Clients
+/// that start at the same time may refuse each other places that none of them keeps.
 const FULL_AFTER: Duration = Duration::from_secs(1);
-/// A client whose clock is further than this from those of the nodes, in nanoseconds, sets it by them: half of what clocks may be
-/// apart.
+/// How far a client's clock may be from those of the nodes before it sets its clock by theirs: half
+/// of what clocks may be apart.
 const CLOCK_LIMIT: Duration = Duration::from_nanos(MAX_OFFSET_NS / 2);
-/// Rows loaded in one step of a shard, about 200 µs.
+/// Rows that are loaded in one step of a shard, which takes about 200 µs.
 const ROWS_PER_STEP: usize = 1000;
 
 /// How an engine is set up.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineOptions {
-    /// Shards that hold data: threads. Of a node of a cluster, the cluster says how many.
+    /// Shards that hold data, a thread each. For a node of a cluster, the cluster decides.
     pub shards: usize,
-    /// Seed of all random choices.
+    /// Seed of the shards' random numbers.
     pub seed: u64,
-    /// The core that the first shard is bound to, the next shard to the next core.
+    /// The core for the first shard; further shards get the next cores. `None`: shards are not
+    /// bound.
     pub pin: Option<usize>,
-    /// What the protocol leaves open.
+    /// Options of the protocol.
     pub protocol: ProtocolOptions,
-    /// How an oracle is asked.
+    /// How the oracle is asked.
     pub oracle: OracleOptions,
-    /// RC only: no older versions.
+    /// RC only: keep no older versions.
     pub single_version: bool,
-    /// The largest staleness a snapshot may ask for, in nanoseconds.
+    /// The largest staleness that a snapshot may ask for, in nanoseconds.
     pub max_staleness_ns: u64,
     /// Whether every read and every installed version is recorded, for the checker.
     pub record: bool,
@@ -77,33 +79,34 @@ impl Default for EngineOptions {
     }
 }
 
-/// The shards of a database, or those of one node of it.
+/// The shards of a database, or those of one process of a cluster.
 pub struct Engine<P: Protocol> {
     runtime: Runtime<P>,
     layout: RwLock<Layout>,
-    /// Those of this process.
+    /// The shards of this process that transactions are coordinated on; on the oracle's own node,
+    /// the oracle.
     own: Range<usize>,
-    /// And those of them that hold data.
+    /// The shards of this process that hold data.
     shards: Range<usize>,
-    /// The oracle's shard, of the whole database, if the scheme has one.
+    /// The number of the oracle's shard; meaningless if the scheme has none.
     oracle: ShardId,
-    /// All nodes, if there are several.
+    /// All nodes of the cluster; empty without one.
     nodes: Vec<Address>,
     life: u64,
 }
 
-/// A process's part of a database.
+/// The part of a database that one process has.
 struct Part {
-    /// How many shards of the whole database hold data, the first of all.
+    /// How many shards of the whole database hold data; they are the first.
     holders: usize,
-    /// By shard of the whole database, but for an oracle after all others: the process that it is in.
+    /// By shard of the whole database: its process. An oracle that comes last is left out.
     processes: Arc<[u16]>,
-    /// How many processes there may be, the oracle's not counted.
+    /// How many processes there may be, without the oracle's.
     process_count: usize,
-    /// The first of the processes that may or may not be there, and the shards of all of them.
+    /// The number of the first client's process, and the shards of all clients.
     visitors: usize,
     visiting: Range<usize>,
-    /// This process.
+    /// The number of this process.
     process: usize,
     /// Its shards, an oracle included.
     shards: Range<usize>,
@@ -114,7 +117,7 @@ struct Part {
 /// Nodes that could not be reached in time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Missing {
-    /// Who is missing.
+    /// The nodes that are missing.
     pub nodes: Vec<Address>,
     /// How long it took to give up.
     pub waited: Duration,
@@ -151,8 +154,9 @@ impl<P: Protocol> Engine<P> {
         Ok(Engine { runtime, layout: RwLock::new(layout), own, shards, oracle, nodes: Vec::new(), life: 1 })
     }
 
-    /// Starts the shards of one node of a cluster, or the shard of a visitor, with empty tables. If the scheme has an oracle, the node with the
-    /// largest number has no data, and one shard, which is the oracle. What is no cluster is refused by the runtime.
+    /// Starts the shards of one node of a cluster, or the shard of a client, with empty tables. If
+    /// the scheme has an oracle, the node with the largest number has no data, and its one shard is
+    /// the oracle. The runtime refuses an invalid network.
     pub fn networked(
         tables: Vec<TableSpec>,
         options: EngineOptions,
@@ -170,7 +174,8 @@ impl<P: Protocol> Engine<P> {
             let what = "a cluster has a node with data, and at most 65535 shards";
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, what));
         }
-        // Visitors come after the oracle, which is no process that anybody has to ask for a watermark or a vote.
+        // Clients come after the oracle, so it needs an entry; it is no process that is asked for
+        // watermarks or votes.
         let oracle = (P::Scheme::ORACLE && network.visitors > 0).then_some(ORACLE_ID);
         let first = total.unwrap_or(holders);
         let (process, own) = match &network.role {
@@ -204,16 +209,17 @@ impl<P: Protocol> Engine<P> {
         Engine::take_part(cluster, cluster.network(Role::Member { node, listener }, Clock::new(), None))
     }
 
-    /// Starts a client of a cluster in a place that is free, and waits until it is connected to all nodes. Its clock is the
-    /// operating system's if that agrees with the nodes', and else theirs: timestamps that are far ahead would make others wait.
+    /// Starts a client of a cluster in a free place, and waits until it is connected to all nodes.
+    /// Its clock is the operating system's if that agrees with the nodes', otherwise it is set by
+    /// theirs: timestamps that are far ahead would make others wait.
     pub fn connect(cluster: &Cluster, patience: Duration) -> Result<Engine<P>, OpenError> {
         Engine::connect_by(cluster, patience, Clock::new())
     }
 
-    /// The same with a clock that may be wrong.
+    /// The same with any clock, which may be wrong.
     fn connect_by(cluster: &Cluster, patience: Duration, clock: Clock) -> Result<Engine<P>, OpenError> {
         let begun = Instant::now();
-        // Left to chance, so that clients who come together do not meet for ever.
+        // At random, so that clients that start at the same time do not compete for ever.
         let random = RandomState::new();
         let first = random.hash_one(0) as usize;
         let mut taken = 0;
@@ -246,7 +252,7 @@ impl<P: Protocol> Engine<P> {
                         let median =
                             ahead.get(ahead.len().saturating_sub(1) / 2).copied().unwrap_or_default();
                         clock = Clock::with_offset(clock.offset().saturating_add_signed(median));
-                        // A node that does not agree with the others is visited as well.
+                        // From now on also connect to a node whose clock differs from the others'.
                         limit = None;
                         break;
                     }
@@ -298,23 +304,25 @@ impl<P: Protocol> Engine<P> {
         }
     }
 
-    /// Tells it from other engines that have had its place in the cluster.
+    /// Tells this engine from others that have had its place in the cluster.
     pub fn life(&self) -> u64 {
         self.life
     }
 
-    /// The shards of this process, but for an oracle: where its transactions are coordinated.
+    /// The shards of this process that transactions are coordinated on; on the oracle's own node,
+    /// the oracle.
     pub fn own(&self) -> Range<usize> {
         self.own.clone()
     }
 
-    /// Shards of this process that transactions are coordinated on: those with data, or that of a client.
+    /// The shards of this process that transactions are coordinated on: those with data, or a
+    /// client's.
     pub fn coordinators(&self) -> impl Iterator<Item = ShardId> + Clone + use<P> {
         let oracle = self.oracle();
         self.own.clone().map(|shard| ShardId(shard as u16)).filter(move |shard| Some(*shard) != oracle)
     }
 
-    /// Shards of this process that hold data.
+    /// The shards of this process that hold data.
     pub fn shards(&self) -> impl Iterator<Item = ShardId> + Clone + use<P> {
         self.shards.clone().map(|shard| ShardId(shard as u16))
     }
@@ -331,7 +339,8 @@ impl<P: Protocol> Engine<P> {
         self.layout.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Adds an empty table to the shards of this process. Transactions may use it once this has returned.
+    /// Adds an empty table to the shards of this process. Transactions may use it once this has
+    /// returned.
     pub fn create_table(&self, spec: TableSpec) -> TableId {
         let shards: Vec<ShardId> = self.shards().chain(self.oracle()).collect();
         let mut layout = self.layout.write().unwrap_or_else(PoisonError::into_inner);
@@ -343,8 +352,8 @@ impl<P: Protocol> Engine<P> {
         TableId((layout.tables.len() - 1) as u16)
     }
 
-    /// Puts rows, one value per column group, into a table that nobody uses yet: those that belong to shards of this
-    /// process. Each key is loaded once.
+    /// Loads rows, one value per column group, into a table that is not in use yet. Rows that
+    /// belong to shards of other processes are skipped. Each key may be loaded once.
     pub fn load(&self, table: TableId, rows: Vec<(Key, Vec<Vec<u8>>)>) {
         let Layout { tables, mut placement, .. } = self.layout();
         let partitioning = tables[table.index()].partitioning;
@@ -378,7 +387,7 @@ impl<P: Protocol> Engine<P> {
                 }
             }
             if !left.is_empty() {
-                // Their slots have moved, or are on their way.
+                // Slots of these rows have moved, or are moving.
                 std::thread::sleep(Duration::from_millis(1));
                 for shard in self.shards() {
                     let moved = self.on_shard(shard, |_, base| base.placement().moved());
@@ -391,12 +400,12 @@ impl<P: Protocol> Engine<P> {
         }
     }
 
-    /// The threads.
+    /// The runtime that runs the shards.
     pub fn runtime(&self) -> &Runtime<P> {
         &self.runtime
     }
 
-    /// Looks at the share of the database that a shard of this process has, between two of its steps.
+    /// Runs `look` on the share of a shard of this process, between two of its steps.
     pub fn on_shard<R: Send + 'static>(
         &self,
         shard: ShardId,
@@ -424,19 +433,20 @@ impl<P: Protocol> Engine<P> {
         total
     }
 
-    /// What a shard has counted, and how many messages it has sent to others.
+    /// What a shard has counted, and how many messages it has sent to other shards.
     pub fn counters(&self, shard: ShardId) -> (Counters, u64) {
         self.on_shard(shard, |env, base| (base.counters, env.messages()))
     }
 
-    /// Takes what a shard has recorded: the versions it installed, in order.
+    /// Takes the versions that a shard has recorded as installed, in order.
     pub fn take_installs(&self, shard: ShardId) -> Vec<Install> {
         self.on_shard(shard, |_, base| base.installs.as_mut().map(std::mem::take).unwrap_or_default())
     }
 }
 
 impl Part {
-    /// What makes the shards of this process, the layout of the whole database, and which of the shards hold data.
+    /// Makers for the shards of this process, the layout of the whole database, and which of the
+    /// shards hold data.
     fn makers<P: Protocol>(
         self,
         tables: Vec<TableSpec>,
@@ -462,13 +472,13 @@ impl Part {
             patience_ns: plimsoll_txn::votes::PATIENCE_NS,
         };
         let others: Vec<usize> = (0..process_count).filter(|&other| other != process).collect();
-        // All but the oracle, which has no versions.
+        // Without the oracle, which has no versions.
         let here = match P::Scheme::ORACLE && shards.contains(&holders) {
             true => shards.start..holders,
             false => shards.clone(),
         };
         let low_water = LowWater::among(here, P::Scheme::slots(&config(0)), &others);
-        // Who has never been here has begun nothing.
+        // A client that has never been connected has begun no snapshot.
         (visitors..process_count).for_each(|visitor| low_water.absent(visitor));
         let data = shards.start.min(holders)..shards.end.min(holders);
         let makers = shards.map(|shard| {
@@ -494,7 +504,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(60);
     const HOUR_NS: i64 = 3_600_000_000_000;
 
-    /// Nodes of one shard each, whose clocks are off by so much, and which are connected with each other.
+    /// Nodes of one shard each, whose clocks are off by these offsets, connected with each other.
     fn nodes(offsets: &[i64]) -> (Cluster, Vec<Engine<Occ<Dst>>>) {
         let listeners: Vec<TcpListener> =
             offsets.iter().map(|_| TcpListener::bind("127.0.0.1:0").expect("a port is free")).collect();
@@ -515,7 +525,7 @@ mod tests {
         (cluster, engines)
     }
 
-    /// By how much the clock of a client is off, that had one that was off by so much.
+    /// Connects a client whose clock is off by `offset`. Returns how far its clock is off then.
     fn connected(cluster: &Cluster, offset: i64) -> i64 {
         let clock = Clock::with_offset(Clock::new().offset().saturating_add_signed(offset));
         let engine = Engine::<Occ<Dst>>::connect_by(cluster, PATIENCE, clock).expect("it may come");
@@ -525,7 +535,7 @@ mod tests {
     #[test]
     fn a_client_whose_clock_is_wrong_sets_it_by_the_nodes() {
         let (cluster, _nodes) = nodes(&[0, 0]);
-        // It has one place: who came with a wrong clock has not spoiled it for those who come later.
+        // There is one place: a client with a wrong clock must not spoil it for later ones.
         for offset in [HOUR_NS, -HOUR_NS, 0] {
             let off = connected(&cluster, offset).unsigned_abs();
             assert!(off < MAX_OFFSET_NS / 2, "off by {off} ns instead of {offset}");

@@ -1,8 +1,10 @@
-//! What can go wrong: at opening, [`SchemaError`] and [`OpenError`]; afterwards, [`Error`].
+//! What can go wrong: [`SchemaError`] and [`OpenError`] when a database is opened, [`Error`]
+//! afterwards.
 //!
-//! All three are small and closed, so that a caller can decide by matching; the texts say what to do. A
-//! conflict between transactions is not among the things a caller has to handle: [`Error::Conflict`] only
-//! carries an attempt's end out of the closure of [`transact`](crate::Database::transact), which tries again.
+//! All three are small and closed, so that a caller can decide by matching; their texts say what to
+//! do. A caller does not have to handle conflicts between transactions: [`Error::Conflict`] only
+//! carries the end of an attempt out of the closure of [`transact`](crate::Database::transact),
+//! which tries again.
 
 use std::fmt;
 use std::io;
@@ -20,7 +22,7 @@ use crate::pair::{PairError, Scheme};
 pub enum SchemaError {
     /// A table has no name.
     NoName,
-    /// There is a table of this name already.
+    /// There already is a table with this name.
     DuplicateTable(Arc<str>),
     /// More than [`TABLES_MAX`] tables.
     TooManyTables,
@@ -31,7 +33,7 @@ pub enum SchemaError {
         /// How many it has.
         groups: usize,
     },
-    /// A column group has no name, or the name of another.
+    /// A column group has no name, or the name of another group.
     GroupName {
         /// The table.
         table: Arc<str>,
@@ -47,7 +49,7 @@ pub enum SchemaError {
     },
     /// A `Range` whose slots are zero keys wide, or a `Spread` over no parts.
     EmptySpan(Arc<str>),
-    /// An immutable table is made together with its rows.
+    /// An immutable table has to be made together with its rows.
     Immutable(Arc<str>),
 }
 
@@ -88,9 +90,9 @@ impl std::error::Error for SchemaError {}
 /// Why a database cannot be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// A database without shards.
+    /// A database needs at least one shard.
     NoShards,
-    /// A database that admits no transaction.
+    /// A database has to admit at least one transaction.
     NoTransactions,
     /// More than [`SHARDS_MAX`] shards.
     TooManyShards {
@@ -104,7 +106,7 @@ pub enum OpenError {
     },
     /// There is no such protocol with such a scheme.
     Pair(PairError),
-    /// Old versions are to be kept for snapshots that the scheme does not have.
+    /// Old versions were asked for, but the scheme has no snapshots of the past.
     NoStaleness {
         /// The scheme.
         scheme: Scheme,
@@ -118,9 +120,9 @@ pub enum OpenError {
         /// How long it took to give up.
         waited: Duration,
     },
-    /// A node does not let this client in: why.
+    /// A node refuses this client; the text says why.
     Refused(String),
-    /// A cluster that was found by addresses has a secret, which nodes keep for themselves.
+    /// The cluster was found by addresses and has a secret, which nodes do not tell.
     NoSecret,
     /// All places for clients are taken.
     Full {
@@ -175,8 +177,8 @@ impl std::error::Error for OpenError {
 pub enum Error {
     /// The database was closed.
     Closed,
-    /// Another transaction was faster and this attempt is over. Pass it on with `?`: the transaction is
-    /// attempted again, whatever the closure returns.
+    /// Another transaction was faster, and this attempt is over. Pass the error on with `?`: the
+    /// transaction is attempted again, whatever the closure returns.
     Conflict(Abort),
     /// All attempts of a transaction ended in conflicts until its patience was over.
     Contended {
@@ -187,7 +189,8 @@ pub enum Error {
         /// What ended the last one.
         last: Abort,
     },
-    /// More transactions than [`Options::transactions_per_shard`](crate::Options::transactions_per_shard) run, and none
+    /// As many transactions run as
+    /// [`Options::transactions_per_shard`](crate::Options::transactions_per_shard) allows, and none
     /// of them ended in time.
     Overloaded {
         /// How many run.
@@ -221,7 +224,7 @@ pub enum Error {
         /// The table.
         table: Arc<str>,
     },
-    /// The record, or the row, to be inserted is there already. The transaction goes on.
+    /// The record or row to be inserted already exists. The transaction goes on.
     Exists {
         /// The table.
         table: Arc<str>,
@@ -245,7 +248,8 @@ pub enum Error {
         /// Its length in bytes.
         bytes: usize,
     },
-    /// One transaction writes more than [`WRITTEN_MAX`](crate::WRITTEN_MAX) bytes; in a cluster, than [`WRITTEN_MAX_CLUSTER`](crate::WRITTEN_MAX_CLUSTER).
+    /// One transaction writes more than [`WRITTEN_MAX`](crate::WRITTEN_MAX) bytes, or in a cluster
+    /// more than [`WRITTEN_MAX_CLUSTER`](crate::WRITTEN_MAX_CLUSTER).
     TooMuchWritten {
         /// How many bytes it may write.
         max: usize,
@@ -254,7 +258,7 @@ pub enum Error {
     TooStale {
         /// The staleness asked for.
         asked: Duration,
-        /// The largest possible one, chosen when the database was opened.
+        /// The largest staleness possible, chosen when the database was opened.
         max: Duration,
     },
     /// The scheme has no snapshots.
@@ -267,33 +271,36 @@ pub enum Error {
         /// The scheme.
         scheme: Scheme,
     },
-    /// A node that is needed, or the oracle, could not be reached in time. Of a cluster only.
+    /// A node that is needed, or the oracle, could not be reached in time. In a cluster only.
     Unreachable {
         /// How long it took to give up.
         waited: Duration,
     },
-    /// Nodes do not keep up with what this client has sent, or it runs as many transactions as it may that write more than a
-    /// mebibyte, and that did not change in time. Of a cluster only.
+    /// Nodes do not keep up with what this client has sent, or it already runs the maximum number
+    /// of transactions that write more than a mebibyte, and that did not change in time. In a
+    /// cluster only.
     Congested {
         /// How long this one has waited.
         waited: Duration,
     },
-    /// This client was silent for so long that the nodes took it for dead, and it cannot come back. Of a cluster only.
+    /// The nodes have heard nothing from this client, took it for dead, and it cannot come back. In
+    /// a cluster only.
     CutOff {
-        /// What is in the way.
+        /// Why it cannot come back.
         why: String,
     },
-    /// Nobody could say in time whether the transaction is committed: a node that has voted on it cannot be reached. It may
-    /// be committed, now or later. Of a cluster only.
+    /// The outcome of the transaction was not known in time, because a node that has voted on it
+    /// cannot be reached. The transaction may be committed, now or later. In a cluster only.
     InDoubt {
         /// How long it took to give up.
         waited: Duration,
     },
-    /// The client was cut off from a node for so long that versions of its snapshot are gone there, or may be. Of a cluster only.
+    /// The client was cut off from a node, and versions of its snapshot may be gone there. In a
+    /// cluster only.
     SnapshotGone,
-    /// The tables of a cluster are those of the file that describes it.
+    /// A cluster has the tables of its file, and no others can be made.
     TablesAreFixed,
-    /// There are [`SLOTS`] slots.
+    /// Slots are numbered from 0 to [`SLOTS`] - 1.
     NoSuchSlot {
         /// The slot.
         slot: u16,
@@ -305,8 +312,8 @@ pub enum Error {
         /// How many shards there are.
         shards: usize,
     },
-    /// Slots could not move: there was no moment in which no transaction held locks there, or their shard was busy loading, or
-    /// moving others.
+    /// Slots could not move: at every moment some transaction held locks there, or their shard was
+    /// busy loading, or moving other slots.
     SlotsInUse {
         /// How long it took to give up.
         waited: Duration,

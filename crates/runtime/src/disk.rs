@@ -1,56 +1,62 @@
 //! The seam between a shard and the disk that outlives it.
 //!
-//! A shard has one directory with files in it, named by short [`FileName`]s; there are no paths. Its tasks reach
-//! it through a [`Disk`], which [`Env::disk`](crate::Env::disk) hands out. An operation is on its way when
-//! its method returns; the future only collects the answer, and one that is dropped changes nothing: the operation
-//! is carried out all the same. Operations of a shard are carried out one at a time in the order in which they were
-//! asked for, so a writer may ask for a write and a sync and wait for both at once. No operation blocks the
-//! shard. How many are under way is for whoever asks to bound; how long each is, is bounded by [`MAX_LENGTH`].
+//! A shard has one directory with files in it, named by short [`FileName`]s; there are no paths.
+//! Its tasks reach it through a [`Disk`], which [`Env::disk`](crate::Env::disk) hands out. An
+//! operation is on its way when its method returns, and the future only collects the answer:
+//! dropping the future does not stop the operation. Operations of a shard are carried out one at a
+//! time in the order in which they were asked for, so a writer may ask for a write and a sync and
+//! wait for both at once. No operation blocks the shard. The caller has to bound how many
+//! operations are under way; [`MAX_LENGTH`] bounds each of them.
 //!
 //! ## The contract
 //!
-//! *Without errors and crashes*: files are arrays of bytes. A write begins at most at the end of its file (there are
-//! no holes), a write at offset 0 makes the file if there is none, reads end at the end of the file, and a rename
-//! replaces what has the new name.
+//! *Without errors and crashes*: files are arrays of bytes. A write begins at most at the end of
+//! its file (there are no holes), a write at offset 0 makes the file if there is none, reads end at
+//! the end of the file, and a rename replaces a file that has the new name.
 //!
-//! *After a crash* what was synced is there, and of the rest nothing is certain:
+//! *After a crash* what was synced is there, and nothing else is certain:
 //!
-//! * Of a file, what was there at its last [`Disk::sync`] and was not changed since. Each *sector* of
-//!   [`SECTOR`] bytes that was changed is, by itself, as it was at any moment since that sync, and so is the length. A
-//!   sector below the length that never reached the disk reads as zeros. So a record can be torn, a later one can be
-//!   there without an earlier one, and bytes that were cut off can be back.
-//! * Of the directory, the names as they were at the last [`Disk::sync_directory`]. Of later changes (a file made,
-//!   renamed, removed) each is there or not, by itself: a rename is atomic, but may be lost when a removal that came
-//!   after it is not (Pillai et al., *All File Systems Are Not Created Equal*, OSDI 2014). A file that was synced has
-//!   its content; that it has its *name* takes a sync of the directory.
-//! * Operations that were not answered have been carried out, in part or in whole, or not.
-//! * If only the process died, and not the machine, everything is there that was carried out, *synced or not*. So who
-//!   reads a file after a restart has not read what is on disk, and must not promise it to anyone before it
-//!   is synced.
+//! * Of a file, what was there at its last [`Disk::sync`] and was not changed since. Each *sector*
+//!   of [`SECTOR`] bytes that was changed is, by itself, as it was at any moment since that sync,
+//!   and so is the length. A sector below the length that never reached the disk reads as zeros. So
+//!   a record can be torn, a later one can be there without an earlier one, and bytes that were cut
+//!   off can be back.
+//! * Of the directory, the names as they were at the last [`Disk::sync_directory`]. Of later
+//!   changes (a file made, renamed, removed) each is there or not, by itself: a rename is atomic,
+//!   but may be lost when a removal that came after it is not (Pillai et al., *All File Systems Are
+//!   Not Created Equal*, OSDI 2014). Syncing a file keeps its content; keeping its *name* takes a
+//!   sync of the directory.
+//! * Operations that were not answered have been carried out in whole, in part, or not at all.
+//! * If only the process died, and not the machine, everything is there that was carried out,
+//!   *synced or not*. So a process that reads a file after a restart does not know that the content
+//!   is on disk, and must not promise it before it is synced.
 //!
 //! *After an error*:
 //!
-//! * A failed write has written any part of its range; what was asked for after it is carried out nevertheless, but a
-//!   write that would leave a hole fails as well. It may be repeated.
+//! * A failed write has written any part of its range. Later operations are carried out
+//!   nevertheless, but a write that would leave a hole fails as well. The failed write may be
+//!   repeated.
 //! * A failed truncate, rename or remove has happened or not.
-//! * After a failed sync of a file, what was not synced before is on disk or not, sector by sector, and *stays so*: the
-//!   operating system takes it for written, reads show it, and a second sync succeeds without having done
-//!   anything. Only what is written again is synced again. This holds across a restart of the process, which
-//!   cannot know: what it recovers it has to write again, if only in place, before it promises it. (Rebello et
-//!   al., *Can Applications Recover from fsync Failures?*, ATC 2020.)
-//! * A failed sync of the directory has promised nothing and may be repeated: file systems journal names, and stop
-//!   altogether if that fails.
-//! * On a full disk, what needs more room fails. Removals never do. Some file systems look for room late: then it is the
-//!   sync that fails, with all that this means.
+//! * After a failed sync of a file, what was not synced before is on disk or not, sector by sector,
+//!   and *stays so*: the operating system takes it for written, reads show it, and a second sync
+//!   succeeds without having done anything. Only what is written again is synced again. This holds
+//!   across a restart of the process, which cannot know of the failure: it has to write again what
+//!   it recovers, if only in place, before it promises it. (Rebello et al., *Can Applications
+//!   Recover from fsync Failures?*, ATC 2020.)
+//! * A failed sync of the directory has promised nothing and may be repeated: file systems journal
+//!   names, and stop altogether if that fails.
+//! * On a full disk, operations that need more room fail. Removals never do. Some file systems look
+//!   for room late: then the sync fails, with all consequences of a failed sync.
 //!
-//! *Wrong bytes*: a read may return what was never written. Checksums are the reader's.
+//! *Wrong bytes*: a read may return bytes that were never written. Checksums are the reader's task.
 //!
-//! Example, a checkpoint: write `checkpoint.new`, sync it, rename it to `checkpoint`, sync the directory, and only then
-//! remove the log that it replaces. Without the first sync, the name may lead to torn content; without the second, the
-//! log may be gone and the old checkpoint back.
+//! Example, a checkpoint: write `checkpoint.new`, sync it, rename it to `checkpoint`, sync the
+//! directory, and only then remove the log that it replaces. Without the first sync, the name may
+//! lead to torn content; without the second, the log may be gone and the old checkpoint back.
 //!
-//! Left out: reads and writes at the same time (a long sync holds up what comes after it, so long files are to be
-//! synced in pieces), preallocation, direct I/O, directories within directories, permissions.
+//! Left out: reads and writes at the same time (a long sync delays the operations after it, so
+//! files that grow long should be synced in pieces), preallocation, direct I/O, directories within
+//! directories, permissions.
 
 use std::fmt;
 use std::future::Future;
@@ -58,28 +64,29 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-/// Bytes that persist together or not at all.
+/// Size of a sector in bytes: these persist together or not at all.
 pub const SECTOR: usize = 512;
 
-/// Bytes that one operation reads or writes, at most.
+/// Maximum length of one read or write, in bytes.
 pub const MAX_LENGTH: usize = 16 << 20;
 
-/// Bytes that a file has, at most.
+/// Maximum length of a file, in bytes.
 pub const MAX_FILE: u64 = 1 << 40;
 
-/// The name of a file in its directory: lowercase letters, digits, `-`, `_` and `.`, beginning with a letter or a digit.
+/// The name of a file in its directory: lowercase letters, digits, `-`, `_` and `.`, beginning with
+/// a letter or a digit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileName {
-    /// Zeros after the name, so that names compare as strings do.
+    /// Padded with zeros, so that names compare as strings do.
     bytes: [u8; FileName::MAX],
     length: u8,
 }
 
 impl FileName {
-    /// Bytes of a name, at most.
+    /// Maximum length of a name, in bytes.
     pub const MAX: usize = 31;
 
-    /// The name, if it can be one.
+    /// The name, if it is valid.
     pub const fn new(name: &str) -> Option<FileName> {
         let name = name.as_bytes();
         if name.is_empty() || name.len() > FileName::MAX {
@@ -117,7 +124,7 @@ impl fmt::Debug for FileName {
     }
 }
 
-/// What can be asked of a disk.
+/// The operations of a disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verb {
     /// [`Disk::read`]
@@ -138,7 +145,7 @@ pub enum Verb {
     List,
 }
 
-/// Why a disk has not done what it was asked.
+/// Why an operation has failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DiskFault {
     /// There is no such file.
@@ -149,23 +156,23 @@ pub enum DiskFault {
     Hole,
     /// Longer than [`MAX_LENGTH`], or beyond [`MAX_FILE`].
     TooLong,
-    /// The disk or the operating system says no, with this number.
+    /// An error of the disk or the operating system, by its number.
     Failed(i32),
 }
 
 impl DiskFault {
-    /// The operating system's number for a disk that cannot read or write.
+    /// The operating system's error number for a disk that cannot read or write.
     pub(crate) const IO: DiskFault = DiskFault::Failed(5);
 }
 
 /// An operation that failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiskError {
-    /// What was asked for.
+    /// The operation.
     pub verb: Verb,
-    /// Of which file; `None` if it concerned the directory.
+    /// Its file; `None` if it concerned the directory.
     pub file: Option<FileName>,
-    /// What was wrong.
+    /// What went wrong.
     pub fault: DiskFault,
 }
 
@@ -196,7 +203,7 @@ impl fmt::Display for DiskError {
 
 impl std::error::Error for DiskError {}
 
-/// What is asked of a disk.
+/// An operation that a task asks for.
 #[derive(Debug)]
 pub(crate) enum Operation {
     Read { file: FileName, offset: u64, length: usize },
@@ -236,7 +243,7 @@ impl Operation {
         }
     }
 
-    /// How many bytes are read or written, at most.
+    /// Maximum number of bytes that are read or written.
     pub(crate) fn length(&self) -> usize {
         match self {
             Operation::Read { length, .. } => *length,
@@ -245,7 +252,7 @@ impl Operation {
         }
     }
 
-    /// That it failed, and why.
+    /// The error of this operation, with this cause.
     pub(crate) fn failed(&self, fault: DiskFault) -> DiskError {
         DiskError { verb: self.verb(), file: self.file(), fault }
     }
@@ -259,7 +266,7 @@ impl Operation {
     }
 }
 
-/// What a disk answers.
+/// The result of an operation.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Done,
@@ -274,22 +281,22 @@ pub(crate) struct Submitted {
     pub(crate) operation: Operation,
 }
 
-/// What became of it.
+/// The answer to an operation.
 #[derive(Debug)]
 pub(crate) struct Completed {
     pub(crate) number: u32,
     pub(crate) result: Result<Outcome, DiskError>,
 }
 
-/// A shard as its disk's users see it, whatever node it runs.
+/// A shard as its disk's users see it, without the type of its participant.
 pub(crate) trait Desk {
-    /// Sends an operation off; the answer belongs to the task that runs.
+    /// Submits an operation. The answer belongs to the task that runs now.
     fn submit(&self, operation: Operation) -> u32;
 
-    /// The answer, if it has come; it is given once.
+    /// The answer, if it has come; it is returned once.
     fn collect(&self, number: u32) -> Option<Result<Outcome, DiskError>>;
 
-    /// Nobody waits for the answer any more.
+    /// No task waits for the answer any more.
     fn give_up(&self, number: u32);
 }
 
@@ -305,7 +312,7 @@ impl fmt::Debug for Disk {
     }
 }
 
-/// What a method of [`Disk`] comes to.
+/// The result of a method of [`Disk`].
 type Answer<T> = Result<T, DiskError>;
 
 impl Disk {
@@ -313,7 +320,7 @@ impl Disk {
         Disk { desk }
     }
 
-    /// So many bytes from an offset on; fewer, or none, at the end of the file.
+    /// Reads `length` bytes from an offset on; fewer, or none, at the end of the file.
     pub fn read(
         &self,
         file: FileName,
@@ -329,7 +336,8 @@ impl Disk {
         }
     }
 
-    /// Writes bytes over what is at an offset, or adds them at the end; at offset 0 it makes the file if there is none.
+    /// Writes bytes over those at an offset, or appends them; at offset 0 makes the file if there
+    /// is none.
     pub fn write(
         &self,
         file: FileName,
@@ -339,7 +347,7 @@ impl Disk {
         self.done(Operation::Write { file, offset, bytes })
     }
 
-    /// Cuts a file to a size; one that is not longer stays as it is.
+    /// Cuts a file to a size; a shorter file stays as it is.
     pub fn truncate(&self, file: FileName, size: u64) -> impl Future<Output = Answer<()>> + 'static {
         self.done(Operation::Truncate { file, size })
     }
@@ -349,7 +357,7 @@ impl Disk {
         self.done(Operation::Sync { file })
     }
 
-    /// Gives a file another name, and takes it from whatever has it.
+    /// Renames a file, and replaces a file that has the new name.
     pub fn rename(&self, from: FileName, to: FileName) -> impl Future<Output = Answer<()>> + 'static {
         self.done(Operation::Rename { from, to })
     }
@@ -359,7 +367,7 @@ impl Disk {
         self.done(Operation::Remove { file })
     }
 
-    /// Makes durable which files there are, by which names.
+    /// Makes durable which files there are, and their names.
     pub fn sync_directory(&self) -> impl Future<Output = Answer<()>> + 'static {
         self.done(Operation::SyncDirectory)
     }
@@ -395,7 +403,7 @@ impl Disk {
 }
 
 enum State {
-    /// It never left.
+    /// It was never submitted.
     Refused(DiskError),
     UnderWay(u32),
     Collected,

@@ -1,10 +1,11 @@
 //! Where transactions run: one explicit environment that holds everything nondeterministic.
 //!
-//! A *node* of this crate is what one shard owns, a protocol's participant with its store: it answers
-//! requests synchronously ([`Node`]). Coordinators are futures that reach the node of their own shard by a
-//! function call and all others by message, and take time, chance and files from the same place ([`Env`]).
-//! What a shard does in between is [`ShardEnv`]; [`real`] runs shards as pinned threads, of one process or of
-//! the nodes of a cluster, [`sim`] runs them in a simulated world.
+//! A *participant* ([`Node`]) is what one shard owns: a protocol with its store. It answers
+//! requests synchronously. Coordinators are futures. They reach the participant of their own shard
+//! by a function call and all others by messages, and get time, random numbers and files from the
+//! same place ([`Env`]). [`ShardEnv`] is what a shard does in between. [`real`] runs shards as
+//! pinned threads, of one process or of the nodes of a cluster; [`sim`] runs them in a simulated
+//! world.
 
 mod disk;
 mod echo;

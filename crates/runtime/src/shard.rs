@@ -1,21 +1,25 @@
-//! What one shard does, whatever carries its messages and tells it the time.
+//! What one shard does, independent of how messages travel and what the clock is.
 //!
-//! A shard is a slab executor around a node: tasks, calls it has made, requests that wait at the node, timers,
-//! one outbox per peer, and operations for its disk. [`ShardEnv`] is all of it, and what tasks hold as their [`Env`]. Threads and the
-//! simulation drive the same object and differ only in the [`Outside`] that they hand to [`ShardEnv::pass`]:
-//! where batches come from, what the clock says, where batches go. So a simulated execution runs exactly the
-//! code that production runs, and protocols, which are generic over `Env`, are compiled once.
+//! A shard is a slab executor around a participant: tasks, calls it has made, requests that wait at
+//! the participant, timers, one outbox per peer, and operations for its disk. [`ShardEnv`] holds
+//! all of that, and is what tasks use as their [`Env`]. A shard is driven by a thread or by the
+//! simulation. Both drive the same object and differ only in the [`Outside`] that they hand to
+//! [`ShardEnv::pass`]: where batches come from, what the clock says, where batches go. So a
+//! simulated execution runs exactly the code that production runs, and protocols, which are generic
+//! over `Env`, are compiled once.
 //!
-//! Tasks are plain futures polled with a waker that does nothing: whoever completes something knows the number
-//! of the task that waits for it and puts that number back into the ready queue. Nothing here is atomic.
+//! Tasks are plain futures, polled with a waker that does nothing: the code that completes
+//! something knows the number of the task that waits for it, and puts that number back into the
+//! ready queue. Nothing here is atomic.
 //!
-//! A channel that is reset ([`ShardEnv::reset`]) fails the calls made over it, and what the other side's calls
-//! are answered with is thrown away. Call numbers are used again, so whoever carries messages must deliver
-//! nothing from before a reset after it; then every reply that comes finds its call.
+//! When a channel is reset ([`ShardEnv::reset`]), the calls made over it fail, and replies to the
+//! other side's calls are thrown away. Call numbers are used again, so the driver must not deliver
+//! anything from before a reset after it; then every reply that arrives finds its call.
 //!
-//! A shard of the same process keeps the rules of calls, or has a bug that ends the process. A shard of another one may
-//! be anybody's: what it sends against the rules is ignored, and it is reported as an offender
-//! ([`ShardEnv::offender`]), for the driver to close its channel.
+//! A shard of the same process keeps the rules of calls, or has a bug, which ends the process. A
+//! shard of another process may have any code: what it sends against the rules is ignored, and the
+//! shard is reported as an offender ([`ShardEnv::offender`]), so that the driver closes its
+//! channel.
 
 mod env;
 
@@ -34,7 +38,7 @@ use plimsoll_types::{ShardId, Slab, Ticket, Timestamp};
 use crate::disk::{Completed, DiskError, Outcome, Submitted};
 use crate::{Env, Handled, Node, Unknown};
 
-/// How many ready tasks run between two looks into the inbox.
+/// Ready tasks that run between two looks into the inbox, at most.
 pub const TASKS_PER_PASS: usize = 8;
 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
@@ -42,7 +46,7 @@ type Task = Pin<Box<dyn Future<Output = ()>>>;
 /// Makes a task on the shard that will run it.
 pub(crate) type Start<N> = Box<dyn FnOnce(&ShardEnv<N>) -> Task + Send>;
 
-/// What travels between shards.
+/// A message between shards.
 pub(crate) enum Message<N: Node> {
     /// A request; the reply goes to the caller's pending call of this number.
     Call { call: u32, request: N::Request },
@@ -52,7 +56,8 @@ pub(crate) enum Message<N: Node> {
     Reply { call: u32, reply: N::Reply },
     /// A task to start, from outside the runtime.
     Start(Start<N>),
-    /// What became of an operation of the receiver on its disk. Boxed: it would make every message longer.
+    /// The result of an operation of the receiver on its disk. Boxed, since it would make every
+    /// message longer.
     Disk(Box<Completed>),
 }
 
@@ -61,13 +66,13 @@ plimsoll_types::wire!(<N: Node<Request: Wire, Reply: Wire>> enum Message<N> {
     Self::Start(_) | Self::Disk(_)
 });
 
-/// What one pass of a shard sends to one other, in order.
+/// The messages that one pass of a shard sends to one other shard, in order.
 pub(crate) struct Batch<N: Node> {
     pub(crate) from: ShardId,
     pub(crate) messages: Vec<Message<N>>,
 }
 
-/// What a shard asks of whoever drives it, during a pass.
+/// What a shard needs from its driver during a pass.
 pub(crate) trait Outside<N: Node> {
     /// The next batch of the inbox.
     fn arrived(&mut self) -> Option<Batch<N>>;
@@ -78,7 +83,8 @@ pub(crate) trait Outside<N: Node> {
     /// Takes a batch for another shard.
     fn send(&mut self, to: ShardId, batch: Batch<N>);
 
-    /// Takes operations for the shard's disk, in order; what becomes of them arrives as messages from the shard to itself.
+    /// Takes operations for the shard's disk, in order. Their results arrive as messages from the
+    /// shard to itself.
     fn submit(&mut self, operations: Vec<Submitted>);
 }
 
@@ -89,7 +95,8 @@ pub(crate) struct Worked {
     pub(crate) messages: usize,
     /// Tasks polled.
     pub(crate) polls: usize,
-    /// Requests of its own tasks that the node has handled, and those that it has handled again after they had waited.
+    /// Requests of the shard's own tasks that the participant has handled, and waiting requests of
+    /// any shard that it has handled again.
     pub(crate) handled: usize,
 }
 
@@ -101,14 +108,14 @@ impl Worked {
     }
 }
 
-/// What has begun on a shard and has not come to its end.
+/// What has begun on a shard and not ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pending {
     /// Tasks that are not done.
     pub tasks: usize,
     /// Calls whose answers have not come or are not collected.
     pub calls: usize,
-    /// Requests that wait at the node.
+    /// Requests that wait at the participant.
     pub requests: usize,
 }
 
@@ -117,22 +124,22 @@ type TaskId = u32;
 /// A call this shard has made and not yet collected.
 struct Call<R> {
     to: ShardId,
-    /// Who waits for the reply; `None` if it was given up.
+    /// The task that waits for the reply; `None` if the call was given up.
     task: Option<TaskId>,
     reply: Option<Result<R, Unknown>>,
 }
 
 /// An operation on the disk that is under way or not yet collected.
 struct Transfer {
-    /// Who waits for the answer; `None` if it was given up.
+    /// The task that waits for the answer; `None` if the operation was given up.
     task: Option<TaskId>,
     result: Option<Result<Outcome, DiskError>>,
 }
 
-/// A request that waits at this shard's node.
+/// A request that waits at this shard's participant.
 struct Parked<N: Node> {
     from: ShardId,
-    /// The caller's pending call; `None` for a one-way request, and if the channel was reset since.
+    /// The caller's pending call; `None` for a one-way request, or if the channel was reset since.
     call: Option<u32>,
     request: N::Request,
 }
@@ -140,16 +147,16 @@ struct Parked<N: Node> {
 struct Slot {
     /// `None` while the task is being polled.
     task: Option<Task>,
-    /// Whether it already stands in the ready queue.
+    /// Whether it is in the ready queue.
     ready: bool,
 }
 
 struct Core<N: Node> {
     me: ShardId,
     shards: usize,
-    /// Those of this process.
+    /// The shards of this process.
     own: Range<usize>,
-    /// Others that have broken a rule of calls, and which.
+    /// Shards of other processes that have broken a rule of calls, and the rule.
     offenders: RefCell<Vec<(ShardId, &'static str)>>,
     node: RefCell<N>,
     tasks: RefCell<Slab<Slot>>,
@@ -158,7 +165,7 @@ struct Core<N: Node> {
     calls: RefCell<Slab<Call<N::Reply>>>,
     parked: RefCell<Slab<Option<Parked<N>>>>,
     outboxes: RefCell<Vec<Vec<Message<N>>>>,
-    /// The peers whose outboxes are not empty: there may be thousands of others.
+    /// Peers whose outboxes are not empty. There may be thousands of other peers.
     receivers: RefCell<Vec<ShardId>>,
     unsent: Cell<u64>,
     sent: Cell<u64>,
@@ -169,7 +176,7 @@ struct Core<N: Node> {
     has_disk: bool,
     transfers: RefCell<Slab<Transfer>>,
     submitted: RefCell<Vec<Submitted>>,
-    /// Of the present pass, as [`Worked`] has it.
+    /// See [`Worked::handled`]; of the present pass.
     handled: Cell<usize>,
 }
 
@@ -184,10 +191,10 @@ impl<N: Node> Clone for ShardEnv<N> {
     }
 }
 
-/// Whoever drives a shard.
+/// For the driver of a shard.
 impl<N: Node> ShardEnv<N> {
-    /// Shard `me` of so many, of which those in `own` are in its process, with nothing to do yet. `random` is the
-    /// state of its random numbers.
+    /// Shard `me` of `shards`, of which those in `own` are in its process, with nothing to do yet.
+    /// `random` is the state of its random numbers.
     pub(crate) fn new(
         me: ShardId,
         shards: usize,
@@ -260,13 +267,13 @@ impl<N: Node> ShardEnv<N> {
         !self.core.ready.borrow().is_empty()
     }
 
-    /// When the next timer is due, or the node wants a pass, by the shard's clock.
+    /// When the next timer is due, or the participant needs a pass, by the shard's clock.
     pub(crate) fn due(&self) -> Option<u64> {
         let timer = self.core.timers.borrow().peek().map(|&Reverse((due, _))| due);
         timer.into_iter().chain(self.core.node.borrow().due()).min()
     }
 
-    /// What has not come to its end.
+    /// What has not ended.
     pub fn pending(&self) -> Pending {
         let core = &*self.core;
         Pending {
@@ -276,14 +283,14 @@ impl<N: Node> ShardEnv<N> {
         }
     }
 
-    /// Tells the node that the shard is about to sleep.
+    /// Tells the participant that the shard is about to sleep.
     pub(crate) fn park(&self) {
         self.core.node.borrow_mut().park();
     }
 
-    /// The channel to a peer was reset: what became of the calls made over it is not known, and nobody waits
-    /// for answers to the peer's calls any more. What had arrived but was not handled is for the driver to
-    /// drop, and so is what was taken from the outboxes.
+    /// The channel to a peer was reset: calls made over it fail with an unknown outcome, and
+    /// requests of the peer will not be answered. The driver has to drop what had arrived but was
+    /// not handled, and what it took from the outboxes.
     pub(crate) fn reset(&self, peer: ShardId) {
         let mut failed = Vec::new();
         let mut calls = self.core.calls.borrow_mut();
@@ -308,7 +315,8 @@ impl<N: Node> ShardEnv<N> {
         self.core.outboxes.borrow_mut()[peer.index()].shrink_to_fit();
     }
 
-    /// Tells the node that a peer of another process was connected, or that the channel to it was reset.
+    /// Tells the participant that a peer of another process was connected, or that the channel to
+    /// it was reset.
     pub(crate) fn connected(&self, peer: ShardId, life: Option<u64>) {
         self.core.node.borrow_mut().connected(peer, life);
     }
@@ -318,7 +326,8 @@ impl<N: Node> ShardEnv<N> {
         self.core.offenders.borrow_mut().pop()
     }
 
-    /// Drops all tasks. They hold the environment, and the environment them: the ring has to be broken.
+    /// Drops all tasks. Tasks hold the environment and the environment holds tasks: this breaks the
+    /// cycle.
     pub(crate) fn end(&self) {
         let tasks = std::mem::take(&mut *self.core.tasks.borrow_mut());
         drop(tasks);
@@ -346,7 +355,7 @@ impl<N: Node> ShardEnv<N> {
         }
     }
 
-    /// Gives a request to the node, and parks it if the node says so.
+    /// Gives a request to the participant, and parks it if it has to wait.
     fn handle(&self, from: ShardId, call: Option<u32>, request: N::Request) {
         let ticket = self.core.parked.borrow_mut().insert(None);
         self.core.handled.set(self.core.handled.get() + usize::from(from == self.core.me));
@@ -371,7 +380,7 @@ impl<N: Node> ShardEnv<N> {
         }
     }
 
-    /// Handles again what the node has released.
+    /// Handles released requests again.
     fn redo_released(&self) {
         loop {
             let released = std::mem::take(self.core.node.borrow_mut().released());
@@ -404,7 +413,7 @@ impl<N: Node> ShardEnv<N> {
         }
     }
 
-    /// A message of this shard was against a rule.
+    /// Notes that a shard has broken a rule of calls. It is a bug if that shard is in this process.
     fn offended(&self, from: ShardId, rule: &'static str) {
         assert!(!self.core.own.contains(&from.index()), "{rule}");
         self.core.offenders.borrow_mut().push((from, rule));

@@ -1,21 +1,24 @@
-//! Which versions nobody can ask for any more.
+//! Which versions no snapshot can read any more.
 //!
-//! Every shard publishes its *low-water mark* L: no read-only transaction it has begun or will begin reads
-//! below L. The *watermark* W is the minimum over the shards of the process; a version hidden below W can be
-//! dropped. A shard that sleeps publishes nothing (`u64::MAX`) so that it holds nobody back.
+//! Every shard publishes its *low-water mark* L: no read-only transaction that it has begun or will
+//! begin reads below L. The *watermark* W is the minimum over the shards of the process; a version
+//! hidden below W can be dropped. A shard that sleeps publishes `u64::MAX`, so that it holds
+//! nothing back.
 //!
-//! The delicate moment is waking up: a shard that announces itself again might be about to begin a
-//! snapshot below a watermark that was computed while it slept. So the sleeper first publishes its old L,
-//! then takes over the largest watermark ever used and publishes again; and whoever computes a watermark
-//! publishes it first and reads all marks a second time before using it. In any order of these four
-//! sequentially consistent steps (the fences say it once more, for the model checker), either the sleeper sees the new watermark, or the other sees the sleeper.
+//! Waking up is the delicate moment: the waking shard might begin a snapshot below a watermark that
+//! was computed while it slept. So the sleeper first publishes its old L, then takes over the
+//! largest watermark ever used and publishes again. A shard that computes a watermark publishes it
+//! first, and reads all marks a second time before using it. In any order of these four
+//! sequentially consistent steps (the fences say it once more, for the model checker), either the
+//! sleeper sees the new watermark, or the other shard sees the sleeper.
 //!
-//! Other processes tell theirs by message, now and then. What another process has told holds back what may be dropped
-//! here, and nothing else; its own shards wake up by its own rule. A process that no shard here has a channel to holds nobody
-//! back; one that has come and told nothing yet holds everything back.
+//! Other processes send their watermarks by message, now and then. The watermark of another process
+//! holds back what may be dropped here, and has no other effect; that process's shards wake up by
+//! the same rule among themselves. A process that has no channel to a shard here any more holds
+//! nothing back; one from which no watermark has come yet holds everything back.
 //!
-//! Looking at all shards in every update would cost the more the more there are. So among many shards each looks only
-//! now and then, and the watermark is a few updates older.
+//! The cost of looking at all shards in every update would grow with their number. So with many
+//! shards each looks only now and then, and the watermark is a few updates older.
 //!
 //! A scheme whose snapshots are vectors (VTS) has one value per slot; every slot is handled alike.
 
@@ -27,10 +30,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*, fence};
 
 use plimsoll_types::ShardId;
 
-/// With so many shards or fewer, each looks at all in every update; with more, so many times as rarely as there are more.
+/// Up to this many shards, each looks at all others in every update. With n times as many, each
+/// looks in every n-th update.
 const FEW: usize = 16;
 
-/// One shard's published marks, on cache lines of their own.
+/// The published marks of one shard, on cache lines of their own.
 #[repr(align(128))]
 #[derive(Debug)]
 struct Published {
@@ -43,7 +47,8 @@ impl Published {
     }
 }
 
-/// The low-water marks of all shards of a process, and what others have told of theirs.
+/// The low-water marks of all shards of a process, and the watermarks that other processes have
+/// sent.
 #[derive(Debug)]
 pub struct LowWater {
     /// The number of the first shard.
@@ -57,7 +62,7 @@ pub struct LowWater {
     wanted: AtomicBool,
 }
 
-/// What is known of another process.
+/// What is known about another process.
 #[derive(Debug)]
 struct Other {
     /// Channels between its shards and those of this process.
@@ -66,13 +71,14 @@ struct Other {
 }
 
 impl LowWater {
-    /// For so many shards, of so many slots each; everybody sleeps.
+    /// For `shards` shards with `slots` slots each; all of them sleep.
     pub fn new(shards: usize, slots: usize) -> Arc<LowWater> {
         LowWater::among(0..shards, slots, &[])
     }
 
-    /// For these shards, of so many slots each; everybody sleeps. The processes of these numbers hold everything back until
-    /// they have come and told their watermarks, or are said not to be there.
+    /// For these shards, with `slots` slots each; all of them sleep. The processes in `others` hold
+    /// everything back until they have connected and sent their watermarks, or are said to be
+    /// absent.
     pub fn among(shards: std::ops::Range<usize>, slots: usize, others: &[usize]) -> Arc<LowWater> {
         let other = |&process: &usize| {
             (process, Other { channels: AtomicUsize::new(0), watermark: Published::new(slots, 0) })
@@ -91,17 +97,17 @@ impl LowWater {
         self.others.iter().map(|(process, _)| *process)
     }
 
-    /// Another process is not there, and has begun no snapshot.
+    /// Another process is not running, and has begun no snapshot.
     pub fn absent(&self, process: usize) {
         self.hear(process, |_| u64::MAX);
     }
 
-    /// Another process has told its watermark. A slot that is missing counts as 0.
+    /// Another process has sent its watermark. A missing slot counts as 0.
     fn heard(&self, process: usize, watermark: &[u64]) {
         self.hear(process, |slot| watermark.get(slot).copied().unwrap_or_default());
     }
 
-    /// A channel to a shard of another process is there, or not any more.
+    /// A channel to a shard of another process was connected or reset.
     fn connected(&self, process: usize, up: bool) {
         let Some((_, other)) = self.others.iter().find(|(other, _)| *other == process) else { return };
         let (first, last) = match up {
@@ -139,9 +145,10 @@ pub struct Watermark {
     all: Arc<LowWater>,
     me: usize,
     asleep: bool,
-    /// Updates until it looks at all shards again.
+    /// Updates until the shard looks at all shards again.
     rest: usize,
-    /// What this shard published last, and the watermark of its process that it used last.
+    /// The marks that this shard published last, and the watermark of its process that it used
+    /// last.
     published: Vec<u64>,
     here: Vec<u64>,
     /// The watermark of all processes.
@@ -168,18 +175,18 @@ impl Watermark {
         &self.current
     }
 
-    /// The same of this process alone: what the others have to be told.
+    /// The watermark of this process alone, which the other processes need.
     pub fn here(&self) -> &[u64] {
         &self.here
     }
 
-    /// Another process has told its watermark. A slot that is missing counts as 0.
+    /// Another process has sent its watermark. A missing slot counts as 0.
     pub fn heard(&self, process: usize, watermark: &[u64]) {
         self.all.heard(process, watermark);
     }
 
-    /// A channel between this shard and one of another process is there, or not any more. A process that has no channel to
-    /// anybody here is gone.
+    /// A channel between this shard and one of another process was connected or reset. A process
+    /// without a channel to any shard here is gone.
     pub fn connected(&self, process: usize, up: bool) {
         self.all.connected(process, up);
     }
@@ -196,13 +203,13 @@ impl Watermark {
         self.all.wanted.load(Relaxed)
     }
 
-    /// The same, and from now on nobody does until somebody says so again.
+    /// The same, and clears the request.
     pub fn take_wanted(&self) -> bool {
         self.all.wanted.swap(false, Relaxed)
     }
 
-    /// Publishes this shard's marks and computes the watermark. `low` may be raised: a shard that slept
-    /// must not begin a snapshot below a watermark that is already in use. Marks never fall.
+    /// Publishes this shard's marks and computes the watermark. `low` may be raised: a shard that
+    /// slept must not begin a snapshot below a watermark that is already in use. Marks never fall.
     pub fn update(&mut self, low: &mut [u64]) {
         let mine = &self.all.shards[self.me];
         if self.asleep {
@@ -236,12 +243,14 @@ impl Watermark {
         self.rest = self.rest.checked_sub(1).unwrap_or(self.all.shards.len().div_ceil(FEW) - 1);
     }
 
-    /// Whether it sleeps, or has since not been updated.
+    /// Whether the shard sleeps: true before the first update, and from [`Watermark::sleep`] to the
+    /// next one.
     pub fn is_asleep(&self) -> bool {
         self.asleep
     }
 
-    /// Publishes that this shard sleeps: it has no active snapshot and begins none before its next update.
+    /// Publishes that this shard sleeps: it has no active snapshot and begins none before its next
+    /// update.
     pub fn sleep(&mut self) {
         self.asleep = true;
         for slot in &self.all.shards[self.me].slots {
@@ -305,8 +314,8 @@ mod tests {
 mod model {
     use super::*;
 
-    /// In every interleaving, a snapshot begun by a waking shard is at or above every watermark that the
-    /// other shard acts on while that snapshot is active.
+    /// In every interleaving, a snapshot begun by a waking shard is at or above every watermark
+    /// that the other shard acts on while that snapshot is active.
     #[test]
     fn a_waking_shard_is_never_below_a_watermark_in_use() {
         loom::model(|| {

@@ -1,9 +1,10 @@
 //! Values by small stable numbers.
 
-/// Names a request that waits at a participant, from the moment it is parked until the participant releases it.
+/// Names a request that waits at a participant, from the moment it is parked until the
+/// participant releases it.
 pub type Ticket = u32;
 
-/// A vector with holes: a value keeps its number until it is removed, then the number is reused,
+/// A vector with holes. A value keeps its number until it is removed; then the number is reused,
 /// the latest freed first.
 #[derive(Debug)]
 pub struct Slab<T> {
@@ -18,7 +19,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Stores a value and tells its number.
+    /// Stores a value and returns its number.
     pub fn insert(&mut self, value: T) -> u32 {
         match self.free.pop() {
             Some(number) => {
@@ -42,7 +43,7 @@ impl<T> Slab<T> {
         self.slots.get(number as usize)?.as_ref()
     }
 
-    /// Takes a value out; its number is free again.
+    /// Removes a value; its number is free again.
     pub fn remove(&mut self, number: u32) -> Option<T> {
         let value = self.slots.get_mut(number as usize)?.take()?;
         self.free.push(number);

@@ -1,6 +1,6 @@
-//! Who may begin a transaction: so many at a time, the others wait.
+//! Admission: a bounded number of transactions runs at a time, and further ones wait.
 //!
-//! This is the clients' side, where threads may block; no shard ever comes here.
+//! Only client threads, which may block, come here; no shard does.
 #![allow(clippy::disallowed_types)]
 
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -15,7 +15,7 @@ pub(super) struct Admission {
     limit: usize,
 }
 
-/// A transaction's place; dropped, it is free for the next.
+/// Permission to run a transaction. Dropping it admits the next one.
 pub(super) struct Admitted<'a>(&'a Admission);
 
 impl Admission {
@@ -23,7 +23,7 @@ impl Admission {
         Admission { running: Mutex::new(0), ended: Condvar::new(), limit }
     }
 
-    /// Waits for a place, but no longer than `patience`.
+    /// Waits until the transaction may run, for `patience` at most.
     pub(super) fn admit(&self, patience: Duration) -> Result<Admitted<'_>, Error> {
         let began = Instant::now();
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);

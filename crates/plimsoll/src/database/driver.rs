@@ -1,8 +1,10 @@
 //! The engine of a database, whatever its protocol and its scheme are.
 //!
-//! [`Database`](super::Database) is one type for all of them. What it asks of an engine is this trait, which every engine
-//! has; one virtual call per operation is nothing beside the hop to a shard that each of them makes. What only the engine
-//! understands, a transaction that has begun or a snapshot, goes back and forth unseen.
+//! [`Database`](super::Database) is one type for all pairs of protocol and scheme. It talks to its
+//! engine through this trait, which every engine implements. That is one virtual call per
+//! operation, which is nothing beside the hop to a shard that each operation makes. Values that
+//! only the engine understands, such as a transaction or a snapshot, pass through the database as
+//! `dyn Any`.
 
 use std::any::Any;
 use std::ops::Range;
@@ -26,62 +28,66 @@ use super::Row;
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// How long a shard that cannot be reached is left alone, in nanoseconds.
+/// Pause before a shard that cannot be reached is asked again, in nanoseconds.
 const RETRY_NS: u64 = 5_000_000;
 
-/// How soon whoever waits for an answer notices that this client was refused, and how long he waits for it then.
+/// Interval at which a thread that waits for an answer checks whether this client was refused, and
+/// how long it then still waits.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A transaction that a shard coordinates, between two of its operations.
+/// A transaction that a shard coordinates, while no operation of it runs.
 pub(super) type Begun = Box<dyn Any + Send>;
 
-/// What a snapshot sees.
+/// What a snapshot sees: the scheme's own type.
 pub(super) type Frozen = Arc<dyn Any + Send + Sync>;
 
-/// What was asked of a shard, to be waited for; `None` if some of it is on another shard than the map said.
+/// Waits for the results of reads that were sent to a shard; `None` if some of the data is on
+/// another shard than the map says.
 pub(super) type Answer<'a> = Box<dyn FnOnce() -> Result<Option<Found>, Error> + 'a>;
 
-/// What a snapshot has read, as far as [`Reads::most`] goes: by get, and by scan.
+/// What a snapshot has read on one shard, up to [`Reads::most`] bytes: a value per get, and rows
+/// per scan.
 pub(super) struct Found {
     pub(super) gets: Vec<Option<Vec<u8>>>,
     pub(super) scans: Vec<Scanned>,
 }
 
-/// Rows of one shard.
+/// Rows of one scan on one shard.
 pub(super) struct Scanned {
     pub(super) rows: Vec<Row>,
-    /// The last key that was looked at, if there may be more behind it.
+    /// The last key that was visited, if more rows may follow it.
     pub(super) last: Option<Key>,
 }
 
-/// A write that no shard knows of yet.
+/// A write that was not sent to a shard yet.
 pub(super) enum Write {
     Put(ColumnGroup, Key, Vec<u8>),
     Delete(TableId, Key),
 }
 
-/// What a transaction does next.
+/// An operation of a transaction.
 pub(super) enum Operation {
     Get(ColumnGroup, Key),
-    /// Whether any of these records of a row exists.
+    /// Whether any of these column groups of a row exists.
     Exists(Vec<ColumnGroup>, Key),
     Scan(Scan),
 }
 
-/// What came of it.
+/// The result of an [`Operation`].
 pub(super) enum Outcome {
     Value(Option<Vec<u8>>),
     Exists(bool),
     Rows(Vec<Row>),
 }
 
-/// A transaction on its way to the shard that coordinates it: what it was before, and what it has written since.
+/// A transaction on its way to the shard that coordinates it, with the writes since its last
+/// operation.
 pub(super) struct Going {
     pub(super) shard: ShardId,
     pub(super) attempt: Attempt,
     pub(super) begun: Option<Begun>,
     pub(super) writes: Vec<Write>,
-    /// How long its client waits for an answer, if not for ever.
+    /// How long the client waits for an answer; `None`: for ever.
     pub(super) patience: Option<Duration>,
 }
 
@@ -89,15 +95,16 @@ pub(super) struct Going {
 pub(super) struct Went {
     pub(super) begun: Begun,
     pub(super) outcome: Outcome,
-    /// What its client has seen with this, in the order of all transactions; `None` if nobody knows.
+    /// The timestamp up to which the client has seen the database with this result; `None` if the
+    /// scheme cannot tell.
     pub(super) shown: Option<Timestamp>,
 }
 
-/// A snapshot that was taken.
+/// A new snapshot.
 pub(super) struct Taken {
     pub(super) at: Frozen,
     pub(super) place: Option<Timestamp>,
-    /// The clock of the shard on which it is registered, and as what.
+    /// The clock of the shard that the snapshot is registered on.
     pub(super) clock: Timestamp,
     pub(super) held: u32,
 }
@@ -106,15 +113,15 @@ pub(super) struct Taken {
 pub(super) trait Driver: Send + Sync {
     /// The shards of this process.
     fn own(&self) -> Range<usize>;
-    /// Tells this engine from others.
+    /// Tells this engine from those of other lives.
     fn life(&self) -> u64;
-    /// Whether a node has refused this client: then nobody answers it any more.
+    /// Whether a node has refused this client: then no node answers it any more.
     fn is_refused(&self) -> bool;
     /// See [`plimsoll_runtime::real::Runtime::met`].
     fn met(&self) -> Vec<u64>;
-    /// How many bytes wait for nodes that do not keep up.
+    /// Bytes queued for nodes that do not keep up.
     fn bytes_waiting(&self) -> u64;
-    /// What the clock of the shards says.
+    /// The clock of the shards.
     fn clock(&self) -> Timestamp;
     /// See [`Engine::create_table`].
     fn create_table(&self, spec: TableSpec) -> TableId;
@@ -122,21 +129,21 @@ pub(super) trait Driver: Send + Sync {
     fn load(&self, table: TableId, rows: Vec<(Key, Vec<Vec<u8>>)>);
     /// See [`Engine::memory`].
     fn memory(&self) -> Vec<TableMemory>;
-    /// See [`plimsoll_txn::base::Counters::early_answers`], of all coordinators here.
+    /// The sum of [`plimsoll_txn::base::Counters::early_answers`] over all coordinators here.
     fn early_answers(&self) -> u64;
 
-    /// Begins a transaction unless it has begun, tells it of its writes, and does something. What is not answered in time is
-    /// given up.
+    /// Begins the transaction unless it has begun, applies its waiting writes, and does the
+    /// operation. Gives up if there is no answer in time.
     fn step(&self, going: Going, operation: Operation) -> Result<Went, Abort>;
-    /// Commits. `Err(None)`: nobody could say in time.
+    /// Commits. `Err(None)`: there was no answer in time.
     fn commit(&self, going: Going) -> Result<Option<Timestamp>, Option<Abort>>;
-    /// Gives a transaction up.
+    /// Rolls a transaction back.
     fn rollback(&self, shard: ShardId, begun: Begun);
 
-    /// Takes a snapshot, and holds it. An oracle may not answer.
+    /// Takes a snapshot and registers it. Fails if an oracle has to be asked and does not answer.
     fn snapshot(&self, shard: ShardId, freshness: Freshness) -> Result<Taken, Abort>;
-    /// Has `coordinator` read something at a snapshot on another shard, again and again while it cannot be reached:
-    /// whatever was answered or not, the same is read. What is not answered in time is given up.
+    /// Has `coordinator` read at a snapshot on another shard, again and again while that cannot be
+    /// reached: a repeated read has the same result. Gives up if there is no answer in time.
     fn read_at(
         &self,
         coordinator: ShardId,
@@ -145,12 +152,13 @@ pub(super) trait Driver: Send + Sync {
         reads: Reads,
         patience: Option<Duration>,
     ) -> Answer<'_>;
-    /// Ends what a snapshot holds.
+    /// Ends the registration of a snapshot.
     fn release(&self, shard: ShardId, held: u32);
 
     /// The placement map as a shard of this process knows it.
     fn placement(&self, shard: ShardId) -> Arc<Placement>;
-    /// Has `coordinator` ask a shard to give slots to another. `None`: nobody has said in time what came of it.
+    /// Has `coordinator` ask the shard `from` to give slots to the shard `to`. `None`: there was no
+    /// answer in time.
     fn move_slots(
         &self,
         coordinator: ShardId,
@@ -250,7 +258,8 @@ impl<P: Protocol> Driver for Engine<P> {
             let (at, held) = read_only::snapshot::<P, _>(&env, freshness).await?;
             let held = held.unwrap_or_else(|| env.local(|node| node.base().hold(at.clone())));
             let (clock, place) = (env.clock(), P::Scheme::place(&at));
-            // The clock may be behind it by as little as timestamps run ahead of clocks; by more only if a clock is wrong.
+            // Normally the clock is behind the snapshot only by as little as timestamps run ahead
+            // of clocks. If it is further behind, some clock is wrong: then the wait is bounded.
             let until = Timestamp(clock.0.saturating_add(MAX_OFFSET_NS));
             while P::Scheme::WAITS && place.is_some_and(|place| env.clock() <= place) && env.clock() < until {
                 env.pause().await;
@@ -287,11 +296,11 @@ impl<P: Protocol> Driver for Engine<P> {
                 }
                 env.sleep(RETRY_NS).await;
             };
-            // Nobody listens any more if the client has met an error elsewhere.
+            // The receiver is gone if the client has met an error on another shard.
             let _ = answer.send(fetched);
         });
         Box::new(move || {
-            // A shard may wait for ever for a writer that nobody knows the outcome of.
+            // A shard may wait for ever for a writer whose outcome no reachable shard knows.
             let Some(fetched) = self.answered(&answers, patience) else {
                 return Err(match self.is_refused() {
                     true => Error::SnapshotGone,
@@ -340,14 +349,15 @@ impl<P: Protocol> Driver for Engine<P> {
 }
 
 impl<P: Protocol> Engine<P> {
-    /// What a task says that was started on a shard; `None` if it takes longer than that, the shard has ended, or this client
-    /// was refused.
+    /// The answer of a task that was started on a shard; `None` if it takes longer than `patience`,
+    /// the shard has ended, or this client was refused.
     fn answered<R>(&self, result: &Receiver<R>, patience: Option<Duration>) -> Option<R> {
         let Some(patience) = patience else { return result.recv().ok() };
         let begun = Instant::now();
         loop {
             let left = patience.saturating_sub(begun.elapsed());
-            // What it still hears of, calls that have failed, it hears of at once.
+            // If refused, calls over closed connections fail at once, so their answers still come
+            // within the last wait.
             let refused = self.is_refused();
             match result.recv_timeout(left.min(LOOK)) {
                 Ok(answer) => return Some(answer),
@@ -362,8 +372,8 @@ fn transaction<P: Protocol>(begun: Begun) -> Box<Transaction<P::Scheme>> {
     begun.downcast().expect("a transaction goes back to where it comes from")
 }
 
-/// Begins a transaction unless it has begun, and tells it of the writes that have waited. (An error has
-/// ended it and given everything back.)
+/// Begins the transaction unless it has begun, and applies its waiting writes. (After an error the
+/// transaction is over and holds nothing.)
 async fn resume<P: Protocol>(
     env: &RealEnv<P>,
     begun: Option<Box<Transaction<P::Scheme>>>,

@@ -1,10 +1,10 @@
-//! How operations name what they work on: columns and ranges of keys.
+//! How operations name their data: columns and ranges of keys.
 
 use std::ops;
 
 use plimsoll_types::{ColumnGroup, Key, TableId};
 
-/// What a record is a part of: a column group, or a table for its first, often only, one.
+/// Names a column group; a table stands for its first one, which is often the only one.
 pub trait Column {
     /// The column group.
     fn column(self) -> ColumnGroup;
@@ -22,7 +22,7 @@ impl Column for ColumnGroup {
     }
 }
 
-/// A range of keys, and how many of its rows are wanted. A range whose end is not above its start is empty.
+/// A range of keys, and a limit on its rows. A range whose end is not above its start is empty.
 ///
 /// ```
 /// use plimsoll::{Key, KeyRange};
@@ -36,7 +36,7 @@ impl Column for ColumnGroup {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyRange {
     pub(super) low: Key,
-    /// The first key beyond; `None`: to the end of the table.
+    /// The first key beyond the range; `None`: it reaches to the end of the table.
     pub(super) high: Option<Key>,
     pub(super) limit: usize,
 }

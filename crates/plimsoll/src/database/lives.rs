@@ -1,22 +1,25 @@
-//! The engine of a database; and of a client that the nodes took for dead, the next one.
+//! The engine of a database, and its replacement when the nodes have taken a client for dead.
 //!
-//! A client of which the nodes hear nothing for two seconds, because its machine was suspended or a cable was out, has lost its
-//! place. If anybody has used that place when it comes back, or if its clock has stood still meanwhile, it is refused, and its
-//! engine is of no use any more ([`Driver::is_refused`]). Whoever needs the engine next connects another, in a place that is
-//! free: the client begins a new *life*.
+//! A client loses its place when the nodes hear nothing from it for two seconds, for example
+//! because its machine was suspended or a cable was out. When it comes back it is refused if
+//! another client has used that place, or if its clock has stood still meanwhile. Then its engine
+//! is useless ([`Driver::is_refused`]), and the next operation that needs one connects another
+//! engine, in a free place: the client begins a new *life*.
 //!
-//! What was under way in the former one is over there. An attempt of a transaction ends as if it had met another
-//! ([`Abort::Unknown`](plimsoll_types::Abort::Unknown)) and is followed by the next, a commit that nobody has answered is in
-//! doubt, and a snapshot is gone, since its versions are held for nobody any more. What sessions have seen goes on: it is a
-//! timestamp, and snapshots of the new life begin there as those of the former did.
+//! What was under way in the old life is over. An attempt of a transaction ends as after a conflict
+//! ([`Abort::Unknown`](plimsoll_types::Abort::Unknown)) and is followed by the next one. A commit
+//! that was not answered is in doubt. A snapshot is gone, since its versions are no longer kept for
+//! this client. Sessions go on: what a session has seen is a timestamp, and snapshots of the new
+//! life begin there as those of the old life did.
 //!
-//! Example. A laptop sleeps for an hour; meanwhile others come and go, and one has had its place. It wakes up, dials in its old
-//! life and is refused. Its program reads in a transaction: that connects anew, which takes some milliseconds, and reads.
+//! Example. A laptop sleeps for an hour, and meanwhile another client has had its place. It wakes
+//! up, dials in its old life, and is refused. Its program reads in a transaction: the read connects
+//! anew, which takes some milliseconds, and succeeds.
 //!
-//! All nodes have to be there for that, as for every client that comes; who finds that they are not is told
-//! [`Error::Unreachable`], and the next one tries again. Two clients do not come back ([`Error::CutOff`]): one whose nodes have all
-//! been started again, which would find nothing where its data was, and one under vts, where what a session has seen is a
-//! vector that ends with its life.
+//! Connecting needs all nodes, as for every new client. If one cannot be reached, the operation
+//! fails with [`Error::Unreachable`], and the next operation tries again. In two cases a client
+//! cannot come back ([`Error::CutOff`]): if all nodes have been started again, since its data is
+//! gone; and under vts, where what a session has seen is a vector that is valid in one life only.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -31,15 +34,15 @@ use crate::error::Error;
 /// Connects a client.
 pub(super) type Connect = Box<dyn Fn() -> Result<Box<dyn Driver>, Error> + Send + Sync>;
 
-/// The engine of this life, and the way to the next.
+/// The engine of this life, and how to connect that of the next.
 pub(super) struct Lives {
-    /// `None` after the database was closed.
+    /// `None` once the database is closed.
     engine: RwLock<Option<Box<dyn Driver>>>,
     /// `None` if the data is in this process.
     connect: Option<Connect>,
-    /// Held by whoever connects: when that was last in vain, and why.
+    /// When connecting last failed, and why. Locked by the thread that connects.
     in_vain: RwLock<Option<(Instant, Error)>>,
-    /// Of former lives.
+    /// Those of former lives.
     early_answers: AtomicU64,
 }
 
@@ -55,7 +58,8 @@ impl Deref for Running<'_> {
 }
 
 impl Running<'_> {
-    /// Who works on what a shard owns: the shard itself, or if it is in another process, one of this.
+    /// The shard that coordinates work on what `shard` owns: `shard` itself or, if that is in
+    /// another process, the first shard of this one.
     pub(super) fn coordinator(&self, shard: ShardId) -> ShardId {
         let own = self.own();
         match own.contains(&shard.index()) {
@@ -80,7 +84,8 @@ impl Lives {
         self.connect.is_some()
     }
 
-    /// The engine, unless the database was closed; another one, if this was refused. Not to be nested.
+    /// The engine; [`Error::Closed`] once the database is closed. Connects anew first if the engine
+    /// was refused. Holds a read lock, so calls must not be nested.
     pub(super) fn running(&self) -> Result<Running<'_>, Error> {
         loop {
             let running = self.as_it_is()?;
@@ -98,12 +103,12 @@ impl Lives {
         if guard.is_some() { Ok(Running(guard)) } else { Err(Error::Closed) }
     }
 
-    /// See [`Driver::early_answers`], of all lives.
+    /// The sum of [`Driver::early_answers`] over all lives.
     pub(super) fn early_answers(&self) -> u64 {
         self.early_answers.load(Relaxed) + self.as_it_is().map_or(0, |running| running.early_answers())
     }
 
-    /// Connects anew, unless somebody has done so meanwhile, or has tried in vain.
+    /// Connects anew, unless another thread has meanwhile done so, or tried and failed.
     fn begin_anew(&self) -> Result<(), Error> {
         let asked = Instant::now();
         let mut in_vain = self.in_vain.write().unwrap_or_else(PoisonError::into_inner);
@@ -129,13 +134,13 @@ impl Lives {
         let Some(former) = engine.as_mut() else { return Err(Error::Closed) };
         self.early_answers.fetch_add(former.early_answers(), Relaxed);
         let former = std::mem::replace(former, next);
-        // It takes a moment to end, and nobody has to wait for that.
+        // Ending the old engine takes a moment: do it without the lock.
         drop(engine);
         drop(former);
         Ok(())
     }
 
-    /// Ends the engine, after the operations that have begun.
+    /// Ends the engine, once the operations that have begun are over.
     pub(super) fn close(&self) {
         let engine = self.engine.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(engine);

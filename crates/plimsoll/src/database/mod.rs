@@ -1,24 +1,25 @@
-//! An open database: its shards, the session of a handle, and who may still use them.
+//! An open database: its shards, sessions, limits, and how it is closed.
 //!
-//! A client's thread never touches data. Every operation is a task on the shard that owns what is asked for,
-//! and the thread waits for its answer ([`transaction`], [`snapshot`]). So an operation costs a hop between two
-//! threads, some microseconds, and any number of clients may work at once without sharing anything but the
-//! inboxes of the shards and a few counters ([`stats`]). Two of them matter to what is read:
+//! A client's thread never touches data. Every operation is a task on the shard that owns the data,
+//! and the thread waits for its answer ([`transaction`], [`snapshot`]). So an operation costs a hop
+//! between two threads, some microseconds, and any number of clients work at once and share nothing
+//! but the inboxes of the shards and a few counters ([`stats`]). Two counters matter for what is
+//! read:
 //!
-//! * The database remembers the largest timestamp that anybody was told of. Transactions and
-//!   [`Freshness::Newest`] snapshots begin there at the earliest, so what one thread has been told of is seen by
-//!   all others, even should the clock be set back.
-//! * A *session* remembers the same for one client. [`Freshness::Stale`] snapshots begin there at the earliest:
-//!   however far one asks to look back, nobody's own writes, or what he has read, are undone before his eyes. It can be
-//!   handed to another process ([`token`]).
+//! * The database remembers the largest timestamp that any client was told of. Transactions and
+//!   [`Freshness::Newest`] snapshots begin there at the earliest, so all threads see what one
+//!   thread was told of, even if the clock is set back.
+//! * A *session* remembers the same for one client. [`Freshness::Stale`] snapshots begin there at
+//!   the earliest: however far back a client asks to look, it sees its own writes and everything it
+//!   has read. A session can be handed to another process ([`token`]).
 //!
-//! Whoever works on the shards holds a read lock on the engine for one operation, never while a client's own
-//! code runs; closing takes the write lock. So an operation that has begun ends, one that begins later is told
-//! that the database is closed, and closing waits for no client. A client of a cluster may need another engine in the
-//! course of time ([`lives`]).
+//! An operation holds a read lock on the engine while it works on the shards, never while a
+//! client's own code runs. Closing takes the write lock. So an operation that has begun ends, a
+//! later one is told that the database is closed, and closing waits for no client's code. A client
+//! of a cluster may need another engine in the course of time ([`lives`]).
 //!
-//! Bad input must not reach a shard, where a panic ends the process: tables, groups, lengths and ranges are
-//! checked here, on the client's thread.
+//! Bad input must not reach a shard, where a panic ends the process: tables, groups, lengths and
+//! ranges are checked here, on the client's thread.
 
 mod admission;
 mod driver;
@@ -58,32 +59,35 @@ pub use stats::{Outcomes, Stats};
 pub use token::{Token, TokenError};
 pub use transaction::Txn;
 
-/// The largest number of shards of a database.
+/// Maximum number of shards of a database.
 pub const SHARDS_MAX: usize = 1024;
-/// The longest key, in bytes.
+/// Maximum length of a key, in bytes.
 pub const KEY_MAX: usize = 4096;
-/// The longest value, in bytes.
+/// Maximum length of a value, in bytes.
 pub const VALUE_MAX: usize = 8 << 20;
-/// The most that one transaction may write, in bytes of keys and values.
+/// Maximum that one transaction may write, in bytes of keys and values.
 pub const WRITTEN_MAX: usize = 1 << 30;
-/// The same as a client of a cluster, with 64 bytes more for each write: what a transaction writes on a node
-/// is one message.
+/// The same for a client of a cluster, where every write counts 64 bytes more: all that a
+/// transaction writes on one node travels in one message.
 pub const WRITTEN_MAX_CLUSTER: usize = 32 << 20;
-/// The longest time for which old versions can be kept.
+/// Maximum time for which old versions can be kept.
 pub const STALENESS_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// Of the transactions that a client of a cluster runs at a time so many may write more than so many bytes. Those that wait for
-/// their turn under 2PL lose their locks after a second, like everybody who pauses: so they keep nobody waiting for ever.
+/// At most `LARGE_AT_ONCE` of a client's concurrent transactions may write more than `LARGE_BYTES`.
+/// Under 2PL a transaction that waits for its turn loses its locks after a second, like any that
+/// pauses, so it keeps no other waiting for ever.
 const LARGE_AT_ONCE: usize = 8;
 const LARGE_BYTES: usize = 1 << 20;
-/// While more bytes than this wait for nodes that do not keep up, a client of theirs begins nothing new.
+/// Back-pressure: while more than this many bytes are queued for nodes, a client begins nothing
+/// new.
 const BACKLOG_MAX: u64 = 16 << 20;
 
-/// So long every read may take, whatever a client's patience.
+/// Lower bound of a read's time-out; a shorter `patience` does not apply to reads.
 const READ_MIN: Duration = Duration::from_millis(100);
-/// How often whoever waits for room looks.
+/// Interval between two checks of a client that waits for [`BACKLOG_MAX`].
 const ROOM_AFTER: Duration = Duration::from_millis(1);
-/// A map that follows a refusal has arrived after so long, nearly always.
+/// Pause before the placement map is read again after a miss. The new map has nearly always arrived
+/// by then.
 const MAP_AFTER: Duration = Duration::from_millis(1);
 
 /// A row as a scan returns it.
@@ -92,20 +96,22 @@ pub type Row = (Key, Vec<u8>);
 /// How a database is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Threads that own the data. One per core by default; fewer leave cores to the clients.
+    /// Threads that own the data. One per core by default; fewer leave cores to the client threads.
     pub shards: usize,
-    /// Whether shard i is bound to core i. Not by default: others may live in the process.
+    /// Whether shard i is bound to core i. Not by default: the process may have other threads.
     pub pin: bool,
-    /// How far in the past a snapshot may begin. Every version is kept for so long after it was overwritten;
-    /// zero, the default, keeps only what open snapshots can see.
+    /// How far in the past a snapshot may begin: every version is kept this long after it was
+    /// overwritten. Zero, the default, keeps only what open snapshots can see.
     pub max_staleness: Duration,
-    /// How long a transaction waits for its turn, or is attempted again if it meets others. 10 s by default.
+    /// How long a transaction waits for its turn, and how long it is retried after conflicts. 10 s
+    /// by default.
     pub patience: Duration,
-    /// Read-write transactions that run at the same time, per shard; further ones wait for their turn. Bounds the
-    /// memory that clients in a hurry can take. 1000 by default. As a client of a cluster, 8 of them may write more than 1 MiB each.
+    /// Read-write transactions that run at the same time, per shard; further ones wait for their
+    /// turn. Bounds the memory that many clients can take. 1000 by default. In a client of a
+    /// cluster at most 8 of them may write more than 1 MiB each.
     pub transactions_per_shard: usize,
-    /// What transactions are run and ordered by: `occ/dst` by default. The others are there to be compared with; some can do
-    /// less, and `rc` is not serializable.
+    /// Protocol and timestamp scheme, `occ/dst` by default. The others are there for comparison:
+    /// some can do less, and `rc` is not serializable.
     pub pair: Pair,
 }
 
@@ -127,15 +133,15 @@ impl Default for Options {
 pub struct TableMemory {
     /// The table's name.
     pub name: Arc<str>,
-    /// Rows, deleted ones that are not yet collected included.
+    /// Rows, including deleted ones that are not collected yet.
     pub rows: usize,
     /// Bytes of keys, values, old versions and indexes.
     pub bytes: usize,
 }
 
-/// A handle of an open database. Clones are cheap, may be used by any number of threads at once, and are one
-/// session: a snapshot taken through one sees what was written through another. [`Database::session`] begins
-/// a session of its own.
+/// A handle of an open database. Clones are cheap, may be used by any number of threads at once,
+/// and share one session: a snapshot taken through one sees what was written through another.
+/// [`Database::session`] begins a session of its own.
 ///
 /// The database closes with its last handle, or by [`Database::close`].
 #[derive(Clone)]
@@ -159,13 +165,14 @@ impl Table {
 
 struct Inner {
     lives: Lives,
-    /// By id. Locked for a moment at a time.
+    /// By id. Never locked for long.
     tables: RwLock<Vec<Arc<Table>>>,
     /// Held while a table is made: one at a time.
     making: RwLock<()>,
-    /// The map as it was last heard of. What is not where it says is looked for anew.
+    /// The placement map as last learned. If a shard does not have a slot that the map says it has,
+    /// the map is read again.
     placement: RwLock<Arc<Placement>>,
-    /// How many shards hold data, the first of all.
+    /// How many shards hold data; they are the first shards.
     holders: usize,
     admission: Admission,
     /// See [`LARGE_AT_ONCE`].
@@ -174,7 +181,7 @@ struct Inner {
     options: Options,
     /// The largest timestamp that any client was told of.
     told: AtomicU64,
-    /// Where the next thing begins that has no better place.
+    /// Takes turns among shards for work that any of them can do.
     next: AtomicUsize,
 }
 
@@ -224,15 +231,18 @@ impl Database {
         Ok(Database { inner: Arc::new(inner), seen: Arc::default() })
     }
 
-    /// Connects to a running cluster, whose nodes own the data; transactions are coordinated here. Of the options `shards`,
-    /// `pin`, `max_staleness` and `pair` are the cluster's. Waits until all nodes are connected.
+    /// Connects to a running cluster, whose nodes own the data; this process coordinates its own
+    /// transactions. The options `shards`, `pin`, `max_staleness` and `pair` are ignored: the
+    /// cluster decides them. Waits until all nodes are connected.
     ///
-    /// What is answered is committed, and seen by whatever begins later through this handle. What others see, and what this
-    /// handle sees of others, may be as much older as clocks differ: a session is the way to be sure.
+    /// Once a transaction has returned, it is committed, and everything that begins later through
+    /// this handle sees it. Other clients may see it later, and this handle may see theirs later,
+    /// by as much as clocks differ; to be sure, hand on a session.
     ///
-    /// A node that ends takes its data with it, and what needs it waits or fails. A client that was cut off for so long that the
-    /// nodes took it for dead connects anew by itself, in whatever operation comes next: snapshots of before are gone
-    /// ([`Error::SnapshotGone`]), sessions go on. [`Error::CutOff`] if that is impossible.
+    /// A node that ends takes its data with it, and operations that need it wait or fail. A client
+    /// that was cut off until the nodes took it for dead connects again by itself, in its next
+    /// operation: older snapshots are gone ([`Error::SnapshotGone`]), sessions go on.
+    /// [`Error::CutOff`] if it cannot connect again.
     pub fn connect(cluster: &Cluster, options: Options) -> Result<Database, OpenError> {
         if options.transactions_per_shard == 0 {
             return Err(OpenError::NoTransactions);
@@ -270,14 +280,15 @@ impl Database {
         Ok(Database { inner: Arc::new(inner), seen: Arc::default() })
     }
 
-    /// A handle with a session of its own, which has seen nothing yet: its stale snapshots may be older than
-    /// what others have written meanwhile. [`Database::session_with`] begins one that has seen what another has.
+    /// A handle with a new session, which has seen nothing yet: its stale snapshots may be older
+    /// than what others have just written. [`Database::session_with`] begins one that has seen what
+    /// another session has.
     pub fn session(&self) -> Database {
         Database { inner: self.inner.clone(), seen: Arc::default() }
     }
 
-    /// How the transactions have ended that were run through this handle and all others of the database, in this process: what
-    /// other clients of a cluster do they count themselves.
+    /// How transactions of this database have ended, through this handle and all others of this
+    /// process. Other clients of a cluster count their own.
     pub fn stats(&self) -> Stats {
         self.inner.tally.stats(self.inner.lives.early_answers())
     }
@@ -288,7 +299,7 @@ impl Database {
         position.map(|position| TableId(position as u16))
     }
 
-    /// Makes an empty table; everybody may use it at once. An immutable one is made by
+    /// Makes an empty table, which any handle may use at once. An immutable table is made by
     /// [`Database::create_loaded`].
     pub fn create_table(&self, spec: TableSpec) -> Result<TableId, Error> {
         if spec.immutable {
@@ -297,10 +308,10 @@ impl Database {
         self.create_loaded(spec, [])
     }
 
-    /// Makes a table with rows in it, one value per column group: the fastest way to load data, and the only way to
-    /// fill an immutable table. Others see the table with all its rows, or not at all; snapshots that were taken
-    /// before see the rows, too. Nothing is made if a key comes twice ([`Error::Exists`]) or a row is not one of
-    /// this table.
+    /// Makes a table with rows in it, one value per column group: the fastest way to load data, and
+    /// the only way to fill an immutable table. Others see the table with all its rows, or not at
+    /// all; snapshots that were taken before see the rows, too. Nothing is made if a key comes
+    /// twice ([`Error::Exists`]) or a row does not fit the table.
     pub fn create_loaded(
         &self,
         spec: TableSpec,
@@ -337,7 +348,7 @@ impl Database {
         Ok(id)
     }
 
-    /// How much every table takes in this process, in the order of their ids.
+    /// The memory of every table in this process, in the order of their ids.
     pub fn memory(&self) -> Result<Vec<TableMemory>, Error> {
         let memory = self.inner.running()?.memory();
         let tables = self.inner.tables();
@@ -347,10 +358,12 @@ impl Database {
             .collect())
     }
 
-    /// Moves slots with everything in them to another shard, while transactions go on; those that are there already stay.
-    /// What is in a slot cannot be used while it is on its way, which takes as long as its rows take to be copied.
-    /// [`Error::NoSuchSlot`], [`Error::NoSuchShard`]; [`Error::SlotsInUse`] if transactions hold locks there all the time, and
-    /// [`Error::Unreachable`]: some slots may have moved then, and done again it moves the others.
+    /// Moves slots with everything in them to another shard, while transactions go on; slots that
+    /// are there already stay. A slot cannot be used while it is on its way, which takes as long as
+    /// its rows take to be copied. [`Error::NoSuchSlot`], [`Error::NoSuchShard`];
+    /// [`Error::SlotsInUse`] if transactions hold locks there all the time, and
+    /// [`Error::Unreachable`]: after these two some slots may have moved, and a second call moves
+    /// the others.
     pub fn move_slots(&self, slots: &[Slot], to: ShardId) -> Result<(), Error> {
         let inner = &*self.inner;
         if let Some(slot) = slots.iter().find(|slot| usize::from(slot.0) >= SLOTS) {
@@ -371,7 +384,7 @@ impl Database {
             let coordinator = running.coordinator(from);
             let outcome = running.move_slots(coordinator, from, these, to, inner.options.patience);
             drop(running);
-            // The map is on its way to the coordinator.
+            // The new map is on its way to the coordinator.
             thread::sleep(MAP_AFTER);
             inner.look_at_map(from)?;
             let waited = begun.elapsed();
@@ -387,13 +400,14 @@ impl Database {
         }
     }
 
-    /// Stops the shards and forgets all data. Operations that have begun are finished; all others, through any
-    /// handle, transaction or snapshot, end with [`Error::Closed`]. Closing twice is no mistake.
+    /// Stops the shards and forgets all data. Operations that have begun are finished; all others,
+    /// through any handle, transaction or snapshot, end with [`Error::Closed`]. Closing twice does
+    /// no harm.
     pub fn close(&self) {
         self.inner.lives.close();
     }
 
-    /// Notes what this session is told of.
+    /// Notes a timestamp that this session was told of.
     fn saw(&self, stamp: Timestamp) {
         self.inner.told.fetch_max(stamp.0, SeqCst);
         self.seen.fetch_max(stamp.0, SeqCst);
@@ -411,7 +425,7 @@ impl Inner {
         self.lives.running()
     }
 
-    /// Waits until not too much is on its way to nodes that do not keep up.
+    /// Waits until less than [`BACKLOG_MAX`] is queued for nodes that do not keep up.
     fn wait_for_room(&self) -> Result<(), Error> {
         let begun = Instant::now();
         while self.visits() && self.running()?.bytes_waiting() > BACKLOG_MAX {
@@ -424,8 +438,9 @@ impl Inner {
         Ok(())
     }
 
-    /// How long a client waits for an answer. In one process nothing takes so long that it has to be given up; a node that
-    /// has voted and cannot be reached may take for ever, and so does whoever meets its locks.
+    /// How long a client waits for an answer; `None`: for ever. In one process every answer comes
+    /// in time. In a cluster, an answer that needs an unreachable node that has voted may never
+    /// come, nor one that meets the locks of such a transaction.
     fn patience(&self, least: Duration) -> Option<Duration> {
         self.visits().then_some(self.options.patience.max(least))
     }
@@ -451,7 +466,7 @@ impl Inner {
         found.ok_or(Error::NoSuchTable { table, tables: tables.len() })
     }
 
-    /// A table that is going to be written.
+    /// A table that may be written.
     fn writable(&self, table: TableId) -> Result<Arc<Table>, Error> {
         let found = self.table(table)?;
         if found.spec.immutable { Err(Error::Immutable { table: found.name.clone() }) } else { Ok(found) }
@@ -484,7 +499,7 @@ impl Inner {
         slot.map_or_else(|| self.any_shard(), |slot| self.placement().shard(slot))
     }
 
-    /// Takes the shards that hold data in turn.
+    /// A shard that holds data; each in turn.
     fn any_shard(&self) -> ShardId {
         ShardId((self.next.fetch_add(1, Relaxed) % self.holders) as u16)
     }
@@ -510,12 +525,12 @@ impl Inner {
         placement.shards()
     }
 
-    /// The map.
+    /// The placement map as last learned.
     fn placement(&self) -> Arc<Placement> {
         self.placement.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes over what a shard of this process has learned.
+    /// Takes over what a shard of this process has learned about the placement.
     fn look_at_map(&self, shard: ShardId) -> Result<(), Error> {
         let running = self.running()?;
         let placement = running.placement(running.coordinator(shard));

@@ -1,4 +1,4 @@
-//! The tables of a database: those it is opened with, and what a table must be like.
+//! The tables that a database is opened with, and the rules for a table.
 //!
 //! Everything that the layers below take for granted about a table is checked here, once.
 
@@ -8,11 +8,11 @@ use plimsoll_types::{IndexKind, Partitioning, TableId, TableSpec};
 
 use crate::error::SchemaError;
 
-/// The largest number of tables of a database.
+/// Maximum number of tables of a database.
 pub const TABLES_MAX: usize = 1024;
 
-/// Declares the tables that a database begins with; their ids are what transactions name them by. More can be made
-/// later: [`Database::create_table`](crate::Database::create_table).
+/// Declares the tables that a database begins with; transactions name a table by its id. More can
+/// be made later: [`Database::create_table`](crate::Database::create_table).
 ///
 /// ```
 /// use plimsoll::{IndexKind, Partitioning, Schema, SchemaError, TableSpec};
@@ -37,12 +37,13 @@ impl Schema {
         Schema::default()
     }
 
-    /// A table with one column group whose rows are spread over the shards by a hash of their keys.
+    /// Adds a table with one column group, whose rows are spread over the shards by a hash of their
+    /// keys.
     pub fn table(&mut self, name: &str, index: IndexKind) -> Result<TableId, SchemaError> {
         self.add(TableSpec::new(name, index, Partitioning::Hash { bytes: 0 }))
     }
 
-    /// A table with column groups and a placement of the caller's choice.
+    /// Adds a table with column groups and a placement of the caller's choice.
     pub fn add(&mut self, spec: TableSpec) -> Result<TableId, SchemaError> {
         check(&spec)?;
         if spec.immutable {
@@ -61,7 +62,7 @@ impl Schema {
     }
 }
 
-/// Whether a table can be made.
+/// Checks whether a table can be made.
 pub(super) fn check(spec: &TableSpec) -> Result<(), SchemaError> {
     let table = || Arc::from(&*spec.name);
     if spec.name.is_empty() {

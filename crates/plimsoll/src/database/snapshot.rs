@@ -1,14 +1,17 @@
-//! Read-only transactions: everything as it was at one timestamp.
+//! Read-only transactions: snapshots of the database at one timestamp.
 //!
-//! Under DST a snapshot is a number s, registered with the shard it was taken on, which keeps the watermark of all
-//! processes below it; its reads go straight to the shards that own the data, wait there for a writer whose
-//! timestamp may still come out at or below s, and never abort (`docs/protocols/dst.md`).
+//! Under DST a snapshot is a number s. It is registered with the shard it was taken on, which keeps
+//! the watermark of all processes below s. Its reads go straight to the shards that own the data.
+//! They wait there for a writer whose timestamp may still come out at or below s, and never abort
+//! (`docs/protocols/dst.md`).
 //!
-//! s may be a few nanoseconds ahead of the clock, which a commit on another shard would then not exceed. So a
-//! snapshot is handed out only when the clock has passed s: whatever begins afterwards commits above it.
+//! s may be a few nanoseconds ahead of the clock, and then a commit on another shard could get a
+//! timestamp that is not above s. So a snapshot is handed out only when the clock has passed s:
+//! every transaction that begins afterwards commits above it.
 //!
-//! A scan fetches [`CHUNK_ROWS`] rows at a time from every shard, all at s, and merges them by key: its memory
-//! does not grow with the table. Left out: fetching ahead while the caller works on a chunk.
+//! A scan fetches [`CHUNK_ROWS`] rows at a time from every shard, all at s, and merges them by key,
+//! so its memory does not grow with the table. Left out: fetching ahead while the caller works on a
+//! chunk.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -27,35 +30,37 @@ use super::stats::End;
 use super::{Column, Database, Inner, KeyRange, MAP_AFTER, READ_MIN, Row, Running, check_key};
 use crate::error::Error;
 
-/// When a snapshot is taken.
+/// How old a new snapshot may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Freshness {
-    /// Now: it contains everything that was committed, by anybody, before it was asked for. Under gts and vts it contains
-    /// what the oracle has published, and whatever this client was told of.
+    /// Now: it contains everything that any client has committed before it was asked for. Under gts
+    /// and vts it contains what the oracle has published, and what this client was told of.
     #[default]
     Newest,
-    /// So long ago, but never before what the session has seen. Rarely has to wait for a writer. At most
-    /// [`Options::max_staleness`](crate::Options::max_staleness).
+    /// As old as this duration, but not older than what the session has seen. Rarely has to wait
+    /// for a writer. At most [`Options::max_staleness`](crate::Options::max_staleness).
     Stale(Duration),
 }
 
-/// A consistent view of the database that does not change. It never aborts and holds nobody up, but the
-/// versions it can see are kept until it is dropped. May be used by many threads at once.
+/// A consistent view of the database that does not change. It never aborts and delays no other
+/// transaction, but the versions it can see are kept until it is dropped. May be used by many
+/// threads at once.
 pub struct Snapshot {
     inner: Arc<Inner>,
     at: Frozen,
     place: Timestamp,
     staleness: Duration,
-    /// Where it is registered, and as what.
+    /// The shard it is registered on, and the number of the registration.
     shard: ShardId,
     held: u32,
-    /// The engine that holds it.
+    /// The life of the engine that holds it.
     life: u64,
 }
 
 impl Database {
-    /// Takes a snapshot. [`Error::NoSnapshots`] if the scheme has none, [`Error::TooStale`] if versions are not kept for so
-    /// long, [`Error::Unreachable`] if an oracle has to be asked and does not answer.
+    /// Takes a snapshot. [`Error::NoSnapshots`] if the scheme has none, [`Error::TooStale`] if
+    /// versions are not kept that long, [`Error::Unreachable`] if an oracle has to be asked and
+    /// does not answer.
     pub fn snapshot(&self, freshness: Freshness) -> Result<Snapshot, Error> {
         let options = &self.inner.options;
         let (pair, max) = (options.pair, options.max_staleness);
@@ -105,17 +110,17 @@ impl Database {
     }
 }
 
-/// How long an oracle that does not answer is left alone.
+/// Pause before an oracle that has not answered is asked again.
 const RETRY: Duration = Duration::from_millis(5);
 
 impl Snapshot {
-    /// Its place in the order of all transactions: it contains those with this timestamp or a smaller one. Zero under
-    /// vts, whose snapshots are vectors.
+    /// Its place in the order of all transactions: it contains those with this timestamp or a
+    /// smaller one. Zero under vts, whose snapshots are vectors.
     pub fn timestamp(&self) -> Timestamp {
         self.place
     }
 
-    /// How old it was when it was taken. Under gts and vts nobody knows, and it is zero.
+    /// Its age when it was taken. Zero under gts and vts, where the age is unknown.
     pub fn staleness(&self) -> Duration {
         self.staleness
     }
@@ -129,8 +134,8 @@ impl Snapshot {
         Ok(value.pop().flatten())
     }
 
-    /// Reads many records, all shards at the same time, a few hundred per round. The values are in the order of
-    /// the keys.
+    /// Reads many records from all shards at the same time, a few hundred per round. The values are
+    /// in the order of the keys.
     pub fn get_many(&self, column: impl Column, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         let column = self.inner.column(column)?;
         keys.iter().try_for_each(check_key)?;
@@ -169,7 +174,7 @@ impl Snapshot {
                     search.missed(shard);
                     continue;
                 };
-                // What did not fit into the answer is asked for again.
+                // Values that did not fit into the answer are asked for again.
                 left.extend(positions.iter().skip(found.gets.len()));
                 for (position, value) in positions.into_iter().zip(found.gets) {
                     values[first + position] = value;
@@ -181,8 +186,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The rows of a range in key order. They are fetched little by little while the iterator is used, all as
-    /// of this snapshot. [`Error::NotOrdered`] for a hash table.
+    /// The rows of a range in key order. They are fetched in chunks while the iterator is used, all
+    /// at this snapshot. [`Error::NotOrdered`] for a hash table.
     pub fn scan(&self, column: impl Column, range: impl Into<KeyRange>) -> Result<Rows<'_>, Error> {
         let range = range.into();
         let column = self.inner.scanned(column, &range)?;
@@ -192,7 +197,8 @@ impl Snapshot {
         Ok(rows)
     }
 
-    /// The engine, if it is the one that holds the snapshot, when there is room for reads.
+    /// The engine, once there is room for reads. [`Error::SnapshotGone`] if it is not the engine
+    /// that holds the snapshot.
     fn running(&self) -> Result<Running<'_>, Error> {
         self.inner.wait_for_room()?;
         let running = self.inner.running()?;
@@ -217,11 +223,11 @@ impl Drop for Snapshot {
     }
 }
 
-/// A read of what is not where the map says.
+/// A search for data that was not on the shard that the map says.
 struct Search<'a> {
     snapshot: &'a Snapshot,
     begun: Instant,
-    /// A shard that did not have it.
+    /// A shard that did not have what the map says it has.
     missed: Option<ShardId>,
 }
 
@@ -234,7 +240,7 @@ impl<'a> Search<'a> {
         self.missed = Some(shard);
     }
 
-    /// If anything was missed, learns where it is, or waits for it to arrive there.
+    /// If a shard has missed, waits a moment for slots and map to arrive, and reads the map again.
     fn on(&mut self) -> Result<(), Error> {
         let Some(shard) = self.missed.take() else { return Ok(()) };
         let (waited, inner) = (self.begun.elapsed(), &self.snapshot.inner);
@@ -246,30 +252,31 @@ impl<'a> Search<'a> {
     }
 }
 
-/// How far a scan has come on one shard.
+/// The position of a scan on one shard.
 struct Cursor {
     shard: ShardId,
-    /// Which slots the shard is taken to own.
+    /// Fingerprint of the slots that the shard owns according to the map.
     owned: u64,
-    /// Where it goes on; `None`: nothing is left there.
+    /// Where to go on; `None`: no rows are left there.
     next: Option<Key>,
-    /// Fetched, but not yet returned.
+    /// Fetched, but not returned yet.
     rows: VecDeque<Row>,
 }
 
-/// The rows of a scan at a snapshot, in key order. An error, which in one process can only be [`Error::Closed`], is the
-/// last item.
+/// The rows of a scan at a snapshot, in key order. An error is the last item; in one process it can
+/// only be [`Error::Closed`].
 pub struct Rows<'a> {
     snapshot: &'a Snapshot,
     column: ColumnGroup,
-    /// What is left of it.
+    /// The rest of the range.
     range: KeyRange,
     left: usize,
     cursors: Vec<Cursor>,
 }
 
 impl Rows<'_> {
-    /// Begins what is left, on the shards that have some of it. All go by one map: so every slot is with one of them.
+    /// Begins a scan of the rest of the range, on the shards that have some of it. All cursors go
+    /// by one map, so each slot is covered by exactly one.
     fn begin(&mut self) {
         let inner = &self.snapshot.inner;
         let placement = inner.placement();
@@ -283,8 +290,8 @@ impl Rows<'_> {
         self.cursors = shards.into_iter().map(cursor).collect();
     }
 
-    /// Fetches the next chunk from every shard whose last one is used up; all at the same time. If slots have moved, what is
-    /// left begins anew.
+    /// Fetches the next chunk from all shards whose last chunk is used up, at the same time. If
+    /// slots have moved, the rest of the range begins anew.
     fn refill(&mut self) -> Result<(), Error> {
         let mut search = Search::new(self.snapshot);
         while self.cursors.iter().any(|cursor| cursor.rows.is_empty() && cursor.next.is_some()) {

@@ -1,11 +1,13 @@
-//! How transactions have ended that this process has coordinated.
+//! Statistics: how the transactions that this process has coordinated have ended.
 //!
-//! A client of a cluster coordinates its own transactions, so it alone knows of each whether it was committed, and how
-//! often it was attempted. A node sees votes, locks and installs, shard by shard, and counts those (`docs/cluster.md`).
+//! A client of a cluster coordinates its own transactions, so it alone knows of each whether it was
+//! committed, and how often it was attempted. A node sees votes, locks and installs, shard by
+//! shard, and counts those (`docs/cluster.md`).
 //!
-//! Every transaction is counted once, when it ends, by whether it has written anything; every attempt that was aborted
-//! is counted by its reason. Example. A transaction that writes meets another twice and then commits: one
-//! `read_write.committed`, two aborts for `write_conflict`. Left out: how long it took, which a client can measure itself.
+//! Every transaction is counted once, when it ends, by whether it has written anything; every
+//! aborted attempt is counted by its reason. Example: a transaction that writes meets another twice
+//! and then commits. That makes one `read_write.committed` and two aborts for `write_conflict`.
+//! Left out: durations, which a client can measure itself.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,19 +17,20 @@ use plimsoll_types::Abort;
 /// How many reasons there are.
 const REASONS: usize = Abort::ALL.len();
 
-/// Transactions by how they have ended.
+/// Numbers of transactions, by how they have ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outcomes {
     /// Committed.
     pub committed: u64,
-    /// Given up with an error, of the closure's own or because patience was over. They have written nothing.
+    /// Ended with an error: the closure's own, or because patience was over. They have written
+    /// nothing.
     pub aborted: u64,
-    /// Those of which nobody could say in time: [`Error::InDoubt`](crate::Error::InDoubt).
+    /// Ended without a known outcome: [`Error::InDoubt`](crate::Error::InDoubt).
     pub in_doubt: u64,
 }
 
-/// What [`Database::stats`](crate::Database::stats) tells: everything since the database was opened or connected, through any of
-/// its handles.
+/// The result of [`Database::stats`](crate::Database::stats): everything since the database was
+/// opened or connected, through any of its handles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     /// Transactions that have written something.
@@ -36,21 +39,22 @@ pub struct Stats {
     pub read_only: Outcomes,
     /// Transactions that never began: [`Error::Overloaded`](crate::Error::Overloaded).
     pub overloaded: u64,
-    /// Transactions that were answered before this process's clock had reached their timestamps, because these were further
-    /// ahead than clocks may be apart: some clock is wrong, and a snapshot that somebody else has taken at once may not show what
-    /// was written. 0 once the database is closed.
+    /// Transactions that were answered before this process's clock had reached their timestamps,
+    /// because these were further ahead than clocks may be apart. Then some clock is wrong, and a
+    /// snapshot that another client takes at once may not show what was written. Once the database
+    /// is closed, only those before it last connected again are counted.
     pub early_answers: u64,
     aborts: [u64; REASONS],
 }
 
 impl Stats {
-    /// How many attempts were aborted for this reason. All but those by [`Abort::User`] were followed by another, unless
-    /// patience was over.
+    /// How many attempts were aborted for this reason. Each was followed by another attempt, unless
+    /// patience was over or the reason is [`Abort::User`].
     pub fn aborts(&self, reason: Abort) -> u64 {
         self.aborts[reason.index()]
     }
 
-    /// The same in the text format of Prometheus, for a program that has metrics of its own to show: append it there.
+    /// The same in the text format of Prometheus, for a program to append to its own metrics.
     pub fn prometheus(&self) -> String {
         let mut text = "# HELP plimsoll_transactions_total Transactions that this process has coordinated.\n\
                         # TYPE plimsoll_transactions_total counter\n"
@@ -86,10 +90,10 @@ pub(super) enum End {
     InDoubt,
 }
 
-/// What is counted while clients run. Nothing is ordered by it.
+/// Counters that client threads increment. They order nothing.
 #[derive(Default)]
 pub(super) struct Tally {
-    /// By whether they have written, and by [`End`].
+    /// By whether the transaction has written, and by [`End`].
     ended: [[AtomicU64; 3]; 2],
     overloaded: AtomicU64,
     /// By reason.
@@ -97,17 +101,17 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// A transaction has ended that has written something, or nothing.
+    /// Counts a transaction that has ended, by whether it has written anything.
     pub(super) fn ended(&self, wrote: bool, end: End) {
         self.ended[usize::from(wrote)][end as usize].fetch_add(1, Relaxed);
     }
 
-    /// An attempt was aborted.
+    /// Counts an aborted attempt.
     pub(super) fn aborted(&self, reason: Abort) {
         self.aborts[reason.index()].fetch_add(1, Relaxed);
     }
 
-    /// A transaction was not let in.
+    /// Counts a transaction that was not admitted.
     pub(super) fn overloaded(&self) {
         self.overloaded.fetch_add(1, Relaxed);
     }

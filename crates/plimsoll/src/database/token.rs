@@ -1,18 +1,22 @@
-//! What a session has seen, for another process to go on from.
+//! Tokens: what a session has seen, for another process to continue from.
 //!
-//! A session is a timestamp: the largest that its client was told of. Written down as a *token* it can travel, with a request
-//! from one server to the next or in a browser's cookie, and whoever begins a session with it sees all that the first has
-//! written and read, whatever the two clocks say and however far back a snapshot is to begin.
+//! A session is a timestamp: the largest that its client was told of. Written down as a *token* it
+//! can travel with a request from one server to the next, or in a browser's cookie. A session that
+//! is begun with the token sees everything that the first session has written and read, whatever
+//! the two clocks say and however old a snapshot is to be.
 //!
-//! Example. A's clock shows 100, and A commits at 100 and hands on `v1-0000000000000064`. B's clock shows 98. A snapshot
-//! that B takes on its own is at 98 and does not contain what A wrote; in a session with the token it is at 100.
+//! Example. A's clock shows 100, and A commits at 100 and hands on `v1-0000000000000064`. B's clock
+//! shows 98. A snapshot that B takes on its own is at 98 and does not contain A's write; in a
+//! session with the token it is at 100.
 //!
-//! A token is not signed. One that is invented can only make a snapshot fresher, and at the price of waiting: so the
-//! largest that is taken is half a second ahead of this process's clock, as far as clocks may be apart. A real one that is
-//! further ahead comes of a clock that is wrong; a session would not keep what it promises, and so there is none.
+//! A token is not signed. A forged one can only make a snapshot fresher, at the price of waiting.
+//! So a token may be half a second ahead of this process's clock at most, which is as far as clocks
+//! may be apart. If a genuine token is further ahead, some clock is wrong, and the session could
+//! not keep its promise: it is refused.
 //!
-//! Left out: gts, whose numbers begin at 1 again with the next life of its oracle, so that an old token would be waited for
-//! for ever; and vts, whose snapshots are vectors. There a session ends with its process.
+//! Left out: gts, whose numbers begin at 1 again with the next life of its oracle, so that a
+//! snapshot would wait for an old token for ever; and vts, whose snapshots are vectors. Under these
+//! schemes a session ends with its process.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,12 +29,13 @@ use plimsoll_types::Timestamp;
 use super::Database;
 use crate::pair::Scheme;
 
-/// The version of the format, and what every token begins with.
+/// The beginning of every token: the version of the format.
 const PREFIX: &str = "v1-";
-/// What follows it: so many hexadecimal digits.
+/// Hexadecimal digits after the prefix.
 const DIGITS: usize = 16;
 
-/// What a session has seen. As text, `v1-` and 16 hexadecimal digits, it can be handed to another process:
+/// What a session has seen. As text, `v1-` and 16 hexadecimal digits, it can be handed to another
+/// process:
 ///
 /// ```
 /// # use plimsoll::{Database, IndexKind, Options, Schema, Token};
@@ -46,16 +51,17 @@ const DIGITS: usize = 16;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Token(Timestamp);
 
-/// Why a session cannot be handed on, or taken over.
+/// Why a session cannot be handed on, or continued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TokenError {
     /// The text is no token.
     Malformed,
-    /// It is one of another version of this library.
+    /// It is a token of another version of this library.
     Version,
-    /// Under this scheme what a session has seen means nothing in another process.
+    /// Under this scheme a token has no meaning in another process.
     Scheme(Scheme),
-    /// It is further ahead of this process's clock than clocks may be apart: by so much.
+    /// It is ahead of this process's clock by this duration, which is more than clocks may be
+    /// apart.
     Ahead(Duration),
     /// The database was closed.
     Closed,
@@ -76,7 +82,7 @@ impl FromStr for Token {
             let other = version.is_some_and(|(version, _)| version.parse::<u32>().is_ok());
             return Err(if other { TokenError::Version } else { TokenError::Malformed });
         };
-        // `from_str_radix` would take a sign.
+        // `from_str_radix` would accept a sign.
         if digits.len() != DIGITS || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Err(TokenError::Malformed);
         }
@@ -114,19 +120,20 @@ impl fmt::Display for TokenError {
 impl std::error::Error for TokenError {}
 
 impl Database {
-    /// What this session has seen so far, to be handed to another process: [`Database::session_with`].
-    /// [`TokenError::Scheme`] under gts and vts.
+    /// What this session has seen so far, to be handed to another process:
+    /// [`Database::session_with`]. [`TokenError::Scheme`] under gts and vts.
     pub fn token(&self) -> Result<Token, TokenError> {
         self.portable()?;
         Ok(Token(Timestamp(self.seen.load(SeqCst))))
     }
 
-    /// A handle with a session of its own that has seen what another session had, in this process or in another that is
-    /// connected to the same cluster: all that was written or read there is seen here, in snapshots and in transactions.
-    /// [`TokenError::Scheme`] under gts and vts, [`TokenError::Ahead`] if the promise could not be kept.
+    /// A handle with a session of its own that continues another session, of this process or of
+    /// another that is connected to the same cluster: its snapshots and transactions see everything
+    /// that was written or read there. [`TokenError::Scheme`] under gts and vts,
+    /// [`TokenError::Ahead`] if the promise could not be kept.
     pub fn session_with(&self, token: Token) -> Result<Database, TokenError> {
         self.portable()?;
-        // A client that cannot come back at present has a clock all the same.
+        // If the client cannot connect anew at present, the clock of its last engine will do.
         let running = self.inner.running().or_else(|_| self.inner.lives.as_it_is());
         let clock = running.map_err(|_| TokenError::Closed)?.clock();
         let ahead_ns = token.0.0.saturating_sub(clock.0);
@@ -138,7 +145,7 @@ impl Database {
         Ok(session)
     }
 
-    /// Whether what a session has seen is a time, or is not asked for.
+    /// Fails under gts and vts, where what a session has seen is not a time.
     fn portable(&self) -> Result<(), TokenError> {
         let pair = self.inner.options.pair;
         if pair.has_oracle() { Err(TokenError::Scheme(pair.scheme)) } else { Ok(()) }

@@ -1,20 +1,22 @@
 //! Read-write transactions: a closure that is run until it commits.
 //!
-//! The closure runs on its caller's thread, its operations on the shards. Under OCC it reads at the snapshot at which
-//! the attempt began, with its own writes on top, so whatever it sees is consistent, even in an attempt that
-//! will fail; at commit, what it read must still be the newest (`plimsoll_txn::interactive`). An attempt holds
-//! no lock before that, so a slow or crashed client is in nobody's way. Under 2PL it locks as it goes; without snapshots
-//! (rc, none) it reads the newest versions, and the commit finds out whether they belong together.
+//! The closure runs on its caller's thread, its operations on the shards. Under OCC it reads at the
+//! snapshot at which the attempt began, with its own writes on top, so all that it sees is
+//! consistent, even in an attempt that will fail; at commit, what it read must still be the newest
+//! (`plimsoll_txn::interactive`). An attempt holds no lock before that, so a slow or crashed client
+//! blocks no other. Under 2PL an attempt locks as it goes. Without snapshots (rc, none) it reads
+//! the newest versions, and the commit finds out whether they belong together.
 //!
-//! Hops between threads are what costs, so there are few. An attempt begins together with its first
-//! operation, on the shard that owns the key. Writes cannot fail before the commit and wait on this side for the
-//! next read, or for the commit, which takes them along: a transaction of r reads and any number of writes
-//! makes r + 1 hops. One that wrote nothing and reads at a snapshot has nothing to commit and makes r.
+//! Hops between threads are the main cost, so there are few. An attempt begins together with its
+//! first operation, on the shard that owns the key. Writes cannot fail before the commit, so they
+//! wait in the client's thread for the next read, or for the commit, which takes them along: a
+//! transaction of r reads and any number of writes makes r + 1 hops. One that wrote nothing and
+//! reads at a snapshot has nothing to commit and makes r.
 //!
-//! **Retry.** A conflict ends the attempt: the operation that met it returns [`Error::Conflict`], as do all
-//! after it, and whatever the closure then returns is dropped. After a pause the closure runs again, from the
-//! start, at a new snapshot. The pause is random, from zero up to a bound that doubles with every attempt, so that
-//! those who have met once do not meet again.
+//! **Retry.** A conflict ends the attempt: the operation that met it returns [`Error::Conflict`],
+//! as do all later ones, and the closure's result is dropped. After a pause the closure runs again,
+//! from the start, at a new snapshot. The pause is random, from zero to a bound that doubles with
+//! every attempt, so that transactions that have met once do not meet again.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -37,28 +39,30 @@ use super::{
 };
 use crate::error::Error;
 
-/// The bound of the pause after the first conflict, in nanoseconds.
+/// Bound of the pause after the first conflict, in nanoseconds.
 const PAUSE_MIN_NS: u64 = 10_000;
-/// The pause's bound doubles so often at most: up to 5 ms.
+/// How often the bound doubles at most: up to 5 ms.
 const DOUBLINGS: u32 = 9;
-/// What a write takes in a message, at most, besides its key and its value.
+/// Maximum size of a write in a message, in bytes, besides its key and its value.
 const WRITE_BYTES: usize = 64;
-/// A commit over the network is not given up sooner.
+/// Lower bound of a commit's time-out over the network.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
 impl Database {
-    /// Runs a transaction: calls `body` and commits what it has written, all or nothing, as if nobody else were
-    /// there. If another transaction gets in the way, `body` is called again; it should do nothing that
-    /// cannot be done twice. If `body` returns an error of its own, nothing is written and the error is returned.
+    /// Runs a transaction: calls `body` and commits what it has written, all or nothing, as if it
+    /// ran alone. If another transaction gets in the way, `body` is called again, so it should do
+    /// nothing that cannot be done twice. If `body` returns an error of its own, nothing is written
+    /// and the error is returned.
     ///
-    /// The error type is the caller's; all it needs is a conversion from [`Error`]. Besides what the operations
-    /// return, there are [`Error::Overloaded`] and [`Error::Contended`], when
-    /// [`Options::patience`](crate::Options::patience) is over; of a cluster [`Error::Congested`], [`Error::Unreachable`] and
-    /// [`Error::InDoubt`] as well.
+    /// The error type is the caller's; all it needs is a conversion from [`Error`]. Besides the
+    /// errors of the operations, there are [`Error::Overloaded`] and [`Error::Contended`], when
+    /// [`Options::patience`](crate::Options::patience) is over; with a cluster
+    /// [`Error::Congested`], [`Error::Unreachable`] and [`Error::InDoubt`] as well.
     ///
-    /// When this returns, every snapshot and transaction that anybody begins in this process contains what was written, but for
-    /// [`Freshness::Stale`](crate::Freshness::Stale) ones of other sessions. Another client of a cluster may miss it for as long as
-    /// clocks differ, unless it goes on from this session: [`Database::token`].
+    /// When this returns, every snapshot and transaction that begins later in this process contains
+    /// what was written, except [`Freshness::Stale`](crate::Freshness::Stale) snapshots of other
+    /// sessions. Another client of a cluster may miss it for as long as clocks differ, unless it
+    /// continues this session: [`Database::token`].
     pub fn transact<T, E: From<Error>>(
         &self,
         mut body: impl FnMut(&mut Txn<'_>) -> Result<T, E>,
@@ -111,23 +115,23 @@ impl Database {
 /// [`Error::Conflict`], after which the attempt is over.
 pub struct Txn<'a> {
     database: &'a Database,
-    /// When the transaction was first attempted: it grows older, and finally wins (2PL).
+    /// When the transaction was first attempted. Under 2PL the oldest transaction finally wins.
     age: u64,
     state: State,
-    /// Writes that no shard knows of yet, in order.
+    /// Writes that were not sent to a shard yet, in order.
     waiting: Vec<Write>,
-    /// Whether anything was written, be it of no bytes.
+    /// Whether anything was written, even if it has no bytes.
     wrote: bool,
     /// Bytes of all keys and values written so far.
     written_bytes: usize,
-    /// Its turn, if it writes much to other processes.
+    /// Its turn among large transactions, if it writes much to other processes.
     large: Option<Admitted<'a>>,
 }
 
 enum State {
-    /// No shard knows of it yet.
+    /// No shard knows it yet.
     New,
-    /// This shard coordinates it, of the engine in this life.
+    /// This shard coordinates it, in the engine of this life.
     Begun(Begun, ShardId, u64),
     /// It was aborted.
     Over(Abort),
@@ -154,7 +158,8 @@ impl Txn<'_> {
         self.write(1, key.len() + value.len(), Write::Put(column, key.clone(), value.to_vec()))
     }
 
-    /// Writes a record that does not exist yet. [`Error::Exists`] otherwise; the transaction may go on.
+    /// Writes a record that does not exist yet. [`Error::Exists`] otherwise; the transaction may go
+    /// on.
     pub fn insert(&mut self, column: impl Column, key: &Key, value: &[u8]) -> Result<(), Error> {
         let column = self.database.inner.column(column)?;
         check_value(value)?;
@@ -162,8 +167,8 @@ impl Txn<'_> {
         self.put(column, key, value)
     }
 
-    /// Writes a row that does not exist yet, one value per column group. [`Error::Exists`] if there is any
-    /// record of it; the transaction may go on.
+    /// Writes a row that does not exist yet, one value per column group. [`Error::Exists`] if there
+    /// is any record of it; the transaction may go on.
     pub fn insert_row(&mut self, table: TableId, key: &Key, values: &[&[u8]]) -> Result<(), Error> {
         let found = self.database.inner.writable(table)?;
         let groups = found.spec.groups.len();
@@ -183,10 +188,12 @@ impl Txn<'_> {
         self.write(groups, key.len(), Write::Delete(table, key.clone()))
     }
 
-    /// Reads a range of an ordered table, in key order, own writes included. Nobody else can commit a row into
-    /// the range before this transaction. [`Error::NotOrdered`] for a hash table.
+    /// Reads a range of an ordered table, in key order, own writes included. No other transaction
+    /// can commit a row into the range before this one commits. [`Error::NotOrdered`] for a hash
+    /// table.
     ///
-    /// All the rows are in memory at once; for a large part of a table take a [`Snapshot`](crate::Snapshot).
+    /// All the rows are in memory at once; for a large part of a table take a
+    /// [`Snapshot`](crate::Snapshot).
     pub fn scan(&mut self, column: impl Column, range: impl Into<KeyRange>) -> Result<Vec<Row>, Error> {
         let inner = &self.database.inner;
         let range = range.into();
@@ -203,7 +210,7 @@ impl Txn<'_> {
         }
     }
 
-    /// Whether none of these records of a row exists; what was found will still be so at commit.
+    /// Fails if any of these records of a row exists; that none exists still holds at commit.
     fn absent(&mut self, table: TableId, key: &Key, columns: &[ColumnGroup]) -> Result<(), Error> {
         check_key(key)?;
         let home = self.database.inner.home(table, key);
@@ -216,7 +223,7 @@ impl Txn<'_> {
         }
     }
 
-    /// Writes so many records, whose keys and values have so many bytes each.
+    /// Writes `records` records, whose keys and values have `bytes` bytes each.
     fn write(&mut self, records: usize, bytes: usize, write: Write) -> Result<(), Error> {
         if let State::Over(abort) = self.state {
             return Err(Error::Conflict(abort));
@@ -240,8 +247,8 @@ impl Txn<'_> {
         Ok(())
     }
 
-    /// Works on the coordinating shard, which is `first` if the attempt begins with this step. The writes that
-    /// wait go first.
+    /// Does an operation on the coordinating shard, after the waiting writes. If the attempt begins
+    /// with this step, `first` coordinates it.
     fn step(&mut self, first: ShardId, operation: Operation) -> Result<Outcome, Error> {
         let running = self.database.inner.running()?;
         let going = self.go(&running, first, READ_MIN)?;
@@ -261,7 +268,7 @@ impl Txn<'_> {
 
     fn commit(&mut self) -> Result<(), Error> {
         let inner = &self.database.inner;
-        // All that it read was so at its snapshot. Without one that has still to be seen.
+        // Reads at a snapshot are consistent. Without a snapshot the commit has to validate them.
         if !self.wrote && (inner.reads_at_snapshot() || matches!(self.state, State::New)) {
             return Ok(());
         }
@@ -285,14 +292,15 @@ impl Txn<'_> {
         }
     }
 
-    /// The attempt, on its way to its shard, or to `first` if it begins.
+    /// The attempt, to be sent to its shard, or to `first` if it begins.
     fn go(&mut self, running: &Running<'_>, first: ShardId, least: Duration) -> Result<Going, Error> {
         let (begun, shard) = self.take(running, first)?;
         let patience = self.database.inner.patience(least);
         Ok(Going { shard, attempt: self.attempt(), begun, writes: mem::take(&mut self.waiting), patience })
     }
 
-    /// The transaction, if it has begun, and its shard. One that has begun in a former life has been given up by all.
+    /// The transaction, if it has begun, and its shard. If it began in a former life, all shards
+    /// have given it up.
     fn take(&mut self, running: &Running<'_>, first: ShardId) -> Result<(Option<Begun>, ShardId), Error> {
         let abort = match mem::replace(&mut self.state, State::New) {
             State::New => return Ok((None, running.coordinator(first))),
@@ -311,7 +319,7 @@ impl Txn<'_> {
 }
 
 impl Drop for Txn<'_> {
-    /// The closure returned an error, or panicked, or only read: its snapshot is given up.
+    /// The closure has returned an error, or panicked, or only read: releases its snapshot.
     fn drop(&mut self) {
         if let State::Begun(txn, shard, life) = mem::replace(&mut self.state, State::New)
             && let Ok(running) = self.database.inner.lives.as_it_is()
@@ -322,7 +330,7 @@ impl Drop for Txn<'_> {
     }
 }
 
-/// Conflicts so far.
+/// Counts the conflicts of a transaction.
 struct Retry {
     began: Instant,
     attempts: u32,
@@ -334,7 +342,7 @@ impl Retry {
         Retry { began: Instant::now(), attempts: 0, random: RandomState::new() }
     }
 
-    /// Waits before the next attempt, if there is to be one.
+    /// Waits before the next attempt, or fails if patience is over.
     fn pause(&mut self, last: Abort, patience: Duration) -> Result<(), Error> {
         let waited = self.began.elapsed();
         let bound_ns = PAUSE_MIN_NS << self.attempts.min(DOUBLINGS);

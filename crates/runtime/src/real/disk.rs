@@ -1,19 +1,21 @@
 //! A shard's directory on a real file system, and the thread that reads and writes there.
 //!
-//! Operations of a shard are carried out by one thread, one after the other, so that the shard never waits for a
-//! disk; what became of each arrives in the shard's inbox like a message and wakes it. The thread of a shard
-//! that stops leaves its queue behind: everything in it is carried out before [`super::Runtime`] is gone, and nobody
-//! hears of it.
+//! One thread carries out the operations of a shard, one after the other, so the shard never waits
+//! for a disk. Each result arrives in the shard's inbox like a message and wakes it. If a shard
+//! stops, its queue of operations is still carried out before [`super::Runtime`] is gone, and the
+//! results are dropped.
 //!
-//! Files stay open as long as something in them is not synced: a failure to write back is reported by the next sync of
-//! a file that was open when it happened, and could be missed by one that is opened later. `fdatasync` is enough
-//! for a file, since it includes the length; a directory gets an `fsync`.
+//! Files stay open while something in them is not synced: a failure to write back is reported by
+//! the next sync of a file that was open when it happened, and could be missed if the file were
+//! closed and opened again. `fdatasync` is enough for a file, since it includes the length; a
+//! directory gets an `fsync`.
 //!
-//! Two processes in one directory would destroy each other's files. So a directory is locked while it is open, by a file
-//! `.lock`, which no [`FileName`] can name and which shows at the same time that the directory can be written.
+//! Two processes in one directory would destroy each other's files. So a directory is locked while
+//! it is open, by a file `.lock`, which no [`FileName`] can name. Making it also shows that the
+//! directory can be written.
 //!
-//! Left out: several operations at a time, and asking the kernel for it (io_uring): a log that commits in groups has one
-//! write and one sync under way, and those are in order anyway.
+//! Left out: several operations at a time, and asking the kernel for that (io_uring). A log that
+//! commits in groups has one write and one sync under way, and those are in order anyway.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,12 +30,12 @@ use crate::disk::{Completed, DiskError, DiskFault, FileName, Operation, Outcome,
 /// Files that are kept open, unless more of them are not synced.
 const OPEN_MAX: usize = 32;
 
-/// Why a directory cannot be a shard's.
+/// Why a directory cannot be used by a shard.
 #[derive(Debug)]
 pub enum OpenError {
-    /// Another process has it, or another shard of this one.
+    /// Another process uses it, or another shard of this one.
     InUse(PathBuf),
-    /// It is not there and cannot be made.
+    /// It does not exist and cannot be made.
     Create(PathBuf, io::Error),
     /// It cannot be read or written.
     Access(PathBuf, io::Error),
@@ -55,7 +57,7 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// A directory that is a shard's as long as this exists.
+/// The directory of a shard, locked until this is dropped.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
@@ -64,7 +66,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Opens a directory, or makes it in one that exists.
+    /// Opens a directory. If it does not exist, makes it; its parent has to exist.
     pub fn open(path: &Path) -> Result<Directory, OpenError> {
         match make(path) {
             Ok(()) => {}
@@ -88,27 +90,27 @@ impl Directory {
     }
 }
 
-/// A directory that survives a power failure.
+/// Makes a directory that survives a power failure.
 fn make(path: &Path) -> io::Result<()> {
     fs::create_dir(path)?;
     let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     File::open(parent)?.sync_all()
 }
 
-/// A file that was used.
+/// An open file.
 struct Open {
     file: File,
     /// Something may not have been synced.
     dirty: bool,
 }
 
-/// A directory at work.
+/// An open directory with its open files.
 struct Disk {
     directory: Directory,
     open: BTreeMap<FileName, Open>,
 }
 
-/// Carries out what comes, until nobody is left who could ask.
+/// Carries out operations until all senders are gone.
 pub(super) fn run(directory: Directory, operations: Receiver<Vec<Submitted>>, answer: impl Fn(Completed)) {
     let mut disk = Disk { directory, open: BTreeMap::new() };
     for Submitted { number, operation } in operations.into_iter().flatten() {
@@ -175,7 +177,7 @@ impl Disk {
         Ok(Outcome::Done)
     }
 
-    /// The file, open for reading and writing; made if it may be.
+    /// The file, open for reading and writing. `make`: makes it if it does not exist.
     fn file(&mut self, name: FileName, make: bool) -> io::Result<&mut Open> {
         if !self.open.contains_key(&name) {
             if self.open.len() >= OPEN_MAX {
@@ -189,7 +191,7 @@ impl Disk {
         Ok(self.open.get_mut(&name).expect("the file was just opened"))
     }
 
-    /// What cannot be named is not ours.
+    /// Files whose names are not valid are not the shard's, and are left out.
     fn list(&self) -> io::Result<Vec<(FileName, u64)>> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.directory.path)? {

@@ -1,24 +1,27 @@
-//! Shards on threads: a pinned thread per shard, each with an inbox. Where there are more shards than cores, a thread has
-//! several, and makes a pass of each in turn: the operating system would give a shard that waits for another the core that the
-//! other needs. (Shards with a network have a thread each in any case: each sleeps in a system call of its own.)
+//! Shards on threads: a pinned thread per shard, each with an inbox. If there are more shards than
+//! cores, a thread has several shards, and makes a pass of each in turn: otherwise the operating
+//! system could give the core to a shard that waits for another, which needs the core. (With a
+//! network every shard has a thread of its own, because each sleeps in a system call of its own.)
 //!
-//! A shard's thread loops over passes. Within a pass it handles what other shards sent, samples the clock,
-//! runs the tasks that are ready, and sends what was produced, one batch per peer. Nothing on this path is
-//! atomic but the inbox, a lock-free queue of batches, and the flag that says a shard sleeps.
+//! A shard's thread loops over passes. In a pass it handles what other shards sent, samples the
+//! clock, runs the tasks that are ready, and sends what was produced, one batch per peer. Nothing
+//! on this path is atomic but the inbox, a lock-free queue of batches, and the flag that says that
+//! a shard sleeps.
 //!
-//! A thread whose shards are idle spins for [`SPIN_NS`], or longer after a short sleep, then sleeps until somebody sends or a timer is
-//! due. Sleeping and sending race as usual: the sleeper raises its flag and looks into the inbox once more; a sender fills
-//! the inbox and looks at the flag. Both sides are sequentially consistent, so one of them sees the other.
+//! A thread whose shards are idle spins for [`SPIN_NS`], or longer after a short sleep. Then it
+//! sleeps until a message comes or a timer is due. Sleeping and sending race as usual: the sleeper
+//! raises its flag and looks into the inbox once more; a sender fills the inbox and looks at the
+//! flag. Both sides are sequentially consistent, so one of them sees the other.
 //!
-//! A shard whose directory was given has a second thread that reads and writes there (`disk`).
+//! A shard that was given a directory has a second thread that reads and writes there (`disk`).
 //!
-//! The shards of a runtime are all there are, or those of one node of a cluster ([`Runtime::networked`]): then they are
-//! numbered over all nodes, and talk to those of the others over TCP (`tcp`). So does the shard of a process that only
-//! visits the cluster. A shard that has a network sleeps in the
-//! system call that waits for sockets. What wakes it is a write to an eventfd, which is remembered like an unpark, so
-//! the race of sleeping and sending is the same.
+//! A runtime has all shards of a database, or those of one process of a cluster
+//! ([`Runtime::networked`]), a node or a client. In a cluster shards are numbered over all
+//! processes, and talk to those of other processes over TCP (`tcp`). A shard with a network sleeps
+//! in the system call that waits for sockets. It is woken by a write to an eventfd, which is
+//! remembered like an unpark, so the race of sleeping and sending is the same.
 //!
-//! A panic on a shard ends the process: half a database is of no use to anyone.
+//! A panic on a shard ends the process: half a database is of no use.
 
 mod disk;
 mod shard;
@@ -44,14 +47,15 @@ use shard::Resident;
 pub use tcp::{Address, Closed, FRAME_MAX, Network, ORACLE, Refusal, Role, SILENCE, Traffic, Who};
 use tcp::{Connections, Prepared};
 
-/// How long an idle shard spins before it sleeps, in nanoseconds. On small machines spinning starves
-/// everybody else.
+/// How long an idle shard spins before it sleeps, in nanoseconds. On small machines spinning
+/// starves all other threads.
 pub const SPIN_NS: u64 = 20_000;
-/// How long it spins after a sleep that was shorter than this: then shards are in conversation, and to be woken takes longer
-/// than an answer. Two who spin less than that keep sending each other to sleep. Only if every shard can have a core.
+/// How long it spins after a sleep that was shorter than this, in nanoseconds, if every thread has
+/// a core. After a sleep this short shards are in conversation: an answer comes sooner than a
+/// sleeping thread wakes, and two shards that spin for less keep sending each other to sleep.
 pub const CONVERSATION_NS: u64 = 200_000;
 
-/// What others can see of a shard.
+/// The part of a shard that other threads use.
 struct Peer<N: Node> {
     inbox: SegQueue<Batch<N>>,
     asleep: AtomicBool,
@@ -61,9 +65,9 @@ struct Peer<N: Node> {
 /// What ends a shard's sleep.
 #[derive(Debug)]
 enum Alarm {
-    /// Of a shard that parks.
+    /// For a shard that parks.
     Thread(Thread),
-    /// Of one that waits for sockets.
+    /// For a shard that waits for sockets.
     Poll(Arc<mio::Waker>),
 }
 
@@ -89,7 +93,7 @@ impl<N: Node> Peer<N> {
 
 struct Peers<N: Node> {
     peers: Vec<Peer<N>>,
-    /// The number of the first of them, and how many shards all nodes and visitors have.
+    /// The number of the first of them, and how many shards all nodes and clients have.
     first: usize,
     total: usize,
     /// Whether there is a core for every thread of this process.
@@ -106,34 +110,36 @@ impl<N: Node> Peers<N> {
     }
 }
 
-/// The clock that the shards of a runtime sample: Unix nanoseconds. It is the monotonic clock plus an offset
-/// fixed at the start, so that no time stands still or jumps when the operating system's is set.
+/// The clock that the shards of a runtime sample, in Unix nanoseconds: the monotonic clock plus an
+/// offset that is fixed at the start. So it neither stands still nor jumps when the operating
+/// system's clock is set.
 ///
-/// The monotonic clock is the same in all processes of a machine, so those that are given the same offset agree exactly.
+/// The monotonic clock is the same in all processes of a machine, so processes with the same offset
+/// agree exactly.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     unix_offset: u64,
 }
 
 impl Clock {
-    /// A clock that is set by the operating system's, once.
+    /// A clock that is set once, by the operating system's.
     #[allow(clippy::new_without_default, reason = "two clocks are not the same")]
     pub fn new() -> Clock {
         let unix = nanoseconds(ClockId::Realtime);
         Clock { unix_offset: unix.saturating_sub(nanoseconds(ClockId::Monotonic)) }
     }
 
-    /// That of another process of this machine.
+    /// The clock of another process of this machine.
     pub fn with_offset(unix_offset: u64) -> Clock {
         Clock { unix_offset }
     }
 
-    /// What another process of this machine needs to have the same clock.
+    /// The offset with which another process of this machine has the same clock.
     pub fn offset(self) -> u64 {
         self.unix_offset
     }
 
-    /// What the clock says now.
+    /// The time now.
     pub fn now(self) -> Timestamp {
         Timestamp(self.unix_offset + nanoseconds(ClockId::Monotonic))
     }
@@ -143,18 +149,19 @@ impl Clock {
 pub struct Runtime<N: Node> {
     peers: Arc<Peers<N>>,
     threads: Vec<JoinHandle<()>>,
-    /// Those of the disks, which end after the shards.
+    /// The disk threads, which end after the shards.
     disks: Vec<JoinHandle<()>>,
     connections: Option<Connections>,
 }
 
-/// Makes a shard's node, on the shard's thread.
+/// Makes a shard's participant, on the shard's thread.
 pub type Maker<N> = Box<dyn FnOnce() -> N + Send>;
 
 impl<N: Node> Runtime<N> {
-    /// Starts a shard per node maker; each maker runs on its shard's thread. There are as many threads as shards, or as cores
-    /// if they are fewer: then shards are dealt to them in turn. With `pin`, the first thread runs on that core, the next one
-    /// on the next, as long as there are so many cores; threads beyond that float.
+    /// Starts a shard per maker; each maker runs on its shard's thread. There are as many threads
+    /// as shards, or as cores if there are fewer cores: then shards are dealt to the threads in
+    /// turn. With `pin`, the first thread runs on that core and the next ones on the next cores;
+    /// threads beyond the last core are not pinned.
     pub fn start(makers: Vec<Maker<N>>, seed: u64, pin: Option<usize>) -> io::Result<Self> {
         Runtime::with_disks(makers, seed, pin, Vec::new())
     }
@@ -169,10 +176,11 @@ impl<N: Node> Runtime<N> {
         Runtime::build(makers, seed, pin, directories, None, Clock::new())
     }
 
-    /// Like [`Runtime::with_disks`], as one node of a cluster, or as its visitor: the shards are those that the cluster
-    /// gives to it, and [`crate::Env::call`] reaches those of all others. Calls to a node that is not connected fail at once;
-    /// [`Node::connected`] tells when it is, and [`Runtime::refused`] that a visitor will not be. Refuses what cannot be a cluster, and one that could be reached from other
-    /// machines without a secret.
+    /// Like [`Runtime::with_disks`], as one node or client of a cluster: the runtime has the shards
+    /// that the cluster gives to this process, and [`crate::Env::call`] reaches those of all
+    /// others. Calls to a node that is not connected fail at once; [`Node::connected`] tells when
+    /// it is, and [`Runtime::refused`] that a client will not be connected. Fails if the
+    /// configuration is invalid, or if other machines could reach the cluster and it has no secret.
     pub fn networked(
         makers: Vec<Maker<N>>,
         seed: u64,
@@ -215,7 +223,8 @@ impl<N: Node> Runtime<N> {
             clock,
         });
         let (connections, links) = network.map(Prepared::start).transpose()?.unzip();
-        // Dropped on the way, it stops the shards that have started.
+        // If this function fails from here on, dropping the runtime stops the shards that have
+        // started.
         let mut runtime =
             Runtime { peers: peers.clone(), threads: Vec::new(), disks: Vec::new(), connections };
         let mut directories = directories.into_iter();
@@ -247,7 +256,7 @@ impl<N: Node> Runtime<N> {
         Ok(runtime)
     }
 
-    /// Starts the thread of a shard's disk, which ends when nobody can ask it for anything any more.
+    /// Starts the thread of a shard's disk. It ends when all senders of operations are gone.
     fn start_disk(
         &mut self,
         shard: ShardId,
@@ -276,31 +285,34 @@ impl<N: Node> Runtime<N> {
         ShardId(self.peers.first as u16)
     }
 
-    /// The traffic with each other node of the cluster, and with its visitors.
+    /// The traffic with each other node of the cluster, and with its clients.
     pub fn traffic(&self) -> Vec<Traffic> {
         self.connections.as_ref().map_or_else(Vec::new, Connections::traffic)
     }
 
-    /// Why a node has refused this visitor, if one has: mostly [`Refusal::PlaceTaken`]. Then it closes all its connections
-    /// and dials nobody any more: drop it, and start another, in a new life and with another place, or with whatever
-    /// else was wrong put right. `None` for a node, which tries again and again.
+    /// Why a node has refused this client, if one has: usually [`Refusal::PlaceTaken`]. Then the
+    /// runtime closes all its connections and dials no more. Drop it and start another, in a new
+    /// life and with another place, or after the reason is removed. `None` for a node, which dials
+    /// again and again.
     pub fn refused(&self) -> Option<Refusal> {
         self.connections.as_ref().and_then(Connections::refused)
     }
 
-    /// How many bytes for other nodes the operating system has not taken yet: [`Traffic::bytes_waiting`] of all.
+    /// Bytes for other processes that the operating system has not taken yet: the sum of
+    /// [`Traffic::bytes_waiting`].
     pub fn bytes_waiting(&self) -> u64 {
         self.connections.as_ref().map_or(0, Connections::bytes_waiting)
     }
 
-    /// By node, in the order of their numbers: the life in which this runtime has met it first, 0 if it has not. Empty without
-    /// a network.
+    /// By node, in the order of their numbers: the first life that this runtime has met; 0 if none.
+    /// Empty without a network.
     pub fn met(&self) -> Vec<u64> {
         self.connections.as_ref().map_or_else(Vec::new, Connections::met)
     }
 
-    /// By node, in the order of their numbers: by how many nanoseconds its clock is ahead of the one here, less the time that
-    /// its hello was on its way. Empty for a node, and for a visitor to whom not all have said hello.
+    /// By node, in the order of their numbers: how far its clock is ahead of the one here, in
+    /// nanoseconds, less the time its hello was on its way. Empty for a node, and for a client
+    /// until all nodes have said hello.
     pub fn heard_clocks(&self) -> Vec<i64> {
         self.connections.as_ref().map_or_else(Vec::new, Connections::heard_clocks)
     }
@@ -338,8 +350,8 @@ impl<N: Node> Runtime<N> {
 }
 
 impl<N: Node> Drop for Runtime<N> {
-    /// Stops the shards: tasks that are not done are dropped. What they asked of their disks is carried out; what they
-    /// have sent to other nodes leaves within a tenth of a second, or is lost.
+    /// Stops the shards. Tasks that are not done are dropped. Disk operations that they asked for
+    /// are carried out. Messages to other nodes leave within a tenth of a second, or are lost.
     fn drop(&mut self) {
         self.peers.stop.store(true, SeqCst);
         for peer in &self.peers.peers {
@@ -351,7 +363,7 @@ impl<N: Node> Drop for Runtime<N> {
     }
 }
 
-/// Guards a thread without which the process is worth nothing.
+/// Ends the process if the thread panics, since it is useless without the thread.
 struct EndProcessOnPanic(String);
 
 impl Drop for EndProcessOnPanic {
@@ -363,13 +375,13 @@ impl Drop for EndProcessOnPanic {
     }
 }
 
-/// What a clock says, in nanoseconds.
+/// The time of a clock, in nanoseconds.
 fn nanoseconds(clock: ClockId) -> u64 {
     let now = rustix::time::clock_gettime(clock);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Best effort: on a machine that forbids it, the thread floats.
+/// Best effort: on a machine that forbids it, the thread is not pinned.
 fn pin_to(core: usize) {
     let mut set = rustix::thread::CpuSet::new();
     set.set(core);

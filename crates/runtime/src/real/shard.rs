@@ -1,4 +1,4 @@
-//! A thread of shards: passes until there is nothing to do for any of them, then sleeps.
+//! A thread of shards: it makes passes until all its shards are idle, then sleeps.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -14,7 +14,8 @@ use crate::disk::Submitted;
 use crate::shard::{Batch, Outside, ShardEnv};
 use crate::{Env, Node};
 
-/// The other shards, of this process and of other nodes, and the clock they share, as one of them sees it.
+/// What one shard sees of its surroundings: the other shards of this process, connections to other
+/// processes, its disk, and the clock.
 struct Process<N: Node> {
     /// The shard's place in the process.
     place: usize,
@@ -50,12 +51,12 @@ impl<N: Node> Outside<N> for Process<N> {
 
     fn submit(&mut self, operations: Vec<Submitted>) {
         let disk = self.disk.as_ref().expect("who has no disk asks nothing of it");
-        // Its thread ends after this one, or ends the process.
+        // The disk's thread ends after this one, or ends the process.
         let _ = disk.send(operations);
     }
 }
 
-/// A shard that is to run on a thread.
+/// A shard that is about to run on a thread.
 pub(super) struct Resident<N: Node> {
     pub(super) me: ShardId,
     /// Its place in the process.
@@ -65,7 +66,7 @@ pub(super) struct Resident<N: Node> {
     pub(super) links: Option<Links<N>>,
 }
 
-/// A shard that runs.
+/// A running shard.
 struct Shard<N: Node> {
     env: ShardEnv<N>,
     process: Process<N>,
@@ -80,7 +81,8 @@ impl<N: Node> Shard<N> {
         Shard { env, process: Process { place, peers: peers.clone(), disk, links } }
     }
 
-    /// Returns true if there was nothing to do and is nothing left: what a pass does at its end may have woken a task.
+    /// Makes a pass. Returns true if there was nothing to do and nothing is left: the end of a pass
+    /// may have woken a task.
     fn pass(&mut self) -> bool {
         if let Some(links) = &mut self.process.links {
             links.turn(&self.env);
@@ -129,9 +131,9 @@ pub(super) fn run<N: Node>(residents: Vec<Resident<N>>, peers: &Arc<Peers<N>>, s
     }
 }
 
-/// Waits for a moment, if it may be a short one without a look at whom the operating system has waiting for this core: the
-/// thread that a shard with a network waits for may be one of another process, and clients of a database that is
-/// embedded have threads as well. They would wait for the end of the spinning.
+/// Waits for a moment. Yields the core unless the wait is short and the shard has no network: with
+/// a network the awaited thread may be of another process, and an embedded database shares its
+/// cores with client threads; both would have to wait for the end of the spinning.
 #[expect(clippy::disallowed_methods, reason = "this is what tasks wait for when they pause")]
 fn spin<N: Node>(process: &Process<N>, short: bool) {
     match process.links {
@@ -168,7 +170,7 @@ mod tests {
     use crate::Handled;
     use plimsoll_types::Ticket;
 
-    /// Adds numbers up; a request for more than there is waits until there is enough.
+    /// A sum that requests add to and take from. A request for more than there is waits.
     #[derive(Default)]
     struct Till {
         sum: u64,

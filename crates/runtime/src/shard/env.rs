@@ -1,7 +1,8 @@
 //! What a shard is to its tasks: their [`Env`].
 //!
-//! A call is on its way when it is made, and the future only collects the answer; a call whose future is
-//! dropped is given up, and its answer thrown away when it comes. Timers and pauses name the task that runs.
+//! A call is on its way when it is made, and the future only collects the answer. If the future is
+//! dropped, the call is given up, and its answer thrown away when it comes. Timers and pauses wake
+//! the task that awaits them.
 
 use std::cmp::Reverse;
 use std::future::{Future, poll_fn};

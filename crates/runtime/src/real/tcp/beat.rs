@@ -1,49 +1,53 @@
 //! Heartbeats, and what they tell about the other end's clock.
 //!
-//! A beat carries the sender's clock, and returns the clock that the last beat of the other side carried with the time
-//! at which it arrived. That makes the four times of NTP: `sent` here, `arrived` there, `returned` there, `now` here. The
-//! other clock is ahead by `((arrived - sent) + (returned - now)) / 2`, wrong by at most half of the round trip
-//! `(now - sent) - (returned - arrived)`. So of the last few samples the one with the shortest round trip counts.
+//! A beat carries the sender's clock. It also returns the clock value of the last beat received,
+//! with the time at which that arrived. These are the four times of NTP: `sent` here, `arrived`
+//! there, `returned` there, `now` here. The other clock is ahead by
+//! `((arrived - sent) + (returned - now)) / 2`, wrong by at most half of the round trip
+//! `(now - sent) - (returned - arrived)`. So of the last few samples the one with the shortest
+//! round trip counts.
 //!
-//! Example. A beats at 100; it arrives when B's clock says 1105; B beats at 1300, and that arrives at 310. The round trip
-//! was 210 - 195 = 15, and B's clock is ahead by (1005 + 990) / 2 = 997.5, give or take 7.5.
+//! Example. A beats at 100; the beat arrives when B's clock says 1105; B beats at 1300, and that
+//! arrives at 310. The round trip was 210 - 195 = 15, and B's clock is ahead by (1005 + 990) / 2 =
+//! 997.5, give or take 7.5.
 //!
-//! A frame waits in a socket until the shard looks, which counts as time on its way. A busy shard looks often, one that
-//! sleeps is woken, and the worst samples do not count.
+//! A frame waits in the socket until the shard reads it, which counts as time on its way. That does
+//! little harm: a busy shard reads often, a sleeping one is woken, and the worst samples do not
+//! count.
 
 use std::collections::VecDeque;
 
 use plimsoll_types::wire;
 
-/// How many samples are kept.
+/// Samples kept per connection.
 const SAMPLES: usize = 8;
 
-/// What a heartbeat says; times are Unix nanoseconds, by the clocks of the two ends.
+/// The content of a heartbeat. Times are Unix nanoseconds, by the clocks of the two ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Beat {
     /// The sender's clock.
     pub(super) clock_ns: u64,
-    /// What the receiver's last beat said; 0 if none has arrived.
+    /// The clock value in the last beat received; 0 if none has arrived.
     pub(super) heard_ns: u64,
-    /// The sender's clock when that arrived.
+    /// The sender's clock when that beat arrived.
     pub(super) arrived_ns: u64,
 }
 
 wire!(struct Beat { clock_ns, heard_ns, arrived_ns });
 
-/// What is known about another clock.
+/// One estimate of how far another clock is ahead.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Sample {
-    /// How long the beats were on their way, there and back.
+    /// How long the two beats were on their way, there and back.
     pub(super) round_trip_ns: u64,
-    /// By how much the other clock is ahead.
+    /// How far the other clock is ahead.
     pub(super) ahead_ns: i64,
 }
 
-/// One end's memory of beats.
+/// The beats that one end has received.
 #[derive(Debug, Default)]
 pub(super) struct Beats {
-    /// What the last one said, and when it arrived.
+    /// The clock value in the last one, and when it arrived.
     heard: Option<(u64, u64)>,
     samples: VecDeque<Sample>,
 }
@@ -55,7 +59,8 @@ impl Beats {
         Beat { clock_ns: now_ns, heard_ns, arrived_ns }
     }
 
-    /// A beat has arrived; the best of what is known, if that is anything. What cannot be is not a sample.
+    /// Notes a beat that has arrived. Returns the best sample, if there is any. Impossible values
+    /// make no sample.
     pub(super) fn arrived(&mut self, beat: Beat, now_ns: u64) -> Option<Sample> {
         self.heard = Some((beat.clock_ns, now_ns));
         let [sent, arrived, returned, now] =

@@ -1,11 +1,12 @@
-//! Who belongs to a cluster, and which shards are whose.
+//! Which nodes and clients belong to a cluster, and which shards are whose.
 //!
-//! Shards are numbered over all nodes in the order of the nodes' numbers, then over the places of visitors: with nodes 1
-//! and 4 of two shards each and three places, node 1 has shards 0 and 1, node 4 has 2 and 3, and the visitor that takes
-//! place 0 has shard 4. All have to agree on that, so they compare a checksum of it when they meet. Addresses may differ
-//! from where they are seen and are not compared.
+//! Shards are numbered over all nodes in the order of the nodes' numbers, then over the places of
+//! clients. With nodes 1 and 4 of two shards each and three places, node 1 has shards 0 and 1, node
+//! 4 has 2 and 3, and the client that takes place 0 has shard 4. All processes have to agree on
+//! that, so they compare a checksum of it when they meet. Addresses are not compared, because a
+//! process may be reached at different addresses from different machines.
 //!
-//! Here, all that can be met stand in that order too, and have an *index*: nodes, then places of visitors.
+//! In the same order every node and every place has an *index*: nodes first, then places.
 
 use std::fmt;
 use std::io;
@@ -22,64 +23,69 @@ use super::places::Places;
 
 use crate::real::Clock;
 
-/// After how long without a sign of life a node takes another for dead, unless it is told otherwise.
+/// How long a node may be silent before another takes it for dead, by default.
 pub const SILENCE: Duration = Duration::from_secs(2);
 
 /// One node of a cluster.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Address {
-    /// Its number; of two nodes the one whose is lower dials.
+    /// Its number; of two nodes the one with the lower number dials.
     pub id: u16,
-    /// Where it can be reached.
+    /// Its address, as others see it.
     pub address: SocketAddr,
     /// How many shards it has.
     pub shards: usize,
 }
 
-/// What a runtime is to its cluster.
+/// The role of a process in its cluster.
 #[derive(Debug)]
 pub enum Role {
     /// One of the nodes.
     Member {
-        /// Which of them.
+        /// Its number.
         node: u16,
-        /// Where visitors and the nodes with lower numbers can reach it.
+        /// Accepts connections from clients and from nodes with lower numbers.
         listener: TcpListener,
     },
-    /// One that comes, dials the nodes, and goes; it has one shard.
+    /// A client: it joins, dials the nodes, and leaves. It has one shard.
     Visitor {
-        /// Which of the places it takes, counted from 0. Nobody else may have it: see
-        /// [`crate::real::Runtime::refused`].
+        /// The place that it takes, counted from 0. If another client has it, a node refuses this
+        /// one: see [`crate::real::Runtime::refused`].
         place: usize,
     },
 }
 
-/// A cluster, and a runtime's part in it.
+/// A cluster, and the role of this process in it.
 pub struct Network {
-    /// Tells clusters apart: nodes of another are refused.
+    /// The cluster's id; processes of another cluster are refused.
     pub cluster: u64,
-    /// What this runtime is.
+    /// The role of this process.
     pub role: Role,
-    /// All nodes, this one included if it is one.
+    /// All nodes, including this process if it is one.
     pub nodes: Vec<Address>,
-    /// How many places for visitors there are, each with one shard; the same on all nodes.
+    /// Places for clients, each with one shard; the same on all nodes.
     pub visitors: usize,
-    /// Tells lives apart: larger than any that this node ever had, or that its place among the visitors ever had. A clock
-    /// of nanoseconds will do.
+    /// The life of this process: larger than any earlier life of this node, or of its place. A
+    /// clock of nanoseconds will do.
     pub life: u64,
-    /// What only nodes of the cluster know. It proves who they are; it encrypts nothing, and whoever can change packets
-    /// on their way can still do so. Without one, nodes are reachable by programs of the same machine only.
+    /// Known to processes of the cluster only. It proves membership and encrypts nothing: an
+    /// attacker that can change packets on their way can still do so. Without a secret, nodes can
+    /// be reached from the same machine only.
     pub secret: Option<Vec<u8>>,
-    /// After how long without a sign of life a node is taken for dead; the same on all nodes. See [`SILENCE`].
+    /// How long a node may be silent before it is taken for dead; the same on all nodes. See
+    /// [`SILENCE`].
     pub silence: Duration,
-    /// The clock of this node.
+    /// The clock of this process.
     pub clock: Clock,
-    /// A visitor does not go to a node whose clock is further from its own than this, and once all nodes have said what theirs
-    /// say it leaves ([`crate::real::Refusal::Clock`]): whoever has started it sets its clock by them
-    /// ([`crate::real::Runtime::heard_clocks`]). Nodes meet whatever their clocks say.
+    /// How far a node's clock may be from this client's. A client does not connect to a node that
+    /// is further off, and once all nodes have told it their clocks, it leaves with
+    /// [`crate::real::Refusal::Clock`]. The code that started it can then set its clock by theirs
+    /// ([`crate::real::Runtime::heard_clocks`]). Nodes connect to each other whatever their clocks
+    /// say.
     pub clock_limit: Option<Duration>,
-    /// Whether a node that ends loses what it held. Then nobody who knew it lets another life of it in: what it had would
-    /// seem never to have been there. And a node lets visitors in only once it has been connected to all others.
+    /// Whether a node that ends loses its data. If so, processes that have met a node refuse any
+    /// other life of it, because its data would seem never to have existed; and a node admits
+    /// clients only once it has been connected to all other nodes.
     pub volatile: bool,
 }
 
@@ -94,15 +100,15 @@ impl fmt::Debug for Network {
     }
 }
 
-/// The number of the node that has no part of the data and is asked for timestamps, if there is one.
+/// The number of the oracle, if there is one: the node that has no data and gives out timestamps.
 pub const ORACLE: u16 = u16::MAX;
 
-/// Somebody that can be met, and what it is called.
+/// A process of a cluster, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Who {
     /// The node of this number.
     Node(u16),
-    /// The visitor at this place.
+    /// The client in this place.
     Visitor(u16),
 }
 
@@ -123,43 +129,45 @@ impl fmt::Display for Who {
     }
 }
 
-/// A node, and where its shards are among all.
+/// A node and its shards, by their numbers in the cluster.
 pub(super) struct Member {
     pub(super) id: u16,
     pub(super) address: SocketAddr,
     pub(super) shards: Range<usize>,
 }
 
-/// What a cluster agrees on, as one of its nodes or visitors sees it.
+/// A cluster, as one of its nodes or clients sees it.
 pub(super) struct Cluster {
     pub(super) id: u64,
     /// By number.
     pub(super) nodes: Vec<Member>,
-    /// Places for visitors.
+    /// How many places for clients there are.
     visitors: usize,
-    /// Who has them.
+    /// Which client has which place.
     pub(super) places: Places,
-    /// The index of this node or visitor.
+    /// The index of this process.
     pub(super) here: usize,
     pub(super) secret: Vec<u8>,
-    /// Tells its lives apart: the later, the higher.
+    /// The life of this process: the later, the larger.
     pub(super) incarnation: u64,
-    /// The incarnation to which each pair of a shard here and a shard of a node is connected; 0 if to none.
+    /// By shard here and shard of a node: the life of the node that the pair is connected to; 0 if
+    /// it is not connected.
     live: Vec<AtomicU64>,
     volatile: bool,
-    /// By node: the incarnation that was met first; 0 if none was.
+    /// By node: the first life that was met; 0 if none.
     known: Vec<AtomicU64>,
-    /// Whether all shards here were connected to all of the nodes, at some moment.
+    /// Whether all shards here have been connected to all nodes at the same time, once.
     formed: AtomicBool,
     pub(super) clock: Clock,
-    /// How far the clock of a node that is visited may be from it.
+    /// See [`Network::clock_limit`]; `None` for a node.
     clock_limit: Option<Duration>,
-    /// By node: by how many nanoseconds its clock is ahead of the one here, less the time that its hello was on its way.
+    /// By node: how far its clock is ahead of the one here, in nanoseconds, less the time its hello
+    /// was on its way.
     heard: Vec<OnceLock<i64>>,
 }
 
 impl Cluster {
-    /// Checks what somebody has written into a configuration.
+    /// Checks a configuration that a person has written.
     pub(super) fn new(network: &Network, shards: usize) -> io::Result<Cluster> {
         let mut listed: Vec<&Address> = network.nodes.iter().collect();
         listed.sort_by_key(|node| node.id);
@@ -209,7 +217,7 @@ impl Cluster {
         })
     }
 
-    /// A node has said what its clock says. Whether this visitor may go to it.
+    /// Notes the clock that a node has told. Returns whether this client may connect to it.
     pub(super) fn may_visit(&self, node: usize, clock_ns: u64) -> bool {
         let ahead = i128::from(clock_ns) - i128::from(self.clock.now().0);
         let ahead_ns = ahead.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
@@ -219,12 +227,12 @@ impl Cluster {
         self.clock_limit.is_none_or(|limit| u128::from(ahead_ns.unsigned_abs()) <= limit.as_nanos())
     }
 
-    /// By node: by how much its clock is ahead, once all have said hello.
+    /// By node: how far its clock is ahead, in nanoseconds; `None` until all have said hello.
     pub(super) fn heard_clocks(&self) -> Option<Vec<i64>> {
         self.heard.iter().map(|ahead| ahead.get().copied()).collect()
     }
 
-    /// This node or visitor.
+    /// This process.
     pub(super) fn me(&self) -> Who {
         self.who(self.here)
     }
@@ -234,17 +242,17 @@ impl Cluster {
         self.shards_of(self.here)
     }
 
-    /// Whether this is a visitor.
+    /// Whether this process is a client.
     pub(super) fn is_visitor(&self) -> bool {
         self.here >= self.nodes.len()
     }
 
-    /// How many places for visitors there are.
+    /// How many places for clients there are.
     pub(super) fn visitors(&self) -> usize {
         self.visitors
     }
 
-    /// How many shards all have.
+    /// How many shards all nodes and places have.
     pub(super) fn shards(&self) -> usize {
         self.shards_of_nodes() + self.visitors
     }
@@ -253,7 +261,7 @@ impl Cluster {
         self.nodes.last().map_or(0, |last| last.shards.end)
     }
 
-    /// Where somebody stands.
+    /// The index of a process; `None` if the cluster has no such node or place.
     pub(super) fn index(&self, who: Who) -> Option<usize> {
         match who {
             Who::Node(id) => self.nodes.binary_search_by_key(&id, |node| node.id).ok(),
@@ -263,7 +271,7 @@ impl Cluster {
         }
     }
 
-    /// Where the owner of a shard stands.
+    /// The index of the owner of a shard.
     pub(super) fn index_of(&self, shard: ShardId) -> usize {
         match shard.index().checked_sub(self.shards_of_nodes()) {
             None => self.nodes.partition_point(|node| node.shards.end <= shard.index()),
@@ -271,7 +279,7 @@ impl Cluster {
         }
     }
 
-    /// Who stands there.
+    /// The process with this index.
     pub(super) fn who(&self, index: usize) -> Who {
         match self.nodes.get(index) {
             Some(node) => Who::Node(node.id),
@@ -279,7 +287,7 @@ impl Cluster {
         }
     }
 
-    /// The shards of whoever stands there.
+    /// The shards of the process with this index.
     pub(super) fn shards_of(&self, index: usize) -> Range<usize> {
         match self.nodes.get(index) {
             Some(node) => node.shards.clone(),
@@ -290,13 +298,13 @@ impl Cluster {
         }
     }
 
-    /// Whether it is for one to dial the other: a node dials those with higher numbers, a visitor all nodes, and nobody
-    /// dials a visitor.
+    /// Which side dials: a node dials nodes with higher numbers, a client dials all nodes, and no
+    /// process dials a client.
     pub(super) fn dials(&self, from: usize, to: usize) -> bool {
         to < self.nodes.len() && (from < to || from >= self.nodes.len())
     }
 
-    /// Tells configurations apart.
+    /// A checksum of what all processes have to agree on.
     pub(super) fn topology(&self) -> u32 {
         let nodes = self.nodes.iter().fold(0, |sum, node| {
             let sum = crc32c::crc32c_append(sum, &node.id.to_le_bytes());
@@ -305,7 +313,7 @@ impl Cluster {
         crc32c::crc32c_append(nodes, &(self.visitors as u64).to_le_bytes())
     }
 
-    /// `None` for a visitor, whose lives are in [`Places`].
+    /// `None` if the peer is a client, whose lives are in [`Places`].
     fn live(&self, shard: ShardId, peer: ShardId) -> Option<&AtomicU64> {
         let (own, peers) = (shard.index() - self.own().start, self.shards_of_nodes());
         (peer.index() < peers).then(|| &self.live[own * peers + peer.index()])
@@ -316,7 +324,7 @@ impl Cluster {
         self.live(shard, peer).is_some_and(|live| live.load(Relaxed) > incarnation)
     }
 
-    /// A shard here was connected to its peer, or to nobody (0).
+    /// Notes that a shard here was connected to its peer in this life, or disconnected (0).
     pub(super) fn set_live(&self, shard: ShardId, peer: ShardId, incarnation: u64) {
         let Some(live) = self.live(shard, peer) else { return };
         live.store(incarnation, Relaxed);
@@ -335,8 +343,8 @@ impl Cluster {
         }
     }
 
-    /// Refuses a process that says it is a node which was met in another life: what that one held this one does not have.
-    /// Either it was started in its place, or beside it, by mistake.
+    /// Refuses a process that claims to be a node that was met in another life, because it does not
+    /// have that life's data. It was started as a replacement, or by mistake as a duplicate.
     pub(super) fn check_memory(&self, peer: ShardId, incarnation: u64) -> Result<(), Refusal> {
         let index = self.index_of(peer);
         let Some(known) = self.known.get(index).map(|known| known.load(Relaxed)) else { return Ok(()) };
@@ -347,25 +355,25 @@ impl Cluster {
         }
     }
 
-    /// By node: the life that was met first, 0 if none was.
+    /// By node: the first life that was met; 0 if none.
     pub(super) fn met(&self) -> Vec<u64> {
         self.known.iter().map(|known| known.load(Relaxed)).collect()
     }
 
-    /// Whether any shard here is connected to one of a node.
+    /// Whether any shard here is connected to a shard of a node.
     fn is_connected(&self, node: usize) -> bool {
         let peers = self.shards_of(node).map(|peer| ShardId(peer as u16));
         let mut pairs = peers.flat_map(|peer| self.own().map(move |own| (ShardId(own as u16), peer)));
         pairs.any(|(own, peer)| self.live(own, peer).is_some_and(|live| live.load(Relaxed) != 0))
     }
 
-    /// Whether visitors are let in.
+    /// Whether clients are admitted.
     pub(super) fn is_open(&self) -> bool {
         !self.volatile || self.formed.load(Relaxed)
     }
 }
 
-/// The index of this node or visitor, which has so many shards.
+/// The index of this process, which has `shards` shards.
 fn find_here(network: &Network, listed: &[&Address], shards: usize) -> io::Result<usize> {
     match network.role {
         Role::Member { node, .. } => {
@@ -389,7 +397,8 @@ fn find_here(network: &Network, listed: &[&Address], shards: usize) -> io::Resul
     }
 }
 
-/// Whoever reaches a node without a secret can do anything.
+/// Without a secret any process that reaches a node can do anything, so all addresses have to be
+/// loopback addresses.
 fn only_loopback(network: &Network, nodes: &[&Address]) -> io::Result<()> {
     let listening = match &network.role {
         Role::Member { listener, .. } => Some(listener.local_addr()?),
@@ -481,7 +490,7 @@ mod tests {
         assert!(said.starts_with("node 5 is alive and connected, at 127.0.0.1:5, "), "{said}");
         cluster.set_live(here, nine, 0);
         assert_eq!((check(10), check(11)), (Ok(()), Err(Refusal::Forgotten)));
-        // Nodes that keep what they held may come back in any life.
+        // Nodes that keep their data may come back in any life.
         let cluster = lossy(false);
         cluster.set_live(here, nine, 10);
         assert_eq!(cluster.check_memory(nine, 11), Ok(()));

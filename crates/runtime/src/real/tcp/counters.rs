@@ -1,24 +1,24 @@
-//! What can be read from outside about the traffic with each other node, and with all visitors together.
+//! Counters of the traffic with each other node, and with all clients together.
 //!
-//! Every shard counts for itself, in cells that nobody else writes to; whoever wants to know adds them up.
+//! Every shard counts in cells that only it writes; a reader adds them up.
 
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use super::beat::Sample;
 use super::frame::Closed;
 
-/// The traffic between this node and another, or all visitors, since the start.
+/// The traffic between this process and a node, or all clients, since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Traffic {
-    /// The other node; `None` for the visitors.
+    /// The other node; `None` for the clients.
     pub node: Option<u16>,
-    /// How many pairs of a shard here and a shard there there are, and how many of them are connected now.
+    /// Pairs of a shard here and a shard there.
     pub pairs: usize,
-    /// See `pairs`.
+    /// How many of the `pairs` are connected now.
     pub connected: usize,
-    /// Messages of shards that were given to connections.
+    /// Messages that shards have given to connections.
     pub messages_sent: u64,
-    /// Messages of shards that have arrived.
+    /// Messages that have arrived for shards.
     pub messages_received: u64,
     /// Frames, heartbeats included.
     pub frames_sent: u64,
@@ -30,18 +30,18 @@ pub struct Traffic {
     pub bytes_received: u64,
     /// Bytes that the operating system has not taken yet: the other side does not keep up.
     pub bytes_waiting: u64,
-    /// How many connections have come to an end.
+    /// How many connections have ended.
     pub resets: u64,
-    /// Why the last one did, of some shard.
+    /// Why the last one ended, on one of the shards.
     pub last_reset: Option<Closed>,
-    /// By how much the other node's clock is ahead of this one's, wrong by half of the round trip at most. Visitors have
-    /// no clock in common: `None` for them.
+    /// How far the other node's clock is ahead of this one's, wrong by at most half of the round
+    /// trip. `None` for clients, which have no common clock.
     pub ahead_ns: Option<i64>,
     /// The round trip of that estimate.
     pub round_trip_ns: Option<u64>,
 }
 
-/// What one shard counts for one other node, or for all visitors.
+/// The counters of one shard for one other node, or for all clients.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Row {
@@ -84,14 +84,14 @@ impl Row {
         self.last_reset.store(closed as u8, Relaxed);
     }
 
-    /// A reader may see the parts of two estimates; both were right.
+    /// A reader may see halves of two estimates; both were right.
     pub(super) fn clock(&self, sample: Sample) {
         self.ahead_ns.store(sample.ahead_ns, Relaxed);
         self.closeness.store(u64::MAX - sample.round_trip_ns.min(u64::MAX - 1), Relaxed);
     }
 }
 
-/// Adds up what the shards have counted for a node.
+/// Adds up the counters of all shards for one node.
 pub(super) fn sum<'a>(
     node: Option<u16>,
     pairs: usize,

@@ -1,6 +1,7 @@
 //! What travels over a connection after the handshake.
 //!
-//! A *frame* carries what one pass of a shard has to say to one other. Numbers are little-endian:
+//! A *frame* carries the messages that one pass of a shard sends to one other shard. Numbers are
+//! little-endian:
 //!
 //! | bytes | |
 //! |---|---|
@@ -9,14 +10,15 @@
 //! | 8 | the frame's number: 0, 1, 2 and so on, per connection and direction |
 //! | | messages: a byte for the kind, for a call or a reply four for its number, and a body |
 //!
-//! A pass with much to say makes several frames, so that the other side can begin before all has arrived; a message is
-//! never divided. A frame is decoded whole before anything in it is handled. TCP has a checksum, but a weak one, and a
-//! number that is not the next one shows that an end has lost count; either way the connection is closed, because
-//! whatever came next could not be trusted.
+//! A pass that sends much makes several frames, so that the other side can begin before all has
+//! arrived. A message is never divided, and a frame is decoded whole before anything in it is
+//! handled. TCP's own checksum is weak, so a frame has its own; and a number that is not the next
+//! one shows that an end has lost count. Either fault closes the connection, because nothing after
+//! it could be trusted.
 //!
-//! Nothing a frame says is believed: decoding ends with messages or with a [`Fault`], and takes no more memory than a
-//! small multiple of what has arrived. Who can send frames has passed the handshake, so this is about bugs and broken
-//! memory as much as about malice.
+//! The content of a frame is not trusted: decoding ends with messages or with a [`Fault`], and
+//! takes no more memory than a small multiple of what has arrived. A process that sends frames has
+//! passed the handshake, so this guards against bugs and broken memory as much as against malice.
 
 use std::fmt;
 
@@ -26,14 +28,14 @@ use super::beat::Beat;
 use crate::Node;
 use crate::shard::Message;
 
-/// The longest frame, without length and checksum. A message that is longer cannot travel.
+/// Maximum length of a frame in bytes, without length and checksum. A longer message cannot travel.
 pub const FRAME_MAX: usize = 64 << 20;
 
-/// The length and the checksum.
+/// Bytes of a frame's length and checksum.
 pub(super) const HEAD: usize = 8;
-/// The frame's number.
+/// Bytes of a frame's number.
 const NUMBER: usize = 8;
-/// A frame that has become so long, or has so many messages, is followed by another.
+/// Another frame is begun once one has this many bytes, or this many messages.
 const LONG: usize = 1 << 20;
 const MESSAGES_MAX: usize = 1 << 16;
 
@@ -48,25 +50,25 @@ const BEAT: u8 = 4;
 pub enum Closed {
     /// The other side closed it.
     Ended = 1,
-    /// The operating system reported an error.
+    /// Nothing has arrived for too long.
     Failed,
     /// Nothing arrived for too long.
     Silent,
     /// A newer connection took its place.
     Replaced,
-    /// A frame was longer than any may be, or too short to be one.
+    /// A frame was longer than [`FRAME_MAX`], or too short to be one.
     Length,
     /// A frame and its checksum did not match.
     Checksum,
-    /// A frame had another number than the next.
+    /// A frame did not have the next number.
     Number,
-    /// A frame did not consist of messages.
+    /// A frame's content was not a sequence of messages.
     Malformed,
-    /// A message was against the rules of calls.
+    /// A message broke a rule of calls.
     Rule,
-    /// This side had a message longer than a frame.
+    /// This side had to send a message longer than a frame.
     Oversized,
-    /// This side is a visitor, and some node has refused it.
+    /// This side is a client, and some node has refused it.
     Refused,
 }
 
@@ -109,7 +111,7 @@ impl fmt::Display for Closed {
     }
 }
 
-/// A reason to close a connection, and what exactly.
+/// Why a connection is closed, with details for the log.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) closed: Closed,
@@ -149,19 +151,19 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What a frame holds.
+/// The decoded content of a frame.
 pub(super) struct Content<N: Node> {
     pub(super) messages: Vec<Message<N>>,
     pub(super) beat: Option<Beat>,
 }
 
-/// Appends frames that carry these messages, numbered from the number on.
+/// Appends frames that carry these messages, numbered from `number` on.
 type Encode<N> = fn(&[Message<N>], &mut u64, &mut Vec<u8>) -> Result<(), Fault>;
-/// What stands in a frame after its number.
+/// Decodes what follows a frame's number.
 type Decode<N> = fn(&[u8]) -> Result<Content<N>, Malformed>;
 
-/// How the messages of a node are written and read. Functions, because only a node that has a network needs messages
-/// with an encoding.
+/// How the messages of a participant are encoded and decoded. These are function pointers because
+/// only a participant that is used with a network has messages with an encoding.
 pub(super) struct Codec<N: Node> {
     pub(super) encode: Encode<N>,
     pub(super) decode: Decode<N>,
@@ -251,7 +253,7 @@ pub(super) fn encode_beat(beat: Beat, number: &mut u64, out: &mut Vec<u8>) {
     end_frame(begin, out).expect("a beat is short");
 }
 
-/// Leaves room for length and checksum.
+/// Begins a frame, with room for its length and checksum.
 fn begin_frame(number: &mut u64, out: &mut Vec<u8>) -> usize {
     let begin = out.len();
     out.put(&[0; HEAD]);
@@ -273,7 +275,8 @@ fn end_frame(begin: usize, out: &mut [u8]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// How long a frame that begins with these bytes is, its head included; `None` if that cannot be told yet.
+/// The length of the frame that begins with these bytes, its head included; `None` if there are too
+/// few bytes to tell.
 pub(super) fn extent(bytes: &[u8]) -> Result<Option<usize>, Fault> {
     let Some((length, _)) = bytes.split_first_chunk::<4>() else { return Ok(None) };
     let length = u32::from_le_bytes(*length) as usize;
@@ -283,7 +286,7 @@ pub(super) fn extent(bytes: &[u8]) -> Result<Option<usize>, Fault> {
     }
 }
 
-/// What a whole frame holds after its number, which has to be this one.
+/// The content of a whole frame, after its number, which has to be `number`.
 pub(super) fn open(frame: &[u8], number: u64) -> Result<&[u8], Fault> {
     let checksum = u32::from_le_bytes(frame[4..HEAD].try_into().expect("four bytes"));
     let rest = &frame[HEAD..];
@@ -306,7 +309,7 @@ mod tests {
     use super::super::tests::{Request, Till};
     use super::*;
 
-    /// What makes a message of each kind.
+    /// What a message is made from: its kind, number and bytes.
     type Drawn = (u8, u32, Vec<u8>);
 
     fn drawn() -> impl Strategy<Value = Drawn> {
@@ -328,7 +331,7 @@ mod tests {
         bytes
     }
 
-    /// What the first frame of these bytes holds, if it is all there.
+    /// The content of the first frame of these bytes, if it is complete.
     fn read(bytes: &[u8], number: u64) -> Result<Option<Content<Till>>, Fault> {
         match extent(bytes)? {
             Some(length) if length <= bytes.len() => {

@@ -1,21 +1,26 @@
-//! The thread that makes connections: it listens, it dials, and it hands over what has passed the handshake.
+//! The thread that makes connections: it listens, dials, and hands over what has passed the
+//! handshake.
 //!
-//! No conversation waits for another: the thread serves all of them as bytes come. A stranger who says nothing costs a
-//! socket for [`PATIENCE_NS`], and no more than [`STRANGERS`] are listened to at a time; further ones wait in the
-//! queue of the operating system. One who is refused is told why, and has as long to hear it.
+//! No conversation waits for another: the thread serves all of them as bytes arrive. A stranger
+//! that says nothing costs a socket for [`PATIENCE_NS`]. At most [`STRANGERS`] are served at a
+//! time, and further ones wait in the queue of the operating system. A process that is refused is
+//! told why, and has as long to read it.
 //!
-//! A node that is to be dialed is dialed once for each pair of shards, by at most [`DIALS`] conversations at a time,
-//! so that many shards do not keep each other waiting there. What fails is tried again after a pause that doubles
-//! from [`PAUSE_MIN_NS`] to [`PAUSE_MAX_NS`], and begins anew when a connection has lasted. The log gets the first failure
-//! of a node, every new reason for which one side refuses the other, and its recovery; and so many refusals of strangers per
-//! second that they cannot fill it. What is normal is no warning: that others start a little later, that places are taken.
+//! The thread dials a node once for each pair of shards, in at most [`DIALS`] conversations at a
+//! time, so that many shards do not keep each other waiting there. After a failure it pauses, from
+//! [`PAUSE_MIN_NS`] on and twice as long after each further failure, up to [`PAUSE_MAX_NS`]; once a
+//! connection has lasted, pauses are short again. The log gets the first failure of a node, every
+//! new reason why one side refuses the other, and the recovery; and a bounded number of refusals of
+//! strangers per second, so that they cannot fill it. Normal events are not warnings: that another
+//! node starts a little later, that a place is taken.
 //!
-//! A node that has met nobody for [`LONELY_NS`] *asks* those with lower numbers, which are to dial it: it dials them, one shard
-//! of each, and is refused in any case. If another process has its number it hears so, and both logs say it.
+//! A node that has heard from no peer for [`LONELY_NS`] *asks* the nodes with lower numbers, which
+//! are the side that dials: it dials one shard of each, and is refused in any case. If another
+//! process has its number, the refusal says so, and both sides log it.
 //!
-//! A visitor has nothing to listen to, and it does not try again where it was refused: what it was refused for, most of
-//! all that its place is taken, does not change by itself, and meanwhile the other nodes believe that it is there. The
-//! thread notes the refusal, wakes the shards, and ends.
+//! A client does not listen. It does not dial again after a refusal, because the reason (usually
+//! that its place is taken) does not go away by itself, and meanwhile the other nodes take it for
+//! connected. The thread notes the refusal, wakes the shards, and ends.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -33,28 +38,28 @@ use super::super::Clock;
 use super::hello::{Agreed, Greeting, MESSAGE_MAX, Next, Refusal};
 use super::{Fresh, Shared, wake};
 
-/// How long a conversation may take.
+/// Time limit of a conversation, in nanoseconds.
 const PATIENCE_NS: u64 = 2_000_000_000;
-/// How many conversations are held with whoever has dialed.
+/// Conversations at a time with processes that have dialed.
 const STRANGERS: usize = 64;
-/// How many are held with one node that is dialed.
+/// Conversations at a time with one node that this process dials.
 const DIALS: usize = 16;
-/// How long the pauses between attempts are.
+/// The shortest and the longest pause between attempts, in nanoseconds.
 const PAUSE_MIN_NS: u64 = 50_000_000;
 const PAUSE_MAX_NS: u64 = 1_000_000_000;
-/// A connection that lasted so long was a good one.
+/// After a connection that lasted this long, the next pause is short.
 const GOOD_NS: u64 = 1_000_000_000;
-/// A node that has met nobody for so long after its start asks whether that is its own fault.
+/// How long after its start a node that has met no other waits before it asks the others why.
 const LONELY_NS: u64 = 3_000_000_000;
-/// Others may start so much later than this node before it warns of them.
+/// How much later than this node others may start before it warns about them.
 const LATE_NS: u64 = 3_000_000_000;
-/// How many refusals go into the log per second.
+/// Refusals of strangers that are logged per second.
 const LOGGED: u32 = 10;
 
 const LISTENER: Token = Token(usize::MAX);
 const WAKE: Token = Token(usize::MAX - 1);
 
-/// Why a conversation came to nothing.
+/// Why a conversation has failed.
 #[derive(Debug)]
 enum Trouble {
     Failed(io::Error),
@@ -67,7 +72,7 @@ enum Trouble {
 }
 
 impl Trouble {
-    /// Why one side has refused the other, if that was it.
+    /// The reason, if one side has refused the other.
     fn refusal(&self) -> Option<Refusal> {
         match self {
             Trouble::Refuse(refusal) | Trouble::Refused(refusal) => Some(*refusal),
@@ -76,7 +81,8 @@ impl Trouble {
     }
 }
 
-/// Whether a visitor may be refused for this though nobody has done anything wrong: it tries another place, or later.
+/// Whether a client may be refused for this reason in normal operation: it then tries another
+/// place, or later.
 fn is_normal(refusal: Refusal) -> bool {
     matches!(refusal, Refusal::PlaceTaken | Refusal::NotOpen)
 }
@@ -93,22 +99,22 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// What is left to do once everything is said.
+/// What comes after everything is sent.
 enum After {
     Listen,
     Talk(Agreed),
     Leave(Refusal),
 }
 
-/// A connection that is not one yet.
+/// A connection during its handshake.
 struct Conversation {
     stream: TcpStream,
     greeting: Greeting,
     with: SocketAddr,
-    /// Which of the dials it is.
+    /// The index of its dial; `None` if the other side has dialed.
     dial: Option<usize>,
     connecting: bool,
-    /// What the other side is saying, and what is to be said to it.
+    /// Bytes received of the next message, and bytes to send.
     heard: Vec<u8>,
     say: Vec<u8>,
     after: After,
@@ -116,7 +122,7 @@ struct Conversation {
 }
 
 impl Conversation {
-    /// Goes on as far as possible now; tells what came of it if it is over.
+    /// Goes on as far as possible now. Returns the result if it is over.
     fn go_on(&mut self) -> Result<Option<Agreed>, Trouble> {
         if self.connecting && !self.is_connected()? {
             return Ok(None);
@@ -152,7 +158,7 @@ impl Conversation {
         Ok(!self.connecting)
     }
 
-    /// Returns whether all is said.
+    /// Sends. Returns whether everything is sent.
     fn speak(&mut self) -> Result<bool, Trouble> {
         while !self.say.is_empty() {
             match self.stream.write(&self.say) {
@@ -165,7 +171,7 @@ impl Conversation {
         Ok(true)
     }
 
-    /// Reads a message and not a byte more: what follows it is for the shard.
+    /// Reads a message and not a byte more: the bytes after it are for the shard.
     fn listen(&mut self) -> Result<Option<Next>, Trouble> {
         loop {
             let length = match self.heard.first_chunk::<4>() {
@@ -193,8 +199,8 @@ impl Conversation {
         }
     }
 
-    /// Waits until the other side has gone. A socket that is closed with bytes unread would take back the refusal that
-    /// was just sent.
+    /// Waits until the other side has closed. Closing a socket with unread bytes would discard the
+    /// refusal that was just sent.
     fn leave(&mut self, refusal: Refusal) -> Result<Option<Agreed>, Trouble> {
         let _ = self.stream.shutdown(Shutdown::Write);
         let mut unread = [0; 4096];
@@ -206,25 +212,25 @@ impl Conversation {
                 Ok(0) | Err(_) => break,
             }
         }
-        // Gone, or too talkative to be waited for.
+        // The other side has closed, or sends too much to be waited for.
         Err(Trouble::Refuse(refusal))
     }
 }
 
-/// How far a dial is.
+/// The state of a dial.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Progress {
     Pausing {
         until_ns: u64,
     },
     Trying,
-    /// It was handed over.
+    /// The connection was handed over.
     Connected {
         since_ns: u64,
     },
 }
 
-/// A pair of a shard here and a shard of a node that is to be dialed.
+/// A pair of a shard here and a shard of a node that this process dials.
 struct Dial {
     shard: ShardId,
     peer: ShardId,
@@ -234,20 +240,20 @@ struct Dial {
     pause_ns: u64,
     /// The last attempt failed.
     failing: bool,
-    /// The other is to dial this node, and is only asked why it does not.
+    /// The other side is the one that dials; this one only asks why it does not.
     asks: bool,
 }
 
-/// What the log says of a node that cannot be reached.
+/// What was logged about a node that cannot be reached.
 #[derive(Clone, Copy, Default)]
 struct Told {
     /// The last refusal.
     refusal: Option<Refusal>,
-    /// It was a warning.
+    /// One of the lines was a warning.
     warned: bool,
 }
 
-/// Lets so many refusals per second into the log.
+/// Limits the refusals of strangers in the log to [`LOGGED`] per second.
 #[derive(Default)]
 struct Log {
     second: u64,
@@ -274,28 +280,28 @@ impl Log {
             Some(refusal) if is_normal(refusal) => {
                 tracing::info!(%with, "handshake came to nothing: {trouble}");
             }
-            // Somebody has asked, and is told that this node is the one that dials.
+            // A lonely node has asked, and learns that this node is the one that dials.
             Some(Refusal::Direction) => tracing::debug!(%with, "handshake came to nothing: {trouble}"),
             _ => tracing::warn!(%with, "handshake came to nothing: {trouble}"),
         }
     }
 }
 
-/// What the thread has in hand.
+/// The state of the handshake thread.
 pub(super) struct Handshakes {
     shared: Arc<Shared>,
     clock: Clock,
-    /// Visitors have none.
+    /// `None` for a client.
     listener: Option<mio::net::TcpListener>,
     poll: Poll,
     conversations: Slab<Conversation>,
     dials: Vec<Dial>,
-    /// By node, since it has recovered last.
+    /// By node: what was logged since it last recovered.
     told: Vec<Told>,
     begun_ns: u64,
-    /// How many conversations are with whoever has dialed.
+    /// Conversations with processes that have dialed.
     strangers: usize,
-    /// There may be somebody to be accepted; not before this time, if accepting has failed.
+    /// A connection may be waiting to be accepted. If accepting has failed, not before this time.
     knocked: bool,
     not_before_ns: u64,
     log: Log,
@@ -349,12 +355,12 @@ impl Handshakes {
         })
     }
 
-    /// What wakes the thread.
+    /// The waker of the thread.
     pub(super) fn waker(poll: &Poll) -> io::Result<Waker> {
         Waker::new(poll.registry(), WAKE)
     }
 
-    /// Makes connections until the runtime stops, or a visitor is refused.
+    /// Makes connections until the runtime stops, or this client is refused.
     pub(super) fn run(mut self) {
         let mut events = Events::with_capacity(256);
         while !self.shared.stop.load(SeqCst) && !self.shared.is_refused() {
@@ -380,7 +386,7 @@ impl Handshakes {
         }
     }
 
-    /// Dials again what shards have lost.
+    /// Dials again for connections that shards have lost.
     fn take_back(&mut self, now_ns: u64) {
         while let Some((shard, peer)) = self.shared.lost.pop() {
             let dial = self.dials.iter_mut().find(|dial| (dial.shard, dial.peer) == (shard, peer));
@@ -481,7 +487,7 @@ impl Handshakes {
         }
     }
 
-    /// Something has changed; or it had, for one that is over.
+    /// A socket has changed. Its conversation may be over by now.
     fn go_on(&mut self, number: u32) {
         let Some(conversation) = self.conversations.get_mut(number) else { return };
         match conversation.go_on() {
@@ -500,7 +506,7 @@ impl Handshakes {
     fn hand_over(&mut self, number: u32, Agreed { shard, peer, incarnation }: Agreed) {
         let Conversation { mut stream, mut greeting, dial, with, .. } = self.remove(number);
         let now_ns = self.clock.now().0;
-        // The shard registers it with a poll of its own.
+        // The shard will register the socket with its own poll.
         let ready = self.poll.registry().deregister(&mut stream).and_then(|()| stream.set_nodelay(true));
         match (ready, dial) {
             (Ok(()), dial) => {
@@ -527,7 +533,7 @@ impl Handshakes {
         }
     }
 
-    /// Whether some dial of this node has failed and not got through since.
+    /// Whether a dial to this node has failed and not succeeded since.
     fn is_failing(&self, node: usize) -> bool {
         self.dials.iter().any(|dial| dial.node == node && dial.failing)
     }
@@ -554,7 +560,7 @@ impl Handshakes {
         }
         let refusal = trouble.refusal();
         let Told { refusal: before, warned } = self.told[node];
-        // That it fails is no news any more, but why may be.
+        // A further failure is not logged, but a new reason is.
         let news = !self.is_failing(node) || (refusal.is_some() && refusal != before);
         let early = refusal.is_none() && now_ns < self.begun_ns + LATE_NS;
         match refusal {
@@ -583,14 +589,15 @@ impl Handshakes {
         }
     }
 
-    /// When something is to be done though nothing happens.
+    /// When there is something to do even if no event comes.
     fn next_ns(&mut self, now_ns: u64) -> Option<u64> {
         let late = self.conversations.iter_mut().map(|(_, conversation)| conversation.until_ns).min();
         let dials = self.dials.iter().filter_map(|dial| match dial.progress {
             Progress::Pausing { until_ns } => Some(until_ns),
             Progress::Trying | Progress::Connected { .. } => None,
         });
-        // Those that are due and were held up go on when a conversation ends, which is an event or comes in time.
+        // A dial that is due but held up goes on when a conversation ends, which is an event or a
+        // time-out.
         let dial = dials.filter(|&until_ns| until_ns > now_ns).min();
         let accept = (self.knocked && self.not_before_ns > now_ns).then_some(self.not_before_ns);
         [late, dial, accept].into_iter().flatten().min()
@@ -604,7 +611,7 @@ impl Dial {
     }
 }
 
-/// Numbers that nobody can guess.
+/// Random numbers that cannot be guessed.
 fn nonce() -> (u64, u64) {
     let mut bytes = [0; 16];
     let mut drawn = 0;

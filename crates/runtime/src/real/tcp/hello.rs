@@ -1,15 +1,18 @@
-//! How two nodes make sure of each other before their shards talk.
+//! The handshake: how two processes make sure of each other before their shards talk.
 //!
-//! The dialer says hello; the listener checks it, and says hello; the dialer checks that, and proves that it knows the
-//! cluster's secret; the listener checks the proof, and proves the same. A proof is HMAC-SHA256, under the secret, of
-//! the side that proves and both hellos. Each hello has a random number of its side in it, so a proof that was
-//! overheard is of no use later, and since the side is in it, neither is one that is sent back. The dialer proves
-//! first: strangers get no proofs to ponder over. Without a secret the key is empty, and the same is done.
+//! The dialer says hello. The listener checks it and says hello. The dialer checks that and proves
+//! that it knows the cluster's secret. The listener checks the proof and proves the same. A proof
+//! is HMAC-SHA256, under the secret, of the proving side and both hellos. Each hello contains a
+//! random number of its sender, so an overheard proof is useless later; and since the side is part
+//! of it, so is a proof that is sent back. The dialer proves first, so a stranger never gets a
+//! proof to attack. Without a secret the key is empty, and the handshake is the same.
 //!
-//! Whoever finds something wrong says what, as a number, and closes the connection. Numbers and not text, an address
-//! included: what strangers send goes into nobody's log. A hello is judged by what it says alone; who is there, and who was, the
-//! listener tells only those who know the secret. A dialer that knows another life of the listener says so at once, since a
-//! listener that is given a proof takes the dialer for its peer; the address that it tells then is the one it has dialed.
+//! A side that finds an error sends the error's number and closes the connection. A refusal has no
+//! text, and even an address in it travels as a number, so no text of a stranger gets into a log.
+//! The listener judges a hello by its content alone: which processes are or were connected it tells
+//! only a dialer that knows the secret. A dialer that has met another life of the listener refuses
+//! at once, since a listener that receives a proof takes the dialer for its peer. The address in
+//! that refusal is the one it has just dialed, so it reveals nothing.
 //!
 //! | bytes | |
 //! |---|---|
@@ -17,8 +20,9 @@
 //! | 1 | the kind: hello, proof, refusal |
 //! | | the body |
 //!
-//! Every version of the protocol has that, a hello that begins with the magic number and the version, and the numbers of
-//! refusals. So versions that do not understand each other can say so.
+//! In every version of the protocol messages have this form, a hello begins with the magic number
+//! and the version, and refusals keep their numbers. So versions that do not understand each other
+//! can say so.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -32,57 +36,57 @@ use sha2::Sha256;
 use super::cluster::{Cluster, Member, Who};
 use super::places::Claim;
 
-/// What every hello begins with.
+/// The first bytes of every hello.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"plimsoll");
-/// The version of hellos, frames and of what the messages in them mean.
+/// The version of hellos, of frames, and of the meaning of messages.
 pub(super) const VERSION: u16 = 6;
-/// The longest message of a handshake, without its length.
+/// Maximum length of a handshake message in bytes, without its length field.
 pub(super) const MESSAGE_MAX: usize = 256;
 
 const HELLO: u8 = 1;
 const PROOF: u8 = 2;
 const REFUSAL: u8 = 3;
 
-/// Why a node does not talk to another.
+/// Why one process refuses another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// What came was no hello.
+    /// The first message was no hello.
     Magic,
     /// Another version of the protocol.
     Version,
     /// Another cluster.
     Cluster,
-    /// Another idea of which nodes there are, how many shards they have, and how many places for visitors there are.
+    /// Other nodes, other numbers of shards, or another number of places for clients.
     Topology,
-    /// It says that it is the node it talks to.
+    /// It claims to be the very node it talks to.
     Myself,
-    /// No node of the cluster has its number, or there is no such place for visitors.
+    /// The cluster has no node of its number, or no such place for clients.
     Stranger,
-    /// Not a shard of whoever says so, or not one of whoever is asked.
+    /// A shard in the hello does not belong to its sender, or to its receiver.
     Shard,
-    /// Not its turn to dial.
+    /// It is not the side that dials.
     Direction,
-    /// A later life of the same node is connected, or a later visitor has had the same place.
+    /// A later life of the same node is connected, or a later client has had the same place.
     Superseded,
     /// It does not know the secret.
     Secret,
-    /// What it said made no sense.
+    /// A message made no sense.
     Malformed,
-    /// Another visitor has its place.
+    /// Another client has its place.
     PlaceTaken,
-    /// It was started again, and has lost what it held.
+    /// It was started again, and its data is lost.
     Forgotten,
-    /// The node has not met all others yet.
+    /// The refusing node has not been connected to all others yet.
     NotOpen,
-    /// The clocks of a node and of its visitor are too far apart. The visitor says so.
+    /// The clocks of a node and of its client are too far apart. The client sends this.
     Clock,
-    /// Another process is connected under its number, and has what that node held.
+    /// Another process is connected under its number, and has that node's data.
     Running {
-        /// The number.
+        /// That number.
         node: u16,
-        /// Where whoever refuses reaches that node: the address as one of IPv6, and the port.
+        /// The address at which the refusing side reaches that node, as IPv6.
         ip: [u8; 16],
-        /// See `ip`.
+        /// The port of that address.
         port: u16,
     },
 }
@@ -109,7 +113,7 @@ wire!(
 );
 
 impl Refusal {
-    /// This node runs already.
+    /// The refusal of a duplicate of this node.
     pub(super) fn running(member: &Member) -> Refusal {
         let ip = match member.address.ip() {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -154,68 +158,68 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What a node or visitor says of itself.
+/// What a process says about itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Hello {
     pub(super) magic: u64,
     pub(super) version: u16,
-    /// The cluster, and what it looks like.
+    /// The cluster, and a checksum of its configuration.
     pub(super) cluster: u64,
     pub(super) topology: u32,
     pub(super) shards: u16,
     pub(super) who: Who,
     /// Its life.
     pub(super) incarnation: u64,
-    /// The shard for which it speaks, and the one it wants to talk to.
+    /// The sender's shard, and the shard it wants to talk to.
     pub(super) from: u16,
     pub(super) to: u16,
-    /// Drawn for this handshake.
+    /// Drawn at random for this handshake.
     pub(super) nonce: (u64, u64),
-    /// What its clock says, in Unix nanoseconds.
+    /// The sender's clock, in Unix nanoseconds.
     pub(super) clock_ns: u64,
 }
 
 wire!(struct Hello { magic, version, cluster, topology, shards, who, incarnation, from, to, nonce, clock_ns });
 
-/// What both sides have agreed upon.
+/// The result of a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Agreed {
-    /// The shard of this node.
+    /// The shard of this process.
     pub(super) shard: ShardId,
     pub(super) peer: ShardId,
-    /// The life of whoever has the peer.
+    /// The life of the peer's process.
     pub(super) incarnation: u64,
 }
 
-/// What comes next in a handshake.
+/// The next step of a handshake.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Next {
-    /// Say this, then listen.
+    /// Send this, then receive.
     Say(Vec<u8>),
-    /// Say this, if it is anything; then talk.
+    /// Send this, if it is not empty; then the handshake is complete.
     Agreed(Vec<u8>, Agreed),
-    /// Say this, then leave.
+    /// Send this, then close.
     Refuse(Vec<u8>, Refusal),
-    /// Leave.
+    /// Close: the other side has refused this one.
     Refused(Refusal),
 }
 
-/// One side of a handshake, as far as it has come.
+/// The state of one side of a handshake.
 pub(super) struct Greeting {
     cluster: Arc<Cluster>,
-    /// For a dialer, the shard it speaks for and the one it wants.
+    /// For a dialer: its own shard, and the one it wants to talk to.
     dialed: Option<(ShardId, ShardId)>,
     nonce: (u64, u64),
-    /// The hellos as they were sent, and what was agreed if the proof is right.
+    /// The hellos as they were sent, and the result if the proof is right.
     mine: Vec<u8>,
     theirs: Vec<u8>,
     agreed: Option<Agreed>,
-    /// A visitor's place is its own before it hears that it may come in.
+    /// A client gets its place before it is told that it is admitted.
     claim: Option<Claim>,
 }
 
 impl Greeting {
-    /// Waits for a hello.
+    /// A listener, which receives first.
     pub(super) fn listen(cluster: Arc<Cluster>, nonce: (u64, u64)) -> Greeting {
         Greeting {
             cluster,
@@ -228,7 +232,7 @@ impl Greeting {
         }
     }
 
-    /// Says hello.
+    /// A dialer, and the hello that it sends.
     pub(super) fn dial(
         cluster: Arc<Cluster>,
         nonce: (u64, u64),
@@ -241,17 +245,17 @@ impl Greeting {
         (greeting, said)
     }
 
-    /// Takes a message of the other side.
+    /// Handles a message of the other side.
     pub(super) fn received(&mut self, message: &[u8]) -> Next {
         self.answer(message).unwrap_or_else(refuse)
     }
 
-    /// The other side's claim to its place, if it is a visitor that may come in.
+    /// The other side's claim to its place, if it is a client that was admitted.
     pub(super) fn take_claim(&mut self) -> Option<Claim> {
         self.claim.take()
     }
 
-    /// What came cannot even be a message.
+    /// Refuses bytes that cannot be a message.
     pub(super) fn nonsense(&self) -> Next {
         refuse(if self.theirs.is_empty() && self.dialed.is_none() {
             Refusal::Magic
@@ -345,7 +349,8 @@ impl Greeting {
         Ok(Agreed { shard, peer, incarnation: hello.incarnation })
     }
 
-    /// Somebody who knows the secret may come in, unless another process, a later life or another visitor is there.
+    /// Admits a dialer that knows the secret, unless another process, a later life or another
+    /// client is connected in its stead.
     fn admit(&mut self, Agreed { shard, peer, incarnation }: Agreed) -> Result<(), Refusal> {
         let cluster = &self.cluster;
         cluster.check_memory(peer, incarnation)?;
@@ -378,13 +383,13 @@ impl Greeting {
         self.mac(side).finalize().into_bytes().to_vec()
     }
 
-    /// Takes the same time wherever the first difference is.
+    /// Takes the same time wherever the first difference is, so timing reveals nothing.
     fn check_proof(&self, side: Side, proof: &[u8]) -> Result<(), Refusal> {
         self.mac(side).verify_slice(proof).map_err(|_| Refusal::Secret)
     }
 }
 
-/// Who proves.
+/// The side that proves.
 #[derive(Clone, Copy)]
 enum Side {
     Dialer = 1,
@@ -419,7 +424,7 @@ mod tests {
     use super::super::cluster::{Address, Network, Role, SILENCE};
     use super::*;
 
-    /// What all have in common, until somebody is to differ.
+    /// The common part of all configurations.
     fn network(role: Role) -> Network {
         Network {
             cluster: 9,
@@ -435,7 +440,8 @@ mod tests {
         }
     }
 
-    /// What a stranger may change about itself: secret, cluster, and a hello on its way.
+    /// A node's view, with what a stranger may change about itself: the cluster's id and the
+    /// secret. (A test may also change the hello.)
     fn cluster(id: u64, node: u16, nodes: &[u16], secret: &str) -> Arc<Cluster> {
         Arc::new(Cluster::new(&like(id, node, nodes, secret), 2).unwrap())
     }
@@ -449,7 +455,7 @@ mod tests {
         Network { cluster: id, nodes, life, secret, ..network(Role::Member { node, listener }) }
     }
 
-    /// A visitor of nodes 1 and 2; the shards of the places are 4, 5 and 6.
+    /// A client of nodes 1 and 2; the places have shards 4, 5 and 6.
     fn visitor(place: usize, life: u64) -> Arc<Cluster> {
         let address = "127.0.0.1:1".parse().unwrap();
         let nodes = NODES.iter().map(|&id| Address { id, address, shards: 2 }).collect();
@@ -462,7 +468,7 @@ mod tests {
         &framed[4..]
     }
 
-    /// The handshake's end for the dialer and for the listener.
+    /// The last step of the dialer and of the listener.
     fn meet(dialer: Arc<Cluster>, listener: Arc<Cluster>, from: u16, to: u16) -> (Next, Next) {
         let (mut dialer, hello) = Greeting::dial(dialer, (1, 2), ShardId(from), ShardId(to));
         let mut listener = Greeting::listen(listener, (3, 4));
@@ -573,7 +579,7 @@ mod tests {
         let (mut first, proof) = meetings.pop().unwrap();
         assert!(matches!(first.received(message(&proof)), Next::Refuse(_, Refusal::PlaceTaken)));
         assert!(first.take_claim().is_none());
-        // On its way to the shard the claim goes on.
+        // The claim outlives the handshake.
         let claim = second.take_claim();
         assert!(claim.is_some());
         drop(second);
@@ -603,17 +609,17 @@ mod tests {
         assert_eq!(judge(node(), Who::Visitor(3), 7, 2), Some(Refusal::Stranger));
         assert_eq!(judge(node(), Who::Visitor(u16::MAX), 4, 2), Some(Refusal::Stranger));
         assert_eq!(judge(node(), Who::Visitor(2), 5, 2), Some(Refusal::Shard));
-        // A node as a visitor, a visitor as a node.
+        // A node claims to be a client, and a client to be a node.
         assert_eq!(judge(node(), Who::Visitor(0), 0, 2), Some(Refusal::Shard));
         assert_eq!(judge(node(), Who::Node(1), 4, 2), Some(Refusal::Shard));
         assert_eq!(judge(node(), Who::Visitor(0), 4, 5), Some(Refusal::Shard));
-        // Nobody dials a visitor.
+        // No process dials a client.
         for (dialer, from) in [(visitor(1, 7), 5), (cluster(9, 1, &NODES, ""), 0)] {
             let (heard, _) = meet(dialer, visitor(0, 7), from, 4);
             assert_eq!(heard, Next::Refused(Refusal::Direction));
         }
         assert_eq!(judge(visitor(0, 7), Who::Visitor(0), 4, 4), Some(Refusal::Myself));
-        // Nobody answers in the name of a node that it is not.
+        // A client cannot answer in the name of a node.
         let (mut dialer, _) = Greeting::dial(visitor(0, 7), (1, 2), ShardId(4), ShardId(2));
         let answer = hello(|hello| (hello.who, hello.from, hello.to) = (Who::Visitor(1), 5, 4));
         assert!(matches!(dialer.received(&answer), Next::Refuse(_, Refusal::Shard)));
@@ -650,7 +656,7 @@ mod tests {
     fn a_proof_that_is_sent_back_proves_nothing() {
         let here = cluster(9, 1, &NODES, "a secret");
         let (mut dialer, said) = Greeting::dial(here, (1, 2), ShardId(0), ShardId(2));
-        // Somebody without the secret answers in the listener's name, and returns the dialer's own proof.
+        // A listener without the secret returns the dialer's own proof.
         let mut theirs: Hello = whole(&message(&said)[1..]).unwrap();
         (theirs.who, theirs.from, theirs.to, theirs.nonce) = (Who::Node(2), 2, 0, (5, 6));
         let Next::Say(proof) = dialer.received(&[&[HELLO], &encoded(&theirs)[..]].concat()) else {

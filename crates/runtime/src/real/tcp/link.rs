@@ -1,10 +1,10 @@
-//! One connection, as the shard at this end sees it: a socket, what was read and is not a frame yet, and what was sent
-//! and not taken by the operating system.
+//! One end of a connection, as its shard sees it: a socket, bytes that were read and are not a
+//! frame yet, and bytes that were sent and the operating system has not taken.
 //!
-//! The socket reports only changes (edge-triggered), so an end remembers whether it may read or write until it was told
-//! otherwise. A read that gets less than it asked for has emptied the socket, and the next arrival is a change again;
-//! the one exception is the end of the stream, which may have been reported together with the last bytes and is then
-//! read for.
+//! The socket reports only changes (edge-triggered), so an end remembers whether it may read or
+//! write until a system call says otherwise. A read that gets less than it asked for has emptied
+//! the socket, and the next arrival is a change again. The one exception is the end of the stream:
+//! it may have been reported together with the last bytes, so the end reads once more to find it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -15,18 +15,20 @@ use super::beat::Beats;
 use super::frame::{self, Closed, Fault};
 use super::places::Claim;
 
-/// What a buffer has room for at first, and what it keeps when the connection rests: a node may have very many visitors.
+/// Initial size of a buffer in bytes, and what it shrinks to at rest: a node may have very many
+/// clients.
 const ROOM: usize = 16 << 10;
-/// How many bytes of a connection are enough for one pass.
+/// Bytes read from one connection per pass, about; the rest waits for the next pass.
 pub(super) const TURN: usize = 1 << 20;
-/// Of a visitor for whom more bytes than this wait nothing further is read.
+/// Back-pressure: while more than this many bytes are queued for a client, the node stops reading
+/// its requests.
 pub(super) const HELD_BACK: usize = 16 << 20;
 
-/// Bytes that come in at the end and are taken from the front.
+/// Bytes that are appended at the end and taken from the front.
 #[derive(Default)]
 struct Inlet {
     bytes: Vec<u8>,
-    /// What is filled and not taken.
+    /// The bytes from `start` to `end` were read and not taken yet.
     start: usize,
     end: usize,
 }
@@ -36,7 +38,7 @@ impl Inlet {
         &self.bytes[self.start..self.end]
     }
 
-    /// Where to read to. Room grows as it is filled: what is only announced takes none.
+    /// Where to read to. Room grows as it is filled, so a frame that is only announced takes none.
     fn room(&mut self) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -91,30 +93,30 @@ impl Outlet {
 /// One end of a connection.
 pub(super) struct Link {
     pub(super) stream: TcpStream,
-    /// Where the other end is, for the log.
+    /// The address of the other end, for the log.
     pub(super) address: SocketAddr,
-    /// The index of whoever has the peer, and its life.
+    /// The index of the peer's process, and its life.
     pub(super) with: usize,
     pub(super) incarnation: u64,
-    /// Keeps the place of a visitor.
+    /// A client's hold on its place.
     claim: Option<Claim>,
     inlet: Inlet,
     outlet: Outlet,
     /// Numbers of the next frames.
     next_received: u64,
     next_sent: u64,
-    /// How many frames had been sent, and how many bytes waited, when it was last counted.
+    /// Frames sent and bytes waiting, as of the last tally.
     tallied: (u64, usize),
     pub(super) readable: bool,
     pub(super) writable: bool,
-    /// The other side has sent its last byte, or there is an error to be read.
+    /// The other side has sent its last byte, or there is an error to read.
     pub(super) ending: bool,
-    /// When something last arrived, or was taken by a visitor of whom nothing is read.
+    /// When bytes last arrived, or a client whose requests are not read last took some.
     pub(super) heard_ns: u64,
     pub(super) beats: Beats,
-    /// It stands in the list of those with something to read or write.
+    /// It is in the list of connections with something to read or write.
     pub(super) listed: bool,
-    /// It is to be closed.
+    /// Why it is to be closed; `None` if it is not.
     pub(super) fault: Option<Fault>,
 }
 
@@ -148,7 +150,7 @@ impl Link {
         }
     }
 
-    /// Reads once. Returns how many bytes came, none if there are none at present.
+    /// Reads once. Returns how many bytes came; 0 if there are none at present.
     pub(super) fn read(&mut self) -> Result<usize, Fault> {
         let room = self.inlet.room();
         let asked = room.len();
@@ -170,7 +172,7 @@ impl Link {
         }
     }
 
-    /// What the next whole frame that was read holds, once.
+    /// The content of the next whole frame, once.
     pub(super) fn next_frame(&mut self) -> Result<Option<&[u8]>, Fault> {
         let filled = self.inlet.filled();
         let Some(length) = frame::extent(filled)?.filter(|&length| length <= filled.len()) else {
@@ -183,7 +185,7 @@ impl Link {
         Ok(Some(content))
     }
 
-    /// Lets somebody append frames.
+    /// Lets `append` encode frames at the end of the buffer.
     pub(super) fn append<R>(&mut self, append: impl FnOnce(&mut u64, &mut Vec<u8>) -> R) -> R {
         append(&mut self.next_sent, &mut self.outlet.bytes)
     }
@@ -195,18 +197,19 @@ impl Link {
         (self.next_sent - last.0, last.1)
     }
 
-    /// How many bytes the operating system has not taken.
+    /// Bytes that the operating system has not taken.
     pub(super) fn waiting(&self) -> usize {
         self.outlet.waiting().len()
     }
 
-    /// Whether so much waits for a visitor that nothing further is read of it, except what it said before it ended.
+    /// Whether too much is queued for a client, so that its requests are not read. What it sent
+    /// before it closed its end is read nevertheless.
     pub(super) fn is_held_back(&self) -> bool {
         self.waiting() > HELD_BACK && !self.ending && self.claim.is_some()
     }
 
-    /// Gives back what a buffer has grown by and does not hold at present. A connection with much traffic has it again
-    /// in no time, so this is for every now and then.
+    /// Releases the memory of empty buffers that have grown. A busy connection soon needs it again,
+    /// so this is called only now and then.
     pub(super) fn rest(&mut self) {
         self.inlet.rest();
         self.outlet.rest();

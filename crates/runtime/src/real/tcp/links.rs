@@ -1,22 +1,27 @@
 //! A shard's connections to shards of other nodes.
 //!
-//! The shard's thread does all of it. A *turn*, before each pass, closes what has broken, takes what the handshake has
-//! brought, asks the operating system what has changed, and reads; the pass handles what was read; what the pass sends
-//! is written when the pass ends. A shard whose tasks are ready to go on does so first: it asks and writes every
-//! [`BUSY_NS`] only, because a system call costs as much as a few transactions, and one may carry the messages of several
-//! passes. A shard that sleeps does so in `epoll_wait`, and whoever would have unparked its
-//! thread writes to an eventfd instead. Timeouts there have a resolution of a millisecond, so a task that sleeps for
-//! microseconds is woken by a timer of its own (a timerfd).
+//! The shard's thread does all the work. Before each pass comes a *turn*: it closes broken
+//! connections, takes new ones from the handshake, asks the operating system what has changed, and
+//! reads. The pass handles what was read. When the pass ends, what it has sent is written. A shard
+//! whose tasks are ready to run runs them first: it polls and writes only every [`BUSY_NS`],
+//! because a system call costs as much as a few transactions, and one call may carry the messages
+//! of several passes. A shard sleeps in `epoll_wait`, so the thread that wakes it writes to an
+//! eventfd instead of unparking it. Timeouts of `epoll_wait` have a resolution of a millisecond, so
+//! a timer (timerfd) wakes a shard whose tasks sleep for microseconds.
 //!
-//! A connection that breaks is closed at the beginning of a turn, never before what had arrived is handled: a reply that
-//! came just before the end counts. When it is closed nothing is left to be handled or sent, so the reset loses what is
-//! on its way and nothing else, and no reply of an earlier connection can meet a later one. A new connection to the
-//! same peer closes the old one in the same way first.
+//! A broken connection is closed at the beginning of a turn, never before what had arrived on it is
+//! handled: a reply that came just before the end counts. Then nothing is left to handle or to
+//! send, so the reset loses only what is still on its way, and no reply of an earlier connection
+//! can reach a later one. A new connection to the same peer first closes the old one in the same
+//! way.
 //!
-//! A visitor that asks and does not take the answers is read no further until it does, and closed if it takes nothing for
-//! as long as others may be silent. Nodes are always read: two that waited for each other would do so for ever.
+//! If a client sends requests and does not take the replies, the shard stops reading from it until
+//! it does. If the client takes nothing for [`Network::silence`](super::Network::silence), the
+//! connection is closed. Nodes are always read: two that stopped reading each other would wait for
+//! ever.
 //!
-//! What is sent to a peer that is not connected goes nowhere; the calls among it fail at the beginning of the next turn.
+//! A message to a peer that is not connected is dropped; if it is a call, the call fails at the
+//! beginning of the next turn.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
@@ -42,14 +47,14 @@ use super::{Fresh, Shared};
 use crate::shard::{Batch, ShardEnv};
 use crate::{Env, Node};
 
-/// How often an end gives a sign of life, and looks for one.
+/// Interval between heartbeats, and between checks for silent peers.
 const BEAT_NS: u64 = 250_000_000;
-/// For how long a shard that has something else to do lets its peers wait.
+/// The longest delay of polling and writing while the shard has tasks to run.
 const BUSY_NS: u64 = 20_000;
-/// How long a shard that stops waits until what it has sent is taken.
+/// How long a stopping shard waits until what it has sent is taken.
 const FAREWELL_NS: u64 = 100_000_000;
 
-/// What is not the number of a peer.
+/// Tokens of the poll that are not peers.
 const WAKE: Token = Token(usize::MAX);
 const TIMER: Token = Token(usize::MAX - 1);
 
@@ -62,25 +67,25 @@ pub(in super::super) struct Links<N: Node> {
     poll: Poll,
     events: Events,
     timer: OwnedFd,
-    /// When the timer goes off; 0 if it does not.
+    /// When the timer goes off; 0 if it is not set.
     timer_ns: u64,
     /// By peer.
     links: Vec<Option<Box<Link>>>,
     connected: usize,
     /// Decoded, not yet handled.
     arrived: VecDeque<Batch<N>>,
-    /// Peers with something to read or write.
+    /// Peers with something to read or to write.
     listed: Vec<ShardId>,
-    /// Kept for its memory.
+    /// An empty list, kept for its memory.
     spare: Vec<ShardId>,
     /// Peers whose connections are to be closed.
     broken: Vec<ShardId>,
-    /// Peers without connection to whom something was sent.
+    /// Peers without a connection to which something was sent.
     unreachable: Vec<ShardId>,
-    /// Peers for whom there is something to write, and since when there is.
+    /// Peers with something to write, and since when.
     unwritten: Vec<ShardId>,
     unwritten_since: Option<u64>,
-    /// When the operating system was last asked, and whether that was since the last turn.
+    /// When the operating system was last polled, and whether the sleep before this turn did so.
     asked_ns: u64,
     polled: bool,
     beat_ns: u64,
@@ -88,7 +93,7 @@ pub(in super::super) struct Links<N: Node> {
 }
 
 impl<N: Node> Links<N> {
-    /// No connections yet. The waker is for whoever wants to wake the shard.
+    /// No connections yet.
     pub(super) fn new(
         me: ShardId,
         shared: Arc<Shared>,
@@ -99,7 +104,7 @@ impl<N: Node> Links<N> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         poll.registry().register(&mut SourceFd(&timer.as_raw_fd()), TIMER, Interest::READABLE)?;
-        // With little patience signs of life have to come more often.
+        // If peers are declared dead sooner, heartbeats have to come more often.
         let beat_ns = BEAT_NS.min(shared.silence_ns / 8);
         Ok(Links {
             me,
@@ -126,7 +131,7 @@ impl<N: Node> Links<N> {
         })
     }
 
-    /// The waker of a shard that sleeps in this.
+    /// The waker of a shard that sleeps in [`Links::sleep`].
     pub(super) fn waker(poll: &Poll) -> io::Result<Waker> {
         Waker::new(poll.registry(), WAKE)
     }
@@ -135,7 +140,7 @@ impl<N: Node> Links<N> {
         self.shared.row(self.me, with)
     }
 
-    /// What comes before a pass.
+    /// The work before a pass.
     #[inline]
     pub(in super::super) fn turn(&mut self, env: &ShardEnv<N>) {
         assert!(self.arrived.is_empty(), "a pass handles all that has arrived");
@@ -152,7 +157,7 @@ impl<N: Node> Links<N> {
         if self.connected == 0 {
             return;
         }
-        // A busy shard has sampled the clock a moment ago.
+        // A busy shard has just sampled the clock.
         let busy = env.is_ready();
         let now_ns = if busy { env.clock().0 } else { self.clock.now().0 };
         let may_wait = busy && now_ns.saturating_sub(self.asked_ns) < BUSY_NS;
@@ -170,13 +175,13 @@ impl<N: Node> Links<N> {
         }
     }
 
-    /// What the other end of a channel has sent, in order.
+    /// The next batch that a peer has sent, in order.
     #[inline]
     pub(in super::super) fn arrived(&mut self) -> Option<Batch<N>> {
         self.arrived.pop_front()
     }
 
-    /// Sends a batch, with the next [`Links::write`].
+    /// Appends a batch to its connection; the next [`Links::write`] writes it.
     pub(in super::super) fn send(&mut self, to: ShardId, batch: Batch<N>) {
         let codec = self.codec;
         let Some(link) = self.links[to.index()].as_mut().filter(|link| link.fault.is_none()) else {
@@ -192,7 +197,7 @@ impl<N: Node> Links<N> {
         }
     }
 
-    /// What comes after a pass: writes what was sent, as far as the operating system takes it.
+    /// The work after a pass: writes what was sent, as far as the operating system takes it.
     #[inline]
     pub(in super::super) fn write(&mut self, env: &ShardEnv<N>) {
         if self.unwritten.is_empty() {
@@ -212,7 +217,8 @@ impl<N: Node> Links<N> {
         self.unwritten = unwritten;
     }
 
-    /// Sleeps until something arrives, somebody wakes the shard, or it is time for something.
+    /// Sleeps until something arrives, another thread wakes the shard, or a timer or heartbeat is
+    /// due.
     pub(in super::super) fn sleep(&mut self, due_ns: Option<u64>) {
         let busy = !self.listed.is_empty() || !self.broken.is_empty() || !self.unreachable.is_empty();
         let refused = self.connected > 0 && self.shared.is_refused();
@@ -228,7 +234,7 @@ impl<N: Node> Links<N> {
         self.polled = true;
     }
 
-    /// Closes all connections, after what was sent is on its way, if that does not take long.
+    /// Closes all connections. What was sent is written first, for [`FAREWELL_NS`] at most.
     pub(in super::super) fn close(mut self) {
         let until_ns = self.clock.now().0 + FAREWELL_NS;
         for number in 0..self.links.len() {
@@ -250,7 +256,7 @@ impl<N: Node> Links<N> {
 }
 
 impl<N: Node> Links<N> {
-    /// Closes what has broken, and fails calls to nobody.
+    /// Closes broken connections, and fails calls to peers that are not connected.
     fn settle(&mut self, env: &ShardEnv<N>) {
         while let Some((peer, rule)) = env.offender() {
             self.break_off(peer, Fault::new(Closed::Rule, rule));
@@ -265,15 +271,15 @@ impl<N: Node> Links<N> {
         }
     }
 
-    /// Gives all connections up: a visitor that one node has refused has no business with the others, where the one
-    /// that has its place may come next.
+    /// Gives up all connections. A client that one node has refused must leave the others too,
+    /// since the client that has its place may come to them next.
     fn leave(&mut self) {
         for number in 0..self.links.len() {
             self.break_off(ShardId(number as u16), Closed::Refused.into());
         }
     }
 
-    /// Gives a connection up, from now on; the next turn closes it.
+    /// Marks a connection as broken. It is not used any more, and the next turn closes it.
     fn break_off(&mut self, peer: ShardId, fault: Fault) {
         if let Some(link) = &mut self.links[peer.index()]
             && link.fault.is_none()
@@ -283,7 +289,7 @@ impl<N: Node> Links<N> {
         }
     }
 
-    /// A reset. Returns whether there was anything to close.
+    /// Resets the channel to a peer. Returns whether there was a connection.
     fn disconnect(&mut self, env: &ShardEnv<N>, peer: ShardId) -> bool {
         let Some(mut link) = self.links[peer.index()].take() else { return false };
         let fault = link.fault.as_ref().expect("a connection is closed for a reason");
@@ -306,7 +312,8 @@ impl<N: Node> Links<N> {
         self.listed.retain(|&other| other != peer);
         env.reset(peer);
         env.connected(peer, None);
-        // Only now: the next visitor of the same place is not connected before this one's end was told.
+        // Frees the place of a client only now: the participant has to be told that it is gone
+        // before the next client in that place is connected.
         drop(link);
         true
     }
@@ -316,7 +323,8 @@ impl<N: Node> Links<N> {
         let Fresh { mut stream, address, peer, incarnation, claim } = fresh;
         if let Some(link) = &mut self.links[peer.index()] {
             if link.incarnation > incarnation {
-                // It passed the handshake just before the later life did. Its end will notice.
+                // It passed the handshake just before the later life did. The other end will notice
+                // that it is closed.
                 return;
             }
             link.fault = Some(Closed::Replaced.into());
@@ -353,7 +361,7 @@ impl<N: Node> Links<N> {
         }
     }
 
-    /// Asks the operating system what has changed, or waits until something does.
+    /// Polls the operating system for changes; with a timeout, waits for one.
     fn ask(&mut self, timeout: Option<Duration>) {
         match self.poll.poll(&mut self.events, timeout) {
             Ok(()) => {}
@@ -361,7 +369,7 @@ impl<N: Node> Links<N> {
             Err(error) => panic!("the operating system can be asked about sockets: {error}"),
         }
         for event in &self.events {
-            // The others are there to end the waiting.
+            // Other tokens only end the waiting.
             if let Some(Some(link)) = self.links.get_mut(event.token().0) {
                 link.ending |= event.is_read_closed() || event.is_error();
                 link.readable |= event.is_readable() || link.ending;
@@ -373,7 +381,7 @@ impl<N: Node> Links<N> {
         }
     }
 
-    /// Reads from a peer and writes to it, as far as that is possible now.
+    /// Reads from a peer and writes to it, as far as possible now.
     fn serve(&mut self, peer: ShardId, now_ns: u64) {
         let Some(mut link) = self.links[peer.index()].take() else { return };
         link.listed = false;
@@ -439,10 +447,11 @@ impl<N: Node> Links<N> {
         }
     }
 
-    /// Gives every peer a sign of life, and gives up those that have given none.
+    /// Sends every peer a heartbeat, and gives up the peers that have been silent for too long.
     fn beat(&mut self, now_ns: u64) {
         self.next_beat_ns = now_ns + self.beat_ns;
-        // Whoever was stopped for a while must not blame others for it: there may be something to read by now.
+        // This process may have been stopped for a while, which is not the peers' fault: poll
+        // first, so that a peer with something to read is not taken for silent.
         self.ask(Some(Duration::ZERO));
         for number in 0..self.links.len() {
             let Some(link) = &mut self.links[number] else { continue };
@@ -480,7 +489,8 @@ impl<N: Node> Links<N> {
             .expect("a timer can be set");
     }
 
-    /// Writes what is left for a peer, says that this was all, and waits for the other side to say so.
+    /// Writes what is left for a peer, shuts down this direction, and waits for the other side to
+    /// do the same.
     fn take_leave(&mut self, peer: ShardId) {
         let Some(link) = &mut self.links[peer.index()] else { return };
         link.listed = false;
@@ -488,7 +498,7 @@ impl<N: Node> Links<N> {
         if link.waiting() == 0 {
             over |= link.stream.shutdown(Shutdown::Write).is_err();
         }
-        // Bytes that were not read when a socket is closed would take those with them that were just sent.
+        // Closing a socket with unread bytes would discard what was just sent.
         let mut unread = [0; 4096];
         while !over && link.readable {
             match link.stream.read(&mut unread) {

@@ -1,58 +1,72 @@
-//! Shards of several processes: a node of a cluster or its visitor, over TCP.
+//! Shards of several processes: a node of a cluster, or a client of it, over TCP.
 //!
-//! Every pair of shards of two nodes has a connection of its own (`links`, `link`), used by the threads of these shards
-//! and by no other: what a shard sends in a pass is written when the pass ends, and what has arrived is read before the
-//! next one begins. So a call costs two system calls and no switch of threads at either end as long as both are awake.
-//! What travels are frames (`frame`).
+//! Every pair of shards of two nodes has a connection of its own (`links`, `link`). Only the
+//! threads of these two shards use it: a shard reads what has arrived before a pass, and writes
+//! what the pass sends when it ends. So a call costs two system calls, and no switch of threads at
+//! either end while both shards are awake. What travels are frames (`frame`).
 //!
-//! Connections are made by a thread that does nothing else (`handshake`). The node whose number is lower dials, for
-//! ever, with pauses of 50 ms to 1 s. Both sides make sure that they mean each other (`hello`, `cluster`), then the
-//! socket is handed to the shard.
+//! A separate thread makes the connections (`handshake`). Of two nodes the one with the lower
+//! number dials, again and again, with pauses of 50 ms to 1 s. Both sides check that the other is
+//! the peer they expect (`hello`, `cluster`); then the thread hands the socket to the shard.
 //!
-//! A *visitor* is a process that belongs to the cluster for a while and has no address: a client that coordinates its
-//! transactions itself. It has one shard, numbered after those of the nodes, by the place that it takes. It dials all
-//! nodes and is dialed by nobody; visitors cannot call each other. Otherwise its shard is like any other: it calls, it is
-//! called, [`Node::connected`] tells when it comes and goes. Nodes are configured, so a node tries until it gets through;
-//! a visitor chooses its place itself, and when a node refuses it, most of all because another visitor has that place
-//! (`places`), it closes all its connections and says why ([`super::Runtime::refused`]).
+//! A *client* ([`Role::Visitor`]) is a process that joins the cluster for a while to coordinate its
+//! own transactions. It has no address, and one shard, which is numbered after the shards of the
+//! nodes by the *place* that the client takes. It dials all nodes, no process dials it, and clients
+//! cannot call each other. Otherwise its shard is like any other: it calls, it is called, and
+//! [`Node::connected`] tells the others when it comes and goes. A node is configured, so it dials
+//! until it gets through. A client chooses its place itself; if a node refuses it, usually because
+//! another client has that place (`places`), it closes all its connections and reports the reason
+//! ([`super::Runtime::refused`]).
 //!
-//! A connection is a channel between two lives of shards: in order, exactly once, as long as it lives. When it breaks,
-//! the channel is reset; when the peer comes back, that is a new one. A connection is broken if either side closes it,
-//! if something comes that cannot be (and whoever is at fault, no other connection suffers), if nothing has come for
-//! [`Network::silence`], though every end gives a sign of life every 250 ms (`beat`), and if a newer connection to the
-//! same peer takes its place: a peer may be back before the end of its connection was noticed.
+//! A connection is a channel between two lives of shards. While it lives, messages arrive in order
+//! and exactly once. When it breaks, the channel is reset; a peer that comes back gets a new
+//! channel. A connection breaks if
+//! * either side closes it,
+//! * invalid data arrives (this closes no other connection, whichever side is at fault),
+//! * nothing has arrived for [`Network::silence`], although every end sends a heartbeat every 250
+//!   ms (`beat`),
+//! * a newer connection to the same peer replaces it: a peer may be back before this side has
+//!   noticed the end of the old connection.
 //!
-//! Two processes may claim to be one node. If a node that ends loses what it held ([`Network::volatile`]), the one that was met
-//! first is believed: the other does not have its data. It is refused, and told that the first is connected and where
-//! ([`Refusal::Running`]), or if the first is gone, that the data is ([`Refusal::Forgotten`]). So that one hears it whom nobody
-//! dials, a node that has met nobody for a while asks those with lower numbers, which it does not dial otherwise. If a node keeps what it held,
-//! the one that was started later is believed, since it was started in place of the other. Of two visitors in one place, the
-//! one that was there first is.
+//! Two processes may claim to be the same node. If a node that ends loses its data
+//! ([`Network::volatile`]), the process that was met first is believed, because the other does not
+//! have that data. The other is refused: it is told that the first is connected and where
+//! ([`Refusal::Running`]) or, if the first is gone, that the data is gone with it
+//! ([`Refusal::Forgotten`]). Normally only the lower-numbered node dials. A node that has heard
+//! from no peer for 3 s dials the lower-numbered ones as well, so that a duplicate of a running
+//! node learns why it is ignored. If a node keeps its data, the process that was started later is
+//! believed, because it was started to replace the other. Of two clients in one place the first is
+//! believed.
 //!
-//! Example. Node 1 crashes while shard 0 of node 0 waits for an answer of its shard 2. The kernel closes the socket;
-//! shard 0 sees the end of the stream, resets the channel, and the call fails with [`crate::Unknown`]: the request may
-//! have been executed or not. Calls made from now on fail in the next pass. The thread dials; nobody listens. Node 1
-//! starts again, the thread gets through, shard 0 tells its node that shard 2 is connected, and calls work again.
+//! Example. Node 1 crashes while shard 0 of node 0 waits for an answer from shard 2 of node 1. The
+//! kernel closes the socket. Shard 0 sees the end of the stream and resets the channel, and the
+//! call fails with [`crate::Unknown`]: the request may have been executed or not. Later calls fail
+//! in the next pass. The thread dials and finds no listener. Node 1 starts again, the thread gets
+//! through, shard 0 tells its participant that shard 2 is connected, and calls work again.
 //!
-//! Example of a visit. Nodes 0 and 1 have two shards each, and there are 100 places. A client draws place 7 and starts as
-//! [`Role::Visitor`] in it: its shard has number 4 + 7 = 11, and it dials shards 0 to 3. Node 1 knows another visitor in
-//! place 7; the client's connections to node 0 are closed as well, and it is told [`Refusal::PlaceTaken`]. It drops the
-//! runtime, draws place 52, starts again, and waits until [`Traffic`] says that all its pairs are connected. When it
-//! ends, the nodes see the end of its connections, or hear nothing for too long; their shards are told that shard 56 is
-//! gone, and place 52 is free.
+//! Example of a client. Nodes 0 and 1 have two shards each, and there are 100 places. A client
+//! draws place 7 and starts as [`Role::Visitor`] there: its shard has the number 4 + 7 = 11, and it
+//! dials shards 0 to 3. Node 1 already has another client in place 7, so the client is told
+//! [`Refusal::PlaceTaken`] and closes its connections to node 0 as well. It drops the runtime,
+//! draws place 52, starts again, and waits until [`Traffic`] says that all its pairs are connected.
+//! When it ends, the nodes see the end of its connections, or hear nothing for too long. Their
+//! shards are told that shard 56 is gone, and place 52 is free.
 //!
-//! A place that nobody has costs every shard, of nodes and visitors, 32 bytes, and its process 16 more. An end of a
-//! connection at rest takes 17 to 33 KiB, most of it buffers (`link`), besides what the operating system needs for a
-//! socket.
+//! A free place costs every shard, of nodes and clients, 32 bytes, and its process 16 more. One end
+//! of an idle connection takes 17 to 33 KiB, most of it buffers (`link`), besides what the
+//! operating system needs for a socket.
 //!
-//! A cluster may have a secret. It keeps strangers out; it does not hide what is said, nor keep somebody who can
-//! change packets on their way from changing them. Without a secret a node listens on loopback addresses only, and
-//! nodes and visitors dial no others.
+//! A cluster may have a secret. It keeps strangers out. It does not hide what is said, and it does
+//! not stop an attacker that can change packets on their way. Without a secret a node listens on
+//! loopback addresses only, and nodes and clients dial no others.
 //!
-//! No further requests are read of a visitor for whom 16 MiB wait. Left out: encryption; a bound on what waits for a node
-//! that does not keep up: a send never blocks. Whoever admits work in a visitor looks at how much that is
-//! ([`super::Runtime::bytes_waiting`]), and nodes only send each other what comes of visitors' work. A message longer than
-//! [`FRAME_MAX`] closes the connection.
+//! While more than 16 MiB are queued for a client, a node stops reading its requests. A message
+//! longer than [`FRAME_MAX`] closes the connection.
+//!
+//! Left out: encryption; a bound on what is queued for a node that does not keep up, since a send
+//! never blocks. The code that admits work in a client checks how much is queued
+//! ([`super::Runtime::bytes_waiting`]), and nodes send each other only what results from the work
+//! of clients.
 
 mod beat;
 mod cluster;
@@ -91,43 +105,44 @@ pub use hello::Refusal;
 pub(super) use links::Links;
 use places::Claim;
 
-/// A connection that has passed the handshake, for the shard.
+/// A connection that has passed the handshake, on its way to its shard.
 struct Fresh {
     stream: TcpStream,
-    /// Where the other end is.
+    /// The address of the other end.
     address: SocketAddr,
     peer: ShardId,
     /// The life of the peer's node.
     incarnation: u64,
-    /// To the peer's place, if it is a visitor.
+    /// A client's hold on its place; `None` for a node.
     claim: Option<Claim>,
 }
 
-/// Where the thread of handshakes leaves connections for a shard.
+/// Where the handshake thread leaves new connections for a shard.
 struct Door {
     fresh: SegQueue<Fresh>,
     waker: Arc<Waker>,
 }
 
-/// What the shards of a node and its thread of handshakes share.
+/// What the shards of a node share with its handshake thread.
 struct Shared {
     cluster: Arc<Cluster>,
     silence_ns: u64,
     /// By shard of this node.
     doors: Vec<Door>,
-    /// By shard of this node, and node; then one for all visitors.
+    /// One row per node and one for all clients, by shard of this node.
     rows: Vec<Row>,
-    /// Pairs of a shard here and a shard of a node that this one dials, whose connection was closed.
+    /// Closed connections that this node has to dial again: a shard here and a shard of another
+    /// node.
     lost: SegQueue<(ShardId, ShardId)>,
-    /// Why a node has refused this visitor, if one has.
+    /// Why a node has refused this client, if one has.
     refused: OnceLock<Refusal>,
     stop: AtomicBool,
-    /// Wakes the thread of handshakes.
+    /// Wakes the handshake thread.
     waker: Waker,
 }
 
 impl Shared {
-    /// Which of the shards of this node it is.
+    /// The position of a shard among those of this node.
     fn own(&self, shard: ShardId) -> usize {
         shard.index() - self.cluster.own().start
     }
@@ -136,13 +151,13 @@ impl Shared {
         &self.doors[self.own(shard)]
     }
 
-    /// What a shard counts for whoever has this index.
+    /// The counters of a shard for the process with this index.
     fn row(&self, shard: ShardId, index: usize) -> &Row {
         let nodes = self.cluster.nodes.len();
         &self.rows[self.own(shard) * (nodes + 1) + index.min(nodes)]
     }
 
-    /// A connection is no more; if it is for this node to dial, it does so.
+    /// A connection was closed: has it dialed again, if this node is the side that dials.
     fn lost(&self, shard: ShardId, peer: ShardId) {
         if self.cluster.dials(self.cluster.here, self.cluster.index_of(peer)) {
             self.lost.push((shard, peer));
@@ -150,7 +165,7 @@ impl Shared {
         }
     }
 
-    /// A node has refused this visitor: its shards close their connections.
+    /// A node has refused this client: has all shards close their connections.
     fn refuse(&self, refusal: Refusal) {
         self.refused.get_or_init(|| refusal);
         for door in &self.doors {
@@ -167,7 +182,7 @@ fn wake(waker: &Waker) {
     waker.wake().expect("an eventfd can be written");
 }
 
-/// A node of a cluster that is about to start.
+/// A node or client that is about to start.
 pub(super) struct Prepared<N: Node> {
     shared: Arc<Shared>,
     links: Vec<Links<N>>,
@@ -179,7 +194,7 @@ where
     N::Request: Wire,
     N::Reply: Wire,
 {
-    /// Checks the configuration, and makes what the shards need.
+    /// Checks the configuration and makes what the shards need.
     pub(super) fn new(network: Network, shards: usize, clock: Clock) -> io::Result<Prepared<N>> {
         let cluster = Arc::new(Cluster::new(&network, shards)?);
         let polls = (0..shards).map(|_| Poll::new()).collect::<io::Result<Vec<Poll>>>()?;
@@ -209,7 +224,7 @@ where
 }
 
 impl<N: Node> Prepared<N> {
-    /// How many shards all nodes and visitors have.
+    /// How many shards all nodes and clients have.
     pub(super) fn total(&self) -> usize {
         self.shared.cluster.shards()
     }
@@ -219,12 +234,12 @@ impl<N: Node> Prepared<N> {
         self.shared.cluster.own().start
     }
 
-    /// What wakes each shard.
+    /// The wakers of the shards.
     pub(super) fn wakers(&self) -> Vec<Arc<Waker>> {
         self.shared.doors.iter().map(|door| door.waker.clone()).collect()
     }
 
-    /// Starts making connections; they wait for the shards.
+    /// Starts the handshake thread. New connections wait until the shards take them.
     pub(super) fn start(self) -> io::Result<(Connections, Vec<Links<N>>)> {
         let handshakes = self.handshakes;
         let thread = thread::Builder::new().name("handshakes".to_owned()).spawn(move || {
@@ -235,14 +250,14 @@ impl<N: Node> Prepared<N> {
     }
 }
 
-/// The thread that makes connections, for as long as this exists.
+/// Keeps the handshake thread running; dropping it stops the thread.
 pub(super) struct Connections {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Connections {
-    /// The traffic with each other node, and with visitors.
+    /// The traffic with each other node, and with all clients.
     pub(super) fn traffic(&self) -> Vec<Traffic> {
         let (cluster, own) = (&self.shared.cluster, self.shared.doors.len());
         let rows = |index| self.shared.rows.iter().skip(index).step_by(cluster.nodes.len() + 1);
@@ -255,22 +270,22 @@ impl Connections {
         traffic
     }
 
-    /// The clocks of the nodes, once all have said hello to this visitor.
+    /// By node: how far its clock is ahead of this client's; empty until all nodes have said hello.
     pub(super) fn heard_clocks(&self) -> Vec<i64> {
         self.shared.cluster.heard_clocks().unwrap_or_default()
     }
 
-    /// How many bytes the operating system has not taken, for whomever.
+    /// Bytes for all peers that the operating system has not taken yet.
     pub(super) fn bytes_waiting(&self) -> u64 {
         self.shared.rows.iter().map(|row| row.bytes_waiting.get()).sum()
     }
 
-    /// By node: the life that was met first, 0 if none was.
+    /// By node: the first life that was met; 0 if none.
     pub(super) fn met(&self) -> Vec<u64> {
         self.shared.cluster.met()
     }
 
-    /// Why a node has refused this visitor, if one has.
+    /// Why a node has refused this client, if one has.
     pub(super) fn refused(&self) -> Option<Refusal> {
         self.shared.refused.get().copied()
     }

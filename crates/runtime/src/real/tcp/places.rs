@@ -1,22 +1,25 @@
-//! Who has which place of a cluster's visitors, as one node sees it.
+//! The clients' places of a cluster, as one node sees them: which client has which.
 //!
-//! A visitor chooses its place itself, so two may choose the same. Of two visitors the one that was there first is
-//! believed, because neither knows of the other. So a place belongs to one life as long as this node has any connection to that life, on
-//! whichever of its shards: every connection carries a [`Claim`]. A visitor that has lost its connections dials again in
-//! the same life and finds its place kept, or free.
+//! A client chooses its place itself, so two may choose the same. The first is believed, because
+//! neither knows of the other. A place belongs to one life of a client as long as this node has any
+//! connection to that life, on any shard: every connection carries a [`Claim`]. A client that has
+//! lost its connections dials again in the same life, and its place is still its own or free.
 //!
-//! Lives of a place grow, as those of a node do: who comes with a smaller one than the last is refused, because its
-//! transactions would be taken for those of a life that is over. So after a visitor with a clock far in the future its
-//! place is of no use until that time, or until the node starts again; there are others.
+//! Lives of a place grow, as those of a node do. A client with a smaller life than the last one is
+//! refused, because its transactions would be taken for those of a life that is over. So a client
+//! with a clock far in the future makes its place useless until that time, or until the node starts
+//! again; other places remain.
 //!
-//! Example. V1 has place 3 at node A, and V2 the same place at node B, because neither has reached the other node yet.
-//! V1 dials B and is refused. A visitor that is refused anywhere leaves everywhere (`handshake`, `links`), so A's
-//! connections to V1 end. If V2 dials A after that, it is alone and has place 3 at both; if it did before, it was refused
-//! as well, and the place is free. Neither A nor B ever had both, not even on different shards.
+//! Example. Client V1 has place 3 at node A, and V2 has place 3 at node B, because neither has
+//! reached the other node yet. V1 dials B and is refused. A client that is refused by one node
+//! leaves all of them (`handshake`, `links`), so A's connections to V1 end. If V2 dials A after
+//! that, it is alone and has place 3 at both nodes. If V2 dialed A before, it was refused as well,
+//! and the place is free. Neither node ever had both, not even on different shards.
 //!
-//! Left out: nodes do not talk about visitors. A visitor that a node has taken for dead, while others have not, can lose
-//! its place to another there, and then has to leave; and for as long as a visitor cannot reach some node, another may
-//! have its place there. Nobody should begin with anything that matters before all nodes have let it in.
+//! Left out: nodes do not talk about clients. If one node takes a client for dead and others do
+//! not, another client may get its place there, and then the first has to leave. As long as a
+//! client cannot reach some node, another may have its place there. So a client should not begin
+//! its work before all nodes have let it in.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -26,9 +29,9 @@ use super::hello::Refusal;
 /// One place.
 #[derive(Default)]
 struct Place {
-    /// The life of the last visitor that had it, and how many connections to that visitor there are. If there are none
-    /// the place is free.
+    /// The life of the last client that had the place.
     life: AtomicU64,
+    /// Connections to that client; 0 if the place is free.
     connections: AtomicU32,
 }
 
@@ -37,19 +40,19 @@ pub(super) struct Places {
     places: Arc<[Place]>,
 }
 
-/// A connection's hold on its visitor's place.
+/// A connection's hold on its client's place.
 pub(super) struct Claim {
     places: Arc<[Place]>,
     place: usize,
 }
 
 impl Places {
-    /// So many, all of them free.
+    /// All places, free.
     pub(super) fn new(places: usize) -> Places {
         Places { places: (0..places).map(|_| Place::default()).collect() }
     }
 
-    /// Whether a visitor in this life may have a place.
+    /// Whether a client in this life may have the place.
     pub(super) fn check(&self, place: usize, life: u64) -> Result<(), Refusal> {
         let place = &self.places[place];
         let taken = place.connections.load(SeqCst) > 0;
@@ -62,8 +65,8 @@ impl Places {
         }
     }
 
-    /// Gives a place to a visitor in this life, for as long as the claim exists. Called by the thread of handshakes
-    /// only, so a place that is found free is given to nobody else.
+    /// Gives the place to a client in this life, until the claim is dropped. Only the handshake
+    /// thread calls this, so two clients cannot both find the place free.
     pub(super) fn claim(&self, place: usize, life: u64) -> Result<Claim, Refusal> {
         self.check(place, life)?;
         self.places[place].life.store(life, SeqCst);

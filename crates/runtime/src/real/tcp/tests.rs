@@ -1,7 +1,8 @@
 //! Nodes of a cluster in one process, over loopback.
 //!
-//! The shards' node is a till that counts, answers, lets some requests wait, and notes what it was told about its
-//! channels. Strangers and impostors are in `hostile`, visitors in `visitors`.
+//! The participant of every shard is a till that counts, answers, lets some requests wait, and
+//! notes what it is told about its channels. Strangers and impostors are in `hostile`, clients in
+//! `visitors`.
 
 mod hostile;
 mod logs;
@@ -19,22 +20,22 @@ use super::*;
 use crate::{Env, Handled, Unknown};
 use plimsoll_types::Ticket;
 
-/// Adds numbers up; a request for more than there is waits until there is enough.
+/// A sum that requests add to and take from. A request for more than there is waits.
 #[derive(Default)]
 pub(super) struct Till {
     sum: u64,
     waiting: Vec<Ticket>,
     released: Vec<Ticket>,
-    /// What each task of each shard has to say next.
+    /// The next number expected from each task of each shard.
     next: BTreeMap<(ShardId, u64), u64>,
-    /// What became of its channels, in order.
+    /// Connects and resets of its channels, in order.
     channels: Vec<(ShardId, bool)>,
 }
 
 pub(super) enum Request {
     Put(u64),
     Take(u64),
-    /// Puts 1, and comes in the order of the numbers.
+    /// Puts 1. The requests of a task have to arrive in the order of their numbers.
     Next {
         task: u64,
         number: u64,
@@ -111,7 +112,7 @@ impl Node for Till {
     fn park(&mut self) {}
 }
 
-/// What the nodes of a cluster are told.
+/// The configuration of a cluster.
 struct Plan {
     nodes: Vec<Address>,
     visitors: usize,
@@ -121,7 +122,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Node `i` has so many shards; and what each listens to.
+    /// Node `i` has `shards[i]` shards. Also returns the listeners of the nodes.
     fn new(shards: &[usize]) -> (Plan, Vec<TcpListener>) {
         let listeners: Vec<TcpListener> =
             shards.iter().map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
@@ -131,7 +132,7 @@ impl Plan {
             shards,
         };
         let nodes = listeners.iter().zip(shards).enumerate().map(address).collect();
-        // Nobody is given up because the machine was busy with something else.
+        // Long, so that no node is given up because the machine was busy.
         (
             Plan { nodes, visitors: 0, volatile: false, secret: None, silence: Duration::from_secs(60) },
             listeners,
@@ -172,7 +173,7 @@ impl Plan {
         nodes
     }
 
-    /// Starts a node again where it was.
+    /// Starts a node again at its address.
     fn start_again(&self, node: u16) -> Runtime<Till> {
         let address = self.nodes[usize::from(node)].address;
         let listener = until("the address is free again", || TcpListener::bind(address).ok());
@@ -180,14 +181,14 @@ impl Plan {
     }
 }
 
-/// A whole cluster, all of whose nodes are connected.
+/// A cluster, all of whose nodes are connected.
 fn cluster(shards: &[usize]) -> (Plan, Vec<Runtime<Till>>) {
     let (plan, listeners) = Plan::new(shards);
     let nodes = plan.start_all(listeners);
     (plan, nodes)
 }
 
-/// Waits for something that has to happen, for as long as the slowest machine may need.
+/// Waits for something that has to happen, as long as the slowest machine may need.
 fn until<T>(what: &str, mut happened: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -212,7 +213,7 @@ fn traffic(runtime: &Runtime<Till>, node: u16) -> Traffic {
     all.find(|traffic| traffic.node == Some(node)).expect("the node is another of the cluster")
 }
 
-/// What a call from a shard of this runtime comes to.
+/// The result of a call from a shard of this runtime.
 fn call(runtime: &Runtime<Till>, from: u16, to: u16, request: Request) -> Result<Vec<u8>, Unknown> {
     runtime.run_on(ShardId(from), move |env| async move { env.call(ShardId(to), request).await })
 }
@@ -288,7 +289,7 @@ fn large_messages_cross_each_other_without_a_deadlock() {
         let (done, result) = std::sync::mpsc::channel();
         runtime.spawn_on(ShardId(from), move |env| async move {
             let bytes: Vec<Vec<u8>> = (0..8).map(|n| vec![n; BYTES + usize::from(n)]).collect();
-            // All are on their way before the first answer is waited for.
+            // All calls are on their way before the first answer is awaited.
             let calls: Vec<_> =
                 bytes.iter().map(|bytes| env.call(ShardId(to), Request::Echo(bytes.clone()))).collect();
             for (call, bytes) in calls.into_iter().zip(bytes) {
@@ -304,7 +305,7 @@ fn large_messages_cross_each_other_without_a_deadlock() {
 
 #[test]
 fn a_node_that_dies_fails_its_calls_and_is_found_again() {
-    // The one that is dialed, and the one that dials.
+    // The node that is dialed, then the node that dials.
     for victim in [1, 0] {
         let (plan, mut nodes) = cluster(&[1, 1]);
         let dead = nodes.remove(victim);
@@ -348,7 +349,7 @@ fn a_request_that_waits_is_answered_to_nobody_after_a_reset() {
     let alive = &nodes[0];
     let pending = alive.run_on(ShardId(1), |env| async move { env.pending().requests });
     assert_eq!(pending, 1, "it still waits");
-    // The new life's call has the number of the old one's, and another answer.
+    // The new life's call has the same number as the old one's, and another answer.
     let (done, result) = std::sync::mpsc::channel();
     again.spawn_on(ShardId(0), move |env| async move {
         let _ = done.send(env.call(ShardId(1), Request::Take(2)).await);
@@ -379,14 +380,15 @@ fn a_node_that_has_lost_what_it_held_is_not_let_in_again_by_those_who_knew_it() 
     all_connected(&first);
     all_connected(&second);
     all_connected(&visit(&plan));
-    // The other lives on; its connection alone may break and come back.
+    // The other node lives on. A connection to it may break and be made again, but not to a new
+    // life.
     drop(second);
     let again = plan.start_again(1);
     thread::sleep(Duration::from_millis(500));
     assert_eq!((traffic(&first, 1).connected, traffic(&again, 0).connected), (0, 0));
     let late = visit(&plan);
     assert_eq!(until("it is refused", || late.refused()), Refusal::NotOpen, "by the one that came back");
-    // When nobody is left who knew it, all begin anew.
+    // When no node is left that has met the old life, all begin anew.
     drop((first, late));
     let first = plan.start_again(0);
     all_connected(&first);
@@ -413,7 +415,7 @@ fn a_second_process_with_the_number_of_a_node_that_runs_is_told_so_and_where_tha
     assert_eq!(traffic(&second, 1).connected, 0);
     assert_eq!((traffic(&first, 1).connected, traffic(&first, 1).resets), (1, 0), "it has noticed nothing");
     assert!(echoes(&first, 0, 1) && echoes(&there, 1, 0));
-    // Once the first is gone so is what it held.
+    // Once the first process is gone, its data is gone too.
     drop(first);
     logs::wait_for(&[
         &format!("address={refuses}"),
@@ -442,7 +444,7 @@ fn a_second_process_with_the_highest_number_hears_it_though_nobody_dials_it() {
 fn who_is_not_dialed_and_asks_why_hears_whose_turn_it_is() {
     logs::keep();
     let (plan, mut listeners) = Plan::new(&[1, 1]);
-    // The first knows another address of the second, where nobody is.
+    // The first node has a wrong address for the second, where no process listens.
     let mut wrong = Plan { nodes: plan.nodes.clone(), ..Plan::new(&[]).0 };
     wrong.nodes[1].address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let second = plan.start(1, listeners.pop().unwrap());
@@ -450,7 +452,7 @@ fn who_is_not_dialed_and_asks_why_hears_whose_turn_it_is() {
     let address = format!("address={}", plan.nodes[0].address);
     logs::wait_for(&["WARN", &address, "is alive and has not dialed this node"]);
     assert_eq!(traffic(&second, 0).connected, 0);
-    // That nobody is at the wrong address is no warning at first, and one when it has taken too long.
+    // That the wrong address does not answer is no warning at first, and one after a while.
     let address = format!("address={}", wrong.nodes[1].address);
     assert!(logs::has(&["INFO", &address, "cannot be reached yet"]));
     logs::wait_for(&["WARN", &address, "cannot be reached, trying again and again"]);
@@ -467,7 +469,7 @@ fn of_two_processes_with_one_number_the_later_is_believed_if_nodes_keep_what_the
     all_connected(&second);
     until("the first has noticed", || (traffic(&first, 1).connected == 0).then_some(()));
     assert!(echoes(&second, 0, 1) && echoes(&there, 1, 0));
-    // The first tries again, several times, and is refused.
+    // The first process dials again, several times, and is refused.
     thread::sleep(Duration::from_millis(500));
     assert_eq!((traffic(&first, 1).connected, traffic(&first, 1).resets), (0, 1));
     assert_eq!(traffic(&there, 0).last_reset, Some(Closed::Replaced));
@@ -488,7 +490,8 @@ fn heartbeats_tell_how_far_clocks_are_apart_and_which_is_ahead() {
         let nodes: Vec<_> =
             starts.map(|((node, listener), clock)| plan.start_with(node, listener, clock)).collect();
         for (here, there, ahead) in [(0, 1, ahead), (1, 0, -ahead)] {
-            // The two numbers are read one after the other: until they are of one estimate.
+            // The two numbers are read one after the other: wait until they belong to the same
+            // estimate.
             until("a beat was answered, and the error is within half of the round trip", || {
                 let traffic = traffic(&nodes[here], there);
                 let (said_ns, round_trip_ns) = traffic.ahead_ns.zip(traffic.round_trip_ns)?;

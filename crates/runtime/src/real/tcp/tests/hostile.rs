@@ -1,7 +1,7 @@
-//! Strangers, impostors, and nodes that have lost their mind: raw sockets against a node of a cluster.
+//! Strangers, impostors, and nodes gone mad: raw sockets against a node of a cluster.
 //!
-//! Node 1 is the one under attack, node 2 its friend; whoever attacks does so in the name of node 0, which does not run.
-//! Whatever happens, the channel between node 1 and its friend must not notice.
+//! Node 1 is under attack, and node 2 is its friend. The attacker acts in the name of node 0, which
+//! does not run. In every test the channel between node 1 and its friend must stay undisturbed.
 // A socket and a thread of the standard library play the other side.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -15,7 +15,7 @@ use super::super::link::{HELD_BACK, TURN};
 use super::*;
 use crate::shard::Message;
 
-/// A node under attack and its friend. Each has one shard, as has the attacker.
+/// The node under attack and its friend. Each has one shard, as has the attacker.
 struct Scene {
     plan: Plan,
     node: Runtime<Till>,
@@ -40,14 +40,14 @@ fn member(node: u16) -> Role {
 }
 
 impl Scene {
-    /// A socket that is connected to the node, and nothing more.
+    /// A socket that is connected to the node, without a handshake.
     fn knock(&self) -> TcpStream {
         let stream = TcpStream::connect(self.plan.nodes[usize::from(NODE)].address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream
     }
 
-    /// What a node says first, with these words changed.
+    /// A node's hello, with its configuration changed.
     fn hello(&self, change: impl FnOnce(&mut Network)) -> (Greeting, Vec<u8>) {
         let mut network = self.plan.network(member(ATTACKER));
         network.life = 1000;
@@ -78,7 +78,7 @@ impl Scene {
 }
 
 impl Drop for Scene {
-    /// Nobody else has noticed anything.
+    /// The channel between the node and its friend is undisturbed.
     fn drop(&mut self) {
         if thread::panicking() {
             return;
@@ -89,7 +89,7 @@ impl Drop for Scene {
     }
 }
 
-/// Reads to the end; whatever the node still had to say does not matter.
+/// Reads to the end and ignores the content.
 fn until_end(stream: &mut TcpStream) {
     let mut bytes = [0; 4096];
     loop {
@@ -102,7 +102,7 @@ fn until_end(stream: &mut TcpStream) {
     }
 }
 
-/// Reads a message of a handshake; `None` if there is none any more.
+/// Reads a message of a handshake; `None` at the end of the stream.
 fn hear(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let mut length = [0; 4];
     stream.read_exact(&mut length).ok()?;
@@ -111,7 +111,7 @@ fn hear(stream: &mut TcpStream) -> Option<Vec<u8>> {
     Some(message)
 }
 
-/// Holds the dialer's end of a handshake.
+/// Plays the dialer's side of a handshake.
 fn converse(stream: &mut TcpStream, mut greeting: Greeting, hello: Vec<u8>) -> Next {
     stream.write_all(&hello).unwrap();
     loop {
@@ -123,7 +123,7 @@ fn converse(stream: &mut TcpStream, mut greeting: Greeting, hello: Vec<u8>) -> N
     }
 }
 
-/// What the node refuses these bytes with.
+/// Sends bytes; returns the refusal that the node answers.
 fn refusal(scene: &Scene, bytes: &[u8]) -> Refusal {
     let mut stream = scene.knock();
     stream.write_all(bytes).unwrap();
@@ -143,7 +143,7 @@ fn put(n: u64) -> Message<Till> {
     Message::Tell { request: Request::Put(n) }
 }
 
-/// A frame with the right checksum around any bytes.
+/// A frame with this content, whatever it is, and the right checksum.
 fn around(content: &[u8]) -> Vec<u8> {
     let mut bytes = frame(0, &[]);
     bytes.extend_from_slice(content);
@@ -247,7 +247,7 @@ fn a_call_is_answered_once() {
     scene.node.spawn_on(ShardId(NODE), move |env| async move {
         let _ = done.send(env.call(ShardId(ATTACKER), Request::Take(1)).await);
     });
-    // It is the first call that the shard has made.
+    // This is the first call that the shard has made, so its number is 0.
     let reply = |call| Message::Reply { call, reply: b"first".to_vec() };
     until("the call has left", || (traffic(&scene.node, ATTACKER).messages_sent == 1).then_some(()));
     stream.write_all(&frame(0, &[reply(0), reply(0)])).unwrap();
@@ -272,7 +272,7 @@ fn strangers_are_refused_with_the_reason() {
     let (_, hello) = scene.hello(|network| network.role = member(NODE));
     assert_eq!(refusal(&scene, &hello), Refusal::Myself);
     assert_eq!(traffic(&scene.node, ATTACKER).resets, 0);
-    // And whoever is none gets in.
+    // A node that is no stranger gets in.
     drop(scene.enter());
 }
 
@@ -328,7 +328,7 @@ fn impostors_among_visitors_are_refused_with_the_reason() {
         bytes.extend(body);
         refusal(&scene, &bytes)
     };
-    // Places that do not exist; a node as a visitor, a visitor as a node; a shard that it does not have.
+    // Places that do not exist; a node as a client, a client as a node; a shard of another owner.
     assert_eq!(claim(Who::Visitor(2), 5, NODE), Refusal::Stranger);
     assert_eq!(claim(Who::Visitor(u16::MAX), u16::MAX, NODE), Refusal::Stranger);
     assert_eq!(claim(Who::Visitor(0), ATTACKER, NODE), Refusal::Shard);
@@ -341,11 +341,11 @@ fn impostors_among_visitors_are_refused_with_the_reason() {
     let (greeting, hello) =
         scene.hello(|network| (network.role, network.secret) = (role(), Some(b"another".to_vec())));
     assert_eq!(converse(&mut scene.knock(), greeting, hello), Next::Refused(Refusal::Secret));
-    // None of them has a place: whoever may come gets it, and once.
+    // None of them has taken a place: a legitimate client gets it, once.
     let (greeting, hello) = scene.hello(|network| network.role = role());
     let mut visitor = scene.knock();
     assert!(matches!(converse(&mut visitor, greeting, hello), Next::Agreed(..)));
-    // Who does not know the secret is not told who is there.
+    // A dialer that does not know the secret is not told which places are taken.
     let (greeting, hello) = scene.hello(|network| {
         (network.role, network.life, network.secret) = (role(), 2000, Some(b"another".to_vec()));
     });
@@ -374,7 +374,7 @@ fn a_visitor_that_falls_silent_loses_its_place() {
 fn who_knocks_and_says_nothing_keeps_nobody_out() {
     let scene = scene(|_| {});
     let (_, hello) = scene.hello(|_| {});
-    // More than are listened to at a time, some of them in the middle of a word.
+    // More than are served at a time, some of them in the middle of a message.
     let mut silent: Vec<TcpStream> = (0..80).map(|_| scene.knock()).collect();
     for (number, stream) in silent.iter_mut().enumerate() {
         let _ = stream.write_all(&hello[..number % hello.len()]);
@@ -413,7 +413,7 @@ fn a_peer_that_does_not_read_stops_nobody() {
     });
 }
 
-/// A connection as a visitor, over which so many mebibytes were asked for; none of the answers is read.
+/// A client that calls for `calls` replies of a mebibyte each, and reads none of them.
 fn greedy_visitor(scene: &Scene, calls: u64) -> (TcpStream, thread::JoinHandle<()>) {
     let mut stream = scene.knock();
     let (greeting, hello) = scene.hello(|network| network.role = Role::Visitor { place: 0 });

@@ -1,7 +1,9 @@
-//! What nodes log, for tests that look at it.
+//! The log lines of nodes, for tests that look at them.
 //!
-//! The threads of all nodes of all tests log into one place, so a test looks for lines with an address of its own.
-#![allow(clippy::disallowed_types)] // No shard waits for this lock but for a moment, to append a line.
+//! The threads of all nodes of all tests log into one list, so a test looks for lines with an
+//! address of its own.
+// A shard holds this lock only for the moment that it takes to append a line.
+#![allow(clippy::disallowed_types)]
 
 use std::fmt::{self, Write};
 use std::sync::{Mutex, Once, PoisonError};
@@ -12,10 +14,11 @@ use tracing::{Event, Metadata, Subscriber, subscriber};
 
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Keeps every event as a line: its level, then each field as `name=value`, the text being that of `message`.
+/// Keeps every event as a line: its level, then each field as `name=value`; the text is the field
+/// `message`.
 struct Keep;
 
-/// A line to be.
+/// A line under construction.
 struct Line(String);
 
 impl Visit for Line {
@@ -48,13 +51,13 @@ impl Subscriber for Keep {
     fn exit(&self, _: &Id) {}
 }
 
-/// From now on what is logged is kept.
+/// Begins to keep what is logged.
 pub(super) fn keep() {
     static KEPT: Once = Once::new();
     KEPT.call_once(|| subscriber::set_global_default(Keep).expect("nobody else wants to know"));
 }
 
-/// Whether a line with all of these words is there.
+/// Whether there is a line with all of these words.
 pub(super) fn has(words: &[&str]) -> bool {
     let lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
     lines.iter().any(|line| words.iter().all(|word| line.contains(word)))

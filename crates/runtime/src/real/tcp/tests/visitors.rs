@@ -1,12 +1,13 @@
-//! Visitors: they come, call everybody, go, and quarrel about places.
-#![allow(clippy::disallowed_types)] // A socket of the standard library stands between a visitor and a node.
+//! Clients: they join, call every node, leave, and compete for places.
+// Sockets of the standard library stand between a client and a node.
+#![allow(clippy::disallowed_types)]
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use super::*;
 
-/// A cluster with so many places for visitors, all of whose nodes are connected.
+/// A cluster with `visitors` places for clients, all of whose nodes are connected.
 fn visited(shards: &[usize], visitors: usize) -> (Plan, Vec<Runtime<Till>>) {
     let (mut plan, listeners) = Plan::new(shards);
     plan.visitors = visitors;
@@ -29,7 +30,7 @@ fn visit(network: Network) -> Runtime<Till> {
     Runtime::networked(makers, 1, None, Vec::new(), network).unwrap()
 }
 
-/// The traffic of a node with all visitors.
+/// The traffic of a node with all clients.
 fn with_visitors(node: &Runtime<Till>) -> Traffic {
     node.traffic().into_iter().find(|traffic| traffic.node.is_none()).expect("the cluster has places")
 }
@@ -40,14 +41,14 @@ fn refused(visitor: &Runtime<Till>) -> Refusal {
     refusal
 }
 
-/// What a shard was told about another.
+/// What a shard was told about another shard: connected or not, in order.
 fn told(node: &Runtime<Till>, shard: u16, about: u16) -> Vec<bool> {
     let told = channels(node, shard).into_iter().filter(|(peer, _)| peer.0 == about);
     told.map(|(_, connected)| connected).collect()
 }
 
-/// A way to a node that is closed until it is opened. What breaks on the visitor's side of it is not noticed by the node
-/// until the gate is gone.
+/// A proxy before a node that is closed at first. If a connection breaks on the client's side of
+/// it, the node does not notice until the gate is dropped.
 struct Gate {
     address: SocketAddr,
     outside: Arc<SegQueue<TcpStream>>,
@@ -63,7 +64,7 @@ impl Gate {
         Gate { address, outside: Arc::default(), inside: Arc::default(), listener, node }
     }
 
-    /// Lets those through who wait and who will come. The threads end with the test.
+    /// Lets waiting and later connections through. The threads end with the test.
     fn open(&self) {
         let (listener, node) = (self.listener.try_clone().unwrap(), self.node);
         let (outside, inside) = (self.outside.clone(), self.inside.clone());
@@ -81,7 +82,7 @@ impl Gate {
         });
     }
 
-    /// Breaks all connections, on the side of the visitor.
+    /// Breaks all connections, on the client's side.
     fn cut(&self) {
         break_all(&self.outside);
     }
@@ -120,7 +121,7 @@ fn visitors_call_all_nodes_and_are_called_but_not_by_each_other() {
     }
     for (node, from) in [(&nodes[0], 0), (&nodes[0], 1), (&nodes[1], 2), (&nodes[1], 3)] {
         assert!(shards.iter().all(|&to| echoes(node, from, to)));
-        // A place that nobody has.
+        // A place without a client.
         assert_eq!(call(node, from, 5, Request::Take(0)), Err(Unknown));
     }
     for node in &nodes {
@@ -141,7 +142,7 @@ fn a_place_that_is_taken_is_refused_and_is_free_when_its_visitor_is_gone() {
     assert_eq!(refused(&plan.visit(0)), Refusal::PlaceTaken);
     let early = Network { life: 1, ..plan.visitor(0) };
     assert_eq!(refused(&visit(early)), Refusal::PlaceTaken);
-    // Nobody who has it or sees it has noticed anything.
+    // Neither the client in the place nor the nodes have noticed anything.
     assert!(echoes(&first, 2, 0) && echoes(&first, 2, 1) && first.refused().is_none());
     assert!(first.traffic().iter().all(|traffic| traffic.resets == 0));
 
@@ -186,7 +187,7 @@ fn a_visitor_that_has_lost_its_connections_finds_its_place_kept() {
     let visitor = plan.visit(0);
     all_connected(&visitor);
     gate.cut();
-    // The node believes that it is still there.
+    // The node takes the client for connected.
     until("both connections were made again", || {
         let there = with_visitors(&nodes[0]);
         (there.resets == 2 && there.connected == 2).then_some(())
@@ -197,7 +198,8 @@ fn a_visitor_that_has_lost_its_connections_finds_its_place_kept() {
     assert!((0..2).all(|to| echoes(&visitor, 2, to) && told(&nodes[0], to, 2) == [true, false, true]));
 }
 
-/// Two visitors with one place: the first is at node 0 and the second at node 1, and gates keep them from the others.
+/// Two clients in one place: the first is connected to node 0 and the second to node 1, and gates
+/// keep them from the other nodes.
 fn rivals(plan: &Plan) -> [(Runtime<Till>, Gate); 2] {
     [(0, 1), (1, 0)].map(|(near, far)| {
         let mut network = plan.visitor(3);
@@ -219,7 +221,7 @@ fn a_visitor_that_one_node_has_refused_leaves_the_others() {
     assert_eq!(call(&first, 5, 0, Request::Take(0)), Err(Unknown));
     assert_eq!(told(&first, 5, 0), [true, false]);
     until("the first has gone", || (with_visitors(&nodes[0]).connected == 0).then_some(()));
-    // So the second is alone, and has the place everywhere.
+    // So the second client is alone, and gets the place at both nodes.
     to_first_node.open();
     all_connected(&second);
     assert!(echoes(&second, 5, 0) && echoes(&second, 5, 1));
@@ -241,7 +243,7 @@ fn of_two_visitors_that_meet_in_one_place_at_most_one_stays() {
         }
     });
     for (node, shard) in nodes.iter().zip([0, 1]) {
-        // One after the other.
+        // One client after the other.
         assert!(told(node, shard, 5).chunks(2).all(|two| [&[true, false][..], &[true]].contains(&two)));
     }
     drop(rivals);
