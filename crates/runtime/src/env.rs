@@ -17,7 +17,6 @@ use plimsoll_types::{ShardId, Ticket, Timestamp};
 
 use crate::Disk;
 
->>>>>>> comments
 /// What a participant does with a request.
 #[derive(Debug)]
 pub enum Handled<R> {
