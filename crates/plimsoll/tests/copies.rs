@@ -66,7 +66,7 @@ fn commits_at_once<P: Protocol>() {
     let engine = Engine::<P>::start(vec![table], options).expect("threads can be started");
     let (result, seen) = engine.runtime().run_on(ShardId(0), |env| async move {
         let (mut work, mut procedure) = (Work::default(), Everywhere { seen: Vec::new() });
-        let result = execute::<P, _, _>(&env, Attempt::default(), &mut procedure, &mut work).await;
+        let result = execute::<P, _>(&env, Attempt::default(), &mut procedure, &mut work).await;
         // What is told without an answer has arrived, too.
         env.sleep(10_000_000).await;
         (result, procedure.seen)

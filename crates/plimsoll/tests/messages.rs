@@ -83,7 +83,7 @@ fn messages<P: Protocol>(here: Option<bool>, there: Option<bool>) -> f64 {
         let mut work = Work::default();
         for _ in 0..RUNS {
             let mut touch = Touch { here, there };
-            let result = execute::<P, _, _>(&env, Attempt::default(), &mut touch, &mut work).await;
+            let result = execute::<P, _>(&env, Attempt::default(), &mut touch, &mut work).await;
             result.expect("there is nobody to conflict with");
             // One-way messages of this transaction are behind it before the next one asks again.
             env.sleep(100_000).await;
@@ -159,7 +159,7 @@ fn the_future_of_a_transaction_stays_below_two_kilobytes() {
     let bytes = engine.runtime().run_on(ShardId(0), |env| async move {
         let mut work = Work::default();
         let mut touch = Touch { here: READ, there: None };
-        size_of_val(&execute::<Occ<Dst>, _, _>(&env, Attempt::default(), &mut touch, &mut work))
+        size_of_val(&execute::<Occ<Dst>, _>(&env, Attempt::default(), &mut touch, &mut work))
     });
     assert!(bytes < 2048, "{bytes} bytes");
 }

@@ -271,7 +271,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             let begin = self.begin();
             let env = self.env.clone();
             self.work.committed.id = TxnId::default();
-            let executed = execute::<P, E, T>(&env, attempt, procedure, &mut self.work).await;
+            let executed = execute::<P, E>(&env, attempt, procedure, &mut self.work).await;
             let id = Some(self.work.committed.id).filter(|id| id.number > 0);
             let why = executed.err();
             self.left.attempts.push(Tried { id, session: self.session, label, why });

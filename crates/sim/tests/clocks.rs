@@ -96,11 +96,11 @@ fn write<P: Protocol>(ahead_ns: u64) -> (u64, u64, Vec<u8>) {
     world.spawn_on(ShardId(0), move |env| async move {
         let mut touch = Touch { write: true, read: None };
         let begun = watch.true_time().0;
-        let result = execute::<P, _, _>(&env, Attempt::default(), &mut touch, &mut Work::default()).await;
+        let result = execute::<P, _>(&env, Attempt::default(), &mut touch, &mut Work::default()).await;
         result.expect("there is nobody to conflict with");
         tell.set(Some(watch.true_time().0 - begun));
         touch.write = false;
-        let result = execute::<P, _, _>(&env, Attempt::default(), &mut touch, &mut Work::default()).await;
+        let result = execute::<P, _>(&env, Attempt::default(), &mut touch, &mut Work::default()).await;
         result.expect("a snapshot does not abort");
         told.set(touch.read);
     });

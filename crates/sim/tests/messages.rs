@@ -195,7 +195,7 @@ fn attempted<P: Protocol, T: Procedure + 'static>(
     world.spawn_on(ShardId(0), move |env| async move {
         let begun = watch.true_time().0;
         let mut work = Work::default();
-        let result = execute::<P, _, _>(&env, Attempt::default(), &mut procedure, &mut work).await;
+        let result = execute::<P, _>(&env, Attempt::default(), &mut procedure, &mut work).await;
         *tell.borrow_mut() = Some((result, watch.true_time().0 - begun));
         env.sleep(1).await;
     });

@@ -295,8 +295,7 @@ impl<S: Scheme> Transaction<S> {
             self.open.work.commit(self.open.holder.txn, stamp, shards);
             Ok(())
         } else {
-            let nothing = None::<fn(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>>;
-            match P::commit(env, &mut self.open, nothing).await {
+            match P::commit(env, &mut self.open, None).await {
                 Ok(()) => Ok(()),
                 Err(Stop::Abort(abort)) => Err(abort),
                 Err(Stop::Elsewhere | Stop::Conflict) => unreachable!("nothing was left to execute"),

@@ -7,6 +7,7 @@
 
 pub mod base;
 pub mod chopping;
+pub mod executable;
 pub mod fetched;
 pub mod interactive;
 mod local;

@@ -36,16 +36,16 @@ pub(crate) fn just_after(key: &Key) -> Key {
 }
 
 /// Executes read-write pieces on the store of their shard.
-pub(crate) struct Local<'a, S: Scheme> {
-    pub base: &'a mut Base<S>,
-    pub work: &'a mut Work<S>,
+pub struct Local<'a, S: Scheme> {
+    pub(crate) base: &'a mut Base<S>,
+    pub(crate) work: &'a mut Work<S>,
     /// The transaction, if it may hold locks here already.
-    pub txn: Option<&'a TxnId>,
+    pub(crate) txn: Option<&'a TxnId>,
     /// Whether reads will be validated later; otherwise they only have to be pinned.
-    pub track: bool,
+    pub(crate) track: bool,
     /// Why the attempt has ended, if not by the procedure's own decision: somebody else holds a lock, or it writes what other
     /// shards have copies of.
-    pub stop: Option<Stop>,
+    pub(crate) stop: Option<Stop>,
 }
 
 impl<S: Scheme> Local<'_, S> {
@@ -297,17 +297,17 @@ impl<'a, I: Iterator<Item = &'a Write>, V: FnMut(&Key, &[u8]) -> ControlFlow<()>
 }
 
 /// Executes read-only pieces at a snapshot on the store of their shard.
-pub(crate) struct AtSnapshot<'a, S: Scheme> {
-    pub base: &'a mut Base<S>,
-    pub txn: TxnId,
-    pub snapshot: &'a S::Snapshot,
-    pub recorded: Option<&'a mut Recorded>,
+pub struct AtSnapshot<'a, S: Scheme> {
+    pub(crate) base: &'a mut Base<S>,
+    pub(crate) txn: TxnId,
+    pub(crate) snapshot: &'a S::Snapshot,
+    pub(crate) recorded: Option<&'a mut Recorded>,
     /// The attempt ended because a writer may still commit within the snapshot.
-    pub blocked: bool,
+    pub(crate) blocked: bool,
     /// The attempt ended because a version is gone.
-    pub too_old: bool,
+    pub(crate) too_old: bool,
     /// Rows read so far.
-    pub rows: usize,
+    pub(crate) rows: usize,
 }
 
 /// What ends an attempt of a piece that will be made again; never seen by a user.

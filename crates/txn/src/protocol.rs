@@ -17,9 +17,9 @@ use plimsoll_types::wire::Wire;
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply};
-use crate::local::Local;
+use crate::executable::Executable;
 use crate::parts::Parts;
-use crate::procedure::{Piece, Procedure, Reads};
+use crate::procedure::{Piece, Reads};
 use crate::read_only;
 use crate::remote::Remote;
 use crate::shipped::Unpack;
@@ -94,10 +94,10 @@ pub trait Protocol: Node<Request: Wire, Reply: Wire> + Sized {
 
     /// Runs one attempt of a procedure that is not read at a snapshot. Interactive protocols run its pieces here, over what
     /// they read and lock on the shards that hold its data.
-    fn run<E: Env<Self>, T: Procedure>(
+    fn run<E: Env<Self>>(
         env: &E,
         attempt: Attempt,
-        procedure: &mut T,
+        procedure: &mut dyn Executable<Self::Scheme>,
         work: &mut Work<Self::Scheme>,
     ) -> impl Future<Output = Result<(), Abort>> {
         interactively(env, attempt, procedure, work)
@@ -121,7 +121,7 @@ pub trait Protocol: Node<Request: Wire, Reply: Wire> + Sized {
     fn commit<E: Env<Self>>(
         env: &E,
         open: &mut Open<Self::Scheme>,
-        rest: Option<impl Rest<Self::Scheme>>,
+        rest: Option<Rest<'_, Self::Scheme>>,
     ) -> impl Future<Output = Result<(), Stop>>;
 
     /// Aborts, and tells the reason to report: an abort of the procedure's own counts only if what it has
@@ -130,16 +130,9 @@ pub trait Protocol: Node<Request: Wire, Reply: Wire> + Sized {
     -> impl Future<Output = Abort>;
 }
 
-/// The pieces of a transaction that execute directly on the coordinator's store. Told its id, and whether to note what is
-/// read, to be locked or validated later.
-pub trait Rest<S: Scheme>: FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop> {}
-
-impl<S, F> Rest<S> for F
-where
-    S: Scheme,
-    F: FnOnce(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>,
-{
-}
+/// The pieces of a transaction that execute directly on the coordinator's store, called at most once. Told its id, and whether
+/// to note what is read, to be locked or validated later.
+pub type Rest<'a, S> = &'a mut dyn FnMut(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>;
 
 /// A transaction that is being coordinated.
 #[derive(Debug)]
@@ -283,10 +276,10 @@ pub struct Committed {
 
 /// Runs one attempt of a procedure; what it came to is in `work.committed`. All aborts but [`Abort::User`] are worth
 /// another attempt, after the caller has paused: the lock it met may be one whose release lies in this shard's own inbox.
-pub async fn execute<P: Protocol, E: Env<P>, T: Procedure>(
+pub async fn execute<P: Protocol, E: Env<P>>(
     env: &E,
     attempt: Attempt,
-    procedure: &mut T,
+    procedure: &mut dyn Executable<P::Scheme>,
     work: &mut Work<P::Scheme>,
 ) -> Result<(), Abort> {
     if procedure.read_only() && <P::Scheme as Scheme>::READ_ONLY == ReadOnly::Snapshot {
@@ -298,10 +291,10 @@ pub async fn execute<P: Protocol, E: Env<P>, T: Procedure>(
 }
 
 /// In one step, if that is possible, and otherwise stage by stage.
-async fn interactively<P: Protocol, E: Env<P>, T: Procedure>(
+async fn interactively<P: Protocol, E: Env<P>>(
     env: &E,
     attempt: Attempt,
-    procedure: &mut T,
+    procedure: &mut dyn Executable<P::Scheme>,
     work: &mut Work<P::Scheme>,
 ) -> Result<(), Abort> {
     match env.local(|node| at_once(node.base(), attempt, procedure, work)) {
@@ -402,17 +395,17 @@ pub enum Stop {
 }
 
 /// A whole transaction in one step, if its data is all here and nobody holds a lock on it.
-fn at_once<S: Scheme, T: Procedure>(
+fn at_once<S: Scheme>(
     base: &mut Base<S>,
     attempt: Attempt,
-    procedure: &mut T,
+    procedure: &mut dyn Executable<S>,
     work: &mut Work<S>,
 ) -> Result<(), Stop> {
     if !base.stamps_at_once() {
         return Err(Stop::Elsewhere);
     }
     base.start(work, attempt);
-    run_here(base, procedure, work, 0, None, false)?;
+    procedure.run_here(base, work, 0, None, false)?;
     let id = base.next_id();
     let stamp = work.needs_stamp().then(|| base.commit_in_one_step(id, work));
     work.commit(id, stamp, 1);
@@ -424,7 +417,7 @@ fn at_once<S: Scheme, T: Procedure>(
 pub(crate) fn execute_rest<S: Scheme>(
     base: &mut Base<S>,
     open: &mut Open<S>,
-    rest: Option<impl Rest<S>>,
+    rest: Option<Rest<'_, S>>,
     track: bool,
 ) -> Result<(), Stop> {
     let before = open.work.save();
@@ -441,48 +434,11 @@ pub(crate) fn execute_rest<S: Scheme>(
     }
 }
 
-/// Executes directly on the store: the pieces of `stage` that belong here (others are done already, if they
-/// may be: `txn` is then known), and all later stages, which must be here entirely.
-pub(crate) fn run_here<S: Scheme, T: Procedure>(
-    base: &mut Base<S>,
-    procedure: &mut T,
-    work: &mut Work<S>,
-    first: usize,
-    txn: Option<&TxnId>,
-    track: bool,
-) -> Result<(), Stop> {
-    for stage in first.. {
-        let pieces = procedure.stage(stage);
-        if pieces == 0 {
-            break;
-        }
-        let here = |number| base.owner(procedure.home(Piece { stage, number })) == base.shard;
-        let done_elsewhere = stage == first && txn.is_some();
-        if !done_elsewhere && !(0..pieces).all(here) {
-            base.counters.vain += u64::from(stage > first);
-            return Err(Stop::Elsewhere);
-        }
-        for number in 0..pieces {
-            let piece = Piece { stage, number };
-            if done_elsewhere && base.owner(procedure.home(piece)) != base.shard {
-                continue;
-            }
-            let mut local = Local { base, work, txn, track, stop: None };
-            if let Err(abort) = procedure.execute(piece, &mut local) {
-                let stop = local.stop;
-                base.counters.vain += u64::from(stop.is_some());
-                return Err(stop.unwrap_or(Stop::Abort(abort)));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// A transaction over several shards, or one that has to wait.
-async fn run<P: Protocol, E: Env<P>, T: Procedure>(
+async fn run<P: Protocol, E: Env<P>>(
     env: &E,
     attempt: Attempt,
-    procedure: &mut T,
+    procedure: &mut dyn Executable<P::Scheme>,
     work: &mut Work<P::Scheme>,
 ) -> Result<(), Abort> {
     let mut open = env.local(|node| {
@@ -498,10 +454,10 @@ async fn run<P: Protocol, E: Env<P>, T: Procedure>(
     result
 }
 
-async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
+async fn run_open<P: Protocol, E: Env<P>>(
     env: &E,
     open: &mut Open<P::Scheme>,
-    procedure: &mut T,
+    procedure: &mut dyn Executable<P::Scheme>,
 ) -> Result<(), Abort> {
     // Which pieces are here must not change between one look and the next.
     let map = env.local(|node| node.base().map());
@@ -536,7 +492,7 @@ async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
                 }
                 numbers.iter().try_for_each(|&number| {
                     let mut access = Remote::new(node.base(), &mut open.parts, &mut open.work);
-                    procedure.execute(Piece { stage, number }, &mut access)
+                    procedure.execute_fetched(Piece { stage, number }, &mut access)
                 })
             });
             if let Err(abort) = executed {
@@ -550,12 +506,13 @@ async fn run_open<P: Protocol, E: Env<P>, T: Procedure>(
             stage += 1;
         }
         let left = direct && procedure.stage(stage) > 0;
-        let rest = |base: &mut Base<P::Scheme>, work: &mut Work<P::Scheme>, txn, track| {
+        let mut rest = |base: &mut Base<P::Scheme>, work: &mut Work<P::Scheme>, txn: TxnId, track| {
             if base.map() != map {
                 return Err(Stop::Abort(Abort::StaleTerm));
             }
-            run_here(base, procedure, work, stage, Some(&txn), track)
+            procedure.run_here(base, work, stage, Some(&txn), track)
         };
+        let rest: Rest<'_, P::Scheme> = &mut rest;
         match P::commit(env, open, left.then_some(rest)).await {
             Ok(()) => return Ok(()),
             Err(Stop::Abort(abort)) => return Err(abort),
@@ -576,9 +533,9 @@ pub(crate) enum Pieces {
 }
 
 /// Some pieces of a stage, and their reads, one batch per shard.
-pub(crate) fn plan<S: Scheme, T: Procedure>(
+pub(crate) fn plan<S: Scheme>(
     base: &Base<S>,
-    procedure: &T,
+    procedure: &dyn Executable<S>,
     stage: usize,
     pieces: Pieces,
 ) -> (Vec<usize>, Vec<(ShardId, Reads)>) {

@@ -16,9 +16,10 @@ use plimsoll_runtime::{Env, Unknown};
 use plimsoll_types::{Abort, ShardId, TxnId};
 
 use crate::base::{Base, Common, CommonReply};
+use crate::executable::{Executable, ROWS_PER_STEP};
 use crate::local::AtSnapshot;
 use crate::parts::{Part, Parts};
-use crate::procedure::{Piece, Procedure, Reads};
+use crate::procedure::{Piece, Reads};
 use crate::protocol::{Attempt, Protocol};
 use crate::remote::Remote;
 use crate::steps::What;
@@ -34,20 +35,19 @@ const RETRIES: u32 = 1000;
 const PATIENT_RETRIES: u32 = 16;
 const RETRY_DOUBLINGS: u32 = 4;
 
-/// Rows that a read-only transaction reads in one go: about 100 µs.
-const ROWS_PER_STEP: usize = 1000;
-
 /// Runs a procedure at a snapshot.
-pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>, T: Procedure>(
+pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>>(
     env: &E,
     attempt: Attempt,
-    procedure: &mut T,
+    procedure: &mut dyn Executable<P::Scheme>,
     work: &mut Work<P::Scheme>,
 ) -> Result<(), Abort> {
     loop {
         let (snapshot, held) = snapshot::<P, E>(env, attempt.freshness).await?;
         // A transaction that is done before anything else happens needs no protection from the collector.
-        if let Some(result) = env.local(|node| here(node, &snapshot, attempt.freshness, procedure, work)) {
+        if let Some(result) =
+            env.local(|node| here(node.base(), &snapshot, attempt.freshness, procedure, work))
+        {
             held.inspect(|&held| env.local(|node| node.base().release(held)));
             if let Err(abort) = result {
                 work.committed.id = env.local(|node| node.base().gave_up(abort));
@@ -105,49 +105,28 @@ impl Unread {
 }
 
 /// The whole transaction in one step, if its data is here and it is short and not blocked.
-fn here<P: Protocol, T: Procedure>(
-    node: &mut P,
-    snapshot: &<P::Scheme as Scheme>::Snapshot,
+fn here<S: Scheme>(
+    base: &mut Base<S>,
+    snapshot: &S::Snapshot,
     freshness: Freshness,
-    procedure: &mut T,
-    work: &mut Work<P::Scheme>,
+    procedure: &mut dyn Executable<S>,
+    work: &mut Work<S>,
 ) -> Option<Result<(), Abort>> {
-    let base = node.base();
     work.reset(base.installs.is_some());
     let txn = base.coming();
-    base.step(txn, |_| What::Snapshot(P::Scheme::place(snapshot), freshness));
-    let mut rows = 0;
-    for stage in 0.. {
-        let pieces = procedure.stage(stage);
-        if pieces == 0 {
-            break;
-        }
-        let here = |number| base.owner(procedure.home(Piece { stage, number })) == base.shard;
-        if !(0..pieces).all(here) {
-            return None;
-        }
-        for number in 0..pieces {
-            if rows > ROWS_PER_STEP {
-                return None;
-            }
-            let recorded = work.recorded.as_deref_mut();
-            let mut access =
-                AtSnapshot { base, txn, snapshot, recorded, blocked: false, too_old: false, rows: 0 };
-            if let Err(abort) = procedure.execute(Piece { stage, number }, &mut access) {
-                return if access.blocked || access.too_old { None } else { Some(Err(abort)) };
-            }
-            rows += access.rows;
-        }
+    base.step(txn, |_| What::Snapshot(S::place(snapshot), freshness));
+    if let Err(abort) = procedure.run_at(base, txn, snapshot, work)? {
+        return Some(Err(abort));
     }
-    work.commit(base.next_id(), P::Scheme::place(snapshot), 1);
+    work.commit(base.next_id(), S::place(snapshot), 1);
     Some(Ok(()))
 }
 
 /// The general case: remote reads in one batch per shard and stage, and pauses.
-async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
+async fn everywhere<P: Protocol, E: Env<P>>(
     env: &E,
     snapshot: &<P::Scheme as Scheme>::Snapshot,
-    procedure: &mut T,
+    procedure: &mut dyn Executable<P::Scheme>,
     work: &mut Work<P::Scheme>,
 ) -> Result<(), Unread> {
     // The number that the attempt to do it all here would have had.
@@ -186,7 +165,7 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
                     }
                     let mut access =
                         AtSnapshot { base, txn, snapshot, recorded, blocked: false, too_old: false, rows: 0 };
-                    let result = procedure.execute(piece, &mut access);
+                    let result = procedure.execute_at(piece, &mut access);
                     rows += access.rows;
                     (result, access.blocked || access.too_old)
                 });
@@ -201,8 +180,10 @@ async fn everywhere<P: Protocol, E: Env<P>, T: Procedure>(
                     }
                 }
             }
-            env.local(|node| procedure.execute(piece, &mut Remote::new(node.base(), &mut parts, work)))
-                .map_err(Unread::Abort)?;
+            env.local(|node| {
+                procedure.execute_fetched(piece, &mut Remote::new(node.base(), &mut parts, work))
+            })
+            .map_err(Unread::Abort)?;
         }
     }
     shards.sort_unstable();
@@ -229,9 +210,9 @@ async fn again<P: Protocol, E: Env<P>, R>(
 
 /// Sends the reads of all pieces of a stage that belong to other shards than `me`, one batch per shard, and
 /// waits for the answers. Tells which pieces these are.
-async fn fetch_stage<P: Protocol, E: Env<P>, T: Procedure>(
+async fn fetch_stage<P: Protocol, E: Env<P>>(
     env: &E,
-    procedure: &T,
+    procedure: &dyn Executable<P::Scheme>,
     stage: usize,
     me: ShardId,
     ask: &impl Fn(Reads) -> P::Request,
@@ -280,9 +261,9 @@ pub(crate) async fn read_parts<P: Protocol, E: Env<P>>(
     again(env, read).await.map_err(Unread::into_abort)
 }
 
-async fn fetch_piece<P: Protocol, E: Env<P>, T: Procedure>(
+async fn fetch_piece<P: Protocol, E: Env<P>>(
     env: &E,
-    procedure: &T,
+    procedure: &dyn Executable<P::Scheme>,
     piece: Piece,
     ask: &impl Fn(Reads) -> P::Request,
 ) -> Result<Part<P::Scheme>, Unread> {

@@ -16,14 +16,14 @@ use crate::timestamp::Scheme;
 use crate::work::{Change, Recorded, Work};
 
 /// Executes pieces over fetched values.
-pub(crate) struct Remote<'a, S: Scheme> {
-    pub base: &'a mut Base<S>,
-    pub parts: &'a mut Parts<S>,
-    pub work: &'a mut Work<S>,
+pub struct Remote<'a, S: Scheme> {
+    pub(crate) base: &'a mut Base<S>,
+    pub(crate) parts: &'a mut Parts<S>,
+    pub(crate) work: &'a mut Work<S>,
 }
 
 impl<'a, S: Scheme> Remote<'a, S> {
-    pub fn new(base: &'a mut Base<S>, parts: &'a mut Parts<S>, work: &'a mut Work<S>) -> Self {
+    pub(crate) fn new(base: &'a mut Base<S>, parts: &'a mut Parts<S>, work: &'a mut Work<S>) -> Self {
         Remote { base, parts, work }
     }
 

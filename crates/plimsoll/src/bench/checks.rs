@@ -32,7 +32,7 @@ pub fn invariants<P: Protocol, W: Workload>(engine: &Engine<P>, workload: &W, ta
     for (mut audit, shard) in workload.audits().into_iter().zip(engine.coordinators().cycle()) {
         audits.push(engine.runtime().run_on(shard, move |env| async move {
             let mut work = Work::default();
-            while execute::<P, _, _>(&env, Attempt::default(), &mut audit, &mut work).await.is_err() {
+            while execute::<P, _>(&env, Attempt::default(), &mut audit, &mut work).await.is_err() {
                 env.pause().await;
             }
             audit
@@ -66,7 +66,7 @@ pub fn start_online<P: Protocol, W: Workload>(
             }
             let mut audit = workload.online_audit(number);
             let mut attempts = 0;
-            while execute::<P, _, _>(&env, Attempt::default(), &mut audit, &mut work).await.is_err() {
+            while execute::<P, _>(&env, Attempt::default(), &mut audit, &mut work).await.is_err() {
                 attempts += 1;
                 if attempts == AUDIT_ATTEMPTS || control.phase() == Phase::Stop {
                     given_up += 1;

@@ -253,7 +253,7 @@ async fn run<P: Protocol, W: Workload, E: Env<P>>(
         let attempt = Attempt { age: env.clock().0, freshness };
         let mut aborts = 0u32;
         let committed = loop {
-            match execute::<P, E, _>(env, attempt, &mut procedure, &mut work).await {
+            match execute::<P, E>(env, attempt, &mut procedure, &mut work).await {
                 Ok(()) => break true,
                 Err(abort) => {
                     if phase == Phase::Measure {

@@ -512,7 +512,7 @@ async fn run_client<P: Protocol, W: Workload>(
             let mut attempts = meter.attempts.get();
             attempts[kind] += 1.0;
             meter.attempts.set(attempts);
-            match execute::<P, _, _>(&env, attempt, &mut procedure, &mut work).await {
+            match execute::<P, _>(&env, attempt, &mut procedure, &mut work).await {
                 Ok(()) => break true,
                 Err(Abort::User) => break false,
                 Err(_) => {

@@ -299,7 +299,7 @@ impl<S: Scheme> Protocol for Client2pc<S> {
     async fn commit<E: Env<Self>>(
         env: &E,
         open: &mut Open<S>,
-        rest: Option<impl Rest<S>>,
+        rest: Option<Rest<'_, S>>,
     ) -> Result<(), Stop> {
         // What is left executes on the store. From here to the own vote nothing else runs on this shard.
         let executed = env.local(|node| protocol::execute_rest(&mut node.base, open, rest, true));

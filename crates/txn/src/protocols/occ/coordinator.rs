@@ -99,7 +99,7 @@ impl<S: Scheme> Protocol for Occ<S> {
     async fn commit<E: Env<Self>>(
         env: &E,
         open: &mut Open<S>,
-        rest: Option<impl Rest<S>>,
+        rest: Option<Rest<'_, S>>,
     ) -> Result<(), Stop> {
         let (me, txn) = (env.shard(), open.holder.txn);
         // Who reports names its own process's stamps.
@@ -232,7 +232,7 @@ fn votes_last<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, rest: bool) ->
 async fn commit_last<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
     open: &mut Open<S>,
-    rest: Option<impl Rest<S>>,
+    rest: Option<Rest<'_, S>>,
 ) -> Result<(), Stop> {
     let txn = open.holder.txn;
     let mut asked = Vec::new();
@@ -316,7 +316,7 @@ async fn prepare_elsewhere<S: Scheme, E: Env<Occ<S>>>(
 async fn vote_here<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
     open: &mut Open<S>,
-    rest: Option<impl Rest<S>>,
+    rest: Option<Rest<'_, S>>,
     voters: &[(ShardId, u64)],
     proposed: Option<Timestamp>,
 ) -> Result<Timestamp, (Option<Timestamp>, Stop)> {
@@ -487,7 +487,7 @@ impl<S: Scheme> Occ<S> {
     /// The last shard to be locked is the coordinator's own. What is left of the transaction's code executes
     /// on the store; then its writes are checked and, if nothing is to be asked or validated elsewhere,
     /// stamped, validated and installed before anybody else gets to run.
-    fn last(&mut self, open: &mut Open<S>, at_once: bool, rest: Option<impl Rest<S>>) -> Last {
+    fn last(&mut self, open: &mut Open<S>, at_once: bool, rest: Option<Rest<'_, S>>) -> Last {
         let (holder, me) = (open.holder, self.base.shard);
         if let Err(stop) = protocol::execute_rest(&mut self.base, open, rest, !at_once) {
             return Last::Failed(stop);

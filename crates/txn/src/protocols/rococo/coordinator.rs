@@ -9,8 +9,9 @@ use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 use super::graph::{Known, Pred};
 use super::participant::{NotStarted, Orphan};
 use super::{Decided, Reply, Request, Rococo, Started};
+use crate::executable::Executable;
 use crate::local::Local;
-use crate::procedure::{Piece, Procedure};
+use crate::procedure::Piece;
 use crate::protocol::{Attempt, Stop};
 use crate::shipped::{Cargo, Items, Shipped};
 use crate::steps::What;
@@ -26,10 +27,10 @@ const NOT_SHIPPED: &str =
     "a procedure that rococo runs is one-shot: others are refused when they are registered";
 
 /// Runs a read-write procedure. It commits, or its own pieces say no.
-pub(super) async fn run<S: Scheme, E: Env<Rococo<S>>, T: Procedure>(
+pub(super) async fn run<S: Scheme, E: Env<Rococo<S>>>(
     env: &E,
     attempt: Attempt,
-    procedure: &mut T,
+    procedure: &mut dyn Executable<S>,
     work: &mut Work<S>,
 ) -> Result<(), Abort> {
     match env.local(|node| node.at_once(attempt, procedure, work)) {
@@ -113,10 +114,10 @@ impl<S: Scheme> Rococo<S> {
 
     /// The whole transaction in one step, if its data is all here and nobody undecided has started on it: then nobody is
     /// before it but those whose marks it meets.
-    fn at_once<T: Procedure>(
+    fn at_once(
         &mut self,
         attempt: Attempt,
-        procedure: &mut T,
+        procedure: &mut dyn Executable<S>,
         work: &mut Work<S>,
     ) -> Result<(), Stop> {
         self.base.start(work, attempt);
@@ -138,7 +139,7 @@ impl<S: Scheme> Rococo<S> {
                     }
                 }
                 let mut local = Local { base: &mut self.base, work, txn: None, track: false, stop: None };
-                if let Err(abort) = procedure.execute(piece, &mut local) {
+                if let Err(abort) = procedure.execute_here(piece, &mut local) {
                     return Err(local.stop.unwrap_or(Stop::Abort(abort)));
                 }
             }

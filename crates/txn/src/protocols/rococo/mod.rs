@@ -55,8 +55,9 @@ use plimsoll_types::Ticket;
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply};
+use crate::executable::Executable;
 use crate::moves::MoveOutcome;
-use crate::procedure::{Piece, Procedure, Reads};
+use crate::procedure::{Piece, Reads};
 use crate::protocol::{Attempt, Open, Protocol, ProtocolOptions, Rest, Stop};
 use crate::shipped::Cargo;
 use crate::steps::About;
@@ -312,10 +313,10 @@ impl<S: Scheme> Protocol for Rococo<S> {
         }
     }
 
-    async fn run<E: Env<Self>, T: Procedure>(
+    async fn run<E: Env<Self>>(
         env: &E,
         attempt: Attempt,
-        procedure: &mut T,
+        procedure: &mut dyn Executable<S>,
         work: &mut Work<S>,
     ) -> Result<(), Abort> {
         match procedure.read_only() {
@@ -332,7 +333,7 @@ impl<S: Scheme> Protocol for Rococo<S> {
         unreachable!("{NOT_INTERACTIVE}")
     }
 
-    async fn commit<E: Env<Self>>(_: &E, _: &mut Open<S>, _: Option<impl Rest<S>>) -> Result<(), Stop> {
+    async fn commit<E: Env<Self>>(_: &E, _: &mut Open<S>, _: Option<Rest<'_, S>>) -> Result<(), Stop> {
         unreachable!("{NOT_INTERACTIVE}")
     }
 

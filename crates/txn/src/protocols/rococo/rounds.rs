@@ -11,9 +11,10 @@ use plimsoll_types::Abort;
 
 use super::{Request, Rococo};
 use crate::base::CommonReply;
+use crate::executable::Executable;
 use crate::fetched::ReadRef;
 use crate::parts::{Part, Parts};
-use crate::procedure::{Piece, Procedure};
+use crate::procedure::Piece;
 use crate::protocol::{Pieces, Protocol, plan};
 use crate::remote::Remote;
 use crate::steps::What;
@@ -23,9 +24,9 @@ use crate::work::Work;
 /// So many rounds at most.
 const ROUNDS: usize = 4;
 
-pub(super) async fn read<S: Scheme, E: Env<Rococo<S>>, T: Procedure>(
+pub(super) async fn read<S: Scheme, E: Env<Rococo<S>>>(
     env: &E,
-    procedure: &mut T,
+    procedure: &mut dyn Executable<S>,
     work: &mut Work<S>,
 ) -> Result<(), Abort> {
     let txn = env.local(|node| {
@@ -65,7 +66,7 @@ pub(super) async fn read<S: Scheme, E: Env<Rococo<S>>, T: Procedure>(
             result = env.local(|node| {
                 numbers.iter().try_for_each(|&number| {
                     let mut access = Remote::new(&mut node.base, &mut parts, work);
-                    procedure.execute(Piece { stage, number }, &mut access)
+                    procedure.execute_fetched(Piece { stage, number }, &mut access)
                 })
             });
         }

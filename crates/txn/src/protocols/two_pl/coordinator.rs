@@ -94,7 +94,7 @@ impl<S: Scheme> Protocol for TwoPl<S> {
     async fn commit<E: Env<Self>>(
         env: &E,
         open: &mut Open<S>,
-        rest: Option<impl Rest<S>>,
+        rest: Option<Rest<'_, S>>,
     ) -> Result<(), Stop> {
         let txn = open.holder.txn;
         // The last locks for what has been written so far.
@@ -167,7 +167,7 @@ impl<S: Scheme> Protocol for TwoPl<S> {
 impl<S: Scheme> TwoPl<S> {
     /// Executes what is left directly on the store. If the transaction has to ask for its stamp, or another process for
     /// anything, what it read and wrote is then locked, which nobody can be in the way of within this step.
-    fn last(&mut self, open: &mut Open<S>, alone: bool, rest: Option<impl Rest<S>>) -> Result<(), Stop> {
+    fn last(&mut self, open: &mut Open<S>, alone: bool, rest: Option<Rest<'_, S>>) -> Result<(), Stop> {
         let (holder, me) = (open.holder, self.base.shard);
         if self.running.get(&holder.txn).is_some_and(|running| running.wounded) {
             return Err(Stop::Abort(Abort::Wounded));
