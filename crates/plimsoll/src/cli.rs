@@ -27,6 +27,7 @@ pub mod micro;
 pub mod net;
 pub mod node;
 pub mod oracle;
+pub mod pairs;
 pub mod plan;
 pub mod scale;
 pub mod sim;
@@ -131,10 +132,10 @@ pub struct BenchArgs {
     pub workload: Option<WorkloadName>,
 
     /// Concurrency-control protocol [default: occ].
-    #[arg(long, value_enum, help_heading = "Protocol")]
+    #[arg(long, value_parser = pairs::protocol(), help_heading = "Protocol")]
     pub protocol: Option<Protocol>,
     /// Timestamp scheme: what orders the transactions [default: dst].
-    #[arg(long, value_enum, help_heading = "Protocol")]
+    #[arg(long, value_parser = pairs::scheme(), help_heading = "Protocol")]
     pub scheme: Option<Scheme>,
     /// Run several pairs of protocol and scheme interleaved; the first is the reference.
     ///
@@ -395,16 +396,6 @@ fn version() -> &'static str {
     &VERSION
 }
 
-/// One line for each value with its explanation.
-fn explained<T: ValueEnum>(values: &[T]) -> String {
-    let mut text = String::new();
-    for value in values.iter().filter_map(ValueEnum::to_possible_value) {
-        let help = value.get_help().map(|help| help.to_string()).unwrap_or_default();
-        text.push_str(&format!("  {:<7} {help}\n", value.get_name()));
-    }
-    text
-}
-
 fn top_examples() -> String {
     format!(
         "\
@@ -417,7 +408,7 @@ Examples:
 
 Timestamp schemes:
 {}",
-        explained(Scheme::value_variants())
+        pairs::schemes_explained()
     )
 }
 
@@ -454,7 +445,7 @@ Timestamp schemes:
 Pairs for --compare:
   {}
 ",
-        explained(Scheme::value_variants()),
+        pairs::schemes_explained(),
         pairs.chunks(5).map(|chunk| chunk.join(", ")).collect::<Vec<_>>().join(",\n  ")
     )
 }

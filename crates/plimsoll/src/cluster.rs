@@ -44,6 +44,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plimsoll_runtime::real::{Address, Clock, Network, Role, SILENCE};
+use plimsoll_txn::pairs::{Pair, PairError, Protocol, Scheme};
 use plimsoll_txn::timestamp::OracleOptions;
 use plimsoll_types::{IndexKind, Partitioning, TableSpec};
 use serde::{Deserialize, Serialize};
@@ -51,7 +52,6 @@ use sha2::{Digest, Sha256};
 
 use crate::database::{SHARDS_MAX, STALENESS_MAX, Schema};
 use crate::error::SchemaError;
-use crate::pair::{Pair, PairError, Protocol, Scheme};
 
 /// The oracle's number among the nodes: the largest, so that its shard comes after all data shards.
 pub const ORACLE_ID: u16 = plimsoll_runtime::real::ORACLE;

@@ -1,14 +1,14 @@
 //! From names to types: the closed list of workloads, each under every pair of protocol and timestamp scheme
-//! ([`plimsoll::LEGAL_PAIRS`]).
+//! ([`plimsoll_txn::pairs::LEGAL_PAIRS`]).
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use plimsoll::engine::Engine;
-use plimsoll::with_node;
 use plimsoll_page::progress::Progress;
 use plimsoll_txn::chopping::{Chopping, Unrepairable};
-use plimsoll_txn::protocol::Protocol as Node;
+use plimsoll_txn::protocol;
+use plimsoll_txn::with_pair;
 use plimsoll_types::TableSpec;
 use plimsoll_workloads::Workload;
 use plimsoll_workloads::micro::{self, Micro};
@@ -62,7 +62,7 @@ impl AnyWorkload {
     }
 
     /// Begins to load what belongs to the shards of this process. Returns how many units that are.
-    pub fn load<P: Node>(&self, engine: &Engine<P>, loaded: &Arc<Loaded>) -> u64 {
+    pub fn load<P: protocol::Protocol>(&self, engine: &Engine<P>, loaded: &Arc<Loaded>) -> u64 {
         match self {
             AnyWorkload::Tpcc(tpcc) => bench::load(engine, tpcc, loaded),
             AnyWorkload::SmallBank(bank) => bench::load(engine, bank, loaded),
@@ -151,16 +151,16 @@ pub fn run_pair<W: Workload>(
     progress: Progress,
     interrupted: &AtomicBool,
 ) -> Result<Run, Failure> {
-    with_node!(pair, Node => bench::run::<Node, W>(workload, plan, pair, repetition, progress, interrupted))
+    with_pair!(pair, P => bench::run::<P, W>(workload, plan, pair, repetition, progress, interrupted))
 }
 
 /// Is one of the processes of a run that another process leads.
 pub fn serve(workload: &AnyWorkload, plan: &BenchPlan) -> std::io::Result<()> {
     let joining = Joining::meet()?;
     let pair = joining.pair(plan)?;
-    with_node!(pair, Node => match workload {
-        AnyWorkload::Tpcc(tpcc) => joining.serve::<Node, Tpcc>(tpcc, plan),
-        AnyWorkload::SmallBank(bank) => joining.serve::<Node, SmallBank>(bank, plan),
-        AnyWorkload::Micro(micro) => joining.serve::<Node, Micro>(micro, plan),
+    with_pair!(pair, P => match workload {
+        AnyWorkload::Tpcc(tpcc) => joining.serve::<P, Tpcc>(tpcc, plan),
+        AnyWorkload::SmallBank(bank) => joining.serve::<P, SmallBank>(bank, plan),
+        AnyWorkload::Micro(micro) => joining.serve::<P, Micro>(micro, plan),
     })
 }

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_runtime::real::Who;
+use plimsoll_txn::pairs::{PairError, Scheme};
 use plimsoll_types::{Abort, SLOTS, TableId};
 
 use crate::database::{KEY_MAX, SHARDS_MAX, STALENESS_MAX, TABLES_MAX, VALUE_MAX};
-use crate::pair::{PairError, Scheme};
 
 /// Why a table cannot be declared.
 #[derive(Clone, PartialEq, Eq, Debug)]

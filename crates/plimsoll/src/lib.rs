@@ -55,7 +55,6 @@ mod cluster;
 mod database;
 pub mod engine;
 mod error;
-mod pair;
 
 pub use cluster::{CLIENTS_MAX, Cluster, ClusterError, NodeConfig, ORACLE_ID, OracleConfig};
 pub use database::{
@@ -64,7 +63,7 @@ pub use database::{
     WRITTEN_MAX_CLUSTER,
 };
 pub use error::{Error, OpenError, SchemaError};
-pub use pair::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};
+pub use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};
 pub use plimsoll_types::{
     Abort, ColumnGroup, IndexKind, Key, KeyBuilder, Partitioning, SLOTS, ShardId, Slot, TableId, TableSpec,
     Timestamp,

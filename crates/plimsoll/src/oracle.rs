@@ -30,7 +30,7 @@ use plimsoll_txn::base::{Common, CommonReply};
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_txn::protocols::Occ;
 use plimsoll_txn::read_only;
-use plimsoll_txn::timestamp::{Freshness, OracleOptions, Scheme as _};
+use plimsoll_txn::timestamp::{self, Freshness, OracleOptions, Scheme as _};
 use plimsoll_txn::timestamps::{Gts, Vts};
 use plimsoll_types::Timestamp;
 use serde::Serialize;
@@ -120,8 +120,8 @@ pub fn oracle(plan: &OraclePlan, interrupted: &AtomicBool) -> Result<bool, Box<d
             }
             let mut step = |what: &str| step(&format!("{} over TCP, {what}", scheme.name()));
             let rows = match scheme {
-                Scheme::Gts => serviced::<Occ<Gts>>(plan, scheme, batch, &mut step, interrupted)?,
-                _ => serviced::<Occ<Vts>>(plan, scheme, batch, &mut step, interrupted)?,
+                Scheme::Gts => serviced::<Gts>(plan, scheme, batch, &mut step, interrupted)?,
+                _ => serviced::<Vts>(plan, scheme, batch, &mut step, interrupted)?,
             };
             service.extend(rows);
         }
@@ -166,8 +166,8 @@ fn additions(threads: usize, own: bool, time: Duration) -> f64 {
     all as f64 / begun.elapsed().as_secs_f64()
 }
 
-/// Measures the service of one oracle.
-fn serviced<P: Protocol>(
+/// Measures the service of one oracle, asked by a protocol that does nothing else here.
+fn serviced<S: timestamp::Scheme>(
     plan: &OraclePlan,
     scheme: Scheme,
     batch: bool,
@@ -180,7 +180,7 @@ fn serviced<P: Protocol>(
     arguments.extend(batch.then_some("--batch"));
     let (_other, said) = Other::start(&arguments, here)?;
     let [there] = said[..] else { return Err("an oracle says one address".into()) };
-    let engine = node_of::<P>(0, listener, [here, there], batch)?;
+    let engine = node_of::<Occ<S>>(0, listener, [here, there], batch)?;
     engine.wait_for_others(PATIENCE)?;
     let mut rows = Vec::new();
     for &in_flight in &plan.measure.in_flight {
@@ -208,17 +208,17 @@ fn serviced<P: Protocol>(
 /// Is the oracle, until its standard input ends.
 pub fn serve(scheme: Scheme, batch: bool) -> Result<bool, Box<dyn Error>> {
     match scheme {
-        Scheme::Gts => serve_with::<Occ<Gts>>(batch),
-        Scheme::Vts => serve_with::<Occ<Vts>>(batch),
+        Scheme::Gts => serve_with::<Gts>(batch),
+        Scheme::Vts => serve_with::<Vts>(batch),
         other => Err(format!("{} has no oracle", other.name()).into()),
     }
 }
 
-fn serve_with<P: Protocol>(batch: bool) -> Result<bool, Box<dyn Error>> {
+fn serve_with<S: timestamp::Scheme>(batch: bool) -> Result<bool, Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let here = listener.local_addr()?;
     let there = Other::answer(&[here])?;
-    let _engine = node_of::<P>(1, listener, [there, here], batch)?;
+    let _engine = node_of::<Occ<S>>(1, listener, [there, here], batch)?;
     Other::stay()?;
     Ok(true)
 }

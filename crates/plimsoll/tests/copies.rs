@@ -3,10 +3,10 @@
 use plimsoll::engine::{Engine, EngineOptions};
 use plimsoll_runtime::Env;
 use plimsoll_store::At;
+use plimsoll_txn::pairs::LEGAL_PAIRS;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
 use plimsoll_txn::protocol::{Attempt, Protocol, execute};
-use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
-use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Vts};
+use plimsoll_txn::with_interactive_pair;
 use plimsoll_txn::work::Work;
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec};
 
@@ -85,13 +85,8 @@ fn commits_at_once<P: Protocol>() {
 
 #[test]
 fn a_transaction_that_meets_its_own_insert_on_another_copy_commits_at_the_first_attempt() {
-    commits_at_once::<Occ<Dst>>();
-    commits_at_once::<Occ<Gts>>();
-    commits_at_once::<Occ<Vts>>();
-    commits_at_once::<Occ<NoTimestamps>>();
-    commits_at_once::<TwoPl<Dst>>();
-    commits_at_once::<TwoPl<Gts>>();
-    commits_at_once::<TwoPl<NoTimestamps>>();
-    commits_at_once::<Client2pc<Dst>>();
-    commits_at_once::<Client2pc<NoTimestamps>>();
+    let serializable = LEGAL_PAIRS.iter().filter(|pair| pair.serializable() && pair.interactive().is_ok());
+    for &pair in serializable {
+        with_interactive_pair!(pair, P => commits_at_once::<P>());
+    }
 }

@@ -3,6 +3,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use plimsoll_runtime::sim::{Faults, Hardware};
+use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair};
 use plimsoll_txn::protocol::LockPolicy;
 use plimsoll_types::mutants::Mutant;
 use plimsoll_types::random::Rng;
@@ -15,11 +16,20 @@ pub const PROTOCOLS: [&str; 7] =
 /// The timestamp schemes. The last is not serializable, and never drawn.
 pub const SCHEMES: [&str; 5] = ["dst", "gts", "vts", "none", "rc"];
 
-/// The schemes that a protocol can run with.
-pub fn schemes(protocol: &str) -> &'static [&'static str] {
+/// The schemes that a protocol can run with, in the order of [`SCHEMES`].
+pub fn schemes(protocol: &str) -> Vec<&'static str> {
+    let protocol = without_policy(protocol);
+    let legal = |scheme: &str| {
+        LEGAL_PAIRS.iter().any(|pair| (pair.protocol.name(), pair.scheme.name()) == (protocol, scheme))
+    };
+    SCHEMES.into_iter().filter(|scheme| legal(scheme)).collect()
+}
+
+/// The protocol that one of [`PROTOCOLS`] is, whatever its lock policy.
+fn without_policy(protocol: &str) -> &str {
     match protocol {
-        "client_2pc" | "rococo" => &["dst", "none"],
-        _ => &SCHEMES,
+        "wait_die" | "wound_wait" | "no_wait" => "two_pl",
+        other => other,
     }
 }
 
@@ -275,13 +285,19 @@ fn condense(faults: &mut Faults) {
 }
 
 impl Plan {
+    /// Protocol and scheme.
+    pub fn legal_pair(&self) -> Pair {
+        let pair = Pair::parse(&format!("{}/{}", self.protocol, self.scheme));
+        pair.and_then(|pair| pair.legal(LEGAL_PAIRS)).expect("a planned pair is legal")
+    }
+
     /// The pair as it is written everywhere, 2PL by its lock policy.
     pub fn pair(&self) -> String {
         let protocol = match (self.protocol, self.lock_policy) {
-            ("occ" | "client_2pc" | "rococo", _) => self.protocol,
-            (_, LockPolicy::WaitDie) => "wait_die",
-            (_, LockPolicy::WoundWait) => "wound_wait",
-            (_, LockPolicy::NoWait) => "no_wait",
+            ("two_pl", LockPolicy::WaitDie) => "wait_die",
+            ("two_pl", LockPolicy::WoundWait) => "wound_wait",
+            ("two_pl", LockPolicy::NoWait) => "no_wait",
+            (other, _) => other,
         };
         let one_round = if self.one_round { " in one round" } else { "" };
         format!("{protocol}/{}{one_round}", self.scheme)
@@ -336,9 +352,11 @@ impl Plan {
         }
         // A stream of its own for each decision: what is selected by hand changes nothing else.
         let draw = |stream: u64, n: u64| Rng::new(seed, stream << 32).below(n) as usize;
-        let scheme = selection.scheme.unwrap_or(match selection.protocol {
-            Some("client_2pc" | "rococo") => ["dst", "none"][draw(2, 2)],
-            _ => ["dst", "dst", "dst", "gts", "vts", "none"][draw(2, 6)],
+        // A protocol that few schemes go with has each of them as often as the others.
+        let few = selection.protocol.map(schemes).filter(|schemes| schemes.len() < SCHEMES.len());
+        let scheme = selection.scheme.unwrap_or_else(|| match few {
+            Some(few) => few[draw(2, few.len() as u64)],
+            None => ["dst", "dst", "dst", "gts", "vts", "none"][draw(2, 6)],
         });
         let protocols = ["occ", "wait_die", "wound_wait", "no_wait", "client_2pc", "rococo"];
         // Of what ROCOCO cannot do it is not asked.
@@ -461,13 +479,10 @@ impl Plan {
             ));
         }
         // An audit that locks what it reads, on all shards in turn, takes longer than some of them have patience.
-        let reads_lock = scheme == "none" && !matches!(protocol, "occ" | "client_2pc" | "rococo");
+        let reads_lock = scheme == "none" && without_policy(protocol) == "two_pl";
         let plan = Plan {
             seed,
-            protocol: match protocol {
-                "occ" | "client_2pc" | "rococo" => protocol,
-                _ => "two_pl",
-            },
+            protocol: without_policy(protocol),
             lock_policy: match protocol {
                 "wound_wait" => LockPolicy::WoundWait,
                 "no_wait" => LockPolicy::NoWait,

@@ -23,9 +23,8 @@ use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Common, CommonReply, Layout, OnInstall};
 use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
-use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
-use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
+use plimsoll_txn::with_pair;
 use plimsoll_types::history::{History, Transaction as Recorded};
 use plimsoll_types::random::Rng;
 use plimsoll_types::{Partitioning, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp};
@@ -102,23 +101,7 @@ pub fn answered_ns(transaction: &Recorded) -> Option<u64> {
 pub fn run(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     #[cfg(feature = "mutants")]
     plimsoll_types::mutants::plant(plan.mutant);
-    let outcome = match (plan.protocol, plan.scheme) {
-        ("occ", "dst") => caught::<Occ<Dst>>(plan, recorder),
-        ("occ", "gts") => caught::<Occ<Gts>>(plan, recorder),
-        ("occ", "vts") => caught::<Occ<Vts>>(plan, recorder),
-        ("occ", "none") => caught::<Occ<NoTimestamps>>(plan, recorder),
-        ("occ", "rc") => caught::<Occ<ReadCommitted>>(plan, recorder),
-        ("two_pl", "dst") => caught::<TwoPl<Dst>>(plan, recorder),
-        ("two_pl", "gts") => caught::<TwoPl<Gts>>(plan, recorder),
-        ("two_pl", "vts") => caught::<TwoPl<Vts>>(plan, recorder),
-        ("two_pl", "none") => caught::<TwoPl<NoTimestamps>>(plan, recorder),
-        ("two_pl", "rc") => caught::<TwoPl<ReadCommitted>>(plan, recorder),
-        ("client_2pc", "dst") => caught::<Client2pc<Dst>>(plan, recorder),
-        ("rococo", "dst") => caught::<Rococo<Dst>>(plan, recorder),
-        ("rococo", "none") => caught::<Rococo<NoTimestamps>>(plan, recorder),
-        ("client_2pc", "none") => caught::<Client2pc<NoTimestamps>>(plan, recorder),
-        (protocol, scheme) => unreachable!("{protocol}/{scheme} is not planned"),
-    };
+    let outcome = with_pair!(plan.legal_pair(), P => caught::<P>(plan, recorder));
     #[cfg(feature = "mutants")]
     plimsoll_types::mutants::plant(None);
     outcome

@@ -231,7 +231,7 @@ fn second_opinion(plan: &Plan, outcome: &Outcome, clocks_are_right: bool) -> Vec
 #[test]
 fn every_protocol_under_every_scheme_passes() {
     for protocol in ["occ", "wait_die", "wound_wait", "no_wait", "client_2pc"] {
-        for &scheme in schemes(protocol).iter().filter(|&&scheme| scheme != "rc") {
+        for scheme in schemes(protocol).into_iter().filter(|&scheme| scheme != "rc") {
             for seed in 0..24 {
                 let faults = if seed % 2 == 0 { FaultsName::Network } else { FaultsName::Drawn };
                 let (plan, outcome) = world(seed, (protocol, scheme), faults);

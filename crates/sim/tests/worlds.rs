@@ -41,7 +41,7 @@ fn every_world_is_the_same_twice() {
     (0..40).for_each(|seed| twice(seed, &Selection::default()));
     let pairs = PROTOCOLS
         .iter()
-        .flat_map(|&protocol| schemes(protocol).iter().map(move |&scheme| (protocol, scheme)));
+        .flat_map(|&protocol| schemes(protocol).into_iter().map(move |scheme| (protocol, scheme)));
     for (seed, (protocol, scheme)) in (40..).zip(pairs) {
         twice(seed, &Selection { protocol: Some(protocol), scheme: Some(scheme), ..Selection::default() });
     }
@@ -50,7 +50,7 @@ fn every_world_is_the_same_twice() {
 #[test]
 fn a_world_is_the_same_whether_or_not_its_messages_are_encoded() {
     for protocol in PROTOCOLS {
-        for &scheme in schemes(protocol) {
+        for scheme in schemes(protocol) {
             for seed in 0..4 {
                 let selection =
                     Selection { protocol: Some(protocol), scheme: Some(scheme), ..Selection::default() };
@@ -90,7 +90,7 @@ fn worlds_of_rococo_violate_nothing_and_nobody_aborts() {
 #[test]
 fn every_protocol_under_every_scheme_and_workload_violates_nothing() {
     for protocol in PROTOCOLS {
-        for &scheme in schemes(protocol).iter().filter(|&&scheme| scheme != "rc") {
+        for scheme in schemes(protocol).into_iter().filter(|&scheme| scheme != "rc") {
             let runs = |workload: &WorkloadName| protocol != "rococo" || workload.one_shot();
             for workload in WorkloadName::ALL.into_iter().filter(runs) {
                 for (seed, faults) in [(1, FaultsName::None), (2, FaultsName::All)] {

@@ -9,6 +9,7 @@ use plimsoll::{Cluster, NodeConfig, Pair, Protocol, SLOTS, Scheme};
 use serde_json::Value;
 
 use super::cluster::loaded;
+use super::pairs::{protocol, scheme};
 use super::plan::{BenchPlan, JsonOutput, Refusal, json_output, refuse};
 
 /// The flags of `plimsoll start`.
@@ -83,10 +84,10 @@ pub struct Described {
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     pub secret_file: Option<PathBuf>,
     /// Concurrency-control protocol [default: occ].
-    #[arg(long, value_enum, conflicts_with = "file")]
+    #[arg(long, value_parser = protocol(), conflicts_with = "file")]
     pub protocol: Option<Protocol>,
     /// Timestamp scheme [default: dst].
-    #[arg(long, value_enum, conflicts_with = "file")]
+    #[arg(long, value_parser = scheme(), conflicts_with = "file")]
     pub scheme: Option<Scheme>,
 }
 

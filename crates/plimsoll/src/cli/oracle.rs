@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::measure::{MeasureArgs, MeasurePlan, counts};
+use super::pairs::scheme;
 use super::plan::Refusal;
 use super::{Scheme, number};
 
@@ -20,7 +21,7 @@ pub struct OracleArgs {
     #[command(flatten)]
     pub measure: MeasureArgs,
     /// Be the oracle of this scheme; started by another.
-    #[arg(long, value_enum, hide = true)]
+    #[arg(long, value_parser = scheme(), hide = true)]
     pub member: Option<Scheme>,
     /// Be one that is asked in batches.
     #[arg(long, hide = true)]

@@ -266,11 +266,11 @@ impl BenchArgs {
         let Some(list) = &self.compare else {
             let protocol = self.protocol.unwrap_or(Protocol::Occ);
             let scheme = self.scheme.unwrap_or(Scheme::Dst);
-            return Ok(vec![Pair { protocol, scheme }.legal(&LEGAL_PAIRS)?]);
+            return Ok(vec![Pair { protocol, scheme }.legal(LEGAL_PAIRS)?]);
         };
         let mut pairs = Vec::new();
         for text in list.split(',') {
-            let pair = Pair::parse(text.trim())?.legal(&LEGAL_PAIRS)?;
+            let pair = Pair::parse(text.trim())?.legal(LEGAL_PAIRS)?;
             if pairs.contains(&pair) {
                 refuse!("--compare names {pair} twice: leave one out");
             }

@@ -12,6 +12,7 @@ use plimsoll_sim::scale::published::FIGURES;
 use plimsoll_sim::scale::study::{Configuration, Load};
 use plimsoll_sim::scale::{Cluster, published::Figure};
 
+use super::pairs::{protocol, scheme};
 use super::plan::{JsonOutput, Pair, Refusal, json_output, refuse, within};
 use super::{Protocol, Scheme, WorkloadName, duration, number};
 use crate::report::table::workload_title;
@@ -30,7 +31,7 @@ pub struct ScaleArgs {
     /// The concurrency-control protocol [default: occ].
     #[arg(
         long,
-        value_enum,
+        value_parser = protocol(),
         hide_possible_values = true,
         value_name = "occ|two_pl|client_2pc|rococo",
         help_heading = "What runs"
@@ -39,7 +40,7 @@ pub struct ScaleArgs {
     /// Timestamp schemes; ratios are to the first [default: dst,rc,none,vts,gts, those that the protocol goes with].
     #[arg(
         long,
-        value_enum,
+        value_parser = scheme(),
         value_delimiter = ',',
         hide_possible_values = true,
         value_name = "SCHEME,...",
@@ -235,7 +236,7 @@ impl ScaleArgs {
                 .collect(),
             schemes => schemes.to_vec(),
         };
-        schemes.iter().try_for_each(|&scheme| pair(scheme).legal(&LEGAL_PAIRS).map(drop))?;
+        schemes.iter().try_for_each(|&scheme| pair(scheme).legal(LEGAL_PAIRS).map(drop))?;
         let schemes: Vec<&'static str> = schemes.into_iter().map(Scheme::name).collect();
         let configurations = nodes.iter().map(|&nodes| {
             let cluster = |&scheme| {

@@ -37,7 +37,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_txn::moves::MoveOutcome;
+use plimsoll_txn::pairs::{Pair, Scheme};
 use plimsoll_txn::protocol::Protocol;
+use plimsoll_txn::with_interactive_pair;
 use plimsoll_types::{
     ColumnGroup, IndexKind, Key, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp,
 };
@@ -45,8 +47,6 @@ use plimsoll_types::{
 use crate::cluster::Cluster;
 use crate::engine::{Engine, EngineOptions};
 use crate::error::{Error, OpenError, SchemaError};
-use crate::pair::{Pair, Scheme};
-use crate::with_node;
 use admission::Admission;
 use driver::Driver;
 use lives::{Lives, Running};
@@ -211,8 +211,8 @@ impl Database {
             max_staleness_ns: options.max_staleness.as_nanos() as u64,
             ..EngineOptions::default()
         };
-        let engine = with_node!(pair, Node => {
-            let engine = Engine::<Node>::start(schema.tables, how).map_err(OpenError::Threads)?;
+        let engine = with_interactive_pair!(pair, P => {
+            let engine = Engine::<P>::start(schema.tables, how).map_err(OpenError::Threads)?;
             Box::new(engine) as Box<dyn Driver>
         });
         let inner = Inner {
@@ -416,7 +416,7 @@ impl Database {
 
 /// Connects to a cluster.
 fn visit(cluster: &Cluster, patience: Duration) -> Result<Box<dyn Driver>, OpenError> {
-    with_node!(cluster.pair, Node => Ok(Box::new(Engine::<Node>::connect(cluster, patience)?)))
+    with_interactive_pair!(cluster.pair, P => Ok(Box::new(Engine::<P>::connect(cluster, patience)?)))
 }
 
 impl Inner {
@@ -453,7 +453,7 @@ impl Inner {
     /// Whether a transaction reads at a snapshot until it commits.
     fn reads_at_snapshot(&self) -> bool {
         let pair = self.options.pair;
-        pair.has_snapshots() && !with_node!(pair, Node => <Node as Protocol>::LOCKS)
+        pair.has_snapshots() && !with_interactive_pair!(pair, P => <P as Protocol>::LOCKS)
     }
 
     fn tables(&self) -> RwLockReadGuard<'_, Vec<Arc<Table>>> {

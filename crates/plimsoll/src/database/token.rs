@@ -23,11 +23,11 @@ use std::str::FromStr;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
+use plimsoll_txn::pairs::Scheme;
 use plimsoll_txn::timestamp::MAX_OFFSET_NS;
 use plimsoll_types::Timestamp;
 
 use super::Database;
-use crate::pair::Scheme;
 
 /// The beginning of every token: the version of the format.
 const PREFIX: &str = "v1-";

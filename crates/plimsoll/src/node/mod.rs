@@ -21,11 +21,12 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use plimsoll::engine::Engine;
-use plimsoll::{Abort, Cluster, NodeConfig, with_node};
+use plimsoll::{Abort, Cluster, NodeConfig};
 use plimsoll_page::units;
 use plimsoll_runtime::Env;
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_txn::timestamp::Scheme;
+use plimsoll_txn::with_interactive_pair;
 use tracing_subscriber::EnvFilter;
 
 use crate::bench::Loaded;
@@ -46,7 +47,7 @@ pub fn start(
     stop: &AtomicBool,
 ) -> Result<bool, Box<dyn std::error::Error>> {
     log(plan.log).map_err(|error| error.to_string())?;
-    with_node!(plan.cluster.pair, Node => run::<Node>(plan, workload, stop))
+    with_interactive_pair!(plan.cluster.pair, P => run::<P>(plan, workload, stop))
 }
 
 fn run<P: Protocol>(

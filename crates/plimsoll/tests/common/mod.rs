@@ -1,8 +1,8 @@
 //! What the integration tests share: every protocol under every timestamp scheme, and the way from a running
 //! database to the checker.
 //!
-//! A *setup* is a protocol with its lock policy, a scheme, and a number of shards. Types cannot be looped over,
-//! so the closed list stands in [`everywhere`], and a test is a value with a generic method ([`Experiment`]).
+//! A *setup* is a protocol with its lock policy, a scheme, and a number of shards. Types cannot be looped over, so
+//! a test is a value with a generic method ([`Experiment`]).
 
 // Each test file uses its part.
 #![allow(dead_code)]
@@ -10,10 +10,10 @@
 use plimsoll::engine::{Engine, EngineOptions};
 use plimsoll_checker::{Options, Report};
 use plimsoll_runtime::Env;
+use plimsoll_txn::pairs::{self, LEGAL_PAIRS};
 use plimsoll_txn::protocol::{LockPolicy, Protocol, ProtocolOptions};
-use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
-use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc, Vts};
+use plimsoll_txn::with_interactive_pair;
 use plimsoll_types::history::{History, Transaction, of_one_copy};
 use plimsoll_types::{ColumnGroup, Partitioning, ShardId, TableSpec};
 
@@ -55,31 +55,18 @@ pub fn with_protocol(protocol: &'static str, shards: usize, experiment: &mut imp
         "no_wait" => LockPolicy::NoWait,
         _ => LockPolicy::WaitDie,
     };
-    if protocol == "client_2pc" {
-        one::<Client2pc<Dst>>(protocol, lock_policy, shards, experiment);
-        one::<Client2pc<NoTimestamps>>(protocol, lock_policy, shards, experiment);
-    } else if protocol == "occ" {
-        one::<Occ<Dst>>(protocol, lock_policy, shards, experiment);
-        one::<Occ<Gts>>(protocol, lock_policy, shards, experiment);
-        one::<Occ<Vts>>(protocol, lock_policy, shards, experiment);
-        one::<Occ<NoTimestamps>>(protocol, lock_policy, shards, experiment);
-        one::<Occ<Rc>>(protocol, lock_policy, shards, experiment);
-    } else {
-        one::<TwoPl<Dst>>(protocol, lock_policy, shards, experiment);
-        one::<TwoPl<Gts>>(protocol, lock_policy, shards, experiment);
-        one::<TwoPl<Vts>>(protocol, lock_policy, shards, experiment);
-        one::<TwoPl<NoTimestamps>>(protocol, lock_policy, shards, experiment);
-        one::<TwoPl<Rc>>(protocol, lock_policy, shards, experiment);
+    let of = match protocol {
+        "occ" => pairs::Protocol::Occ,
+        "client_2pc" => pairs::Protocol::Client2pc,
+        _ => pairs::Protocol::TwoPl,
+    };
+    for scheme in SCHEMES {
+        let pair = LEGAL_PAIRS.iter().find(|pair| (pair.protocol, pair.scheme.name()) == (of, scheme));
+        if let Some(&pair) = pair {
+            let setup = Setup { protocol, scheme, lock_policy, shards };
+            with_interactive_pair!(pair, P => experiment.run::<P>(setup));
+        }
     }
-}
-
-fn one<P: Protocol>(
-    protocol: &'static str,
-    lock_policy: LockPolicy,
-    shards: usize,
-    experiment: &mut impl Experiment,
-) {
-    experiment.run::<P>(Setup { protocol, scheme: P::Scheme::NAME, lock_policy, shards });
 }
 
 /// Starts a database that records everything. Its threads float: tests run side by side.

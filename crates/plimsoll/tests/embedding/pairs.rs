@@ -12,7 +12,7 @@ use plimsoll::{
 use crate::{now, number, open_with, put};
 
 fn interactive_pairs() -> impl Iterator<Item = Pair> {
-    LEGAL_PAIRS.into_iter().filter(|pair| pair.interactive().is_ok())
+    LEGAL_PAIRS.iter().copied().filter(|pair| pair.interactive().is_ok())
 }
 
 #[test]

@@ -26,11 +26,11 @@ use std::sync::atomic::AtomicU64;
 use plimsoll_runtime::sim::{Carried, Costs, EPOCH_NS, Maker, Pass, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Common, Layout};
+use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair};
 use plimsoll_txn::procedure::Reads;
 use plimsoll_txn::protocol::{Attempt, Protocol, execute};
-use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
-use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
+use plimsoll_txn::with_pair;
 use plimsoll_txn::work::Work;
 use plimsoll_types::wire::Wire;
 use plimsoll_types::{Abort, Placement, ShardId, TxnId};
@@ -181,24 +181,9 @@ pub fn predict<W: Workload>(
     workload: &W,
     stop: &dyn Fn() -> bool,
 ) -> Prediction {
-    let run = match (cluster.protocol, cluster.scheme) {
-        ("occ", "dst") => run::<Occ<Dst>, W>,
-        ("occ", "gts") => run::<Occ<Gts>, W>,
-        ("occ", "vts") => run::<Occ<Vts>, W>,
-        ("occ", "none") => run::<Occ<NoTimestamps>, W>,
-        ("occ", "rc") => run::<Occ<ReadCommitted>, W>,
-        ("two_pl", "dst") => run::<TwoPl<Dst>, W>,
-        ("two_pl", "gts") => run::<TwoPl<Gts>, W>,
-        ("two_pl", "vts") => run::<TwoPl<Vts>, W>,
-        ("two_pl", "none") => run::<TwoPl<NoTimestamps>, W>,
-        ("two_pl", "rc") => run::<TwoPl<ReadCommitted>, W>,
-        ("client_2pc", "dst") => run::<Client2pc<Dst>, W>,
-        ("client_2pc", "none") => run::<Client2pc<NoTimestamps>, W>,
-        ("rococo", "dst") => run::<Rococo<Dst>, W>,
-        ("rococo", "none") => run::<Rococo<NoTimestamps>, W>,
-        (protocol, scheme) => unreachable!("{protocol}/{scheme} is no pair"),
-    };
-    run(cluster, model, access, workload, stop)
+    let pair = Pair::parse(&format!("{}/{}", cluster.protocol, cluster.scheme));
+    let pair = pair.and_then(|pair| pair.legal(LEGAL_PAIRS)).expect("a cluster runs a legal pair");
+    with_pair!(pair, P => run::<P, W>(cluster, model, access, workload, stop))
 }
 
 /// What a shard has done, ever.
