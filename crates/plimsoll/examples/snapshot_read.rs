@@ -25,8 +25,10 @@ use plimsoll::engine::{Engine, EngineOptions};
 use plimsoll_runtime::Env;
 use plimsoll_runtime::real::RealEnv;
 use plimsoll_store::At;
+use plimsoll_txn::execute::execute;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
-use plimsoll_txn::protocol::{Attempt, Protocol, execute};
+use plimsoll_txn::protocol::Attempt;
+use plimsoll_txn::protocol::Protocol as _;
 use plimsoll_txn::protocols::Occ;
 use plimsoll_txn::timestamps::Dst;
 use plimsoll_txn::work::Work;
@@ -76,6 +78,8 @@ impl Procedure for Lookups {
         Ok(())
     }
 }
+
+plimsoll_txn::executable!(Lookups);
 
 #[inline]
 fn first(value: Option<&[u8]>) -> u64 {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use plimsoll::engine::Engine;
 use plimsoll_page::progress::Progress;
 use plimsoll_txn::chopping::{Chopping, Unrepairable};
-use plimsoll_txn::protocol;
+use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::with_pair;
 use plimsoll_types::TableSpec;
 use plimsoll_workloads::Workload;
@@ -62,7 +62,7 @@ impl AnyWorkload {
     }
 
     /// Begins to load what belongs to the shards of this process. Returns how many units that are.
-    pub fn load<P: protocol::Protocol>(&self, engine: &Engine<P>, loaded: &Arc<Loaded>) -> u64 {
+    pub fn load<P: LegalPair>(&self, engine: &Engine<P>, loaded: &Arc<Loaded>) -> u64 {
         match self {
             AnyWorkload::Tpcc(tpcc) => bench::load(engine, tpcc, loaded),
             AnyWorkload::SmallBank(bank) => bench::load(engine, bank, loaded),

@@ -25,7 +25,8 @@ use plimsoll_runtime::real::{Address, Clock, Maker, Network, RealEnv, Refusal, R
 use plimsoll_runtime::{Env, LowWater};
 use plimsoll_store::TableMemory;
 use plimsoll_txn::base::{Base, Counters, Layout};
-use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
+use plimsoll_txn::pairs::LegalPair;
+use plimsoll_txn::protocol::ProtocolOptions;
 use plimsoll_txn::timestamp::{MAX_OFFSET_NS, OracleOptions, Scheme, SchemeConfig};
 use plimsoll_types::history::Install;
 use plimsoll_types::{Key, Placement, ShardId, TableId, TableSpec};
@@ -80,7 +81,7 @@ impl Default for EngineOptions {
 }
 
 /// The shards of a database, or those of one process of a cluster.
-pub struct Engine<P: Protocol> {
+pub struct Engine<P: LegalPair> {
     runtime: Runtime<P>,
     layout: RwLock<Layout>,
     /// The shards of this process that transactions are coordinated on; on the oracle's own node,
@@ -134,7 +135,7 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-impl<P: Protocol> Engine<P> {
+impl<P: LegalPair> Engine<P> {
     /// Starts all shards, with empty tables.
     pub fn start(tables: Vec<TableSpec>, options: EngineOptions) -> std::io::Result<Engine<P>> {
         let part = Part {
@@ -447,7 +448,7 @@ impl<P: Protocol> Engine<P> {
 impl Part {
     /// Makers for the shards of this process, the layout of the whole database, and which of the
     /// shards hold data.
-    fn makers<P: Protocol>(
+    fn makers<P: LegalPair>(
         self,
         tables: Vec<TableSpec>,
         options: &EngineOptions,

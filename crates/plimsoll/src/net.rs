@@ -24,7 +24,7 @@ use plimsoll_page::progress::Progress;
 use plimsoll_page::table::Columns;
 use plimsoll_page::units;
 use plimsoll_runtime::real::{Address, Clock, Maker, Network, RealEnv, Role, Runtime, SILENCE};
-use plimsoll_runtime::{Echo, Env, Node};
+use plimsoll_runtime::{Echo, Env, Participant};
 use plimsoll_types::ShardId;
 use serde::Serialize;
 
@@ -272,7 +272,7 @@ fn calls_per_s(node: &Runtime<Echo>, in_flight: usize, time: Duration) -> Option
 
 /// Does something on the first shard again and again, so many at a time. Returns how often and how long that was; `None` once
 /// one of them has failed.
-pub fn closed_loop<N: Node>(
+pub fn closed_loop<N: Participant>(
     node: &Runtime<N>,
     in_flight: usize,
     time: Duration,

@@ -27,7 +27,9 @@ use plimsoll_page::units;
 use plimsoll_runtime::Env;
 use plimsoll_runtime::real::RealEnv;
 use plimsoll_txn::base::{Common, CommonReply};
-use plimsoll_txn::protocol::Protocol;
+use plimsoll_txn::envelope::Envelope;
+use plimsoll_txn::pairs::LegalPair;
+
 use plimsoll_txn::protocols::Occ;
 use plimsoll_txn::read_only;
 use plimsoll_txn::timestamp::{self, Freshness, OracleOptions, Scheme as _};
@@ -173,7 +175,10 @@ fn serviced<S: timestamp::Scheme>(
     batch: bool,
     step: &mut impl FnMut(&str),
     interrupted: &AtomicBool,
-) -> Result<Vec<Service>, Box<dyn Error>> {
+) -> Result<Vec<Service>, Box<dyn Error>>
+where
+    Occ<S>: LegalPair,
+{
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let here = listener.local_addr()?;
     let mut arguments = vec!["bench", "oracle", "--member", scheme.name()];
@@ -214,7 +219,10 @@ pub fn serve(scheme: Scheme, batch: bool) -> Result<bool, Box<dyn Error>> {
     }
 }
 
-fn serve_with<S: timestamp::Scheme>(batch: bool) -> Result<bool, Box<dyn Error>> {
+fn serve_with<S: timestamp::Scheme>(batch: bool) -> Result<bool, Box<dyn Error>>
+where
+    Occ<S>: LegalPair,
+{
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let here = listener.local_addr()?;
     let there = Other::answer(&[here])?;
@@ -224,7 +232,7 @@ fn serve_with<S: timestamp::Scheme>(batch: bool) -> Result<bool, Box<dyn Error>>
 }
 
 /// The node that asks, or the oracle, which has the larger number.
-fn node_of<P: Protocol>(
+fn node_of<P: LegalPair>(
     number: u16,
     listener: TcpListener,
     nodes: [SocketAddr; 2],
@@ -236,7 +244,7 @@ fn node_of<P: Protocol>(
 }
 
 /// How many operations there are per second, and how many messages to the oracle one takes; `None` if the oracle is lost.
-fn per_second<P: Protocol>(
+fn per_second<P: LegalPair>(
     engine: &Engine<P>,
     in_flight: usize,
     commits: bool,
@@ -250,7 +258,7 @@ fn per_second<P: Protocol>(
 }
 
 /// A snapshot, or a commit and a snapshot that contains it.
-async fn operation<P: Protocol>(env: &RealEnv<P>, commits: bool) -> Option<()> {
+async fn operation<P: LegalPair>(env: &RealEnv<P>, commits: bool) -> Option<()> {
     let at_least = if commits { commit(env).await? } else { Timestamp::ZERO };
     let (_, held) = read_only::snapshot::<P, _>(env, Freshness { staleness_ns: 0, at_least }).await.ok()?;
     match held {
@@ -262,11 +270,15 @@ async fn operation<P: Protocol>(env: &RealEnv<P>, commits: bool) -> Option<()> {
 }
 
 /// A timestamp, reported as that of a transaction that wrote nothing.
-async fn commit<P: Protocol>(env: &RealEnv<P>) -> Option<Timestamp> {
+async fn commit<P: LegalPair>(env: &RealEnv<P>) -> Option<Timestamp> {
     let observed = Default::default();
     let stamp = match P::Scheme::AT_ONCE {
         true => env.local(|node| node.base().scheme.stamp(&observed)),
-        false => match env.call(HERE, P::common(Common::Stamp { asked: false })).await.map(P::common_reply) {
+        false => match env
+            .call(HERE, Envelope::Common(Common::Stamp { asked: false }))
+            .await
+            .map(|answer| answer.common())
+        {
             Ok(CommonReply::Stamp(stamp)) => stamp,
             _ => return None,
         },

@@ -48,10 +48,11 @@ use std::sync::mpsc::{self, Receiver};
 
 use common::{Experiment, PROTOCOLS, SCHEMES, Setup};
 use plimsoll::engine::Engine;
-use plimsoll_runtime::Env;
+use plimsoll_runtime::ShardEnv;
 use plimsoll_txn::interactive::Transaction;
+use plimsoll_txn::pairs::InteractivePair;
 use plimsoll_txn::procedure::Scan;
-use plimsoll_txn::protocol::{Attempt, Committed, Protocol};
+use plimsoll_txn::protocol::{Attempt, Committed};
 use plimsoll_txn::timestamp::{Freshness, ReadOnly, Scheme};
 use plimsoll_types::history::Transaction as Recorded;
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, TableId, TableSpec, Timestamp};
@@ -300,7 +301,7 @@ struct Outcomes {
 }
 
 impl Experiment for Outcomes {
-    fn run<P: Protocol>(&mut self, setup: Setup) {
+    fn run<P: InteractivePair>(&mut self, setup: Setup) {
         let outcome = Stage::<P>::new(&self.script, setup).run();
         self.seen.push((setup, outcome));
     }
@@ -402,7 +403,7 @@ impl<S: Scheme> Default for Session<S> {
 }
 
 /// A running database and the sessions of a script.
-struct Stage<'a, P: Protocol> {
+struct Stage<'a, P: InteractivePair> {
     script: &'a Script,
     setup: Setup,
     engine: Engine<P>,
@@ -416,7 +417,7 @@ struct Stage<'a, P: Protocol> {
     outcome: String,
 }
 
-impl<'a, P: Protocol> Stage<'a, P> {
+impl<'a, P: InteractivePair> Stage<'a, P> {
     fn new(script: &'a Script, setup: Setup) -> Stage<'a, P> {
         let engine: Engine<P> = common::start(setup, tables(), 0);
         for ((table, key), value) in script.load.clone() {
@@ -477,7 +478,7 @@ impl<'a, P: Protocol> Stage<'a, P> {
         let (done, result) = mpsc::channel();
         let (transaction, action) = (session.transaction.take(), step.action.clone());
         self.engine.runtime().spawn_on(session.shard, move |env| async move {
-            let _ = done.send(perform::<P, _>(&env, attempt, transaction, action).await);
+            let _ = done.send(perform(&env, attempt, transaction, action).await);
         });
         session.told = false;
         session.busy = Some((step, result));
@@ -588,9 +589,9 @@ impl<'a, P: Protocol> Stage<'a, P> {
         let attempt = Attempt { age: begin, freshness: Freshness { staleness_ns: 0, at_least } };
         let (done, result) = mpsc::channel();
         self.engine.runtime().spawn_on(ShardId(0), move |env| async move {
-            let mut ended = rewrite_all::<P, _>(&env, attempt, &points).await;
+            let mut ended = rewrite_all(&env, attempt, &points).await;
             if P::Scheme::ORACLE && matches!(ended, Err(Abort::Validation)) {
-                ended = rewrite_all::<P, _>(&env, attempt, &points).await;
+                ended = rewrite_all(&env, attempt, &points).await;
             }
             let _ = done.send(ended);
         });
@@ -629,14 +630,14 @@ impl<'a, P: Protocol> Stage<'a, P> {
 }
 
 /// One step of a transaction, on its shard.
-async fn perform<P: Protocol, E: Env<P>>(
-    env: &E,
+async fn perform<P: InteractivePair>(
+    env: &ShardEnv<P>,
     attempt: Attempt,
     transaction: Option<Transaction<P::Scheme>>,
     action: Action,
 ) -> Back<P::Scheme> {
     if let Action::Begin { read_only, .. } = action {
-        return match Transaction::begin::<P, E>(env, attempt, read_only).await {
+        return match Transaction::begin(env, attempt, read_only).await {
             Ok(transaction) => (Some(transaction), Ok(Answer::Done)),
             Err(abort) => (None, Err(abort)),
         };
@@ -685,12 +686,12 @@ fn text(value: Vec<u8>) -> String {
 }
 
 /// Reads everything there is and writes it again.
-async fn rewrite_all<P: Protocol, E: Env<P>>(
-    env: &E,
+async fn rewrite_all<P: InteractivePair>(
+    env: &ShardEnv<P>,
     attempt: Attempt,
     points: &BTreeSet<Row>,
 ) -> Result<(Vec<(Row, String)>, Committed), Abort> {
-    let mut transaction = Transaction::begin::<P, E>(env, attempt, false).await?;
+    let mut transaction = Transaction::begin(env, attempt, false).await?;
     let mut rows = Vec::new();
     for (table, key) in points {
         if let Some(value) = transaction.get(env, table.row(), key).await? {

@@ -3,9 +3,11 @@
 use plimsoll::engine::{Engine, EngineOptions};
 use plimsoll_runtime::Env;
 use plimsoll_store::At;
+use plimsoll_txn::execute::execute;
 use plimsoll_txn::pairs::LEGAL_PAIRS;
+use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
-use plimsoll_txn::protocol::{Attempt, Protocol, execute};
+use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::with_interactive_pair;
 use plimsoll_txn::work::Work;
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec};
@@ -60,13 +62,15 @@ impl Procedure for Everywhere {
     }
 }
 
-fn commits_at_once<P: Protocol>() {
+plimsoll_txn::executable!(Everywhere);
+
+fn commits_at_once<P: LegalPair>() {
     let table = TableSpec::new("copied", IndexKind::Ordered, Partitioning::Everywhere);
     let options = EngineOptions { shards: SHARDS, pin: None, ..EngineOptions::default() };
     let engine = Engine::<P>::start(vec![table], options).expect("threads can be started");
     let (result, seen) = engine.runtime().run_on(ShardId(0), |env| async move {
         let (mut work, mut procedure) = (Work::default(), Everywhere { seen: Vec::new() });
-        let result = execute::<P, _>(&env, Attempt::default(), &mut procedure, &mut work).await;
+        let result = execute(&env, Attempt::default(), &mut procedure, &mut work).await;
         // What is told without an answer has arrived, too.
         env.sleep(10_000_000).await;
         (result, procedure.seen)

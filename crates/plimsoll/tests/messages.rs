@@ -5,8 +5,11 @@
 
 use plimsoll::engine::{Engine, EngineOptions};
 use plimsoll_runtime::Env;
+use plimsoll_txn::executable::AnyProcedure;
+use plimsoll_txn::execute::{First, execute};
+use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
-use plimsoll_txn::protocol::{Attempt, Protocol, execute};
+use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamps::{Dst, NoTimestamps, Rc, Vts};
 use plimsoll_txn::work::Work;
@@ -60,8 +63,10 @@ impl Procedure for Touch {
     }
 }
 
+plimsoll_txn::executable!(Touch);
+
 /// Messages per transaction between the two shards, without those of an oracle.
-fn messages<P: Protocol>(here: Option<bool>, there: Option<bool>) -> f64 {
+fn messages<P: LegalPair>(here: Option<bool>, there: Option<bool>) -> f64 {
     const RUNS: u64 = 50;
     let table = TableSpec::new("t", IndexKind::Hash, Partitioning::Modulo { bytes: 8 });
     let options = EngineOptions { shards: 2, pin: None, ..EngineOptions::default() };
@@ -83,7 +88,7 @@ fn messages<P: Protocol>(here: Option<bool>, there: Option<bool>) -> f64 {
         let mut work = Work::default();
         for _ in 0..RUNS {
             let mut touch = Touch { here, there };
-            let result = execute::<P, _>(&env, Attempt::default(), &mut touch, &mut work).await;
+            let result = execute(&env, Attempt::default(), &mut touch, &mut work).await;
             result.expect("there is nobody to conflict with");
             // One-way messages of this transaction are behind it before the next one asks again.
             env.sleep(100_000).await;
@@ -159,7 +164,9 @@ fn the_future_of_a_transaction_stays_below_two_kilobytes() {
     let bytes = engine.runtime().run_on(ShardId(0), |env| async move {
         let mut work = Work::default();
         let mut touch = Touch { here: READ, there: None };
-        size_of_val(&execute::<Occ<Dst>, _>(&env, Attempt::default(), &mut touch, &mut work))
+        let steps =
+            Occ::<Dst>::other_steps(&env, First::Writes, Attempt::default(), touch.under_dst(), &mut work);
+        size_of_val(&*steps)
     });
     assert!(bytes < 2048, "{bytes} bytes");
 }

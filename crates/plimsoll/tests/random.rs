@@ -32,7 +32,8 @@ use plimsoll_runtime::Env;
 use plimsoll_runtime::real::Clock;
 use plimsoll_sim::client::{Client, Left, Observer};
 use plimsoll_sim::workload::random::{self, MAX_STALENESS_NS};
-use plimsoll_txn::protocol::Protocol;
+use plimsoll_txn::pairs::InteractivePair;
+
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_types::history::{Install, Transaction as Recorded};
 use plimsoll_types::{Abort, Partitioning, ShardId, Timestamp};
@@ -100,7 +101,7 @@ struct Random {
 }
 
 impl Experiment for Random {
-    fn run<P: Protocol>(&mut self, setup: Setup) {
+    fn run<P: InteractivePair>(&mut self, setup: Setup) {
         let engine: Engine<P> = common::start(setup, random::tables(), MAX_STALENESS_NS);
         load(&engine);
         let (done, results) = mpsc::channel();
@@ -121,7 +122,7 @@ impl Experiment for Random {
     }
 }
 
-fn load<P: Protocol>(engine: &Engine<P>) {
+fn load<P: InteractivePair>(engine: &Engine<P>) {
     for (partition, table, key, number) in random::rows() {
         let shards = match engine.layout().tables[table.index()].partitioning {
             Partitioning::Everywhere => engine.shards().collect(),
@@ -134,11 +135,11 @@ fn load<P: Protocol>(engine: &Engine<P>) {
     }
 }
 
-fn start_client<P: Protocol>(engine: &Engine<P>, client: u64, done: Sender<Left>) {
+fn start_client<P: InteractivePair>(engine: &Engine<P>, client: u64, done: Sender<Left>) {
     let shard = ShardId((client / CLIENTS_PER_SHARD) as u16);
     let times = Times(engine.runtime().clock());
     engine.runtime().spawn_on(shard, move |env| async move {
-        let mut client = Client::<P, _, _>::new(env, times, SEED, client as u32);
+        let mut client = Client::<P, _>::new(env, times, SEED, client as u32);
         let end = client.env.clock().0 + RUN_NS;
         while client.env.clock().0 < end || client.left.transactions.len() < COMMITTED {
             client.random().await;
@@ -149,7 +150,7 @@ fn start_client<P: Protocol>(engine: &Engine<P>, client: u64, done: Sender<Left>
 }
 
 /// What does not hold after a run.
-fn judge<P: Protocol>(engine: &Engine<P>, mut left: Left) -> Vec<String> {
+fn judge<P: InteractivePair>(engine: &Engine<P>, mut left: Left) -> Vec<String> {
     let mut failures = Vec::new();
     let serializable = P::Scheme::SERIALIZABLE;
     if left.transactions.len() < COMMITTED * CLIENTS_PER_SHARD as usize {
@@ -170,13 +171,13 @@ fn judge<P: Protocol>(engine: &Engine<P>, mut left: Left) -> Vec<String> {
     let begin = clock.now().0;
     let (done, result) = mpsc::channel();
     engine.runtime().spawn_on(ShardId(0), move |env| async move {
-        let mut result = random::rewrite_all::<P, _>(&env).await;
+        let mut result = random::rewrite_all(&env).await;
         // An insert that was undone may be in the way under OCC, until it is collected. A lock would stay.
         for _ in 0..20 {
             if !matches!(result, Err(Abort::Validation)) {
                 break;
             }
-            result = random::rewrite_all::<P, _>(&env).await;
+            result = random::rewrite_all(&env).await;
         }
         let _ = done.send(result);
     });
@@ -221,7 +222,7 @@ fn judge<P: Protocol>(engine: &Engine<P>, mut left: Left) -> Vec<String> {
 }
 
 /// How much garbage is left on all shards although nothing runs any more.
-fn drain<P: Protocol>(engine: &Engine<P>) -> usize {
+fn drain<P: InteractivePair>(engine: &Engine<P>) -> usize {
     let mut garbage = 0;
     for _ in 0..500 {
         garbage = engine.shards().map(|shard| engine.on_shard(shard, |_, base| base.store.garbage())).sum();

@@ -2,7 +2,7 @@
 
 use plimsoll_types::{ShardId, Ticket, Timestamp};
 
-use crate::{Handled, Node};
+use crate::{Handled, Messages, Participant};
 
 /// Answers every number with itself: for measuring what calls cost.
 #[derive(Debug, Default)]
@@ -10,10 +10,12 @@ pub struct Echo {
     released: Vec<Ticket>,
 }
 
-impl Node for Echo {
+impl Messages for Echo {
     type Request = u64;
     type Reply = u64;
+}
 
+impl Participant for Echo {
     fn handle(&mut self, _: ShardId, request: &mut u64, _: Ticket) -> Handled<u64> {
         Handled::Reply(*request)
     }

@@ -1,6 +1,6 @@
 //! The seam between protocols and the world.
 //!
-//! A participant is a synchronous function, [`Node::handle`]; a coordinator is an `async fn` over
+//! A participant is a synchronous function, [`Participant::handle`]; a coordinator is an `async fn` over
 //! an [`Env`]. Protocol code reaches clocks, random numbers, threads, queues and files only through
 //! these two, so the same code runs on threads and in a simulated world.
 //!
@@ -15,7 +15,7 @@ use std::future::Future;
 
 use plimsoll_types::{ShardId, Ticket, Timestamp};
 
-use crate::Disk;
+use crate::{Disk, ShardEnv};
 
 /// What a participant does with a request.
 #[derive(Debug)]
@@ -44,19 +44,22 @@ impl<R> Handled<R> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unknown;
 
-/// The participant: what a shard owns and runs.
-pub trait Node: 'static {
-    /// What other shards (and the shard's own coordinators) ask of it.
+/// What the shards of a database say to each other. This alone is what a coordinator has to know of
+/// participants.
+pub trait Messages: 'static {
+    /// What other shards (and the shard's own coordinators) ask of a participant.
     type Request: Send + 'static;
     /// What it answers.
     type Reply: Send + 'static;
+}
 
+/// The participant: what a shard owns and runs.
+///
+/// A shard's executor is generic over it. An implementation for a type without parameters is
+/// compiled where it is written, and not again wherever a shard is made.
+pub trait Participant: Messages + Sized {
     /// The participant's life begins; it may start tasks of its own.
-    fn begins<E: Env<Self>>(_env: &E)
-    where
-        Self: Sized,
-    {
-    }
+    fn begins(_env: &ShardEnv<Self>) {}
 
     /// Handles one request to completion; never blocks. `ticket` names the request in case it has
     /// to wait. A request that is handled again after a wait has the same ticket.
@@ -85,18 +88,18 @@ pub trait Node: 'static {
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Self::Request)>);
 
     /// Called before the shard sleeps until a message or a timer comes. Its next step is a pass, or
-    /// [`Node::connected`].
+    /// [`Participant::connected`].
     fn park(&mut self);
 
     /// When the participant needs a pass at the latest, by the shard's clock, even if there is
     /// nothing else to do.
-    fn due(&self) -> Option<u64> {
+    fn due(&mut self) -> Option<u64> {
         None
     }
 }
 
 /// Everything a coordinator may ask of the outside world.
-pub trait Env<N: Node>: Clone + 'static {
+pub trait Env<N: Messages>: Clone + 'static {
     /// The shard this task runs on.
     fn shard(&self) -> ShardId;
 

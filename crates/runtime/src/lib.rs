@@ -1,6 +1,6 @@
 //! Where transactions run: one explicit environment that holds everything nondeterministic.
 //!
-//! A *participant* ([`Node`]) is what one shard owns: a protocol with its store. It answers
+//! A *participant* ([`Participant`]) is what one shard owns: a protocol with its store. It answers
 //! requests synchronously. Coordinators are futures. They reach the participant of their own shard
 //! by a function call and all others by messages, and get time, random numbers and files from the
 //! same place ([`Env`]). [`ShardEnv`] is what a shard does in between. [`real`] runs shards as
@@ -17,6 +17,6 @@ mod watermark;
 
 pub use disk::{Disk, DiskError, DiskFault, FileName, MAX_FILE, MAX_LENGTH, SECTOR, Verb};
 pub use echo::Echo;
-pub use env::{Env, Handled, Node, Unknown};
+pub use env::{Env, Handled, Messages, Participant, Unknown};
 pub use shard::{Pending, ShardEnv, TASKS_PER_PASS};
 pub use watermark::{LowWater, Watermark};

@@ -36,7 +36,7 @@ use plimsoll_types::wire::Wire;
 use plimsoll_types::{ShardId, Slab, Ticket, Timestamp};
 
 use crate::disk::{Completed, DiskError, Outcome, Submitted};
-use crate::{Env, Handled, Node, Unknown};
+use crate::{Env, Handled, Messages, Participant, Unknown};
 
 /// Ready tasks that run between two looks into the inbox, at most.
 pub const TASKS_PER_PASS: usize = 8;
@@ -47,7 +47,7 @@ type Task = Pin<Box<dyn Future<Output = ()>>>;
 pub(crate) type Start<N> = Box<dyn FnOnce(&ShardEnv<N>) -> Task + Send>;
 
 /// A message between shards.
-pub(crate) enum Message<N: Node> {
+pub(crate) enum Message<N: Participant> {
     /// A request; the reply goes to the caller's pending call of this number.
     Call { call: u32, request: N::Request },
     /// A request without reply.
@@ -61,19 +61,19 @@ pub(crate) enum Message<N: Node> {
     Disk(Box<Completed>),
 }
 
-plimsoll_types::wire!(<N: Node<Request: Wire, Reply: Wire>> enum Message<N> {
+plimsoll_types::wire!(<N: Participant<Request: Wire, Reply: Wire>> enum Message<N> {
     Call { call, request } = 0, Tell { request } = 1, Reply { call, reply } = 2;
     Self::Start(_) | Self::Disk(_)
 });
 
 /// The messages that one pass of a shard sends to one other shard, in order.
-pub(crate) struct Batch<N: Node> {
+pub(crate) struct Batch<N: Participant> {
     pub(crate) from: ShardId,
     pub(crate) messages: Vec<Message<N>>,
 }
 
 /// What a shard needs from its driver during a pass.
-pub(crate) trait Outside<N: Node> {
+pub(crate) trait Outside<N: Participant> {
     /// The next batch of the inbox.
     fn arrived(&mut self) -> Option<Batch<N>>;
 
@@ -137,7 +137,7 @@ struct Transfer {
 }
 
 /// A request that waits at this shard's participant.
-struct Parked<N: Node> {
+struct Parked<N: Messages> {
     from: ShardId,
     /// The caller's pending call; `None` for a one-way request, or if the channel was reset since.
     call: Option<u32>,
@@ -151,7 +151,7 @@ struct Slot {
     ready: bool,
 }
 
-struct Core<N: Node> {
+struct Core<N: Participant> {
     me: ShardId,
     shards: usize,
     /// The shards of this process.
@@ -181,18 +181,18 @@ struct Core<N: Node> {
 }
 
 /// A shard, and the environment of the tasks that run on it.
-pub struct ShardEnv<N: Node> {
+pub struct ShardEnv<N: Participant> {
     core: Rc<Core<N>>,
 }
 
-impl<N: Node> Clone for ShardEnv<N> {
+impl<N: Participant> Clone for ShardEnv<N> {
     fn clone(&self) -> Self {
         ShardEnv { core: self.core.clone() }
     }
 }
 
 /// For the driver of a shard.
-impl<N: Node> ShardEnv<N> {
+impl<N: Participant> ShardEnv<N> {
     /// Shard `me` of `shards`, of which those in `own` are in its process, with nothing to do yet.
     /// `random` is the state of its random numbers.
     pub(crate) fn new(
@@ -270,7 +270,7 @@ impl<N: Node> ShardEnv<N> {
     /// When the next timer is due, or the participant needs a pass, by the shard's clock.
     pub(crate) fn due(&self) -> Option<u64> {
         let timer = self.core.timers.borrow().peek().map(|&Reverse((due, _))| due);
-        timer.into_iter().chain(self.core.node.borrow().due()).min()
+        timer.into_iter().chain(self.core.node.borrow_mut().due()).min()
     }
 
     /// What has not ended.
@@ -334,7 +334,7 @@ impl<N: Node> ShardEnv<N> {
     }
 }
 
-impl<N: Node> ShardEnv<N> {
+impl<N: Participant> ShardEnv<N> {
     fn send_outgoing(&self) {
         let mut outgoing = self.core.outgoing.take();
         self.core.node.borrow_mut().outgoing(&mut outgoing);

@@ -1,9 +1,11 @@
 //! What clients of all workloads have in common: an environment, random numbers, a session, and a record of what
 //! came of their transactions.
 
-use plimsoll_runtime::Env;
-use plimsoll_txn::procedure::Procedure;
-use plimsoll_txn::protocol::{Attempt, Committed, Protocol, execute};
+use plimsoll_runtime::{Env, ShardEnv};
+use plimsoll_txn::executable::AnyProcedure;
+use plimsoll_txn::execute::execute;
+use plimsoll_txn::pairs::LegalPair;
+use plimsoll_txn::protocol::{Attempt, Committed};
 use plimsoll_txn::timestamp::{Freshness, Scheme};
 use plimsoll_txn::work::Work;
 use plimsoll_types::history::Transaction as Recorded;
@@ -97,9 +99,9 @@ fn add<T: Copy + Default + std::ops::AddAssign>(sum: &mut Vec<T>, more: &[T]) {
 }
 
 /// One client.
-pub struct Client<P: Protocol, E, O> {
+pub struct Client<P: LegalPair, O> {
     /// Where it runs.
-    pub env: E,
+    pub env: ShardEnv<P>,
     /// What the record of its transactions is timed by.
     pub observer: O,
     /// Its random numbers.
@@ -136,9 +138,9 @@ pub struct Ended {
     pub committed: Committed,
 }
 
-impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
+impl<P: LegalPair, O: Observer> Client<P, O> {
     /// A client whose random numbers are the stream `session` of `seed`.
-    pub fn new(env: E, observer: O, seed: u64, session: u32) -> Self {
+    pub fn new(env: ShardEnv<P>, observer: O, seed: u64, session: u32) -> Self {
         Client {
             env,
             observer,
@@ -261,17 +263,17 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
     }
 
     /// Runs a procedure until it commits, says no, or has had enough.
-    pub async fn procedure<T: Procedure>(
+    pub async fn procedure(
         &mut self,
         label: &'static str,
         attempt: Attempt,
-        procedure: &mut T,
+        procedure: &mut dyn AnyProcedure,
     ) -> Result<Option<Committed>, Abort> {
         for tries in 0..ATTEMPTS {
             let begin = self.begin();
             let env = self.env.clone();
             self.work.committed.id = TxnId::default();
-            let executed = execute::<P, E>(&env, attempt, procedure, &mut self.work).await;
+            let executed = execute(&env, attempt, procedure, &mut self.work).await;
             let id = Some(self.work.committed.id).filter(|id| id.number > 0);
             let why = executed.err();
             self.left.attempts.push(Tried { id, session: self.session, label, why });
@@ -279,7 +281,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
             match executed {
                 Ok(()) => return Ok(Some(std::mem::take(&mut self.work.committed))),
                 Err(Abort::User) => return Err(Abort::User),
-                Err(abort) if procedure.read_only() => self.unread(abort),
+                Err(abort) if procedure.is_read_only() => self.unread(abort),
                 Err(_) => self.left.aborts += 1,
             }
             self.back_off(tries, begin).await;

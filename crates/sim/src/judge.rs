@@ -24,7 +24,8 @@ use plimsoll_runtime::sim::Fault;
 use plimsoll_runtime::{Env, ShardEnv};
 use plimsoll_store::Visited;
 use plimsoll_txn::base::GraphSize;
-use plimsoll_txn::protocol::{Attempt, Protocol};
+use plimsoll_txn::pairs::{InteractivePair, LegalPair};
+use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::timestamp::{MAX_OFFSET_NS, ReadOnly, Scheme};
 use plimsoll_types::history::{History, Install, Transaction, of_one_copy};
 use plimsoll_types::{
@@ -41,13 +42,13 @@ const TOLD: usize = 3;
 /// Virtual time in which shards tell each other their watermarks, and collect what is garbage.
 const DRAIN_NS: u64 = 500_000_000;
 
-/// Judges a world. `more` are the workload's own invariants.
-pub(crate) fn judge<P: Protocol>(
+/// Judges a world. `more` adds what the workload itself finds wrong.
+pub(crate) fn judge<P: LegalPair>(
     plan: &Plan,
     mut setting: Setting<P>,
     mut left: Left,
     stuck: Option<String>,
-    more: impl FnOnce(&mut Setting<P>, &Left) -> Vec<Violation>,
+    more: &mut dyn FnMut(&mut Setting<P>, &mut Left, &mut Found),
 ) -> Outcome {
     let mut found = Found::default();
     found.add("stuck", stuck);
@@ -66,17 +67,7 @@ pub(crate) fn judge<P: Protocol>(
         found.add("vote left behind", votes(&mut setting));
         found.add("transaction left behind", remembered(&mut setting));
         found.add("graph left behind", graphs(&mut setting));
-        if plan.scheme != "rc" {
-            found.violations.extend(more(&mut setting, &left));
-        }
-        match plan.workload {
-            WorkloadName::Random => match rewrite_all(&mut setting) {
-                Ok(transaction) => left.transactions.push(transaction),
-                Err(why) => found.add("stuck", [why]),
-            },
-            WorkloadName::Append => found.add("lost or resurrected write", lists(&mut setting, &mut left)),
-            _ => {}
-        }
+        more(&mut setting, &mut left, &mut found);
         if P::Scheme::WAITS {
             found.add("garbage", drain(&mut setting));
         }
@@ -114,7 +105,7 @@ pub(crate) fn judge<P: Protocol>(
 
 /// Transactions that have committed although nobody was told, for their client's machine has crashed. What they have
 /// read, and how much they wrote, is not known; that all of it is there is seen in lists ([`lists`]), and where sums would be wrong.
-fn in_doubt<P: Protocol>(plan: &Plan, left: &Left, installs: &[Vec<Install>]) -> Vec<Transaction> {
+fn in_doubt<P: LegalPair>(plan: &Plan, left: &Left, installs: &[Vec<Install>]) -> Vec<Transaction> {
     let known: BTreeSet<TxnId> = left.attempts.iter().filter_map(|tried| tried.id).collect();
     let told: BTreeSet<TxnId> = left.transactions.iter().map(|transaction| transaction.id).collect();
     let crashing = plan.crashing();
@@ -142,18 +133,18 @@ fn in_doubt<P: Protocol>(plan: &Plan, left: &Left, installs: &[Vec<Install>]) ->
     (u32::MAX / 2..).zip(installed).map(transaction).collect()
 }
 
-fn has_snapshots<P: Protocol>() -> bool {
+fn has_snapshots<P: LegalPair>() -> bool {
     P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE
 }
 
 /// Whether timestamps increase along every dependency.
-pub(crate) fn has_order<P: Protocol>() -> bool {
+pub(crate) fn has_order<P: LegalPair>() -> bool {
     P::Scheme::SCALAR && has_snapshots::<P>()
 }
 
 #[derive(Default)]
-struct Found {
-    violations: Vec<Violation>,
+pub(crate) struct Found {
+    pub(crate) violations: Vec<Violation>,
 }
 
 impl Found {
@@ -172,7 +163,7 @@ pub(crate) fn name(tables: &[TableSpec], column: ColumnGroup) -> String {
     }
 }
 
-fn judge_history<P: Protocol>(
+fn judge_history<P: LegalPair>(
     setting: &Setting<P>,
     history: &mut History,
     clock_error_ns: u64,
@@ -219,7 +210,7 @@ fn judge_history<P: Protocol>(
     history.transactions.extend(lax);
 }
 
-fn locks<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
+fn locks<P: LegalPair>(setting: &mut Setting<P>) -> Vec<String> {
     let mut left = Vec::new();
     for shard in setting.shards() {
         let locks = setting.world.node(shard, |node| node.base().store.locks()).unwrap_or_default();
@@ -230,7 +221,7 @@ fn locks<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
     left
 }
 
-fn votes<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
+fn votes<P: LegalPair>(setting: &mut Setting<P>) -> Vec<String> {
     let mut left = Vec::new();
     for shard in setting.shards() {
         let votes = setting.world.node(shard, |node| node.base().votes()).unwrap_or_default();
@@ -241,7 +232,7 @@ fn votes<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
     left
 }
 
-fn remembered<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
+fn remembered<P: LegalPair>(setting: &mut Setting<P>) -> Vec<String> {
     let mut left = Vec::new();
     for shard in setting.shards() {
         let remembered = setting.world.node(shard, |node| node.remembered()).unwrap_or_default();
@@ -256,7 +247,7 @@ fn remembered<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
 }
 
 /// Dependency graphs that are not empty although nobody runs.
-fn graphs<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
+fn graphs<P: LegalPair>(setting: &mut Setting<P>) -> Vec<String> {
     let mut left = Vec::new();
     for shard in setting.shards() {
         let counters = setting.world.node(shard, |node| node.base().counters);
@@ -269,7 +260,7 @@ fn graphs<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
 }
 
 /// Shards that were told what cannot be, as if anybody lied.
-fn offences<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
+fn offences<P: LegalPair>(setting: &mut Setting<P>) -> Vec<String> {
     let mut told = Vec::new();
     for shard in setting.shards() {
         let counters = setting.world.node(shard, |node| node.base().counters);
@@ -283,7 +274,7 @@ fn offences<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
 
 /// Copies of a table on different shards that have not got the same versions in the same order, or do not end with the same
 /// rows. What was installed counts once, from the first copy.
-fn copies<P: Protocol>(setting: &mut Setting<P>, installs: &mut [Vec<Install>]) -> Vec<String> {
+fn copies<P: LegalPair>(setting: &mut Setting<P>, installs: &mut [Vec<Install>]) -> Vec<String> {
     let tables = setting.tables.clone();
     let copied = |table: TableId| tables[table.index()].partitioning == Partitioning::Everywhere;
     let holders: Vec<ShardId> = setting.placement.holders().collect();
@@ -312,18 +303,35 @@ fn copies<P: Protocol>(setting: &mut Setting<P>, installs: &mut [Vec<Install>]) 
     differ.iter().map(|shard| format!("shards 0 and {} have different copies of a table", shard.0)).collect()
 }
 
+/// What clients find at the very end, when nobody else is about.
+pub(crate) fn last_look<P: InteractivePair>(
+    plan: &Plan,
+    setting: &mut Setting<P>,
+    left: &mut Left,
+    found: &mut Found,
+) {
+    match plan.workload {
+        WorkloadName::Random => match rewrite_all(setting) {
+            Ok(transaction) => left.transactions.push(transaction),
+            Err(why) => found.add("stuck", [why]),
+        },
+        WorkloadName::Append => found.add("lost or resurrected write", lists(setting, left)),
+        _ => {}
+    }
+}
+
 /// Reads and writes everything in one transaction, which nobody is in the way of.
-fn rewrite_all<P: Protocol>(setting: &mut Setting<P>) -> Result<Transaction, String> {
+fn rewrite_all<P: InteractivePair>(setting: &mut Setting<P>) -> Result<Transaction, String> {
     let began = setting.world.true_time().0;
     let done = setting.run_on(ShardId(0), |env: ShardEnv<P>| async move {
-        let mut result = random::rewrite_all::<P, _>(&env).await;
+        let mut result = random::rewrite_all(&env).await;
         // An insert that was undone may be in the way under OCC, until it is collected. A lock would stay.
         for _ in 0..20 {
             if result.is_ok() {
                 break;
             }
             env.sleep(1_000_000).await;
-            result = random::rewrite_all::<P, _>(&env).await;
+            result = random::rewrite_all(&env).await;
         }
         result
     });
@@ -351,7 +359,7 @@ fn rewrite_all<P: Protocol>(setting: &mut Setting<P>) -> Result<Transaction, Str
 
 /// Every list holds what committed transactions appended, each number once, and nothing else; of what an attempt appended that was
 /// not answered all or nothing is there. This last look at them is an attempt like the others.
-fn lists<P: Protocol>(setting: &mut Setting<P>, left: &mut Left) -> Vec<String> {
+fn lists<P: InteractivePair>(setting: &mut Setting<P>, left: &mut Left) -> Vec<String> {
     let mut expected: BTreeMap<(u64, u64), i32> = BTreeMap::new();
     let mut in_doubt: Vec<Vec<(u64, u64)>> = Vec::new();
     for attempted in &left.appended {
@@ -371,7 +379,7 @@ fn lists<P: Protocol>(setting: &mut Setting<P>, left: &mut Left) -> Vec<String> 
         env.sleep(settled_ns).await;
         loop {
             let attempt = Attempt { age: env.clock().0, ..Attempt::default() };
-            if let Ok(lists) = append::read_all::<P, _>(&env, attempt).await {
+            if let Ok(lists) = append::read_all(&env, attempt).await {
                 return lists;
             }
             env.sleep(1_000_000).await;
@@ -416,7 +424,7 @@ fn lists<P: Protocol>(setting: &mut Setting<P>, left: &mut Left) -> Vec<String> 
 }
 
 /// Garbage that is left although nothing runs any more, and every clock has passed what the fastest has stamped.
-fn drain<P: Protocol>(setting: &mut Setting<P>) -> Vec<String> {
+fn drain<P: LegalPair>(setting: &mut Setting<P>) -> Vec<String> {
     let mut left = Vec::new();
     let until_ns = setting.world.now() + setting.settled_ns() + DRAIN_NS;
     while setting.world.now() < until_ns {

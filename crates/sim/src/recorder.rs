@@ -11,7 +11,8 @@ use std::rc::Rc;
 
 use plimsoll_runtime::Env;
 use plimsoll_runtime::sim::{Carried, Event, World};
-use plimsoll_txn::protocol::Protocol;
+use plimsoll_txn::envelope;
+use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::steps::{About, Step};
 use plimsoll_types::{ShardId, Timestamp};
 
@@ -68,7 +69,7 @@ impl Recorder {
     }
 
     /// Records all that happens in a world from now on, but for its steps.
-    pub(crate) fn listen<P: Protocol>(&self, world: &mut World<P>) {
+    pub(crate) fn listen<P: LegalPair>(&self, world: &mut World<P>) {
         let recording = self.0.clone();
         world.trace(move |time_ns, event| recording.borrow_mut().events.push((time_ns, *event)));
         let recording = self.0.clone();
@@ -77,13 +78,13 @@ impl Recorder {
             let event = recording.events.len();
             let (about, answer) = match carried {
                 Carried::Request(request, call) => {
-                    let about = P::about(request);
+                    let about = envelope::about::<P>(request);
                     recording.asked.extend(call.map(|call| ((from, to, call), about.clone())));
                     (about, None)
                 }
                 Carried::Reply(reply, call) => {
                     let about = recording.asked.get(&(to, from, call)).cloned();
-                    (about.expect("what is answered was asked"), Some(P::answer(reply)))
+                    (about.expect("what is answered was asked"), Some(envelope::answer::<P>(reply)))
                 }
             };
             recording.messages.push(Message { event, about, answer });
@@ -91,7 +92,7 @@ impl Recorder {
     }
 
     /// Takes the steps that were made since the last event.
-    pub(crate) fn look<P: Protocol>(&self, world: &World<P>, shards: impl Iterator<Item = ShardId>) {
+    pub(crate) fn look<P: LegalPair>(&self, world: &World<P>, shards: impl Iterator<Item = ShardId>) {
         let mut recording = self.0.borrow_mut();
         for shard in shards {
             let steps = world.node(shard, |node| node.base().steps.as_mut().map(std::mem::take)).flatten();

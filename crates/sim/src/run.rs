@@ -21,10 +21,12 @@ use std::sync::atomic::AtomicU64;
 use plimsoll_runtime::sim::{EPOCH_NS, Faults, Maker, Occurrence, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Common, CommonReply, Layout, OnInstall};
+use plimsoll_txn::envelope::{Answer, Envelope};
 use plimsoll_txn::moves::MoveOutcome;
-use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
+use plimsoll_txn::pairs::{InteractivePair, LegalPair};
+use plimsoll_txn::protocol::ProtocolOptions;
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
-use plimsoll_txn::with_pair;
+use plimsoll_txn::{with_interactive_pair, with_pair};
 use plimsoll_types::history::{History, Transaction as Recorded};
 use plimsoll_types::random::Rng;
 use plimsoll_types::{Partitioning, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp};
@@ -101,26 +103,26 @@ pub fn answered_ns(transaction: &Recorded) -> Option<u64> {
 pub fn run(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     #[cfg(feature = "mutants")]
     plimsoll_types::mutants::plant(plan.mutant);
-    let outcome = with_pair!(plan.legal_pair(), P => caught::<P>(plan, recorder));
+    let outcome = catch_unwind(AssertUnwindSafe(|| world(plan, recorder)));
+    let outcome = outcome.unwrap_or_else(|panic| Outcome::panicked(&*panic));
     #[cfg(feature = "mutants")]
     plimsoll_types::mutants::plant(None);
     outcome
 }
 
-/// A panic in the world becomes a violation.
-fn caught<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
-    let outcome = catch_unwind(AssertUnwindSafe(|| match plan.workload {
-        WorkloadName::Random | WorkloadName::Pieces => small::<P>(plan, recorder),
-        WorkloadName::Cycle => small::<P>(plan, recorder),
-        WorkloadName::Append => small::<P>(plan, recorder),
+/// Runs it under its pair. A panic is for the caller.
+fn world(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
+    let pair = plan.legal_pair();
+    match plan.workload {
+        WorkloadName::Random | WorkloadName::Cycle | WorkloadName::Append => {
+            with_interactive_pair!(pair, P => interactive::<P>(plan, recorder))
+        }
+        WorkloadName::Pieces => with_pair!(pair, P => pieces::<P>(plan, recorder)),
         WorkloadName::SmallBank => {
             let mut parameters = smallbank::Parameters::new(plan.shards as u64, plan.keys);
             (parameters.seed, parameters.closed, parameters.distributed_pct) = (plan.seed, true, 50.0);
-            benchmark::<P, _>(
-                plan,
-                recorder,
-                SmallBank::new(parameters).expect("the parameters are possible"),
-            )
+            let bank = SmallBank::new(parameters).expect("the parameters are possible");
+            with_pair!(pair, P => benchmark::<P, _>(plan, recorder, bank))
         }
         WorkloadName::Micro => {
             let parameters = micro::Parameters {
@@ -130,17 +132,18 @@ fn caught<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
                 seed: plan.seed,
                 ..micro::Parameters::new(plan.shards as u64)
             };
-            benchmark::<P, _>(plan, recorder, Micro::new(parameters).expect("the parameters are possible"))
+            let micro = Micro::new(parameters).expect("the parameters are possible");
+            with_pair!(pair, P => benchmark::<P, _>(plan, recorder, micro))
         }
         WorkloadName::Tpcc => {
             let warehouses = if plan.spread { plan.shards.div_ceil(2) } else { plan.shards };
             let mut parameters = tpcc::Parameters::small(warehouses as u32);
             (parameters.seed, parameters.spread) = (plan.seed, plan.spread);
             (parameters.items, parameters.customers_per_district) = (plan.keys as u32, 10);
-            benchmark::<P, _>(plan, recorder, Tpcc::new(parameters).expect("the parameters are possible"))
+            let tpcc = Tpcc::new(parameters).expect("the parameters are possible");
+            with_pair!(pair, P => benchmark::<P, _>(plan, recorder, tpcc))
         }
-    }));
-    outcome.unwrap_or_else(|panic| Outcome::panicked(&*panic))
+    }
 }
 
 impl Outcome {
@@ -186,22 +189,22 @@ impl Observer for Outsider {
 }
 
 /// A client leaves behind what it has even if its machine crashes.
-struct Leaving<P: Protocol> {
+struct Leaving<P: LegalPair> {
     client: SimClient<P>,
     sink: Rc<RefCell<Left>>,
 }
 
-impl<P: Protocol> Drop for Leaving<P> {
+impl<P: LegalPair> Drop for Leaving<P> {
     fn drop(&mut self) {
         self.client.crash();
         self.sink.borrow_mut().join(std::mem::take(&mut self.client.left));
     }
 }
 
-type SimClient<P> = Client<P, ShardEnv<P>, Outsider>;
+type SimClient<P> = Client<P, Outsider>;
 
 /// A world with its database.
-pub(crate) struct Setting<P: Protocol> {
+pub(crate) struct Setting<P: LegalPair> {
     pub(crate) world: World<P>,
     pub(crate) tables: Arc<[TableSpec]>,
     pub(crate) placement: Arc<Placement>,
@@ -220,7 +223,7 @@ pub(crate) struct Setting<P: Protocol> {
     pub(crate) online: Option<Rc<RefCell<Online>>>,
 }
 
-impl<P: Protocol> Setting<P> {
+impl<P: LegalPair> Setting<P> {
     fn new(
         plan: &Plan,
         tables: Vec<TableSpec>,
@@ -470,7 +473,8 @@ impl<P: Protocol> Setting<P> {
                 let owned = slots.into_iter().filter(|&slot| placement.shard(slot).0 == from as u16);
                 let slots: Vec<Slot> = owned.collect();
                 let request = Common::Move { slots, to: ShardId(to as u16), asked: false };
-                let outcome = env.call(ShardId(from as u16), P::common(request)).await.map(P::common_reply);
+                let outcome =
+                    env.call(ShardId(from as u16), Envelope::Common(request)).await.map(Answer::common);
                 if let Ok(CommonReply::MoveOver(MoveOutcome::Moved)) = outcome {
                     moved.set(moved.get() + 1);
                 }
@@ -495,19 +499,14 @@ impl<P: Protocol> Setting<P> {
     }
 }
 
-/// The workloads that were made for this.
-fn small<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
+/// Those workloads of this crate whose transactions' operations come one by one.
+fn interactive<P: InteractivePair>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     let (tables, rows) = match plan.workload {
         WorkloadName::Cycle => (cycle::tables(), cycle::rows(plan.keys)),
         WorkloadName::Append => (append::tables(), Vec::new()),
-        WorkloadName::Pieces => (pieces::tables(), pieces::rows_of(plan.keys)),
         _ => (random::tables(), random::rows_of(plan.keys)),
     };
-    let options = match plan.workload {
-        WorkloadName::Pieces => pieces::protocol_options(),
-        _ => ProtocolOptions::default(),
-    };
-    let mut setting = Setting::<P>::new(plan, tables, options, recorder);
+    let mut setting = Setting::<P>::new(plan, tables, ProtocolOptions::default(), recorder);
     setting.load_numbers(rows);
     // Lists are empty at the beginning.
     setting.used.extend((0..plan.keys).map(Partitioning::modulo));
@@ -519,15 +518,32 @@ fn small<P: Protocol>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
         async move |client: &mut SimClient<P>, _: &mut ()| match workload {
             WorkloadName::Cycle => client.cycle(keys).await,
             WorkloadName::Append => client.append(keys).await,
-            WorkloadName::Pieces => client.pieces_of(keys).await,
             _ => client.random_of(keys).await,
         },
     );
-    judge::judge(plan, setting, left, stuck, |_, _| Vec::new())
+    judge::judge(plan, setting, left, stuck, &mut |setting, left, found| {
+        judge::last_look(plan, setting, left, found);
+    })
+}
+
+/// The workload of this crate whose transactions are pieces.
+fn pieces<P: LegalPair>(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
+    let options = pieces::protocol_options();
+    let mut setting = Setting::<P>::new(plan, pieces::tables(), options, recorder);
+    setting.load_numbers(pieces::rows_of(plan.keys));
+    setting.used.extend((0..plan.keys).map(Partitioning::modulo));
+    let keys = plan.keys;
+    let (left, stuck) = setting.clients(
+        plan,
+        |_, _| (),
+        |_| (),
+        async move |client: &mut SimClient<P>, _: &mut ()| client.pieces_of(keys).await,
+    );
+    judge::judge(plan, setting, left, stuck, &mut |_, _, _| ())
 }
 
 /// A benchmark's workload, small.
-fn benchmark<P: Protocol, W: Workload>(plan: &Plan, recorder: Option<Recorder>, workload: W) -> Outcome {
+fn benchmark<P: LegalPair, W: Workload>(plan: &Plan, recorder: Option<Recorder>, workload: W) -> Outcome {
     let mut setting = Setting::<P>::new(plan, workload.tables(), workload.protocol_options(), recorder);
     for unit in 0..workload.units() {
         let shards = match workload.unit_slot(unit) {
@@ -546,11 +562,15 @@ fn benchmark<P: Protocol, W: Workload>(plan: &Plan, recorder: Option<Recorder>, 
         move |state| drop(skips.next(state)),
         async move |client: &mut SimClient<P>, state: &mut W::Client| client.benchmark(&runs, state).await,
     );
-    judge::judge(plan, setting, left, stuck, |setting, left| audits(setting, &workload, left))
+    judge::judge(plan, setting, left, stuck, &mut |setting, left, found| {
+        if plan.scheme != "rc" {
+            found.violations.extend(audits(setting, &workload, left));
+        }
+    })
 }
 
 /// The workload's own invariants, at the end. They need snapshots, and every scheme has one when all is quiet.
-fn audits<P: Protocol, W: Workload>(setting: &mut Setting<P>, workload: &W, left: &Left) -> Vec<Violation> {
+fn audits<P: LegalPair, W: Workload>(setting: &mut Setting<P>, workload: &W, left: &Left) -> Vec<Violation> {
     let mut done = Vec::new();
     for (number, mut audit) in workload.audits().into_iter().enumerate() {
         let shard = ShardId((number % setting.shards) as u16);
@@ -578,7 +598,7 @@ fn audits<P: Protocol, W: Workload>(setting: &mut Setting<P>, workload: &W, left
     failed.map(|check| Violation { kind: check.name, detail: check.detail }).collect()
 }
 
-impl<P: Protocol> Setting<P> {
+impl<P: LegalPair> Setting<P> {
     pub(crate) fn outcome(&self) -> Outcome {
         Outcome {
             hash: self.world.hash(),

@@ -12,7 +12,8 @@ use plimsoll_runtime::sim::{Fault, Faults, Hardware, Link, Maker, World};
 use plimsoll_runtime::{LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::interactive::Transaction;
-use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions};
+use plimsoll_txn::pairs::{InteractivePair, LegalPair};
+use plimsoll_txn::protocol::{Attempt, ProtocolOptions};
 use plimsoll_txn::protocols::{Occ, TwoPl};
 use plimsoll_txn::timestamp::{Freshness, OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::Vts;
@@ -42,11 +43,11 @@ fn shard(machine: usize) -> ShardId {
 /// What became of a write, when it is over.
 type Ended = Rc<RefCell<Option<Result<Timestamp, Abort>>>>;
 
-struct Stage<P: Protocol> {
+struct Stage<P: LegalPair> {
     world: World<P>,
 }
 
-impl<P: Protocol<Scheme = Vts>> Stage<P> {
+impl<P: InteractivePair<Scheme = Vts>> Stage<P> {
     fn new() -> Stage<P> {
         let tables = vec![TableSpec::new("t", IndexKind::Hash, Partitioning::Modulo { bytes: 8 })];
         let layout = Layout {
@@ -105,7 +106,7 @@ impl<P: Protocol<Scheme = Vts>> Stage<P> {
     /// The client writes "new" into these records.
     fn write(&mut self, records: &'static [usize]) -> Ended {
         self.begin(C, async move |env: ShardEnv<P>| {
-            let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+            let mut txn = Transaction::begin(&env, Attempt::default(), false).await?;
             for &record in records {
                 txn.put(&env, TABLE.row(), &key(record), b"new").await?;
             }
@@ -157,7 +158,7 @@ impl<P: Protocol<Scheme = Vts>> Stage<P> {
     fn read(&mut self, machine: usize, at_least: Timestamp, records: &'static [usize]) -> Vec<Vec<u8>> {
         let read = self.begin(machine, async move |env: ShardEnv<P>| {
             let attempt = Attempt { freshness: Freshness { at_least, ..Freshness::default() }, age: 0 };
-            let mut txn = Transaction::begin::<P, _>(&env, attempt, true).await?;
+            let mut txn = Transaction::begin(&env, attempt, true).await?;
             let mut read = Vec::new();
             for &record in records {
                 read.push(txn.get(&env, TABLE.row(), &key(record)).await?.expect("it is there"));
@@ -220,7 +221,7 @@ under_each! {
     a_client_that_loses_the_oracle_waits_for_it_and_goes_on_with_what_it_had
 }
 
-fn a_client_that_ends_with_locks_and_no_stamp_holds_nobody_back<P: Protocol<Scheme = Vts>>() {
+fn a_client_that_ends_with_locks_and_no_stamp_holds_nobody_back<P: InteractivePair<Scheme = Vts>>() {
     let mut stage = Stage::<P>::new();
     stage.write(&[A, B]);
     stage.pass_until(|node| node.base().store.locks() == 1, A);
@@ -231,7 +232,7 @@ fn a_client_that_ends_with_locks_and_no_stamp_holds_nobody_back<P: Protocol<Sche
     stage.goes_on();
 }
 
-fn a_client_that_ends_between_two_votes_has_written_nothing<P: Protocol<Scheme = Vts>>() {
+fn a_client_that_ends_between_two_votes_has_written_nothing<P: InteractivePair<Scheme = Vts>>() {
     let mut stage = Stage::<P>::new();
     stage.write(&[A, B]);
     stage.pass_until(|node| node.base().store.locks() == 1, B);
@@ -253,7 +254,7 @@ fn a_client_that_ends_between_two_votes_has_written_nothing<P: Protocol<Scheme =
     stage.goes_on();
 }
 
-fn what_a_client_has_committed_is_seen_when_all_have_installed_it<P: Protocol<Scheme = Vts>>() {
+fn what_a_client_has_committed_is_seen_when_all_have_installed_it<P: InteractivePair<Scheme = Vts>>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.write(&[A, B]);
     stage.pass_until(|node| node.base().in_doubt() == 1, B);
@@ -271,7 +272,7 @@ fn what_a_client_has_committed_is_seen_when_all_have_installed_it<P: Protocol<Sc
     stage.goes_on();
 }
 
-fn a_stamp_is_too_late_when_its_claim_is_over<P: Protocol<Scheme = Vts>>() {
+fn a_stamp_is_too_late_when_its_claim_is_over<P: InteractivePair<Scheme = Vts>>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.write(&[B]);
     stage.pass_until(|node| node.base().store.locks() == 1, B);
@@ -294,7 +295,9 @@ fn a_stamp_is_too_late_when_its_claim_is_over<P: Protocol<Scheme = Vts>>() {
     stage.goes_on();
 }
 
-fn a_client_that_loses_the_oracle_waits_for_it_and_goes_on_with_what_it_had<P: Protocol<Scheme = Vts>>() {
+fn a_client_that_loses_the_oracle_waits_for_it_and_goes_on_with_what_it_had<
+    P: InteractivePair<Scheme = Vts>,
+>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.write(&[A]);
     stage.pass(100 * MS);

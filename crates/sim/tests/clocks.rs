@@ -8,8 +8,10 @@ use plimsoll_runtime::LowWater;
 use plimsoll_runtime::sim::{Faults, Hardware, Maker, World};
 use plimsoll_store::At;
 use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::execute::execute;
+use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
-use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions, execute};
+use plimsoll_txn::protocol::{Attempt, ProtocolOptions};
 use plimsoll_txn::protocols::{Occ, TwoPl};
 use plimsoll_txn::timestamp::{MAX_OFFSET_NS, OracleOptions, SchemeConfig};
 use plimsoll_txn::timestamps::Dst;
@@ -49,8 +51,10 @@ impl Procedure for Touch {
     }
 }
 
+plimsoll_txn::executable!(Touch);
+
 /// One shard with a record.
-fn world<P: Protocol>() -> World<P> {
+fn world<P: LegalPair>() -> World<P> {
     let table = TableSpec::new("t", IndexKind::Hash, Partitioning::Modulo { bytes: 8 });
     let layout =
         Layout { tables: [table].into(), placement: Arc::new(Placement::even(1)), processes: [0].into() };
@@ -80,7 +84,7 @@ fn world<P: Protocol>() -> World<P> {
 
 /// How long it takes to write a record whose mark is so far ahead of the clock, how many answers did not wait for their
 /// timestamps, and what is read afterwards.
-fn write<P: Protocol>(ahead_ns: u64) -> (u64, u64, Vec<u8>) {
+fn write<P: LegalPair>(ahead_ns: u64) -> (u64, u64, Vec<u8>) {
     let mut world = world::<P>();
     let now = world.clock(ShardId(0)).0;
     world
@@ -96,11 +100,11 @@ fn write<P: Protocol>(ahead_ns: u64) -> (u64, u64, Vec<u8>) {
     world.spawn_on(ShardId(0), move |env| async move {
         let mut touch = Touch { write: true, read: None };
         let begun = watch.true_time().0;
-        let result = execute::<P, _>(&env, Attempt::default(), &mut touch, &mut Work::default()).await;
+        let result = execute::<P>(&env, Attempt::default(), &mut touch, &mut Work::default()).await;
         result.expect("there is nobody to conflict with");
         tell.set(Some(watch.true_time().0 - begun));
         touch.write = false;
-        let result = execute::<P, _>(&env, Attempt::default(), &mut touch, &mut Work::default()).await;
+        let result = execute::<P>(&env, Attempt::default(), &mut touch, &mut Work::default()).await;
         result.expect("a snapshot does not abort");
         told.set(touch.read);
     });
@@ -109,7 +113,7 @@ fn write<P: Protocol>(ahead_ns: u64) -> (u64, u64, Vec<u8>) {
     (took.take().expect("it was answered"), early, read.take().expect("it was read"))
 }
 
-fn answers_wait_for_clocks_but_not_for_long<P: Protocol>() {
+fn answers_wait_for_clocks_but_not_for_long<P: LegalPair>() {
     for ahead_ns in [0, 1_000_000, MAX_OFFSET_NS - 1_000_000, 3_600_000_000_000] {
         let (took_ns, early, read) = write::<P>(ahead_ns);
         let waits_ns = ahead_ns.min(MAX_OFFSET_NS);

@@ -11,8 +11,12 @@ use std::sync::Arc;
 use plimsoll_runtime::sim::{Carried, Costs, Hardware, Maker, World};
 use plimsoll_runtime::{Env, LowWater};
 use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::envelope;
+use plimsoll_txn::executable::AnyProcedure;
+use plimsoll_txn::execute::execute;
+use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
-use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions, execute};
+use plimsoll_txn::protocol::{Attempt, ProtocolOptions};
 use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
@@ -68,6 +72,8 @@ impl Procedure for Touch {
     }
 }
 
+plimsoll_txn::executable!(Touch);
+
 /// Finds no record on shard 1 and inserts it. Then it gives up at home, or goes on there and on shard 2.
 #[derive(Clone, Copy)]
 struct Inserts {
@@ -114,15 +120,17 @@ impl Procedure for Inserts {
     }
 }
 
+plimsoll_txn::executable!(Inserts);
+
 /// What is said until all is over, and how many one-way latencies it takes until the client is answered.
-fn said<P: Protocol>(touch: [Option<bool>; 3], options: ProtocolOptions) -> (Vec<String>, u64) {
+fn said<P: LegalPair>(touch: [Option<bool>; 3], options: ProtocolOptions) -> (Vec<String>, u64) {
     let (result, said, took) = attempted::<P, _>(Touch(touch), options);
     result.expect("there is nobody to conflict with");
     (said, took)
 }
 
 /// One attempt, and the same.
-fn attempted<P: Protocol, T: Procedure + 'static>(
+fn attempted<P: LegalPair, T: AnyProcedure + 'static>(
     mut procedure: T,
     options: ProtocolOptions,
 ) -> (Result<(), Abort>, Vec<String>, u64) {
@@ -160,8 +168,8 @@ fn attempted<P: Protocol, T: Procedure + 'static>(
             let said = said.clone();
             Box::new(move |carried| {
                 let words = match carried {
-                    Carried::Request(request, _) => P::about(request).kind,
-                    Carried::Reply(reply, _) => P::answer(reply).to_owned(),
+                    Carried::Request(request, _) => envelope::about::<P>(request).kind,
+                    Carried::Reply(reply, _) => envelope::answer::<P>(reply).to_owned(),
                 };
                 if !LAZY.contains(&words.as_str()) {
                     said.borrow_mut().push(words);
@@ -195,7 +203,7 @@ fn attempted<P: Protocol, T: Procedure + 'static>(
     world.spawn_on(ShardId(0), move |env| async move {
         let begun = watch.true_time().0;
         let mut work = Work::default();
-        let result = execute::<P, _>(&env, Attempt::default(), &mut procedure, &mut work).await;
+        let result = execute::<P>(&env, Attempt::default(), &mut procedure, &mut work).await;
         *tell.borrow_mut() = Some((result, watch.true_time().0 - begun));
         env.sleep(1).await;
     });
@@ -210,7 +218,7 @@ const WRITE: Option<bool> = Some(true);
 
 /// What is said, in the order in which it leaves, and how many latencies it takes.
 #[track_caller]
-fn expect<P: Protocol>(touch: [Option<bool>; 3], messages: &str, latencies: u64) {
+fn expect<P: LegalPair>(touch: [Option<bool>; 3], messages: &str, latencies: u64) {
     let (said, took) = said::<P>(touch, ProtocolOptions::default());
     let pair = format!("{}/{}", P::NAME, P::Scheme::NAME);
     assert_eq!((said.join(", ").as_str(), took), (messages, latencies), "{pair}");
@@ -224,10 +232,7 @@ fn occ_reads_locks_and_votes() {
                 COMMIT, COMMIT, known, known";
     let skewed = "READ, READ, values, values, LOCK, locked, VALIDATE, valid, RECORD, record";
     let validated = "READ, READ, values, values, PREPARE, locked, VALIDATE, valid, COMMIT, known";
-    fn all<S: Scheme>(touch: [Option<bool>; 3], messages: &str, latencies: u64) {
-        expect::<Occ<S>>(touch, messages, latencies);
-    }
-    for expected in [all::<NoTimestamps>, all::<Dst>, all::<ReadCommitted>] {
+    for expected in [expect::<Occ<NoTimestamps>>, expect::<Occ<Dst>>, expect::<Occ<ReadCommitted>>] {
         expected([WRITE, WRITE, NONE], last, 4);
         expected([READ, WRITE, NONE], last, 4);
         expected([WRITE, WRITE, READ], validated, 6);
@@ -250,29 +255,26 @@ fn occ_reads_locks_and_votes() {
 
 #[test]
 fn a_row_that_it_has_linked_itself_does_not_make_its_reads_stale() {
-    fn all<S: Scheme>() {
-        let outcome = |gives_up| attempted::<Occ<S>, _>(Inserts { gives_up }, ProtocolOptions::default());
+    fn all<P: LegalPair>() {
+        let outcome = |gives_up| attempted::<P, _>(Inserts { gives_up }, ProtocolOptions::default());
         let (result, said, _) = outcome(true);
-        assert_eq!(result, Err(Abort::User), "{}", S::NAME);
+        assert_eq!(result, Err(Abort::User), "{}", P::Scheme::NAME);
         assert_eq!(said[..4].join(", "), "READ, values, PREPARE, locked");
         // The others are asked to vote before it turns out that there is one more. It goes on as another attempt.
         let (result, said, _) = outcome(false);
-        assert_eq!(result, Ok(()), "{}", S::NAME);
+        assert_eq!(result, Ok(()), "{}", P::Scheme::NAME);
         assert_eq!(said.iter().filter(|said| *said == "PREPARE").count(), 3, "{said:?}");
     }
-    all::<NoTimestamps>();
-    all::<Dst>();
-    all::<ReadCommitted>();
+    all::<Occ<NoTimestamps>>();
+    all::<Occ<Dst>>();
+    all::<Occ<ReadCommitted>>();
 }
 
 #[test]
 fn two_pl_locks_pins_and_votes() {
     let both =
         "ACQUIRE, ACQUIRE, acquired, acquired, RECORD, RECORD, record, record, COMMIT, COMMIT, known, known";
-    fn all<S: Scheme>(touch: [Option<bool>; 3], messages: &str, latencies: u64) {
-        expect::<TwoPl<S>>(touch, messages, latencies);
-    }
-    for expected in [all::<NoTimestamps>, all::<Dst>, all::<ReadCommitted>] {
+    for expected in [expect::<TwoPl<NoTimestamps>>, expect::<TwoPl<Dst>>, expect::<TwoPl<ReadCommitted>>] {
         expected([WRITE, WRITE, NONE], "ACQUIRE, acquired, RECORD, record, COMMIT, known", 4);
         expected([NONE, WRITE, WRITE], both, 4);
         let skewed = "ACQUIRE, ACQUIRE, acquired, acquired, PIN, pinned, RECORD, record";
@@ -287,10 +289,7 @@ fn two_pl_locks_pins_and_votes() {
 fn client_2pc_prepares_and_tells() {
     let both =
         "READ, READ, values, values, PREPARE, PREPARE, prepared, prepared, COMMIT, COMMIT, known, known";
-    fn all<S: Scheme>(touch: [Option<bool>; 3], messages: &str, latencies: u64) {
-        expect::<Client2pc<S>>(touch, messages, latencies);
-    }
-    for expected in [all::<NoTimestamps>, all::<Dst>] {
+    for expected in [expect::<Client2pc<NoTimestamps>>, expect::<Client2pc<Dst>>] {
         for touch in [[WRITE, WRITE, NONE], [READ, WRITE, NONE], [WRITE, READ, NONE]] {
             expected(touch, "READ, values, PREPARE, prepared, COMMIT, known", 4);
         }
@@ -317,7 +316,7 @@ fn a_snapshot_takes_one_round_where_plain_protocols_take_two() {
 /// The same with an oracle on a machine of its own. What it is asked for the watermark's sake, whenever a shard has something to
 /// drop, is left out; a snapshot is asked for in the same words, before anything else is said.
 #[track_caller]
-fn asks<P: Protocol>(touch: [Option<bool>; 3], messages: &str, latencies: u64) {
+fn asks<P: LegalPair>(touch: [Option<bool>; 3], messages: &str, latencies: u64) {
     let (said, took) = said::<P>(touch, ProtocolOptions::default());
     let lazy = |word: &str| ["ASKSTABLE", "STABLE", "ASKVECTOR", "PUBLISHED"].contains(&word);
     let asked = said.iter().take_while(|word| lazy(word)).count();

@@ -4,22 +4,29 @@
 //! for each workload. What is compiled for each procedure and each scheme are its pieces, over the three kinds of
 //! access, and the two loops that run a whole transaction in one step. So a transaction whose data is all at hand
 //! costs one call through a table, and another one a call per piece.
+//!
+//! [`executable!`](crate::executable) stands beside each procedure and compiles it there, for every scheme. (An
+//! implementation for all procedures at once would be compiled again in each crate that runs them.)
 
-use plimsoll_types::{Abort, Slot, TxnId};
+#[doc(hidden)]
+pub use plimsoll_types::{Abort, Slot, TxnId};
 
 use crate::base::Base;
-use crate::local::{AtSnapshot, Local};
+#[doc(hidden)]
+pub use crate::local::{AtSnapshot, Local};
 use crate::procedure::{Piece, Procedure, Reads};
 use crate::protocol::Stop;
-use crate::remote::Remote;
+#[doc(hidden)]
+pub use crate::remote::Remote;
 use crate::shipped::Shipped;
 use crate::timestamp::Scheme;
+use crate::timestamps::{Dst, Gts, NoTimestamps, Rc, Vts};
 use crate::work::Work;
 
 /// Rows that a read-only transaction reads in one go: about 100 µs.
 pub(crate) const ROWS_PER_STEP: usize = 1000;
 
-/// A [`Procedure`] as the shards of a scheme execute it. Every procedure is one.
+/// A [`Procedure`] as the shards of a scheme execute it: see [`executable!`](crate::executable).
 pub trait Executable<S: Scheme> {
     /// See [`Procedure::read_only`].
     fn read_only(&self) -> bool;
@@ -67,104 +74,205 @@ pub trait Executable<S: Scheme> {
     ) -> Option<Result<(), Abort>>;
 }
 
-impl<S: Scheme, T: Procedure> Executable<S> for T {
-    fn read_only(&self) -> bool {
-        Procedure::read_only(self)
-    }
+/// A procedure under every scheme. [`executable!`](crate::executable) makes one of a [`Procedure`].
+pub trait AnyProcedure {
+    /// Under [`Dst`].
+    fn under_dst(&mut self) -> &mut dyn Executable<Dst>;
+    /// Under [`Gts`].
+    fn under_gts(&mut self) -> &mut dyn Executable<Gts>;
+    /// Under [`Vts`].
+    fn under_vts(&mut self) -> &mut dyn Executable<Vts>;
+    /// Under [`Rc`].
+    fn under_rc(&mut self) -> &mut dyn Executable<Rc>;
+    /// Under [`NoTimestamps`].
+    fn under_none(&mut self) -> &mut dyn Executable<NoTimestamps>;
+    /// See [`Procedure::read_only`].
+    fn is_read_only(&self) -> bool;
+}
 
-    fn stage(&self, stage: usize) -> usize {
-        Procedure::stage(self, stage)
-    }
-
-    fn home(&self, piece: Piece) -> Slot {
-        Procedure::home(self, piece)
-    }
-
-    fn reads(&self, piece: Piece, reads: &mut Reads) {
-        Procedure::reads(self, piece, reads);
-    }
-
-    fn shipped(&mut self) -> Option<&mut dyn Shipped> {
-        Procedure::shipped(self)
-    }
-
-    fn execute_here(&mut self, piece: Piece, access: &mut Local<'_, S>) -> Result<(), Abort> {
-        self.execute(piece, access)
-    }
-
-    fn execute_fetched(&mut self, piece: Piece, access: &mut Remote<'_, S>) -> Result<(), Abort> {
-        self.execute(piece, access)
-    }
-
-    fn execute_at(&mut self, piece: Piece, access: &mut AtSnapshot<'_, S>) -> Result<(), Abort> {
-        self.execute(piece, access)
-    }
-
-    fn run_here(
-        &mut self,
-        base: &mut Base<S>,
-        work: &mut Work<S>,
-        first: usize,
-        txn: Option<&TxnId>,
-        track: bool,
-    ) -> Result<(), Stop> {
-        for stage in first.. {
-            let pieces = Procedure::stage(self, stage);
-            if pieces == 0 {
-                break;
+/// [`Executable::run_here`] for a procedure of a known type.
+#[doc(hidden)]
+#[inline]
+pub fn run_here<S: Scheme, T: Procedure>(
+    procedure: &mut T,
+    base: &mut Base<S>,
+    work: &mut Work<S>,
+    first: usize,
+    txn: Option<&TxnId>,
+    track: bool,
+) -> Result<(), Stop> {
+    for stage in first.. {
+        let pieces = procedure.stage(stage);
+        if pieces == 0 {
+            break;
+        }
+        let here = |number| base.owner(procedure.home(Piece { stage, number })) == base.shard;
+        let done_elsewhere = stage == first && txn.is_some();
+        if !done_elsewhere && !(0..pieces).all(here) {
+            base.counters.vain += u64::from(stage > first);
+            return Err(Stop::Elsewhere);
+        }
+        for number in 0..pieces {
+            let piece = Piece { stage, number };
+            if done_elsewhere && base.owner(procedure.home(piece)) != base.shard {
+                continue;
             }
-            let here = |number| base.owner(Procedure::home(self, Piece { stage, number })) == base.shard;
-            let done_elsewhere = stage == first && txn.is_some();
-            if !done_elsewhere && !(0..pieces).all(here) {
-                base.counters.vain += u64::from(stage > first);
-                return Err(Stop::Elsewhere);
-            }
-            for number in 0..pieces {
-                let piece = Piece { stage, number };
-                if done_elsewhere && base.owner(Procedure::home(self, piece)) != base.shard {
-                    continue;
-                }
-                let mut local = Local { base, work, txn, track, stop: None };
-                if let Err(abort) = self.execute(piece, &mut local) {
-                    let stop = local.stop;
-                    base.counters.vain += u64::from(stop.is_some());
-                    return Err(stop.unwrap_or(Stop::Abort(abort)));
-                }
+            let mut local = Local { base, work, txn, track, stop: None };
+            if let Err(abort) = procedure.execute(piece, &mut local) {
+                let stop = local.stop;
+                base.counters.vain += u64::from(stop.is_some());
+                return Err(stop.unwrap_or(Stop::Abort(abort)));
             }
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    fn run_at(
-        &mut self,
-        base: &mut Base<S>,
-        txn: TxnId,
-        snapshot: &S::Snapshot,
-        work: &mut Work<S>,
-    ) -> Option<Result<(), Abort>> {
-        let mut rows = 0;
-        for stage in 0.. {
-            let pieces = Procedure::stage(self, stage);
-            if pieces == 0 {
-                break;
-            }
-            let here = |number| base.owner(Procedure::home(self, Piece { stage, number })) == base.shard;
-            if !(0..pieces).all(here) {
+/// [`Executable::run_at`] for a procedure of a known type.
+#[doc(hidden)]
+#[inline]
+pub fn run_at<S: Scheme, T: Procedure>(
+    procedure: &mut T,
+    base: &mut Base<S>,
+    txn: TxnId,
+    snapshot: &S::Snapshot,
+    work: &mut Work<S>,
+) -> Option<Result<(), Abort>> {
+    let mut rows = 0;
+    for stage in 0.. {
+        let pieces = procedure.stage(stage);
+        if pieces == 0 {
+            break;
+        }
+        let here = |number| base.owner(procedure.home(Piece { stage, number })) == base.shard;
+        if !(0..pieces).all(here) {
+            return None;
+        }
+        for number in 0..pieces {
+            if rows > ROWS_PER_STEP {
                 return None;
             }
-            for number in 0..pieces {
-                if rows > ROWS_PER_STEP {
-                    return None;
-                }
-                let recorded = work.recorded.as_deref_mut();
-                let mut access =
-                    AtSnapshot { base, txn, snapshot, recorded, blocked: false, too_old: false, rows: 0 };
-                if let Err(abort) = self.execute(Piece { stage, number }, &mut access) {
-                    return if access.blocked || access.too_old { None } else { Some(Err(abort)) };
-                }
-                rows += access.rows;
+            let recorded = work.recorded.as_deref_mut();
+            let mut access =
+                AtSnapshot { base, txn, snapshot, recorded, blocked: false, too_old: false, rows: 0 };
+            if let Err(abort) = procedure.execute(Piece { stage, number }, &mut access) {
+                return if access.blocked || access.too_old { None } else { Some(Err(abort)) };
+            }
+            rows += access.rows;
+        }
+    }
+    Some(Ok(()))
+}
+
+/// Makes a [`Procedure`] an [`Executable`] under every timestamp scheme.
+///
+/// ```ignore
+/// impl Procedure for Transfer { ... }
+/// plimsoll_txn::executable!(Transfer);
+/// ```
+#[macro_export]
+macro_rules! executable {
+    ($procedure:ty) => {
+        $crate::executable!(@under Dst $procedure);
+        $crate::executable!(@under Gts $procedure);
+        $crate::executable!(@under Vts $procedure);
+        $crate::executable!(@under Rc $procedure);
+        $crate::executable!(@under NoTimestamps $procedure);
+
+        impl $crate::executable::AnyProcedure for $procedure {
+            fn under_dst(&mut self) -> &mut dyn $crate::executable::Executable<$crate::timestamps::Dst> {
+                self
+            }
+
+            fn under_gts(&mut self) -> &mut dyn $crate::executable::Executable<$crate::timestamps::Gts> {
+                self
+            }
+
+            fn under_vts(&mut self) -> &mut dyn $crate::executable::Executable<$crate::timestamps::Vts> {
+                self
+            }
+
+            fn under_rc(&mut self) -> &mut dyn $crate::executable::Executable<$crate::timestamps::Rc> {
+                self
+            }
+
+            fn under_none(
+                &mut self,
+            ) -> &mut dyn $crate::executable::Executable<$crate::timestamps::NoTimestamps> {
+                self
+            }
+
+            fn is_read_only(&self) -> bool {
+                $crate::procedure::Procedure::read_only(self)
             }
         }
-        Some(Ok(()))
-    }
+    };
+    (@under $scheme:ident $procedure:ty) => {
+        impl $crate::executable::Executable<$crate::timestamps::$scheme> for $procedure {
+            fn read_only(&self) -> bool {
+                $crate::procedure::Procedure::read_only(self)
+            }
+
+            fn stage(&self, stage: usize) -> usize {
+                $crate::procedure::Procedure::stage(self, stage)
+            }
+
+            fn home(&self, piece: $crate::procedure::Piece) -> $crate::executable::Slot {
+                $crate::procedure::Procedure::home(self, piece)
+            }
+
+            fn reads(&self, piece: $crate::procedure::Piece, reads: &mut $crate::procedure::Reads) {
+                $crate::procedure::Procedure::reads(self, piece, reads);
+            }
+
+            fn shipped(&mut self) -> Option<&mut dyn $crate::shipped::Shipped> {
+                $crate::procedure::Procedure::shipped(self)
+            }
+
+            fn execute_here(
+                &mut self,
+                piece: $crate::procedure::Piece,
+                access: &mut $crate::executable::Local<'_, $crate::timestamps::$scheme>,
+            ) -> Result<(), $crate::executable::Abort> {
+                $crate::procedure::Procedure::execute(self, piece, access)
+            }
+
+            fn execute_fetched(
+                &mut self,
+                piece: $crate::procedure::Piece,
+                access: &mut $crate::executable::Remote<'_, $crate::timestamps::$scheme>,
+            ) -> Result<(), $crate::executable::Abort> {
+                $crate::procedure::Procedure::execute(self, piece, access)
+            }
+
+            fn execute_at(
+                &mut self,
+                piece: $crate::procedure::Piece,
+                access: &mut $crate::executable::AtSnapshot<'_, $crate::timestamps::$scheme>,
+            ) -> Result<(), $crate::executable::Abort> {
+                $crate::procedure::Procedure::execute(self, piece, access)
+            }
+
+            fn run_here(
+                &mut self,
+                base: &mut $crate::base::Base<$crate::timestamps::$scheme>,
+                work: &mut $crate::work::Work<$crate::timestamps::$scheme>,
+                first: usize,
+                txn: Option<&$crate::executable::TxnId>,
+                track: bool,
+            ) -> Result<(), $crate::protocol::Stop> {
+                $crate::executable::run_here(self, base, work, first, txn, track)
+            }
+
+            fn run_at(
+                &mut self,
+                base: &mut $crate::base::Base<$crate::timestamps::$scheme>,
+                txn: $crate::executable::TxnId,
+                snapshot: &<$crate::timestamps::$scheme as $crate::timestamp::Scheme>::Snapshot,
+                work: &mut $crate::work::Work<$crate::timestamps::$scheme>,
+            ) -> Option<Result<(), $crate::executable::Abort>> {
+                $crate::executable::run_at(self, base, txn, snapshot, work)
+            }
+        }
+    };
 }

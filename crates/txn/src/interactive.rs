@@ -8,17 +8,19 @@
 //! The state moves freely between threads; every operation runs as a task on the coordinating shard.
 
 use std::ops::ControlFlow;
+use std::pin::Pin;
 
-use plimsoll_runtime::Env;
+use plimsoll_runtime::{Env, ShardEnv};
 use plimsoll_store::Holder;
 use plimsoll_types::history::ScanRead;
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
 
 use crate::base::Base;
 use crate::local::{Merged, just_after};
+use crate::pairs::InteractivePair;
 use crate::parts::Parts;
 use crate::procedure::{Access, Reads, Scan};
-use crate::protocol::{Attempt, Committed, Open, Protocol, Stop, answerable};
+use crate::protocol::{Attempt, Committed, Interactive, Open, Stop, answerable};
 use crate::read_only;
 use crate::remote::Remote;
 use crate::steps::What;
@@ -41,10 +43,88 @@ pub struct Transaction<S: Scheme> {
     over: Option<Abort>,
 }
 
+/// What an operation comes to, once it is done.
+pub type Step<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// The operations. Each is compiled with its pair, and not again where it is called.
 impl<S: Scheme> Transaction<S> {
     /// Begins a transaction on the shard of `env`. A read-only one reads at a snapshot under every protocol,
     /// if the scheme has snapshots.
-    pub async fn begin<P: Protocol<Scheme = S>, E: Env<P>>(
+    pub fn begin<P: InteractivePair<Scheme = S>>(
+        env: &ShardEnv<P>,
+        attempt: Attempt,
+        read_only: bool,
+    ) -> Step<'_, Result<Transaction<S>, Abort>> {
+        P::begin_transaction(env, attempt, read_only)
+    }
+
+    /// Reads a record.
+    pub fn get<'a, P: InteractivePair<Scheme = S>>(
+        &'a mut self,
+        env: &'a ShardEnv<P>,
+        column: ColumnGroup,
+        key: &'a Key,
+    ) -> Step<'a, Result<Option<Vec<u8>>, Abort>> {
+        P::get_record(self, env, column, key)
+    }
+
+    /// Reads a range of an ordered table in key order; it may span shards.
+    pub fn scan<'a, P: InteractivePair<Scheme = S>>(
+        &'a mut self,
+        env: &'a ShardEnv<P>,
+        scan: &'a Scan,
+    ) -> Step<'a, Result<Vec<(Key, Vec<u8>)>, Abort>> {
+        P::scan_range(self, env, scan)
+    }
+
+    /// Writes a record.
+    pub fn put<'a, P: InteractivePair<Scheme = S>>(
+        &'a mut self,
+        env: &'a ShardEnv<P>,
+        column: ColumnGroup,
+        key: &'a Key,
+        value: &'a [u8],
+    ) -> Step<'a, Result<(), Abort>> {
+        P::put_record(self, env, column, key, value)
+    }
+
+    /// Inserts a row. [`Abort::User`] ends the transaction if the row exists.
+    pub fn insert<'a, P: InteractivePair<Scheme = S>>(
+        &'a mut self,
+        env: &'a ShardEnv<P>,
+        table: TableId,
+        key: &'a Key,
+        values: &'a [&'a [u8]],
+    ) -> Step<'a, Result<(), Abort>> {
+        P::insert_row(self, env, table, key, values)
+    }
+
+    /// Deletes a row.
+    pub fn delete<'a, P: InteractivePair<Scheme = S>>(
+        &'a mut self,
+        env: &'a ShardEnv<P>,
+        table: TableId,
+        key: &'a Key,
+    ) -> Step<'a, Result<(), Abort>> {
+        P::delete_row(self, env, table, key)
+    }
+
+    /// Commits.
+    pub fn commit<'a, P: InteractivePair<Scheme = S>>(
+        self,
+        env: &'a ShardEnv<P>,
+    ) -> Step<'a, Result<Committed, Abort>> {
+        P::commit_transaction(self, env)
+    }
+
+    /// Gives the transaction up.
+    pub fn rollback<'a, P: InteractivePair<Scheme = S>>(self, env: &'a ShardEnv<P>) -> Step<'a, ()> {
+        P::roll_back(self, env)
+    }
+}
+
+impl<S: Scheme> Transaction<S> {
+    pub(crate) async fn begin_on<P: Interactive<Scheme = S>, E: Env<P>>(
         env: &E,
         attempt: Attempt,
         read_only: bool,
@@ -80,7 +160,7 @@ impl<S: Scheme> Transaction<S> {
     }
 
     /// Its session has seen more since it began.
-    pub fn follow<P: Protocol<Scheme = S>, E: Env<P>>(&mut self, env: &E, seen: Timestamp) {
+    pub fn follow<P: Interactive<Scheme = S>, E: Env<P>>(&mut self, env: &E, seen: Timestamp) {
         env.local(|node| node.base().scheme.follow(&mut self.open.work.observed, seen));
     }
 
@@ -92,7 +172,7 @@ impl<S: Scheme> Transaction<S> {
         }
     }
 
-    async fn done<P: Protocol<Scheme = S>, E: Env<P>, T>(
+    async fn done<P: Interactive<Scheme = S>, E: Env<P>, T>(
         &mut self,
         env: &E,
         result: Result<T, Abort>,
@@ -107,7 +187,7 @@ impl<S: Scheme> Transaction<S> {
         }
     }
 
-    fn close<P: Protocol<Scheme = S>, E: Env<P>>(&mut self, env: &E, why: Abort) {
+    fn close<P: Interactive<Scheme = S>, E: Env<P>>(&mut self, env: &E, why: Abort) {
         self.over = Some(why);
         self.open.end(env);
         if let Some(held) = self.held.take() {
@@ -115,7 +195,7 @@ impl<S: Scheme> Transaction<S> {
         }
     }
 
-    async fn read<P: Protocol<Scheme = S>, E: Env<P>>(
+    async fn read<P: Interactive<Scheme = S>, E: Env<P>>(
         &mut self,
         env: &E,
         batches: impl Fn(&Base<S>) -> Vec<(ShardId, Reads)>,
@@ -140,8 +220,7 @@ impl<S: Scheme> Transaction<S> {
         self.done(env, result).await
     }
 
-    /// Reads a record.
-    pub async fn get<P: Protocol<Scheme = S>, E: Env<P>>(
+    pub(crate) async fn get_on<P: Interactive<Scheme = S>, E: Env<P>>(
         &mut self,
         env: &E,
         column: ColumnGroup,
@@ -164,8 +243,7 @@ impl<S: Scheme> Transaction<S> {
         })
     }
 
-    /// Reads a range of an ordered table in key order; it may span shards.
-    pub async fn scan<P: Protocol<Scheme = S>, E: Env<P>>(
+    pub(crate) async fn scan_on<P: Interactive<Scheme = S>, E: Env<P>>(
         &mut self,
         env: &E,
         scan: &Scan,
@@ -183,7 +261,7 @@ impl<S: Scheme> Transaction<S> {
     }
 
     /// Reads the next rows of a range. Tells from where on nothing was read.
-    async fn scan_some<P: Protocol<Scheme = S>, E: Env<P>>(
+    async fn scan_some<P: Interactive<Scheme = S>, E: Env<P>>(
         &mut self,
         env: &E,
         scan: &Scan,
@@ -232,8 +310,7 @@ impl<S: Scheme> Transaction<S> {
         Ok(end)
     }
 
-    /// Writes a record.
-    pub async fn put<P: Protocol<Scheme = S>, E: Env<P>>(
+    pub(crate) async fn put_on<P: Interactive<Scheme = S>, E: Env<P>>(
         &mut self,
         env: &E,
         column: ColumnGroup,
@@ -243,22 +320,20 @@ impl<S: Scheme> Transaction<S> {
         self.write(env, |access| access.put(column, key, value)).await
     }
 
-    /// Inserts a row. [`Abort::User`] ends the transaction if the row exists.
-    pub async fn insert<P: Protocol<Scheme = S>, E: Env<P>>(
+    pub(crate) async fn insert_on<P: Interactive<Scheme = S>, E: Env<P>>(
         &mut self,
         env: &E,
         table: TableId,
         key: &Key,
         values: &[&[u8]],
     ) -> Result<(), Abort> {
-        if self.get(env, table.row(), key).await?.is_some() {
+        if self.get_on(env, table.row(), key).await?.is_some() {
             return self.done(env, Err(Abort::User)).await;
         }
         self.write(env, |access| access.insert(table, key, values)).await
     }
 
-    /// Deletes a row.
-    pub async fn delete<P: Protocol<Scheme = S>, E: Env<P>>(
+    pub(crate) async fn delete_on<P: Interactive<Scheme = S>, E: Env<P>>(
         &mut self,
         env: &E,
         table: TableId,
@@ -267,7 +342,7 @@ impl<S: Scheme> Transaction<S> {
         self.write(env, |access| access.delete(table, key)).await
     }
 
-    async fn write<P: Protocol<Scheme = S>, E: Env<P>>(
+    async fn write<P: Interactive<Scheme = S>, E: Env<P>>(
         &mut self,
         env: &E,
         write: impl FnOnce(&mut Remote<'_, S>) -> Result<(), Abort>,
@@ -285,8 +360,10 @@ impl<S: Scheme> Transaction<S> {
         self.done(env, result).await
     }
 
-    /// Commits.
-    pub async fn commit<P: Protocol<Scheme = S>, E: Env<P>>(mut self, env: &E) -> Result<Committed, Abort> {
+    pub(crate) async fn commit_on<P: Interactive<Scheme = S>, E: Env<P>>(
+        mut self,
+        env: &E,
+    ) -> Result<Committed, Abort> {
         if let Some(abort) = self.over {
             return Err(abort);
         }
@@ -307,8 +384,7 @@ impl<S: Scheme> Transaction<S> {
         Ok(self.open.work.committed)
     }
 
-    /// Gives the transaction up.
-    pub async fn rollback<P: Protocol<Scheme = S>, E: Env<P>>(mut self, env: &E) {
+    pub(crate) async fn rollback_on<P: Interactive<Scheme = S>, E: Env<P>>(mut self, env: &E) {
         if self.over.is_none() {
             self.open.parts = Parts::default();
             P::abort(env, &mut self.open, Abort::User).await;

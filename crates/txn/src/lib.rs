@@ -7,7 +7,9 @@
 
 pub mod base;
 pub mod chopping;
+pub mod envelope;
 pub mod executable;
+pub mod execute;
 pub mod fetched;
 pub mod interactive;
 mod local;

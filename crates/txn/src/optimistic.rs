@@ -9,14 +9,15 @@ use plimsoll_runtime::Env;
 use plimsoll_types::{Abort, ShardId, Timestamp};
 
 use crate::base::{Common, CommonReply};
+use crate::envelope::{Answer, Envelope};
 use crate::fetched::ReadRef;
 use crate::parts::Part;
 use crate::procedure::Reads;
-use crate::protocol::{Open, Protocol};
+use crate::protocol::{Interactive, Open};
 use crate::timestamp::Scheme;
 
 /// Reads one batch per shard and appends the answers to the transaction's parts. If it fails, the transaction is aborted.
-pub(crate) async fn read<P: Protocol, E: Env<P>>(
+pub(crate) async fn read<P: Interactive, E: Env<P>>(
     env: &E,
     open: &mut Open<P::Scheme>,
     batches: Vec<(ShardId, Reads)>,
@@ -31,10 +32,10 @@ pub(crate) async fn read<P: Protocol, E: Env<P>>(
             Some(snapshot) => Common::read_at(txn, snapshot.clone(), reads.clone()),
             None => Common::Read { txn, reads: reads.clone() },
         };
-        calls.push((shard, reads, env.call(shard, P::common(request))));
+        calls.push((shard, reads, env.call(shard, Envelope::Common(request))));
     }
     for (shard, reads, call) in calls {
-        let fetched = match call.await.map(P::common_reply) {
+        let fetched = match call.await.map(Answer::common) {
             Ok(CommonReply::Fetched(Some(fetched))) => fetched,
             Ok(CommonReply::Elsewhere) => return Err(P::abort(env, open, Abort::StaleTerm).await),
             // It may have locked something already, if not all that was left could be executed here.
@@ -54,7 +55,7 @@ pub(crate) fn all_reads<S: Scheme>(open: &Open<S>, shard: ShardId) -> Vec<ReadRe
 
 /// Pins what was read to the stamp and looks whether it is still current, on every shard: `elsewhere` says what to ask
 /// another.
-pub(crate) async fn validate<P: Protocol, E: Env<P>>(
+pub(crate) async fn validate<P: Interactive, E: Env<P>>(
     env: &E,
     open: &Open<P::Scheme>,
     stamp: Timestamp,
@@ -68,7 +69,7 @@ pub(crate) async fn validate<P: Protocol, E: Env<P>>(
     for shard in open.parts.shards().into_iter().filter(|shard| *shard != me) {
         let reads = elsewhere(open, shard);
         if !reads.is_empty() {
-            calls.push(env.call(shard, P::common(Common::Validate { txn, stamp, reads })));
+            calls.push(env.call(shard, Envelope::Common(Common::Validate { txn, stamp, reads })));
         }
     }
     let here = all_reads(open, me);
@@ -77,14 +78,14 @@ pub(crate) async fn validate<P: Protocol, E: Env<P>>(
         base.validate(txn, stamp, &here) & base.validate(txn, stamp, &open.work.local_reads)
     });
     for call in calls {
-        valid &= matches!(call.await.map(P::common_reply), Ok(CommonReply::Validated(true)));
+        valid &= matches!(call.await.map(Answer::common), Ok(CommonReply::Validated(true)));
     }
     valid
 }
 
 /// A transaction holds no locks any more, and its procedure has given up because of what it has read: that must have been so
 /// at one moment. Returns the reason to report.
-pub(crate) async fn given_up<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme>) -> Abort {
+pub(crate) async fn given_up<P: Interactive, E: Env<P>>(env: &E, open: &Open<P::Scheme>) -> Abort {
     let stamp = match size_of::<<P::Scheme as Scheme>::Mark>() > 0 {
         true => env.local(|node| node.base().stamp(open.holder.txn, &open.work.observed)),
         false => Timestamp::ZERO,

@@ -14,8 +14,17 @@
 
 use std::fmt;
 
-use crate::protocol::Protocol as _;
+use plimsoll_runtime::{Handled, Participant, ShardEnv};
+use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Ticket, Timestamp};
+
+use crate::executable::Executable;
+use crate::execute::{self, First};
+use crate::interactive::{Step, Transaction};
+use crate::procedure::Scan;
+use crate::protocol::{self, Attempt, Committed, Interactive, Protocol as _};
 use crate::timestamp::{ReadOnly, Scheme as _};
+use crate::work::Work;
+use crate::{envelope, protocols};
 
 /// The concurrency-control protocols.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +71,219 @@ pub mod scheme_types {
     pub use crate::timestamps::{Dst, Gts, NoTimestamps as None, Rc, Vts};
 }
 
+/// A legal pair: a participant, and transactions that its shard coordinates.
+///
+/// It is implemented below for each pair by itself, and not for all schemes of a protocol at once: so this crate has the
+/// compiled code of every pair, and programs, benchmarks and simulated worlds that are generic over pairs only call it.
+pub trait LegalPair: protocol::Protocol + Participant {
+    /// See [`execute::execute`].
+    fn first_step(
+        env: &ShardEnv<Self>,
+        attempt: Attempt,
+        procedure: &mut dyn Executable<Self::Scheme>,
+        work: &mut Work<Self::Scheme>,
+    ) -> First<Self::Scheme>;
+
+    /// See [`execute::execute`].
+    fn other_steps<'a>(
+        env: &'a ShardEnv<Self>,
+        first: First<Self::Scheme>,
+        attempt: Attempt,
+        procedure: &'a mut dyn Executable<Self::Scheme>,
+        work: &'a mut Work<Self::Scheme>,
+    ) -> Step<'a, Result<(), Abort>>;
+}
+
+/// A legal pair that runs transactions whose operations come one by one. Its functions are those of [`Transaction`].
+#[allow(missing_docs)]
+pub trait InteractivePair: LegalPair + Interactive {
+    fn begin_transaction(
+        env: &ShardEnv<Self>,
+        attempt: Attempt,
+        read_only: bool,
+    ) -> Step<'_, Result<Transaction<Self::Scheme>, Abort>>;
+
+    fn get_record<'a>(
+        txn: &'a mut Transaction<Self::Scheme>,
+        env: &'a ShardEnv<Self>,
+        column: ColumnGroup,
+        key: &'a Key,
+    ) -> Step<'a, Result<Option<Vec<u8>>, Abort>>;
+
+    fn scan_range<'a>(
+        txn: &'a mut Transaction<Self::Scheme>,
+        env: &'a ShardEnv<Self>,
+        scan: &'a Scan,
+    ) -> Step<'a, Result<Vec<(Key, Vec<u8>)>, Abort>>;
+
+    fn put_record<'a>(
+        txn: &'a mut Transaction<Self::Scheme>,
+        env: &'a ShardEnv<Self>,
+        column: ColumnGroup,
+        key: &'a Key,
+        value: &'a [u8],
+    ) -> Step<'a, Result<(), Abort>>;
+
+    fn insert_row<'a>(
+        txn: &'a mut Transaction<Self::Scheme>,
+        env: &'a ShardEnv<Self>,
+        table: TableId,
+        key: &'a Key,
+        values: &'a [&'a [u8]],
+    ) -> Step<'a, Result<(), Abort>>;
+
+    fn delete_row<'a>(
+        txn: &'a mut Transaction<Self::Scheme>,
+        env: &'a ShardEnv<Self>,
+        table: TableId,
+        key: &'a Key,
+    ) -> Step<'a, Result<(), Abort>>;
+
+    fn commit_transaction(
+        txn: Transaction<Self::Scheme>,
+        env: &ShardEnv<Self>,
+    ) -> Step<'_, Result<Committed, Abort>>;
+
+    fn roll_back(txn: Transaction<Self::Scheme>, env: &ShardEnv<Self>) -> Step<'_, ()>;
+}
+
+/// Compiles a pair.
+macro_rules! compile {
+    ($pair:ty) => {
+        impl Participant for $pair {
+            fn begins(env: &ShardEnv<Self>) {
+                Self::start_tasks(env);
+            }
+
+            fn handle(
+                &mut self,
+                from: ShardId,
+                request: &mut Self::Request,
+                ticket: Ticket,
+            ) -> Handled<Self::Reply> {
+                envelope::handle(self, from, request, ticket)
+            }
+
+            fn released(&mut self) -> &mut Vec<Ticket> {
+                &mut self.base().released
+            }
+
+            fn pass(&mut self, clock: Timestamp) {
+                self.tick(clock);
+            }
+
+            fn connected(&mut self, peer: ShardId, life: Option<u64>) {
+                envelope::connected(self, peer, life);
+            }
+
+            fn outgoing(&mut self, send: &mut Vec<(ShardId, Self::Request)>) {
+                envelope::outgoing(self, send);
+            }
+
+            fn park(&mut self) {
+                self.base().park();
+            }
+
+            fn due(&mut self) -> Option<u64> {
+                self.base().due()
+            }
+        }
+
+        impl LegalPair for $pair {
+            fn first_step(
+                env: &ShardEnv<Self>,
+                attempt: Attempt,
+                procedure: &mut dyn Executable<Self::Scheme>,
+                work: &mut Work<Self::Scheme>,
+            ) -> First<Self::Scheme> {
+                execute::first_step(env, attempt, procedure, work)
+            }
+
+            fn other_steps<'a>(
+                env: &'a ShardEnv<Self>,
+                first: First<Self::Scheme>,
+                attempt: Attempt,
+                procedure: &'a mut dyn Executable<Self::Scheme>,
+                work: &'a mut Work<Self::Scheme>,
+            ) -> Step<'a, Result<(), Abort>> {
+                Box::pin(execute::other_steps(env, first, attempt, procedure, work))
+            }
+        }
+    };
+}
+
+/// Compiles what an interactive pair has besides.
+macro_rules! compile_interactive {
+    ($pair:ty) => {
+        impl InteractivePair for $pair {
+            fn begin_transaction(
+                env: &ShardEnv<Self>,
+                attempt: Attempt,
+                read_only: bool,
+            ) -> Step<'_, Result<Transaction<Self::Scheme>, Abort>> {
+                Box::pin(Transaction::begin_on(env, attempt, read_only))
+            }
+
+            fn get_record<'a>(
+                txn: &'a mut Transaction<Self::Scheme>,
+                env: &'a ShardEnv<Self>,
+                column: ColumnGroup,
+                key: &'a Key,
+            ) -> Step<'a, Result<Option<Vec<u8>>, Abort>> {
+                Box::pin(txn.get_on(env, column, key))
+            }
+
+            fn scan_range<'a>(
+                txn: &'a mut Transaction<Self::Scheme>,
+                env: &'a ShardEnv<Self>,
+                scan: &'a Scan,
+            ) -> Step<'a, Result<Vec<(Key, Vec<u8>)>, Abort>> {
+                Box::pin(txn.scan_on(env, scan))
+            }
+
+            fn put_record<'a>(
+                txn: &'a mut Transaction<Self::Scheme>,
+                env: &'a ShardEnv<Self>,
+                column: ColumnGroup,
+                key: &'a Key,
+                value: &'a [u8],
+            ) -> Step<'a, Result<(), Abort>> {
+                Box::pin(txn.put_on(env, column, key, value))
+            }
+
+            fn insert_row<'a>(
+                txn: &'a mut Transaction<Self::Scheme>,
+                env: &'a ShardEnv<Self>,
+                table: TableId,
+                key: &'a Key,
+                values: &'a [&'a [u8]],
+            ) -> Step<'a, Result<(), Abort>> {
+                Box::pin(txn.insert_on(env, table, key, values))
+            }
+
+            fn delete_row<'a>(
+                txn: &'a mut Transaction<Self::Scheme>,
+                env: &'a ShardEnv<Self>,
+                table: TableId,
+                key: &'a Key,
+            ) -> Step<'a, Result<(), Abort>> {
+                Box::pin(txn.delete_on(env, table, key))
+            }
+
+            fn commit_transaction(
+                txn: Transaction<Self::Scheme>,
+                env: &ShardEnv<Self>,
+            ) -> Step<'_, Result<Committed, Abort>> {
+                Box::pin(txn.commit_on(env))
+            }
+
+            fn roll_back(txn: Transaction<Self::Scheme>, env: &ShardEnv<Self>) -> Step<'_, ()> {
+                Box::pin(txn.rollback_on(env))
+            }
+        }
+    };
+}
+
 /// Makes [`LEGAL_PAIRS`] and the macros that turn a pair into a type of one list. `$d` is a dollar sign.
 macro_rules! pairs {
     (
@@ -78,6 +300,12 @@ macro_rules! pairs {
             $($(Pair { protocol: Protocol::$protocol, scheme: Scheme::$scheme },)*)*
             $($(Pair { protocol: Protocol::$one_shot, scheme: Scheme::$its_scheme },)*)*
         ];
+
+        $($(
+            compile!(protocols::$protocol<scheme_types::$scheme>);
+            compile_interactive!(protocols::$protocol<scheme_types::$scheme>);
+        )*)*
+        $($(compile!(protocols::$one_shot<scheme_types::$its_scheme>);)*)*
 
         /// An expression in which a name stands for the participant of a legal pair.
         #[macro_export]
@@ -265,6 +493,11 @@ impl Pair {
     /// Whether a snapshot may begin in the past: its timestamps are times.
     pub fn has_staleness(self) -> bool {
         with_pair!(self, P => <P as crate::protocol::Protocol>::Scheme::WAITS)
+    }
+
+    /// Whether a transaction that meets a lock may wait for it instead of aborting.
+    pub fn has_locks(self) -> bool {
+        with_pair!(self, P => <P as crate::protocol::Protocol>::LOCKS)
     }
 
     /// Whether it orders transactions by a dependency graph.

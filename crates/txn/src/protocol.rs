@@ -1,31 +1,27 @@
-//! The seam between protocols and everybody who runs transactions.
-//!
-//! [`execute`] runs one attempt of a procedure. A read-only one goes the way its timestamp scheme says. One
-//! whose data is all on its coordinator's shard runs as one uninterrupted step, the same under every
-//! protocol: nobody can come in between, so checking that no lock is in the way is as good as locking. All
-//! others read from the shards that hold their data, stage by stage, until all that is left is at hand, and then
-//! commit as their protocol says ([`Protocol::commit`]).
+//! The seam between protocols and everything that runs transactions: what a protocol is, what it coordinates
+//! ([`Open`]), and how an attempt may end.
 
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
-use plimsoll_runtime::{Env, Node};
+use plimsoll_runtime::{Env, Handled, Messages};
 use plimsoll_store::Holder;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::wire::Wire;
-use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
+use plimsoll_types::{Abort, ShardId, Ticket, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply};
+use crate::envelope::{Answer, Envelope};
 use crate::executable::Executable;
+use crate::execute;
 use crate::parts::Parts;
-use crate::procedure::{Piece, Reads};
+use crate::procedure::Reads;
 use crate::read_only;
-use crate::remote::Remote;
 use crate::shipped::Unpack;
 use crate::steps::{About, What};
-use crate::timestamp::{Freshness, MAX_OFFSET_NS, ReadOnly, Scheme};
-use crate::votes::Votes;
+use crate::timestamp::{Freshness, MAX_OFFSET_NS, Scheme};
+use crate::votes::{self, Votes};
 use crate::work::{Recorded, Work};
 
 /// What 2PL does with a request for a lock that somebody else holds.
@@ -55,17 +51,24 @@ pub struct ProtocolOptions {
     pub unpack: Option<Unpack>,
 }
 
-/// A concurrency-control protocol with its timestamp scheme: the participant that lives on a shard
-/// ([`Node::handle`]), and the coordinator's steps against the participants.
-pub trait Protocol: Node<Request: Wire, Reply: Wire> + Sized {
+/// A concurrency-control protocol with its timestamp scheme: the participant that lives on a shard, and the
+/// coordinator's steps against the participants. What is the same under all protocols is in [`crate::envelope`].
+pub trait Protocol:
+    Messages<
+        Request = Envelope<<Self as Protocol>::Scheme, <Self as Protocol>::Own>,
+        Reply = Answer<<Self as Protocol>::Scheme, <Self as Protocol>::OwnReply>,
+    > + Sized
+{
     /// The timestamp scheme.
     type Scheme: Scheme;
+    /// The protocol's own requests, those of its paper.
+    type Own: Wire + Send + 'static;
+    /// And the answers.
+    type OwnReply: Wire + Send + 'static;
     /// The protocol's name on the command line.
     const NAME: &'static str;
     /// Whether a transaction that meets a lock may wait for it instead of aborting.
     const LOCKS: bool;
-    /// Whether it runs transactions whose operations come one by one.
-    const INTERACTIVE: bool = true;
     /// Whether it orders transactions by a dependency graph.
     const GRAPH: bool = false;
 
@@ -80,29 +83,68 @@ pub trait Protocol: Node<Request: Wire, Reply: Wire> + Sized {
         0
     }
 
-    /// Wraps a request that every protocol has.
-    fn common(request: Common<Self::Scheme>) -> Self::Request;
+    /// The participant's life begins; it may start tasks of its own.
+    fn start_tasks<E: Env<Self>>(_env: &E) {}
 
-    /// Unwraps the answer to one.
-    fn common_reply(reply: Self::Reply) -> CommonReply<Self::Scheme>;
+    /// Handles a request of the protocol's own: see [`Participant::handle`](plimsoll_runtime::Participant::handle).
+    fn handle_own(&mut self, from: ShardId, own: &mut Self::Own, ticket: Ticket) -> Handled<Self::OwnReply>;
 
-    /// What a request is about, for whoever watches.
-    fn about(request: &Self::Request) -> About;
+    /// Handles a common request.
+    fn handle_common(
+        &mut self,
+        from: ShardId,
+        request: &mut Common<Self::Scheme>,
+        ticket: Ticket,
+    ) -> Handled<CommonReply<Self::Scheme>> {
+        self.base().handle(from, request, ticket)
+    }
 
-    /// An answer in a word or two, for whoever watches.
-    fn answer(reply: &Self::Reply) -> &'static str;
+    /// Handles a request that concerns votes. A protocol without votes has no answer to one; only a process that is none
+    /// of the database's sends it.
+    fn handle_vote(&mut self, _from: ShardId, _request: &mut votes::Request) -> Handled<votes::Reply> {
+        Handled::Done
+    }
 
-    /// Runs one attempt of a procedure that is not read at a snapshot. Interactive protocols run its pieces here, over what
-    /// they read and lock on the shards that hold its data.
+    /// Once per pass, after the inbox was drained, with the new sample of the clock.
+    fn tick(&mut self, clock: Timestamp) {
+        self.base().pass(clock);
+    }
+
+    /// The channel to a shard of another process was connected, or reset; the base knows already.
+    fn reconnected(&mut self, _peer: ShardId, _up: bool) {}
+
+    /// At the end of a pass: what the protocol itself has to tell other shards.
+    fn outgoing_own(&mut self, _tell: &mut dyn FnMut(ShardId, Self::Own)) {}
+
+    /// What a request of its own is about, for whoever watches.
+    fn about(own: &Self::Own) -> About;
+
+    /// An answer of its own in a word or two, for whoever watches.
+    fn answer(own: &Self::OwnReply) -> &'static str;
+
+    /// Runs one attempt of a procedure that is not read at a snapshot in one step, if its data is all here and no lock is in
+    /// the way.
+    fn at_once(
+        &mut self,
+        attempt: Attempt,
+        procedure: &mut dyn Executable<Self::Scheme>,
+        work: &mut Work<Self::Scheme>,
+    ) -> Result<(), Stop> {
+        execute::at_once(self.base(), attempt, procedure, work)
+    }
+
+    /// Runs one attempt of a procedure that is not read at a snapshot and could not run in one step.
     fn run<E: Env<Self>>(
         env: &E,
         attempt: Attempt,
         procedure: &mut dyn Executable<Self::Scheme>,
         work: &mut Work<Self::Scheme>,
-    ) -> impl Future<Output = Result<(), Abort>> {
-        interactively(env, attempt, procedure, work)
-    }
+    ) -> impl Future<Output = Result<(), Abort>>;
+}
 
+/// A protocol that runs transactions whose operations come one by one. Procedures run over the same operations
+/// ([`execute::run`]).
+pub trait Interactive: Protocol {
     /// Execution phase: reads one batch per shard and appends the answers to the transaction's parts.
     fn read<E: Env<Self>>(
         env: &E,
@@ -274,39 +316,6 @@ pub struct Committed {
     pub recorded: Option<Box<Recorded>>,
 }
 
-/// Runs one attempt of a procedure; what it came to is in `work.committed`. All aborts but [`Abort::User`] are worth
-/// another attempt, after the caller has paused: the lock it met may be one whose release lies in this shard's own inbox.
-pub async fn execute<P: Protocol, E: Env<P>>(
-    env: &E,
-    attempt: Attempt,
-    procedure: &mut dyn Executable<P::Scheme>,
-    work: &mut Work<P::Scheme>,
-) -> Result<(), Abort> {
-    if procedure.read_only() && <P::Scheme as Scheme>::READ_ONLY == ReadOnly::Snapshot {
-        return read_only::at_snapshot(env, attempt, procedure, work).await;
-    }
-    P::run(env, attempt, procedure, work).await?;
-    answerable(env, work.committed.stamp.unwrap_or_default()).await;
-    Ok(())
-}
-
-/// In one step, if that is possible, and otherwise stage by stage.
-async fn interactively<P: Protocol, E: Env<P>>(
-    env: &E,
-    attempt: Attempt,
-    procedure: &mut dyn Executable<P::Scheme>,
-    work: &mut Work<P::Scheme>,
-) -> Result<(), Abort> {
-    match env.local(|node| at_once(node.base(), attempt, procedure, work)) {
-        Ok(()) => Ok(()),
-        Err(Stop::Abort(abort)) => {
-            work.committed.id = env.local(|node| node.base().gave_up(abort));
-            Err(abort)
-        }
-        Err(Stop::Elsewhere | Stop::Conflict) => run(env, attempt, procedure, work).await,
-    }
-}
-
 /// The answer to a read-write transaction leaves once the clock has reached its timestamp: whoever hears of it
 /// and then begins a snapshot, on whichever shard, sees it. A timestamp that is further ahead of the clock than clocks may
 /// be apart comes of a clock that is wrong; nobody waits longer for that, and it is counted.
@@ -338,7 +347,7 @@ pub(crate) async fn stamp<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme
     if let Some(stamp) = env.local(at_once) {
         return Some(stamp);
     }
-    match env.call(env.shard(), P::common(Common::Stamp { asked: false })).await.map(P::common_reply) {
+    match env.call(env.shard(), Envelope::Common(Common::Stamp { asked: false })).await.map(Answer::common) {
         Ok(CommonReply::Stamp(stamp)) => {
             env.local(|node| node.base().step(txn, |_| What::Stamps { stamp, least: Timestamp::ZERO }));
             Some(stamp)
@@ -394,24 +403,6 @@ pub enum Stop {
     Abort(Abort),
 }
 
-/// A whole transaction in one step, if its data is all here and nobody holds a lock on it.
-fn at_once<S: Scheme>(
-    base: &mut Base<S>,
-    attempt: Attempt,
-    procedure: &mut dyn Executable<S>,
-    work: &mut Work<S>,
-) -> Result<(), Stop> {
-    if !base.stamps_at_once() {
-        return Err(Stop::Elsewhere);
-    }
-    base.start(work, attempt);
-    procedure.run_here(base, work, 0, None, false)?;
-    let id = base.next_id();
-    let stamp = work.needs_stamp().then(|| base.commit_in_one_step(id, work));
-    work.commit(id, stamp, 1);
-    Ok(())
-}
-
 /// Executes what is left of a transaction directly on the coordinator's shard. If that is not possible, nothing of it was
 /// done; if the procedure gives up, what it has read here is noted.
 pub(crate) fn execute_rest<S: Scheme>(
@@ -432,133 +423,4 @@ pub(crate) fn execute_rest<S: Scheme>(
             Err(stop)
         }
     }
-}
-
-/// A transaction over several shards, or one that has to wait.
-async fn run<P: Protocol, E: Env<P>>(
-    env: &E,
-    attempt: Attempt,
-    procedure: &mut dyn Executable<P::Scheme>,
-    work: &mut Work<P::Scheme>,
-) -> Result<(), Abort> {
-    let mut open = env.local(|node| {
-        node.base().start(work, attempt);
-        node.base().counters.coordinated += 1;
-        let holder = Holder { age: attempt.age, txn: node.base().begin() };
-        work.committed.id = holder.txn;
-        Open::new(holder, std::mem::take(work))
-    });
-    let result = run_open(env, &mut open, procedure).await;
-    open.end(env);
-    *work = open.work;
-    result
-}
-
-async fn run_open<P: Protocol, E: Env<P>>(
-    env: &E,
-    open: &mut Open<P::Scheme>,
-    procedure: &mut dyn Executable<P::Scheme>,
-) -> Result<(), Abort> {
-    // Which pieces are here must not change between one look and the next.
-    let map = env.local(|node| node.base().map());
-    let mut stage = 0;
-    // Whether what is left may run directly on the store, in one step with the commit.
-    let mut direct = true;
-    // Which pieces of `stage` are done: those that belong to other shards, or none.
-    let mut left = Pieces::All;
-    loop {
-        while procedure.stage(stage) > 0 {
-            // The pieces of a stage do not depend on each other: those here can wait until the others are
-            // read, executed and locked, so that nobody gets in between them and the commit.
-            let now = if direct { Pieces::Elsewhere } else { left };
-            let planned = env.local(|node| {
-                let base = node.base();
-                (base.map() == map).then(|| plan(base, procedure, stage, now))
-            });
-            let Some((numbers, mut batches)) = planned else {
-                return Err(P::abort(env, open, Abort::StaleTerm).await);
-            };
-            for (scan, _) in batches.iter_mut().flat_map(|(_, reads)| &mut reads.scans) {
-                // Rows that the transaction has deleted do not count.
-                let own = open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref()).count();
-                scan.limit = scan.limit.saturating_add(own);
-            }
-            if !batches.is_empty() {
-                P::read(env, open, batches).await?;
-            }
-            let executed = env.local(|node| {
-                if node.base().map() != map {
-                    return Err(Abort::StaleTerm);
-                }
-                numbers.iter().try_for_each(|&number| {
-                    let mut access = Remote::new(node.base(), &mut open.parts, &mut open.work);
-                    procedure.execute_fetched(Piece { stage, number }, &mut access)
-                })
-            });
-            if let Err(abort) = executed {
-                return Err(P::abort(env, open, abort).await);
-            }
-            if direct && numbers.len() < procedure.stage(stage) {
-                left = Pieces::Here;
-                break;
-            }
-            left = Pieces::All;
-            stage += 1;
-        }
-        let left = direct && procedure.stage(stage) > 0;
-        let mut rest = |base: &mut Base<P::Scheme>, work: &mut Work<P::Scheme>, txn: TxnId, track| {
-            if base.map() != map {
-                return Err(Stop::Abort(Abort::StaleTerm));
-            }
-            procedure.run_here(base, work, stage, Some(&txn), track)
-        };
-        let rest: Rest<'_, P::Scheme> = &mut rest;
-        match P::commit(env, open, left.then_some(rest)).await {
-            Ok(()) => return Ok(()),
-            Err(Stop::Abort(abort)) => return Err(abort),
-            Err(Stop::Elsewhere | Stop::Conflict) => {
-                assert!(direct, "a transaction that has read all its data commits or aborts");
-                direct = false;
-            }
-        }
-    }
-}
-
-/// Some pieces of a stage.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pieces {
-    All,
-    Here,
-    Elsewhere,
-}
-
-/// Some pieces of a stage, and their reads, one batch per shard.
-pub(crate) fn plan<S: Scheme>(
-    base: &Base<S>,
-    procedure: &dyn Executable<S>,
-    stage: usize,
-    pieces: Pieces,
-) -> (Vec<usize>, Vec<(ShardId, Reads)>) {
-    let mut numbers = Vec::new();
-    let mut batches = Vec::new();
-    for number in 0..procedure.stage(stage) {
-        let piece = Piece { stage, number };
-        let shard = base.owner(procedure.home(piece));
-        let wanted = match pieces {
-            Pieces::All => true,
-            Pieces::Here => shard == base.shard,
-            Pieces::Elsewhere => shard != base.shard,
-        };
-        if wanted {
-            numbers.push(number);
-            procedure.reads(piece, read_only::batch(&mut batches, shard));
-        }
-    }
-    for (_, reads) in &mut batches {
-        reads.gets.retain(|(column, ..)| !base.at_hand(column.table));
-    }
-    // A piece that only writes asks for nothing.
-    batches.retain(|(_, reads)| !reads.gets.is_empty() || !reads.scans.is_empty());
-    batches.iter_mut().for_each(|(shard, reads)| base.seal(*shard, reads));
-    (numbers, batches)
 }

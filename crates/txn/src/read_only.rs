@@ -16,7 +16,9 @@ use plimsoll_runtime::{Env, Unknown};
 use plimsoll_types::{Abort, ShardId, TxnId};
 
 use crate::base::{Base, Common, CommonReply};
+use crate::envelope::{Answer, Envelope};
 use crate::executable::{Executable, ROWS_PER_STEP};
+use crate::execute::First;
 use crate::local::AtSnapshot;
 use crate::parts::{Part, Parts};
 use crate::procedure::{Piece, Reads};
@@ -35,25 +37,46 @@ const RETRIES: u32 = 1000;
 const PATIENT_RETRIES: u32 = 16;
 const RETRY_DOUBLINGS: u32 = 4;
 
-/// Runs a procedure at a snapshot.
+/// Runs a procedure at a snapshot in one step, if that is possible.
+pub(crate) fn first_step<S: Scheme>(
+    base: &mut Base<S>,
+    attempt: Attempt,
+    procedure: &mut dyn Executable<S>,
+    work: &mut Work<S>,
+) -> First<S> {
+    let Some(snapshot) = base.scheme.snapshot(attempt.freshness) else { return First::Reads(None) };
+    match here(base, &snapshot, attempt.freshness, procedure, work) {
+        Some(result) => First::Over(ended(base, result, work)),
+        None => First::Reads(Some(snapshot)),
+    }
+}
+
+/// Runs a procedure at a snapshot: `ready`, at which it could not be run in one step, or another.
 pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>>(
     env: &E,
     attempt: Attempt,
+    mut ready: Option<<P::Scheme as Scheme>::Snapshot>,
     procedure: &mut dyn Executable<P::Scheme>,
     work: &mut Work<P::Scheme>,
 ) -> Result<(), Abort> {
     loop {
-        let (snapshot, held) = snapshot::<P, E>(env, attempt.freshness).await?;
-        // A transaction that is done before anything else happens needs no protection from the collector.
-        if let Some(result) =
-            env.local(|node| here(node.base(), &snapshot, attempt.freshness, procedure, work))
-        {
-            held.inspect(|&held| env.local(|node| node.base().release(held)));
-            if let Err(abort) = result {
-                work.committed.id = env.local(|node| node.base().gave_up(abort));
+        let (snapshot, held) = match ready.take() {
+            Some(snapshot) => (snapshot, None),
+            None => {
+                let (snapshot, held) = snapshot::<P, E>(env, attempt.freshness).await?;
+                // A transaction that is done before anything else happens needs no protection from the collector.
+                let result = env.local(|node| {
+                    let base = node.base();
+                    let result = here(base, &snapshot, attempt.freshness, procedure, work)?;
+                    held.inspect(|&held| base.release(held));
+                    Some(ended(base, result, work))
+                });
+                if let Some(result) = result {
+                    return result;
+                }
+                (snapshot, held)
             }
-            return result;
-        }
+        };
         let held = held.unwrap_or_else(|| env.local(|node| node.base().hold(snapshot.clone())));
         let result = everywhere(env, &snapshot, procedure, work).await;
         env.local(|node| node.base().release(held));
@@ -65,6 +88,11 @@ pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>>(
     }
 }
 
+/// The result of a transaction that was done in one step; one that gave up gets a number.
+fn ended<S: Scheme>(base: &mut Base<S>, result: Result<(), Abort>, work: &mut Work<S>) -> Result<(), Abort> {
+    result.inspect_err(|&abort| work.committed.id = base.gave_up(abort))
+}
+
 /// A snapshot as fresh as asked for. One that had to be waited for is already held, from the moment it was
 /// known; another has to be, if it outlives this step.
 pub async fn snapshot<P: Protocol, E: Env<P>>(
@@ -74,7 +102,7 @@ pub async fn snapshot<P: Protocol, E: Env<P>>(
     if let Some(snapshot) = env.local(|node| node.base().scheme.snapshot(freshness)) {
         return Ok((snapshot, None));
     }
-    match env.call(env.shard(), P::common(Common::Snapshot(freshness))).await.map(P::common_reply) {
+    match env.call(env.shard(), Envelope::Common(Common::Snapshot(freshness))).await.map(Answer::common) {
         Ok(CommonReply::Snapshot(snapshot, held)) => Ok((snapshot, Some(held))),
         Ok(CommonReply::OutOfReach) | Err(_) => {
             env.sleep(RETRY_NS).await;
@@ -146,7 +174,7 @@ async fn everywhere<P: Protocol, E: Env<P>>(
         if pieces == 0 {
             break;
         }
-        let ask = |reads| P::common(Common::read_at(txn, snapshot.clone(), reads));
+        let ask = |reads| Envelope::Common(Common::read_at(txn, snapshot.clone(), reads));
         let (parts, remote) = again(env, async || fetch_stage(env, procedure, stage, me, &ask).await).await?;
         shards.extend(parts.iter().map(|part: &Part<P::Scheme>| part.shard));
         let mut parts: Parts<P::Scheme> = parts.into_iter().collect();
@@ -256,7 +284,7 @@ pub(crate) async fn read_parts<P: Protocol, E: Env<P>>(
     snapshot: &<P::Scheme as Scheme>::Snapshot,
     batches: &impl Fn(&Base<P::Scheme>) -> Vec<(ShardId, Reads)>,
 ) -> Result<Vec<Part<P::Scheme>>, Abort> {
-    let ask = |reads| P::common(Common::read_at(txn, snapshot.clone(), reads));
+    let ask = |reads| Envelope::Common(Common::read_at(txn, snapshot.clone(), reads));
     let read = async || fetch_batches(env, env.local(|node| batches(node.base())), &ask).await;
     again(env, read).await.map_err(Unread::into_abort)
 }
@@ -295,7 +323,7 @@ async fn collect<P: Protocol, E: Env<P>>(
         env.sleep(RETRY_NS).await;
         reply = env.call(shard, ask(reads.clone())).await;
     }
-    match reply.map(P::common_reply) {
+    match reply.map(Answer::common) {
         Ok(CommonReply::Fetched(Some(fetched))) => Ok(Part { shard, reads, fetched, locked: false }),
         Ok(CommonReply::Fetched(None)) => Err(Unread::TooOld),
         Ok(CommonReply::Elsewhere) => Err(Unread::Elsewhere),

@@ -33,7 +33,7 @@
 //!
 //! *Lives.* A process that ends takes its data and its votes with it, and a process that is started again is another: it must
 //! not be asked how its former life has voted, and rows have other places there. A channel connects two lives, so whoever
-//! sends knows whom it reaches ([`plimsoll_runtime::Node::connected`]); a transaction notes the life in which it met a shard,
+//! sends knows whom it reaches ([`plimsoll_runtime::Participant::connected`]); a transaction notes the life in which it met a shard,
 //! and those who vote are named with theirs. A vote that was lost with its life is replaced by what the others know. If nobody
 //! knows the outcome the transaction is aborted, under two conditions: its coordinator has lost the vote itself, or its life is
 //! over as well; and all others have promised not to commit any more because of what they were told before.
@@ -55,7 +55,7 @@ use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{ShardId, Timestamp, TxnId};
 
 use crate::fetched::ReadRef;
-use crate::protocol::Protocol;
+use crate::protocol::Interactive;
 use crate::timestamp::{Inquiry, Scheme, SchemeConfig};
 use crate::work::Packed;
 pub(crate) use coordinator::{ask, conclude, decide, needed, voters};
@@ -69,13 +69,7 @@ pub const PATIENCE_NS: u64 = 1_000_000_000;
 const SETTLED_MAX: usize = 16;
 
 /// A protocol whose transactions vote, as its participants are seen from here.
-pub(crate) trait Voter: Protocol {
-    /// Wraps a request.
-    fn voting(request: Request) -> Self::Request;
-
-    /// Unwraps the answer to one.
-    fn voted(reply: Self::Reply) -> Reply;
-
+pub(crate) trait Voter: Interactive {
     /// Whether the transaction owns the locks here that it was granted, and what it has read without locking it is still
     /// current; pins that.
     fn ready(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool;

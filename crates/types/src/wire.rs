@@ -103,6 +103,11 @@ impl<'a> Input<'a> {
         Ok(taken)
     }
 
+    /// The next byte, which stays; `None` at the end.
+    pub fn peek(&self) -> Option<u8> {
+        self.0.first().copied()
+    }
+
     /// How many bytes are left.
     pub fn left(&self) -> usize {
         self.0.len()

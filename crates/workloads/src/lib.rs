@@ -12,6 +12,7 @@ mod testing;
 pub mod tpcc;
 
 use plimsoll_txn::chopping::{Chopping, PieceType, Unrepairable};
+use plimsoll_txn::executable::AnyProcedure;
 use plimsoll_txn::procedure::Procedure;
 use plimsoll_txn::protocol::ProtocolOptions;
 use plimsoll_txn::shipped::Unpack;
@@ -31,11 +32,11 @@ const NOT_LOADED: Abort = Abort::Refused;
 /// A benchmark's data, transactions and invariants.
 pub trait Workload: Clone + Send + Sync + 'static {
     /// All its transactions, usually an enum.
-    type Procedure: Procedure;
+    type Procedure: Procedure + AnyProcedure;
     /// What one client keeps between transactions: its random numbers and its home.
     type Client: 'static;
     /// A read-only transaction that reads what the invariants of one unit speak about.
-    type Audit: Procedure + Send;
+    type Audit: Procedure + AnyProcedure + Send;
 
     /// Its name on the command line.
     const NAME: &'static str;

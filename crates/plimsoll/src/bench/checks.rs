@@ -6,7 +6,9 @@ use std::sync::mpsc::{self, Receiver};
 use plimsoll::engine::Engine;
 use plimsoll_checker::Options;
 use plimsoll_runtime::Env;
-use plimsoll_txn::protocol::{Attempt, Protocol, execute};
+use plimsoll_txn::execute::execute;
+use plimsoll_txn::pairs::LegalPair;
+use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_txn::work::Work;
 use plimsoll_types::ColumnGroup;
@@ -27,12 +29,12 @@ fn convert(check: plimsoll_workloads::Check) -> Check {
 }
 
 /// The workload's invariants on the quiesced database.
-pub fn invariants<P: Protocol, W: Workload>(engine: &Engine<P>, workload: &W, tally: &Tally) -> Vec<Check> {
+pub fn invariants<P: LegalPair, W: Workload>(engine: &Engine<P>, workload: &W, tally: &Tally) -> Vec<Check> {
     let mut audits = Vec::new();
     for (mut audit, shard) in workload.audits().into_iter().zip(engine.coordinators().cycle()) {
         audits.push(engine.runtime().run_on(shard, move |env| async move {
             let mut work = Work::default();
-            while execute::<P, _>(&env, Attempt::default(), &mut audit, &mut work).await.is_err() {
+            while execute(&env, Attempt::default(), &mut audit, &mut work).await.is_err() {
                 env.pause().await;
             }
             audit
@@ -42,7 +44,7 @@ pub fn invariants<P: Protocol, W: Workload>(engine: &Engine<P>, workload: &W, ta
 }
 
 /// Starts the online check: snapshots of what must hold at every moment, while writers run.
-pub fn start_online<P: Protocol, W: Workload>(
+pub fn start_online<P: LegalPair, W: Workload>(
     engine: &Engine<P>,
     workload: &W,
     control: &Arc<Control>,
@@ -66,7 +68,7 @@ pub fn start_online<P: Protocol, W: Workload>(
             }
             let mut audit = workload.online_audit(number);
             let mut attempts = 0;
-            while execute::<P, _>(&env, Attempt::default(), &mut audit, &mut work).await.is_err() {
+            while execute(&env, Attempt::default(), &mut audit, &mut work).await.is_err() {
                 attempts += 1;
                 if attempts == AUDIT_ATTEMPTS || control.phase() == Phase::Stop {
                     given_up += 1;
@@ -101,7 +103,7 @@ pub fn start_online<P: Protocol, W: Workload>(
 }
 
 /// Hands the recorded history to the checker. Returns its verdict, transactions and dependencies.
-pub fn history<P: Protocol, W: Workload>(
+pub fn history<P: LegalPair, W: Workload>(
     workload: &W,
     recorded: Vec<Recorded>,
     installs: Vec<Vec<Install>>,

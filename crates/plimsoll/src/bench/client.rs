@@ -8,8 +8,10 @@ use std::sync::mpsc::Sender;
 
 use hdrhistogram::Histogram;
 use plimsoll::engine::Engine;
-use plimsoll_runtime::Env;
-use plimsoll_txn::protocol::{Attempt, Committed, Protocol, execute};
+use plimsoll_runtime::{Env, ShardEnv};
+use plimsoll_txn::execute::execute;
+use plimsoll_txn::pairs::LegalPair;
+use plimsoll_txn::protocol::{Attempt, Committed};
 use plimsoll_txn::timestamp::{Freshness, Scheme};
 use plimsoll_txn::work::Work;
 use plimsoll_types::history::{Read, ScanRead, Transaction};
@@ -120,7 +122,7 @@ pub struct Recorded {
 plimsoll_types::wire!(struct Recorded { kind, id, timestamp, session, begin, end, writes, reads, scans });
 
 impl Recorded {
-    fn new<P: Protocol>(committed: Committed, kind: usize, session: u32, begin: u64, end: u64) -> Recorded {
+    fn new<P: LegalPair>(committed: Committed, kind: usize, session: u32, begin: u64, end: u64) -> Recorded {
         let recorded = committed.recorded.map(|recorded| *recorded).unwrap_or_default();
         Recorded {
             kind: kind as u16,
@@ -161,7 +163,7 @@ struct Shared {
 }
 
 /// Starts a shard's clients. When all have ended, what they have counted is sent.
-pub fn start<P: Protocol, W: Workload>(
+pub fn start<P: LegalPair, W: Workload>(
     engine: &Engine<P>,
     shard: ShardId,
     workload: &W,
@@ -197,7 +199,7 @@ pub fn start<P: Protocol, W: Workload>(
             });
             env.spawn(async move {
                 let client = (client, number as u32, pace);
-                run::<P, W, _>(&inner, &workload, client, staleness_ns, &control, &shared).await;
+                run::<P, W>(&inner, &workload, client, staleness_ns, &control, &shared).await;
                 shared.clients.set(shared.clients.get() - 1);
                 if shared.clients.get() == 0
                     && let Some(done) = shared.done.take()
@@ -220,8 +222,8 @@ struct Pace {
 const DOZE_MAX_NS: u64 = 50_000_000;
 
 /// One client, until the run stops.
-async fn run<P: Protocol, W: Workload, E: Env<P>>(
-    env: &E,
+async fn run<P: LegalPair, W: Workload>(
+    env: &ShardEnv<P>,
     workload: &W,
     (mut client, session, mut pace): (W::Client, u32, Option<Pace>),
     staleness_ns: u64,
@@ -253,7 +255,7 @@ async fn run<P: Protocol, W: Workload, E: Env<P>>(
         let attempt = Attempt { age: env.clock().0, freshness };
         let mut aborts = 0u32;
         let committed = loop {
-            match execute::<P, E>(env, attempt, &mut procedure, &mut work).await {
+            match execute(env, attempt, &mut procedure, &mut work).await {
                 Ok(()) => break true,
                 Err(abort) => {
                     if phase == Phase::Measure {

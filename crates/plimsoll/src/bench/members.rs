@@ -23,7 +23,8 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_runtime::real::{Address, Clock, Network, Role};
-use plimsoll_txn::protocol::Protocol;
+use plimsoll_txn::pairs::LegalPair;
+
 use plimsoll_types::wire::{Malformed, Sink, Wire, whole};
 use plimsoll_workloads::Workload;
 
@@ -282,7 +283,7 @@ impl Joining {
     }
 
     /// Starts the shards and obeys orders until there are no more.
-    pub fn serve<P: Protocol, W: Workload>(self, workload: &W, plan: &BenchPlan) -> io::Result<()> {
+    pub fn serve<P: LegalPair, W: Workload>(self, workload: &W, plan: &BenchPlan) -> io::Result<()> {
         let Joining { listener, join } = self;
         let address = |(id, (address, shards)): (u16, (String, usize))| {
             let address: SocketAddr = address.parse().map_err(|_| invalid("that is no address"))?;

@@ -23,7 +23,8 @@ use std::time::Duration;
 
 use plimsoll_page::progress::Progress;
 use plimsoll_txn::base::GraphSize;
-use plimsoll_txn::protocol::Protocol;
+use plimsoll_txn::pairs::LegalPair;
+
 use plimsoll_txn::timestamp::Scheme;
 use plimsoll_types::Abort;
 use plimsoll_types::wire::Malformed;
@@ -54,12 +55,12 @@ const SETTLE_MAX: Duration = Duration::from_secs(10);
 const RECORDED_MAX: u64 = 2_000_000;
 
 /// Where a run is carried out.
-enum Sites<P: Protocol, W: Workload> {
+enum Sites<P: LegalPair, W: Workload> {
     Here(Box<Site<P, W>>),
     Members(Members),
 }
 
-impl<P: Protocol, W: Workload> Sites<P, W> {
+impl<P: LegalPair, W: Workload> Sites<P, W> {
     fn start(workload: &W, plan: &BenchPlan, pair: Pair) -> Result<Sites<P, W>, Failure> {
         if let Some(cluster) = &plan.cluster {
             return Ok(Sites::Here(Box::new(Site::visit(workload, plan, cluster)?)));
@@ -150,7 +151,7 @@ fn expected<T>(node: usize, part: Option<T>) -> Result<T, Failure> {
 }
 
 /// Runs a workload under one pair, on a database of its own.
-pub fn run<P: Protocol, W: Workload>(
+pub fn run<P: LegalPair, W: Workload>(
     workload: &W,
     plan: &BenchPlan,
     pair: Pair,
@@ -295,7 +296,7 @@ pub fn run<P: Protocol, W: Workload>(
 }
 
 /// Loads all units.
-fn load_all<P: Protocol, W: Workload>(
+fn load_all<P: LegalPair, W: Workload>(
     sites: &mut Sites<P, W>,
     clock: &Clock,
     progress: Progress,

@@ -14,7 +14,8 @@ use plimsoll::{Cluster, NodeConfig};
 use plimsoll_runtime::Env;
 use plimsoll_runtime::real::{Network, Role};
 use plimsoll_txn::base::GraphSize;
-use plimsoll_txn::protocol::{LockPolicy as Policy, Protocol, ProtocolOptions};
+use plimsoll_txn::pairs::LegalPair;
+use plimsoll_txn::protocol::{LockPolicy as Policy, ProtocolOptions};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme};
 use plimsoll_types::ShardId;
 use plimsoll_types::history::Install;
@@ -289,7 +290,7 @@ struct Reading {
 }
 
 /// A process's part in a run.
-pub struct Site<P: Protocol, W: Workload> {
+pub struct Site<P: LegalPair, W: Workload> {
     engine: Engine<P>,
     workload: W,
     plan: BenchPlan,
@@ -313,7 +314,7 @@ pub struct Site<P: Protocol, W: Workload> {
     missed_since: Option<Instant>,
 }
 
-impl<P: Protocol, W: Workload> Site<P, W> {
+impl<P: LegalPair, W: Workload> Site<P, W> {
     /// Starts the shards: all of them, or those of one node of a cluster.
     pub fn start(workload: &W, plan: &BenchPlan, network: Option<Network>) -> std::io::Result<Site<P, W>> {
         let place = match network.as_ref().map(|network| &network.role) {
@@ -627,7 +628,7 @@ impl<P: Protocol, W: Workload> Site<P, W> {
 
 /// Begins to load all units that belong to the shards of this process, those of different shards in parallel. Returns how many
 /// there are.
-pub fn load<P: Protocol, W: Workload>(engine: &Engine<P>, workload: &W, loaded: &Arc<Loaded>) -> u64 {
+pub fn load<P: LegalPair, W: Workload>(engine: &Engine<P>, workload: &W, loaded: &Arc<Loaded>) -> u64 {
     let mut units = 0;
     for shard in engine.shards() {
         let placement = engine.layout().placement.clone();

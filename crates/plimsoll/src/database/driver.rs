@@ -16,10 +16,12 @@ use plimsoll_runtime::Env;
 use plimsoll_runtime::real::RealEnv;
 use plimsoll_store::TableMemory;
 use plimsoll_txn::base::{Common, CommonReply};
+use plimsoll_txn::envelope::Envelope;
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::moves::MoveOutcome;
+use plimsoll_txn::pairs::{InteractivePair, LegalPair};
 use plimsoll_txn::procedure::{Reads, Scan};
-use plimsoll_txn::protocol::{Attempt, Protocol};
+use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::read_only;
 use plimsoll_txn::timestamp::{Freshness, MAX_OFFSET_NS, Scheme};
 use plimsoll_types::{Abort, ColumnGroup, Key, Placement, ShardId, Slot, TableId, TableSpec, Timestamp};
@@ -169,7 +171,7 @@ pub(super) trait Driver: Send + Sync {
     ) -> Option<MoveOutcome>;
 }
 
-impl<P: Protocol> Driver for Engine<P> {
+impl<P: InteractivePair> Driver for Engine<P> {
     fn own(&self) -> Range<usize> {
         Engine::own(self)
     }
@@ -283,8 +285,8 @@ impl<P: Protocol> Driver for Engine<P> {
             let txn = env.local(|node| node.base().next_id());
             let begun = env.clock();
             let fetched = loop {
-                let request = P::common(Common::read_at(txn, at.clone(), reads.clone()));
-                match env.call(shard, request).await.map(P::common_reply) {
+                let request = Envelope::Common(Common::read_at(txn, at.clone(), reads.clone()));
+                match env.call(shard, request).await.map(|answer| answer.common()) {
                     Ok(CommonReply::Fetched(fetched)) => break fetched.map(Some).ok_or(Error::SnapshotGone),
                     Ok(CommonReply::Elsewhere) => break Ok(None),
                     Ok(_) => unreachable!("a shard answers reads with what was read"),
@@ -339,8 +341,10 @@ impl<P: Protocol> Driver for Engine<P> {
     ) -> Option<MoveOutcome> {
         let (done, outcome) = mpsc::sync_channel(1);
         self.runtime().spawn_on(coordinator, move |env| async move {
-            let request = P::common(Common::Move { slots, to, asked: false });
-            if let Ok(CommonReply::MoveOver(outcome)) = env.call(from, request).await.map(P::common_reply) {
+            let request = Envelope::Common(Common::Move { slots, to, asked: false });
+            if let Ok(CommonReply::MoveOver(outcome)) =
+                env.call(from, request).await.map(|answer| answer.common())
+            {
                 let _ = done.send(outcome);
             }
         });
@@ -348,7 +352,7 @@ impl<P: Protocol> Driver for Engine<P> {
     }
 }
 
-impl<P: Protocol> Engine<P> {
+impl<P: InteractivePair> Engine<P> {
     /// The answer of a task that was started on a shard; `None` if it takes longer than `patience`,
     /// the shard has ended, or this client was refused.
     fn answered<R>(&self, result: &Receiver<R>, patience: Option<Duration>) -> Option<R> {
@@ -368,13 +372,13 @@ impl<P: Protocol> Engine<P> {
     }
 }
 
-fn transaction<P: Protocol>(begun: Begun) -> Box<Transaction<P::Scheme>> {
+fn transaction<P: LegalPair>(begun: Begun) -> Box<Transaction<P::Scheme>> {
     begun.downcast().expect("a transaction goes back to where it comes from")
 }
 
 /// Begins the transaction unless it has begun, and applies its waiting writes. (After an error the
 /// transaction is over and holds nothing.)
-async fn resume<P: Protocol>(
+async fn resume<P: InteractivePair>(
     env: &RealEnv<P>,
     begun: Option<Box<Transaction<P::Scheme>>>,
     attempt: Attempt,
@@ -396,7 +400,7 @@ async fn resume<P: Protocol>(
     Ok(txn)
 }
 
-async fn exists<P: Protocol>(
+async fn exists<P: InteractivePair>(
     env: &RealEnv<P>,
     txn: &mut Transaction<P::Scheme>,
     columns: Vec<ColumnGroup>,

@@ -38,7 +38,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::pairs::{Pair, Scheme};
-use plimsoll_txn::protocol::Protocol;
+
 use plimsoll_txn::with_interactive_pair;
 use plimsoll_types::{
     ColumnGroup, IndexKind, Key, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp,
@@ -453,7 +453,7 @@ impl Inner {
     /// Whether a transaction reads at a snapshot until it commits.
     fn reads_at_snapshot(&self) -> bool {
         let pair = self.options.pair;
-        pair.has_snapshots() && !with_interactive_pair!(pair, P => <P as Protocol>::LOCKS)
+        pair.has_snapshots() && !pair.has_locks()
     }
 
     fn tables(&self) -> RwLockReadGuard<'_, Vec<Arc<Table>>> {

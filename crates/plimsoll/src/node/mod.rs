@@ -24,7 +24,8 @@ use plimsoll::engine::Engine;
 use plimsoll::{Abort, Cluster, NodeConfig};
 use plimsoll_page::units;
 use plimsoll_runtime::Env;
-use plimsoll_txn::protocol::Protocol;
+use plimsoll_txn::pairs::LegalPair;
+
 use plimsoll_txn::timestamp::Scheme;
 use plimsoll_txn::with_interactive_pair;
 use tracing_subscriber::EnvFilter;
@@ -50,7 +51,7 @@ pub fn start(
     with_interactive_pair!(plan.cluster.pair, P => run::<P>(plan, workload, stop))
 }
 
-fn run<P: Protocol>(
+fn run<P: LegalPair>(
     plan: &StartPlan,
     workload: Option<&AnyWorkload>,
     stop: &AtomicBool,
@@ -188,7 +189,7 @@ fn log(format: LogFormat) -> Result<(), Box<dyn std::error::Error + Send + Sync>
 }
 
 /// How the node is.
-fn look<P: Protocol>(engine: &Engine<P>, cluster: &Cluster, id: u16, begun: Instant) -> State {
+fn look<P: LegalPair>(engine: &Engine<P>, cluster: &Cluster, id: u16, begun: Instant) -> State {
     let layout = engine.layout();
     let shards = engine.shards().map(|shard| {
         engine.on_shard(shard, move |env, base| {

@@ -10,8 +10,8 @@
 use plimsoll::engine::{Engine, EngineOptions};
 use plimsoll_checker::{Options, Report};
 use plimsoll_runtime::Env;
-use plimsoll_txn::pairs::{self, LEGAL_PAIRS};
-use plimsoll_txn::protocol::{LockPolicy, Protocol, ProtocolOptions};
+use plimsoll_txn::pairs::{self, InteractivePair, LEGAL_PAIRS};
+use plimsoll_txn::protocol::{LockPolicy, ProtocolOptions};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_txn::with_interactive_pair;
 use plimsoll_types::history::{History, Transaction, of_one_copy};
@@ -38,7 +38,7 @@ pub const SCHEMES: [&str; 5] = ["dst", "gts", "vts", "none", "rc"];
 /// A test that is run in every setup.
 pub trait Experiment {
     /// Runs it in one.
-    fn run<P: Protocol>(&mut self, setup: Setup);
+    fn run<P: InteractivePair>(&mut self, setup: Setup);
 }
 
 /// Runs an experiment under every protocol, lock policy and scheme.
@@ -70,7 +70,7 @@ pub fn with_protocol(protocol: &'static str, shards: usize, experiment: &mut imp
 }
 
 /// Starts a database that records everything. Its threads float: tests run side by side.
-pub fn start<P: Protocol>(setup: Setup, tables: Vec<TableSpec>, max_staleness_ns: u64) -> Engine<P> {
+pub fn start<P: InteractivePair>(setup: Setup, tables: Vec<TableSpec>, max_staleness_ns: u64) -> Engine<P> {
     let options = EngineOptions {
         shards: setup.shards,
         pin: None,
@@ -84,13 +84,17 @@ pub fn start<P: Protocol>(setup: Setup, tables: Vec<TableSpec>, max_staleness_ns
 
 /// Makes every shard, the oracle's included, take a pass, one after the other: what a shard had sent before is
 /// on its way, and what had arrived is handled. Returns how many messages shards have sent each other so far.
-pub fn round<P: Protocol>(engine: &Engine<P>) -> u64 {
+pub fn round<P: InteractivePair>(engine: &Engine<P>) -> u64 {
     let shards = (0..engine.runtime().shards() as u16).map(ShardId);
     shards.map(|shard| engine.runtime().run_on(shard, |env| async move { env.messages() })).sum()
 }
 
 /// What the recorded history of a database promises, and whether it keeps it.
-pub fn check<P: Protocol>(engine: &Engine<P>, transactions: Vec<Transaction>, sessions: bool) -> Report {
+pub fn check<P: InteractivePair>(
+    engine: &Engine<P>,
+    transactions: Vec<Transaction>,
+    sessions: bool,
+) -> Report {
     let tables = engine.layout().tables.clone();
     let copied = |column: ColumnGroup| tables[column.table.index()].partitioning == Partitioning::Everywhere;
     let mut installs: Vec<_> = engine.shards().map(|shard| engine.take_installs(shard)).collect();

@@ -38,7 +38,7 @@ use plimsoll_types::wire::Wire;
 use plimsoll_types::{ShardId, Timestamp};
 use rustix::time::ClockId;
 
-use crate::Node;
+use crate::Participant;
 pub use crate::ShardEnv as RealEnv;
 use crate::disk::Submitted;
 use crate::shard::{Batch, Message, Start};
@@ -56,7 +56,7 @@ pub const SPIN_NS: u64 = 20_000;
 pub const CONVERSATION_NS: u64 = 200_000;
 
 /// The part of a shard that other threads use.
-struct Peer<N: Node> {
+struct Peer<N: Participant> {
     inbox: SegQueue<Batch<N>>,
     asleep: AtomicBool,
     alarm: OnceLock<Alarm>,
@@ -71,7 +71,7 @@ enum Alarm {
     Poll(Arc<mio::Waker>),
 }
 
-impl<N: Node> Peer<N> {
+impl<N: Participant> Peer<N> {
     fn send(&self, batch: Batch<N>) {
         self.inbox.push(batch);
         self.wake();
@@ -91,7 +91,7 @@ impl<N: Node> Peer<N> {
     }
 }
 
-struct Peers<N: Node> {
+struct Peers<N: Participant> {
     peers: Vec<Peer<N>>,
     /// The number of the first of them, and how many shards all nodes and clients have.
     first: usize,
@@ -102,7 +102,7 @@ struct Peers<N: Node> {
     clock: Clock,
 }
 
-impl<N: Node> Peers<N> {
+impl<N: Participant> Peers<N> {
     /// A shard of this process.
     #[inline]
     fn get(&self, shard: ShardId) -> Option<&Peer<N>> {
@@ -146,7 +146,7 @@ impl Clock {
 }
 
 /// Running shards. Dropping it stops them.
-pub struct Runtime<N: Node> {
+pub struct Runtime<N: Participant> {
     peers: Arc<Peers<N>>,
     threads: Vec<JoinHandle<()>>,
     /// The disk threads, which end after the shards.
@@ -157,7 +157,7 @@ pub struct Runtime<N: Node> {
 /// Makes a shard's participant, on the shard's thread.
 pub type Maker<N> = Box<dyn FnOnce() -> N + Send>;
 
-impl<N: Node> Runtime<N> {
+impl<N: Participant> Runtime<N> {
     /// Starts a shard per maker; each maker runs on its shard's thread. There are as many threads
     /// as shards, or as cores if there are fewer cores: then shards are dealt to the threads in
     /// turn. With `pin`, the first thread runs on that core and the next ones on the next cores;
@@ -178,7 +178,7 @@ impl<N: Node> Runtime<N> {
 
     /// Like [`Runtime::with_disks`], as one node or client of a cluster: the runtime has the shards
     /// that the cluster gives to this process, and [`crate::Env::call`] reaches those of all
-    /// others. Calls to a node that is not connected fail at once; [`Node::connected`] tells when
+    /// others. Calls to a node that is not connected fail at once; [`Participant::connected`] tells when
     /// it is, and [`Runtime::refused`] that a client will not be connected. Fails if the
     /// configuration is invalid, or if other machines could reach the cluster and it has no secret.
     pub fn networked(
@@ -349,7 +349,7 @@ impl<N: Node> Runtime<N> {
     }
 }
 
-impl<N: Node> Drop for Runtime<N> {
+impl<N: Participant> Drop for Runtime<N> {
     /// Stops the shards. Tasks that are not done are dropped. Disk operations that they asked for
     /// are carried out. Messages to other nodes leave within a tenth of a second, or are lost.
     fn drop(&mut self) {

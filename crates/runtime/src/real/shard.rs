@@ -12,11 +12,11 @@ use super::tcp::Links;
 use super::{CONVERSATION_NS, Maker, Peer, Peers, SPIN_NS};
 use crate::disk::Submitted;
 use crate::shard::{Batch, Outside, ShardEnv};
-use crate::{Env, Node};
+use crate::{Env, Participant};
 
 /// What one shard sees of its surroundings: the other shards of this process, connections to other
 /// processes, its disk, and the clock.
-struct Process<N: Node> {
+struct Process<N: Participant> {
     /// The shard's place in the process.
     place: usize,
     peers: Arc<Peers<N>>,
@@ -24,13 +24,13 @@ struct Process<N: Node> {
     links: Option<Links<N>>,
 }
 
-impl<N: Node> Process<N> {
+impl<N: Participant> Process<N> {
     fn inbox(&self) -> &Peer<N> {
         &self.peers.peers[self.place]
     }
 }
 
-impl<N: Node> Outside<N> for Process<N> {
+impl<N: Participant> Outside<N> for Process<N> {
     #[inline]
     fn arrived(&mut self) -> Option<Batch<N>> {
         self.inbox().inbox.pop().or_else(|| self.links.as_mut().and_then(Links::arrived))
@@ -57,7 +57,7 @@ impl<N: Node> Outside<N> for Process<N> {
 }
 
 /// A shard that is about to run on a thread.
-pub(super) struct Resident<N: Node> {
+pub(super) struct Resident<N: Participant> {
     pub(super) me: ShardId,
     /// Its place in the process.
     pub(super) place: usize,
@@ -67,12 +67,12 @@ pub(super) struct Resident<N: Node> {
 }
 
 /// A running shard.
-struct Shard<N: Node> {
+struct Shard<N: Participant> {
     env: ShardEnv<N>,
     process: Process<N>,
 }
 
-impl<N: Node> Shard<N> {
+impl<N: Participant> Shard<N> {
     fn new(resident: Resident<N>, peers: &Arc<Peers<N>>, seed: u64) -> Shard<N> {
         let Resident { me, place, make, disk, links } = resident;
         let random = seed ^ (u64::from(me.0) + 1).wrapping_mul(0x9e3779b97f4a7c15);
@@ -96,7 +96,7 @@ impl<N: Node> Shard<N> {
 }
 
 /// Runs shards until the runtime stops.
-pub(super) fn run<N: Node>(residents: Vec<Resident<N>>, peers: &Arc<Peers<N>>, seed: u64) {
+pub(super) fn run<N: Participant>(residents: Vec<Resident<N>>, peers: &Arc<Peers<N>>, seed: u64) {
     let mut shards: Vec<Shard<N>> =
         residents.into_iter().map(|resident| Shard::new(resident, peers, seed)).collect();
     let conversation_ns = if peers.cores { CONVERSATION_NS } else { SPIN_NS };
@@ -135,14 +135,14 @@ pub(super) fn run<N: Node>(residents: Vec<Resident<N>>, peers: &Arc<Peers<N>>, s
 /// a network the awaited thread may be of another process, and an embedded database shares its
 /// cores with client threads; both would have to wait for the end of the spinning.
 #[expect(clippy::disallowed_methods, reason = "this is what tasks wait for when they pause")]
-fn spin<N: Node>(process: &Process<N>, short: bool) {
+fn spin<N: Participant>(process: &Process<N>, short: bool) {
     match process.links {
         None if short => std::hint::spin_loop(),
         _ => thread::yield_now(),
     }
 }
 
-fn sleep_until_woken<N: Node>(shards: &mut [Shard<N>], peers: &Peers<N>) {
+fn sleep_until_woken<N: Participant>(shards: &mut [Shard<N>], peers: &Peers<N>) {
     for Shard { env, process } in &*shards {
         env.park();
         process.inbox().asleep.store(true, SeqCst);
@@ -167,7 +167,7 @@ mod tests {
 
     use super::super::Runtime;
     use super::*;
-    use crate::Handled;
+    use crate::{Handled, Messages};
     use plimsoll_types::Ticket;
 
     /// A sum that requests add to and take from. A request for more than there is waits.
@@ -183,10 +183,12 @@ mod tests {
         Take(u64),
     }
 
-    impl Node for Till {
+    impl Messages for Till {
         type Request = Request;
         type Reply = u64;
+    }
 
+    impl Participant for Till {
         fn handle(&mut self, _: ShardId, request: &mut Request, ticket: Ticket) -> Handled<u64> {
             match *request {
                 Request::Put(n) => {

@@ -14,16 +14,16 @@ use plimsoll_types::{ShardId, Timestamp};
 
 use super::{Call, Core, Message, ShardEnv, Transfer};
 use crate::disk::{Desk, DiskError, Operation, Outcome, Submitted};
-use crate::{Disk, Env, Node, Unknown};
+use crate::{Disk, Env, Participant, Unknown};
 
 /// Waits for the reply to a pending call; gives the call up when dropped.
-struct Collect<N: Node> {
+struct Collect<N: Participant> {
     env: ShardEnv<N>,
     call: u32,
     collected: bool,
 }
 
-impl<N: Node> Future for Collect<N> {
+impl<N: Participant> Future for Collect<N> {
     type Output = Result<N::Reply, Unknown>;
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
@@ -42,7 +42,7 @@ impl<N: Node> Future for Collect<N> {
     }
 }
 
-impl<N: Node> Drop for Collect<N> {
+impl<N: Participant> Drop for Collect<N> {
     fn drop(&mut self) {
         if self.collected {
             return;
@@ -55,7 +55,7 @@ impl<N: Node> Drop for Collect<N> {
     }
 }
 
-impl<N: Node> Desk for Core<N> {
+impl<N: Participant> Desk for Core<N> {
     fn submit(&self, operation: Operation) -> u32 {
         let task = Some(self.current.get());
         let number = self.transfers.borrow_mut().insert(Transfer { task, result: None });
@@ -81,7 +81,7 @@ impl<N: Node> Desk for Core<N> {
     }
 }
 
-impl<N: Node> Env<N> for ShardEnv<N> {
+impl<N: Participant> Env<N> for ShardEnv<N> {
     fn shard(&self) -> ShardId {
         self.core.me
     }

@@ -16,7 +16,7 @@ use plimsoll_types::ShardId;
 
 use super::trace::Carried;
 use super::{What, World};
-use crate::Node;
+use crate::Participant;
 use crate::shard::{Batch, Message};
 
 /// What a pass has done.
@@ -43,7 +43,7 @@ pub type PassCost<N> = Box<dyn FnMut(ShardId, &mut N, Pass) -> u64>;
 pub type Weight<N> = Box<dyn Fn(Carried<'_, N>) -> u64>;
 
 /// What things cost.
-pub struct Costs<N: Node> {
+pub struct Costs<N: Participant> {
     /// Passes.
     pub pass: PassCost<N>,
     /// Messages.
@@ -88,7 +88,7 @@ pub struct Usage {
 }
 
 /// Costs, and what has been spent.
-pub(super) struct Ledger<N: Node> {
+pub(super) struct Ledger<N: Participant> {
     costs: Costs<N>,
     /// By machine: sending, receiving, bytes sent.
     cards: Vec<(Card, Card, u64)>,
@@ -96,7 +96,7 @@ pub(super) struct Ledger<N: Node> {
     spent: Vec<(u64, u64)>,
 }
 
-impl<N: Node> Ledger<N> {
+impl<N: Participant> Ledger<N> {
     pub(super) fn new(costs: Costs<N>, shards: usize, machines: usize) -> Ledger<N> {
         Ledger { costs, cards: vec![Default::default(); machines], spent: vec![(0, 0); shards] }
     }
@@ -117,7 +117,7 @@ impl<N: Node> Ledger<N> {
     }
 }
 
-impl<N: Node> World<N> {
+impl<N: Participant> World<N> {
     /// What a shard and its machine have done so far, in a world with costs.
     pub fn usage(&self, shard: ShardId) -> Usage {
         let Some(ledger) = &self.ledger else { return Usage::default() };

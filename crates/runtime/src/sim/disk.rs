@@ -26,7 +26,7 @@ use super::faults::{Faults, Hardware};
 use super::platter::Platter;
 use super::trace::Event;
 use super::{What, World};
-use crate::Node;
+use crate::Participant;
 use crate::disk::{Completed, DiskFault, Operation, Outcome, Submitted};
 use crate::shard::{Batch, Message};
 
@@ -212,7 +212,7 @@ impl Disk {
     }
 }
 
-impl<N: Node> World<N> {
+impl<N: Participant> World<N> {
     /// Operations leave a shard, at the end of a pass.
     pub(super) fn submit(&mut self, shard: ShardId, operations: Vec<Submitted>) {
         let disk = &mut self.disks.disks[shard.index()];

@@ -21,7 +21,7 @@ use super::{Maker, What, World};
 use crate::disk::Submitted;
 use crate::real::{CONVERSATION_NS, SPIN_NS};
 use crate::shard::{Batch, Outside, ShardEnv};
-use crate::{Env, Node};
+use crate::{Env, Participant};
 
 /// What a shard is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +37,7 @@ pub(super) enum State {
 }
 
 /// One shard, over all of its lives.
-pub(super) struct Shard<N: Node> {
+pub(super) struct Shard<N: Participant> {
     make: Maker<N>,
     /// `None` while its machine is down.
     pub(super) env: Option<ShardEnv<N>>,
@@ -61,7 +61,7 @@ pub(super) struct Shard<N: Node> {
     cpu: Draw,
 }
 
-impl<N: Node> Shard<N> {
+impl<N: Participant> Shard<N> {
     pub(super) fn new(make: Maker<N>, seed: u64, number: usize) -> Shard<N> {
         Shard {
             make,
@@ -87,7 +87,7 @@ impl<N: Node> Shard<N> {
 }
 
 /// What a pass sees of the world.
-struct Surroundings<'a, N: Node> {
+struct Surroundings<'a, N: Participant> {
     inbox: &'a mut VecDeque<Batch<N>>,
     outbox: &'a mut Vec<(ShardId, Batch<N>)>,
     operations: &'a mut Vec<Submitted>,
@@ -95,7 +95,7 @@ struct Surroundings<'a, N: Node> {
     now_ns: u64,
 }
 
-impl<N: Node> Outside<N> for Surroundings<'_, N> {
+impl<N: Participant> Outside<N> for Surroundings<'_, N> {
     fn arrived(&mut self) -> Option<Batch<N>> {
         self.inbox.pop_front()
     }
@@ -113,7 +113,7 @@ impl<N: Node> Outside<N> for Surroundings<'_, N> {
     }
 }
 
-impl<N: Node> World<N> {
+impl<N: Participant> World<N> {
     /// There is something for this shard to do.
     pub(super) fn poke(&mut self, id: ShardId) {
         match self.shards[id.index()].state {

@@ -49,7 +49,7 @@ use std::rc::Rc;
 
 use plimsoll_types::{ShardId, Timestamp};
 
-use crate::{Env, Node, Pending, ShardEnv};
+use crate::{Env, Participant, Pending, ShardEnv};
 use clock::Clock;
 pub use clock::EPOCH_NS;
 use costs::Ledger;
@@ -184,7 +184,7 @@ struct Machine {
 type Beginning<N> = Rc<dyn Fn(&ShardEnv<N>)>;
 
 /// Shards, machines, a network, and what goes wrong with them.
-pub struct World<N: Node> {
+pub struct World<N: Participant> {
     seed: u64,
     hardware: Hardware,
     faults: Faults,
@@ -206,7 +206,7 @@ pub struct World<N: Node> {
     trace: Trace<N>,
 }
 
-impl<N: Node> World<N> {
+impl<N: Participant> World<N> {
     /// A world at virtual time 0, one shard per maker, all machines up.
     pub fn new(hardware: &Hardware, faults: &Faults, seed: u64, makers: Vec<Maker<N>>) -> World<N> {
         World::build(hardware, faults, seed, makers, None)
@@ -538,7 +538,7 @@ impl<N: Node> World<N> {
     }
 }
 
-impl<N: Node> Drop for World<N> {
+impl<N: Participant> Drop for World<N> {
     /// Drops the tasks, which hold the shards that hold them.
     fn drop(&mut self) {
         for shard in &self.shards {

@@ -18,7 +18,7 @@ use super::draw::Draw;
 use super::faults::{Faults, Hardware};
 use super::trace::Event;
 use super::{What, World};
-use crate::Node;
+use crate::Participant;
 use crate::shard::{Batch, Message};
 
 type Messages<N> = Vec<Message<N>>;
@@ -26,14 +26,14 @@ type Messages<N> = Vec<Message<N>>;
 type Travel<N> = fn(&Messages<N>, &mut Vec<u8>) -> Messages<N>;
 
 /// A packet on its way.
-struct Flight<N: Node> {
+struct Flight<N: Participant> {
     from: ShardId,
     to: ShardId,
     packet: Packet<Messages<N>>,
 }
 
 /// A batch on its way from one shard to another of its machine.
-struct Handover<N: Node> {
+struct Handover<N: Participant> {
     to: ShardId,
     sent_ns: u64,
     /// The life of the receiver for which it is meant.
@@ -56,7 +56,7 @@ pub(super) struct LinkState {
 }
 
 /// Links, ends of channels, and what is on its way.
-pub(super) struct Network<N: Node> {
+pub(super) struct Network<N: Participant> {
     machines: usize,
     shards: usize,
     /// By sending and receiving machine.
@@ -80,7 +80,7 @@ pub(super) struct Network<N: Node> {
     delivered: Vec<Delivered<Messages<N>>>,
 }
 
-impl<N: Node> Network<N> {
+impl<N: Participant> Network<N> {
     /// Without `channels` nothing travels but by [`Network::take`].
     pub(super) fn new(seed: u64, shards: usize, machines: usize, channels: bool) -> Network<N> {
         let (links, ends) = if channels { (machines * machines, shards * shards) } else { (0, 0) };
@@ -161,7 +161,7 @@ impl LinkState {
     }
 }
 
-impl<N: Node<Request: Wire, Reply: Wire>> World<N> {
+impl<N: Participant<Request: Wire, Reply: Wire>> World<N> {
     /// From now on, what shards of different machines send each other is encoded, and what is decoded arrives. Nothing
     /// else is different: a message that is not the same afterwards is a bug, and often ends the world at once.
     pub fn encode(&mut self) {
@@ -178,7 +178,7 @@ impl<N: Node<Request: Wire, Reply: Wire>> World<N> {
     }
 }
 
-impl<N: Node> World<N> {
+impl<N: Participant> World<N> {
     /// A shard sends a batch, at the end of a pass.
     pub(super) fn dispatch(&mut self, from: ShardId, to: ShardId, mut batch: Batch<N>) {
         let messages = batch.messages.len();

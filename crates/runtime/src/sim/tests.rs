@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::*;
-use crate::{Handled, Unknown};
+use crate::{Handled, Messages, Unknown};
 use plimsoll_types::Ticket;
 
 const MS: u64 = 1_000_000;
@@ -33,10 +33,12 @@ enum Request {
     Open,
 }
 
-impl Node for Echo {
+impl Messages for Echo {
     type Request = Request;
     type Reply = u64;
+}
 
+impl Participant for Echo {
     fn handle(&mut self, from: ShardId, request: &mut Request, ticket: Ticket) -> Handled<u64> {
         match *request {
             Request::Tell(n) => {

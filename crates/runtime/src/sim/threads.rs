@@ -12,7 +12,7 @@ use plimsoll_types::ShardId;
 
 use super::World;
 use super::lives::State;
-use crate::Node;
+use crate::Participant;
 
 /// The threads of a machine. Shards are dealt to them in turn.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Threads {
     }
 }
 
-impl<N: Node> World<N> {
+impl<N: Participant> World<N> {
     fn thread(&mut self, id: ShardId) -> Option<&mut Thread> {
         let machine = self.machine(id);
         let place = id.index() - self.residents(machine).start;

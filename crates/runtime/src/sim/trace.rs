@@ -7,7 +7,7 @@
 
 use plimsoll_types::ShardId;
 
-use crate::Node;
+use crate::Participant;
 use crate::disk::{DiskFault, FileName, Verb};
 use crate::shard::Message;
 
@@ -148,14 +148,14 @@ impl Event {
 }
 
 /// A message in a batch.
-pub enum Carried<'a, N: Node> {
+pub enum Carried<'a, N: Participant> {
     /// A request, and the number of the sender's pending call; `None` if it has no answer.
     Request(&'a N::Request, Option<u32>),
     /// The answer to the receiver's call of this number.
     Reply(&'a N::Reply, u32),
 }
 
-impl<'a, N: Node> Carried<'a, N> {
+impl<'a, N: Participant> Carried<'a, N> {
     /// A message, if it travels between shards.
     pub(super) fn of(message: &'a Message<N>) -> Option<Carried<'a, N>> {
         match message {
@@ -174,13 +174,13 @@ pub(super) type Hook = Box<dyn FnMut(u64, &Event)>;
 pub(super) type MessageHook<N> = Box<dyn FnMut(ShardId, ShardId, Carried<'_, N>)>;
 
 /// The hash so far, and the hooks.
-pub(super) struct Trace<N: Node> {
+pub(super) struct Trace<N: Participant> {
     pub(super) hash: u64,
     pub(super) hook: Option<Hook>,
     pub(super) message_hook: Option<MessageHook<N>>,
 }
 
-impl<N: Node> Trace<N> {
+impl<N: Participant> Trace<N> {
     pub(super) fn new() -> Trace<N> {
         Trace { hash: 0xcbf2_9ce4_8422_2325, hook: None, message_hook: None }
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_runtime::real::{self, Directory, Runtime};
 use plimsoll_runtime::sim::{Faults, Hardware, Maker, World};
-use plimsoll_runtime::{Handled, Node, ShardEnv};
+use plimsoll_runtime::{Handled, Messages, Participant, ShardEnv};
 use plimsoll_types::Ticket;
 use plimsoll_types::{ShardId, Timestamp};
 
@@ -21,10 +21,12 @@ pub struct Nothing {
     released: Vec<Ticket>,
 }
 
-impl Node for Nothing {
+impl Messages for Nothing {
     type Request = ();
     type Reply = ();
+}
 
+impl Participant for Nothing {
     fn handle(&mut self, _: ShardId, _: &mut (), _: Ticket) -> Handled<()> {
         Handled::Done
     }

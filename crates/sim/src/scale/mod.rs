@@ -26,9 +26,11 @@ use std::sync::atomic::AtomicU64;
 use plimsoll_runtime::sim::{Carried, Costs, EPOCH_NS, Maker, Pass, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_txn::base::{Base, Common, Layout};
-use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair};
+use plimsoll_txn::envelope::Envelope;
+use plimsoll_txn::execute::execute;
+use plimsoll_txn::pairs::{LEGAL_PAIRS, LegalPair, Pair};
 use plimsoll_txn::procedure::Reads;
-use plimsoll_txn::protocol::{Attempt, Protocol, execute};
+use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::with_pair;
 use plimsoll_txn::work::Work;
@@ -187,7 +189,7 @@ pub fn predict<W: Workload>(
 }
 
 /// What a shard has done, ever.
-fn done<P: Protocol>(node: &mut P, attempts: [f64; KINDS_MAX]) -> Done {
+fn done<P: LegalPair>(node: &mut P, attempts: [f64; KINDS_MAX]) -> Done {
     let base = node.base();
     let operations = base.store.operations();
     Done {
@@ -247,7 +249,7 @@ struct Shared {
 
 impl Shared {
     /// What the present pass of a shard has cost so far.
-    fn so_far_ns<P: Protocol>(&self, shard: ShardId, node: &mut P) -> f64 {
+    fn so_far_ns<P: LegalPair>(&self, shard: ShardId, node: &mut P) -> f64 {
         let meter = &self.meters[shard.index()];
         self.price(&done(node, meter.attempts.get()).since(&meter.before.get()))
     }
@@ -257,7 +259,7 @@ impl Shared {
     }
 }
 
-fn run<P: Protocol, W: Workload>(
+fn run<P: LegalPair, W: Workload>(
     cluster: &Cluster,
     model: &CostModel,
     access: AccessCosts,
@@ -320,7 +322,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn of<P: Protocol>(world: &mut World<P>, cluster: &Cluster, shared: &Shared) -> Reading {
+    fn of<P: LegalPair>(world: &mut World<P>, cluster: &Cluster, shared: &Shared) -> Reading {
         let mut reading = Reading {
             now_ns: world.now(),
             cpu_ns: 0,
@@ -351,7 +353,7 @@ impl Reading {
 }
 
 /// A world with the loaded database of a cluster.
-fn world<P: Protocol, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<Shared>) -> World<P> {
+fn world<P: LegalPair, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<Shared>) -> World<P> {
     let shards = cluster.shards();
     let placement = Arc::new(Placement::even(shards));
     let layout = Layout {
@@ -433,7 +435,7 @@ fn world<P: Protocol, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<
 
 impl Shared {
     /// A pass of a data shard is over: what has it cost?
-    fn charge<P: Protocol>(&self, shard: ShardId, node: &mut P, pass: Pass) -> u64 {
+    fn charge<P: LegalPair>(&self, shard: ShardId, node: &mut P, pass: Pass) -> u64 {
         let meter = &self.meters[shard.index()];
         let before = meter.before.get();
         let now = Done {
@@ -459,7 +461,7 @@ impl Shared {
     }
 }
 
-fn start_clients<P: Protocol, W: Workload>(
+fn start_clients<P: LegalPair, W: Workload>(
     world: &mut World<P>,
     cluster: &Cluster,
     workload: &W,
@@ -475,7 +477,7 @@ fn start_clients<P: Protocol, W: Workload>(
 }
 
 /// One client: a closed loop of transactions, as in benchmarks.
-async fn run_client<P: Protocol, W: Workload>(
+async fn run_client<P: LegalPair, W: Workload>(
     env: ShardEnv<P>,
     watch: Watch,
     workload: W,
@@ -497,7 +499,7 @@ async fn run_client<P: Protocol, W: Workload>(
             let mut attempts = meter.attempts.get();
             attempts[kind] += 1.0;
             meter.attempts.set(attempts);
-            match execute::<P, _>(&env, attempt, &mut procedure, &mut work).await {
+            match execute(&env, attempt, &mut procedure, &mut work).await {
                 Ok(()) => break true,
                 Err(Abort::User) => break false,
                 Err(_) => {
@@ -533,7 +535,7 @@ async fn run_client<P: Protocol, W: Workload>(
 /// A round trip to the oracle. What is all on this shard has been reported by then, for the channel keeps the order; who wrote
 /// elsewhere reports once that is installed, which is not waited for. The oracle handles a message more than the paper's, whose
 /// report is the request.
-async fn round_trip<P: Protocol>(env: &ShardEnv<P>, oracle: ShardId, txn: TxnId) {
+async fn round_trip<P: LegalPair>(env: &ShardEnv<P>, oracle: ShardId, txn: TxnId) {
     let nothing = Common::Read { txn, reads: Reads::default() };
-    let _answer = env.call(oracle, P::common(nothing)).await;
+    let _answer = env.call(oracle, Envelope::Common(nothing)).await;
 }

@@ -4,9 +4,10 @@
 //! or timestamps can find the dependencies (Kingsbury and Alvaro, *Elle*, VLDB 2020). This is the workload whose
 //! histories are exported for such checkers ([`crate::export`]).
 
-use plimsoll_runtime::Env;
+use plimsoll_runtime::ShardEnv;
 use plimsoll_txn::interactive::Transaction;
-use plimsoll_txn::protocol::{Attempt, Committed, Protocol};
+use plimsoll_txn::pairs::InteractivePair;
+use plimsoll_txn::protocol::{Attempt, Committed};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, TableId, TableSpec};
 
@@ -68,7 +69,7 @@ fn numbers(value: Option<Vec<u8>>) -> Vec<u64> {
     value.chunks_exact(8).map(|bytes| u64::from_be_bytes(bytes.try_into().expect("eight bytes"))).collect()
 }
 
-impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
+impl<P: InteractivePair, O: Observer> Client<P, O> {
     /// One transaction of a few reads and appends to so many lists, [`KEYS`] at most.
     pub async fn append(&mut self, lists: u64) {
         let look = self.one_in(3);
@@ -125,7 +126,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         lists: u64,
     ) -> Result<Committed, Abort> {
         let env = self.env.clone();
-        let mut txn = Transaction::begin::<P, E>(&env, attempt, look).await?;
+        let mut txn = Transaction::begin(&env, attempt, look).await?;
         self.attempts(label(look), txn.id());
         for _ in 0..1 + self.rng.below(4) {
             let list = self.rng.below(lists);
@@ -146,11 +147,11 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
 }
 
 /// All lists that there may be, in one transaction that only reads.
-pub async fn read_all<P: Protocol, E: Env<P>>(
-    env: &E,
+pub async fn read_all<P: InteractivePair>(
+    env: &ShardEnv<P>,
     attempt: Attempt,
 ) -> Result<Vec<(u64, Vec<u64>)>, Abort> {
-    let mut txn = Transaction::begin::<P, E>(env, attempt, true).await?;
+    let mut txn = Transaction::begin(env, attempt, true).await?;
     let mut lists = Vec::new();
     for list in 0..KEYS {
         lists.push((list, numbers(txn.get(env, LISTS.row(), &Key::of_u64(list)).await?)));

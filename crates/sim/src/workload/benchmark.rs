@@ -1,7 +1,6 @@
 //! The benchmarks' workloads, small: the same procedures, audits and invariants.
 
-use plimsoll_runtime::Env;
-use plimsoll_txn::protocol::Protocol;
+use plimsoll_txn::pairs::LegalPair;
 use plimsoll_workloads::Workload;
 
 use crate::client::{Client, Ended, Observer, Seen};
@@ -9,7 +8,7 @@ use crate::client::{Client, Ended, Observer, Seen};
 /// One transaction in so many is an audit of what must hold at every moment.
 const AUDIT_ONE_IN: u64 = 16;
 
-impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
+impl<P: LegalPair, O: Observer> Client<P, O> {
     /// One transaction of a benchmark's mix, or an audit.
     pub async fn benchmark<W: Workload>(&mut self, workload: &W, client: &mut W::Client) {
         let (begin, attempt, seen) = (self.begin(), self.attempt(0), Seen::new());

@@ -6,9 +6,9 @@
 //! FoundationDB's simulator.) Walkers go round in a snapshot and must come back after exactly as many steps
 //! as there are keys.
 
-use plimsoll_runtime::Env;
 use plimsoll_txn::interactive::Transaction;
-use plimsoll_txn::protocol::{Attempt, Committed, Protocol};
+use plimsoll_txn::pairs::InteractivePair;
+use plimsoll_txn::protocol::{Attempt, Committed};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, TableId, TableSpec};
 
@@ -33,7 +33,7 @@ pub fn rows(keys: u64) -> Vec<(u64, TableId, Key, u64)> {
     (0..keys).map(|key| (key, RING, Key::of_u64(key), (key + 1) % keys)).collect()
 }
 
-impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
+impl<P: InteractivePair, O: Observer> Client<P, O> {
     /// One turn or one walk in a ring of so many keys.
     pub async fn cycle(&mut self, keys: u64) {
         let walk = self.one_in(4);
@@ -76,7 +76,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
 
     async fn turn(&mut self, attempt: Attempt, a: u64) -> Result<Committed, Abort> {
         let env = self.env.clone();
-        let mut txn = Transaction::begin::<P, E>(&env, attempt, false).await?;
+        let mut txn = Transaction::begin(&env, attempt, false).await?;
         self.attempts("turn", txn.id());
         let b = self.next(&mut txn, a).await?;
         let c = self.next(&mut txn, b).await?;
@@ -90,7 +90,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
 
     async fn walk(&mut self, attempt: Attempt, start: u64, keys: u64) -> Result<Committed, Abort> {
         let env = self.env.clone();
-        let mut txn = Transaction::begin::<P, E>(&env, attempt, true).await?;
+        let mut txn = Transaction::begin(&env, attempt, true).await?;
         self.attempts("walk", txn.id());
         let (mut at, mut way) = (start, Vec::new());
         loop {

@@ -14,10 +14,10 @@
 //!
 //! All but the money is written with the transaction's own number, so what was read tells who wrote it.
 
-use plimsoll_runtime::Env;
 use plimsoll_txn::chopping::{Chopping, PieceType};
+use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
-use plimsoll_txn::protocol::{Protocol, ProtocolOptions};
+use plimsoll_txn::protocol::ProtocolOptions;
 use plimsoll_txn::shipped::{Items, OneShot, Shipped, unpack};
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Partitioning, Slot, TableId, TableSpec};
 
@@ -211,6 +211,8 @@ impl Procedure for Pieces {
     }
 }
 
+plimsoll_txn::executable!(Pieces);
+
 impl Pieces {
     fn step<A: Access>(
         &mut self,
@@ -275,7 +277,7 @@ impl OneShot for Pieces {
     }
 }
 
-impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
+impl<P: LegalPair, O: Observer> Client<P, O> {
     /// One transaction of any kind.
     pub async fn pieces(&mut self) {
         self.pieces_of(ROWS).await;

@@ -11,10 +11,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use plimsoll_runtime::Env;
+use plimsoll_runtime::{Env, ShardEnv};
 use plimsoll_txn::interactive::Transaction;
+use plimsoll_txn::pairs::InteractivePair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
-use plimsoll_txn::protocol::{Attempt, Committed, Protocol};
+use plimsoll_txn::protocol::{Attempt, Committed};
 use plimsoll_txn::timestamp::{Freshness, ReadOnly, Scheme};
 use plimsoll_types::history::{Install, Version};
 use plimsoll_types::{
@@ -86,7 +87,7 @@ pub fn rows_of(rows: u64) -> Vec<(u64, TableId, Key, u64)> {
     loaded
 }
 
-impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
+impl<P: InteractivePair, O: Observer> Client<P, O> {
     /// One transaction of any kind.
     pub async fn random(&mut self) {
         self.random_of(ROWS).await;
@@ -165,7 +166,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
         seen: &mut Seen,
     ) -> Result<Option<Committed>, Abort> {
         let (env, value) = (self.env.clone(), own.to_be_bytes());
-        let mut transaction = Transaction::begin::<P, E>(&env, attempt, false).await?;
+        let mut transaction = Transaction::begin(&env, attempt, false).await?;
         self.attempts("interactive", transaction.id());
         let mut see = |column, key: Key, value: &[u8]| {
             if number(value) != own {
@@ -221,7 +222,7 @@ impl<P: Protocol, E: Env<P>, O: Observer> Client<P, E, O> {
 
     async fn looked(&mut self, staleness_ns: u64, rows: u64, seen: &mut Seen) -> Result<Committed, Abort> {
         let (env, attempt) = (self.env.clone(), self.attempt(staleness_ns));
-        let mut transaction = Transaction::begin::<P, E>(&env, attempt, true).await?;
+        let mut transaction = Transaction::begin(&env, attempt, true).await?;
         self.attempts("look", transaction.id());
         for _ in 0..1 + self.rng.below(6) {
             if self.rng.below(3) == 0 {
@@ -364,6 +365,8 @@ impl Procedure for Transfer {
     }
 }
 
+plimsoll_txn::executable!(Transfer);
+
 /// Sums all accounts.
 struct Audit {
     sums: [u64; PARTITIONS as usize],
@@ -395,6 +398,8 @@ impl Procedure for Audit {
         })
     }
 }
+
+plimsoll_txn::executable!(Audit);
 
 /// Draws a number from a counter and inserts a row under it, perhaps on another shard. The number is never taken.
 struct Draw {
@@ -434,6 +439,8 @@ impl Procedure for Draw {
     }
 }
 
+plimsoll_txn::executable!(Draw);
+
 /// Anything, in one or two stages of a few pieces.
 struct Mix {
     stages: Vec<Vec<(u64, Vec<Operation>)>>,
@@ -470,12 +477,14 @@ impl Procedure for Mix {
     }
 }
 
+plimsoll_txn::executable!(Mix);
+
 /// Reads and writes all rows there may be, and all accounts and counters. Nobody else is about.
-pub async fn rewrite_all<P: Protocol, E: Env<P>>(env: &E) -> Result<Committed, Abort> {
+pub async fn rewrite_all<P: InteractivePair>(env: &ShardEnv<P>) -> Result<Committed, Abort> {
     // Fresh enough for an oracle to have heard of everything, if it has been asked by now.
     env.sleep(5_000_000).await;
     let attempt = Attempt { age: env.clock().0, freshness: Freshness::default() };
-    let mut transaction = Transaction::begin::<P, E>(env, attempt, false).await?;
+    let mut transaction = Transaction::begin(env, attempt, false).await?;
     for partition in 0..PARTITIONS {
         for table in [LIST, ACCOUNT, NUMBERED, COPIED] {
             let scan = Scan::prefix(table.row(), all(partition));

@@ -45,12 +45,15 @@ use plimsoll_checker::Options;
 use plimsoll_runtime::LowWater;
 use plimsoll_runtime::sim::{Event, Fault, Faults, Hardware, Link, Maker, World};
 use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::execute::execute;
+use plimsoll_txn::pairs::{LEGAL_PAIRS, LegalPair, Pair};
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
-use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions, execute};
-use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
+use plimsoll_txn::protocol::{Attempt, ProtocolOptions};
+use plimsoll_txn::protocols::Occ;
 use plimsoll_txn::shipped::{Items, OneShot, Shipped, unpack};
 use plimsoll_txn::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
-use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Vts};
+use plimsoll_txn::timestamps::Dst;
+use plimsoll_txn::with_pair;
 use plimsoll_txn::work::Work;
 use plimsoll_types::history::{History, Transaction};
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec};
@@ -88,20 +91,12 @@ impl Outcome {
 pub fn play(setup: &str, script: &str, exactly: bool) -> Outcome {
     let script = Script::parse(script);
     let played = catch_unwind(AssertUnwindSafe(|| match setup {
-        "occ/dst" => Stage::<Occ<Dst>>::new(&script).play(&script, exactly),
         IN_ONE_ROUND => Stage::<Occ<Dst>>::in_one_round(&script).play(&script, exactly),
-        "occ/gts" => Stage::<Occ<Gts>>::new(&script).play(&script, exactly),
-        "occ/vts" => Stage::<Occ<Vts>>::new(&script).play(&script, exactly),
-        "occ/none" => Stage::<Occ<NoTimestamps>>::new(&script).play(&script, exactly),
-        "two_pl/dst" => Stage::<TwoPl<Dst>>::new(&script).play(&script, exactly),
-        "two_pl/gts" => Stage::<TwoPl<Gts>>::new(&script).play(&script, exactly),
-        "two_pl/vts" => Stage::<TwoPl<Vts>>::new(&script).play(&script, exactly),
-        "two_pl/none" => Stage::<TwoPl<NoTimestamps>>::new(&script).play(&script, exactly),
-        "client_2pc/dst" => Stage::<Client2pc<Dst>>::new(&script).play(&script, exactly),
-        "client_2pc/none" => Stage::<Client2pc<NoTimestamps>>::new(&script).play(&script, exactly),
-        "rococo/dst" => Stage::<Rococo<Dst>>::new(&script).play(&script, exactly),
-        "rococo/none" => Stage::<Rococo<NoTimestamps>>::new(&script).play(&script, exactly),
-        _ => unreachable!("no setup is called {setup}"),
+        _ => {
+            let pair = Pair::parse(setup).and_then(|pair| pair.legal(LEGAL_PAIRS));
+            let pair = pair.unwrap_or_else(|why| unreachable!("no setup is called {setup}: {why}"));
+            with_pair!(pair, P => Stage::<P>::new(&script).play(&script, exactly))
+        }
     }));
     played.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -351,6 +346,8 @@ impl Procedure for Play {
     }
 }
 
+plimsoll_txn::executable!(Play);
+
 impl OneShot for Play {
     fn piece_type(&self, Piece { stage, number }: Piece) -> usize {
         usize::from(self.stages[stage][number].at_once)
@@ -374,7 +371,7 @@ impl OneShot for Play {
 type Ending = Option<Transaction>;
 
 /// Where a script is played.
-struct Stage<P: Protocol> {
+struct Stage<P: LegalPair> {
     world: World<P>,
     /// The clogs, by coordinator and shard.
     clogs: BTreeMap<(ShardId, usize), u32>,
@@ -390,7 +387,7 @@ struct Stage<P: Protocol> {
     one_round: bool,
 }
 
-impl<P: Protocol> Stage<P> {
+impl<P: LegalPair> Stage<P> {
     fn new(script: &Script) -> Stage<P> {
         Stage::with(script, ProtocolOptions::default())
     }

@@ -33,7 +33,7 @@ pub fn those_who_voted_find_the_largest_stamp_without_their_coordinator() {
 
 /// Reads A and writes B.
 async fn read_and_write(env: ShardEnv<Client2pc<Dst>>) -> Result<(), Abort> {
-    let mut txn = Transaction::begin::<Client2pc<Dst>, _>(&env, Attempt::default(), false).await?;
+    let mut txn = Transaction::begin(&env, Attempt::default(), false).await?;
     txn.get(&env, TABLE.row(), &key(A)).await?;
     txn.put(&env, TABLE.row(), &key(B), b"new").await?;
     txn.commit(&env).await.map(drop)

@@ -6,7 +6,8 @@
 
 use plimsoll_runtime::ShardEnv;
 use plimsoll_txn::interactive::Transaction;
-use plimsoll_txn::protocol::{Attempt, Protocol};
+use plimsoll_txn::pairs::{InteractivePair, LegalPair};
+use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
 use plimsoll_txn::timestamps::NoTimestamps;
 use plimsoll_txn::votes::PATIENCE_NS;
@@ -37,13 +38,13 @@ fn without_timestamps_a_coordinator_may_end_at_any_moment() {
 }
 
 /// Reads D, and writes A and B.
-async fn read_and_write<P: Protocol>(env: ShardEnv<P>) -> Result<(), Abort> {
+async fn read_and_write<P: LegalPair>(env: ShardEnv<P>) -> Result<(), Abort> {
     play(&env, &mut Play::reads(&[D]).and_writes(&[A, B])).await
 }
 
 /// The transaction begins, so many events happen, and then something else. Returns what the coordinator was told, if anything,
 /// and whether everything was over before.
-fn after<P: Protocol, R>(moment: usize, happens: impl Fn(&mut Stage<P>) -> R) -> (Stage<P>, Ended, bool, R) {
+fn after<P: LegalPair, R>(moment: usize, happens: impl Fn(&mut Stage<P>) -> R) -> (Stage<P>, Ended, bool, R) {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(read_and_write);
     for _ in 0..moment {
@@ -56,7 +57,7 @@ fn after<P: Protocol, R>(moment: usize, happens: impl Fn(&mut Stage<P>) -> R) ->
 }
 
 /// Returns after how many moments the writes are there, and after how many they are not.
-fn at_every_moment<P: Protocol>(answered: bool, happens: impl Fn(&mut Stage<P>)) -> [usize; 2] {
+fn at_every_moment<P: LegalPair>(answered: bool, happens: impl Fn(&mut Stage<P>)) -> [usize; 2] {
     let mut count = [0, 0];
     for moment in 0.. {
         let (mut stage, ended, over, ()) = after(moment, &happens);
@@ -77,12 +78,12 @@ fn at_every_moment<P: Protocol>(answered: bool, happens: impl Fn(&mut Stage<P>))
     unreachable!("moments do not end")
 }
 
-pub fn a_coordinator_may_end_at_any_moment<P: Protocol>() {
+pub fn a_coordinator_may_end_at_any_moment<P: LegalPair>() {
     let [kept, gone] = at_every_moment::<P>(false, |stage| stage.restart(C));
     assert!(kept > 0 && gone > 0, "kept at {kept} moments, gone at {gone}");
 }
 
-pub fn a_coordinator_may_be_cut_off_at_any_moment<P: Protocol>() {
+pub fn a_coordinator_may_be_cut_off_at_any_moment<P: LegalPair>() {
     let links = [A, B, D].map(|machine| [(C, machine), (machine, C)]);
     // A client that commits asks again until it is answered.
     let [kept, _] = at_every_moment::<P>(true, |stage| {
@@ -93,7 +94,7 @@ pub fn a_coordinator_may_be_cut_off_at_any_moment<P: Protocol>() {
     assert!(kept > 0);
 }
 
-pub fn a_channel_may_be_reset_at_any_moment<P: Protocol>() {
+pub fn a_channel_may_be_reset_at_any_moment<P: LegalPair>() {
     for (from, to) in [(C, A), (A, C), (C, B), (B, C), (C, D), (D, C)] {
         let [kept, _] = at_every_moment::<P>(true, |stage| stage.reset(from, to));
         assert!(kept > 0);
@@ -103,13 +104,13 @@ pub fn a_channel_may_be_reset_at_any_moment<P: Protocol>() {
 /// Under 2PL that is one with read locks only: before they are pinned, then until the votes, and then. What was read there is
 /// forgotten, and another transaction overwrites it at once, and one of the writes with it. Who comes after somebody at
 /// one place does so at the other.
-pub fn a_shard_that_was_only_read_may_end_at_any_moment<P: Protocol>() {
+pub fn a_shard_that_was_only_read_may_end_at_any_moment<P: InteractivePair>() {
     let mut count = [0, 0];
     for moment in 0.. {
         let (mut stage, ended, over, other) = after::<P, _>(moment, |stage| {
             stage.restart(D);
             stage.begin_at(D, async |env: ShardEnv<P>| {
-                let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+                let mut txn = Transaction::begin(&env, Attempt::default(), false).await?;
                 txn.put(&env, TABLE.row(), &key(D), b"other").await?;
                 txn.put(&env, TABLE.row(), &key(A), b"other").await?;
                 txn.commit(&env).await.map(drop)

@@ -5,10 +5,12 @@ use std::rc::Rc;
 
 use plimsoll_runtime::{Env, ShardEnv};
 use plimsoll_txn::base::{Common, CommonReply};
+use plimsoll_txn::envelope::{Answer, Envelope};
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::moves::MoveOutcome;
+use plimsoll_txn::pairs::InteractivePair;
 use plimsoll_txn::procedure::Scan;
-use plimsoll_txn::protocol::{Attempt, Protocol};
+use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::protocols::{Client2pc, Occ};
 use plimsoll_txn::timestamps::Dst;
 use plimsoll_txn::votes::PATIENCE_NS;
@@ -24,17 +26,17 @@ crate::under_each! {
 }
 
 /// Asks a machine to give the slot of its record to another.
-async fn give<P: Protocol>(env: ShardEnv<P>, from: usize, to: usize) -> MoveOutcome {
+async fn give<P: InteractivePair>(env: ShardEnv<P>, from: usize, to: usize) -> MoveOutcome {
     let to = id(to);
     let request = Common::Move { slots: vec![Slot(from as u16)], to, asked: false };
-    match env.call(id(from), P::common(request)).await.map(P::common_reply) {
+    match env.call(id(from), Envelope::Common(request)).await.map(Answer::common) {
         Ok(CommonReply::MoveOver(outcome)) => outcome,
         _ => panic!("whoever is asked to move something says what came of it"),
     }
 }
 
 /// Who has the record of a machine.
-fn holders<P: Protocol>(stage: &Stage<P>, record: usize) -> Vec<usize> {
+fn holders<P: InteractivePair>(stage: &Stage<P>, record: usize) -> Vec<usize> {
     let has = |&machine: &usize| {
         stage
             .world
@@ -44,7 +46,7 @@ fn holders<P: Protocol>(stage: &Stage<P>, record: usize) -> Vec<usize> {
     [A, B, D].iter().copied().filter(has).collect()
 }
 
-pub fn a_slot_does_not_move_between_the_answer_and_the_install<P: Protocol>() {
+pub fn a_slot_does_not_move_between_the_answer_and_the_install<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(async |env| write::<P>(env, &[A, B]).await);
     stage.pass_until_voted(&[A, B]);
@@ -66,14 +68,14 @@ pub fn a_slot_does_not_move_between_the_answer_and_the_install<P: Protocol>() {
     stage.is_at_rest();
 }
 
-pub fn what_moves_is_sent_again_when_the_channel_breaks<P: Protocol>() {
+pub fn what_moves_is_sent_again_when_the_channel_breaks<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let cut = stage.cut(&[(A, B)]);
     let moved = stage.begin_at(A, async |env| give::<P>(env, A, B).await);
     stage.pass(10 * MS);
     assert_eq!(holders(&stage, A), [0; 0], "it is under way");
     let read = stage.begin(async |env| {
-        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), true).await?;
+        let mut txn = Transaction::begin(&env, Attempt::default(), true).await?;
         txn.get(&env, TABLE.row(), &key(A)).await
     });
     stage.pass(10 * MS);
@@ -92,7 +94,7 @@ pub fn what_moves_is_sent_again_when_the_channel_breaks<P: Protocol>() {
 }
 
 /// The mark of a reader whose clock is ahead is above every version.
-pub fn who_writes_after_a_move_comes_after_those_who_read_before_it<P: Protocol>() {
+pub fn who_writes_after_a_move_comes_after_those_who_read_before_it<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let mark = stage.read_ahead(A);
     let moved = stage.begin_at(A, async |env| give::<P>(env, A, B).await);
@@ -108,13 +110,13 @@ pub fn who_writes_after_a_move_comes_after_those_who_read_before_it<P: Protocol>
 
 /// A transaction finds a key absent; then its slot moves, and another fills it and writes what the first then overwrites.
 /// Under 2PL the slot would not move.
-pub fn what_was_absent_before_a_move_is_not_relied_upon<P: Protocol>() {
+pub fn what_was_absent_before_a_move_is_not_relied_upon<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let absent = || Key::of_u64((SLOTS + A) as u64);
     let go = Rc::new(Cell::new(false));
     let goes = go.clone();
     let ended: Ended = stage.begin(async move |env: ShardEnv<P>| {
-        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+        let mut txn = Transaction::begin(&env, Attempt::default(), false).await?;
         assert_eq!(txn.get(&env, TABLE.row(), &absent()).await?, None);
         while !goes.get() {
             env.sleep(MS).await;
@@ -127,7 +129,7 @@ pub fn what_was_absent_before_a_move_is_not_relied_upon<P: Protocol>() {
     stage.pass(10 * MS);
     assert_eq!(moved.take(), Some(MoveOutcome::Moved));
     let other: Ended = stage.begin_at(B, async move |env: ShardEnv<P>| {
-        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+        let mut txn = Transaction::begin(&env, Attempt::default(), false).await?;
         txn.put(&env, TABLE.row(), &absent(), b"new").await?;
         txn.put(&env, TABLE.row(), &key(D), b"new").await?;
         txn.commit(&env).await.map(drop)
@@ -149,11 +151,11 @@ fn what_was_absent_before_a_move_is_looked_at_again() {
 }
 
 /// A row goes from a shard that was not asked yet to one that was.
-pub fn a_scan_finds_what_moves_meanwhile<P: Protocol>() {
+pub fn a_scan_finds_what_moves_meanwhile<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let cut = stage.cut(&[(C, A)]);
     let rows = stage.begin(async |env: ShardEnv<P>| {
-        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), true).await?;
+        let mut txn = Transaction::begin(&env, Attempt::default(), true).await?;
         txn.scan(&env, &Scan::prefix(ORDERED.row(), Key::new(&[]))).await.map(|rows| rows.len())
     });
     stage.pass(10 * MS);

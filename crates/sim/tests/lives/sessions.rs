@@ -2,7 +2,8 @@
 
 use plimsoll_runtime::Env;
 use plimsoll_txn::interactive::Transaction;
-use plimsoll_txn::protocol::{Attempt, Protocol};
+use plimsoll_txn::pairs::InteractivePair;
+use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::timestamp::Freshness;
 use plimsoll_types::{Abort, Timestamp};
 
@@ -15,15 +16,14 @@ crate::under_each! {
 
 /// A transaction with all its data on another machine, whose clock stamps it under OCC. Another on its own machine, of a
 /// session that has met a clock ahead of theirs, has been shown something at a snapshot meanwhile.
-pub fn who_commits_comes_after_what_was_answered_here_meanwhile<P: Protocol>() {
+pub fn who_commits_comes_after_what_was_answered_here_meanwhile<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(async |env| {
-        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+        let mut txn = Transaction::begin(&env, Attempt::default(), false).await?;
         txn.get(&env, TABLE.row(), &key(A)).await?;
         let at_least = Timestamp(env.clock().0 + 10 * MS);
         let freshness = Freshness { at_least, ..Freshness::default() };
-        let mut look =
-            Transaction::begin::<P, _>(&env, Attempt { freshness, ..Attempt::default() }, true).await?;
+        let mut look = Transaction::begin(&env, Attempt { freshness, ..Attempt::default() }, true).await?;
         look.get(&env, TABLE.row(), &key(B)).await?;
         let seen = look.shown();
         assert!(seen >= Some(at_least));
@@ -39,10 +39,10 @@ pub fn who_commits_comes_after_what_was_answered_here_meanwhile<P: Protocol>() {
 }
 
 /// Its session has been elsewhere.
-pub fn who_commits_comes_after_what_its_session_has_seen_meanwhile<P: Protocol>() {
+pub fn who_commits_comes_after_what_its_session_has_seen_meanwhile<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(async |env| {
-        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+        let mut txn = Transaction::begin(&env, Attempt::default(), false).await?;
         txn.get(&env, TABLE.row(), &key(A)).await?;
         let seen = Timestamp(env.clock().0 + 10 * MS);
         txn.follow(&env, seen);

@@ -9,9 +9,11 @@ use plimsoll_runtime::sim::{Fault, Faults, Hardware, Link, Maker, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
 use plimsoll_store::At;
 use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::execute::execute;
 use plimsoll_txn::interactive::Transaction;
+use plimsoll_txn::pairs::{InteractivePair, LegalPair};
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
-use plimsoll_txn::protocol::{Attempt, Protocol, ProtocolOptions, execute};
+use plimsoll_txn::protocol::{Attempt, ProtocolOptions};
 use plimsoll_txn::shipped::{Items, OneShot, Shipped, unpack};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::votes::PATIENCE_NS;
@@ -45,11 +47,11 @@ pub type Later<R> = Rc<RefCell<Option<R>>>;
 /// What became of a transaction.
 pub type Ended = Later<Result<(), Abort>>;
 
-pub struct Stage<P: Protocol> {
+pub struct Stage<P: LegalPair> {
     pub world: World<P>,
 }
 
-impl<P: Protocol> Stage<P> {
+impl<P: LegalPair> Stage<P> {
     pub fn new() -> Stage<P> {
         let spec = |name, index| TableSpec::new(name, index, Partitioning::Modulo { bytes: 8 });
         let wide = spec("wide", IndexKind::Hash).with_groups(&["a", "b"]);
@@ -173,20 +175,6 @@ impl<P: Protocol> Stage<P> {
         read.take().expect("nobody is in the way of a reader").expect("the record is there")
     }
 
-    /// A reader at a machine whose clock is ahead leaves a mark behind. Returns its snapshot.
-    pub fn read_ahead(&mut self, record: usize) -> Timestamp {
-        self.world.inflict(Fault::Step(D, 100 * MS as i64));
-        self.pass(10 * MS);
-        let read = self.begin_at(D, async move |env| {
-            let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), true).await?;
-            txn.get(&env, TABLE.row(), &key(record)).await?;
-            txn.commit(&env).await.map(|committed| committed.stamp)
-        });
-        self.pass(10 * MS);
-        let stamp = read.take().expect("it has read").expect("readers do not abort");
-        stamp.expect("at a snapshot")
-    }
-
     /// The stamp of the newest version of a record that a machine has.
     pub fn stamp(&self, record: usize, machine: usize) -> Timestamp {
         let stamp = self.world.node(id(machine), |node| {
@@ -208,9 +196,25 @@ impl<P: Protocol> Stage<P> {
     }
 }
 
+impl<P: InteractivePair> Stage<P> {
+    /// A reader at a machine whose clock is ahead leaves a mark behind. Returns its snapshot.
+    pub fn read_ahead(&mut self, record: usize) -> Timestamp {
+        self.world.inflict(Fault::Step(D, 100 * MS as i64));
+        self.pass(10 * MS);
+        let read = self.begin_at(D, async move |env| {
+            let mut txn = Transaction::begin(&env, Attempt::default(), true).await?;
+            txn.get(&env, TABLE.row(), &key(record)).await?;
+            txn.commit(&env).await.map(|committed| committed.stamp)
+        });
+        self.pass(10 * MS);
+        let stamp = read.take().expect("it has read").expect("readers do not abort");
+        stamp.expect("at a snapshot")
+    }
+}
+
 /// Writes these records.
-pub async fn write<P: Protocol>(env: ShardEnv<P>, records: &[usize]) -> Result<(), Abort> {
-    let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+pub async fn write<P: InteractivePair>(env: ShardEnv<P>, records: &[usize]) -> Result<(), Abort> {
+    let mut txn = Transaction::begin(&env, Attempt::default(), false).await?;
     for &record in records {
         txn.put(&env, TABLE.row(), &key(record), b"new").await?;
     }
@@ -218,7 +222,7 @@ pub async fn write<P: Protocol>(env: ShardEnv<P>, records: &[usize]) -> Result<(
 }
 
 /// Runs a procedure once.
-pub async fn play<P: Protocol>(env: &ShardEnv<P>, procedure: &mut Play) -> Result<(), Abort> {
+pub async fn play<P: LegalPair>(env: &ShardEnv<P>, procedure: &mut Play) -> Result<(), Abort> {
     execute(env, Attempt::default(), procedure, &mut Work::default()).await
 }
 
@@ -278,6 +282,8 @@ impl Procedure for Play {
         Some(self)
     }
 }
+
+plimsoll_txn::executable!(Play);
 
 impl OneShot for Play {
     fn piece_type(&self, piece: Piece) -> usize {

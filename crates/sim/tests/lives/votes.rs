@@ -7,7 +7,8 @@ use plimsoll_runtime::sim::Fault;
 use plimsoll_runtime::{Env, ShardEnv};
 use plimsoll_store::At;
 use plimsoll_txn::interactive::Transaction;
-use plimsoll_txn::protocol::{Attempt, Protocol};
+use plimsoll_txn::pairs::InteractivePair;
+use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::protocols::Occ;
 use plimsoll_txn::timestamps::Dst;
 use plimsoll_txn::votes::PATIENCE_NS;
@@ -32,12 +33,12 @@ crate::under_each! {
     what_was_found_absent_is_held_until_the_decision
 }
 
-pub fn what_was_read_in_a_life_that_is_over_is_not_relied_upon<P: Protocol>() {
+pub fn what_was_read_in_a_life_that_is_over_is_not_relied_upon<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let (go, went) = (Rc::new(RefCell::new(false)), Rc::new(RefCell::new(false)));
     let (goes, went_on) = (go.clone(), went.clone());
     let ended = stage.begin(async move |env: ShardEnv<P>| {
-        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+        let mut txn = Transaction::begin(&env, Attempt::default(), false).await?;
         txn.get(&env, TABLE.row(), &key(A)).await?;
         went_on.replace(true);
         while !*goes.borrow() {
@@ -58,7 +59,7 @@ pub fn what_was_read_in_a_life_that_is_over_is_not_relied_upon<P: Protocol>() {
     stage.is_at_rest();
 }
 
-pub fn those_who_voted_find_the_outcome_without_their_coordinator<P: Protocol>() {
+pub fn those_who_voted_find_the_outcome_without_their_coordinator<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(async |env| write::<P>(env, &[A, B]).await);
     stage.pass_until_voted(&[A, B]);
@@ -73,7 +74,7 @@ pub fn those_who_voted_find_the_outcome_without_their_coordinator<P: Protocol>()
     stage.is_at_rest();
 }
 
-pub fn a_vote_that_is_lost_ends_the_transaction<P: Protocol>() {
+pub fn a_vote_that_is_lost_ends_the_transaction<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(async |env| write::<P>(env, &[A, B]).await);
     stage.pass_until_voted(&[A]);
@@ -89,7 +90,7 @@ pub fn a_vote_that_is_lost_ends_the_transaction<P: Protocol>() {
     stage.is_at_rest();
 }
 
-pub fn a_vote_that_is_lost_with_the_coordinator_blocks_nobody<P: Protocol>() {
+pub fn a_vote_that_is_lost_with_the_coordinator_blocks_nobody<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     stage.begin(async |env| write::<P>(env, &[A, B]).await);
     stage.pass_until_voted(&[A]);
@@ -106,7 +107,7 @@ pub fn a_vote_that_is_lost_with_the_coordinator_blocks_nobody<P: Protocol>() {
 }
 
 /// A has heard that all have voted; B has heard from A before that, and from D nothing at all.
-fn one_knows<P: Protocol>() -> (Stage<P>, Ended, u32) {
+fn one_knows<P: InteractivePair>() -> (Stage<P>, Ended, u32) {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(async |env| write::<P>(env, &[A, B, D]).await);
     stage.pass_until_voted(&[D]);
@@ -119,7 +120,7 @@ fn one_knows<P: Protocol>() -> (Stage<P>, Ended, u32) {
     (stage, ended, cut)
 }
 
-pub fn what_one_knows_outweighs_what_it_said_before<P: Protocol>() {
+pub fn what_one_knows_outweighs_what_it_said_before<P: InteractivePair>() {
     let (mut stage, _, cut) = one_knows::<P>();
     stage.restart(D);
     stage.restart(C);
@@ -130,7 +131,7 @@ pub fn what_one_knows_outweighs_what_it_said_before<P: Protocol>() {
     stage.is_at_rest();
 }
 
-pub fn a_coordinator_that_has_lost_a_vote_asks_the_others_first<P: Protocol>() {
+pub fn a_coordinator_that_has_lost_a_vote_asks_the_others_first<P: InteractivePair>() {
     let (mut stage, ended, cut) = one_knows::<P>();
     stage.restart(D);
     stage.world.end(cut);
@@ -143,10 +144,10 @@ pub fn a_coordinator_that_has_lost_a_vote_asks_the_others_first<P: Protocol>() {
 
 /// One column of a row is found absent and another is written, which gives the row a place: whoever fills the first comes
 /// after that.
-pub fn a_column_that_was_found_absent_stays_so_when_its_row_is_linked<P: Protocol>() {
+pub fn a_column_that_was_found_absent_stays_so_when_its_row_is_linked<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(async move |env: ShardEnv<P>| {
-        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+        let mut txn = Transaction::begin(&env, Attempt::default(), false).await?;
         assert_eq!(txn.get(&env, WIDE.group(0), &key(A)).await?, None);
         txn.put(&env, WIDE.group(1), &key(A), b"new").await?;
         txn.put(&env, TABLE.row(), &key(B), b"new").await?;
@@ -155,7 +156,7 @@ pub fn a_column_that_was_found_absent_stays_so_when_its_row_is_linked<P: Protoco
     stage.pass_until_voted(&[A, B]);
     let cut = stage.cut(&[(A, C), (B, C)]);
     let other = stage.begin_at(A, async move |env: ShardEnv<P>| {
-        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+        let mut txn = Transaction::begin(&env, Attempt::default(), false).await?;
         txn.put(&env, WIDE.group(0), &key(A), b"other").await?;
         txn.commit(&env).await.map(drop)
     });
@@ -176,10 +177,10 @@ pub fn a_column_that_was_found_absent_stays_so_when_its_row_is_linked<P: Protoco
     stage.is_at_rest();
 }
 
-pub fn read_locks_do_not_outlive_their_coordinator<P: Protocol>() {
+pub fn read_locks_do_not_outlive_their_coordinator<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     stage.begin(async move |env: ShardEnv<P>| {
-        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+        let mut txn = Transaction::begin(&env, Attempt::default(), false).await?;
         for shard in [A, B] {
             txn.get(&env, TABLE.row(), &key(shard)).await?;
         }
@@ -197,7 +198,7 @@ pub fn read_locks_do_not_outlive_their_coordinator<P: Protocol>() {
 }
 
 /// Two shards hold locks, or are about to be asked for them and their votes at once, and only one is reached.
-pub fn a_vote_that_comes_after_the_refusal_is_refused<P: Protocol>() {
+pub fn a_vote_that_comes_after_the_refusal_is_refused<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(async |env| write::<P>(env, &[A, B]).await);
     if P::NAME != "client_2pc" {
@@ -237,7 +238,7 @@ pub fn who_votes_last_is_bound_by_its_refusal() {
 }
 
 /// Those who voted have found out meanwhile that all have.
-pub fn a_coordinator_that_is_not_answered_asks<P: Protocol>() {
+pub fn a_coordinator_that_is_not_answered_asks<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(async |env| write::<P>(env, &[A, B]).await);
     stage.pass_until_voted(&[A, B]);
@@ -254,7 +255,7 @@ pub fn a_coordinator_that_is_not_answered_asks<P: Protocol>() {
     stage.is_at_rest();
 }
 
-pub fn who_has_voted_waits_for_the_outcome<P: Protocol>() {
+pub fn who_has_voted_waits_for_the_outcome<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(async |env| write::<P>(env, &[A, B]).await);
     stage.pass_until_voted(&[A, B]);
@@ -269,10 +270,10 @@ pub fn who_has_voted_waits_for_the_outcome<P: Protocol>() {
 }
 
 /// Whoever has read says nothing for too long; another overwrites that, and what the first will overwrite.
-pub fn what_was_read_under_a_lock_that_is_lost_is_not_relied_upon<P: Protocol>() {
+pub fn what_was_read_under_a_lock_that_is_lost_is_not_relied_upon<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(async move |env: ShardEnv<P>| {
-        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+        let mut txn = Transaction::begin(&env, Attempt::default(), false).await?;
         txn.get(&env, TABLE.row(), &key(A)).await?;
         env.sleep(3 * PATIENCE_NS).await;
         txn.put(&env, TABLE.row(), &key(B), b"late").await?;
@@ -293,7 +294,7 @@ pub fn what_was_read_under_a_lock_that_is_lost_is_not_relied_upon<P: Protocol>()
     stage.is_at_rest();
 }
 
-pub fn write_locks_do_not_outlive_their_coordinator<P: Protocol>() {
+pub fn write_locks_do_not_outlive_their_coordinator<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     stage.begin(async |env| write::<P>(env, &[A, B]).await);
     stage.pass_until(|stage| [A, B].iter().all(|&machine| stage.locks(machine) > 0));
@@ -306,11 +307,11 @@ pub fn write_locks_do_not_outlive_their_coordinator<P: Protocol>() {
 }
 
 /// The coordinator's own shard votes, too. Nobody fills what was found absent until the outcome is known.
-pub fn what_was_found_absent_is_held_until_the_decision<P: Protocol>() {
+pub fn what_was_found_absent_is_held_until_the_decision<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let absent = || Key::of_u64((SLOTS + A) as u64);
     let ended: Ended = stage.begin_at(B, async move |env: ShardEnv<P>| {
-        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+        let mut txn = Transaction::begin(&env, Attempt::default(), false).await?;
         assert_eq!(txn.get(&env, TABLE.row(), &absent()).await?, None);
         for record in [A, B] {
             txn.put(&env, TABLE.row(), &key(record), b"new").await?;
@@ -320,7 +321,7 @@ pub fn what_was_found_absent_is_held_until_the_decision<P: Protocol>() {
     stage.pass_until_voted(&[A]);
     let cut = stage.cut(&[(A, B)]);
     let other = stage.begin_at(D, async move |env: ShardEnv<P>| {
-        let mut txn = Transaction::begin::<P, _>(&env, Attempt::default(), false).await?;
+        let mut txn = Transaction::begin(&env, Attempt::default(), false).await?;
         txn.put(&env, TABLE.row(), &absent(), b"other").await?;
         txn.commit(&env).await.map(drop)
     });

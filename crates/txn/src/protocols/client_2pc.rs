@@ -33,22 +33,27 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_runtime::{Env, Handled, Node};
+use plimsoll_runtime::{Env, Handled, Messages};
 use plimsoll_types::Ticket;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
-use crate::base::{Base, Common, CommonReply};
+use crate::base::Base;
+use crate::envelope::{Answer, Envelope, ask, tell};
+use crate::executable::Executable;
+use crate::execute;
 use crate::fetched::ReadRef;
 use crate::locks::Locks;
 use crate::optimistic;
 use crate::prepare::Prepare;
 use crate::procedure::Reads;
-use crate::protocol::{self, Open, Protocol, ProtocolOptions, Rest, Stop, follow_shard};
+use crate::protocol::{
+    self, Attempt, Interactive, Open, Protocol, ProtocolOptions, Rest, Stop, follow_shard,
+};
 use crate::steps::{About, What};
 use crate::timestamp::{ReadOnly, Scheme};
 use crate::votes::{self, Vote, Voter};
-use crate::work::Packed;
+use crate::work::{Packed, Work};
 
 /// Client-driven two-phase commit on one shard.
 pub struct Client2pc<S: Scheme> {
@@ -67,8 +72,6 @@ struct Prepared {
 
 /// What a participant is asked.
 pub enum Request<S: Scheme> {
-    /// The same under every protocol.
-    Common(Common<S>),
     /// Checks and locks everything, and votes.
     Prepare(Prepare<S>),
     /// Within one process: what has become of a transaction that was prepared.
@@ -78,92 +81,40 @@ pub enum Request<S: Scheme> {
         /// Its stamp; `None` if it is aborted.
         stamp: Option<Timestamp>,
     },
-    /// What has to do with votes between processes.
-    Vote(votes::Request),
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Request<S> {
-    Common(common) = 0,
-    Prepare(prepare) = 1,
-    Decision { txn, stamp } = 2,
-    Vote(request) = 3
+    Prepare(prepare) = 2,
+    Decision { txn, stamp } = 3
 });
 
 /// What it answers.
-pub enum Reply<S: Scheme> {
-    /// The same under every protocol.
-    Common(CommonReply<S>),
+pub enum Reply {
     /// The vote: PREPARED, with no smaller stamp than this.
     Prepared(Timestamp),
     /// Nobody else takes part: committed, with this stamp.
     Committed(Timestamp),
     /// The vote: ABORT, and why. Nothing is locked.
     Refused(Abort),
-    /// What has to do with votes between processes.
-    Vote(votes::Reply),
 }
 
-plimsoll_types::wire!(<S: Scheme> enum Reply<S> {
-    Common(common) = 0,
-    Prepared(vote) = 1,
-    Committed(stamp) = 2,
-    Refused(abort) = 3,
-    Vote(reply) = 4
-});
-
-impl<S: Scheme> Node for Client2pc<S> {
-    type Request = Request<S>;
-    type Reply = Reply<S>;
-
-    fn handle(&mut self, from: ShardId, request: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
-        Handled::Reply(match request {
-            Request::Common(common) => return self.base.handle(from, common, ticket).map(Reply::Common),
-            Request::Prepare(prepare) => match self.prepare(prepare) {
-                Reply::Refused(abort) => Reply::Refused(self.base.refused(abort)),
-                vote => vote,
-            },
-            Request::Decision { txn, stamp } => {
-                // Another process has no say but by votes.
-                if !self.base.votes.elsewhere(from) {
-                    self.decide(*txn, *stamp, None);
-                }
-                return Handled::Done;
-            }
-            Request::Vote(request) => return votes::handle(self, from, request).map(Reply::Vote),
-        })
+plimsoll_types::wire!(
+    enum Reply {
+        Prepared(vote) = 2,
+        Committed(stamp) = 3,
+        Refused(abort) = 4,
     }
+);
 
-    fn released(&mut self) -> &mut Vec<Ticket> {
-        &mut self.base.released
-    }
-
-    fn pass(&mut self, clock: Timestamp) {
-        self.base.pass(clock);
-        votes::tick(self, clock);
-    }
-
-    fn connected(&mut self, peer: ShardId, life: Option<u64>) {
-        self.base.connected(peer, life);
-    }
-
-    fn due(&self) -> Option<u64> {
-        self.base.due()
-    }
-
-    fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
-        send.extend(self.base.votes.outgoing().map(|(to, request)| (to, Request::Vote(request))));
-        self.base.outgoing(|to, common| send.push((to, Request::Common(common))));
-    }
-
-    fn park(&mut self) {
-        self.base.park();
-    }
+impl<S: Scheme> Messages for Client2pc<S> {
+    type Request = Envelope<S, Request<S>>;
+    type Reply = Answer<S, Reply>;
 }
 
 /// The participant.
 impl<S: Scheme> Client2pc<S> {
     /// Checks, locks and votes, in one step.
-    fn prepare(&mut self, prepare: &mut Prepare<S>) -> Reply<S> {
+    fn prepare(&mut self, prepare: &mut Prepare<S>) -> Reply {
         let txn = prepare.txn();
         let participants = prepare.participants();
         // Somebody may have asked for the vote before PREPARE came: then it was ABORT, and stays it.
@@ -208,17 +159,6 @@ impl<S: Scheme> Client2pc<S> {
 }
 
 impl<S: Scheme> Voter for Client2pc<S> {
-    fn voting(request: votes::Request) -> Request<S> {
-        Request::Vote(request)
-    }
-
-    fn voted(reply: Reply<S>) -> votes::Reply {
-        match reply {
-            Reply::Vote(reply) => reply,
-            _ => unreachable!("a request to do with votes has such a reply"),
-        }
-    }
-
     fn ready(&mut self, _: TxnId, _: Timestamp, _: &[ReadRef]) -> bool {
         // PREPARE locks and votes at once: whoever has locks here has voted.
         false
@@ -236,6 +176,8 @@ impl<S: Scheme> Voter for Client2pc<S> {
 /// The coordinator.
 impl<S: Scheme> Protocol for Client2pc<S> {
     type Scheme = S;
+    type Own = Request<S>;
+    type OwnReply = Reply;
     const NAME: &'static str = "client_2pc";
     const LOCKS: bool = false;
 
@@ -253,37 +195,58 @@ impl<S: Scheme> Protocol for Client2pc<S> {
         &mut self.base
     }
 
-    fn common(request: Common<S>) -> Request<S> {
-        Request::Common(request)
+    fn handle_own(&mut self, from: ShardId, own: &mut Request<S>, _: Ticket) -> Handled<Reply> {
+        Handled::Reply(match own {
+            Request::Prepare(prepare) => match self.prepare(prepare) {
+                Reply::Refused(abort) => Reply::Refused(self.base.refused(abort)),
+                vote => vote,
+            },
+            Request::Decision { txn, stamp } => {
+                // Another process has no say but by votes.
+                if !self.base.votes.elsewhere(from) {
+                    self.decide(*txn, *stamp, None);
+                }
+                return Handled::Done;
+            }
+        })
     }
 
-    fn common_reply(reply: Reply<S>) -> CommonReply<S> {
-        match reply {
-            Reply::Common(reply) => reply,
-            _ => unreachable!("a common request has a common reply"),
-        }
+    fn handle_vote(&mut self, from: ShardId, request: &mut votes::Request) -> Handled<votes::Reply> {
+        votes::handle(self, from, request)
+    }
+
+    fn tick(&mut self, clock: Timestamp) {
+        self.base.pass(clock);
+        votes::tick(self, clock);
     }
 
     fn about(request: &Request<S>) -> About {
         match request {
-            Request::Common(common) => common.about(),
             Request::Prepare(prepare) => About::new("PREPARE", Some(prepare.txn())).writes(prepare.written()),
             Request::Decision { txn, stamp: Some(_) } => About::new("COMMIT", Some(*txn)),
             Request::Decision { txn, stamp: None } => About::new("ABORT", Some(*txn)),
-            Request::Vote(request) => request.about(),
         }
     }
 
-    fn answer(reply: &Reply<S>) -> &'static str {
+    fn answer(reply: &Reply) -> &'static str {
         match reply {
-            Reply::Common(reply) => reply.answer(),
             Reply::Prepared(_) => "prepared",
             Reply::Committed(_) => "committed",
             Reply::Refused(_) => "refused",
-            Reply::Vote(reply) => reply.answer(),
         }
     }
 
+    async fn run<E: Env<Self>>(
+        env: &E,
+        attempt: Attempt,
+        procedure: &mut dyn Executable<S>,
+        work: &mut Work<S>,
+    ) -> Result<(), Abort> {
+        execute::run(env, attempt, procedure, work).await
+    }
+}
+
+impl<S: Scheme> Interactive for Client2pc<S> {
     async fn read<E: Env<Self>>(
         env: &E,
         open: &mut Open<S>,
@@ -374,7 +337,7 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
     let calls: Vec<_> = (participants.iter().filter(|(shard, _)| *shard != me))
         .map(|&(shard, life)| {
             let prepare = env.local(|node| Prepare::new(&node.base, open, shard, &participants));
-            ((shard, life), env.call(shard, Request::Prepare(prepare)))
+            ((shard, life), ask::<Client2pc<S>, E>(env, shard, Request::Prepare(prepare)))
         })
         .collect();
     let (mut outcome, mut exists, mut lost) = (Ok(()), false, Vec::new());
@@ -413,7 +376,9 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
             for shard in shards {
                 match shard == me {
                     true => env.local(|node| node.decide(txn, outcome.ok(), None)),
-                    false => env.send(shard, Request::Decision { txn, stamp: outcome.ok() }),
+                    false => {
+                        tell::<Client2pc<S>, E>(env, shard, Request::Decision { txn, stamp: outcome.ok() })
+                    }
                 }
             }
             outcome
@@ -425,11 +390,10 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
 }
 
 /// A shard's vote, or why it is ABORT.
-fn vote<S: Scheme>(reply: Reply<S>) -> Result<Timestamp, Abort> {
+fn vote(reply: Reply) -> Result<Timestamp, Abort> {
     match reply {
         Reply::Prepared(vote) | Reply::Committed(vote) => Ok(vote),
         Reply::Refused(abort) => Err(abort),
-        _ => unreachable!("PREPARE is answered with a vote"),
     }
 }
 

@@ -8,6 +8,7 @@ use std::convert::Infallible;
 
 use plimsoll_types::Timestamp;
 
+use crate::executable::{AnyProcedure, Executable};
 use crate::timestamp::{Freshness, ReadOnly, Scheme, SchemeConfig};
 
 /// The plain protocol on one shard.
@@ -23,6 +24,10 @@ impl Scheme for NoTimestamps {
     type Snapshot = ();
     type Observed = Timestamp;
     type Message = Infallible;
+
+    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Self> {
+        procedure.under_none()
+    }
 
     fn new(_: &SchemeConfig) -> NoTimestamps {
         NoTimestamps

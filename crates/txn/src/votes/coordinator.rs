@@ -9,6 +9,7 @@ use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use super::{Outcome, Reply, Request, Vote, Voter, learn};
+use crate::envelope::{Answer, Envelope};
 use crate::fetched::ReadRef;
 use crate::protocol::Open;
 use crate::timestamp::Scheme;
@@ -57,12 +58,12 @@ pub(crate) async fn decide<P: Voter, E: Env<P>>(
         .map(|&(shard, life)| {
             let (writes, reads) = (open.work.writes.pack(shard), reads(open, shard));
             let record = Request::Record { txn, stamp, writes, reads, voters: voters.clone() };
-            (shard, life, env.call(shard, P::voting(record)))
+            (shard, life, env.call(shard, Envelope::Vote(record)))
         })
         .collect();
     let mut outcome = Ok(stamp);
     for (shard, life, call) in calls {
-        let vote = match call.await.map(P::voted) {
+        let vote = match call.await.map(Answer::vote) {
             Ok(Reply::Vote(vote)) => Some(vote),
             Ok(Reply::Outcome(_)) => unreachable!("RECORD is answered with a vote"),
             Err(_) if planted(Mutant::AbortsAlone) => Some(Vote::Refuse),
@@ -128,7 +129,7 @@ pub(crate) async fn conclude<P: Voter, E: Env<P>>(
 /// Asks a shard for its vote until it answers; `None` if the life that it would have voted in is over.
 pub(crate) async fn ask<P: Voter, E: Env<P>>(env: &E, shard: ShardId, life: u64, txn: TxnId) -> Option<Vote> {
     while env.local(|node| node.base().votes.life(shard) == life) {
-        match env.call(shard, P::voting(Request::Ask(txn))).await.map(P::voted) {
+        match env.call(shard, Envelope::Vote(Request::Ask(txn))).await.map(Answer::vote) {
             Ok(Reply::Vote(vote)) => return Some(vote),
             Ok(Reply::Outcome(_)) => unreachable!("whoever is asked for a vote answers with one"),
             Err(_) => env.sleep(RETRY_NS).await,
@@ -148,7 +149,7 @@ fn ask_all<'e, P: Voter, E: Env<P>, R: Fn() -> Request>(
 ) -> Asked<impl Future<Output = Result<P::Reply, Unknown>> + 'static + use<'e, P, E, R>> {
     // Who has lost everything has nothing to say, and nothing to learn.
     env.local(|node| voters.retain(|&(shard, life)| node.base().votes.life(shard) == life));
-    voters.into_iter().map(|voter| (voter, env.call(voter.0, P::voting(request())))).collect()
+    voters.into_iter().map(|voter| (voter, env.call(voter.0, Envelope::Vote(request())))).collect()
 }
 
 /// Asks or tells those again who do not answer, until all have. Returns the stamp if any of them knows that the transaction is
@@ -175,7 +176,7 @@ async fn collect<P: Voter>(
     left: &mut Vec<(ShardId, u64)>,
 ) {
     for (voter, call) in asked {
-        match call.await.map(P::voted) {
+        match call.await.map(Answer::vote) {
             Ok(Reply::Outcome(Some(Outcome::Committed(stamp)))) => *any = Some(stamp),
             Ok(_) => {}
             Err(_) => left.push(voter),

@@ -98,6 +98,8 @@ impl Procedure for Audit {
     }
 }
 
+plimsoll_txn::executable!(Audit);
+
 /// Judges that every tuple is there.
 pub(super) fn all_there<'a>(audits: impl IntoIterator<Item = &'a Audit>) -> Check {
     let (mut tuples, mut missing) = (0, 0);

@@ -130,6 +130,8 @@ impl Procedure for Transaction {
     }
 }
 
+plimsoll_txn::executable!(Transaction);
+
 /// How it is cut: all pieces are of one type, and none needs another's output.
 pub(super) fn pieces() -> Vec<PieceType> {
     vec![PieceType::new("read_write", "part", 0).writes([TUPLES.row()]).many()]

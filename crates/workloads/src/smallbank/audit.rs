@@ -107,6 +107,8 @@ impl Procedure for Audit {
     }
 }
 
+plimsoll_txn::executable!(Audit);
+
 /// Judges that every balance is there and that no savings are negative.
 pub(super) fn audit_of_rows<'a>(audits: impl IntoIterator<Item = &'a Audit>) -> Check {
     let (mut accounts, mut missing, mut negative) = (0, 0, 0);

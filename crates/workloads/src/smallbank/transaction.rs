@@ -206,6 +206,8 @@ impl Procedure for Transaction {
     }
 }
 
+plimsoll_txn::executable!(Transaction);
+
 /// How those that write are cut, in the order of the types: not at all, unless the two accounts of a transfer are on different
 /// shards.
 pub(super) fn pieces(distributed: bool) -> Vec<PieceType> {

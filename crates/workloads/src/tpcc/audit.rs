@@ -552,3 +552,5 @@ impl Procedure for Audit {
         Ok(())
     }
 }
+
+plimsoll_txn::executable!(Audit);

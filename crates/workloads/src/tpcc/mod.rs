@@ -271,6 +271,8 @@ impl Procedure for Transaction {
     }
 }
 
+plimsoll_txn::executable!(Transaction);
+
 const READ_ONLY: &str = "what is read-only has no pieces";
 
 impl OneShot for Transaction {

@@ -25,7 +25,7 @@ use std::fmt;
 use plimsoll_types::wire::{Input, Malformed, Sink, Wire};
 
 use super::beat::Beat;
-use crate::Node;
+use crate::Participant;
 use crate::shard::Message;
 
 /// Maximum length of a frame in bytes, without length and checksum. A longer message cannot travel.
@@ -152,7 +152,7 @@ impl fmt::Display for Fault {
 }
 
 /// The decoded content of a frame.
-pub(super) struct Content<N: Node> {
+pub(super) struct Content<N: Participant> {
     pub(super) messages: Vec<Message<N>>,
     pub(super) beat: Option<Beat>,
 }
@@ -164,20 +164,20 @@ type Decode<N> = fn(&[u8]) -> Result<Content<N>, Malformed>;
 
 /// How the messages of a participant are encoded and decoded. These are function pointers because
 /// only a participant that is used with a network has messages with an encoding.
-pub(super) struct Codec<N: Node> {
+pub(super) struct Codec<N: Participant> {
     pub(super) encode: Encode<N>,
     pub(super) decode: Decode<N>,
 }
 
-impl<N: Node> Clone for Codec<N> {
+impl<N: Participant> Clone for Codec<N> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<N: Node> Copy for Codec<N> {}
+impl<N: Participant> Copy for Codec<N> {}
 
-impl<N: Node> Codec<N>
+impl<N: Participant> Codec<N>
 where
     N::Request: Wire,
     N::Reply: Wire,
@@ -187,7 +187,7 @@ where
     }
 }
 
-fn encode<N: Node>(messages: &[Message<N>], number: &mut u64, out: &mut Vec<u8>) -> Result<(), Fault>
+fn encode<N: Participant>(messages: &[Message<N>], number: &mut u64, out: &mut Vec<u8>) -> Result<(), Fault>
 where
     N::Request: Wire,
     N::Reply: Wire,
@@ -219,7 +219,7 @@ where
     end_frame(begin, out)
 }
 
-fn decode<N: Node>(bytes: &[u8]) -> Result<Content<N>, Malformed>
+fn decode<N: Participant>(bytes: &[u8]) -> Result<Content<N>, Malformed>
 where
     N::Request: Wire,
     N::Reply: Wire,

@@ -45,7 +45,7 @@ use super::frame::{Closed, Codec, Fault, encode_beat};
 use super::link::{Link, TURN};
 use super::{Fresh, Shared};
 use crate::shard::{Batch, ShardEnv};
-use crate::{Env, Node};
+use crate::{Env, Participant};
 
 /// Interval between heartbeats, and between checks for silent peers.
 const BEAT_NS: u64 = 250_000_000;
@@ -59,7 +59,7 @@ const WAKE: Token = Token(usize::MAX);
 const TIMER: Token = Token(usize::MAX - 1);
 
 /// The connections of one shard.
-pub(in super::super) struct Links<N: Node> {
+pub(in super::super) struct Links<N: Participant> {
     me: ShardId,
     shared: Arc<Shared>,
     codec: Codec<N>,
@@ -92,7 +92,7 @@ pub(in super::super) struct Links<N: Node> {
     next_beat_ns: u64,
 }
 
-impl<N: Node> Links<N> {
+impl<N: Participant> Links<N> {
     /// No connections yet.
     pub(super) fn new(
         me: ShardId,
@@ -255,7 +255,7 @@ impl<N: Node> Links<N> {
     }
 }
 
-impl<N: Node> Links<N> {
+impl<N: Participant> Links<N> {
     /// Closes broken connections, and fails calls to peers that are not connected.
     fn settle(&mut self, env: &ShardEnv<N>) {
         while let Some((peer, rule)) = env.offender() {

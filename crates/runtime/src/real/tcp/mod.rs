@@ -13,7 +13,7 @@
 //! own transactions. It has no address, and one shard, which is numbered after the shards of the
 //! nodes by the *place* that the client takes. It dials all nodes, no process dials it, and clients
 //! cannot call each other. Otherwise its shard is like any other: it calls, it is called, and
-//! [`Node::connected`] tells the others when it comes and goes. A node is configured, so it dials
+//! [`Participant::connected`] tells the others when it comes and goes. A node is configured, so it dials
 //! until it gets through. A client chooses its place itself; if a node refuses it, usually because
 //! another client has that place (`places`), it closes all its connections and reports the reason
 //! ([`super::Runtime::refused`]).
@@ -93,7 +93,7 @@ use plimsoll_types::ShardId;
 use plimsoll_types::wire::Wire;
 
 use super::{Clock, EndProcessOnPanic};
-use crate::Node;
+use crate::Participant;
 use cluster::Cluster;
 pub use cluster::{Address, Network, ORACLE, Role, SILENCE, Who};
 pub use counters::Traffic;
@@ -183,13 +183,13 @@ fn wake(waker: &Waker) {
 }
 
 /// A node or client that is about to start.
-pub(super) struct Prepared<N: Node> {
+pub(super) struct Prepared<N: Participant> {
     shared: Arc<Shared>,
     links: Vec<Links<N>>,
     handshakes: Handshakes,
 }
 
-impl<N: Node> Prepared<N>
+impl<N: Participant> Prepared<N>
 where
     N::Request: Wire,
     N::Reply: Wire,
@@ -223,7 +223,7 @@ where
     }
 }
 
-impl<N: Node> Prepared<N> {
+impl<N: Participant> Prepared<N> {
     /// How many shards all nodes and clients have.
     pub(super) fn total(&self) -> usize {
         self.shared.cluster.shards()

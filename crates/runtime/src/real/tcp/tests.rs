@@ -17,7 +17,7 @@ use plimsoll_types::wire::{Input, Malformed, Sink, blob, take_blob};
 
 use super::super::Runtime;
 use super::*;
-use crate::{Env, Handled, Unknown};
+use crate::{Env, Handled, Messages, Unknown};
 use plimsoll_types::Ticket;
 
 /// A sum that requests add to and take from. A request for more than there is waits.
@@ -67,10 +67,12 @@ impl Wire for Request {
     }
 }
 
-impl Node for Till {
+impl Messages for Till {
     type Request = Request;
     type Reply = Vec<u8>;
+}
 
+impl Participant for Till {
     fn handle(&mut self, from: ShardId, request: &mut Request, ticket: Ticket) -> Handled<Vec<u8>> {
         match request {
             Request::Put(n) => {

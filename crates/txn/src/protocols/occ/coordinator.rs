@@ -2,18 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_runtime::{Env, Unknown};
+use plimsoll_runtime::{Env, Handled, Messages, Unknown};
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{Abort, ShardId, Timestamp};
+use plimsoll_types::{Abort, ShardId, Ticket, Timestamp};
 
 use super::read_set::{only_read, own_links, unlocked_reads};
 use super::{Occ, Reply, Request};
 use crate::base::{Base, Common, CommonReply};
+use crate::envelope::{Answer, Envelope, ask, tell};
+use crate::executable::Executable;
+use crate::execute;
 use crate::fetched::ReadRef;
 use crate::optimistic;
 use crate::prepare::Prepare;
 use crate::procedure::Reads;
-use crate::protocol::{self, Open, Protocol, ProtocolOptions, Rest, Stop, follow_shard};
+use crate::protocol::{
+    self, Attempt, Interactive, Open, Protocol, ProtocolOptions, Rest, Stop, follow_shard,
+};
 use crate::steps::{About, What};
 use crate::timestamp::Scheme;
 use crate::votes::{self, Vote};
@@ -30,6 +35,8 @@ enum Last {
 
 impl<S: Scheme> Protocol for Occ<S> {
     type Scheme = S;
+    type Own = Request<S>;
+    type OwnReply = Reply<S>;
     const NAME: &'static str = "occ";
     const LOCKS: bool = false;
 
@@ -41,20 +48,50 @@ impl<S: Scheme> Protocol for Occ<S> {
         &mut self.base
     }
 
-    fn common(request: Common<S>) -> Request<S> {
-        Request::Common(request)
+    fn handle_own(&mut self, _: ShardId, own: &mut Request<S>, _: Ticket) -> Handled<Reply<S>> {
+        Handled::Reply(match own {
+            Request::Lock { holder, observed, writes, reads } => {
+                match self.lock(*holder, observed, writes, reads) {
+                    Ok(linked) => Reply::Locked { observed: observed.clone(), linked },
+                    Err(abort) => Reply::Refused(self.base.refused(abort)),
+                }
+            }
+            Request::Prepare(prepare) => match self.prepare(prepare) {
+                Ok(linked) => Reply::Locked { observed: prepare.observed().clone(), linked },
+                Err(abort) => Reply::Refused(self.base.refused(abort)),
+            },
+            Request::Commit { holder, observed, writes, values, reads } => {
+                match self.commit_alone(*holder, observed, writes, values, reads) {
+                    Ok(stamp) => Reply::Committed(stamp),
+                    Err(abort) => Reply::Refused(self.base.refused(abort)),
+                }
+            }
+            Request::Install { txn, stamp, writes, answer } => {
+                self.install(*txn, *stamp, writes);
+                match answer {
+                    true => Reply::Installed,
+                    false => return Handled::Done,
+                }
+            }
+            Request::Abort(txn) => {
+                self.unlock(*txn);
+                self.base.votes.close(*txn);
+                return Handled::Done;
+            }
+        })
     }
 
-    fn common_reply(reply: Reply<S>) -> CommonReply<S> {
-        match reply {
-            Reply::Common(reply) => reply,
-            _ => unreachable!("a common request has a common reply"),
-        }
+    fn handle_vote(&mut self, from: ShardId, request: &mut votes::Request) -> Handled<votes::Reply> {
+        votes::handle(self, from, request)
+    }
+
+    fn tick(&mut self, clock: Timestamp) {
+        self.base.pass(clock);
+        votes::tick(self, clock);
     }
 
     fn about(request: &Request<S>) -> About {
         match request {
-            Request::Common(common) => common.about(),
             Request::Lock { holder, writes, .. } => {
                 let writes = writes.iter().map(|write| (write.column, &write.key));
                 About::new("LOCK", Some(holder.txn)).writes(writes)
@@ -69,21 +106,29 @@ impl<S: Scheme> Protocol for Occ<S> {
                 About::new("INSTALL", Some(*txn)).writes(writes)
             }
             Request::Abort(txn) => About::new("ABORT", Some(*txn)),
-            Request::Vote(request) => request.about(),
         }
     }
 
     fn answer(reply: &Reply<S>) -> &'static str {
         match reply {
-            Reply::Common(reply) => reply.answer(),
             Reply::Locked { .. } => "locked",
             Reply::Refused(_) => "refused",
             Reply::Committed(_) => "committed",
             Reply::Installed => "installed",
-            Reply::Vote(reply) => reply.answer(),
         }
     }
 
+    async fn run<E: Env<Self>>(
+        env: &E,
+        attempt: Attempt,
+        procedure: &mut dyn Executable<S>,
+        work: &mut Work<S>,
+    ) -> Result<(), Abort> {
+        execute::run(env, attempt, procedure, work).await
+    }
+}
+
+impl<S: Scheme> Interactive for Occ<S> {
     async fn read<E: Env<Self>>(
         env: &E,
         open: &mut Open<S>,
@@ -199,16 +244,18 @@ async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
         node.base.votes.owe(txn.number, shard);
         node.base.votes.life(shard)
     });
-    let committed = match env.call(shard, Request::Commit { holder, observed, writes, values, reads }).await {
-        Ok(Reply::Committed(stamp)) => Ok(stamp),
-        Ok(Reply::Refused(abort)) => Err(abort),
-        Ok(_) => unreachable!("COMMIT is answered with the outcome"),
-        Err(Unknown) => match votes::ask(env, shard, life, txn).await {
-            Some(Vote::Record(stamp)) => Ok(stamp),
-            Some(Vote::Refuse) => Err(Abort::Refused),
-            None => Err(Abort::Unknown),
-        },
-    };
+    let committed =
+        match ask::<Occ<S>, E>(env, shard, Request::Commit { holder, observed, writes, values, reads }).await
+        {
+            Ok(Reply::Committed(stamp)) => Ok(stamp),
+            Ok(Reply::Refused(abort)) => Err(abort),
+            Ok(_) => unreachable!("COMMIT is answered with the outcome"),
+            Err(Unknown) => match votes::ask(env, shard, life, txn).await {
+                Some(Vote::Record(stamp)) => Ok(stamp),
+                Some(Vote::Refuse) => Err(Abort::Refused),
+                None => Err(Abort::Unknown),
+            },
+        };
     match committed {
         Ok(stamp) => {
             let shards = open.shards();
@@ -288,7 +335,7 @@ async fn prepare_elsewhere<S: Scheme, E: Env<Occ<S>>>(
     }
     let prepare = |&(shard, life): &(ShardId, u64)| {
         let prepare = env.local(|node| Prepare::new(&node.base, open, shard, &participants));
-        ((shard, life), env.call(shard, Request::Prepare(prepare)))
+        ((shard, life), ask::<Occ<S>, E>(env, shard, Request::Prepare(prepare)))
     };
     let others = participants.iter().filter(|(shard, _)| *shard != me);
     let calls: Vec<_> = others.map(prepare).collect();
@@ -304,7 +351,7 @@ async fn prepare_elsewhere<S: Scheme, E: Env<Occ<S>>>(
         granted(open, voter.0, answer, Abort::Refused, &mut refused);
     }
     for call in validations {
-        if !is_valid(call.await) {
+        if !is_valid::<S>(call.await) {
             refused = Some(Abort::Validation);
         }
     }
@@ -386,11 +433,11 @@ fn validate_only_read<'e, S: Scheme, E: Env<Occ<S>>>(
     env: &'e E,
     open: &Open<S>,
     stamp: Timestamp,
-) -> Vec<impl Future<Output = Result<Reply<S>, Unknown>> + use<'e, S, E>> {
+) -> Vec<impl Future<Output = Result<<Occ<S> as Messages>::Reply, Unknown>> + use<'e, S, E>> {
     let txn = open.holder.txn;
     let validate = |shard| {
         let reads = unlocked_reads(open, shard);
-        env.call(shard, Request::Common(Common::Validate { txn, stamp, reads }))
+        env.call(shard, Envelope::Common(Common::Validate { txn, stamp, reads }))
     };
     only_read(open).into_iter().map(validate).collect()
 }
@@ -422,8 +469,8 @@ fn granted<S: Scheme>(
 }
 
 /// Whether what was asked about is valid.
-fn is_valid<S: Scheme>(answer: Result<Reply<S>, Unknown>) -> bool {
-    matches!(answer, Ok(Reply::Common(CommonReply::Validated(true))))
+fn is_valid<S: Scheme>(answer: Result<<Occ<S> as Messages>::Reply, Unknown>) -> bool {
+    matches!(answer, Ok(Answer::Common(CommonReply::Validated(true))))
 }
 
 /// Locks the remote write sets, one message per shard. If a stamp is proposed, what was only read on other shards is pinned
@@ -452,7 +499,10 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(
             });
             let only_read = |read: &ReadRef| read.is_record() && overwritten.binary_search(read).is_err();
             let reads = reads.filter(only_read).collect();
-            calls.push((shard, env.call(shard, Request::Lock { holder, observed, writes, reads })));
+            calls.push((
+                shard,
+                ask::<Occ<S>, E>(env, shard, Request::Lock { holder, observed, writes, reads }),
+            ));
         }
     }
     let validations = proposed.map(|stamp| validate_only_read(env, open, stamp)).unwrap_or_default();
@@ -461,7 +511,7 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(
         granted(open, shard, call.await, Abort::Unknown, &mut refused);
     }
     for call in validations {
-        if !is_valid(call.await) {
+        if !is_valid::<S>(call.await) {
             refused = Some(Abort::Validation);
         }
     }
@@ -547,9 +597,9 @@ fn install_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: 
     for shard in open.work.writes.shards().into_iter().filter(|&shard| shard != me) {
         let writes = open.work.writes.pack(shard);
         if S::REPORTS {
-            calls.push(env.call(shard, Request::Install { txn, stamp, writes, answer: true }));
+            calls.push(ask::<Occ<S>, E>(env, shard, Request::Install { txn, stamp, writes, answer: true }));
         } else {
-            env.send(shard, Request::Install { txn, stamp, writes, answer: false });
+            tell::<Occ<S>, E>(env, shard, Request::Install { txn, stamp, writes, answer: false });
         }
     }
     if S::REPORTS {
@@ -572,7 +622,7 @@ fn fail<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>, why: Abort) -> A
     for shard in std::mem::take(&mut open.touched) {
         match shard == me {
             true => env.local(|node| node.unlock(txn)),
-            false => env.send(shard, Request::Abort(txn)),
+            false => tell::<Occ<S>, E>(env, shard, Request::Abort(txn)),
         }
     }
     why

@@ -37,18 +37,17 @@ mod read_set;
 
 use std::collections::BTreeMap;
 
-use plimsoll_runtime::{Handled, Node};
+use plimsoll_runtime::Messages;
 use plimsoll_store::Holder;
-use plimsoll_types::Ticket;
-use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
+use plimsoll_types::{Abort, Timestamp, TxnId};
 
-use crate::base::{Base, Common, CommonReply};
+use crate::base::Base;
+use crate::envelope::{Answer, Envelope};
 use crate::fetched::ReadRef;
 use crate::locks::Locks;
 use crate::prepare::Prepare;
 use crate::records::Linked;
 use crate::timestamp::Scheme;
-use crate::votes;
 use crate::work::{Packed, Write};
 
 /// OCC on one shard.
@@ -62,8 +61,6 @@ pub struct Occ<S: Scheme> {
 
 /// What a participant is asked.
 pub enum Request<S: Scheme> {
-    /// The same under every protocol.
-    Common(Common<S>),
     /// Locks the write set on this shard, all of it or nothing.
     Lock {
         /// Who locks.
@@ -106,24 +103,18 @@ pub enum Request<S: Scheme> {
     },
     /// Unlocks whatever the transaction has locked here.
     Abort(TxnId),
-    /// What has to do with votes.
-    Vote(votes::Request),
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Request<S> {
-    Common(common) = 0,
-    Lock { holder, observed, writes, reads } = 1,
-    Install { txn, stamp, writes, answer } = 2,
-    Abort(txn) = 3,
-    Vote(request) = 4,
+    Lock { holder, observed, writes, reads } = 2,
+    Install { txn, stamp, writes, answer } = 3,
+    Abort(txn) = 4,
     Prepare(prepare) = 5,
     Commit { holder, observed, writes, values, reads } = 6
 });
 
 /// What it answers.
 pub enum Reply<S: Scheme> {
-    /// The same under every protocol.
-    Common(CommonReply<S>),
     /// All is locked.
     Locked {
         /// What is overwritten.
@@ -137,81 +128,16 @@ pub enum Reply<S: Scheme> {
     Committed(Timestamp),
     /// All is installed.
     Installed,
-    /// What has to do with votes.
-    Vote(votes::Reply),
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Reply<S> {
-    Common(common) = 0,
-    Locked { observed, linked } = 1,
-    Refused(abort) = 2,
-    Installed = 3,
-    Vote(reply) = 4,
+    Locked { observed, linked } = 2,
+    Refused(abort) = 3,
+    Installed = 4,
     Committed(stamp) = 5
 });
 
-impl<S: Scheme> Node for Occ<S> {
-    type Request = Request<S>;
-    type Reply = Reply<S>;
-
-    fn handle(&mut self, from: ShardId, request: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
-        Handled::Reply(match request {
-            Request::Common(common) => return self.base.handle(from, common, ticket).map(Reply::Common),
-            Request::Lock { holder, observed, writes, reads } => {
-                match self.lock(*holder, observed, writes, reads) {
-                    Ok(linked) => Reply::Locked { observed: observed.clone(), linked },
-                    Err(abort) => Reply::Refused(self.base.refused(abort)),
-                }
-            }
-            Request::Prepare(prepare) => match self.prepare(prepare) {
-                Ok(linked) => Reply::Locked { observed: prepare.observed().clone(), linked },
-                Err(abort) => Reply::Refused(self.base.refused(abort)),
-            },
-            Request::Commit { holder, observed, writes, values, reads } => {
-                match self.commit_alone(*holder, observed, writes, values, reads) {
-                    Ok(stamp) => Reply::Committed(stamp),
-                    Err(abort) => Reply::Refused(self.base.refused(abort)),
-                }
-            }
-            Request::Install { txn, stamp, writes, answer } => {
-                self.install(*txn, *stamp, writes);
-                match answer {
-                    true => Reply::Installed,
-                    false => return Handled::Done,
-                }
-            }
-            Request::Abort(txn) => {
-                self.unlock(*txn);
-                self.base.votes.close(*txn);
-                return Handled::Done;
-            }
-            Request::Vote(request) => return votes::handle(self, from, request).map(Reply::Vote),
-        })
-    }
-
-    fn released(&mut self) -> &mut Vec<Ticket> {
-        &mut self.base.released
-    }
-
-    fn pass(&mut self, clock: Timestamp) {
-        self.base.pass(clock);
-        votes::tick(self, clock);
-    }
-
-    fn connected(&mut self, peer: ShardId, life: Option<u64>) {
-        self.base.connected(peer, life);
-    }
-
-    fn due(&self) -> Option<u64> {
-        self.base.due()
-    }
-
-    fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
-        send.extend(self.base.votes.outgoing().map(|(to, request)| (to, Request::Vote(request))));
-        self.base.outgoing(|to, common| send.push((to, Request::Common(common))));
-    }
-
-    fn park(&mut self) {
-        self.base.park();
-    }
+impl<S: Scheme> Messages for Occ<S> {
+    type Request = Envelope<S, Request<S>>;
+    type Reply = Answer<S, Reply<S>>;
 }

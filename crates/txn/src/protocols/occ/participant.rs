@@ -4,7 +4,7 @@ use plimsoll_store::Holder;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, Timestamp, TxnId};
 
-use super::{Occ, Reply, Request};
+use super::Occ;
 use crate::fetched::ReadRef;
 use crate::prepare::Prepare;
 use crate::records::Linked;
@@ -123,17 +123,6 @@ impl<S: Scheme> Occ<S> {
 }
 
 impl<S: Scheme> Voter for Occ<S> {
-    fn voting(request: votes::Request) -> Request<S> {
-        Request::Vote(request)
-    }
-
-    fn voted(reply: Reply<S>) -> votes::Reply {
-        match reply {
-            Reply::Vote(reply) => reply,
-            _ => unreachable!("a request to do with votes has such a reply"),
-        }
-    }
-
     fn ready(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool {
         self.held.contains_key(&txn) && self.base.validate(txn, stamp, reads)
     }

@@ -9,6 +9,7 @@ use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 use super::graph::{Known, Pred};
 use super::participant::{NotStarted, Orphan};
 use super::{Decided, Reply, Request, Rococo, Started};
+use crate::envelope::{ask, tell};
 use crate::executable::Executable;
 use crate::local::Local;
 use crate::procedure::Piece;
@@ -26,21 +27,13 @@ pub(super) const RETRY_MAX_NS: u64 = 500_000_000;
 const NOT_SHIPPED: &str =
     "a procedure that rococo runs is one-shot: others are refused when they are registered";
 
-/// Runs a read-write procedure. It commits, or its own pieces say no.
+/// Runs a read-write procedure on its servers. It commits, or its own pieces say no.
 pub(super) async fn run<S: Scheme, E: Env<Rococo<S>>>(
     env: &E,
     attempt: Attempt,
     procedure: &mut dyn Executable<S>,
     work: &mut Work<S>,
 ) -> Result<(), Abort> {
-    match env.local(|node| node.at_once(attempt, procedure, work)) {
-        Ok(()) => return Ok(()),
-        Err(Stop::Abort(abort)) => {
-            work.committed.id = env.local(|node| node.base.gave_up(abort));
-            return Err(abort);
-        }
-        Err(Stop::Elsewhere | Stop::Conflict) => {}
-    }
     let mut transaction = env.local(|node| node.begin(attempt, work));
     work.committed.id = transaction.txn;
     let shipped = procedure.shipped().expect(NOT_SHIPPED);
@@ -114,7 +107,7 @@ impl<S: Scheme> Rococo<S> {
 
     /// The whole transaction in one step, if its data is all here and nobody undecided has started on it: then nobody is
     /// before it but those whose marks it meets.
-    fn at_once(
+    pub(super) fn in_one_step(
         &mut self,
         attempt: Attempt,
         procedure: &mut dyn Executable<S>,
@@ -170,7 +163,8 @@ impl Running {
         let others = self.servers.iter().filter(|server| **server != me).count() as u64;
         env.local(|node| node.base.counters.graph_sent_bytes += others * known.preds.bytes());
         let commit = || Request::Commit { txn: self.txn, known: known.clone() };
-        let calls: Vec<_> = self.servers.iter().map(|&server| (server, env.call(server, commit()))).collect();
+        let calls: Vec<_> =
+            self.servers.iter().map(|&server| (server, ask::<Rococo<S>, E>(env, server, commit()))).collect();
         let mut all: Vec<Decided> = Vec::with_capacity(calls.len());
         for (server, call) in calls {
             let Reply::Decided(decided) = insist(env, server, call, commit).await? else {
@@ -199,7 +193,7 @@ impl Running {
             let calls: Vec<_> = (batches.iter().filter(|(shard, _)| *shard != me))
                 .map(|(shard, pieces)| {
                     let request = self.request(procedure, stage, pieces);
-                    (*shard, pieces, env.call(*shard, request))
+                    (*shard, pieces, ask::<Rococo<S>, E>(env, *shard, request))
                 })
                 .collect();
             let mut next = stage + 1;
@@ -232,7 +226,7 @@ impl Running {
         Ok(())
     }
 
-    fn request<S: Scheme>(&self, procedure: &dyn Shipped, stage: usize, pieces: &[usize]) -> Request<S> {
+    fn request(&self, procedure: &dyn Shipped, stage: usize, pieces: &[usize]) -> Request {
         let cargo = Some(Cargo::of(procedure));
         Request::Start { txn: self.txn, least: self.least, cargo, stage, pieces: pieces.to_vec() }
     }
@@ -316,7 +310,7 @@ impl Running {
     }
 
     fn end<S: Scheme, E: Env<Rococo<S>>>(&self, env: &E) {
-        self.servers.iter().for_each(|&server| env.send(server, Request::End(self.txn)));
+        self.servers.iter().for_each(|&server| tell::<Rococo<S>, E>(env, server, Request::End(self.txn)));
     }
 }
 
@@ -325,7 +319,7 @@ pub(super) async fn insist<S: Scheme, E: Env<Rococo<S>>>(
     env: &E,
     server: ShardId,
     call: impl Future<Output = Result<Reply<S>, Unknown>>,
-    again: impl Fn() -> Request<S>,
+    again: impl Fn() -> Request,
 ) -> Result<Reply<S>, Left> {
     let life = || env.local(|node| node.base.votes.life(server));
     let met = life();
@@ -342,7 +336,7 @@ pub(super) async fn insist<S: Scheme, E: Env<Rococo<S>>>(
             return Err(Left::Lost);
         }
         pause_ns = RETRY_MAX_NS.min(2 * pause_ns);
-        answer = env.call(server, again()).await;
+        answer = ask::<Rococo<S>, E>(env, server, again()).await;
     }
 }
 

@@ -50,15 +50,17 @@ mod rounds;
 #[cfg(test)]
 mod tests;
 
-use plimsoll_runtime::{Env, Handled, Node};
+use plimsoll_runtime::{Env, Handled, Messages};
 use plimsoll_types::Ticket;
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::base::{Base, Common, CommonReply};
+use crate::envelope::{Answer, Envelope};
 use crate::executable::Executable;
+use crate::fetched::Fetched;
 use crate::moves::MoveOutcome;
 use crate::procedure::{Piece, Reads};
-use crate::protocol::{Attempt, Open, Protocol, ProtocolOptions, Rest, Stop};
+use crate::protocol::{Attempt, Protocol, ProtocolOptions, Stop};
 use crate::shipped::Cargo;
 use crate::steps::About;
 use crate::timestamp::Scheme;
@@ -69,9 +71,7 @@ use graph::{Known, Told};
 pub use participant::Rococo;
 
 /// What a participant is asked.
-pub enum Request<S: Scheme> {
-    /// The same under every protocol.
-    Common(Common<S>),
+pub enum Request {
     /// Starts pieces of a stage.
     Start {
         /// The transaction.
@@ -118,15 +118,13 @@ pub enum Request<S: Scheme> {
     },
 }
 
-plimsoll_types::wire!(<S: Scheme> enum Request<S> {
-    Common(common) = 0, Start { txn, least, cargo, stage, pieces } = 1, Commit { txn, known } = 2, Ask(txn) = 3,
-    Answer(told) = 4, End(txn) = 5, ReadDecided { txn, reads } = 6, Settled { first, next, open } = 7, Remind = 8
+plimsoll_types::wire!(enum Request {
+    Start { txn, least, cargo, stage, pieces } = 2, Commit { txn, known } = 3, Ask(txn) = 4, Answer(told) = 5,
+    End(txn) = 6, ReadDecided { txn, reads } = 7, Settled { first, next, open } = 8, Remind = 9
 });
 
 /// What it answers.
 pub enum Reply<S: Scheme> {
-    /// The same under every protocol.
-    Common(CommonReply<S>),
     /// The pieces have started.
     Started(Started),
     /// The transaction is decided here.
@@ -135,10 +133,14 @@ pub enum Reply<S: Scheme> {
     Refused,
     /// The transaction is decided on all servers.
     Over,
+    /// What was read.
+    Read(Fetched<S>),
+    /// Some of what was to be read is on another shard.
+    Elsewhere,
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Reply<S> {
-    Common(common) = 0, Started(started) = 1, Decided(decided) = 2, Refused = 3, Over = 4
+    Started(started) = 2, Decided(decided) = 3, Refused = 4, Over = 5, Read(fetched) = 6, Elsewhere = 7
 });
 
 /// What came of START.
@@ -179,20 +181,39 @@ impl Decided {
     }
 }
 
-impl<S: Scheme> Node for Rococo<S> {
-    type Request = Request<S>;
-    type Reply = Reply<S>;
+impl<S: Scheme> Messages for Rococo<S> {
+    type Request = Envelope<S, Request>;
+    type Reply = Answer<S, Reply<S>>;
+}
 
-    fn begins<E: Env<Self>>(env: &E) {
+impl<S: Scheme> Protocol for Rococo<S> {
+    type Scheme = S;
+    type Own = Request;
+    type OwnReply = Reply<S>;
+    const NAME: &'static str = "rococo";
+    const LOCKS: bool = false;
+    const GRAPH: bool = true;
+
+    fn new(base: Base<S>, options: ProtocolOptions) -> Rococo<S> {
+        Rococo::on(base, options)
+    }
+
+    fn base(&mut self) -> &mut Base<S> {
+        &mut self.base
+    }
+
+    fn remembered(&self) -> usize {
+        self.remembers()
+    }
+
+    fn start_tasks<E: Env<Self>>(env: &E) {
         if env.local(|node| node.base.votes.distributed()) {
             env.spawn(coordinator::look_after(env.clone()));
         }
     }
 
-    fn handle(&mut self, from: ShardId, request: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
-        Handled::Reply(match request {
-            Request::Common(Common::Move { .. }) => Reply::Common(CommonReply::MoveOver(MoveOutcome::Locked)),
-            Request::Common(common) => return self.base.handle(from, common, ticket).map(Reply::Common),
+    fn handle_own(&mut self, from: ShardId, own: &mut Request, ticket: Ticket) -> Handled<Reply<S>> {
+        Handled::Reply(match own {
             Request::Start { txn, least, cargo, stage, pieces } => {
                 self.start_shipped(*txn, *least, cargo.take(), *stage, pieces)
             }
@@ -221,77 +242,42 @@ impl<S: Scheme> Node for Rococo<S> {
         })
     }
 
-    fn released(&mut self) -> &mut Vec<Ticket> {
-        &mut self.base.released
+    /// Slots do not move: servers remember who was where before whom.
+    fn handle_common(
+        &mut self,
+        from: ShardId,
+        request: &mut Common<S>,
+        ticket: Ticket,
+    ) -> Handled<CommonReply<S>> {
+        match request {
+            Common::Move { .. } => Handled::Reply(CommonReply::MoveOver(MoveOutcome::Locked)),
+            common => self.base.handle(from, common, ticket),
+        }
     }
 
-    fn pass(&mut self, clock: Timestamp) {
+    fn tick(&mut self, clock: Timestamp) {
         self.base.votes.pass(clock);
         self.base.pass(clock);
     }
 
-    fn connected(&mut self, peer: ShardId, life: Option<u64>) {
-        self.base.connected(peer, life);
-        self.reconnected(peer, life.is_some());
+    fn reconnected(&mut self, peer: ShardId, up: bool) {
+        Rococo::reconnected(self, peer, up);
     }
 
-    fn due(&self) -> Option<u64> {
-        self.base.due()
-    }
-
-    fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
+    fn outgoing_own(&mut self, tell: &mut dyn FnMut(ShardId, Request)) {
         self.measure();
-        send.append(&mut self.out);
+        self.out.drain(..).for_each(|(to, own)| tell(to, own));
         let told: Vec<ShardId> = (self.base.votes.outgoing())
             .map(|(to, request)| match request {
                 votes::Request::Settled { .. } => to,
                 _ => unreachable!("nobody votes"),
             })
             .collect();
-        send.extend(told.into_iter().map(|to| (to, self.settled_so_far())));
-        self.base.outgoing(|to, common| send.push((to, Request::Common(common))));
+        told.into_iter().for_each(|to| tell(to, self.settled_so_far()));
     }
 
-    fn park(&mut self) {
-        self.base.park();
-    }
-}
-
-const NOT_INTERACTIVE: &str = "rococo runs whole procedures only, and says so when it is chosen";
-
-impl<S: Scheme> Protocol for Rococo<S> {
-    type Scheme = S;
-    const NAME: &'static str = "rococo";
-    const LOCKS: bool = false;
-    const INTERACTIVE: bool = false;
-    const GRAPH: bool = true;
-
-    fn new(base: Base<S>, options: ProtocolOptions) -> Rococo<S> {
-        Rococo::on(base, options)
-    }
-
-    fn base(&mut self) -> &mut Base<S> {
-        &mut self.base
-    }
-
-    fn remembered(&self) -> usize {
-        self.remembers()
-    }
-
-    fn common(request: Common<S>) -> Request<S> {
-        Request::Common(request)
-    }
-
-    fn common_reply(reply: Reply<S>) -> CommonReply<S> {
-        match reply {
-            Reply::Common(reply) => reply,
-            _ => unreachable!("a common request has a common reply"),
-        }
-    }
-
-    fn about(request: &Request<S>) -> About {
+    fn about(request: &Request) -> About {
         match request {
-            Request::Common(common) => common.about(),
             Request::Start { txn, .. } => About::new("START", Some(*txn)),
             Request::Commit { txn, .. } => About::new("COMMIT", Some(*txn)),
             Request::Ask(txn) => About::new("ASK", Some(*txn)),
@@ -305,11 +291,24 @@ impl<S: Scheme> Protocol for Rococo<S> {
 
     fn answer(reply: &Reply<S>) -> &'static str {
         match reply {
-            Reply::Common(reply) => reply.answer(),
             Reply::Started(_) => "started",
             Reply::Decided(_) => "decided",
             Reply::Refused => "refused",
             Reply::Over => "over",
+            Reply::Read(_) => "read",
+            Reply::Elsewhere => "elsewhere",
+        }
+    }
+
+    fn at_once(
+        &mut self,
+        attempt: Attempt,
+        procedure: &mut dyn Executable<S>,
+        work: &mut Work<S>,
+    ) -> Result<(), Stop> {
+        match procedure.read_only() {
+            true => Err(Stop::Elsewhere),
+            false => self.in_one_step(attempt, procedure, work),
         }
     }
 
@@ -323,21 +322,5 @@ impl<S: Scheme> Protocol for Rococo<S> {
             true => rounds::read(env, procedure, work).await,
             false => coordinator::run(env, attempt, procedure, work).await,
         }
-    }
-
-    async fn read<E: Env<Self>>(_: &E, _: &mut Open<S>, _: Vec<(ShardId, Reads)>) -> Result<(), Abort> {
-        unreachable!("{NOT_INTERACTIVE}")
-    }
-
-    async fn wrote<E: Env<Self>>(_: &E, _: &mut Open<S>) -> Result<(), Abort> {
-        unreachable!("{NOT_INTERACTIVE}")
-    }
-
-    async fn commit<E: Env<Self>>(_: &E, _: &mut Open<S>, _: Option<Rest<'_, S>>) -> Result<(), Stop> {
-        unreachable!("{NOT_INTERACTIVE}")
-    }
-
-    async fn abort<E: Env<Self>>(_: &E, _: &mut Open<S>, _: Abort) -> Abort {
-        unreachable!("{NOT_INTERACTIVE}")
     }
 }

@@ -16,7 +16,7 @@ use super::graph::{Component, Graph, Known, Pred, Told};
 use super::items::Conflicts;
 use super::over::Over;
 use super::{Decided, Reply, Request, Started};
-use crate::base::{Base, CommonReply};
+use crate::base::Base;
 use crate::procedure::{Piece, Reads};
 use crate::protocol::ProtocolOptions;
 use crate::shipped::{Cargo, Item, Items, Shipped, Unpack};
@@ -57,7 +57,7 @@ pub struct Rococo<S: Scheme> {
     stalled: BTreeSet<TxnId>,
     over: Over,
     /// To be sent at the end of the pass.
-    pub(super) out: Vec<(ShardId, Request<S>)>,
+    pub(super) out: Vec<(ShardId, Request)>,
 }
 
 /// A transaction that has started here.
@@ -715,7 +715,7 @@ impl<S: Scheme> Rococo<S> {
     }
 
     /// What others are to know of the own attempts.
-    pub(super) fn settled_so_far(&self) -> Request<S> {
+    pub(super) fn settled_so_far(&self) -> Request {
         let (Range { start: first, end: next }, open) = self.base.own_attempts();
         Request::Settled { first, next, open }
     }
@@ -778,7 +778,7 @@ impl<S: Scheme> Rococo<S> {
     /// Reads the newest committed versions, once nobody undecided means to write there.
     pub(super) fn read_decided(&mut self, txn: TxnId, reads: &Reads, ticket: Ticket) -> Handled<Reply<S>> {
         if !self.base.serves(txn, reads) {
-            return Handled::Reply(Reply::Common(CommonReply::Elsewhere));
+            return Handled::Reply(Reply::Elsewhere);
         }
         if let Some(at) = self.undecided(reads) {
             self.base.step_waits(txn, at);
@@ -788,7 +788,7 @@ impl<S: Scheme> Rococo<S> {
         }
         let fetched =
             self.base.fetch(txn, None, reads).unwrap_or_else(|_| unreachable!("the newest is never gone"));
-        Handled::Reply(Reply::Common(CommonReply::Fetched(Some(fetched))))
+        Handled::Reply(Reply::Read(fetched))
     }
 
     fn undecided(&mut self, reads: &Reads) -> Option<At> {

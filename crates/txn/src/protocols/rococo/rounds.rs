@@ -9,13 +9,13 @@
 use plimsoll_runtime::Env;
 use plimsoll_types::Abort;
 
-use super::{Request, Rococo};
-use crate::base::CommonReply;
+use super::{Reply, Request, Rococo};
+use crate::envelope::ask;
 use crate::executable::Executable;
+use crate::execute::{Pieces, plan};
 use crate::fetched::ReadRef;
 use crate::parts::{Part, Parts};
 use crate::procedure::Piece;
-use crate::protocol::{Pieces, Protocol, plan};
 use crate::remote::Remote;
 use crate::steps::What;
 use crate::timestamp::Scheme;
@@ -51,13 +51,14 @@ pub(super) async fn read<S: Scheme, E: Env<Rococo<S>>>(
             let calls: Vec<_> = batches
                 .into_iter()
                 .map(|(shard, reads)| {
-                    let call = env.call(shard, Request::ReadDecided { txn, reads: reads.clone() });
+                    let call =
+                        ask::<Rococo<S>, E>(env, shard, Request::ReadDecided { txn, reads: reads.clone() });
                     (shard, reads, call)
                 })
                 .collect();
             for (shard, reads, call) in calls {
-                match call.await.map(Rococo::<S>::common_reply) {
-                    Ok(CommonReply::Fetched(Some(fetched))) => {
+                match call.await {
+                    Ok(Reply::Read(fetched)) => {
                         parts.push(Part { shard, reads, fetched, locked: false });
                     }
                     _ => return Err(Abort::Unknown),

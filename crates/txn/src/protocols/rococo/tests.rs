@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use plimsoll_runtime::{Disk, Env, Handled, LowWater, Node, Unknown};
+use plimsoll_runtime::{Disk, Env, Handled, LowWater, Participant, Unknown};
 use plimsoll_types::{
     Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId,
 };
@@ -18,6 +18,7 @@ use super::execution::{Doings, Execution, Pending};
 use super::graph::{Component, Graph, Known, Pred, Told};
 use super::{Reply, Request, Rococo, rounds};
 use crate::base::{Base, Layout};
+use crate::envelope::{Answer, Envelope};
 use crate::procedure::{Access, Piece, Procedure, Reads, Scan};
 use crate::protocol::{Protocol, ProtocolOptions};
 use crate::shipped::AnyAccess;
@@ -235,6 +236,8 @@ impl Procedure for Look {
     }
 }
 
+crate::executable!(Look);
+
 /// A shard by itself, whose answers are there at once. After its first, the key is inserted and deleted.
 #[derive(Clone)]
 struct Alone {
@@ -291,8 +294,8 @@ impl Env<Rococo<NoTimestamps>> for Alone {
     fn call(
         &self,
         to: ShardId,
-        mut request: Request<NoTimestamps>,
-    ) -> impl Future<Output = Result<Reply<NoTimestamps>, Unknown>> + 'static {
+        mut request: Envelope<NoTimestamps, Request>,
+    ) -> impl Future<Output = Result<Answer<NoTimestamps, Reply<NoTimestamps>>, Unknown>> + 'static {
         let handled = self.node.borrow_mut().handle(to, &mut request, 0);
         let Handled::Reply(reply) = handled else { unreachable!("there is nobody to wait for") };
         if self.answers.replace(self.answers.get() + 1) == 0 {
@@ -301,7 +304,7 @@ impl Env<Rococo<NoTimestamps>> for Alone {
         ready(Ok(reply))
     }
 
-    fn send(&self, _: ShardId, _: Request<NoTimestamps>) {}
+    fn send(&self, _: ShardId, _: Envelope<NoTimestamps, Request>) {}
 
     fn disk(&self) -> Option<Disk> {
         None

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_runtime::Env;
+use plimsoll_runtime::{Env, Handled};
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{Abort, ShardId, Timestamp};
+use plimsoll_types::{Abort, ShardId, Ticket, Timestamp};
 
 use super::{Reply, Request, TwoPl};
-use crate::base::{Base, Common, CommonReply};
+use crate::base::Base;
+use crate::envelope::{ask, tell};
+use crate::executable::Executable;
+use crate::execute;
 use crate::fetched::ReadRef;
 use crate::parts::Part;
 use crate::procedure::Reads;
-use crate::protocol::{self, LockPolicy, Open, Protocol, ProtocolOptions, Rest, Stop};
+use crate::protocol::{self, Attempt, Interactive, LockPolicy, Open, Protocol, ProtocolOptions, Rest, Stop};
 use crate::steps::{About, What};
 use crate::timestamp::Scheme;
 use crate::votes;
@@ -19,6 +22,8 @@ use crate::work::{Change, Work, Write};
 
 impl<S: Scheme> Protocol for TwoPl<S> {
     type Scheme = S;
+    type Own = Request<S>;
+    type OwnReply = Reply<S>;
     const NAME: &'static str = "two_pl";
     const LOCKS: bool = true;
 
@@ -36,20 +41,68 @@ impl<S: Scheme> Protocol for TwoPl<S> {
         &mut self.base
     }
 
-    fn common(request: Common<S>) -> Request<S> {
-        Request::Common(request)
+    fn handle_own(&mut self, _: ShardId, own: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
+        match own {
+            Request::Acquire { holder, reads, writes, observed } => {
+                let acquired = self.acquire(*holder, reads, writes, observed, ticket);
+                if !matches!(acquired, Ok(None)) {
+                    self.stop_waiting(holder.txn);
+                }
+                if acquired.is_err() && self.held.get(&holder.txn).is_some_and(|held| held.locks.is_empty()) {
+                    self.held.remove(&holder.txn);
+                }
+                match acquired {
+                    Ok(Some(fetched)) => Handled::Reply(Reply::Acquired(fetched)),
+                    Ok(None) => Handled::Wait,
+                    Err(abort) => Handled::Reply(Reply::Refused(self.base.refused(abort))),
+                }
+            }
+            Request::Finish { txn, stamp, writes, answer } => {
+                self.finish(*txn, *stamp, writes);
+                if *answer { Handled::Reply(Reply::Finished) } else { Handled::Done }
+            }
+            Request::Pin { txn, stamp } => {
+                let held = self.holds(*txn);
+                if held {
+                    self.release(*txn, Some(*stamp));
+                    self.base.votes.close(*txn);
+                }
+                Handled::Reply(Reply::Pinned(held))
+            }
+            Request::Abort(txn) => {
+                self.release(*txn, None);
+                self.base.votes.close(*txn);
+                Handled::Done
+            }
+            Request::Wound(txn) => {
+                self.wound(*txn);
+                Handled::Done
+            }
+            Request::Cancel(txn) => {
+                if let Some(held) = self.held.get_mut(txn) {
+                    held.cancelled = Some(Abort::Wounded);
+                    self.base.released.extend(held.ticket);
+                }
+                Handled::Done
+            }
+        }
     }
 
-    fn common_reply(reply: Reply<S>) -> CommonReply<S> {
-        match reply {
-            Reply::Common(reply) => reply,
-            _ => unreachable!("a common request has a common reply"),
-        }
+    fn handle_vote(&mut self, from: ShardId, request: &mut votes::Request) -> Handled<votes::Reply> {
+        votes::handle(self, from, request)
+    }
+
+    fn tick(&mut self, clock: Timestamp) {
+        self.base.pass(clock);
+        votes::tick(self, clock);
+    }
+
+    fn outgoing_own(&mut self, tell: &mut dyn FnMut(ShardId, Request<S>)) {
+        self.outgoing.drain(..).for_each(|(to, own)| tell(to, own));
     }
 
     fn about(request: &Request<S>) -> About {
         match request {
-            Request::Common(common) => common.about(),
             Request::Acquire { holder, reads, writes, .. } => {
                 let writes = writes.iter().map(|write| (write.column, &write.key));
                 About::new("ACQUIRE", Some(holder.txn)).reads(reads).writes(writes)
@@ -59,7 +112,6 @@ impl<S: Scheme> Protocol for TwoPl<S> {
                 About::new("FINISH", Some(*txn)).writes(writes)
             }
             Request::Pin { txn, .. } => About::new("PIN", Some(*txn)),
-            Request::Vote(request) => request.about(),
             Request::Abort(txn) => About::new("ABORT", Some(*txn)),
             Request::Wound(txn) => About::new("WOUND", Some(*txn)),
             Request::Cancel(txn) => About::new("CANCEL", Some(*txn)),
@@ -68,16 +120,25 @@ impl<S: Scheme> Protocol for TwoPl<S> {
 
     fn answer(reply: &Reply<S>) -> &'static str {
         match reply {
-            Reply::Common(reply) => reply.answer(),
             Reply::Acquired(_) => "acquired",
             Reply::Refused(_) => "refused",
             Reply::Finished => "finished",
             Reply::Pinned(true) => "pinned",
             Reply::Pinned(false) => "refused",
-            Reply::Vote(reply) => reply.answer(),
         }
     }
 
+    async fn run<E: Env<Self>>(
+        env: &E,
+        attempt: Attempt,
+        procedure: &mut dyn Executable<S>,
+        work: &mut Work<S>,
+    ) -> Result<(), Abort> {
+        execute::run(env, attempt, procedure, work).await
+    }
+}
+
+impl<S: Scheme> Interactive for TwoPl<S> {
     async fn read<E: Env<Self>>(
         env: &E,
         open: &mut Open<S>,
@@ -153,7 +214,7 @@ impl<S: Scheme> Protocol for TwoPl<S> {
         for shard in std::mem::take(&mut open.touched) {
             match shard == me {
                 true => env.local(|node| node.release(txn, None)),
-                false => env.send(shard, Request::Abort(txn)),
+                false => tell::<TwoPl<S>, E>(env, shard, Request::Abort(txn)),
             }
         }
         env.local(|node| {
@@ -248,7 +309,7 @@ async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
         });
         let observed = open.work.observed.clone();
         let request = Request::Acquire { holder, reads: reads.clone(), writes, observed };
-        calls.push((shard, reads, env.call(shard, request)));
+        calls.push((shard, reads, ask::<TwoPl<S>, E>(env, shard, request)));
     }
     let mut refused = None;
     for (shard, reads, call) in calls {
@@ -312,7 +373,7 @@ async fn pin_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(
     let only_read =
         |shard: &ShardId| !written.contains(shard) && env.local(|node| node.base.votes.elsewhere(*shard));
     let calls: Vec<_> = (open.touched.iter().copied().filter(only_read))
-        .map(|shard| (shard, env.call(shard, Request::Pin { txn, stamp })))
+        .map(|shard| (shard, ask::<TwoPl<S>, E>(env, shard, Request::Pin { txn, stamp })))
         .collect();
     let mut pinned = true;
     for (shard, call) in calls {
@@ -335,9 +396,9 @@ fn finish_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>, vo
     for shard in std::mem::take(&mut open.touched).into_iter().filter(|&shard| shard != me) {
         let writes = open.work.writes.pack(shard);
         if report {
-            calls.push(env.call(shard, Request::Finish { txn, stamp, writes, answer: true }));
+            calls.push(ask::<TwoPl<S>, E>(env, shard, Request::Finish { txn, stamp, writes, answer: true }));
         } else {
-            env.send(shard, Request::Finish { txn, stamp, writes, answer: false });
+            tell::<TwoPl<S>, E>(env, shard, Request::Finish { txn, stamp, writes, answer: false });
         }
     }
     if report {

@@ -30,18 +30,18 @@ mod participant;
 
 use std::collections::BTreeMap;
 
-use plimsoll_runtime::{Handled, Node};
+use plimsoll_runtime::Messages;
 use plimsoll_store::{At, Holder, LockId};
 use plimsoll_types::Ticket;
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
-use crate::base::{Base, Common, CommonReply};
+use crate::base::Base;
+use crate::envelope::{Answer, Envelope};
 use crate::fetched::Fetched;
 use crate::locks::Locks;
 use crate::procedure::Reads;
 use crate::protocol::LockPolicy;
 use crate::timestamp::Scheme;
-use crate::votes;
 use crate::work::{Packed, Write};
 
 /// 2PL on one shard.
@@ -83,8 +83,6 @@ struct Running {
 
 /// What a participant is asked.
 pub enum Request<S: Scheme> {
-    /// The same under every protocol.
-    Common(Common<S>),
     /// Locks what is read, and what is written blindly, then reads.
     Acquire {
         /// Who locks.
@@ -120,25 +118,19 @@ pub enum Request<S: Scheme> {
     Wound(TxnId),
     /// To a participant: the transaction does not wait any longer.
     Cancel(TxnId),
-    /// What has to do with votes.
-    Vote(votes::Request),
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Request<S> {
-    Common(common) = 0,
-    Acquire { holder, reads, writes, observed } = 1,
-    Finish { txn, stamp, writes, answer } = 2,
-    Abort(txn) = 3,
-    Wound(txn) = 4,
-    Cancel(txn) = 5,
-    Vote(request) = 6,
+    Acquire { holder, reads, writes, observed } = 2,
+    Finish { txn, stamp, writes, answer } = 3,
+    Abort(txn) = 4,
+    Wound(txn) = 5,
+    Cancel(txn) = 6,
     Pin { txn, stamp } = 7
 });
 
 /// What it answers.
 pub enum Reply<S: Scheme> {
-    /// The same under every protocol.
-    Common(CommonReply<S>),
     /// All is locked; this was read. What is overwritten is observed as well.
     Acquired(Fetched<S>),
     /// The transaction must abort.
@@ -147,96 +139,16 @@ pub enum Reply<S: Scheme> {
     Finished,
     /// Whether all locks were still held.
     Pinned(bool),
-    /// What has to do with votes.
-    Vote(votes::Reply),
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Reply<S> {
-    Common(common) = 0,
-    Acquired(fetched) = 1,
-    Refused(abort) = 2,
-    Finished = 3,
-    Vote(reply) = 4,
+    Acquired(fetched) = 2,
+    Refused(abort) = 3,
+    Finished = 4,
     Pinned(held) = 5
 });
 
-impl<S: Scheme> Node for TwoPl<S> {
-    type Request = Request<S>;
-    type Reply = Reply<S>;
-
-    fn handle(&mut self, from: ShardId, request: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
-        match request {
-            Request::Common(common) => self.base.handle(from, common, ticket).map(Reply::Common),
-            Request::Acquire { holder, reads, writes, observed } => {
-                let acquired = self.acquire(*holder, reads, writes, observed, ticket);
-                if !matches!(acquired, Ok(None)) {
-                    self.stop_waiting(holder.txn);
-                }
-                if acquired.is_err() && self.held.get(&holder.txn).is_some_and(|held| held.locks.is_empty()) {
-                    self.held.remove(&holder.txn);
-                }
-                match acquired {
-                    Ok(Some(fetched)) => Handled::Reply(Reply::Acquired(fetched)),
-                    Ok(None) => Handled::Wait,
-                    Err(abort) => Handled::Reply(Reply::Refused(self.base.refused(abort))),
-                }
-            }
-            Request::Finish { txn, stamp, writes, answer } => {
-                self.finish(*txn, *stamp, writes);
-                if *answer { Handled::Reply(Reply::Finished) } else { Handled::Done }
-            }
-            Request::Pin { txn, stamp } => {
-                let held = self.holds(*txn);
-                if held {
-                    self.release(*txn, Some(*stamp));
-                    self.base.votes.close(*txn);
-                }
-                Handled::Reply(Reply::Pinned(held))
-            }
-            Request::Abort(txn) => {
-                self.release(*txn, None);
-                self.base.votes.close(*txn);
-                Handled::Done
-            }
-            Request::Vote(request) => votes::handle(self, from, request).map(Reply::Vote),
-            Request::Wound(txn) => {
-                self.wound(*txn);
-                Handled::Done
-            }
-            Request::Cancel(txn) => {
-                if let Some(held) = self.held.get_mut(txn) {
-                    held.cancelled = Some(Abort::Wounded);
-                    self.base.released.extend(held.ticket);
-                }
-                Handled::Done
-            }
-        }
-    }
-
-    fn released(&mut self) -> &mut Vec<Ticket> {
-        &mut self.base.released
-    }
-
-    fn pass(&mut self, clock: Timestamp) {
-        self.base.pass(clock);
-        votes::tick(self, clock);
-    }
-
-    fn connected(&mut self, peer: ShardId, life: Option<u64>) {
-        self.base.connected(peer, life);
-    }
-
-    fn due(&self) -> Option<u64> {
-        self.base.due()
-    }
-
-    fn outgoing(&mut self, send: &mut Vec<(ShardId, Request<S>)>) {
-        send.append(&mut self.outgoing);
-        send.extend(self.base.votes.outgoing().map(|(to, request)| (to, Request::Vote(request))));
-        self.base.outgoing(|to, common| send.push((to, Request::Common(common))));
-    }
-
-    fn park(&mut self) {
-        self.base.park();
-    }
+impl<S: Scheme> Messages for TwoPl<S> {
+    type Request = Envelope<S, Request<S>>;
+    type Reply = Answer<S, Reply<S>>;
 }

@@ -7,14 +7,14 @@ use plimsoll_types::Ticket;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ColumnGroup, Key, Timestamp, TxnId};
 
-use super::{Held, Reply, Request, TwoPl, WaitsFor};
+use super::{Held, Request, TwoPl, WaitsFor};
 use crate::fetched::{Fetched, ReadRef};
 use crate::local::just_after;
 use crate::procedure::{Intent, Reads, Scan};
 use crate::protocol::LockPolicy;
 use crate::steps::What;
 use crate::timestamp::Scheme;
-use crate::votes::{self, Voter};
+use crate::votes::Voter;
 use crate::work::{Change, Packed, Write};
 
 /// Whether a lock is to be had.
@@ -356,17 +356,6 @@ impl<S: Scheme> TwoPl<S> {
 }
 
 impl<S: Scheme> Voter for TwoPl<S> {
-    fn voting(request: votes::Request) -> Request<S> {
-        Request::Vote(request)
-    }
-
-    fn voted(reply: Reply<S>) -> votes::Reply {
-        match reply {
-            Reply::Vote(reply) => reply,
-            _ => unreachable!("a request to do with votes has such a reply"),
-        }
-    }
-
     fn ready(&mut self, txn: TxnId, _: Timestamp, _: &[ReadRef]) -> bool {
         self.holds(txn)
     }

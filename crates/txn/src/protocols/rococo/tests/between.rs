@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use plimsoll_runtime::{Disk, Env, Handled, LowWater, Node, Unknown};
+use plimsoll_runtime::{Disk, Env, Handled, LowWater, Participant, Unknown};
 use plimsoll_types::{
     Abort, IndexKind, Key, Partitioning, Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId,
 };
@@ -20,7 +20,8 @@ use super::super::graph::{Known, Member, Pred, Told};
 use super::super::over::Over;
 use super::super::participant::ASKS_MAX;
 use super::super::{Reply, Request, Rococo};
-use crate::base::{Base, CommonReply, Counters, GraphSize, Layout};
+use crate::base::{Base, Counters, GraphSize, Layout};
+use crate::envelope::{Answer, Envelope, ask};
 use crate::procedure::{Access, Piece, Procedure, Reads};
 use crate::protocol::{Protocol, ProtocolOptions};
 use crate::shipped::{Cargo, Items, OneShot, Shipped, unpack};
@@ -83,6 +84,8 @@ impl Procedure for Writes {
     }
 }
 
+crate::executable!(Writes);
+
 impl OneShot for Writes {
     fn piece_type(&self, piece: Piece) -> usize {
         piece.stage + usize::from(self.later)
@@ -128,7 +131,7 @@ impl Server {
     }
 
     /// Time passes. Returns what the server sends.
-    fn passes(&mut self, ns: u64) -> Vec<(ShardId, Request<Dst>)> {
+    fn passes(&mut self, ns: u64) -> Vec<(ShardId, Envelope<Dst, Request>)> {
         self.clock += ns;
         self.node.pass(Timestamp(self.clock));
         let mut sent = Vec::new();
@@ -142,10 +145,11 @@ impl Server {
         (0..=u8::MAX).filter(here).collect()
     }
 
-    fn handle(&mut self, from: ShardId, mut request: Request<Dst>) -> Option<Reply<Dst>> {
+    fn handle(&mut self, from: ShardId, request: Request) -> Option<Reply<Dst>> {
         self.ticket += 1;
-        match self.node.handle(from, &mut request, self.ticket) {
-            Handled::Reply(reply) => Some(reply),
+        match self.node.handle(from, &mut Envelope::Own(request), self.ticket) {
+            Handled::Reply(Answer::Own(reply)) => Some(reply),
+            Handled::Reply(_) => unreachable!("a request of the protocol's own has such a reply"),
             Handled::Done | Handled::Wait => None,
         }
     }
@@ -342,13 +346,13 @@ impl Env<Rococo<Dst>> for Deaf {
     fn call(
         &self,
         _: ShardId,
-        _: Request<Dst>,
-    ) -> impl Future<Output = Result<Reply<Dst>, Unknown>> + 'static {
+        _: Envelope<Dst, Request>,
+    ) -> impl Future<Output = Result<Answer<Dst, Reply<Dst>>, Unknown>> + 'static {
         let answered = self.slept_ns.borrow().len() > LOST;
-        ready(if answered { Ok(Reply::Refused) } else { Err(Unknown) })
+        ready(if answered { Ok(Answer::Own(Reply::Refused)) } else { Err(Unknown) })
     }
 
-    fn send(&self, _: ShardId, _: Request<Dst>) {}
+    fn send(&self, _: ShardId, _: Envelope<Dst, Request>) {}
 
     fn disk(&self) -> Option<Disk> {
         None
@@ -370,7 +374,7 @@ impl Env<Rococo<Dst>> for Deaf {
 fn who_is_not_answered_asks_again_after_ever_longer_pauses() {
     let env = Deaf { node: Rc::new(RefCell::new(Server::new().node)), slept_ns: Rc::default() };
     let again = || Request::Ask(txn(1));
-    let asked = insist(&env, THERE, env.call(THERE, again()), again);
+    let asked = insist(&env, THERE, ask(&env, THERE, again()), again);
     let answer = pin!(asked).poll(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(answer, Poll::Ready(Ok(Reply::Refused))));
     let slept_ns = env.slept_ns.borrow();
@@ -439,7 +443,7 @@ fn an_invented_predecessor_keeps_nobody_busy() {
     assert!(server.commit(txn(1), after(&known, met(txn(77), ELSEWHERE))).is_none());
     let asks = |server: &mut Server| {
         let mut asks = 0;
-        while let [(ELSEWHERE, Request::Ask(_))] = server.passes(1000)[..] {
+        while let [(ELSEWHERE, Envelope::Own(Request::Ask(_)))] = server.passes(1000)[..] {
             asks += 1;
             server.handle(ELSEWHERE, Request::Answer(vec![Told::Gone(txn(77))]));
         }
@@ -545,7 +549,7 @@ fn a_table_that_does_not_exist_is_elsewhere() {
         let mut reads = Reads::default();
         reads.get(column, Key::new(&[server.keys()[0]]));
         let answer = server.handle(THERE, Request::ReadDecided { txn: txn(1), reads });
-        assert!(matches!(answer, Some(Reply::Common(CommonReply::Elsewhere))), "{column:?}");
+        assert!(matches!(answer, Some(Reply::Elsewhere)), "{column:?}");
     }
 }
 
