@@ -1,12 +1,12 @@
-//! What travels between the shards of a database: requests that all protocols share, votes, and the messages of the
-//! protocol's paper.
+//! What travels between the shards of a database: requests that all protocols share, votes, and the
+//! messages of the protocol's paper.
 //!
-//! A protocol declares its own messages only, [`Protocol::Own`] and [`Protocol::OwnReply`], and handles those
-//! ([`Protocol::handle_own`]). What a shard does with the others, and at the beginning, in each pass and at the end of its
-//! executor's calls, is here, once for all protocols.
+//! A protocol declares its own messages only, [`Protocol::Own`] and [`Protocol::OwnReply`], and
+//! handles those ([`Protocol::handle_own`]). What a shard does with the others, and at the
+//! beginning, in each pass and at the end of its executor's calls, is here, once for all protocols.
 //!
-//! Encoding: a byte says whether a message is shared (0) or a vote (1). Any other byte is the first of the protocol's
-//! own message, whose variants are numbered from [`OWN`] on.
+//! Encoding: a byte says whether a message is shared (0) or a vote (1). Any other byte is the first
+//! of the protocol's own message, whose variants are numbered from [`OWN`] on.
 
 use std::future::Future;
 

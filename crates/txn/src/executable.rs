@@ -1,12 +1,14 @@
 //! Procedures without their types.
 //!
-//! Protocols run a `dyn Executable`, so their code is compiled once per pair of protocol and scheme, and not again
-//! for each workload. What is compiled for each procedure and each scheme are its pieces, over the three kinds of
-//! access, and the two loops that run a whole transaction in one step. So a transaction whose data is all at hand
-//! costs one call through a table, and another one a call per piece.
+//! Protocols run a `dyn Executable`, so their code is compiled once per pair of protocol and
+//! scheme, and not again for each workload. What is compiled for each procedure and each scheme are
+//! its pieces, over the three kinds of access, and the two loops that run a whole transaction in
+//! one step. So a transaction whose data is all at hand costs one call through a table, and another
+//! one a call per piece.
 //!
-//! [`executable!`](crate::executable) stands beside each procedure and compiles it there, for every scheme. (An
-//! implementation for all procedures at once would be compiled again in each crate that runs them.)
+//! [`executable!`](crate::executable!) stands beside each procedure and compiles it there, for
+//! every scheme. (An implementation for all procedures at once would be compiled again in each
+//! crate that runs them.)
 
 #[doc(hidden)]
 pub use plimsoll_types::{Abort, Slot, TxnId};
@@ -26,7 +28,7 @@ use crate::work::Work;
 /// Rows that a read-only transaction reads in one go: about 100 µs.
 pub(crate) const ROWS_PER_STEP: usize = 1000;
 
-/// A [`Procedure`] as the shards of a scheme execute it: see [`executable!`](crate::executable).
+/// A [`Procedure`] as the shards of a scheme execute it: see [`executable!`](crate::executable!).
 pub trait Executable<S: Scheme> {
     /// See [`Procedure::read_only`].
     fn read_only(&self) -> bool;
@@ -52,8 +54,9 @@ pub trait Executable<S: Scheme> {
     /// Executes a piece at a snapshot, directly on the store.
     fn execute_at(&mut self, piece: Piece, access: &mut AtSnapshot<'_, S>) -> Result<(), Abort>;
 
-    /// Executes directly on the store: the pieces of stage `first` that belong here (others are done already, if they
-    /// may be: `txn` is then known), and all later stages, which must be here entirely. `track`: see [`Local::track`].
+    /// Executes directly on the store: the pieces of stage `first` that belong here (others are
+    /// done already, if they may be: `txn` is then known), and all later stages, which must be here
+    /// entirely. `track`: whether reads will be validated later, and not only pinned.
     fn run_here(
         &mut self,
         base: &mut Base<S>,
@@ -63,8 +66,9 @@ pub trait Executable<S: Scheme> {
         track: bool,
     ) -> Result<(), Stop>;
 
-    /// Executes all pieces at a snapshot, directly on the store; `None` if that is not possible, because some of them
-    /// belong to another shard, read too much for one step, or meet a writer that may commit within the snapshot.
+    /// Executes all pieces at a snapshot, directly on the store; `None` if that is not possible,
+    /// because some of them belong to another shard, read too much for one step, or meet a writer
+    /// that may commit within the snapshot.
     fn run_at(
         &mut self,
         base: &mut Base<S>,
@@ -74,7 +78,8 @@ pub trait Executable<S: Scheme> {
     ) -> Option<Result<(), Abort>>;
 }
 
-/// A procedure under every scheme. [`executable!`](crate::executable) makes one of a [`Procedure`].
+/// A procedure under every scheme. [`executable!`](crate::executable!) makes one of a
+/// [`Procedure`].
 pub trait AnyProcedure {
     /// Under [`Dst`].
     fn under_dst(&mut self) -> &mut dyn Executable<Dst>;

@@ -1,11 +1,13 @@
 //! Runs procedures.
 //!
-//! [`execute`] runs one attempt. A read-only one goes the way its timestamp scheme says. One whose data is all on its
-//! coordinator's shard runs as one uninterrupted step, the same under every protocol: nobody can come in between, so
-//! checking that no lock is in the way is as good as locking. All others read from the shards that hold their data, stage by
-//! stage, until all that is left is at hand, and then commit as their protocol says ([`Interactive::commit`]).
+//! [`execute`] runs one attempt. A read-only one goes the way its timestamp scheme says. One whose
+//! data is all on its coordinator's shard runs as one uninterrupted step, the same under every
+//! protocol: nobody can come in between, so checking that no lock is in the way is as good as
+//! locking. All others read from the shards that hold their data, stage by stage, until all that is
+//! left is at hand, and then commit as their protocol says ([`Interactive::commit`]).
 //!
-//! The first step is a plain function ([`first_step`]). Most transactions end with it, and no future is made for them.
+//! The first step is a plain function (`first_step`). Most transactions end with it, and no future
+//! is made for them.
 
 use plimsoll_runtime::{Env, ShardEnv};
 use plimsoll_store::Holder;
@@ -33,8 +35,9 @@ pub enum First<S: Scheme> {
     Writes,
 }
 
-/// Runs one attempt of a procedure; what it came to is in `work.committed`. All aborts but [`Abort::User`] are worth
-/// another attempt, after the caller has paused: the lock it met may be one whose release lies in this shard's own inbox.
+/// Runs one attempt of a procedure; what it came to is in `work.committed`. All aborts but
+/// [`Abort::User`] are worth another attempt, after the caller has paused: the lock it met may be
+/// one whose release lies in this shard's own inbox.
 pub async fn execute<P: LegalPair>(
     env: &ShardEnv<P>,
     attempt: Attempt,
@@ -149,8 +152,9 @@ async fn run_open<P: Interactive, E: Env<P>>(
     let mut left = Pieces::All;
     loop {
         while procedure.stage(stage) > 0 {
-            // The pieces of a stage do not depend on each other: those here can wait until the others are
-            // read, executed and locked, so that nobody gets in between them and the commit.
+            // The pieces of a stage do not depend on each other: those here can wait until the
+            // others are read, executed and locked, so that nobody gets in between them and the
+            // commit.
             let now = if direct { Pieces::Elsewhere } else { left };
             let planned = env.local(|node| {
                 let base = node.base();

@@ -1,11 +1,12 @@
 //! Interactive transactions: operations one at a time, with client code in between.
 //!
-//! Under OCC with a snapshot scheme a transaction reads at its begin snapshot, with its own writes on top, and
-//! validates at commit that what it read is still the newest: it holds no lock while the client thinks, all
-//! its reads are consistent, and one that wrote nothing never aborts. Without snapshots (RC, none) it reads
-//! the newest versions. Under 2PL it locks as it goes.
+//! Under OCC with a snapshot scheme a transaction reads at its begin snapshot, with its own writes
+//! on top, and validates at commit that what it read is still the newest: it holds no lock while
+//! the client thinks, all its reads are consistent, and one that wrote nothing never aborts.
+//! Without snapshots (RC, none) it reads the newest versions. Under 2PL it locks as it goes.
 //!
-//! The state moves freely between threads; every operation runs as a task on the coordinating shard.
+//! The state moves freely between threads; every operation runs as a task on the coordinating
+//! shard.
 
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -29,8 +30,8 @@ use crate::work::Work;
 
 /// Rows that a scan asks a shard for in one step: it holds others up for about 20 µs.
 pub const CHUNK_ROWS: usize = 256;
-/// Bytes of values after which a shard reads no further in one step. With the longest value behind them they fit into a
-/// message.
+/// Bytes of values after which a shard reads no further in one step. With the longest value behind
+/// them they fit into a message.
 pub const CHUNK_BYTES: u32 = 1 << 20;
 
 /// An interactive transaction.
@@ -48,8 +49,8 @@ pub type Step<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// The operations. Each is compiled with its pair, and not again where it is called.
 impl<S: Scheme> Transaction<S> {
-    /// Begins a transaction on the shard of `env`. A read-only one reads at a snapshot under every protocol,
-    /// if the scheme has snapshots.
+    /// Begins a transaction on the shard of `env`. A read-only one reads at a snapshot under every
+    /// protocol, if the scheme has snapshots.
     pub fn begin<P: InteractivePair<Scheme = S>>(
         env: &ShardEnv<P>,
         attempt: Attempt,

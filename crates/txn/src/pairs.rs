@@ -1,8 +1,8 @@
 //! Protocols and timestamp schemes by name, and which go together.
 //!
-//! This is the one place that names protocols and schemes together. Everything else is generic over the type of a
-//! shard's participant, and [`with_pair`](crate::with_pair) is where a name becomes a type. A new protocol or scheme
-//! is a variant here, and a word in the list of pairs for each pair.
+//! This is the one place that names protocols and schemes together. Everything else is generic over
+//! the type of a shard's participant, and [`with_pair`](crate::with_pair) is where a name becomes a
+//! type. A new protocol or scheme is a variant here, and a word in the list of pairs for each pair.
 //!
 //! ```
 //! use plimsoll_txn::pairs::Pair;
@@ -73,8 +73,9 @@ pub mod scheme_types {
 
 /// A legal pair: a participant, and transactions that its shard coordinates.
 ///
-/// It is implemented below for each pair by itself, and not for all schemes of a protocol at once: so this crate has the
-/// compiled code of every pair, and programs, benchmarks and simulated worlds that are generic over pairs only call it.
+/// It is implemented below for each pair by itself, and not for all schemes of a protocol at once:
+/// so this crate has the compiled code of every pair, and programs, benchmarks and simulated worlds
+/// that are generic over pairs only call it.
 pub trait LegalPair: protocol::Protocol + Participant {
     /// See [`execute::execute`].
     fn first_step(
@@ -94,7 +95,8 @@ pub trait LegalPair: protocol::Protocol + Participant {
     ) -> Step<'a, Result<(), Abort>>;
 }
 
-/// A legal pair that runs transactions whose operations come one by one. Its functions are those of [`Transaction`].
+/// A legal pair that runs transactions whose operations come one by one. Its functions are those of
+/// [`Transaction`].
 #[allow(missing_docs)]
 pub trait InteractivePair: LegalPair + Interactive {
     fn begin_transaction(
@@ -284,18 +286,21 @@ macro_rules! compile_interactive {
     };
 }
 
-/// Makes [`LEGAL_PAIRS`] and the macros that turn a pair into a type of one list. `$d` is a dollar sign.
+/// Makes [`LEGAL_PAIRS`] and the macros that turn a pair into a type of one list. `$d` is a dollar
+/// sign.
 macro_rules! pairs {
     (
         $d:tt
         interactive { $($protocol:ident: $($scheme:ident)*;)* }
         one_shot { $($one_shot:ident: $($its_scheme:ident)*;)* }
     ) => {
-        /// The pairs that run transactions whose operations come one by one, in the order of the help.
+        /// The pairs that run transactions whose operations come one by one, in the order of the
+        /// help.
         const INTERACTIVE_PAIRS: &[Pair] =
             &[$($(Pair { protocol: Protocol::$protocol, scheme: Scheme::$scheme }),*),*];
 
-        /// The protocols and the timestamp schemes that each can run with, in the order of the help.
+        /// The protocols and the timestamp schemes that each can run with, in the order of the
+        /// help.
         pub const LEGAL_PAIRS: &[Pair] = &[
             $($(Pair { protocol: Protocol::$protocol, scheme: Scheme::$scheme },)*)*
             $($(Pair { protocol: Protocol::$one_shot, scheme: Scheme::$its_scheme },)*)*
@@ -326,7 +331,8 @@ macro_rules! pairs {
             }};
         }
 
-        /// The same for the pairs that [`Pair::interactive`](crate::pairs::Pair::interactive) lets pass.
+        /// The same for the pairs that [`Pair::interactive`](crate::pairs::Pair::interactive) lets
+        /// pass.
         #[macro_export]
         macro_rules! with_interactive_pair {
             ($d pair:expr, $d P:ident => $d body:expr) => {{

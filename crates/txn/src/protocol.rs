@@ -1,5 +1,5 @@
-//! The seam between protocols and everything that runs transactions: what a protocol is, what it coordinates
-//! ([`Open`]), and how an attempt may end.
+//! The seam between protocols and everything that runs transactions: what a protocol is, what it
+//! coordinates ([`Open`]), and how an attempt may end.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -41,18 +41,21 @@ pub enum LockPolicy {
 pub struct ProtocolOptions {
     /// 2PL only.
     pub lock_policy: LockPolicy,
-    /// OCC under DST only: what is only read on other shards is validated along with the locks, at a stamp that is
-    /// proposed, and again only if it turns out too low. A round trip less; in exchange read-write transactions of
-    /// coordinators whose clocks differ are strict only to within twice the clock error.
+    /// OCC under DST only: what is only read on other shards is validated along with the locks, at
+    /// a stamp that is proposed, and again only if it turns out too low. A round trip less; in
+    /// exchange read-write transactions of coordinators whose clocks differ are strict only to
+    /// within twice the clock error.
     pub one_round: bool,
-    /// ROCOCO only: which types of pieces execute when they start, one bit each ([`crate::chopping::Chopping::bits`]).
+    /// ROCOCO only: which types of pieces execute when they start, one bit each
+    /// ([`crate::chopping::Chopping::bits`]).
     pub immediate_pieces: u64,
     /// ROCOCO only: how procedures from other processes are decoded.
     pub unpack: Option<Unpack>,
 }
 
-/// A concurrency-control protocol with its timestamp scheme: the participant that lives on a shard, and the
-/// coordinator's steps against the participants. What is the same under all protocols is in [`crate::envelope`].
+/// A concurrency-control protocol with its timestamp scheme: the participant that lives on a shard,
+/// and the coordinator's steps against the participants. What is the same under all protocols is in
+/// [`crate::envelope`].
 pub trait Protocol:
     Messages<
         Request = Envelope<<Self as Protocol>::Scheme, <Self as Protocol>::Own>,
@@ -86,7 +89,8 @@ pub trait Protocol:
     /// The participant's life begins; it may start tasks of its own.
     fn start_tasks<E: Env<Self>>(_env: &E) {}
 
-    /// Handles a request of the protocol's own: see [`Participant::handle`](plimsoll_runtime::Participant::handle).
+    /// Handles a request of the protocol's own: see
+    /// [`Participant::handle`](plimsoll_runtime::Participant::handle).
     fn handle_own(&mut self, from: ShardId, own: &mut Self::Own, ticket: Ticket) -> Handled<Self::OwnReply>;
 
     /// Handles a common request.
@@ -99,8 +103,8 @@ pub trait Protocol:
         self.base().handle(from, request, ticket)
     }
 
-    /// Handles a request that concerns votes. A protocol without votes has no answer to one; only a process that is none
-    /// of the database's sends it.
+    /// Handles a request that concerns votes. A protocol without votes has no answer to one; only a
+    /// process that is none of the database's sends it.
     fn handle_vote(&mut self, _from: ShardId, _request: &mut votes::Request) -> Handled<votes::Reply> {
         Handled::Done
     }
@@ -122,8 +126,8 @@ pub trait Protocol:
     /// An answer of its own in a word or two, for whoever watches.
     fn answer(own: &Self::OwnReply) -> &'static str;
 
-    /// Runs one attempt of a procedure that is not read at a snapshot in one step, if its data is all here and no lock is in
-    /// the way.
+    /// Runs one attempt of a procedure that is not read at a snapshot in one step, if its data is
+    /// all here and no lock is in the way.
     fn at_once(
         &mut self,
         attempt: Attempt,
@@ -133,7 +137,8 @@ pub trait Protocol:
         execute::at_once(self.base(), attempt, procedure, work)
     }
 
-    /// Runs one attempt of a procedure that is not read at a snapshot and could not run in one step.
+    /// Runs one attempt of a procedure that is not read at a snapshot and could not run in one
+    /// step.
     fn run<E: Env<Self>>(
         env: &E,
         attempt: Attempt,
@@ -142,10 +147,11 @@ pub trait Protocol:
     ) -> impl Future<Output = Result<(), Abort>>;
 }
 
-/// A protocol that runs transactions whose operations come one by one. Procedures run over the same operations
-/// ([`execute::run`]).
+/// A protocol that runs transactions whose operations come one by one. Procedures run over the same
+/// operations (`execute::run`).
 pub trait Interactive: Protocol {
-    /// Execution phase: reads one batch per shard and appends the answers to the transaction's parts.
+    /// Execution phase: reads one batch per shard and appends the answers to the transaction's
+    /// parts.
     fn read<E: Env<Self>>(
         env: &E,
         open: &mut Open<Self::Scheme>,
@@ -156,24 +162,24 @@ pub trait Interactive: Protocol {
     fn wrote<E: Env<Self>>(env: &E, open: &mut Open<Self::Scheme>)
     -> impl Future<Output = Result<(), Abort>>;
 
-    /// Commits, and notes it in the transaction's work. `rest` executes what is left of the transaction, if anything is,
-    /// directly on the coordinator's shard, once everything else is locked. On [`Stop::Conflict`] and [`Stop::Elsewhere`] that
-    /// was not possible, nothing of it was done, and the transaction is still open; on [`Stop::Abort`] it has been
-    /// aborted.
+    /// Commits, and notes it in the transaction's work. `rest` executes what is left of the
+    /// transaction, if anything is, directly on the coordinator's shard, once everything else is
+    /// locked. On [`Stop::Conflict`] and [`Stop::Elsewhere`] that was not possible, nothing of it
+    /// was done, and the transaction is still open; on [`Stop::Abort`] it has been aborted.
     fn commit<E: Env<Self>>(
         env: &E,
         open: &mut Open<Self::Scheme>,
         rest: Option<Rest<'_, Self::Scheme>>,
     ) -> impl Future<Output = Result<(), Stop>>;
 
-    /// Aborts, and tells the reason to report: an abort of the procedure's own counts only if what it has
-    /// read was consistent.
+    /// Aborts, and tells the reason to report: an abort of the procedure's own counts only if what
+    /// it has read was consistent.
     fn abort<E: Env<Self>>(env: &E, open: &mut Open<Self::Scheme>, why: Abort)
     -> impl Future<Output = Abort>;
 }
 
-/// The pieces of a transaction that execute directly on the coordinator's store, called at most once. Told its id, and whether
-/// to note what is read, to be locked or validated later.
+/// The pieces of a transaction that execute directly on the coordinator's store, called at most
+/// once. Told its id, and whether to note what is read, to be locked or validated later.
 pub type Rest<'a, S> = &'a mut dyn FnMut(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>;
 
 /// A transaction that is being coordinated.
@@ -216,8 +222,8 @@ impl<S: Scheme> Open<S> {
         }
     }
 
-    /// Goes on as another attempt with what it has read and written. The former one is given up, and whoever tells others of
-    /// that will say when it is settled.
+    /// Goes on as another attempt with what it has read and written. The former one is given up,
+    /// and whoever tells others of that will say when it is settled.
     pub(crate) fn again<P: Protocol<Scheme = S>, E: Env<P>>(&mut self, env: &E) {
         let former = self.holder.txn;
         self.holder.txn = env.local(|node| {
@@ -228,7 +234,8 @@ impl<S: Scheme> Open<S> {
         self.work.committed.id = self.holder.txn;
         for write in self.work.writes.iter_mut() {
             write.locked = false;
-            // The former attempt may have linked the key, and has noted that where it noted the read.
+            // The former attempt may have linked the key, and has noted that where it noted the
+            // read.
             write.expected = write.expected.filter(|read| read.is_record());
         }
         self.settling = false;
@@ -240,7 +247,8 @@ impl<S: Scheme> Open<S> {
         }
     }
 
-    /// It is going to ask these shards for something. Returns false if one that it has met before is [`Open::lost`].
+    /// It is going to ask these shards for something. Returns false if one that it has met before
+    /// is [`Open::lost`].
     pub(crate) fn meet<P: Protocol<Scheme = S>, E: Env<P>>(
         &mut self,
         env: &E,
@@ -257,8 +265,8 @@ impl<S: Scheme> Open<S> {
         })
     }
 
-    /// Whether a shard that it has met has lost everything since. What was read there names rows that another life has in
-    /// other places, if it has them at all, and must not be sent to it.
+    /// Whether a shard that it has met has lost everything since. What was read there names rows
+    /// that another life has in other places, if it has them at all, and must not be sent to it.
     pub(crate) fn lost(&self, votes: &Votes) -> bool {
         self.met.iter().any(|&(shard, life)| votes.life(shard) != life)
     }
@@ -292,21 +300,22 @@ impl<S: Scheme> Open<S> {
 /// What a transaction's caller decides.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attempt {
-    /// When the transaction was first attempted, in nanoseconds: kept over retries, so that a transaction
-    /// grows older and finally wins (wait-die, wound-wait).
+    /// When the transaction was first attempted, in nanoseconds: kept over retries, so that a
+    /// transaction grows older and finally wins (wait-die, wound-wait).
     pub age: u64,
-    /// How fresh a read-only transaction's snapshot has to be, and what a read-write one comes after.
+    /// How fresh a read-only transaction's snapshot has to be, and what a read-write one comes
+    /// after.
     pub freshness: Freshness,
 }
 
-/// A transaction that has committed. It stays in the transaction's [`Work`]: moved from one future's result to the
-/// next, these few words cost a small transaction a fifth of its time.
+/// A transaction that has committed. It stays in the transaction's [`Work`]: moved from one
+/// future's result to the next, these few words cost a small transaction a fifth of its time.
 #[derive(Debug, Default)]
 pub struct Committed {
     /// The attempt; also if it has aborted.
     pub id: TxnId,
-    /// The stamp of the versions it installed, or of its snapshot: what its session must see from now on.
-    /// `None` if the scheme has no such thing.
+    /// The stamp of the versions it installed, or of its snapshot: what its session must see from
+    /// now on. `None` if the scheme has no such thing.
     pub stamp: Option<Timestamp>,
     /// How many shards took part.
     pub shards: usize,
@@ -316,15 +325,16 @@ pub struct Committed {
     pub recorded: Option<Box<Recorded>>,
 }
 
-/// The answer to a read-write transaction leaves once the clock has reached its timestamp: whoever hears of it
-/// and then begins a snapshot, on whichever shard, sees it. A timestamp that is further ahead of the clock than clocks may
-/// be apart comes of a clock that is wrong; nobody waits longer for that, and it is counted.
+/// The answer to a read-write transaction leaves once the clock has reached its timestamp: whoever
+/// hears of it and then begins a snapshot, on whichever shard, sees it. A timestamp that is further
+/// ahead of the clock than clocks may be apart comes of a clock that is wrong; nobody waits longer
+/// for that, and it is counted.
 pub(crate) async fn answerable<P: Protocol, E: Env<P>>(env: &E, stamp: Timestamp) {
     if !<P::Scheme as Scheme>::WAITS || env.clock() >= stamp || planted(Mutant::EarlyAnswer) {
         return;
     }
-    // Others of this pass have pushed it beyond the sample. By the next it has mostly been reached, but a clock that was set
-    // back may take long.
+    // Others of this pass have pushed it beyond the sample. By the next it has mostly been reached,
+    // but a clock that was set back may take long.
     env.pause().await;
     let ahead_ns = stamp.0.saturating_sub(env.clock().0);
     env.sleep(ahead_ns.min(MAX_OFFSET_NS)).await;
@@ -333,8 +343,8 @@ pub(crate) async fn answerable<P: Protocol, E: Env<P>>(env: &E, stamp: Timestamp
     }
 }
 
-/// The commit stamp of a transaction that holds every write lock; zero if it needs none, `None` if the oracle
-/// cannot be reached.
+/// The commit stamp of a transaction that holds every write lock; zero if it needs none, `None` if
+/// the oracle cannot be reached.
 pub(crate) async fn stamp<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme>) -> Option<Timestamp> {
     let (txn, observed) = (open.holder.txn, &open.work.observed);
     if !open.work.needs_stamp() {
@@ -361,7 +371,8 @@ pub(crate) async fn stamp<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme
     }
 }
 
-/// Others will stamp it, above all that this shard's transactions have seen: their clocks may be behind, and were sampled earlier.
+/// Others will stamp it, above all that this shard's transactions have seen: their clocks may be
+/// behind, and were sampled earlier.
 pub(crate) fn follow_shard<P: Protocol, E: Env<P>>(env: &E, open: &mut Open<P::Scheme>) {
     if P::Scheme::WAITS {
         let latest = match planted(Mutant::SessionForgotten) {
@@ -372,7 +383,8 @@ pub(crate) fn follow_shard<P: Protocol, E: Env<P>>(env: &E, open: &mut Open<P::S
     }
 }
 
-/// Waits for several answers at once and hands each on as it comes, until all have come or the hand says that it is enough.
+/// Waits for several answers at once and hands each on as it comes, until all have come or the hand
+/// says that it is enough.
 pub(crate) async fn as_answered<K: Copy, F: Future>(
     calls: Vec<(K, F)>,
     mut answered: impl FnMut(K, F::Output) -> bool,
@@ -403,8 +415,8 @@ pub enum Stop {
     Abort(Abort),
 }
 
-/// Executes what is left of a transaction directly on the coordinator's shard. If that is not possible, nothing of it was
-/// done; if the procedure gives up, what it has read here is noted.
+/// Executes what is left of a transaction directly on the coordinator's shard. If that is not
+/// possible, nothing of it was done; if the procedure gives up, what it has read here is noted.
 pub(crate) fn execute_rest<S: Scheme>(
     base: &mut Base<S>,
     open: &mut Open<S>,

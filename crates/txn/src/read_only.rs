@@ -1,14 +1,14 @@
 //! Read-only transactions.
 //!
-//! At a snapshot (DST, GTS, VTS): the same under every protocol, because all a protocol contributes is who
-//! holds a write lock with which lower bound. Pieces whose data is here read the store directly; the reads of
-//! all others travel in one message per shard and stage. The snapshot is fixed at the beginning, so there is
-//! nothing to validate and nothing to abort; a long transaction lets others run between its pieces and goes
-//! on at the same snapshot. A snapshot older than the watermark, which only a clock fault can produce, begins
-//! again silently.
+//! At a snapshot (DST, GTS, VTS): the same under every protocol, because all a protocol contributes
+//! is who holds a write lock with which lower bound. Pieces whose data is here read the store
+//! directly; the reads of all others travel in one message per shard and stage. The snapshot is
+//! fixed at the beginning, so there is nothing to validate and nothing to abort; a long transaction
+//! lets others run between its pieces and goes on at the same snapshot. A snapshot older than the
+//! watermark, which only a clock fault can produce, begins again silently.
 //!
-//! RC goes the same way: its "snapshot" contains every version, so each read finds the newest committed one, and
-//! there are no marks to raise and nobody to wait for.
+//! RC goes the same way: its "snapshot" contains every version, so each read finds the newest
+//! committed one, and there are no marks to raise and nobody to wait for.
 
 use std::future::Future;
 
@@ -32,8 +32,8 @@ use crate::work::Work;
 pub(crate) const RETRY_NS: u64 = 1_000_000;
 /// So often a read is asked for again.
 const RETRIES: u32 = 1000;
-/// The pause before that is doubled after so many times, and so often: slots move as slowly as two machines reach each
-/// other, and belong to nobody meanwhile. A reader waits for some 15 s.
+/// The pause before that is doubled after so many times, and so often: slots move as slowly as two
+/// machines reach each other, and belong to nobody meanwhile. A reader waits for some 15 s.
 const PATIENT_RETRIES: u32 = 16;
 const RETRY_DOUBLINGS: u32 = 4;
 
@@ -64,7 +64,8 @@ pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>>(
             Some(snapshot) => (snapshot, None),
             None => {
                 let (snapshot, held) = snapshot::<P, E>(env, attempt.freshness).await?;
-                // A transaction that is done before anything else happens needs no protection from the collector.
+                // A transaction that is done before anything else happens needs no protection from
+                // the collector.
                 let result = env.local(|node| {
                     let base = node.base();
                     let result = here(base, &snapshot, attempt.freshness, procedure, work)?;
@@ -93,8 +94,8 @@ fn ended<S: Scheme>(base: &mut Base<S>, result: Result<(), Abort>, work: &mut Wo
     result.inspect_err(|&abort| work.committed.id = base.gave_up(abort))
 }
 
-/// A snapshot as fresh as asked for. One that had to be waited for is already held, from the moment it was
-/// known; another has to be, if it outlives this step.
+/// A snapshot as fresh as asked for. One that had to be waited for is already held, from the moment
+/// it was known; another has to be, if it outlives this step.
 pub async fn snapshot<P: Protocol, E: Env<P>>(
     env: &E,
     freshness: Freshness,
@@ -220,8 +221,8 @@ async fn everywhere<P: Protocol, E: Env<P>>(
     Ok(())
 }
 
-/// Reads, and reads again while the map says where something was and not where it is: at the same snapshot, for which it
-/// does not matter.
+/// Reads, and reads again while the map says where something was and not where it is: at the same
+/// snapshot, for which it does not matter.
 async fn again<P: Protocol, E: Env<P>, R>(
     env: &E,
     read: impl AsyncFn() -> Result<R, Unread>,
@@ -236,8 +237,8 @@ async fn again<P: Protocol, E: Env<P>, R>(
     }
 }
 
-/// Sends the reads of all pieces of a stage that belong to other shards than `me`, one batch per shard, and
-/// waits for the answers. Tells which pieces these are.
+/// Sends the reads of all pieces of a stage that belong to other shards than `me`, one batch per
+/// shard, and waits for the answers. Tells which pieces these are.
 async fn fetch_stage<P: Protocol, E: Env<P>>(
     env: &E,
     procedure: &dyn Executable<P::Scheme>,
@@ -306,8 +307,8 @@ async fn fetch_piece<P: Protocol, E: Env<P>>(
     collect::<P, E>(env, shard, reads, call, ask).await
 }
 
-/// The answer to a read. If it was lost the read is repeated at the same snapshot, which no channel's reset ends; only a
-/// shard that cannot be reached at all does.
+/// The answer to a read. If it was lost the read is repeated at the same snapshot, which no
+/// channel's reset ends; only a shard that cannot be reached at all does.
 async fn collect<P: Protocol, E: Env<P>>(
     env: &E,
     shard: ShardId,
