@@ -1,10 +1,11 @@
 //! How long the checker takes for a large history, and how much memory: `cargo run --release -p
 //! plimsoll-checker --example scale [transactions] [scalar|graph] [stale]`.
 //!
-//! The history is that of a serial run with timestamps: three quarters are RWs with ten reads and five
-//! writes, one of them to a hot record; one RW in twenty inserts a row into a queue and one in twenty takes
-//! the oldest row out, found by a scan over all that was deleted before. The rest are ROs with ten reads and
-//! a short scan. With `stale` as the last argument, one read in a thousand returns the initial version.
+//! The history is that of a serial run with timestamps: three quarters are RWs with ten reads and
+//! five writes, one of them to a hot record; one RW in twenty inserts a row into a queue and one in
+//! twenty takes the oldest row out, found by a scan over all that was deleted before. The rest are
+//! ROs with ten reads and a short scan. With `stale` as the last argument, one read in a thousand
+//! returns the initial version.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -1,9 +1,9 @@
 //! The names of cycles, and how they are told.
 //!
-//! A cycle is named by its anti-dependencies (rw edges), following Adya, Liskov and O'Neil (ICDE 2000) and,
-//! for the finer names, Fekete, O'Neil and O'Neil, *A Read-Only Transaction Anomaly Under Snapshot
-//! Isolation* (SIGMOD Record 2004), and Bailis et al., *Scalable Atomic Visibility with RAMP Transactions*
-//! (SIGMOD 2014):
+//! A cycle is named by its anti-dependencies (rw edges), following Adya, Liskov and O'Neil (ICDE
+//! 2000) and, for the finer names, Fekete, O'Neil and O'Neil, *A Read-Only Transaction Anomaly
+//! Under Snapshot Isolation* (SIGMOD Record 2004), and Bailis et al., *Scalable Atomic Visibility
+//! with RAMP Transactions* (SIGMOD 2014):
 //!
 //! | rw edges | and | name |
 //! |---|---|---|

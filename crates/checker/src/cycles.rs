@@ -1,13 +1,13 @@
 //! Cycles of a graph: strongly connected components, and a telling cycle in each.
 //!
-//! Components are found with Tarjan's algorithm, without recursion. Inside a component, a shortest-path
-//! search from every node finds the cycle that is the strongest evidence: first of all one that needs no
-//! observation from outside the database, then one with few anti-dependencies (none at all is worse than one,
-//! one is worse than two), then a short one.
+//! Components are found with Tarjan's algorithm, without recursion. Inside a component, a
+//! shortest-path search from every node finds the cycle that is the strongest evidence: first of
+//! all one that needs no observation from outside the database, then one with few anti-dependencies
+//! (none at all is worse than one, one is worse than two), then a short one.
 //!
-//! In a component of a million transactions not every node can be searched from. Cycles of two steps are
-//! looked for first, then those of a few more, each within a budget; once it is exceeded the best cycle so
-//! far has to do.
+//! In a component of a million transactions not every node can be searched from. Cycles of two
+//! steps are looked for first, then those of a few more, each within a budget; once it is exceeded
+//! the best cycle so far has to do.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,7 +19,8 @@ use crate::index::NONE;
 const COMPONENTS_MAX: usize = 64;
 /// The lengths up to which cycles are looked for, one after the other.
 const LENGTHS: [u32; 4] = [2, 3, 5, u32::MAX];
-/// How many edges are followed in one component for each of [`LENGTHS`], but for the last search begun.
+/// How many edges are followed in one component for each of [`LENGTHS`], but for the last search
+/// begun.
 const STEPS_MAX: u64 = 10_000_000;
 
 /// One step of a cycle, from transaction to transaction; helper nodes are passed over.
@@ -30,8 +31,8 @@ pub(crate) struct Step {
     pub kind: Kind,
 }
 
-/// The strongly connected components of more than one node, each sorted, in the order of their smallest
-/// nodes.
+/// The strongly connected components of more than one node, each sorted, in the order of their
+/// smallest nodes.
 pub(crate) fn components(graph: &Graph) -> Vec<Vec<u32>> {
     const DONE: u32 = NONE;
     let nodes = graph.nodes();
@@ -90,8 +91,8 @@ pub(crate) fn components(graph: &Graph) -> Vec<Vec<u32>> {
     found
 }
 
-/// The best cycle of each component, of the first [`COMPONENTS_MAX`] ones. Nodes below `transactions` are
-/// transactions.
+/// The best cycle of each component, of the first [`COMPONENTS_MAX`] ones. Nodes below
+/// `transactions` are transactions.
 pub(crate) fn shortest_cycles(graph: &Graph, components: &[Vec<u32>], transactions: u32) -> Vec<Vec<Step>> {
     if components.is_empty() {
         return Vec::new();
@@ -144,7 +145,8 @@ impl Search<'_> {
             }
         }
         let mut nodes: Vec<(u32, Kind)> = best.1;
-        // Begin with the smallest transaction; what arrives at a helper node arrives at who follows it.
+        // Begin with the smallest transaction; what arrives at a helper node arrives at who follows
+        // it.
         let begin = nodes.iter().enumerate().filter(|(_, (node, _))| *node < transactions);
         let begin = begin.min_by_key(|(_, (node, _))| *node).map_or(0, |(at, _)| at);
         nodes.rotate_left(begin);
@@ -157,8 +159,9 @@ impl Search<'_> {
             .collect()
     }
 
-    /// Finds the cheapest way of at most so many steps from `start` back to itself, if it is cheaper than the
-    /// best so far: its nodes in order, each with the kind of the edge that arrives there.
+    /// Finds the cheapest way of at most so many steps from `start` back to itself, if it is
+    /// cheaper than the best so far: its nodes in order, each with the kind of the edge that
+    /// arrives there.
     fn search(&mut self, start: u32, length_max: u32, best: &mut (u64, Vec<(u32, Kind)>)) {
         for node in self.touched.drain(..) {
             self.cost[node as usize] = u64::MAX;

@@ -1,5 +1,5 @@
-//! The dependency graph of committed transactions: A → B means that A comes before B in every serial order
-//! that explains what was recorded.
+//! The dependency graph of committed transactions: A → B means that A comes before B in every
+//! serial order that explains what was recorded.
 //!
 //! | edge | reason |
 //! |---|---|
@@ -9,20 +9,22 @@
 //! | phantom | A scanned a range and saw no row where B inserted one: an rw edge of a predicate |
 //! | session, time | A was answered before B began (only without scalar timestamps, see below) |
 //!
-//! Only neighbours in a chain of versions are connected; the rest follows by transitivity. A scan gives, for
-//! every record of its range, the edges that a point read of that record would have given. What an absence
-//! tells is worked out in `index.rs`.
+//! Only neighbours in a chain of versions are connected; the rest follows by transitivity. A scan
+//! gives, for every record of its range, the edges that a point read of that record would have
+//! given. What an absence tells is worked out in `index.rs`.
 //!
 //! # Helper nodes
 //!
-//! Two kinds of edges would be too many, and go through nodes that are no transactions. No cycle is made or
-//! lost by that: a path between two transactions through helpers exists where the edge would.
+//! Two kinds of edges would be too many, and go through nodes that are no transactions. No cycle is
+//! made or lost by that: a path between two transactions through helpers exists where the edge
+//! would.
 //!
 //! *Settled blocks* stand for the tombstones that a scan runs over; see `settled.rs`.
 //!
-//! *Time.* With [`Options::realtime`](crate::Options), who was answered comes before who began afterwards.
-//! One node per answer, in the order of answers, makes a line; a transaction enters it at its answer and
-//! leaves it at its beginning. With scalar timestamps `realtime.rs` compares numbers instead.
+//! *Time.* With [`Options::realtime`](crate::Options), who was answered comes before who began
+//! afterwards. One node per answer, in the order of answers, makes a line; a transaction enters it
+//! at its answer and leaves it at its beginning. With scalar timestamps `realtime.rs` compares
+//! numbers instead.
 
 use std::collections::BTreeMap;
 
@@ -74,8 +76,8 @@ pub(crate) struct Edge {
     pub absent: bool,
 }
 
-/// The graph in compressed rows: node n's edges are `edges[starts[n]..starts[n + 1]]`, each a target and a
-/// kind. Transactions come first, helpers after them.
+/// The graph in compressed rows: node n's edges are `edges[starts[n]..starts[n + 1]]`, each a
+/// target and a kind. Transactions come first, helpers after them.
 pub(crate) struct Graph {
     starts: Vec<u32>,
     edges: Vec<u32>,
@@ -384,8 +386,8 @@ mod tests {
     use crate::Options;
     use plimsoll_types::history::{History, Install, Transaction};
 
-    /// A queue of `rows` rows, inserted at @1, @2, ... one after the other and then deleted in the same order,
-    /// and as many scans, each at another moment of all that.
+    /// A queue of `rows` rows, inserted at @1, @2, ... one after the other and then deleted in the
+    /// same order, and as many scans, each at another moment of all that.
     fn queue(rows: u64, stride: u64) -> History {
         let column = TableId(0).row();
         let mut history = History { installs: vec![vec![]], ..History::default() };

@@ -1,30 +1,36 @@
-//! A history with its names resolved: records and transactions as dense numbers, chains of versions.
+//! A history with its names resolved: records and transactions as dense numbers, chains of
+//! versions.
 //!
 //! Every record that anybody touched gets a number, in the order of first mention, and every read
-//! remembers the number of its record; hashing happens once. The versions of a record stand side by side:
-//! *position* 0 is the initial version, position p > 0 the record's p-th install. A transaction's number
-//! is its place in [`History::transactions`]; writers that nobody recorded follow behind.
+//! remembers the number of its record; hashing happens once. The versions of a record stand side by
+//! side: *position* 0 is the initial version, position p > 0 the record's p-th install. A
+//! transaction's number is its place in [`History::transactions`]; writers that nobody recorded
+//! follow behind.
 //!
 //! # Which absence was read
 //!
-//! A live row has a stamp, an absence has none. Take a record that was inserted by A and deleted by B, with
-//! an unknown beginning: positions 0 (absent), 1 (A's), 2 (B's tombstone). Whoever saw no row read position
-//! 0 or 2. Three rules narrow the choice ([`Index::absence`]):
+//! A live row has a stamp, an absence has none. Take a record that was inserted by A and deleted by
+//! B, with an unknown beginning: positions 0 (absent), 1 (A's), 2 (B's tombstone). Whoever saw no
+//! row read position 0 or 2. Three rules narrow the choice ([`Index::absence`]):
 //!
-//! * With scalar timestamps, it read the newest absence below its *horizon*, its own timestamp. If it read
+//! * With scalar timestamps, it read the newest absence below its *horizon*, its own timestamp. If
+//!   it read
 //!   another one, the scheme has failed, and the replay says so.
-//! * Otherwise the horizon is the clock: nobody reads what a transaction wrote that began after he was
-//!   answered. And a transaction that wrote the record itself read something older than its own version,
+//! * Otherwise the horizon is the clock: nobody reads what a transaction wrote that began after he
+//!   was
+//!   answered. And a transaction that wrote the record itself read something older than its own
+//!   version,
 //!   if that is possible at all.
 //!
-//! * If real time is promised, an absence that was over before the reader began is none it can have read.
+//! * If real time is promised, an absence that was over before the reader began is none it can have
+//!   read.
 //!
-//! What remains is a [`Span`] of positions. Its ends carry what is certain: the reader comes after the
-//! writer of the *first* absence possible and before the writer of what followed the *last* one, because
-//! the writers in between are ordered among themselves. In the example, without a scalar order, nothing is
-//! certain: a reader that missed A's row and a reader that came after B look alike. If the two belong to
-//! the same cycle, the cycle is lost; if A's row is never deleted, or B began after the reader had ended,
-//! nothing is.
+//! What remains is a [`Span`] of positions. Its ends carry what is certain: the reader comes after
+//! the writer of the *first* absence possible and before the writer of what followed the *last*
+//! one, because the writers in between are ordered among themselves. In the example, without a
+//! scalar order, nothing is certain: a reader that missed A's row and a reader that came after B
+//! look alike. If the two belong to the same cycle, the cycle is lost; if A's row is never deleted,
+//! or B began after the reader had ended, nothing is.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasherDefault;
@@ -47,8 +53,8 @@ pub(crate) struct Installed {
     pub delete: bool,
 }
 
-/// The positions of a record's chain that a reader may have seen: `first` to `last`, both included, one
-/// and the same when it is known exactly.
+/// The positions of a record's chain that a reader may have seen: `first` to `last`, both included,
+/// one and the same when it is known exactly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Span {
     pub first: u32,
@@ -79,7 +85,8 @@ pub(crate) struct Index<'h> {
     /// `seen[seen_start[t]..seen_start[t + 1]]`.
     seen: Vec<u32>,
     seen_start: Vec<u32>,
-    /// The records of the columns that are scanned, by column and key. A record's place here is its rank.
+    /// The records of the columns that are scanned, by column and key. A record's place here is its
+    /// rank.
     ordered: Vec<u32>,
     /// Heads of the keys in `ordered`, for searches that stay in one array.
     heads: Vec<u128>,
@@ -149,7 +156,8 @@ impl<'h> Index<'h> {
             }
         }
 
-        // Put them side by side: filled from the back, `chains` ends up as the starts of the chains.
+        // Put them side by side: filled from the back, `chains` ends up as the starts of the
+        // chains.
         let mut end = 0;
         for chain in &mut self.chains {
             end += *chain;
@@ -371,8 +379,8 @@ impl<'h> Index<'h> {
         self.ranks.get(record as usize).copied().filter(|&rank| rank != NONE)
     }
 
-    /// What a transaction can have seen of the others ends here: at its timestamp, in a scalar scheme, or
-    /// at its answer. Compare with [`Index::moment`].
+    /// What a transaction can have seen of the others ends here: at its timestamp, in a scalar
+    /// scheme, or at its answer. Compare with [`Index::moment`].
     pub fn horizon(&self, txn: u32) -> u64 {
         let Some(txn) = self.transaction(txn) else { return u64::MAX };
         match (self.options.scalar, txn.timestamp) {
@@ -383,7 +391,8 @@ impl<'h> Index<'h> {
         }
     }
 
-    /// When a version came into the world: its stamp, in a scalar scheme, or the beginning of its writer.
+    /// When a version came into the world: its stamp, in a scalar scheme, or the beginning of its
+    /// writer.
     fn moment(&self, version: &Installed) -> u64 {
         if self.options.scalar {
             return version.stamp.0;
@@ -391,7 +400,8 @@ impl<'h> Index<'h> {
         self.transaction(version.writer).map_or(0, |writer| writer.begin)
     }
 
-    /// Which positions a transaction can have read that saw no row; `None` if the row was never absent.
+    /// Which positions a transaction can have read that saw no row; `None` if the row was never
+    /// absent.
     pub fn absence(&self, record: u32, txn: u32) -> Option<Span> {
         let chain = self.chain(record);
         let horizon = self.horizon(txn);
@@ -426,16 +436,18 @@ impl<'h> Index<'h> {
         })
     }
 
-    /// Whether the version after this position was installed by somebody who was answered before `txn` began.
+    /// Whether the version after this position was installed by somebody who was answered before
+    /// `txn` began.
     fn was_over(&self, chain: &[Installed], position: u32, txn: u32) -> bool {
         let next = chain.get(position as usize).and_then(|next| self.transaction(next.writer));
         next.zip(self.transaction(txn)).is_some_and(|(next, txn)| next.end < txn.begin)
     }
 
     /// The moment from which on a record is deleted for good: to whom that moment is within
-    /// [`Index::settled_horizon`], an absence in the range of a scan says no more than that its reader comes
-    /// after the writer of the final tombstone (in a scalar scheme), or nothing that is not known without it
-    /// (otherwise). The end of time, if the record is not deleted in the end.
+    /// [`Index::settled_horizon`], an absence in the range of a scan says no more than that its
+    /// reader comes after the writer of the final tombstone (in a scalar scheme), or nothing that
+    /// is not known without it (otherwise). The end of time, if the record is not deleted in the
+    /// end.
     pub fn settled(&self, record: u32) -> u64 {
         let chain = self.chain(record);
         let Some(last) = chain.last() else { return if self.loaded(record) { u64::MAX } else { 0 } };

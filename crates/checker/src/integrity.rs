@@ -1,9 +1,9 @@
 //! Do coordinators and shards tell the same story?
 //!
-//! Found here: reads of versions that nobody committed (Adya's G1a), transactions and versions that exist
-//! twice, records on two shards, writes by read-only transactions, and, in a complete recording, installs
-//! without a transaction and transactions without their installs. A damaged recording shows up here as
-//! well, before it is mistaken for an anomaly.
+//! Found here: reads of versions that nobody committed (Adya's G1a), transactions and versions that
+//! exist twice, records on two shards, writes by read-only transactions, and, in a complete
+//! recording, installs without a transaction and transactions without their installs. A damaged
+//! recording shows up here as well, before it is mistaken for an anomaly.
 
 use crate::index::Index;
 use crate::report::Report;

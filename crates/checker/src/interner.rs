@@ -1,8 +1,8 @@
 //! Numbers for names.
 //!
-//! An open-addressing table of (hash, number) pairs: a lookup touches a key only if 32 bits of its hash
-//! agree, and growing touches none. For twenty million records that is 256 MiB, and half the time of a map
-//! that keeps the keys.
+//! An open-addressing table of (hash, number) pairs: a lookup touches a key only if 32 bits of its
+//! hash agree, and growing touches none. For twenty million records that is 256 MiB, and half the
+//! time of a map that keeps the keys.
 
 use std::hash::Hasher;
 

@@ -2,9 +2,10 @@
 //!
 //! A run of the database, under load, in the simulator or against a mutant of a protocol, leaves a
 //! [`History`]: the committed transactions with the versions they read, and the versions each shard
-//! installed, in order. Because versions carry names, nothing has to be guessed: serializability is the
-//! absence of a cycle in the graph of dependencies (Adya, Liskov and O'Neil, *Generalized Isolation Level
-//! Definitions*, ICDE 2000), and a scalar scheme can be replayed in the order of its timestamps.
+//! installed, in order. Because versions carry names, nothing has to be guessed: serializability is
+//! the absence of a cycle in the graph of dependencies (Adya, Liskov and O'Neil, *Generalized
+//! Isolation Level Definitions*, ICDE 2000), and a scalar scheme can be replayed in the order of
+//! its timestamps.
 //!
 //! Four judges look at a history, each blind to something that another sees:
 //!
@@ -15,9 +16,9 @@
 //! | `replay.rs` | is the order of timestamps such an order? (I1, I2, I4) | scalar timestamps |
 //! | `realtime.rs` | does it agree with what clients could observe from outside? | a common clock |
 //!
-//! A worked example. T1 reads x in its version @0 and installs y@5; T2 reads y in its version @0 and
-//! installs x@5. T2 overwrote what T1 had read, so T1 comes before T2; likewise T2 before T1. The graph has
-//! a cycle of two anti-dependencies, a write skew:
+//! A worked example. T1 reads x in its version @0 and installs y@5; T2 reads y in its version @0
+//! and installs x@5. T2 overwrote what T1 had read, so T1 comes before T2; likewise T2 before T1.
+//! The graph has a cycle of two anti-dependencies, a write skew:
 //!
 //! ```
 //! use plimsoll_checker::*;
@@ -60,13 +61,17 @@
 //!
 //! What no judge here can see:
 //!
-//! * **Values.** A version with the right name and the wrong contents passes; invariants over the values
+//! * **Values.** A version with the right name and the wrong contents passes; invariants over the
+//!   values
 //!   are the workloads' affair.
 //! * **Aborted transactions**, and so whether they saw something inconsistent before they aborted.
-//! * **A lost install**, unless coordinators count their writes and [`Options::complete`] is set, or
+//! * **A lost install**, unless coordinators count their writes and [`Options::complete`] is set,
+//!   or
 //!   somebody reads the version.
-//! * **Which absence was read.** "No row" fits the time before the insert and the time after the delete.
-//!   With scalar timestamps the newest absence that the reader may see is taken; without, only what holds
+//! * **Which absence was read.** "No row" fits the time before the insert and the time after the
+//!   delete.
+//!   With scalar timestamps the newest absence that the reader may see is taken; without, only what
+//!   holds
 //!   for every absence is concluded (`index.rs`), and a cycle that hangs on the choice goes unseen.
 
 mod anomaly;
@@ -86,10 +91,11 @@ pub use report::{KEPT_PER_KIND, Options, Report, Violation};
 use plimsoll_types::ColumnGroup;
 use plimsoll_types::history::History;
 
-/// Judges a history. `names` gives the name of a column group as people know it, e.g. `"warehouse.ytd"`.
+/// Judges a history. `names` gives the name of a column group as people know it, e.g.
+/// `"warehouse.ytd"`.
 ///
-/// Time and memory are linear in the size of the history, but for scans: one step per row of the range
-/// that the scan saw, should have seen, or that was inserted only later.
+/// Time and memory are linear in the size of the history, but for scans: one step per row of the
+/// range that the scan saw, should have seen, or that was inserted only later.
 pub fn check(history: &History, options: Options, names: &dyn Fn(ColumnGroup) -> String) -> Report {
     let mut report = Report { transactions: history.transactions.len() as u64, ..Report::default() };
     let index = index::Index::build(history, options);

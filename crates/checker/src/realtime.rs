@@ -1,25 +1,31 @@
 //! Does the order agree with what clients could observe?
 //!
-//! Serializability alone allows a reader to be arbitrarily stale. Two stronger promises concern the clock:
+//! Serializability alone allows a reader to be arbitrarily stale. Two stronger promises concern the
+//! clock:
 //!
-//! * **Real time**: whoever begins after an RW was answered sees what it did. With scalar timestamps it
+//! * **Real time**: whoever begins after an RW was answered sees what it did. With scalar
+//!   timestamps it
 //!   gets no smaller one than every RW answered before it began. Under DST
-//!   in one process this holds exactly, because an answer leaves only when the clock has reached the
-//!   timestamp. Between processes whose clocks differ by ε it does not hold, and is not to be checked.
+//!   in one process this holds exactly, because an answer leaves only when the clock has reached
+//!   the
+//!   timestamp. Between processes whose clocks differ by ε it does not hold, and is not to be
+//!   checked.
 //! * **Sessions**: the same within one session, and after ROs as well. That is to read one's own
 //!   writes, and not to read what is older than what one has read.
 //!
-//! Equal ones are in order. Of transactions with one timestamp, those that write depend on none of the others (a
-//! dependency would have made it larger, which the replay checks), and those that only read may depend on those that
-//! write, but not the other way round. So whatever order they had in time can be theirs: a cycle would have to go
-//! from one that was answered to one that began later, or from a writer to a reader that saw it, which ended later than
-//! the writer began; and so on for ever later.
+//! Equal ones are in order. Of transactions with one timestamp, those that write depend on none of
+//! the others (a dependency would have made it larger, which the replay checks), and those that
+//! only read may depend on those that write, but not the other way round. So whatever order they
+//! had in time can be theirs: a cycle would have to go from one that was answered to one that began
+//! later, or from a writer to a reader that saw it, which ended later than the writer began; and so
+//! on for ever later.
 //!
-//! Example: T1 commits at @5 and is answered at 40 ns; at 50 ns an RO begins with snapshot @3. It is a
-//! consistent snapshot, and one without T1: a real-time violation.
+//! Example: T1 commits at @5 and is answered at 40 ns; at 50 ns an RO begins with snapshot @3. It
+//! is a consistent snapshot, and one without T1: a real-time violation.
 //!
-//! Both are found in one pass over the answers in their order, with a running maximum. Without scalar
-//! timestamps there is nothing to compare; `graph.rs` adds the order of time to the graph instead.
+//! Both are found in one pass over the answers in their order, with a running maximum. Without
+//! scalar timestamps there is nothing to compare; `graph.rs` adds the order of time to the graph
+//! instead.
 
 use plimsoll_types::Timestamp;
 
@@ -35,8 +41,8 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// All recorded transactions. A transaction that begins in the very nanosecond of an answer overlaps
-    /// it: two readings of a clock on two threads say no more.
+    /// All recorded transactions. A transaction that begins in the very nanosecond of an answer
+    /// overlaps it: two readings of a clock on two threads say no more.
     pub fn of_all(index: &Index) -> Answers {
         let order = ordered(index, (0..index.history.transactions.len() as u32).collect());
         let of = |txn: u32| &index.history.transactions[txn as usize];
@@ -47,8 +53,8 @@ impl Answers {
         Answers { before: order.iter().enumerate().map(before).collect(), order }
     }
 
-    /// The transactions of each session, sessions in ascending order. One follows another, whatever is recorded as its
-    /// beginning: that of a stale snapshot may lie further back.
+    /// The transactions of each session, sessions in ascending order. One follows another, whatever
+    /// is recorded as its beginning: that of a stale snapshot may lie further back.
     pub fn by_session(index: &Index) -> Vec<Answers> {
         let session = |txn: u32| index.history.transactions[txn as usize].session;
         let mut all: Vec<u32> = (0..index.history.transactions.len() as u32).collect();
@@ -69,8 +75,8 @@ impl Answers {
         self.before[at]
     }
 
-    /// Calls `found` with (earlier, later) for each transaction whose timestamp does not follow on those
-    /// answered before it, among the ones that `counts`.
+    /// Calls `found` with (earlier, later) for each transaction whose timestamp does not follow on
+    /// those answered before it, among the ones that `counts`.
     fn compare(&self, index: &Index, counts: impl Fn(u32) -> bool, mut found: impl FnMut(u32, u32)) {
         let of = |txn: u32| &index.history.transactions[txn as usize];
         let timestamp = |txn: u32| of(txn).timestamp.unwrap_or(Timestamp::ZERO);

@@ -1,23 +1,25 @@
 //! A replay in the order of timestamps: what a scalar scheme claims, taken at its word.
 //!
-//! The claim (protocol invariants I1 to I4): every history is equivalent to running its transactions one
-//! after the other by timestamp, the RWs of a timestamp before its ROs, independent RWs of one timestamp in
-//! any order. So the replay keeps the state of every record, applies versions in the order of their stamps,
-//! and compares each read and each scan with what the state holds at that point: for an RW the newest
-//! version below its timestamp, for an RO the newest one up to and including it.
+//! The claim (protocol invariants I1 to I4): every history is equivalent to running its
+//! transactions one after the other by timestamp, the RWs of a timestamp before its ROs,
+//! independent RWs of one timestamp in any order. So the replay keeps the state of every record,
+//! applies versions in the order of their stamps, and compares each read and each scan with what
+//! the state holds at that point: for an RW the newest version below its timestamp, for an RO the
+//! newest one up to and including it.
 //!
-//! Example: versions x@5 and x@9. An RO with snapshot @9 has to read x@9; with @8, x@5. An RW with timestamp
-//! @9 has to read x@5, and since it is overwritten at its own timestamp, it is not independent of that
-//! writer: also a violation.
+//! Example: versions x@5 and x@9. An RO with snapshot @9 has to read x@9; with @8, x@5. An RW with
+//! timestamp @9 has to read x@5, and since it is overwritten at its own timestamp, it is not
+//! independent of that writer: also a violation.
 //!
 //! * **I1**: the stamps of a record's installs strictly increase in the order of its shard.
-//! * **I2**, a dependency goes from a smaller to a larger timestamp, follows: ww from I1, wr and rw from
+//! * **I2**, a dependency goes from a smaller to a larger timestamp, follows: ww from I1, wr and rw
+//!   from
 //!   every RW reading the newest version below its timestamp and nothing it read changing at it.
 //! * **I4**: all versions of a transaction carry one stamp, its timestamp.
 //!
-//! A history that passes has no cycle, whatever `graph.rs` says; the two are independent judges of the same
-//! thing. Of a record that nobody read in its initial version, only that is unknown whether it was loaded;
-//! its absence before the first install is always accepted.
+//! A history that passes has no cycle, whatever `graph.rs` says; the two are independent judges of
+//! the same thing. Of a record that nobody read in its initial version, only that is unknown
+//! whether it was loaded; its absence before the first install is always accepted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -213,8 +215,8 @@ impl<'a, 'h> Replay<'a, 'h> {
         }
     }
 
-    /// Nothing that an RW read is changed by another one of the same timestamp. Two that write one record
-    /// violate I1.
+    /// Nothing that an RW read is changed by another one of the same timestamp. Two that write one
+    /// record violate I1.
     fn check_independent(&self, txn: u32, changed: &[(Timestamp, u32, u32)], report: &mut Report) {
         let writers = changed
             .iter()

@@ -8,17 +8,17 @@ pub const KEPT_PER_KIND: usize = 3;
 /// What a history promises. Without any option set it promises to be serializable, nothing more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// Timestamps and stamps are numbers of one order, which is the order of serialization (DST, GTS):
-    /// I1, I2 and I4 hold and a replay in that order explains every read.
+    /// Timestamps and stamps are numbers of one order, which is the order of serialization (DST,
+    /// GTS): I1, I2 and I4 hold and a replay in that order explains every read.
     pub scalar: bool,
-    /// Order agrees with the clock. With `scalar`: whatever begins after an RW was answered is ordered
-    /// after that RW. Otherwise: the history is strictly serializable, ROs included.
+    /// Order agrees with the clock. With `scalar`: whatever begins after an RW was answered is
+    /// ordered after that RW. Otherwise: the history is strictly serializable, ROs included.
     pub realtime: bool,
-    /// The transactions of a session are ordered as the session ran them: it reads its writes, and its
-    /// reads do not go back in time.
+    /// The transactions of a session are ordered as the session ran them: it reads its writes, and
+    /// its reads do not go back in time.
     pub sessions: bool,
-    /// Nothing was in flight when recording ended: every install belongs to a recorded transaction, and
-    /// every transaction has installed as much as its coordinator says.
+    /// Nothing was in flight when recording ended: every install belongs to a recorded transaction,
+    /// and every transaction has installed as much as its coordinator says.
     pub complete: bool,
 }
 
@@ -40,7 +40,8 @@ pub struct Report {
     pub edges: u64,
     /// The violations found, at most [`KEPT_PER_KIND`] of a kind, in the order of the checks.
     pub violations: Vec<Violation>,
-    /// How many violations were found altogether, by kind, in the order in which the kinds turned up.
+    /// How many violations were found altogether, by kind, in the order in which the kinds turned
+    /// up.
     pub totals: Vec<(&'static str, u64)>,
 }
 

@@ -1,14 +1,14 @@
 //! Blocks of records that were deleted for good.
 //!
-//! A queue of rows that are inserted and then deleted leaves a long tail of tombstones, and a scan for the
-//! oldest live row runs over all of it: a million scans over ten thousand tombstones each would take
-//! minutes. So the ranks of scanned columns are put into blocks of 64, of 64 blocks and so on, and each
-//! block knows the moment from which on all of it is settled ([`Index::settled`]). A walk over a range
-//! steps over the largest settled block that fits.
+//! A queue of rows that are inserted and then deleted leaves a long tail of tombstones, and a scan
+//! for the oldest live row runs over all of it: a million scans over ten thousand tombstones each
+//! would take minutes. So the ranks of scanned columns are put into blocks of 64, of 64 blocks and
+//! so on, and each block knows the moment from which on all of it is settled ([`Index::settled`]).
+//! A walk over a range steps over the largest settled block that fits.
 //!
-//! With a scalar order, what that says is kept, through a node of the graph that is no transaction: writers
-//! of the final tombstones → block → reader. Otherwise it says nothing new. A block in which the scan saw a
-//! row is never stepped over.
+//! With a scalar order, what that says is kept, through a node of the graph that is no transaction:
+//! writers of the final tombstones → block → reader. Otherwise it says nothing new. A block in
+//! which the scan saw a row is never stepped over.
 
 use crate::graph::{Kind, pack};
 use crate::index::Index;
@@ -16,8 +16,8 @@ use crate::index::Index;
 /// From which horizon on each record, and each aligned block of 64, 64², ... ranks, is settled.
 pub(crate) struct Settled {
     radix: usize,
-    /// `levels[0]` has a horizon per rank, `levels[l]` one per block of `radix^l`; the last block may be
-    /// short.
+    /// `levels[0]` has a horizon per rank, `levels[l]` one per block of `radix^l`; the last block
+    /// may be short.
     levels: Vec<Vec<u64>>,
     /// The number of each level's first block. Single ranks are not numbered.
     first: Vec<u32>,
@@ -69,8 +69,8 @@ impl Settled {
         found
     }
 
-    /// The edges into the blocks that were used: from the writers of the final tombstones, through smaller
-    /// blocks.
+    /// The edges into the blocks that were used: from the writers of the final tombstones, through
+    /// smaller blocks.
     pub fn connect(&self, index: &Index, mut used: Vec<bool>, first_block: u32, pairs: &mut Vec<(u32, u32)>) {
         for level in (1..self.levels.len()).rev() {
             for block in 0..self.levels[level].len() {

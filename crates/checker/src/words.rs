@@ -77,8 +77,8 @@ impl<'a, 'h> Words<'a, 'h> {
         format!("{verb} at {}", self.stamp(record, position))
     }
 
-    /// `T1.7 (payment) read warehouse 00000001 at @5, which T2.9 (new_order) overwrote at @9: T1.7 comes
-    /// before T2.9`.
+    /// `T1.7 (payment) read warehouse 00000001 at @5, which T2.9 (new_order) overwrote at @9: T1.7
+    /// comes before T2.9`.
     pub fn edge(&self, edge: &Edge) -> String {
         let (from, to) = (self.txn(edge.from), self.txn(edge.to));
         let because = match edge.kind {

@@ -1,7 +1,7 @@
 //! One script per anomaly, with its verdict in the same file.
 //!
-//! A script in `tests/histories` tells a history and, after a line `--`, the report that the checker has to
-//! print. Its lines:
+//! A script in `tests/histories` tells a history and, after a line `--`, the report that the
+//! checker has to print. Its lines:
 //!
 //! ```text
 //! # Prose.
@@ -18,7 +18,8 @@
 //! shard 1                                      installs from here on are on this shard
 //! ```
 //!
-//! With `UPDATE_SCRIPTS=1` in the environment the reports are rewritten instead; read the difference.
+//! With `UPDATE_SCRIPTS=1` in the environment the reports are rewritten instead; read the
+//! difference.
 
 use std::path::Path;
 

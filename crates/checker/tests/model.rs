@@ -1,8 +1,8 @@
 //! The checker against a model that tries every order.
 //!
-//! Small random histories come from a serial run, with some reads bent afterwards to other versions. For a
-//! handful of transactions all orders can be tried; a history is serializable if one of them explains every
-//! read and installs each record's versions in their order.
+//! Small random histories come from a serial run, with some reads bent afterwards to other
+//! versions. For a handful of transactions all orders can be tried; a history is serializable if
+//! one of them explains every read and installs each record's versions in their order.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,8 @@ struct Run {
 }
 
 impl Run {
-    /// Runs the transactions one after the other. All reads of a transaction come before its writes.
+    /// Runs the transactions one after the other. All reads of a transaction come before its
+    /// writes.
     fn serial(plan: Plan) -> Run {
         let mut run = Run { chains: vec![vec![]; KEYS as usize], sights: vec![], plan };
         for (txn, ops) in run.plan.txns.iter().enumerate() {

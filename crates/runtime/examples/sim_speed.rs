@@ -2,8 +2,9 @@
 //!
 //! `cargo run --release -p plimsoll-runtime --example sim_speed`
 //!
-//! Clients on every shard call other shards, each with several calls at a time; one message is a request or a
-//! reply that crossed from shard to shard. Left out: what a real participant would do with a request.
+//! Clients on every shard call other shards, each with several calls at a time; one message is a
+//! request or a reply that crossed from shard to shard. Left out: what a real participant would do
+//! with a request.
 
 use std::time::Instant;
 

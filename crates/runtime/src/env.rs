@@ -1,8 +1,8 @@
 //! The seam between protocols and the world.
 //!
-//! A participant is a synchronous function, [`Participant::handle`]; a coordinator is an `async fn` over
-//! an [`Env`]. Protocol code reaches clocks, random numbers, threads, queues and files only through
-//! these two, so the same code runs on threads and in a simulated world.
+//! A participant is a synchronous function, [`Participant::handle`]; a coordinator is an `async fn`
+//! over an [`Env`]. Protocol code reaches clocks, random numbers, threads, queues and files only
+//! through these two, so the same code runs on threads and in a simulated world.
 //!
 //! A *pass* of a shard: drain the inbox, sample the clock, run ready tasks, flush one batch per
 //! peer. [`Env::clock`] returns the sample of the present pass, which is taken after the inbox was

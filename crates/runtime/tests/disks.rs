@@ -35,8 +35,8 @@ enum Step {
     List,
 }
 
-/// Groups of steps; those of a group are asked for at once. Sizes are about those of the files so far, so that writes
-/// begin within, at and beyond the end.
+/// Groups of steps; those of a group are asked for at once. Sizes are about those of the files so
+/// far, so that writes begin within, at and beyond the end.
 fn steps(seed: u64) -> Vec<Vec<Step>> {
     let mut rng = Rng(seed);
     let mut step = || {

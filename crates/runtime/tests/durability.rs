@@ -1,6 +1,6 @@
-//! A log in worlds whose machines crash and whose disks do everything that they may do: what was acknowledged is there,
-//! in order; nothing that was torn is taken for a record; nothing that was dropped comes back. And logs with planted
-//! mistakes, each of which must be caught.
+//! A log in worlds whose machines crash and whose disks do everything that they may do: what was
+//! acknowledged is there, in order; nothing that was torn is taken for a record; nothing that was
+//! dropped comes back. And logs with planted mistakes, each of which must be caught.
 
 mod common;
 #[path = "common/log.rs"]
@@ -118,7 +118,8 @@ impl Style {
     }
 }
 
-/// On every shard, in every life: a start, and then groups of records and now and then a checkpoint.
+/// On every shard, in every life: a start, and then groups of records and now and then a
+/// checkpoint.
 async fn live(
     env: ShardEnv<Nothing>,
     history: Rc<RefCell<History>>,

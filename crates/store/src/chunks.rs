@@ -5,8 +5,9 @@ const CHUNK: usize = 1024;
 /// Items that there is room for in the first chunk at first.
 const FIRST: usize = 16;
 
-/// A vector in chunks: growing allocates one more chunk and copies nothing, so a table of millions of rows
-/// grows without a pause. Only the first chunk grows itself, for a small table is to be small.
+/// A vector in chunks: growing allocates one more chunk and copies nothing, so a table of millions
+/// of rows grows without a pause. Only the first chunk grows itself, for a small table is to be
+/// small.
 #[derive(Debug)]
 pub struct Chunks<T> {
     chunks: Vec<Box<[T]>>,

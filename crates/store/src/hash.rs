@@ -1,23 +1,28 @@
 //! The hash index: a table from keys to row numbers that grows one bucket at a time.
 //!
-//! Linear hashing (Litwin, VLDB 1980). A table that doubles and rehashes stops a shard for as long as that
-//! takes, a second at a hundred million rows; here an insert splits at most *one* bucket, and nothing else
-//! ever moves. Buckets are addressed by the low bits of the hash: `level` bits for those that have not been
-//! split in the current round, one more for those that have and for the new ones.
+//! Linear hashing (Litwin, VLDB 1980). A table that doubles and rehashes stops a shard for as long
+//! as that takes, a second at a hundred million rows; here an insert splits at most *one* bucket,
+//! and nothing else ever moves. Buckets are addressed by the low bits of the hash: `level` bits for
+//! those that have not been split in the current round, one more for those that have and for the
+//! new ones.
 //!
 //! # A worked example
-//! Six buckets, 0 to 5: rounds 1, 2, 4 are complete, and in the round from 4 to 8 buckets 0 and 1 have
-//! been split, their other halves being 4 and 5.
-//! * *Find* a key with hash `..110`. Three bits say bucket 6, which does not exist yet: two bits say bucket 2,
+//! Six buckets, 0 to 5: rounds 1, 2, 4 are complete, and in the round from 4 to 8 buckets 0 and 1
+//! have been split, their other halves being 4 and 5.
+//! * *Find* a key with hash `..110`. Three bits say bucket 6, which does not exist yet: two bits
+//!   say bucket 2,
 //!   not split so far.
-//! * *Insert* one key too many for six buckets. Bucket 6 is created from bucket 2 = 6 - 4: every row of bucket
-//!   2, and of the overflow buckets chained to it, is hashed again, and those with `..110` move to bucket 6.
+//! * *Insert* one key too many for six buckets. Bucket 6 is created from bucket 2 = 6 - 4: every
+//!   row of bucket
+//!   2, and of the overflow buckets chained to it, is hashed again, and those with `..110` move to
+//!   bucket 6.
 //!   Which bucket is split has nothing to do with which one is crowded; chains wait for their turn.
 //!
 //! # Layout
-//! A bucket is one cache line: up to twelve rows, a tag of eight hash bits for each, and the link to
-//! an overflow bucket. Keys are not stored: the caller compares the key of a row that has the right tag, which
-//! is hardly ever another than the right one, and hashes rows anew when a bucket is split.
+//! A bucket is one cache line: up to twelve rows, a tag of eight hash bits for each, and the link
+//! to an overflow bucket. Keys are not stored: the caller compares the key of a row that has the
+//! right tag, which is hardly ever another than the right one, and hashes rows anew when a bucket
+//! is split.
 //!
 //! # Invariants
 //! * A chain is packed: only its last bucket has empty slots, and no overflow bucket is empty.
@@ -25,8 +30,8 @@
 //! * `len <= buckets * LOAD`, so chains are short if hashes are uniform.
 //!
 //! # Left out
-//! The table does not shrink (tables of a database rarely do), but removal frees overflow buckets. The hash has
-//! no secret: whoever may choose all keys can make chains long.
+//! The table does not shrink (tables of a database rarely do), but removal frees overflow buckets.
+//! The hash has no secret: whoever may choose all keys can make chains long.
 
 use std::fmt;
 
@@ -35,9 +40,9 @@ use crate::slab::Slab;
 
 /// Slots of a bucket.
 const SLOTS: usize = 12;
-/// Rows per bucket, on average, beyond which a bucket is split. Measured with 100,000 rows: with 6 to 10, rows
-/// are found equally fast (13 ns, comparing the key included); an absent key costs 7 ns to 13 ns, as chains
-/// grow, and a row takes 11.5 to 8.5 bytes.
+/// Rows per bucket, on average, beyond which a bucket is split. Measured with 100,000 rows: with 6
+/// to 10, rows are found equally fast (13 ns, comparing the key included); an absent key costs 7 ns
+/// to 13 ns, as chains grow, and a row takes 11.5 to 8.5 bytes.
 const LOAD: usize = 8;
 /// No bucket follows.
 const NONE: u32 = u32::MAX;
@@ -118,9 +123,9 @@ impl HashIndex {
         self.buckets.bytes() + self.overflow.bytes()
     }
 
-    /// The hash of a key, given as the head and tail it consists of. The same on every machine and in every
-    /// run. For a short key one multiplication to 128 bits, folded, so that each bit of the result depends
-    /// on the low bits of an integer as well as on the high ones.
+    /// The hash of a key, given as the head and tail it consists of. The same on every machine and
+    /// in every run. For a short key one multiplication to 128 bits, folded, so that each bit of
+    /// the result depends on the low bits of an integer as well as on the high ones.
     #[inline]
     pub fn hash(head: u128, tail: Option<&[u8]>) -> u64 {
         let hash = fold((head >> 64) as u64 ^ 0x9e37_79b9_7f4a_7c15, head as u64 ^ 0xd1b5_4a32_d192_ed03);
@@ -151,15 +156,16 @@ impl HashIndex {
         }
     }
 
-    /// The row that [`HashIndex::find`] would most likely return, without a look at its key; any number if there is none.
+    /// The row that [`HashIndex::find`] would most likely return, without a look at its key; any
+    /// number if there is none.
     #[inline]
     pub fn likely(&self, hash: u64) -> RowId {
         let bucket = &self.buckets[self.address(hash)];
         bucket.rows[bucket.matches(tag(hash)).trailing_zeros() as usize % SLOTS]
     }
 
-    /// Links a row, which must not be linked, under the hash of its key. May split a bucket, and then asks for
-    /// the hashes of the rows in it.
+    /// Links a row, which must not be linked, under the hash of its key. May split a bucket, and
+    /// then asks for the hashes of the rows in it.
     pub fn insert(&mut self, hash: u64, row: RowId, hash_of: impl Fn(RowId) -> u64) {
         if self.len == self.buckets.slots() * LOAD {
             self.split(hash_of);
@@ -377,7 +383,8 @@ mod tests {
         }
     }
 
-    /// Integers, a customer (warehouse, district, customer), and a text: keys as workloads have them.
+    /// Integers, a customer (warehouse, district, customer), and a text: keys as workloads have
+    /// them.
     fn keys() -> [fn(u32) -> Key; 5] {
         [
             |n| Key::of_u64(n.into()),

@@ -6,8 +6,8 @@ use plimsoll_types::{Timestamp, TxnId};
 /// Names a lock in the store's lock table.
 pub type LockId = u32;
 
-/// A transaction as lock tables know it: its id and its age. The age is the clock of its *first* attempt,
-/// kept over retries; a smaller number is older.
+/// A transaction as lock tables know it: its id and its age. The age is the clock of its *first*
+/// attempt, kept over retries; a smaller number is older.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Holder {
     /// When the transaction was first attempted, in nanoseconds.
@@ -34,7 +34,8 @@ pub struct Waiter {
 pub struct Lock {
     /// The holder of the exclusive lock. Only one, under every protocol.
     pub owner: Option<Holder>,
-    /// Lower bound of the owner's timestamp, above the bound the record had when the lock was granted.
+    /// Lower bound of the owner's timestamp, above the bound the record had when the lock was
+    /// granted.
     pub lb: Timestamp,
     /// Holders of the shared lock (2PL only).
     pub sharers: Vec<Holder>,

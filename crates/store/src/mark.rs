@@ -2,8 +2,8 @@
 
 use plimsoll_types::Timestamp;
 
-/// An upper bound of the timestamps of everything that has read or written an item, or nothing at all
-/// for schemes that do without. Two implementations: [`Timestamp`] (DST) and `()`.
+/// An upper bound of the timestamps of everything that has read or written an item, or nothing at
+/// all for schemes that do without. Two implementations: [`Timestamp`] (DST) and `()`.
 pub trait Mark: Copy + Default + Send + std::fmt::Debug + 'static {
     /// Raises the mark to at least `to`; marks never fall.
     fn raise(&mut self, to: Timestamp);

@@ -1,9 +1,10 @@
 //! Rows on their way from one shard to another.
 //!
-//! A row moves with all its versions, so that snapshots find the same in its new place. Its marks do not: the new place
-//! takes one bound for everything, above all marks of the old one ([`Store::marked`]), because absent keys and ranges
-//! have marks as well, and theirs belong to no row. Nobody who has read something before the move may take it for valid
-//! afterwards, there or here: rows that were taken out are unlinked, rows that come in get row numbers that nobody has
+//! A row moves with all its versions, so that snapshots find the same in its new place. Its marks
+//! do not: the new place takes one bound for everything, above all marks of the old one
+//! ([`Store::marked`]), because absent keys and ranges have marks as well, and theirs belong to no
+//! row. Nobody who has read something before the move may take it for valid afterwards, there or
+//! here: rows that were taken out are unlinked, rows that come in get row numbers that nobody has
 //! seen, and the versions of all leaves and cells change.
 
 use plimsoll_types::mutants::{Mutant, planted};
@@ -101,8 +102,8 @@ impl<M: Mark> Store<M> {
         marked
     }
 
-    /// Takes all rows with such keys out; nobody has a lock on any of them. Whatever is put under their row numbers later gets
-    /// a larger stamp than what was read there.
+    /// Takes all rows with such keys out; nobody has a lock on any of them. Whatever is put under
+    /// their row numbers later gets a larger stamp than what was read there.
     pub fn take_out(&mut self, wanted: impl Fn(TableId, &Key) -> bool) -> Vec<MovedRow> {
         let rows = self.rows_with(&wanted);
         self.tables.iter_mut().for_each(|table| table.change_covers());
@@ -147,8 +148,9 @@ impl<M: Mark> Store<M> {
         MovedRecord { versions, trimmed: record.is_trimmed() }
     }
 
-    /// Puts in what another store's [`Store::take_out`] has given, with that store's [`Store::floor`] and
-    /// [`Store::marked`]. A row that follows itself is a row in [`MovedRow::pieces`].
+    /// Puts in what another store's [`Store::take_out`] has given, with that store's
+    /// [`Store::floor`] and [`Store::marked`]. A row that follows itself is a row in
+    /// [`MovedRow::pieces`].
     pub fn put_in<'a>(
         &mut self,
         rows: impl IntoIterator<Item = &'a MovedRow>,

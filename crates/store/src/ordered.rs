@@ -1,50 +1,62 @@
 //! The ordered index: a B+tree of our own, from keys to row numbers.
 //!
-//! A serializable database needs more of an index than order. A scan must leave its mark on the *gaps* it
-//! has seen, and a transaction must be able to ask later whether a gap still is one (`docs/protocols/dst.md`).
-//! Here the leaves answer for their gaps: every leaf owns an interval of the key space and carries a
-//! *mark* (an upper bound of the timestamps of its scanners) and a *version* (which every newly linked key
-//! changes). The leaves' intervals follow each other without a gap from [`Key::MIN`] to infinity, so a
-//! range without a single key still has an owner.
+//! A serializable database needs more of an index than order. A scan must leave its mark on the
+//! *gaps* it has seen, and a transaction must be able to ask later whether a gap still is one
+//! (`docs/protocols/dst.md`). Here the leaves answer for their gaps: every leaf owns an interval of
+//! the key space and carries a *mark* (an upper bound of the timestamps of its scanners) and a
+//! *version* (which every newly linked key changes). The leaves' intervals follow each other
+//! without a gap from [`Key::MIN`] to infinity, so a range without a single key still has an owner.
 //!
 //! # A worked example
 //! Let leaves hold four entries. Leaf A = `10 20 30 40` owns everything; mark 7, version 4.
-//! * *Insert 25.* A is full. It splits in the middle: A = `10 20 25` owns keys below 30 and the new leaf
-//!   B = `30 40` owns the rest. Whoever scanned A has scanned a part of B: B inherits mark 7, and both get
-//!   new versions, 5 and 6, so a transaction that remembers (A, 4) knows that A is no longer what it saw.
-//! * *Insert 50, 60, 70.* The fifth key, 70, arrives at the end of a full leaf `30 40 50 60` where 50 and
-//!   60 arrived before. This is an ascending run, a split in the middle would leave half-empty leaves
+//! * *Insert 25.* A is full. It splits in the middle: A = `10 20 25` owns keys below 30 and the new
+//!   leaf
+//!   B = `30 40` owns the rest. Whoever scanned A has scanned a part of B: B inherits mark 7, and
+//!   both get
+//!   new versions, 5 and 6, so a transaction that remembers (A, 4) knows that A is no longer what
+//!   it saw.
+//! * *Insert 50, 60, 70.* The fifth key, 70, arrives at the end of a full leaf `30 40 50 60` where
+//!   50 and
+//!   60 arrived before. This is an ascending run, a split in the middle would leave half-empty
+//!   leaves
 //!   behind for ever, so B stays as it is and a new leaf C = `70` takes over at 70.
-//! * *Remove 10, 20, 25.* Removal is the garbage collector's work and changes neither mark nor version: the
-//!   records' deletion was a matter between transactions long ago. Only when A has run empty it merges with
-//!   B, its neighbour under one parent: the left one survives, with the larger mark and a new version; the
+//! * *Remove 10, 20, 25.* Removal is the garbage collector's work and changes neither mark nor
+//!   version: the
+//!   records' deletion was a matter between transactions long ago. Only when A has run empty it
+//!   merges with
+//!   B, its neighbour under one parent: the left one survives, with the larger mark and a new
+//!   version; the
 //!   right one's number goes to the free list, with a new version, too.
 //!
 //! # Layout
-//! A node, leaf or inner, is a [`Page`]: up to 64 sorted heads, as many 32-bit values (rows or children),
-//! and unused heads set to the largest integer so that a search needs no length. An inner node stores with
-//! each child the *separator* at which the child's interval begins. Keys of up to 15 bytes are their heads.
-//! Of longer keys a leaf has the heads only, and asks [`Tails`] about the rest when heads agree; inner nodes
-//! keep as much of the tail as tells the two sides of a split apart, mostly nothing.
+//! A node, leaf or inner, is a [`Page`]: up to 64 sorted heads, as many 32-bit values (rows or
+//! children), and unused heads set to the largest integer so that a search needs no length. An
+//! inner node stores with each child the *separator* at which the child's interval begins. Keys of
+//! up to 15 bytes are their heads. Of longer keys a leaf has the heads only, and asks [`Tails`]
+//! about the rest when heads agree; inner nodes keep as much of the tail as tells the two sides of
+//! a split apart, mostly nothing.
 //!
-//! A search is three rounds of three or four independent comparisons, not six dependent ones: the processor
-//! fetches the cache lines of one round at the same time, and has nothing to guess.
+//! A search is three rounds of three or four independent comparisons, not six dependent ones: the
+//! processor fetches the cache lines of one round at the same time, and has nothing to guess.
 //!
-//! The last leaves are remembered with the range of heads that surely belongs to them, so that ten adjacent
-//! order lines need one descent, and a queue's two ends none.
+//! The last leaves are remembered with the range of heads that surely belongs to them, so that ten
+//! adjacent order lines need one descent, and a queue's two ends none.
 //!
 //! # Invariants
-//! * Every key is owned by exactly one leaf. No leaf is empty unless it is the only one, and no inner node
+//! * Every key is owned by exactly one leaf. No leaf is empty unless it is the only one, and no
+//!   inner node
 //!   has a single child (so there always is a neighbour to merge with).
-//! * Versions are drawn from one counter: no number is ever seen twice, neither by a leaf nor by a leaf
+//! * Versions are drawn from one counter: no number is ever seen twice, neither by a leaf nor by a
+//!   leaf
 //!   that reuses its number.
 //! * What two leaves know about the past is never lost: split copies marks, merge takes the larger.
 //! * A hint never covers a head that its leaf does not own completely.
 //!
 //! # Left out
-//! Leaves are not compressed: a head takes 16 bytes even where 14 are the same in all of them (a key takes 22
-//! bytes when loaded in order, 31 at random). Leaves under different parents do not merge, nor does a sparse
-//! leaf between two that are fairly full. There are no links to the left, as nothing scans downwards.
+//! Leaves are not compressed: a head takes 16 bytes even where 14 are the same in all of them (a
+//! key takes 22 bytes when loaded in order, 31 at random). Leaves under different parents do not
+//! merge, nor does a sparse leaf between two that are fairly full. There are no links to the left,
+//! as nothing scans downwards.
 
 mod node;
 
@@ -58,14 +70,17 @@ use crate::slab::Slab;
 use crate::{Mark, RowId, Tails};
 use node::{Inner, Leaf, Page, Separator, tail_of};
 
-/// Entries of a node. Measured with 300,000 keys: 32 does not insert faster and takes more memory; 128 finds
-/// a tenth faster and inserts a tenth slower, but then a mark and a version stand for twice as many keys.
+/// Entries of a node. Measured with 300,000 keys: 32 does not insert faster and takes more memory;
+/// 128 finds a tenth faster and inserts a tenth slower, but then a mark and a version stand for
+/// twice as many keys.
 const CAP: usize = 64;
-/// Two neighbours merge if together they have at most so many entries, so that a merged node has room.
+/// Two neighbours merge if together they have at most so many entries, so that a merged node has
+/// room.
 const MERGE_MAX: usize = CAP * 3 / 4;
 /// After so many inserts in a row, each next to the one before, a leaf splits as runs do.
 const RUN_MIN: u8 = 3;
-/// How many leaves are remembered. A search that profits from none of them pays about 1 ns for each.
+/// How many leaves are remembered. A search that profits from none of them pays about 1 ns for
+/// each.
 const HINTS: usize = 2;
 /// Nodes have at least two children: even the worst tree with 2^32 leaves has fewer levels.
 const HEIGHT_MAX: usize = 32;
@@ -85,7 +100,8 @@ pub struct Place {
     pub row: Option<RowId>,
 }
 
-/// A position: just before the entry `index` of [`OrderedIndex::entries`] of a leaf, or at the leaf's end.
+/// A position: just before the entry `index` of [`OrderedIndex::entries`] of a leaf, or at the
+/// leaf's end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cursor {
     /// The leaf that owns the key that was sought.
@@ -110,10 +126,12 @@ struct Path {
     len: usize,
 }
 
-/// An ordered map from keys to rows whose leaves carry marks and versions; see the module's description.
+/// An ordered map from keys to rows whose leaves carry marks and versions; see the module's
+/// description.
 ///
-/// Methods that compare keys take the table's [`Tails`], which must hold the tail of every linked row with a
-/// long key: put it there before [`insert`](Self::insert), take it away after [`remove`](Self::remove).
+/// Methods that compare keys take the table's [`Tails`], which must hold the tail of every linked
+/// row with a long key: put it there before [`insert`](Self::insert), take it away after
+/// [`remove`](Self::remove).
 pub struct OrderedIndex<M> {
     leaves: Slab<Leaf<M>, 6>,
     inners: Slab<Inner, 4>,
@@ -129,7 +147,8 @@ pub struct OrderedIndex<M> {
     oldest: usize,
     /// The halves, if the last insert was a split.
     split: Option<(LeafId, LeafId)>,
-    /// Bytes of the separators' tails. A node's first separator repeats one above, and is not counted.
+    /// Bytes of the separators' tails. A node's first separator repeats one above, and is not
+    /// counted.
     tail_bytes: usize,
 }
 
@@ -196,17 +215,17 @@ impl<M: Mark> OrderedIndex<M> {
         Place { leaf: LeafId(id), row: found.then(|| leaf.page.values[at]) }
     }
 
-    /// The position of the first key not below this one. It is at the end of a leaf if that key is the
-    /// first one of the next.
+    /// The position of the first key not below this one. It is at the end of a leaf if that key is
+    /// the first one of the next.
     #[inline]
     pub fn seek(&mut self, key: &Key, tails: &Tails) -> Cursor {
         let id = self.locate(key);
         Cursor { leaf: LeafId(id), index: self.leaves[id].search(key, tails).0 }
     }
 
-    /// Links a key, which must not be linked, to its row. Changes the version of the leaf that owned the
-    /// key before (and of the one that does now, see [`last_split`](Self::last_split)). Returns the leaf
-    /// that owns the key now.
+    /// Links a key, which must not be linked, to its row. Changes the version of the leaf that
+    /// owned the key before (and of the one that does now, see [`last_split`](Self::last_split)).
+    /// Returns the leaf that owns the key now.
     pub fn insert(&mut self, key: &Key, row: RowId, tails: &Tails) -> LeafId {
         let mut id = self.locate(key);
         let (mut at, found) = self.leaves[id].search(key, tails);
@@ -227,15 +246,15 @@ impl<M: Mark> OrderedIndex<M> {
         LeafId(id)
     }
 
-    /// If the last [`insert`](Self::insert) split a leaf: that leaf, and the new one to its right. A
-    /// transaction that remembers the former's version from before and has just made the insert itself
-    /// goes on with the versions of both.
+    /// If the last [`insert`](Self::insert) split a leaf: that leaf, and the new one to its right.
+    /// A transaction that remembers the former's version from before and has just made the insert
+    /// itself goes on with the versions of both.
     pub fn last_split(&self) -> Option<(LeafId, LeafId)> {
         self.split
     }
 
-    /// Unlinks a key, if it is linked. Returns its row and the leaf that owns the key *now*, after any merge:
-    /// the one to take over what the removed record's mark says.
+    /// Unlinks a key, if it is linked. Returns its row and the leaf that owns the key *now*, after
+    /// any merge: the one to take over what the removed record's mark says.
     pub fn remove(&mut self, key: &Key, tails: &Tails) -> (Option<RowId>, LeafId) {
         let id = self.locate(key);
         let leaf = &mut self.leaves[id];
@@ -255,9 +274,9 @@ impl<M: Mark> OrderedIndex<M> {
         (Some(row), LeafId(id))
     }
 
-    /// Visits every leaf that overlaps `low <= key < high` in key order, with its mark, its version, and the
-    /// heads and rows of exactly its entries in the range (there may be none). The leaf after the range may
-    /// be visited, too, without entries. Ends early if `visit` breaks.
+    /// Visits every leaf that overlaps `low <= key < high` in key order, with its mark, its
+    /// version, and the heads and rows of exactly its entries in the range (there may be none). The
+    /// leaf after the range may be visited, too, without entries. Ends early if `visit` breaks.
     pub fn scan_leaves(
         &mut self,
         low: &Key,
@@ -276,8 +295,9 @@ impl<M: Mark> OrderedIndex<M> {
             let (end, last) = match high {
                 Some(high) if leaf.high >= high.head() => {
                     let end = leaf.search(high, tails).0;
-                    // If the separator has the head of a long `high`, only its tail could tell whether the
-                    // next leaf overlaps. An entry beyond the range tells that it does not.
+                    // If the separator has the head of a long `high`, only its tail could tell
+                    // whether the next leaf overlaps. An entry beyond the range tells that it does
+                    // not.
                     (end, end < count || leaf.high > high.head() || high.tail().is_none())
                 }
                 _ => (count, false),
@@ -305,8 +325,8 @@ impl<M: Mark> OrderedIndex<M> {
         (next != NONE).then_some(LeafId(next))
     }
 
-    /// A number that changes whenever the leaf receives a key, splits, merges or ceases to exist; never one
-    /// that it has had before. Defined for every leaf that ever was.
+    /// A number that changes whenever the leaf receives a key, splits, merges or ceases to exist;
+    /// never one that it has had before. Defined for every leaf that ever was.
     #[inline]
     pub fn version(&self, leaf: LeafId) -> u64 {
         self.leaves[leaf.0].version
@@ -381,7 +401,8 @@ impl<M: Mark> OrderedIndex<M> {
         path
     }
 
-    /// Splits a full leaf that is to receive `key` at position `at`. Returns the leaf to receive it, and where.
+    /// Splits a full leaf that is to receive `key` at position `at`. Returns the leaf to receive
+    /// it, and where.
     fn split_leaf(&mut self, id: u32, at: usize, key: &Key, tails: &Tails) -> (u32, usize) {
         let path = self.path(key);
         self.forget(id);
@@ -445,8 +466,8 @@ impl<M: Mark> OrderedIndex<M> {
         self.height += 1;
     }
 
-    /// Merges a sparse leaf, which owns `key`, with a neighbour under the same parent if they fit into one.
-    /// Returns the leaf that owns the key now.
+    /// Merges a sparse leaf, which owns `key`, with a neighbour under the same parent if they fit
+    /// into one. Returns the leaf that owns the key now.
     fn merge_leaf(&mut self, id: u32, key: &Key) -> u32 {
         let path = self.path(key);
         let Some(&(parent, at)) = path.steps[..path.len].last() else { return id };
@@ -481,8 +502,8 @@ impl<M: Mark> OrderedIndex<M> {
         left
     }
 
-    /// Takes a child, whose interval its left neighbour has taken over, out of the lowest node of the path, and
-    /// merges inner nodes that have become sparse.
+    /// Takes a child, whose interval its left neighbour has taken over, out of the lowest node of
+    /// the path, and merges inner nodes that have become sparse.
     fn drop_child(&mut self, path: &Path, parent: u32, at: usize) {
         self.tail_bytes -= self.inners[parent].tail(at).len();
         self.inners[parent].remove(at);
@@ -549,8 +570,9 @@ impl<M: Mark> OrderedIndex<M> {
         }
     }
 
-    /// Verifies the node that owns everything from `low` to below `high`, and what hangs below it. Returns the
-    /// number of inner nodes and the bytes of their separators' tails; appends the leaves.
+    /// Verifies the node that owns everything from `low` to below `high`, and what hangs below it.
+    /// Returns the number of inner nodes and the bytes of their separators' tails; appends the
+    /// leaves.
     fn check_node(
         &self,
         node: u32,
@@ -615,7 +637,8 @@ impl<M: Mark> OrderedIndex<M> {
     }
 }
 
-/// Whether an insert at `at` continues a run, ascending or descending, whose last key went to `last`.
+/// Whether an insert at `at` continues a run, ascending or descending, whose last key went to
+/// `last`.
 fn adjacent(at: usize, last: u8) -> bool {
     at == usize::from(last) + 1 || at == usize::from(last)
 }

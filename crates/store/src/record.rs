@@ -1,12 +1,13 @@
 //! Records and their versions.
 //!
-//! A record is one cache line: the mark, the newest version, a lock word, the head of a chain of older versions,
-//! the head of its row's key, and the newest value itself if that is short. So whoever follows the index to a record
-//! has waited for memory once when he knows that it is the right one, marks it, and reads it. Waiters and readers of a
-//! lock live in a side table ([`crate::Lock`]); what they need of the record is one word that is zero when nobody holds it.
+//! A record is one cache line: the mark, the newest version, a lock word, the head of a chain of
+//! older versions, the head of its row's key, and the newest value itself if that is short. So
+//! whoever follows the index to a record has waited for memory once when he knows that it is the
+//! right one, marks it, and reads it. Waiters and readers of a lock live in a side table
+//! ([`crate::Lock`]); what they need of the record is one word that is zero when nobody holds it.
 //!
-//! Older versions are nodes of a slab, newest first. A record is *empty* before its first install, while an
-//! inserter holds its lock; a deletion installs a *tombstone*, a version without a value.
+//! Older versions are nodes of a slab, newest first. A record is *empty* before its first install,
+//! while an inserter holds its lock; a deletion installs a *tombstone*, a version without a value.
 
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Key, Timestamp};
@@ -36,11 +37,11 @@ const SHORT_MAX: usize = 16;
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 pub struct Record<M: Mark> {
-    /// Upper bound of the timestamps of everything that has read or written this record. In ordered tables
-    /// the mark of the covering leaf counts as well.
+    /// Upper bound of the timestamps of everything that has read or written this record. In ordered
+    /// tables the mark of the covering leaf counts as well.
     pub mark: M,
-    /// Stamp of the newest version. [`Timestamp::MAX`] in a row that was unlinked, so that nobody who
-    /// remembers it mistakes the row's next use for what he read.
+    /// Stamp of the newest version. [`Timestamp::MAX`] in a row that was unlinked, so that nobody
+    /// who remembers it mistakes the row's next use for what he read.
     pub(crate) stamp: Timestamp,
     pub(crate) lock: LockWord,
     /// Position in the version slab plus one; 0 = no older version.

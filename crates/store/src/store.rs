@@ -1,21 +1,24 @@
 //! A shard's data.
 //!
-//! Single-owner and synchronous: every method is one step, and a caller's sequence of calls between two
-//! messages is one step as well. What protocols do with marks, stamps and locks is their business; the store
-//! keeps the promises that outlive a transaction:
+//! Single-owner and synchronous: every method is one step, and a caller's sequence of calls between
+//! two messages is one step as well. What protocols do with marks, stamps and locks is their
+//! business; the store keeps the promises that outlive a transaction:
 //!
-//! * **I1** the chain of a record decreases from the head (asserted for scalar stamps by the protocols), and
+//! * **I1** the chain of a record decreases from the head (asserted for scalar stamps by the
+//!   protocols), and
 //!   `mark >= head.stamp`;
 //! * **I3** versions leave the chain only when the watermark has passed a newer one;
-//! * **I5** marks are monotone: an unlinked row's marks move to the leaf or cell that covers its key, and
+//! * **I5** marks are monotone: an unlinked row's marks move to the leaf or cell that covers its
+//!   key, and
 //!   a tombstone's stamp into the partition's *floor*, before anything is forgotten.
 //!
 //! ## Garbage collection
-//! Whatever an install hides, and every tombstone, enters a queue with the stamp that hides it; the queue's
-//! front is worked off as far as the watermark has come. Worked example: `x` has versions @5
-//! and @9, an entry waits with stamp @9. Once no snapshot below @9 can exist, @5 is freed. If @9 is a
-//! tombstone the row is unlinked as well: floor ⊔= 9, so that whoever later reads "absent" is ordered after
-//! the deletion. A record has at most one entry in the queue, however often it is written meanwhile.
+//! Whatever an install hides, and every tombstone, enters a queue with the stamp that hides it; the
+//! queue's front is worked off as far as the watermark has come. Worked example: `x` has versions
+//! @5 and @9, an entry waits with stamp @9. Once no snapshot below @9 can exist, @5 is freed. If @9
+//! is a tombstone the row is unlinked as well: floor ⊔= 9, so that whoever later reads "absent" is
+//! ordered after the deletion. A record has at most one entry in the queue, however often it is
+//! written meanwhile.
 
 use std::borrow::Borrow;
 use std::collections::VecDeque;
@@ -107,11 +110,14 @@ pub struct Store<M: Mark> {
     pub(crate) versions: Versions,
     locks: Slab<Lock>,
     garbage: VecDeque<Garbage>,
-    /// The partition's floor: a mark for everything at once, raised before tombstones are forgotten.
+    /// The partition's floor: a mark for everything at once, raised before tombstones are
+    /// forgotten.
     floor: Timestamp,
-    /// A mark for everything at once, at or above the floor: what rows that have come from elsewhere were marked with.
+    /// A mark for everything at once, at or above the floor: what rows that have come from
+    /// elsewhere were marked with.
     pub(crate) least: Timestamp,
-    /// Whether hidden versions are kept until the watermark passes; otherwise they are dropped at once.
+    /// Whether hidden versions are kept until the watermark passes; otherwise they are dropped at
+    /// once.
     history: bool,
     operations: Operations,
 }
@@ -187,15 +193,17 @@ impl<M: Mark> Store<M> {
         self.least.raise(to);
     }
 
-    /// Where a key is, or would be. Of a row, the record of this column group is what the search touches.
+    /// Where a key is, or would be. Of a row, the record of this column group is what the search
+    /// touches.
     #[inline]
     pub fn find(&mut self, column: ColumnGroup, key: &Key) -> Place {
         self.operations.lookups += 1;
         self.tables[column.table.index()].find(column.group, key)
     }
 
-    /// Brings buckets, records and newest values into the processor's caches, of several keys at once: one read after the
-    /// other, each would wait for memory by itself. Changes nothing; in an ordered table it does nothing.
+    /// Brings buckets, records and newest values into the processor's caches, of several keys at
+    /// once: one read after the other, each would wait for memory by itself. Changes nothing; in an
+    /// ordered table it does nothing.
     #[inline]
     pub fn expect(&self, column: ColumnGroup, keys: impl Iterator<Item = impl Borrow<Key>>) {
         let table = &self.tables[column.table.index()];
@@ -218,14 +226,15 @@ impl<M: Mark> Store<M> {
         }
     }
 
-    /// Links a row of empty records under a key that has none; changes the version of what covers it.
+    /// Links a row of empty records under a key that has none; changes the version of what covers
+    /// it.
     pub fn link(&mut self, table: TableId, key: &Key) -> Place {
         self.operations.links += 1;
         self.tables[table.index()].link(key)
     }
 
-    /// The new leaf that covers the upper part of the range since the last link in the table, if that has
-    /// split one.
+    /// The new leaf that covers the upper part of the range since the last link in the table, if
+    /// that has split one.
     pub fn last_link_split(&self, table: TableId) -> Option<Cover> {
         match &self.tables[table.index()].index {
             Index::Ordered(index) => index.last_split().map(|(_, upper)| upper.into()),
@@ -268,8 +277,9 @@ impl<M: Mark> Store<M> {
         self.tables[table.index()].cover_mark_mut(cover)
     }
 
-    /// What a writer of a key must exceed: the record's mark if there is one, the mark of the leaf that
-    /// covers it (scans pin leaves only) or, for a key without a row, of its cell; and the floor.
+    /// What a writer of a key must exceed: the record's mark if there is one, the mark of the leaf
+    /// that covers it (scans pin leaves only) or, for a key without a row, of its cell; and the
+    /// floor.
     #[inline]
     pub fn bound(&self, record: Option<&Record<M>>, table: TableId, cover: Cover) -> Timestamp {
         let table = &self.tables[table.index()];
@@ -317,9 +327,10 @@ impl<M: Mark> Store<M> {
         would_raise(self.record(at), self.least, mark)
     }
 
-    /// The snapshot read of a record as one step: raises its mark to `mark`, unless what writers of it must exceed
-    /// is that high anyway, and only then looks at its lock. `wait` decides whether the lock is in the way.
-    /// Returns whether the mark was raised, with the version that the snapshot sees; `None` to wait.
+    /// The snapshot read of a record as one step: raises its mark to `mark`, unless what writers of
+    /// it must exceed is that high anyway, and only then looks at its lock. `wait` decides whether
+    /// the lock is in the way. Returns whether the mark was raised, with the version that the
+    /// snapshot sees; `None` to wait.
     #[inline]
     #[allow(clippy::type_complexity)]
     pub fn read_at(
@@ -341,8 +352,8 @@ impl<M: Mark> Store<M> {
         (raise, Some(visible(record, &self.versions, &self.values, sees)))
     }
 
-    /// Installs a version (`None`: a tombstone). The mark rises with it, never falls. Returns the stamp of the
-    /// version it hides, if there is one.
+    /// Installs a version (`None`: a tombstone). The mark rises with it, never falls. Returns the
+    /// stamp of the version it hides, if there is one.
     pub fn install(&mut self, at: At, stamp: Timestamp, value: Option<&[u8]>) -> Option<Timestamp> {
         self.operations.installs += 1;
         let table = &mut self.tables[at.column.table.index()];
@@ -384,8 +395,8 @@ impl<M: Mark> Store<M> {
         }
     }
 
-    /// Walks over `low <= key < high` of an ordered table in key order: every leaf that overlaps the range,
-    /// whether or not it holds keys of it, and after each leaf its rows.
+    /// Walks over `low <= key < high` of an ordered table in key order: every leaf that overlaps
+    /// the range, whether or not it holds keys of it, and after each leaf its rows.
     pub fn scan(
         &mut self,
         table: TableId,
@@ -434,8 +445,8 @@ impl<M: Mark> Store<M> {
         self.locks.get_mut(word - 1).expect("a lock word names a lock")
     }
 
-    /// Frees the lock of a record if it is idle. A row without a value goes to the garbage collector, which
-    /// left it alone while it was locked.
+    /// Frees the lock of a record if it is idle. A row without a value goes to the garbage
+    /// collector, which left it alone while it was locked.
     pub fn tidy_lock(&mut self, at: At) {
         if self.lock(at).is_none_or(Lock::is_idle) {
             let record = self.record_mut(at);
@@ -487,8 +498,8 @@ impl<M: Mark> Store<M> {
         lock.waiting.iter().map(|waiter| waiter.ticket).collect()
     }
 
-    /// Works off garbage that the watermark has passed: `passed(stamp)` says that no snapshot exists, or will
-    /// exist, that does not see the version of that stamp.
+    /// Works off garbage that the watermark has passed: `passed(stamp)` says that no snapshot
+    /// exists, or will exist, that does not see the version of that stamp.
     pub fn collect(&mut self, passed: impl Fn(Timestamp) -> bool) {
         for _ in 0..COLLECT_MAX / EXPECTED {
             let ready =
@@ -514,7 +525,8 @@ impl<M: Mark> Store<M> {
         self.garbage.len()
     }
 
-    /// Drops the versions of a record that the watermark has passed, and unlinks its row if nothing is left.
+    /// Drops the versions of a record that the watermark has passed, and unlinks its row if nothing
+    /// is left.
     fn trim(&mut self, at: At, passed: &impl Fn(Timestamp) -> bool) {
         let table = &mut self.tables[at.column.table.index()];
         let groups = table.groups;

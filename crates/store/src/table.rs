@@ -1,13 +1,14 @@
 //! One table's share on one shard: rows, index, absent cells, range locks.
 //!
-//! The index maps a key to a *row*; a row has one record per column group, next to each other in one
-//! growing array, so a group is found without a second lookup. The head of the key stands in each of them;
-//! the rare long key keeps its tail in a side map.
+//! The index maps a key to a *row*; a row has one record per column group, next to each other in
+//! one growing array, so a group is found without a second lookup. The head of the key stands in
+//! each of them; the rare long key keeps its tail in a side map.
 //!
-//! Keys that are absent carry marks, too (phantoms are writes of absent keys). In an ordered table every
-//! key is covered by exactly one leaf, whose {mark, version} stands for all keys it could hold. A hash table
-//! has a fixed array of *absent cells* {mark, insertions}, found by hashing the key: sharing a cell only
-//! raises somebody's timestamp or fails a validation that could have passed; memory does not grow with reads.
+//! Keys that are absent carry marks, too (phantoms are writes of absent keys). In an ordered table
+//! every key is covered by exactly one leaf, whose {mark, version} stands for all keys it could
+//! hold. A hash table has a fixed array of *absent cells* {mark, insertions}, found by hashing the
+//! key: sharing a cell only raises somebody's timestamp or fails a validation that could have
+//! passed; memory does not grow with reads.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -25,8 +26,8 @@ const CELLS: usize = 1024;
 /// More than any leaf or cell changes its version by itself.
 const EPOCH: u64 = 1 << 40;
 
-/// What stands for an absent key: a leaf of an ordered table, a cell of a hash table. It has a mark and a version
-/// that changes when a key is linked there.
+/// What stands for an absent key: a leaf of an ordered table, a cell of a hash table. It has a mark
+/// and a version that changes when a key is linked there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Cover(u32);
 
@@ -38,8 +39,9 @@ impl From<LeafId> for Cover {
     }
 }
 
-/// Where a key is, or would be. One word, because a processor cannot forward several small stores to one
-/// larger load: copied in memory right after it was found, a struct of two options cost more than the search.
+/// Where a key is, or would be. One word, because a processor cannot forward several small stores
+/// to one larger load: copied in memory right after it was found, a struct of two options cost more
+/// than the search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Place(NonZeroU64);
 
@@ -151,7 +153,8 @@ impl<M: Mark> Table<M> {
         }
     }
 
-    /// Where a key is, or would be; a record of this group is what it touches of a row in a hash table.
+    /// Where a key is, or would be; a record of this group is what it touches of a row in a hash
+    /// table.
     #[inline]
     pub fn find(&mut self, group: u8, key: &Key) -> Place {
         match &mut self.index {
@@ -184,8 +187,8 @@ impl<M: Mark> Table<M> {
             row.expect("a table has fewer than 2^32 - 1 rows on a shard")
         });
         self.tail_bytes += self.tails.insert(row, key);
-        // In a hash table the mark that stood for the absent key is the new records' first mark; in an ordered
-        // one the leaf's goes on counting.
+        // In a hash table the mark that stood for the absent key is the new records' first mark; in
+        // an ordered one the leaf's goes on counting.
         let mark = match &self.index {
             Index::Hash(_) => self.cells[cell_of(HashIndex::hash(key.head(), key.tail())).0 as usize].mark,
             Index::Ordered(_) => M::default(),

@@ -1,9 +1,10 @@
 //! Memory for values: an arena of size classes.
 //!
-//! A value of up to [`SMALL_MAX`] bytes takes a slot of its size class (multiples of 16 bytes); its handle
-//! is the slot's number in the class, and the class follows from the length, which the record keeps. Freed
-//! slots are reused the latest first, so a hot record's next version lands in memory that is still in the
-//! cache. Larger values have an allocation of their own. An empty value takes nothing.
+//! A value of up to [`SMALL_MAX`] bytes takes a slot of its size class (multiples of 16 bytes); its
+//! handle is the slot's number in the class, and the class follows from the length, which the
+//! record keeps. Freed slots are reused the latest first, so a hot record's next version lands in
+//! memory that is still in the cache. Larger values have an allocation of their own. An empty value
+//! takes nothing.
 
 use plimsoll_types::Slab;
 
@@ -20,7 +21,8 @@ struct Class {
     slot: usize,
     /// Slots per chunk are `1 << shift`.
     shift: u32,
-    /// All have room for as many slots but the first, which grows up to that: a small table takes little.
+    /// All have room for as many slots but the first, which grows up to that: a small table takes
+    /// little.
     chunks: Vec<Vec<u8>>,
     free: Vec<u32>,
     /// Slots handed out so far, freed ones included.

@@ -1,5 +1,5 @@
-//! What every protocol's participant is built on: a shard's store, its timestamp scheme, active snapshots,
-//! and the requests that do not depend on the protocol.
+//! What every protocol's participant is built on: a shard's store, its timestamp scheme, active
+//! snapshots, and the requests that do not depend on the protocol.
 
 use std::ops::{AddAssign, Range};
 use std::sync::Arc;
@@ -42,7 +42,8 @@ impl Layout {
         ShardId(at.unwrap_or(self.processes.len()) as u16)
     }
 
-    /// Where a shard finds tables that are everywhere: here, or if it holds no data, on one that does.
+    /// Where a shard finds tables that are everywhere: here, or if it holds no data, on one that
+    /// does.
     fn copies(&self, shard: ShardId) -> ShardId {
         match self.placement.is_holder(shard) {
             true => shard,
@@ -60,15 +61,16 @@ impl Layout {
     }
 }
 
-/// A process that has something to drop, or is asked by one that has, tells the others its watermark every so many nanoseconds
-/// for each of them. So long garbage stays at least, and what has left the cache by then is expensive to drop; with many others
-/// it stays longer, and telling costs no more.
+/// A process that has something to drop, or is asked by one that has, tells the others its
+/// watermark every so many nanoseconds for each of them. So long garbage stays at least, and what
+/// has left the cache by then is expensive to drop; with many others it stays longer, and telling
+/// costs no more.
 const TELL_NS: u64 = 1_000_000;
 /// And every so many in any case.
 const TELL_IDLE_NS: u64 = 100_000_000;
 
-/// How often a shard publishes its low-water mark, in nanoseconds. Where shards are in conversation most passes find so little to
-/// do that publishing in each would take longer than the rest.
+/// How often a shard publishes its low-water mark, in nanoseconds. Where shards are in conversation
+/// most passes find so little to do that publishing in each would take longer than the rest.
 const SWEEP_NS: u64 = 5_000;
 
 /// How often a process tells so many others its watermark.
@@ -86,15 +88,16 @@ pub struct Counters {
     pub read_only_waits: u64,
     /// Read-only transactions that began again with a newer snapshot.
     pub read_only_restarts: u64,
-    /// Answers to read-write transactions that did not wait until the clock had reached their timestamp, because it was
-    /// further ahead than clocks may be apart.
+    /// Answers to read-write transactions that did not wait until the clock had reached their
+    /// timestamp, because it was further ahead than clocks may be apart.
     pub early_answers: u64,
     /// Messages with reads at a snapshot that were answered.
     pub snapshot_reads: u64,
-    /// Transactions whose writes were installed here after they had been locked: all but those that run in one step.
+    /// Transactions whose writes were installed here after they had been locked: all but those that
+    /// run in one step.
     pub installs: u64,
-    /// What coordinators were refused that asked for locks, reads or validation here, by reason: in the order of
-    /// [`Abort::ALL`].
+    /// What coordinators were refused that asked for locks, reads or validation here, by reason: in
+    /// the order of [`Abort::ALL`].
     pub refusals: [u64; Abort::ALL.len()],
     /// Outcomes that became known here of transactions with a vote RECORD: aborted, and committed.
     pub outcomes: [u64; 2],
@@ -104,13 +107,16 @@ pub struct Counters {
     pub mark_raises: u64,
     /// What read-write transactions have read and pinned when they committed.
     pub pins: u64,
-    /// Locks taken on records, shared and exclusive, but for those that nobody could see; and under 2PL those asked for in vain.
+    /// Locks taken on records, shared and exclusive, but for those that nobody could see; and under
+    /// 2PL those asked for in vain.
     pub locks: u64,
     /// Reads that were looked at again before a commit.
     pub validated: u64,
-    /// Attempts that were more than one step on this shard: they coordinated others, waited, or asked an oracle.
+    /// Attempts that were more than one step on this shard: they coordinated others, waited, or
+    /// asked an oracle.
     pub coordinated: u64,
-    /// Executions on the store that were in vain: a lock was in the way, or what came next was elsewhere.
+    /// Executions on the store that were in vain: a lock was in the way, or what came next was
+    /// elsewhere.
     pub vain: u64,
     /// Stamps whose outcome was reported to the oracle.
     pub reports: u64,
@@ -127,7 +133,8 @@ pub struct Counters {
 /// A dependency graph in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GraphSize {
-    /// Transactions whose start phase is known to be over, decided ones that are remembered among them.
+    /// Transactions whose start phase is known to be over, decided ones that are remembered among
+    /// them.
     pub vertices: u64,
     /// What they and their predecessors take.
     pub bytes: u64,
@@ -182,8 +189,8 @@ pub struct Base<S: Scheme> {
     /// None on an oracle's shard, which has no versions and begins no snapshots.
     watermark: Option<Watermark>,
     low: Vec<u64>,
-    /// The first shards of the other processes, if this is the first of its own: whom it tells the watermark while they are
-    /// connected.
+    /// The first shards of the other processes, if this is the first of its own: whom it tells the
+    /// watermark while they are connected.
     listeners: Vec<(ShardId, bool)>,
     /// How many of them are connected.
     listening: usize,
@@ -201,7 +208,8 @@ pub struct Base<S: Scheme> {
 
 /// Requests that are the same under every protocol.
 pub enum Common<S: Scheme> {
-    /// Reads at a snapshot: raises all marks, waits for writers that may still commit within it, then reads.
+    /// Reads at a snapshot: raises all marks, waits for writers that may still commit within it,
+    /// then reads.
     ReadAt {
         /// Who reads.
         txn: TxnId,
@@ -209,7 +217,8 @@ pub enum Common<S: Scheme> {
         snapshot: S::Snapshot,
         /// What to read.
         reads: Reads,
-        /// Records whose owners it has waited for so far. By key: a row that was unlinked may be another's.
+        /// Records whose owners it has waited for so far. By key: a row that was unlinked may be
+        /// another's.
         waited: Vec<(ColumnGroup, Key)>,
     },
     /// Newest committed versions, without locks.
@@ -257,7 +266,8 @@ pub enum Common<S: Scheme> {
     Parcel(Arc<Parcel<S>>),
     /// From shard to shard: these slots have arrived.
     TakenOver(Vec<Moved>),
-    /// To a coordinator whose map is out of date: where the slots are that have moved since it was told last.
+    /// To a coordinator whose map is out of date: where the slots are that have moved since it was
+    /// told last.
     Map(Vec<Moved>),
 }
 
@@ -378,8 +388,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Adds an empty table; its id is its position, the same on all shards if all add the same tables in the same
-    /// order.
+    /// Adds an empty table; its id is its position, the same on all shards if all add the same
+    /// tables in the same order.
     pub fn create_table(&mut self, spec: TableSpec) -> TableId {
         self.layout.tables = self.layout.tables.iter().cloned().chain([spec.clone()]).collect();
         self.store.create_table(spec)
@@ -442,7 +452,8 @@ impl<S: Scheme> Base<S> {
         why
     }
 
-    /// How many transactions this shard has voted for whose outcome it does not know: their locks stay until it does.
+    /// How many transactions this shard has voted for whose outcome it does not know: their locks
+    /// stay until it does.
     pub fn in_doubt(&self) -> usize {
         self.votes.in_doubt()
     }
@@ -467,7 +478,8 @@ impl<S: Scheme> Base<S> {
         self.layout.placement.shard(slot)
     }
 
-    /// The shard that holds a key of a table. Of a table that is everywhere, this one; if it holds no data, one that does.
+    /// The shard that holds a key of a table. Of a table that is everywhere, this one; if it holds
+    /// no data, one that does.
     #[inline]
     pub fn home(&self, table: TableId, key: &Key) -> ShardId {
         match self.layout.tables[table.index()].partitioning.slot(key) {
@@ -482,7 +494,8 @@ impl<S: Scheme> Base<S> {
         self.immutable(table) && self.everywhere(table) && self.copies == self.shard
     }
 
-    /// The shards besides `home` that a write of a record is done on, if they have copies of its table.
+    /// The shards besides `home` that a write of a record is done on, if they have copies of its
+    /// table.
     pub fn other_copies(&self, table: TableId, home: ShardId) -> impl Iterator<Item = ShardId> + use<S> {
         let holders = self.everywhere(table).then(|| self.layout.placement.holders());
         let skipped = usize::from(planted(Mutant::CopyForgotten));
@@ -615,7 +628,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Registers a snapshot that outlives this step; versions it may read are kept until it is released.
+    /// Registers a snapshot that outlives this step; versions it may read are kept until it is
+    /// released.
     pub fn hold(&mut self, snapshot: S::Snapshot) -> u32 {
         self.active.insert(snapshot)
     }

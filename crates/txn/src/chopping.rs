@@ -1,31 +1,37 @@
-//! ROCOCO's offline checker: which pieces may wait, and whether reordering those that do repairs every cycle.
+//! ROCOCO's offline checker: which pieces may wait, and whether reordering those that do repairs
+//! every cycle.
 //!
-//! ROCOCO (Mu et al., OSDI 2014, §3) executes an *immediate* piece when it starts, because a sibling needs its output, and
-//! a *deferrable* one when its transaction commits, in an order that all servers have agreed upon. Two instances of every
-//! transaction type are looked at. Siblings are joined by an **S-edge**; pieces of different instances that touch the same
-//! columns of the same table, one of them writing, by a **C-edge**. Then:
+//! ROCOCO (Mu et al., OSDI 2014, §3) executes an *immediate* piece when it starts, because a
+//! sibling needs its output, and a *deferrable* one when its transaction commits, in an order that
+//! all servers have agreed upon. Two instances of every transaction type are looked at. Siblings
+//! are joined by an **S-edge**; pieces of different instances that touch the same columns of the
+//! same table, one of them writing, by a **C-edge**. Then:
 //!
-//! 1. A deferrable piece with a C-edge to an immediate one is *promoted*: an item is executed upon in one way or the
+//! 1. A deferrable piece with a C-edge to an immediate one is *promoted*: an item is executed upon
+//!    in one way or the
 //!    other. Repeated until nothing changes.
-//! 2. A cycle with S- and C-edges whose C-edges are all between immediate pieces cannot be repaired: both have executed
+//! 2. A cycle with S- and C-edges whose C-edges are all between immediate pieces cannot be
+//!    repaired: both have executed
 //!    before anybody knows. With at least one deferrable C-edge it can be.
 //!
-//! Step 2 is simple. Immediate pieces fall into classes, connected by C-edges. If a transaction type has two immediate pieces
-//! with C-edges, in classes K and L (perhaps the same), its other instance has two as well: from the first piece
-//! through K to the other instance's first, by an S-edge to its second, through L back to the second, by an S-edge to the
-//! first. That is a cycle. If no type has two, no S-edge can be part of one. So: **at most one immediate piece of a
+//! Step 2 is simple. Immediate pieces fall into classes, connected by C-edges. If a transaction
+//! type has two immediate pieces with C-edges, in classes K and L (perhaps the same), its other
+//! instance has two as well: from the first piece through K to the other instance's first, by an
+//! S-edge to its second, through L back to the second, by an S-edge to the first. That is a cycle.
+//! If no type has two, no S-edge can be part of one. So: **at most one immediate piece of a
 //! transaction may have a C-edge to another immediate piece.**
 //!
-//! Example. Amalgamate takes all money out of one account (immediate: the sum is what the next piece adds) and adds it to
-//! another. Both touch `checking`, so adding is promoted, and two amalgamations in opposite directions are a cycle. The
-//! remedy is to make one piece of them, which takes both accounts to be on one server.
+//! Example. Amalgamate takes all money out of one account (immediate: the sum is what the next
+//! piece adds) and adds it to another. Both touch `checking`, so adding is promoted, and two
+//! amalgamations in opposite directions are a cycle. The remedy is to make one piece of them, which
+//! takes both accounts to be on one server.
 //!
-//! What is read-only is left out, for it is not started at all. What never changes is no item. A piece that may abort its
-//! transaction is immediate, for the others have to know; and it must come before all others that are immediate and
-//! write, for what they have written cannot be taken back.
+//! What is read-only is left out, for it is not started at all. What never changes is no item. A
+//! piece that may abort its transaction is immediate, for the others have to know; and it must come
+//! before all others that are immediate and write, for what they have written cannot be taken back.
 //!
-//! All of this is said of types. Whether transactions are what their types say is looked up in a sample of them
-//! ([`Chopping::check`]).
+//! All of this is said of types. Whether transactions are what their types say is looked up in a
+//! sample of them ([`Chopping::check`]).
 
 mod drawn;
 
@@ -44,8 +50,8 @@ pub struct PieceType {
     pub transaction: &'static str,
     /// The piece's name.
     pub name: &'static str,
-    /// Of two pieces of one transaction that execute when they start, the one with the larger number starts in a later
-    /// stage. Equal numbers promise nothing.
+    /// Of two pieces of one transaction that execute when they start, the one with the larger
+    /// number starts in a later stage. Equal numbers promise nothing.
     pub stage: usize,
     /// What it touches, and whether it may write there. Not what never changes.
     pub touches: Vec<(ColumnGroup, bool)>,
@@ -55,7 +61,8 @@ pub struct PieceType {
     pub scans: bool,
     /// Whether it may abort the transaction.
     pub aborts: bool,
-    /// Whether a transaction may have several: at different homes, or in stages that do not execute as one.
+    /// Whether a transaction may have several: at different homes, or in stages that do not execute
+    /// as one.
     pub many: bool,
 }
 
@@ -228,7 +235,8 @@ impl Chopping {
     }
 
     fn check_aborts(&self) -> Result<(), Unrepairable> {
-        // Only what has a larger number is certain to start once it is known whether this one aborts.
+        // Only what has a larger number is certain to start once it is known whether this one
+        // aborts.
         for (number, piece) in self.types.iter().enumerate().filter(|(_, piece)| piece.aborts) {
             let before = self.types.iter().enumerate().find(|&(other, before)| {
                 other != number

@@ -6,11 +6,13 @@ use plimsoll_types::{Key, TableId, Timestamp};
 
 use crate::timestamp::Scheme;
 
-/// What must still be so when the read is validated. Row numbers are the participant's own; they are good for
-/// as long as it lives, because a row that was unlinked or reused never has the stamp it had before.
+/// What must still be so when the read is validated. Row numbers are the participant's own; they
+/// are good for as long as it lives, because a row that was unlinked or reused never has the stamp
+/// it had before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ReadRef {
-    /// The newest version of this record has this stamp (a value, or the tombstone that was read as absent).
+    /// The newest version of this record has this stamp (a value, or the tombstone that was read as
+    /// absent).
     Row {
         /// The record.
         at: At,
@@ -26,8 +28,8 @@ pub enum ReadRef {
         /// Its version.
         version: u64,
     },
-    /// What was read is already not the newest, or about to change: good for a read-only transaction,
-    /// never valid for another.
+    /// What was read is already not the newest, or about to change: good for a read-only
+    /// transaction, never valid for another.
     Stale,
     /// Nothing can change.
     Immutable,
@@ -73,7 +75,8 @@ impl Wire for Got {
 /// One range read.
 #[derive(Clone, Debug, Default)]
 pub struct Scanned {
-    /// The live rows, in key order, up to the scan's limit or [`Reads::most`](crate::procedure::Reads::most).
+    /// The live rows, in key order, up to the scan's limit or
+    /// [`Reads::most`](crate::procedure::Reads::most).
     pub rows: Vec<(Key, Got)>,
     /// Whether it ended behind the last of them, and nothing is known of the rest of the range.
     pub more: bool,

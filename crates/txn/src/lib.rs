@@ -1,9 +1,10 @@
 //! Transaction protocols and timestamp schemes.
 //!
-//! A *protocol* ([`protocol::Protocol`]: [`protocols`]) decides which transactions may commit; a *timestamp
-//! scheme* ([`timestamp::Scheme`]: [`timestamps`]) writes the order down, so that read-only transactions can read a
-//! consistent snapshot. They combine as type parameters, `Occ<Dst>`.
-//! Workloads are written once, as [`procedure::Procedure`]s. [`execute::execute`] runs one.
+//! A *protocol* ([`protocol::Protocol`]: [`protocols`]) decides which transactions may commit; a
+//! *timestamp scheme* ([`timestamp::Scheme`]: [`timestamps`]) writes the order down, so that
+//! read-only transactions can read a consistent snapshot. They combine as type parameters,
+//! `Occ<Dst>`. Workloads are written once, as [`procedure::Procedure`]s. [`execute::execute`] runs
+//! one.
 
 pub mod base;
 pub mod chopping;

@@ -1,9 +1,9 @@
 //! Pieces whose data is at hand execute directly on the store.
 //!
-//! [`Local`] runs a read-write piece: nothing else runs on the shard meanwhile, so a record that is free now
-//! is free until the end of the step, and the checks that a lock would have made are made on the way. A
-//! record that another transaction holds ends the attempt ([`Local::stop`] tells it from an abort of
-//! the procedure's own). [`AtSnapshot`] runs a read-only piece at a snapshot.
+//! [`Local`] runs a read-write piece: nothing else runs on the shard meanwhile, so a record that is
+//! free now is free until the end of the step, and the checks that a lock would have made are made
+//! on the way. A record that another transaction holds ends the attempt ([`Local::stop`] tells it
+//! from an abort of the procedure's own). [`AtSnapshot`] runs a read-only piece at a snapshot.
 
 use std::ops::ControlFlow;
 
@@ -43,8 +43,8 @@ pub struct Local<'a, S: Scheme> {
     pub(crate) txn: Option<&'a TxnId>,
     /// Whether reads will be validated later; otherwise they only have to be pinned.
     pub(crate) track: bool,
-    /// Why the attempt has ended, if not by the procedure's own decision: somebody else holds a lock, or it writes what other
-    /// shards have copies of.
+    /// Why the attempt has ended, if not by the procedure's own decision: somebody else holds a
+    /// lock, or it writes what other shards have copies of.
     pub(crate) stop: Option<Stop>,
 }
 

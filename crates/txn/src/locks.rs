@@ -1,9 +1,11 @@
-//! What a transaction has locked on a shard: its writes exclusively, its reads shared, its ranges as such.
+//! What a transaction has locked on a shard: its writes exclusively, its reads shared, its ranges
+//! as such.
 //!
-//! Used by the protocols that hold what they read until the outcome is known. A range is an exact predicate: inserts into
-//! it conflict with its lock. A shard is one thread, so the list of locked ranges needs no index of its own, and no
-//! supremum or next key is locked that nobody has asked for. What was read gets its mark in the step that drops its lock,
-//! and before that: the next writer must find it.
+//! Used by the protocols that hold what they read until the outcome is known. A range is an exact
+//! predicate: inserts into it conflict with its lock. A shard is one thread, so the list of locked
+//! ranges needs no index of its own, and no supremum or next key is locked that nobody has asked
+//! for. What was read gets its mark in the step that drops its lock, and before that: the next
+//! writer must find it.
 
 use std::ops::ControlFlow;
 
@@ -34,8 +36,8 @@ impl Locks {
 }
 
 impl<S: Scheme> Base<S> {
-    /// Takes the shared lock of a record, which nobody is in the way of, unless the transaction has locked it already.
-    /// Tells whether the lock is new.
+    /// Takes the shared lock of a record, which nobody is in the way of, unless the transaction has
+    /// locked it already. Tells whether the lock is new.
     pub(crate) fn share(&mut self, holder: Holder, at: At, locks: &mut Locks) -> bool {
         let lock = self.store.lock_mut(at);
         let new = !lock.sharers.contains(&holder) && lock.owner != Some(holder);
@@ -47,7 +49,8 @@ impl<S: Scheme> Base<S> {
         new
     }
 
-    /// Takes the shared lock of a range, which nobody is ever in the way of: rows that are locked are met one by one.
+    /// Takes the shared lock of a range, which nobody is ever in the way of: rows that are locked
+    /// are met one by one.
     pub(crate) fn share_range(&mut self, holder: Holder, (table, low, high): Range, locks: &mut Locks) {
         let lock = self.store.lock_range(table, low, high);
         self.store.lock_by_id_mut(lock).expect("a range was just locked").sharers.push(holder);

@@ -3,28 +3,34 @@
 //! The owner of some slots is asked to give them to another shard ([`Common::Move`]). It
 //!
 //! 1. **drains**: it refuses new locks in the slots until nobody holds any there, nor on any range;
-//! 2. **cuts**: in one step it takes the rows out of its store, with all their versions, and notes in its placement map
-//!    that the slots belong to the other, one term later. From now on it refuses whatever is asked about them;
-//! 3. **sends** the rows, with a bound above all its marks and with its floor, and keeps them until the other has
+//! 2. **cuts**: in one step it takes the rows out of its store, with all their versions, and notes
+//!    in its placement map
+//!    that the slots belong to the other, one term later. From now on it refuses whatever is asked
+//!    about them;
+//! 3. **sends** the rows, with a bound above all its marks and with its floor, and keeps them until
+//!    the other has
 //!    answered. A broken channel makes it send them again.
 //!
-//! The receiver puts them in and notes that it owns the slots, in one step as well; only then it serves them. In between
-//! nobody does: transactions abort and try again, and snapshots wait and go on at their timestamp.
+//! The receiver puts them in and notes that it owns the slots, in one step as well; only then it
+//! serves them. In between nobody does: transactions abort and try again, and snapshots wait and go
+//! on at their timestamp.
 //!
-//! Nothing else is told of a move. A coordinator goes by its own map. What it sends to a shard that does not own the slot
-//! of a key is refused with [`Abort::StaleTerm`], and the map follows the refusal ([`Common::Map`]). A scan must find every
-//! row of its range exactly once, so it says which slots its coordinator takes the shard to own
-//! ([`crate::procedure::Reads`]), and is refused if the shard owns others: as each slot has one owner in one map, the
-//! shards that have served a scan have served every slot once.
+//! Nothing else is told of a move. A coordinator goes by its own map. What it sends to a shard that
+//! does not own the slot of a key is refused with [`Abort::StaleTerm`], and the map follows the
+//! refusal ([`Common::Map`]). A scan must find every row of its range exactly once, so it says
+//! which slots its coordinator takes the shard to own ([`crate::procedure::Reads`]), and is refused
+//! if the shard owns others: as each slot has one owner in one map, the shards that have served a
+//! scan have served every slot once.
 //!
-//! Why this is serializable: a transaction that holds locks keeps its slots from moving. One that has read without locks
-//! finds, when it validates, that its rows are gone or the versions of its ranges have changed. Whoever has read at a
-//! timestamp, validated or dropped a lock has left that timestamp in a mark; the bound that comes with the rows is above
-//! all marks, so later writers are ordered after them wherever the slot is. Versions move with the rows, so that a
-//! snapshot finds in the new place what it would have found in the old.
+//! Why this is serializable: a transaction that holds locks keeps its slots from moving. One that
+//! has read without locks finds, when it validates, that its rows are gone or the versions of its
+//! ranges have changed. Whoever has read at a timestamp, validated or dropped a lock has left that
+//! timestamp in a mark; the bound that comes with the rows is above all marks, so later writers are
+//! ordered after them wherever the slot is. Versions move with the rows, so that a snapshot finds
+//! in the new place what it would have found in the old.
 //!
-//! Left out: a move is one step on either side, however large the slots are; while its receiver is dead, what was sent is
-//! in doubt, and the slots are served by nobody.
+//! Left out: a move is one step on either side, however large the slots are; while its receiver is
+//! dead, what was sent is in doubt, and the slots are served by nobody.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,7 +48,8 @@ use crate::base::{Base, Common, CommonReply, Layout};
 use crate::procedure::Reads;
 use crate::timestamp::Scheme;
 
-/// How long a shard waits between looks whether locks are gone, in nanoseconds: at first, and at most.
+/// How long a shard waits between looks whether locks are gone, in nanoseconds: at first, and at
+/// most.
 const LOOK_NS: (u64, u64) = (100_000, 20_000_000);
 /// So many moves of slots are remembered one by one.
 const JOURNAL_MAX: usize = 4 * SLOTS;
@@ -56,7 +63,8 @@ pub enum MoveOutcome {
     Moved,
     /// The shard that was asked does not own all of them.
     NotHere,
-    /// There are no such slots; or the shard that they were to move to holds no data, or has them already.
+    /// There are no such slots; or the shard that they were to move to holds no data, or has them
+    /// already.
     NoSuchPlace,
     /// That shard cannot be reached at the moment.
     Unreachable,
@@ -144,7 +152,8 @@ pub(crate) struct Moves<S: Scheme> {
     arriving: Vec<(ShardId, Vec<Arc<Parcel<S>>>)>,
     /// Coordinators with an old map.
     behind: Vec<ShardId>,
-    /// Slots in the order in which their moves were heard of, and how much of that each coordinator was told.
+    /// Slots in the order in which their moves were heard of, and how much of that each coordinator
+    /// was told.
     journal: Vec<Slot>,
     told: BTreeMap<ShardId, usize>,
     outgoing: Vec<(ShardId, Common<S>)>,
@@ -215,7 +224,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Whether what is asked of this shard is here. If it is elsewhere, the coordinator will be told where it is.
+    /// Whether what is asked of this shard is here. If it is elsewhere, the coordinator will be
+    /// told where it is.
     pub(crate) fn serves(&mut self, txn: TxnId, reads: &Reads) -> bool {
         if !reads.gets.iter().all(|(column, ..)| self.has(*column)) {
             return false;
@@ -473,7 +483,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Learns where slots are. What is here only this shard itself gives away, and only a parcel brings anything.
+    /// Learns where slots are. What is here only this shard itself gives away, and only a parcel
+    /// brings anything.
     pub(crate) fn learn_map(&mut self, moved: &[Moved]) {
         let placement = &self.layout.placement;
         let news = |&&(slot, to, term): &&Moved| {

@@ -1,9 +1,10 @@
 //! Reading without locks, and looking later whether what was read is still so.
 //!
-//! What OCC and client-driven two-phase commit have in common. A transaction reads the newest committed versions, or those
-//! at its snapshot if it is interactive, one message per shard and stage, and notes what the answers depend on
-//! ([`ReadRef`]). [`validate`] asks all shards about it again: all reads precede all checks, so what passes was so at one
-//! moment in between. Each shard pins what it is asked about to the stamp and then looks, in one step.
+//! What OCC and client-driven two-phase commit have in common. A transaction reads the newest
+//! committed versions, or those at its snapshot if it is interactive, one message per shard and
+//! stage, and notes what the answers depend on ([`ReadRef`]). [`validate`] asks all shards about it
+//! again: all reads precede all checks, so what passes was so at one moment in between. Each shard
+//! pins what it is asked about to the stamp and then looks, in one step.
 
 use plimsoll_runtime::Env;
 use plimsoll_types::{Abort, ShardId, Timestamp};
@@ -16,7 +17,8 @@ use crate::procedure::Reads;
 use crate::protocol::{Interactive, Open};
 use crate::timestamp::Scheme;
 
-/// Reads one batch per shard and appends the answers to the transaction's parts. If it fails, the transaction is aborted.
+/// Reads one batch per shard and appends the answers to the transaction's parts. If it fails, the
+/// transaction is aborted.
 pub(crate) async fn read<P: Interactive, E: Env<P>>(
     env: &E,
     open: &mut Open<P::Scheme>,
@@ -38,7 +40,8 @@ pub(crate) async fn read<P: Interactive, E: Env<P>>(
         let fetched = match call.await.map(Answer::common) {
             Ok(CommonReply::Fetched(Some(fetched))) => fetched,
             Ok(CommonReply::Elsewhere) => return Err(P::abort(env, open, Abort::StaleTerm).await),
-            // It may have locked something already, if not all that was left could be executed here.
+            // It may have locked something already, if not all that was left could be executed
+            // here.
             Ok(_) => return Err(P::abort(env, open, Abort::Validation).await),
             Err(_) => return Err(P::abort(env, open, Abort::Unknown).await),
         };
@@ -53,8 +56,8 @@ pub(crate) fn all_reads<S: Scheme>(open: &Open<S>, shard: ShardId) -> Vec<ReadRe
     open.parts.of(shard).flat_map(|part| part.fetched.read_refs()).collect()
 }
 
-/// Pins what was read to the stamp and looks whether it is still current, on every shard: `elsewhere` says what to ask
-/// another.
+/// Pins what was read to the stamp and looks whether it is still current, on every shard:
+/// `elsewhere` says what to ask another.
 pub(crate) async fn validate<P: Interactive, E: Env<P>>(
     env: &E,
     open: &Open<P::Scheme>,
@@ -83,8 +86,8 @@ pub(crate) async fn validate<P: Interactive, E: Env<P>>(
     valid
 }
 
-/// A transaction holds no locks any more, and its procedure has given up because of what it has read: that must have been so
-/// at one moment. Returns the reason to report.
+/// A transaction holds no locks any more, and its procedure has given up because of what it has
+/// read: that must have been so at one moment. Returns the reason to report.
 pub(crate) async fn given_up<P: Interactive, E: Env<P>>(env: &E, open: &Open<P::Scheme>) -> Abort {
     let stamp = match size_of::<<P::Scheme as Scheme>::Mark>() > 0 {
         true => env.local(|node| node.base().stamp(open.holder.txn, &open.work.observed)),

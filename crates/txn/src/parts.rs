@@ -1,10 +1,11 @@
 //! What a transaction has read from the shards, findable by key.
 //!
-//! Reads come in batches, one [`Part`] per shard and batch, in which a record is a get or a row that a scan has
-//! met. A procedure has few parts and asks for its reads in the order in which it has declared them, so a cursor
-//! finds most and a linear search the others. An interactive transaction has a part per operation, as many as
-//! its client likes: beyond a few reads there is an index, and a transaction of n operations takes O(n log n).
-//! The index is made when somebody searches, so that a client who only scans does not pay for it.
+//! Reads come in batches, one [`Part`] per shard and batch, in which a record is a get or a row
+//! that a scan has met. A procedure has few parts and asks for its reads in the order in which it
+//! has declared them, so a cursor finds most and a linear search the others. An interactive
+//! transaction has a part per operation, as many as its client likes: beyond a few reads there is
+//! an index, and a transaction of n operations takes O(n log n). The index is made when somebody
+//! searches, so that a client who only scans does not pay for it.
 
 use std::collections::BTreeSet;
 
@@ -27,8 +28,8 @@ pub(crate) struct Part<S: Scheme> {
     pub locked: bool,
 }
 
-/// Where a record was read. All gets come before the rows of scans, whose values are the same, but which are
-/// further away.
+/// Where a record was read. All gets come before the rows of scans, whose values are the same, but
+/// which are further away.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Position {
     /// The scan of the part that has met it; `None` for a get.
@@ -102,8 +103,8 @@ impl<S: Scheme> Parts<S> {
         shards
     }
 
-    /// A record that was read, and the part that has its value. What a scan has not met, because it is absent,
-    /// is not found.
+    /// A record that was read, and the part that has its value. What a scan has not met, because it
+    /// is absent, is not found.
     pub fn find(&mut self, column: ColumnGroup, key: &Key) -> Option<(&Part<S>, &Got)> {
         let Position { part, row, .. } = self.cursor;
         let next = self.parts.get(part as usize).and_then(|part| part.reads.gets.get(row as usize));

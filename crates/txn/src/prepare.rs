@@ -1,8 +1,9 @@
 //! PREPARE: all that a transaction asks of a shard before it votes, in one message.
 //!
-//! The shard, in one step, **checks** that everything is as the transaction has read it and that nobody's lock is in its way,
-//! and **locks** it: writes exclusively, reads shared, absent keys and ranges as ranges. What is held needs no validation
-//! later, and is pinned to the stamp when the locks are dropped, so the stamp need not be known yet.
+//! The shard, in one step, **checks** that everything is as the transaction has read it and that
+//! nobody's lock is in its way, and **locks** it: writes exclusively, reads shared, absent keys and
+//! ranges as ranges. What is held needs no validation later, and is pinned to the stamp when the
+//! locks are dropped, so the stamp need not be known yet.
 
 use plimsoll_store::Holder;
 use plimsoll_types::mutants::{Mutant, planted};
@@ -96,8 +97,8 @@ impl<S: Scheme> Prepare<S> {
         &self.observed
     }
 
-    /// Whether it makes sense: the receiver takes part, nobody does twice, and there is a value for each write. Whoever sends
-    /// another has a bug, or is nobody's friend.
+    /// Whether it makes sense: the receiver takes part, nobody does twice, and there is a value for
+    /// each write. Whoever sends another has a bug, or is nobody's friend.
     pub(crate) fn agrees(&self, participants: &[(ShardId, u64)], receiver: ShardId) -> bool {
         let valued = self.values.iter().map(|(column, key, _)| (column, key));
         let mut shards: Vec<ShardId> = participants.iter().map(|&(shard, _)| shard).collect();
@@ -119,9 +120,9 @@ impl<S: Scheme> Prepare<S> {
         writes.iter_mut().try_for_each(|write| base.check(&holder.txn, write, observed))
     }
 
-    /// Takes locks that were found free. The bounds were read in this very step: whoever raises a mark from now on sees the
-    /// owner. Returns the lower bound that the locks of writes promise, which is the smallest stamp that the shard can vote
-    /// for; and the keys that had to be linked.
+    /// Takes locks that were found free. The bounds were read in this very step: whoever raises a
+    /// mark from now on sees the owner. Returns the lower bound that the locks of writes promise,
+    /// which is the smallest stamp that the shard can vote for; and the keys that had to be linked.
     pub(crate) fn lock(&mut self, base: &mut Base<S>, locks: &mut Locks) -> (Timestamp, Vec<Linked>) {
         let Prepare { holder, observed, reads, ranges, writes, .. } = self;
         let mut linked = Vec::new();

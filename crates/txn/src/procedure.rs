@@ -1,19 +1,22 @@
 //! Workloads are written once, as procedures made of pieces.
 //!
-//! A *piece* is the part of a transaction that touches one slot, hence one shard: it declares what it
-//! reads (`reads`, the keys and ranges known from its inputs) and what it does with the values
-//! (`execute`, synchronous). Pieces whose inputs are known at the same time form a *stage*; the pieces of
-//! one stage do not depend on each other, and a later stage may use what an earlier one has read. That is
-//! enough for every protocol to run the same workload in its own way: interactive ones fetch all remote
-//! pieces of a stage in one batch per shard and execute them where the transaction is coordinated; a piece
-//! whose data is at hand executes directly on the store, without a message and without a future; ROCOCO
-//! ships the pieces instead.
+//! A *piece* is the part of a transaction that touches one slot, hence one shard: it declares what
+//! it reads (`reads`, the keys and ranges known from its inputs) and what it does with the values
+//! (`execute`, synchronous). Pieces whose inputs are known at the same time form a *stage*; the
+//! pieces of one stage do not depend on each other, and a later stage may use what an earlier one
+//! has read. That is enough for every protocol to run the same workload in its own way: interactive
+//! ones fetch all remote pieces of a stage in one batch per shard and execute them where the
+//! transaction is coordinated; a piece whose data is at hand executes directly on the store,
+//! without a message and without a future; ROCOCO ships the pieces instead.
 //!
 //! Two rules make procedures fast and easy to retry:
-//! * Put remote pieces into the earliest stage they can be in, and hot local ones (a warehouse's total)
-//!   into the last: once all that is left is local, the coordinator locks what it wrote remotely and runs
+//! * Put remote pieces into the earliest stage they can be in, and hot local ones (a warehouse's
+//!   total)
+//!   into the last: once all that is left is local, the coordinator locks what it wrote remotely
+//!   and runs
 //!   the rest in one uninterrupted step together with the commit.
-//! * `execute` may be run again from stage 0 after an abort: it overwrites outputs and never changes inputs.
+//! * `execute` may be run again from stage 0 after an abort: it overwrites outputs and never
+//!   changes inputs.
 
 use std::ops::ControlFlow;
 
@@ -34,10 +37,12 @@ plimsoll_types::wire!(struct Piece { stage, number });
 
 /// A transaction as a value: its inputs, its logic and, once it has run, its outputs.
 pub trait Procedure: 'static {
-    /// Whether it is declared read-only: it then reads a snapshot, takes no locks and must not write.
+    /// Whether it is declared read-only: it then reads a snapshot, takes no locks and must not
+    /// write.
     fn read_only(&self) -> bool;
 
-    /// How many pieces stage `stage` has; 0 ends the procedure. Asked after the stage before was executed.
+    /// How many pieces stage `stage` has; 0 ends the procedure. Asked after the stage before was
+    /// executed.
     fn stage(&self, stage: usize) -> usize;
 
     /// The slot that holds all the data of a piece. Tables with copies everywhere do not count.
@@ -46,10 +51,12 @@ pub trait Procedure: 'static {
     /// Declares all keys and ranges that the piece reads. What it only writes is not declared.
     fn reads(&self, piece: Piece, reads: &mut Reads);
 
-    /// Reads what it declared, computes, and writes. An `Err(Abort::User)` undoes the whole transaction.
+    /// Reads what it declared, computes, and writes. An `Err(Abort::User)` undoes the whole
+    /// transaction.
     fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort>;
 
-    /// It as a procedure that can be sent to where its data is, if it is one ([`crate::shipped::OneShot`]).
+    /// It as a procedure that can be sent to where its data is, if it is one
+    /// ([`crate::shipped::OneShot`]).
     fn shipped(&mut self) -> Option<&mut dyn Shipped> {
         None
     }
@@ -59,8 +66,8 @@ pub trait Procedure: 'static {
 ///
 /// An `Err` must be passed on with `?`: the transaction is over.
 pub trait Access {
-    /// These records will be read next: what is here of them comes into the cache, all at once. Changes nothing else. Worth
-    /// it for some three records or more.
+    /// These records will be read next: what is here of them comes into the cache, all at once.
+    /// Changes nothing else. Worth it for some three records or more.
     #[inline]
     fn expect(&mut self, _column: ColumnGroup, _keys: impl Iterator<Item = Key>) {}
 
@@ -137,8 +144,8 @@ pub struct Reads {
     pub gets: Vec<(ColumnGroup, Key, Intent)>,
     /// Ranges.
     pub scans: Vec<(Scan, Intent)>,
-    /// Once so many bytes of values are read, the rest is left out: of the records those at the end, of a range the rows
-    /// at its end. At least one value is read. `None`: everything is read.
+    /// Once so many bytes of values are read, the rest is left out: of the records those at the
+    /// end, of a range the rows at its end. At least one value is read. `None`: everything is read.
     pub most: Option<u32>,
     /// If there are ranges, what the coordinator's map says of the shard that is asked:
     /// [`plimsoll_types::Placement::fingerprint`].

@@ -28,16 +28,16 @@ impl From<SnapshotTooOld> for Unread {
 }
 
 impl<S: Scheme> Base<S> {
-    /// Whether rows have been forgotten that a snapshot may see. Then what is not there is not absent, nor is a row that was
-    /// linked again later, and a range may lack some.
+    /// Whether rows have been forgotten that a snapshot may see. Then what is not there is not
+    /// absent, nor is a row that was linked again later, and a range may lack some.
     #[inline]
     pub(crate) fn may_have_forgotten(&self, snapshot: &S::Snapshot) -> bool {
         S::place(snapshot).is_some_and(|at| at < self.store.floor())
     }
 
-    /// Raises the mark of a record that is about to be read at `mark`. Always before anybody looks at its
-    /// lock, and whether or not the reader will wait: the owner may abort, and the next writer must find
-    /// the mark (`docs/protocols/dst.md`, C4 and C5).
+    /// Raises the mark of a record that is about to be read at `mark`. Always before anybody looks
+    /// at its lock, and whether or not the reader will wait: the owner may abort, and the next
+    /// writer must find the mark (`docs/protocols/dst.md`, C4 and C5).
     #[inline]
     pub(crate) fn raise_for_read(&mut self, at: At, cover: Cover, mark: Timestamp) {
         let locked = || self.store.lock(at).is_some_and(|lock| lock.owner.is_some());
@@ -64,8 +64,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Whether a snapshot at `mark` must wait for the owner of a record, who may commit at or below it. The
-    /// only reason not to wait is the owner's own lower bound.
+    /// Whether a snapshot at `mark` must wait for the owner of a record, who may commit at or below
+    /// it. The only reason not to wait is the owner's own lower bound.
     #[inline]
     pub(crate) fn must_wait(&self, at: At, mark: Timestamp) -> bool {
         S::WAITS
@@ -75,9 +75,10 @@ impl<S: Scheme> Base<S> {
             && self.store.lock(at).is_some_and(|lock| lock.owner.is_some() && lock.lb <= mark)
     }
 
-    /// Reads a batch at a snapshot, or (`None`) the newest committed versions. At a snapshot the marks of everything
-    /// rise, whether or not somebody has to be waited for: nobody who locks later will be in the way again. All of it is
-    /// one step, so that each record is looked for once, and read as soon as its mark is raised.
+    /// Reads a batch at a snapshot, or (`None`) the newest committed versions. At a snapshot the
+    /// marks of everything rise, whether or not somebody has to be waited for: nobody who locks
+    /// later will be in the way again. All of it is one step, so that each record is looked for
+    /// once, and read as soon as its mark is raised.
     pub(crate) fn fetch(
         &mut self,
         txn: TxnId,
@@ -119,7 +120,8 @@ impl<S: Scheme> Base<S> {
         Ok(fetched)
     }
 
-    /// Raises the mark of one record, or of what covers it. Returns the record if its owner must be waited for.
+    /// Raises the mark of one record, or of what covers it. Returns the record if its owner must be
+    /// waited for.
     fn raise_place(&mut self, column: ColumnGroup, place: Place, mark: Timestamp) -> Option<At> {
         let Some(row) = place.row() else {
             self.raise_cover_for_read(column.table, place.cover(), mark);
@@ -163,7 +165,8 @@ impl<S: Scheme> Base<S> {
         let read = match (immutable, head) {
             (true, _) => ReadRef::Immutable,
             (false, None) if !self.store.record(at).is_locked() => {
-                // Left behind by an insert that was undone. It may be collected, and the key linked again.
+                // Left behind by an insert that was undone. It may be collected, and the key linked
+                // again.
                 let version = self.store.cover_version(column.table, place.cover());
                 fetched.also.push(ReadRef::Cover { table: column.table, cover: place.cover(), version });
                 ReadRef::Row { at, head }
@@ -183,8 +186,9 @@ impl<S: Scheme> Base<S> {
         Ok(Got { value, version, read })
     }
 
-    /// Reads a range, with `mark` after raising the marks of the leaves that cover it; they stand in for the marks of its
-    /// records. What lies behind a record whose owner must be waited for is looked at after the wait.
+    /// Reads a range, with `mark` after raising the marks of the leaves that cover it; they stand
+    /// in for the marks of its records. What lies behind a record whose owner must be waited for is
+    /// looked at after the wait.
     fn fetch_range(
         &mut self,
         txn: TxnId,
@@ -278,7 +282,8 @@ fn has_enough<S: Scheme>(reads: &Reads, fetched: &Fetched<S>) -> bool {
     reads.most.is_some_and(|most| fetched.bytes.len() >= most as usize)
 }
 
-/// What a read of this record has to be validated against: it was, and must stay, the newest version.
+/// What a read of this record has to be validated against: it was, and must stay, the newest
+/// version.
 fn read_ref<S: Scheme>(snapshot: Option<&S::Snapshot>, at: At, head: Option<Timestamp>) -> ReadRef {
     match head {
         // An insert is under way, or was undone.

@@ -1,9 +1,11 @@
-//! What transactions do to records, whatever the protocol: check, lock, link, validate, pin, install.
+//! What transactions do to records, whatever the protocol: check, lock, link, validate, pin,
+//! install.
 //!
-//! Everything here happens in one step of a shard. A write is checked first (`Base::check_write`): nobody's lock is in its way,
-//! what it expects is still so, and its bound is observed. Then it is granted (`Base::grant`) or, where the whole
-//! transaction is one step, installed without a lock that nobody could have seen. A read is pinned before anybody
-//! looks whether it is current (`Base::validate`): the reverse would let a writer in between.
+//! Everything here happens in one step of a shard. A write is checked first (`Base::check_write`):
+//! nobody's lock is in its way, what it expects is still so, and its bound is observed. Then it is
+//! granted (`Base::grant`) or, where the whole transaction is one step, installed without a lock
+//! that nobody could have seen. A read is pinned before anybody looks whether it is current
+//! (`Base::validate`): the reverse would let a writer in between.
 
 use plimsoll_store::{At, Cover, Holder, Mark, Place, Record};
 use plimsoll_types::history::Install;
@@ -42,14 +44,16 @@ impl<S: Scheme> Base<S> {
         self.store.lock(at).is_some_and(|lock| lock.owned_by_other(txn))
     }
 
-    /// What a read that finds nothing observes: a deletion whose row was unlinked is not above the floor.
+    /// What a read that finds nothing observes: a deletion whose row was unlinked is not above the
+    /// floor.
     #[inline]
     pub(crate) fn absence(&self) -> Timestamp {
         if planted(Mutant::FloorIgnored) { Timestamp::ZERO } else { self.store.floor() }
     }
 
-    /// Checks, without locking, that `txn` could lock a write now: nobody else holds a lock in its way, and
-    /// what it expects is still so. On success returns the write's place and observes its bound.
+    /// Checks, without locking, that `txn` could lock a write now: nobody else holds a lock in its
+    /// way, and what it expects is still so. On success returns the write's place and observes its
+    /// bound.
     #[inline]
     pub(crate) fn check_write(
         &mut self,
@@ -119,9 +123,10 @@ impl<S: Scheme> Base<S> {
         })
     }
 
-    /// Takes the exclusive lock that [`Base::check_write`] found free. If the key has to be linked, it returns what covers
-    /// it with the version before and after, and the row is locked with all its column groups: who has found one of
-    /// them absent has noted the version of what covered the key, which another's write to it would not change.
+    /// Takes the exclusive lock that [`Base::check_write`] found free. If the key has to be linked,
+    /// it returns what covers it with the version before and after, and the row is locked with all
+    /// its column groups: who has found one of them absent has noted the version of what covered
+    /// the key, which another's write to it would not change.
     pub(crate) fn grant(
         &mut self,
         holder: Holder,
@@ -160,10 +165,10 @@ impl<S: Scheme> Base<S> {
         (at, linked)
     }
 
-    /// Locks a record that was only read, on a shard where the transaction writes as well: saves it the
-    /// validation there. Nobody may overwrite the record until the lock is dropped; snapshots do not wait
-    /// for it, for it has no version to come.
-    /// Tells whether the lock is new; `None` if the record cannot be locked.
+    /// Locks a record that was only read, on a shard where the transaction writes as well: saves it
+    /// the validation there. Nobody may overwrite the record until the lock is dropped; snapshots
+    /// do not wait for it, for it has no version to come. Tells whether the lock is new; `None` if
+    /// the record cannot be locked.
     pub(crate) fn lock_read(&mut self, holder: Holder, at: At, head: Option<Timestamp>) -> Option<bool> {
         if self.head(at) != head || self.locked_by_other(at, Some(&holder.txn)) || !self.may_lock_reads() {
             return None;
@@ -326,8 +331,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Commits a transaction whose data is all here, checked write by write and read by read within this very
-    /// step: nobody can have come in between, so its locks were never needed.
+    /// Commits a transaction whose data is all here, checked write by write and read by read within
+    /// this very step: nobody can have come in between, so its locks were never needed.
     pub(crate) fn commit_in_one_step(&mut self, txn: TxnId, work: &Work<S>) -> Timestamp {
         let stamp = self.scheme.stamp(&work.observed);
         if self.steps.is_some() {
@@ -347,7 +352,8 @@ impl<S: Scheme> Base<S> {
         S::AT_ONCE && self.scheme.ready()
     }
 
-    /// The outcome of a transaction that has a stamp, for a scheme that reports: see [`Scheme::finished`].
+    /// The outcome of a transaction that has a stamp, for a scheme that reports: see
+    /// [`Scheme::finished`].
     pub(crate) fn finished(&mut self, stamp: Timestamp, committed: Option<&S::Observed>) {
         self.counters.reports += 1;
         self.scheme.finished(stamp, committed);
@@ -388,7 +394,8 @@ pub struct Linked {
     pub before: u64,
     /// And after.
     pub after: u64,
-    /// The cover was split: the upper part of its range is covered by this one now, which has this version.
+    /// The cover was split: the upper part of its range is covered by this one now, which has this
+    /// version.
     pub split: Option<(Cover, u64)>,
 }
 

@@ -1,5 +1,5 @@
-//! Pieces whose data was fetched: they execute where the transaction is coordinated, over what the shards
-//! have answered, and their writes are buffered.
+//! Pieces whose data was fetched: they execute where the transaction is coordinated, over what the
+//! shards have answered, and their writes are buffered.
 
 use std::ops::ControlFlow;
 

@@ -1,9 +1,10 @@
 //! Procedures that travel: one-shot transactions whose pieces execute where their data is.
 //!
-//! Interactive protocols fetch what a piece reads and execute it at the coordinator. ROCOCO sends the procedure, with the
-//! outputs of its earlier pieces, to the servers; each executes its pieces on its copy, and the coordinator takes over
-//! their outputs ([`OneShot::absorb`]). For that a procedure has to say more than [`Procedure`] does: which *type* each of its
-//! pieces has ([`crate::chopping`]), and which *items* it touches, before it executes.
+//! Interactive protocols fetch what a piece reads and execute it at the coordinator. ROCOCO sends
+//! the procedure, with the outputs of its earlier pieces, to the servers; each executes its pieces
+//! on its copy, and the coordinator takes over their outputs ([`OneShot::absorb`]). For that a
+//! procedure has to say more than [`Procedure`] does: which *type* each of its pieces has
+//! ([`crate::chopping`]), and which *items* it touches, before it executes.
 //!
 //! [`Shipped`] is the same without types: a shard does not know its workload's.
 
@@ -15,8 +16,8 @@ use plimsoll_types::{Abort, ColumnGroup, Key, Slot, TableId};
 
 use crate::procedure::{Access, Piece, Procedure, Scan};
 
-/// One item of a piece: a record; or, of an immediate piece, all records whose keys begin with these bytes, if every piece
-/// that touches the column group names it by keys of that length.
+/// One item of a piece: a record; or, of an immediate piece, all records whose keys begin with
+/// these bytes, if every piece that touches the column group names it by keys of that length.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Item {
     /// Table and column group.
@@ -52,18 +53,22 @@ impl Items {
     }
 }
 
-/// A procedure whose pieces can be executed one by one, on different servers, in an order that is found out on the way.
+/// A procedure whose pieces can be executed one by one, on different servers, in an order that is
+/// found out on the way.
 ///
-/// Inputs and outputs are all there is to it: `execute` on a copy does what it would have done here. Pieces of one type
-/// that follow each other in stages of their own, at one home, execute as one.
+/// Inputs and outputs are all there is to it: `execute` on a copy does what it would have done
+/// here. Pieces of one type that follow each other in stages of their own, at one home, execute as
+/// one.
 ///
-/// It is asked for its stages and the types, homes and items of its pieces before it runs as well, without any outputs
-/// ([`crate::chopping::Chopping::check`]): what it does not know then it leaves out.
+/// It is asked for its stages and the types, homes and items of its pieces before it runs as well,
+/// without any outputs ([`crate::chopping::Chopping::check`]): what it does not know then it leaves
+/// out.
 pub trait OneShot: Procedure + Clone + Send + Wire {
     /// The type of a piece: a position in [`crate::chopping::Chopping::types`].
     fn piece_type(&self, piece: Piece) -> usize;
 
-    /// What a piece touches, but for what never changes. A piece that is deferred names every record that it may write.
+    /// What a piece touches, but for what never changes. A piece that is deferred names every
+    /// record that it may write.
     fn items(&self, piece: Piece, items: &mut Items);
 
     /// Takes over the outputs of a piece that was executed on a copy.

@@ -1,18 +1,21 @@
 //! What transactions do to records, step by step, for whoever watches.
 //!
-//! A recorded history tells what a transaction read and wrote. Its *steps* tell how: which lock it took and what bound
-//! it found under it, which mark it raised from where to where, whom it waited for, what its stamp had to exceed. The
-//! simulator draws them as a picture. They are kept in `Base::steps`, which is `None` unless somebody watches; every
-//! place that notes a step goes through `Base::step`, which then costs a branch, and computes nothing.
+//! A recorded history tells what a transaction read and wrote. Its *steps* tell how: which lock it
+//! took and what bound it found under it, which mark it raised from where to where, whom it waited
+//! for, what its stamp had to exceed. The simulator draws them as a picture. They are kept in
+//! `Base::steps`, which is `None` unless somebody watches; every place that notes a step goes
+//! through `Base::step`, which then costs a branch, and computes nothing.
 //!
-//! Example, under DST: a snapshot at @9 reads `x`: `Raises { x, 5, 9 }`, `Reads { x, @4 }`. A writer comes:
-//! `Locks { x, bound: 9, lb: 10 }`, `Stamps { @10, least: 10 }`, `Installs { x, @10, 9, 10 }`.
+//! Example, under DST: a snapshot at @9 reads `x`: `Raises { x, 5, 9 }`, `Reads { x, @4 }`. A
+//! writer comes: `Locks { x, bound: 9, lb: 10 }`, `Stamps { @10, least: 10 }`, `Installs { x, @10,
+//! 9, 10 }`.
 //!
-//! A *bound* here is what a writer of the item would have to exceed: its mark, that of the leaf around it, and the
-//! floor. The bounds of an item never fall (I5), though a record may be collected and linked again in between.
+//! A *bound* here is what a writer of the item would have to exceed: its mark, that of the leaf
+//! around it, and the floor. The bounds of an item never fall (I5), though a record may be
+//! collected and linked again in between.
 //!
-//! A transaction that runs in one step gets its number at the end of it. Its steps carry that number all the same:
-//! nobody else can draw one meanwhile (`Base::coming`).
+//! A transaction that runs in one step gets its number at the end of it. Its steps carry that
+//! number all the same: nobody else can draw one meanwhile (`Base::coming`).
 //!
 //! Left out: reads of immutable tables, which leave no trace; what a coordinator computes.
 
@@ -53,7 +56,8 @@ pub enum What {
     Begins,
     /// Goes on with what an attempt has read and written that was given up for it.
     Continues(TxnId),
-    /// Has a snapshot: its place in the order of timestamps, if it has one, and how fresh it had to be.
+    /// Has a snapshot: its place in the order of timestamps, if it has one, and how fresh it had to
+    /// be.
     Snapshot(Option<Timestamp>, Freshness),
     /// Raises what later writers of an item must exceed, because it reads it at a snapshot.
     Raises {
@@ -262,8 +266,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Pins everything that was read directly from this store, and notes it. Who calls this pins once more, which
-    /// changes nothing, and so need not look at any bound itself.
+    /// Pins everything that was read directly from this store, and notes it. Who calls this pins
+    /// once more, which changes nothing, and so need not look at any bound itself.
     #[cold]
     #[inline(never)]
     pub(crate) fn pin_watched(&mut self, txn: TxnId, work: &Work<S>, stamp: Timestamp) {
@@ -381,8 +385,8 @@ impl<S: Scheme> Base<S> {
         stamp
     }
 
-    /// Notes that somebody stands in the way of a write, or that it comes too late. An attempt that has no number yet
-    /// goes another way instead.
+    /// Notes that somebody stands in the way of a write, or that it comes too late. An attempt that
+    /// has no number yet goes another way instead.
     #[cold]
     #[inline(never)]
     pub(crate) fn step_refused(&mut self, txn: Option<&TxnId>, column: ColumnGroup, key: &Key) {

@@ -1,7 +1,8 @@
 //! The seam between protocols and time: what a protocol asks of a timestamp scheme, and where.
 //!
-//! A protocol orders conflicting transactions; a scheme writes that order down in the stamps of versions,
-//! and says which versions a read-only transaction sees. The places are the same for every protocol:
+//! A protocol orders conflicting transactions; a scheme writes that order down in the stamps of
+//! versions, and says which versions a read-only transaction sees. The places are the same for
+//! every protocol:
 //!
 //! | when | the protocol calls |
 //! |---|---|
@@ -14,9 +15,9 @@
 //! | a read-only transaction begins | [`Scheme::snapshot`] |
 //! | it reads a record | the mark rises to [`Scheme::read_mark`]; versions that it [`Scheme::sees`] |
 //!
-//! Schemes that ask an oracle do it in batches, from within the pass of a shard: a transaction parks a
-//! request at its own shard ([`Scheme::want_stamp`], [`Scheme::want_snapshot`]), [`Scheme::outgoing`]
-//! sends one message for all that have gathered, and the answer releases them.
+//! Schemes that ask an oracle do it in batches, from within the pass of a shard: a transaction
+//! parks a request at its own shard ([`Scheme::want_stamp`], [`Scheme::want_snapshot`]),
+//! [`Scheme::outgoing`] sends one message for all that have gathered, and the answer releases them.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -29,15 +30,15 @@ use plimsoll_types::Ticket;
 use plimsoll_types::wire::Wire;
 use plimsoll_types::{ShardId, Timestamp};
 
-/// How far apart clocks are expected to be at most, in nanoseconds: what is further ahead of a clock comes of one that is
-/// wrong, and nobody waits for it.
+/// How far apart clocks are expected to be at most, in nanoseconds: what is further ahead of a
+/// clock comes of one that is wrong, and nobody waits for it.
 pub const MAX_OFFSET_NS: u64 = 500_000_000;
 
 /// How a scheme runs read-only transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadOnly {
-    /// At a snapshot: no validation, no abort, one round per shard and stage. RC's contains every version, so
-    /// that each read finds the newest.
+    /// At a snapshot: no validation, no abort, one round per shard and stage. RC's contains every
+    /// version, so that each read finds the newest.
     Snapshot,
     /// The way the protocol runs everybody else: validated (OCC) or locked (2PL).
     Validated,
@@ -46,10 +47,11 @@ pub enum ReadOnly {
 /// How fresh a snapshot has to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Freshness {
-    /// Read so many nanoseconds in the past; 0 is as fresh as can be. Schemes without a scalar clock
-    /// ignore it.
+    /// Read so many nanoseconds in the past; 0 is as fresh as can be. Schemes without a scalar
+    /// clock ignore it.
     pub staleness_ns: u64,
-    /// See everything up to this stamp, or be ordered after it: what the session has written or seen.
+    /// See everything up to this stamp, or be ordered after it: what the session has written or
+    /// seen.
     pub at_least: Timestamp,
 }
 
@@ -60,7 +62,8 @@ pub struct OracleOptions {
     pub batch: bool,
     /// VTS: one slot for a whole process that stays, instead of one per shard.
     pub compress: bool,
-    /// Snapshots are read from a local, staler copy, which is fetched anew in the background as soon as it was used.
+    /// Snapshots are read from a local, staler copy, which is fetched anew in the background as
+    /// soon as it was used.
     pub prefetch: bool,
 }
 
@@ -77,7 +80,8 @@ pub struct SchemeConfig {
     pub shard: ShardId,
     /// How many shards hold data. If the scheme has an oracle, it is the shard after them.
     pub data_shards: usize,
-    /// The largest staleness a snapshot may ask for, in nanoseconds: versions are kept so much longer.
+    /// The largest staleness a snapshot may ask for, in nanoseconds: versions are kept so much
+    /// longer.
     pub max_staleness_ns: u64,
     /// How the oracle is asked.
     pub oracle: OracleOptions,
@@ -87,14 +91,15 @@ pub struct SchemeConfig {
     pub process: usize,
     /// How many processes stay as long as the database, the oracle's not counted.
     pub processes: usize,
-    /// The shards of processes that come and go. They hold no data; where there are none, the range is empty and begins
-    /// after all others.
+    /// The shards of processes that come and go. They hold no data; where there are none, the range
+    /// is empty and begins after all others.
     pub visitors: Range<usize>,
     /// The counter from which all shards of the process draw under compressed VTS.
     pub process_counter: Arc<AtomicU64>,
     /// The number of the shard's first attempt: larger than all in former lives of the process.
     pub first_attempt: u64,
-    /// How long the shard waits for word of another process's transaction that holds locks there, in nanoseconds.
+    /// How long the shard waits for word of another process's transaction that holds locks there,
+    /// in nanoseconds.
     pub patience_ns: u64,
 }
 
@@ -104,13 +109,15 @@ impl SchemeConfig {
         ShardId(self.data_shards as u16)
     }
 
-    /// The shards that may hold data: those that an oracle asks what became of a coordinator's transactions.
+    /// The shards that may hold data: those that an oracle asks what became of a coordinator's
+    /// transactions.
     pub(crate) fn holders(&self) -> impl Iterator<Item = ShardId> + use<> {
         (0..self.data_shards.min(self.visitors.start) as u16).map(ShardId)
     }
 }
 
-/// What an oracle asks about a coordinator that is gone: whether anything is left of what it had begun.
+/// What an oracle asks about a coordinator that is gone: whether anything is left of what it had
+/// begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Inquiry {
     /// The coordinator.
@@ -129,11 +136,13 @@ pub trait Scheme: Sized + 'static {
     const SERIALIZABLE: bool = true;
     /// How read-only transactions run.
     const READ_ONLY: ReadOnly;
-    /// Whether [`Scheme::stamp`] knows a commit stamp at once, if the scheme is [`Scheme::ready`]. Otherwise it is asked for.
+    /// Whether [`Scheme::stamp`] knows a commit stamp at once, if the scheme is [`Scheme::ready`].
+    /// Otherwise it is asked for.
     const AT_ONCE: bool = true;
     /// Whether stamps are numbers that increase along every dependency.
     const SCALAR: bool;
-    /// Whether a read-only transaction must wait for a writer that may still commit within its snapshot.
+    /// Whether a read-only transaction must wait for a writer that may still commit within its
+    /// snapshot.
     const WAITS: bool = false;
     /// Whether an oracle must learn of every commit, after it was installed everywhere.
     const REPORTS: bool = false;
@@ -176,8 +185,9 @@ pub trait Scheme: Sized + 'static {
     /// The transaction is ordered after all that another observed.
     fn join(observed: &mut Self::Observed, other: &Self::Observed);
 
-    /// A transaction with this stamp has validated reads on this shard, or dropped its locks on them. For
-    /// schemes that keep no marks beside records and yet must order whoever overwrites them later.
+    /// A transaction with this stamp has validated reads on this shard, or dropped its locks on
+    /// them. For schemes that keep no marks beside records and yet must order whoever overwrites
+    /// them later.
     #[inline]
     fn pinned(&mut self, stamp: Timestamp) {
         let _ = stamp;
@@ -195,15 +205,15 @@ pub trait Scheme: Sized + 'static {
         let _ = pinned;
     }
 
-    /// A transaction of a session that has seen everything up to this stamp is ordered after that ("writes follow reads").
-    /// For schemes whose stamps do not grow with time anyway.
+    /// A transaction of a session that has seen everything up to this stamp is ordered after that
+    /// ("writes follow reads"). For schemes whose stamps do not grow with time anyway.
     #[inline]
     fn follow(&self, observed: &mut Self::Observed, seen: Timestamp) {
         let _ = (observed, seen);
     }
 
-    /// What a session has seen that was shown what a transaction has observed, whether or not that commits. `None` if the scheme
-    /// does not know.
+    /// What a session has seen that was shown what a transaction has observed, whether or not that
+    /// commits. `None` if the scheme does not know.
     fn shown(observed: &Self::Observed) -> Option<Timestamp> {
         let _ = observed;
         None
@@ -221,11 +231,12 @@ pub trait Scheme: Sized + 'static {
         true
     }
 
-    /// The commit stamp: every write lock is held, no read is validated yet. Only if [`Scheme::AT_ONCE`] and
-    /// [`Scheme::ready`].
+    /// The commit stamp: every write lock is held, no read is validated yet. Only if
+    /// [`Scheme::AT_ONCE`] and [`Scheme::ready`].
     fn stamp(&mut self, observed: &Self::Observed) -> Timestamp;
 
-    /// A transaction that holds all its locks wants a commit stamp; releases the ticket when it is there.
+    /// A transaction that holds all its locks wants a commit stamp; releases the ticket when it is
+    /// there.
     fn want_stamp(&mut self, ticket: Ticket) {
         unreachable!("{} has every stamp at once, no need to wait for {ticket}", Self::NAME)
     }
@@ -241,8 +252,8 @@ pub trait Scheme: Sized + 'static {
         false
     }
 
-    /// The outcome of a transaction that has a stamp: what it had observed if it committed and is installed
-    /// everywhere, `None` if it aborted. Only if [`Scheme::REPORTS`].
+    /// The outcome of a transaction that has a stamp: what it had observed if it committed and is
+    /// installed everywhere, `None` if it aborted. Only if [`Scheme::REPORTS`].
     fn finished(&mut self, stamp: Timestamp, committed: Option<&Self::Observed>) {
         let _ = (stamp, committed);
     }
@@ -272,9 +283,9 @@ pub trait Scheme: Sized + 'static {
     /// The snapshot as a place in the order of timestamps, if there is such an order.
     fn place(at: &Self::Snapshot) -> Option<Timestamp>;
 
-    /// There is a channel to a shard of another process, perhaps the oracle, in this life, or there is none any more. None
-    /// of what was sent there before will be answered; tickets that wait for it are released if they are
-    /// [`Scheme::lost`].
+    /// There is a channel to a shard of another process, perhaps the oracle, in this life, or there
+    /// is none any more. None of what was sent there before will be answered; tickets that wait for
+    /// it are released if they are [`Scheme::lost`].
     fn connected(&mut self, peer: ShardId, life: Option<u64>, released: &mut Vec<Ticket>) {
         let _ = (peer, life, released);
     }
@@ -285,8 +296,8 @@ pub trait Scheme: Sized + 'static {
         None
     }
 
-    /// Whether it is too late to vote for a transaction with this stamp: the oracle was told that nothing with such a stamp
-    /// is left here.
+    /// Whether it is too late to vote for a transaction with this stamp: the oracle was told that
+    /// nothing with such a stamp is left here.
     #[inline]
     fn over(&self, stamp: Timestamp) -> bool {
         let _ = stamp;
@@ -310,8 +321,9 @@ pub trait Scheme: Sized + 'static {
         0
     }
 
-    /// How many stamps are known whose turn has not come: to an oracle those that it has given out or heard of, to another
-    /// shard those of its own that it has reported and does not know to be published.
+    /// How many stamps are known whose turn has not come: to an oracle those that it has given out
+    /// or heard of, to another shard those of its own that it has reported and does not know to be
+    /// published.
     fn unpublished(&self) -> u64 {
         0
     }

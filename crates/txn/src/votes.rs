@@ -1,46 +1,56 @@
 //! Atomic commit between processes: votes.
 //!
-//! The shards of one process share its fate, and what one sends to another arrives: a transaction that holds all its
-//! locks, and whose reads are valid, is committed, and tells the others to install. Between processes a channel can be reset
-//! and a process can end, so the shards that a transaction writes *vote*. A vote is the first of two entries that a
-//! shard makes for a transaction:
+//! The shards of one process share its fate, and what one sends to another arrives: a transaction
+//! that holds all its locks, and whose reads are valid, is committed, and tells the others to
+//! install. Between processes a channel can be reset and a process can end, so the shards that a
+//! transaction writes *vote*. A vote is the first of two entries that a shard makes for a
+//! transaction:
 //!
 //! * RECORD, if the transaction owns its locks there: a stamp, the writes, and who else votes;
 //! * REFUSE, in every other state.
 //!
-//! The transaction is committed if all votes are RECORD, and aborted if one is REFUSE. Its stamp is the largest of those in
-//! the votes: under 2PL they are all the one that the coordinator has chosen, under client-driven two-phase commit
-//! each is what that shard needs ([`crate::protocols::Client2pc`]), and so under OCC if the coordinator's shard votes last,
-//! with the largest. There is no other record of it, and so the rules are few:
+//! The transaction is committed if all votes are RECORD, and aborted if one is REFUSE. Its stamp is
+//! the largest of those in the votes: under 2PL they are all the one that the coordinator has
+//! chosen, under client-driven two-phase commit each is what that shard needs
+//! ([`crate::protocols::Client2pc`]), and so under OCC if the coordinator's shard votes last, with
+//! the largest. There is no other record of it, and so the rules are few:
 //!
-//! 1. A coordinator may give up alone until it has sent its first RECORD, or as long as its own shard has not voted. From
+//! 1. A coordinator may give up alone until it has sent its first RECORD, or as long as its own
+//!    shard has not voted. From
 //!    then on it *asks*: silence says nothing.
 //! 2. Whoever is asked and has not voted refuses, and drops the transaction's locks.
-//! 3. A shard whose locks are held by a transaction that has not voted refuses after a while by itself
-//!    ([`PATIENCE_NS`]), so that a dead coordinator leaves no lock behind. After RECORD it may not: it asks the others.
-//! 4. A vote is kept until everybody who votes knows the outcome and the coordinator will not ask again.
+//! 3. A shard whose locks are held by a transaction that has not voted refuses after a while by
+//!    itself
+//!    ([`PATIENCE_NS`]), so that a dead coordinator leaves no lock behind. After RECORD it may not:
+//!    it asks the others.
+//! 4. A vote is kept until everybody who votes knows the outcome and the coordinator will not ask
+//!    again.
 //!
-//! Example. T writes on A and B and has locked both. RECORD reaches A; the channel to B is reset. After a while B refuses,
-//! by itself or because A or T's coordinator asks. A had voted RECORD and hears of B's refusal: it aborts. Had B
-//! voted and only its answer been lost, everybody who asks would hear RECORD and commit.
+//! Example. T writes on A and B and has locked both. RECORD reaches A; the channel to B is reset.
+//! After a while B refuses, by itself or because A or T's coordinator asks. A had voted RECORD and
+//! hears of B's refusal: it aborts. Had B voted and only its answer been lost, everybody who asks
+//! would hear RECORD and commit.
 //!
 //! A shard that is written alone decides alone, and installs when it votes.
 //!
-//! *Forgetting.* A coordinator knows the least number of an attempt of its own that is not settled, and tells those who may
-//! hold votes now and then ([`Request::Settled`]): all below is forgotten. Numbers grow with the clock from process to
-//! process, so a coordinator that has begun a new life says the same of its former ones, with one difference: not everybody
-//! need have heard of their outcomes. Those who know one tell the others, and forget when all know.
+//! *Forgetting.* A coordinator knows the least number of an attempt of its own that is not settled,
+//! and tells those who may hold votes now and then ([`Request::Settled`]): all below is forgotten.
+//! Numbers grow with the clock from process to process, so a coordinator that has begun a new life
+//! says the same of its former ones, with one difference: not everybody need have heard of their
+//! outcomes. Those who know one tell the others, and forget when all know.
 //!
-//! *Lives.* A process that ends takes its data and its votes with it, and a process that is started again is another: it must
-//! not be asked how its former life has voted, and rows have other places there. A channel connects two lives, so whoever
-//! sends knows whom it reaches ([`plimsoll_runtime::Participant::connected`]); a transaction notes the life in which it met a shard,
-//! and those who vote are named with theirs. A vote that was lost with its life is replaced by what the others know. If nobody
-//! knows the outcome the transaction is aborted, under two conditions: its coordinator has lost the vote itself, or its life is
-//! over as well; and all others have promised not to commit any more because of what they were told before.
+//! *Lives.* A process that ends takes its data and its votes with it, and a process that is started
+//! again is another: it must not be asked how its former life has voted, and rows have other places
+//! there. A channel connects two lives, so whoever sends knows whom it reaches
+//! ([`plimsoll_runtime::Participant::connected`]); a transaction notes the life in which it met a
+//! shard, and those who vote are named with theirs. A vote that was lost with its life is replaced
+//! by what the others know. If nobody knows the outcome the transaction is aborted, under two
+//! conditions: its coordinator has lost the vote itself, or its life is over as well; and all
+//! others have promised not to commit any more because of what they were told before.
 //!
-//! What is said is in `messages`, what a coordinator does in `coordinator`; here is what a shard does that votes. Votes are
-//! entries of a log in memory, and the shard is all its replicas. Left out, therefore: terms, and what a
-//! promoted backup does.
+//! What is said is in `messages`, what a coordinator does in `coordinator`; here is what a shard
+//! does that votes. Votes are entries of a log in memory, and the shard is all its replicas. Left
+//! out, therefore: terms, and what a promoted backup does.
 
 mod coordinator;
 mod messages;
@@ -61,17 +71,17 @@ use crate::work::Packed;
 pub(crate) use coordinator::{ask, conclude, decide, needed, voters};
 pub use messages::{Outcome, Reply, Request, Vote};
 
-/// How long a shard waits for word of a transaction that holds locks there before it does something about it, in
-/// nanoseconds.
+/// How long a shard waits for word of a transaction that holds locks there before it does something
+/// about it, in nanoseconds.
 pub const PATIENCE_NS: u64 = 1_000_000_000;
-/// A peer is told what is settled after so many transactions at the latest, or as many as are open if they are more: what it is
-/// told may name them.
+/// A peer is told what is settled after so many transactions at the latest, or as many as are open
+/// if they are more: what it is told may name them.
 const SETTLED_MAX: usize = 16;
 
 /// A protocol whose transactions vote, as its participants are seen from here.
 pub(crate) trait Voter: Interactive {
-    /// Whether the transaction owns the locks here that it was granted, and what it has read without locking it is still
-    /// current; pins that.
+    /// Whether the transaction owns the locks here that it was granted, and what it has read
+    /// without locking it is still current; pins that.
     fn ready(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool;
 
     /// Installs the writes and drops the locks.
@@ -86,8 +96,8 @@ pub(crate) trait Voter: Interactive {
 enum State {
     /// It holds locks here.
     Open,
-    /// The vote is RECORD, the outcome not known. The stamp is the largest of those in the votes it has heard of: who
-    /// repeats it as its own vote does not change the largest of all.
+    /// The vote is RECORD, the outcome not known. The stamp is the largest of those in the votes it
+    /// has heard of: who repeats it as its own vote does not change the largest of all.
     Recorded {
         stamp: Timestamp,
         writes: Packed,
@@ -140,7 +150,8 @@ pub struct Votes {
     clock: Timestamp,
     /// By coordinator and number.
     entries: BTreeMap<(ShardId, u64), Entry>,
-    /// What something was heard of since the last pass: messages are handled before the clock is sampled.
+    /// What something was heard of since the last pass: messages are handled before the clock is
+    /// sampled.
     heard: Vec<TxnId>,
     /// Which entries to look at, in the order of when they were last heard of.
     watch: VecDeque<(Timestamp, TxnId)>,
@@ -149,7 +160,8 @@ pub struct Votes {
     first: u64,
     /// Own attempts that are not settled.
     open: BTreeSet<u64>,
-    /// Who may hold something for own attempts: the largest number, and how many were settled since they were told.
+    /// Who may hold something for own attempts: the largest number, and how many were settled since
+    /// they were told.
     owed: BTreeMap<ShardId, (u64, usize)>,
     /// Shards of other processes that there is a channel to.
     up: BTreeSet<ShardId>,
@@ -204,8 +216,8 @@ impl Votes {
         self.processes.first() != self.processes.last()
     }
 
-    /// Whether somebody who votes on a transaction, or coordinates it, is in another process than this shard. All of them
-    /// come to the same answer.
+    /// Whether somebody who votes on a transaction, or coordinates it, is in another process than
+    /// this shard. All of them come to the same answer.
     pub(crate) fn between_processes(&self, txn: TxnId, voters: impl IntoIterator<Item = ShardId>) -> bool {
         let mut others = voters.into_iter().chain([txn.coordinator]);
         self.distributed() && others.any(|shard| self.elsewhere(shard))
@@ -220,7 +232,8 @@ impl Votes {
         }
     }
 
-    /// A shard of another process is connected, in this life, or is not any more. Returns whether that is news.
+    /// A shard of another process is connected, in this life, or is not any more. Returns whether
+    /// that is news.
     pub(crate) fn connected(&mut self, peer: ShardId, life: Option<u64>) -> bool {
         if let (Some(known), Some(life)) = (self.lives.get_mut(peer.index()), life) {
             *known = life;
@@ -236,7 +249,8 @@ impl Votes {
         !self.elsewhere(shard) || self.up.contains(&shard)
     }
 
-    /// Whether a transaction's coordinator has begun a new life since. Then nothing comes from it any more.
+    /// Whether a transaction's coordinator has begun a new life since. Then nothing comes from it
+    /// any more.
     pub(crate) fn fenced(&self, txn: TxnId) -> bool {
         txn.number < self.first_of(txn.coordinator)
     }
@@ -257,7 +271,8 @@ impl Votes {
         self.given
     }
 
-    /// Whether an attempt that an oracle asks about has been voted on here with an outcome that is not known, or holds locks.
+    /// Whether an attempt that an oracle asks about has been voted on here with an outcome that is
+    /// not known, or holds locks.
     pub(crate) fn undecided(&self, Inquiry { of, below, locks }: Inquiry) -> bool {
         let mut entries = self.entries.range((of, 0)..(of, below));
         entries.any(|(_, entry)| match entry.state {
@@ -288,7 +303,8 @@ impl Votes {
         *largest = number.max(*largest);
     }
 
-    /// An own attempt is settled: it is nobody's in doubt, and nothing will be sent for it any more.
+    /// An own attempt is settled: it is nobody's in doubt, and nothing will be sent for it any
+    /// more.
     pub(crate) fn settle(&mut self, number: u64, next: u64) {
         if !self.open.remove(&number) {
             return;
@@ -325,7 +341,8 @@ impl Votes {
         matches!(self.entries.entry(key(txn)).or_insert_with(new).state, State::Open)
     }
 
-    /// The coordinator has given the transaction up before anybody voted, or its locks here were all it had here.
+    /// The coordinator has given the transaction up before anybody voted, or its locks here were
+    /// all it had here.
     pub(crate) fn close(&mut self, txn: TxnId) {
         self.entries.remove(&key(txn));
     }
@@ -342,7 +359,8 @@ impl Votes {
         self.enter(txn, State::Known { stamp, committed: true, voters, told: Vec::new() });
     }
 
-    /// The own attempts of this life, and those of them that are not settled, in order. `next` is the number of the next one.
+    /// The own attempts of this life, and those of them that are not settled, in order. `next` is
+    /// the number of the next one.
     pub(crate) fn attempts(&self, next: u64) -> (Range<u64>, Vec<u64>) {
         (self.first..next, self.open.iter().copied().collect())
     }
@@ -352,7 +370,8 @@ impl Votes {
         (self.first..next).contains(&number) && !self.open.contains(&number)
     }
 
-    /// How long a shard waits for word of a transaction before it does something about it, in nanoseconds.
+    /// How long a shard waits for word of a transaction before it does something about it, in
+    /// nanoseconds.
     pub(crate) fn patience_ns(&self) -> u64 {
         self.patience_ns
     }
@@ -409,7 +428,8 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
         Request::Outcome { txn, outcome } => {
             let votes = &node.base().votes;
             let recorded = matches!(votes.state(*txn), Some(State::Recorded { .. }));
-            // Somebody was promised that the word of a coordinator whose life is over comes too late.
+            // Somebody was promised that the word of a coordinator whose life is over comes too
+            // late.
             Handled::Reply(Reply::Outcome(
                 match *outcome != Outcome::Aborted && recorded && votes.fenced(*txn) {
                     true => None,
@@ -519,7 +539,8 @@ pub(crate) fn vote<P: Voter>(node: &mut P, txn: TxnId) -> Vote {
     }
 }
 
-/// From now on the shard does not commit because of what others have voted. Returns the outcome if it is known.
+/// From now on the shard does not commit because of what others have voted. Returns the outcome if
+/// it is known.
 fn promise<P: Voter>(node: &mut P, txn: TxnId) -> Option<Outcome> {
     let entry = node.base().votes.entries.get_mut(&key(txn))?;
     if let State::Recorded { doubt: doubt @ Doubt::No, .. } = &mut entry.state {
@@ -528,8 +549,8 @@ fn promise<P: Voter>(node: &mut P, txn: TxnId) -> Option<Outcome> {
     entry.state.outcome()
 }
 
-/// The outcome of a transaction is known. Returns what it has been here all along, or is from now on; `None` if it was
-/// forgotten.
+/// The outcome of a transaction is known. Returns what it has been here all along, or is from now
+/// on; `None` if it was forgotten.
 fn learn<P: Voter>(node: &mut P, txn: TxnId, outcome: Outcome) -> Option<Outcome> {
     let entry = node.base().votes.entries.get_mut(&key(txn))?;
     match std::mem::replace(&mut entry.state, State::Refused) {
@@ -600,7 +621,8 @@ fn told<P: Voter>(
                 learn_from_voter(node, txn, outcome);
             }
         }
-        // A coordinator that lives may still ask. Who is the last to be told is seen when it is looked at again.
+        // A coordinator that lives may still ask. Who is the last to be told is seen when it is
+        // looked at again.
         State::Known { told, .. }
             if (outcome.is_some() || vote == Vote::Refuse) && fenced && !told.contains(&from) =>
         {
@@ -694,8 +716,8 @@ struct Others {
     gone: bool,
 }
 
-/// Asks the others for the outcome of a transaction that the shard has recorded. Returns true if nobody knows it and
-/// nobody can come to know it any more.
+/// Asks the others for the outcome of a transaction that the shard has recorded. Returns true if
+/// nobody knows it and nobody can come to know it any more.
 fn doubts(votes: &mut Votes, txn: TxnId) -> bool {
     let fenced = votes.fenced(txn).then(|| votes.first_of(txn.coordinator));
     let Some(State::Recorded { voters, told, .. }) = votes.state(txn) else { return false };

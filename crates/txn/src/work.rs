@@ -55,7 +55,8 @@ pub struct Write {
     pub(crate) value: (u32, u32),
 }
 
-// Who is asked for the lock knows which shard it is and finds the place; the value follows with the stamp.
+// Who is asked for the lock knows which shard it is and finds the place; the value follows with the
+// stamp.
 plimsoll_types::wire!(struct Write { column, key, change, expected; shard, place, locked, copy, value });
 
 /// Up to so many writes are searched by their tags, one after the other; TPC-C's Delivery has 130.
@@ -63,11 +64,13 @@ const FEW: usize = 256;
 /// So many tags are compared before any of their entries is looked at.
 const TAGS: usize = 8;
 
-/// The buffered writes of a transaction, at most one per record and copy of it. Copies stand behind the first.
+/// The buffered writes of a transaction, at most one per record and copy of it. Copies stand behind
+/// the first.
 #[derive(Debug, Default)]
 pub struct Writes {
     entries: Vec<Write>,
-    /// A hash of each entry's record: an entry is larger than a cache line, and eight tags are half of one.
+    /// A hash of each entry's record: an entry is larger than a cache line, and eight tags are half
+    /// of one.
     tags: Vec<u32>,
     bytes: Vec<u8>,
     /// Where the write of each record is; empty while there are few.
@@ -151,7 +154,8 @@ impl Writes {
         self.position(column, key).map(|position| &self.entries[position])
     }
 
-    /// The own writes in a range of a table's column group, in key order. Costs only what is taken of it.
+    /// The own writes in a range of a table's column group, in key order. Costs only what is taken
+    /// of it.
     pub fn in_range<'a>(
         &'a self,
         column: ColumnGroup,
@@ -172,8 +176,8 @@ impl Writes {
         few.into_iter().chain(many).take_while(inside)
     }
 
-    /// The records on one shard that were read before they were written, sorted: whoever locks the write checks
-    /// the read as well.
+    /// The records on one shard that were read before they were written, sorted: whoever locks the
+    /// write checks the read as well.
     pub fn overwritten(&self, shard: ShardId) -> Vec<ReadRef> {
         let read = self.of(shard).filter_map(|write| write.expected);
         let mut read: Vec<ReadRef> = read.filter(ReadRef::is_record).collect();
@@ -213,7 +217,8 @@ impl Writes {
         self.entries.push_mut(Write { column, key, change, shard, expected, place, locked, copy, value })
     }
 
-    /// Buffers the write that was pushed last for another shard as well, which has a copy of the record.
+    /// Buffers the write that was pushed last for another shard as well, which has a copy of the
+    /// record.
     pub fn push_copy(&mut self, shard: ShardId) -> &mut Write {
         let first = self.entries.last().expect("a write was pushed").clone();
         self.copies += 1;
@@ -241,8 +246,8 @@ impl Writes {
         self.index.insert((column, key.clone()), self.entries.len());
     }
 
-    /// A further write of a record: replaces the earlier one, but keeps what that one expected. `None` if there is
-    /// no earlier one; [`Abort::User`] if it inserts what is there.
+    /// A further write of a record: replaces the earlier one, but keeps what that one expected.
+    /// `None` if there is no earlier one; [`Abort::User`] if it inserts what is there.
     #[inline]
     pub fn again(
         &mut self,
@@ -387,8 +392,8 @@ pub(crate) struct Saved {
 pub struct Work<S: Scheme> {
     /// What it is ordered after.
     pub observed: S::Observed,
-    /// Records it read on its own shard, directly from the store, in a step that ends with its commit: they only
-    /// have to be pinned.
+    /// Records it read on its own shard, directly from the store, in a step that ends with its
+    /// commit: they only have to be pinned.
     pub pins: Vec<At>,
     /// Whatever else it read there.
     pub local_reads: Vec<ReadRef>,
@@ -427,8 +432,8 @@ impl<S: Scheme> Work<S> {
         self.recorded = record.then(Box::default);
     }
 
-    /// A transaction that writes nothing needs a stamp only to pin with it, or for its session: an oracle's next
-    /// snapshot must contain what it has read.
+    /// A transaction that writes nothing needs a stamp only to pin with it, or for its session: an
+    /// oracle's next snapshot must contain what it has read.
     #[inline]
     pub(crate) fn needs_stamp(&self) -> bool {
         if planted(Mutant::ReadersWithoutPin) && S::WAITS {
@@ -455,8 +460,9 @@ impl<S: Scheme> Work<S> {
         }
     }
 
-    /// Forgets what was done since. What was already written and has been overwritten stays overwritten: it
-    /// will be overwritten again. What was observed stays observed: it only raises the stamp.
+    /// Forgets what was done since. What was already written and has been overwritten stays
+    /// overwritten: it will be overwritten again. What was observed stays observed: it only raises
+    /// the stamp.
     pub(crate) fn restore(&mut self, saved: Saved) {
         self.writes.truncate(saved.writes);
         self.pins.truncate(saved.pins);

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// An expected end of a transaction's attempt, counted by reason. Not an error: all but [`Abort::User`]
-/// are retried with the same inputs.
+/// An expected end of a transaction's attempt, counted by reason. Not an error: all but
+/// [`Abort::User`] are retried with the same inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Abort {
-    /// A record, a gap or a cell it wants is held by another transaction, or was overwritten before it
-    /// could be locked.
+    /// A record, a gap or a cell it wants is held by another transaction, or was overwritten before
+    /// it could be locked.
     WriteConflict,
     /// Something it read is no longer the newest version, or a range it scanned has changed.
     Validation,
@@ -15,10 +15,11 @@ pub enum Abort {
     Wounded,
     /// A participant voted REFUSE.
     Refused,
-    /// A participant does not own the slot, or not yet: the coordinator's map is out of date, or has become so meanwhile.
+    /// A participant does not own the slot, or not yet: the coordinator's map is out of date, or
+    /// has become so meanwhile.
     StaleTerm,
-    /// The channel to a participant was reset before the first RECORD was sent, or a participant has lost its vote and all
-    /// others have agreed to abort.
+    /// The channel to a participant was reset before the first RECORD was sent, or a participant
+    /// has lost its vote and all others have agreed to abort.
     Unknown,
     /// The transaction's own logic said no (a missing item, too little money). Never retried.
     User,

@@ -1,22 +1,24 @@
 //! What is recorded about a run, and by whom.
 //!
-//! Two witnesses report independently. Each *coordinator* reports the transactions that it answered as
-//! committed: what they read, in which version, and when. Each *shard* reports the versions that it
-//! installed, in the order in which it did so. Neither knows what the other says, and the checker holds
-//! one against the other.
+//! Two witnesses report independently. Each *coordinator* reports the transactions that it answered
+//! as committed: what they read, in which version, and when. Each *shard* reports the versions that
+//! it installed, in the order in which it did so. Neither knows what the other says, and the
+//! checker holds one against the other.
 //!
-//! A record's versions are the initial one, present or absent, followed by its installs in the order of
-//! its shard. A version is identified within its record by its stamp. Nothing is said about which rows the
-//! initial load contains: a row read at [`Timestamp::ZERO`] was loaded, and of a row that nobody read in
-//! its initial version nothing is known.
+//! A record's versions are the initial one, present or absent, followed by its installs in the
+//! order of its shard. A version is identified within its record by its stamp. Nothing is said
+//! about which rows the initial load contains: a row read at [`Timestamp::ZERO`] was loaded, and of
+//! a row that nobody read in its initial version nothing is known.
 //!
 //! What belongs into a history and what does not:
 //!
 //! * Aborted attempts are left out, with all they read.
-//! * A read answered from the transaction's own buffered writes is left out, in scans as well: it depends
+//! * A read answered from the transaction's own buffered writes is left out, in scans as well: it
+//!   depends
 //!   on nothing.
 //! * A record installed several times by one transaction is installed once, in its last state.
-//! * Recording begins with the initial load and misses nothing, so that every version read is known.
+//! * Recording begins with the initial load and misses nothing, so that every version read is
+//!   known.
 
 use crate::{ColumnGroup, Key, Timestamp, TxnId};
 
@@ -25,8 +27,8 @@ use crate::{ColumnGroup, Key, Timestamp, TxnId};
 pub struct History {
     /// The committed transactions, in any order.
     pub transactions: Vec<Transaction>,
-    /// One list per shard: what it installed, in the order in which it installed. A record belongs to one
-    /// shard, so that its order of versions is exact.
+    /// One list per shard: what it installed, in the order in which it installed. A record belongs
+    /// to one shard, so that its order of versions is exact.
     pub installs: Vec<Vec<Install>>,
 }
 
@@ -40,7 +42,8 @@ pub struct Transaction {
     /// Whether it ran as a read-only transaction. An RO sees the versions up to and including its
     /// timestamp, an RW depends only on those below its own.
     pub read_only: bool,
-    /// The commit timestamp of an RW, the snapshot of an RO; `None` under schemes without a scalar order.
+    /// The commit timestamp of an RW, the snapshot of an RO; `None` under schemes without a scalar
+    /// order.
     pub timestamp: Option<Timestamp>,
     /// Whom it was run for. Transactions of one session follow one another.
     pub session: u32,
@@ -92,8 +95,8 @@ pub struct ScanRead {
     pub column: ColumnGroup,
     /// The first key of the range.
     pub low: Key,
-    /// The first key beyond the range, `None` if it has no end. A scan that stopped early, because it had
-    /// as many rows as it wanted, covers only the keys up to where it stopped.
+    /// The first key beyond the range, `None` if it has no end. A scan that stopped early, because
+    /// it had as many rows as it wanted, covers only the keys up to where it stopped.
     pub high: Option<Key>,
     /// The live rows seen, each with its stamp, in any order.
     pub rows: Vec<(Key, Timestamp)>,
@@ -118,9 +121,9 @@ pub struct Install {
 
 crate::wire!(struct Install { txn, column, key, stamp, delete });
 
-/// Leaves what was installed in tables with a copy on every shard to the first of these shards, for a checker that knows one
-/// place for each record. Returns the shards, by their position, whose copies have not got the same versions in the same
-/// order as the first.
+/// Leaves what was installed in tables with a copy on every shard to the first of these shards, for
+/// a checker that knows one place for each record. Returns the shards, by their position, whose
+/// copies have not got the same versions in the same order as the first.
 pub fn of_one_copy(installs: &mut [Vec<Install>], copied: impl Fn(ColumnGroup) -> bool) -> Vec<usize> {
     let versions = |installs: &[Install]| {
         let mut versions: Vec<Install> =

@@ -30,8 +30,9 @@ impl TableId {
     }
 }
 
-/// One attempt of one transaction: the coordinating shard and a counter that is never used twice, so
-/// that "wait until the owner is another" cannot confuse two owners (`docs/protocols/dst.md`, C8).
+/// One attempt of one transaction: the coordinating shard and a counter that is never used twice,
+/// so that "wait until the owner is another" cannot confuse two owners (`docs/protocols/dst.md`,
+/// C8).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TxnId {
     /// The attempt's number on its shard, from 1.

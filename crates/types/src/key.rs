@@ -1,12 +1,13 @@
 //! Order-preserving keys.
 //!
-//! A key is a string of bytes compared lexicographically. Its first 15 bytes and a length live in one
-//! 128-bit integer, the *head*, so that comparing, hashing and copying a short key is integer work: the
-//! bytes sit at the top, most significant first, and the lowest byte holds the length, or [`LONG`] when
-//! more bytes follow in the *tail*. Zero padding cannot confuse `"a"` with `"a\0"`: their heads agree
-//! but for the length, and the shorter key is the smaller. A long key compares above the short key that
-//! is its 15-byte prefix, because `LONG` exceeds every length; two long keys with one head are ordered
-//! by their tails. So the derived order of `(head, tail)` *is* the order of the byte strings.
+//! A key is a string of bytes compared lexicographically. Its first 15 bytes and a length live in
+//! one 128-bit integer, the *head*, so that comparing, hashing and copying a short key is integer
+//! work: the bytes sit at the top, most significant first, and the lowest byte holds the length, or
+//! [`LONG`] when more bytes follow in the *tail*. Zero padding cannot confuse `"a"` with `"a\0"`:
+//! their heads agree but for the length, and the shorter key is the smaller. A long key compares
+//! above the short key that is its 15-byte prefix, because `LONG` exceeds every length; two long
+//! keys with one head are ordered by their tails. So the derived order of `(head, tail)` *is* the
+//! order of the byte strings.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! The vocabulary that every other crate shares: timestamps, keys, identifiers, placement, aborts, recorded histories;
-//! and the random numbers that loads, clients and simulated worlds draw.
+//! The vocabulary that every other crate shares: timestamps, keys, identifiers, placement, aborts,
+//! recorded histories; and the random numbers that loads, clients and simulated worlds draw.
 //!
 //! A leaf: it depends on nothing and does nothing. What a value means is decided further up.
 

@@ -1,9 +1,9 @@
 //! Planted bugs, to show that the checkers bite.
 //!
-//! Each [`Mutant`] undoes one rule that makes a protocol correct. The rule's place in the code asks [`planted`]
-//! whether it is to be broken in this thread; without the feature `mutants` the answer is a constant `false` and the
-//! question compiles to nothing. The simulator sweeps seeds with one mutant planted until a checker notices;
-//! `docs/simulator.md` has the table.
+//! Each [`Mutant`] undoes one rule that makes a protocol correct. The rule's place in the code asks
+//! [`planted`] whether it is to be broken in this thread; without the feature `mutants` the answer
+//! is a constant `false` and the question compiles to nothing. The simulator sweeps seeds with one
+//! mutant planted until a checker notices; `docs/simulator.md` has the table.
 
 macro_rules! mutants {
     ($($(#[doc = $doc:literal])+ $name:ident = $text:literal,)+) => {
@@ -34,13 +34,15 @@ macro_rules! mutants {
 mutants! {
     /// OCC and 2PL: the stamp ignores the bounds of what is overwritten on other shards.
     BoundIgnored = "bound-ignored",
-    /// OCC: the bound of what is overwritten on other shards is taken when it is read, and not again when it is locked.
+    /// OCC: the bound of what is overwritten on other shards is taken when it is read, and not
+    /// again when it is locked.
     EarlyBound = "early-bound",
     /// OCC: validation looks whether a read is current, and pins it only in a later pass.
     ValidateThenPin = "validate-then-pin",
     /// What a transaction has read does not get its timestamp as mark.
     NoPin = "no-pin",
-    /// A commit sets the marks of what it has read and written to its timestamp, even if they were higher.
+    /// A commit sets the marks of what it has read and written to its timestamp, even if they were
+    /// higher.
     StoredMark = "stored-mark",
     /// OCC: validation does not mind that somebody else has locked what was read.
     ForeignLockIgnored = "foreign-lock-ignored",
@@ -56,13 +58,15 @@ mutants! {
     TwoStamps = "two-stamps",
     /// Snapshot reads do not raise marks.
     NoRaise = "no-raise",
-    /// Snapshot reads on other shards raise marks, but only in a later pass than they look for owners.
+    /// Snapshot reads on other shards raise marks, but only in a later pass than they look for
+    /// owners.
     LateRaise = "late-raise",
     /// A snapshot read that need not wait for the owner of a lock does not raise the mark either.
     SkipWithoutRaise = "skip-without-raise",
     /// Snapshot reads do not wait for writers.
     NoWait = "no-wait",
-    /// Snapshot reads do not wait where the mark is above the snapshot: the condition as it was published.
+    /// Snapshot reads do not wait where the mark is above the snapshot: the condition as it was
+    /// published.
     GatedWait = "gated-wait",
     /// A lock promises no lower bound of its owner's timestamp.
     NoLowerBound = "no-lower-bound",
@@ -74,11 +78,13 @@ mutants! {
     ReleaseWithoutPin = "release-without-pin",
     /// OCC: reads on other shards are pinned to a stamp that was taken before the last lock.
     EarlyStamp = "early-stamp",
-    /// OCC: reads are validated together with the locks, at a stamp that is guessed, and not again at the final one.
+    /// OCC: reads are validated together with the locks, at a stamp that is guessed, and not again
+    /// at the final one.
     FastPath = "fast-path",
     /// OCC: reads are validated along with the locks, although one round was not asked for.
     OneRoundUnasked = "one-round-unasked",
-    /// OCC: what was only read on a shard that is written as well is validated there with the locks, and not locked.
+    /// OCC: what was only read on a shard that is written as well is validated there with the
+    /// locks, and not locked.
     ValidatedAtLock = "validated-at-lock",
     /// A read-write transaction that wrote nothing does not pin what it has read.
     ReadersWithoutPin = "readers-without-pin",
@@ -104,11 +110,14 @@ mutants! {
     LostWakeUp = "lost-wake-up",
     /// GTS: a number counts as stable although a smaller one has not been reported.
     GapIgnored = "gap-ignored",
-    /// GTS: a shard fetches more numbers than it needs, and uses those that are left for later transactions.
+    /// GTS: a shard fetches more numbers than it needs, and uses those that are left for later
+    /// transactions.
     PrefetchedNumbers = "prefetched-numbers",
-    /// VTS: stamps of a client that is gone are published without what their transactions may have read.
+    /// VTS: stamps of a client that is gone are published without what their transactions may have
+    /// read.
     SettledAlone = "settled-alone",
-    /// A coordinator that is not answered aborts without asking, although its first RECORD was sent.
+    /// A coordinator that is not answered aborts without asking, although its first RECORD was
+    /// sent.
     AbortsAlone = "aborts-alone",
     /// Who has not voted and is asked says REFUSE, and may vote RECORD later.
     RefusalNotPlanted = "refusal-not-planted",
@@ -124,7 +133,8 @@ mutants! {
     WaitsForEver = "waits-for-ever",
     /// 2PL: nobody looks whether the locks in other processes are still held.
     PinIgnored = "pin-ignored",
-    /// ROCOCO: a transaction's stamp is what its start phase found, whoever is before it in the end.
+    /// ROCOCO: a transaction's stamp is what its start phase found, whoever is before it in the
+    /// end.
     StartStampsOnly = "start-stamps-only",
     /// ROCOCO: who is before a transaction counts, but not those whom that one is in a cycle with.
     SiblingsIgnored = "siblings-ignored",
@@ -134,9 +144,11 @@ mutants! {
     GraphKept = "graph-kept",
     /// client_2pc: whoever adds votes up goes by the stamp of the first, and not by the largest.
     VotesNotJoined = "votes-not-joined",
-    /// OCC, client_2pc: records that were only read are checked when a shard votes, and not held until the decision.
+    /// OCC, client_2pc: records that were only read are checked when a shard votes, and not held
+    /// until the decision.
     ReadsNotHeld = "reads-not-held",
-    /// OCC, client_2pc: absent keys and ranges are checked when a shard votes, and not held until the decision.
+    /// OCC, client_2pc: absent keys and ranges are checked when a shard votes, and not held until
+    /// the decision.
     RangesNotHeld = "ranges-not-held",
     /// A slot moves without the marks of what was read there.
     MarksLeftBehind = "marks-left-behind",

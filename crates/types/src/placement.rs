@@ -1,9 +1,10 @@
 //! Where a row lives: partition key → slot → shard.
 //!
-//! A table names how many leading bytes of its primary key are its *partition key*, and a function that
-//! turns them into one of [`SLOTS`] slots. Equal partition keys of all tables with one function share a
-//! slot, so a TPC-C warehouse with everything in it is one place. The *placement* assigns slots to shards. It is the
-//! placement map of the cluster, and every shard has one: what it says of others may be out of date.
+//! A table names how many leading bytes of its primary key are its *partition key*, and a function
+//! that turns them into one of [`SLOTS`] slots. Equal partition keys of all tables with one
+//! function share a slot, so a TPC-C warehouse with everything in it is one place. The *placement*
+//! assigns slots to shards. It is the placement map of the cluster, and every shard has one: what
+//! it says of others may be out of date.
 
 use crate::{Key, ShardId};
 
@@ -16,8 +17,8 @@ pub struct Slot(pub u16);
 
 crate::wire!(struct Slot(0));
 
-/// How a table's rows are spread over the slots. `bytes` counts the leading bytes of the primary key
-/// that are the partition key (1 to 8, read as a big-endian integer; `Hash` takes any number).
+/// How a table's rows are spread over the slots. `bytes` counts the leading bytes of the primary
+/// key that are the partition key (1 to 8, read as a big-endian integer; `Hash` takes any number).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Partitioning {
     /// By a hash of the partition key; `bytes: 0` hashes the whole key.
@@ -25,7 +26,8 @@ pub enum Partitioning {
         /// Length of the partition key in bytes.
         bytes: u8,
     },
-    /// The partition key, an integer, modulo the number of slots: neighbours never share a shard by bad luck.
+    /// The partition key, an integer, modulo the number of slots: neighbours never share a shard by
+    /// bad luck.
     Modulo {
         /// Length of the partition key in bytes.
         bytes: u8,
@@ -37,7 +39,8 @@ pub enum Partitioning {
         /// How many consecutive partition keys share a slot.
         span: u64,
     },
-    /// Two integers: each value of the first has `parts` slots in a row, and the second, modulo `parts`, says which of them.
+    /// Two integers: each value of the first has `parts` slots in a row, and the second, modulo
+    /// `parts`, says which of them.
     Spread {
         /// Length of the first integer in bytes.
         bytes: u8,
@@ -87,7 +90,8 @@ impl Partitioning {
         })
     }
 
-    /// How many leading bytes of a primary key decide its slot, 0 for all of them; `None` if every shard has a copy.
+    /// How many leading bytes of a primary key decide its slot, 0 for all of them; `None` if every
+    /// shard has a copy.
     pub fn bytes(&self) -> Option<usize> {
         match *self {
             Partitioning::Hash { bytes }
@@ -128,9 +132,10 @@ fn mix(mut x: u64) -> u64 {
 
 /// Which shard owns each slot.
 ///
-/// A slot moves from its owner to another shard by decision of its owner alone, and has a *term* that grows by one each
-/// time. So of two maps that say different things of a slot the one with the larger term is right, maps are
-/// [merged](Placement::merge) slot by slot, and nobody has to put all moves of a cluster in an order.
+/// A slot moves from its owner to another shard by decision of its owner alone, and has a *term*
+/// that grows by one each time. So of two maps that say different things of a slot the one with the
+/// larger term is right, maps are [merged](Placement::merge) slot by slot, and nobody has to put
+/// all moves of a cluster in an order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Placement {
     owners: Vec<ShardId>,

@@ -1,13 +1,13 @@
 //! Random numbers: fast, seedable, the same on every machine.
 //!
-//! [`Rng`] is xoshiro256++ (Blackman, Vigna: "Scrambled Linear Pseudorandom Number Generators", 2021),
-//! seeded through SplitMix64 from a *seed* and a *stream*. A run has one seed; every unit of loading and
-//! every client has a stream of its own, so that neither the number of loading threads nor the order in
-//! which clients take turns changes what any of them draws.
+//! [`Rng`] is xoshiro256++ (Blackman, Vigna: "Scrambled Linear Pseudorandom Number Generators",
+//! 2021), seeded through SplitMix64 from a *seed* and a *stream*. A run has one seed; every unit of
+//! loading and every client has a stream of its own, so that neither the number of loading threads
+//! nor the order in which clients take turns changes what any of them draws.
 //!
-//! An integer below `n` is the upper half of `n * x` for a random 64-bit `x`: no division, and a bias of
-//! `n / 2^64`, which nobody can measure. On top of it stand TPC-C's draws (clauses 2.1.6, 4.3.2): NURand,
-//! random texts and digits, last names, permutations.
+//! An integer below `n` is the upper half of `n * x` for a random 64-bit `x`: no division, and a
+//! bias of `n / 2^64`, which nobody can measure. On top of it stand TPC-C's draws (clauses 2.1.6,
+//! 4.3.2): NURand, random texts and digits, last names, permutations.
 //!
 //! Left out: cryptographic strength.
 
@@ -20,8 +20,9 @@ pub struct Rng {
     state: [u64; 4],
 }
 
-/// The characters of random texts: all letters and digits, and two more to make their number a power of
-/// two, which lets ten characters come out of one draw (clause 4.3.2.2 asks for at least the first 62).
+/// The characters of random texts: all letters and digits, and two more to make their number a
+/// power of two, which lets ten characters come out of one draw (clause 4.3.2.2 asks for at least
+/// the first 62).
 const CHARACTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-.";
 
 impl Rng {
@@ -83,8 +84,9 @@ impl Rng {
         }
     }
 
-    /// A random alphanumeric text whose length is drawn from `length`, at the start of `text`; returns the
-    /// length. What follows is zeroed: the representation of variable text in a column of fixed width.
+    /// A random alphanumeric text whose length is drawn from `length`, at the start of `text`;
+    /// returns the length. What follows is zeroed: the representation of variable text in a column
+    /// of fixed width.
     #[inline]
     pub fn astr(&mut self, text: &mut [u8], length: RangeInclusive<u64>) -> usize {
         let length = self.uniform(length) as usize;
@@ -119,7 +121,8 @@ fn split_mix(mut x: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// TPC-C's non-uniform integers of a range (clause 2.1.6): `((U(0..A) | U(x..y)) + C) mod (y - x + 1) + x`.
+/// TPC-C's non-uniform integers of a range (clause 2.1.6): `((U(0..A) | U(x..y)) + C) mod (y - x +
+/// 1) + x`.
 #[derive(Clone, Copy, Debug)]
 pub struct NuRand {
     a: u64,
@@ -152,8 +155,8 @@ impl NuRand {
 /// The longest last name: ESE, CALLY and ATION have at most five letters each.
 pub const LAST_NAME_MAX: usize = 15;
 
-/// The last name number 0..999 (clause 4.3.2.3): the syllables of its three decimal digits, padded with
-/// zeroes, and its length.
+/// The last name number 0..999 (clause 4.3.2.3): the syllables of its three decimal digits, padded
+/// with zeroes, and its length.
 pub fn last_name(number: u32) -> ([u8; LAST_NAME_MAX + 1], usize) {
     const SYLLABLES: [&str; 10] =
         ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
@@ -167,8 +170,8 @@ pub fn last_name(number: u32) -> ([u8; LAST_NAME_MAX + 1], usize) {
     (name, length)
 }
 
-/// Numbers below n of which each is the rarer the larger it is: number k, counted from 0, is drawn in proportion to
-/// 1 / (k + 1)^theta. Exact; takes 8 n bytes.
+/// Numbers below n of which each is the rarer the larger it is: number k, counted from 0, is drawn
+/// in proportion to 1 / (k + 1)^theta. Exact; takes 8 n bytes.
 #[derive(Clone, Debug)]
 pub struct Zipf {
     /// By number: how much of a total of 1 it and all smaller ones have.

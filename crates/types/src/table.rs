@@ -19,8 +19,9 @@ pub struct TableSpec {
     pub name: String,
     /// Hash or ordered.
     pub index: IndexKind,
-    /// Names of the column groups, at least one. Each group of a row is a record of its own, with its
-    /// own mark, lock and versions, so that writers of one group do not conflict with readers of another.
+    /// Names of the column groups, at least one. Each group of a row is a record of its own, with
+    /// its own mark, lock and versions, so that writers of one group do not conflict with readers
+    /// of another.
     pub groups: Vec<String>,
     /// How rows are placed.
     pub partitioning: Partitioning,

@@ -6,13 +6,14 @@ use crate::wire::{Input, Malformed, Sink, Wire};
 
 /// A transaction's timestamp, and the stamp of the versions it installs.
 ///
-/// Under DST and RC: Unix nanoseconds, compared as integers; `+ 1` may carry anywhere, only the order
-/// matters. Under GTS: the oracle's number. Under VTS: a slot and a counter packed together, which only
-/// that scheme may compare.
+/// Under DST and RC: Unix nanoseconds, compared as integers; `+ 1` may carry anywhere, only the
+/// order matters. Under GTS: the oracle's number. Under VTS: a slot and a counter packed together,
+/// which only that scheme may compare.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(pub u64);
 
-/// From another process it is below 2^63: a transaction that is ordered after it has room for its own.
+/// From another process it is below 2^63: a transaction that is ordered after it has room for its
+/// own.
 impl Wire for Timestamp {
     #[inline]
     fn encode(&self, out: &mut impl Sink) {

@@ -1,16 +1,17 @@
 //! How values travel between processes.
 //!
-//! A compact encoding without padding or field names: numbers are little-endian, a list is preceded by its length in four
-//! bytes, an enum by its variant in one. Both ends agree on a version of the format before they exchange anything, so
-//! nothing in it says what it is. Decoding trusts nobody: whatever the bytes are, it ends with a value or with
-//! [`Malformed`], and takes no more memory than a small multiple of the input's length.
+//! A compact encoding without padding or field names: numbers are little-endian, a list is preceded
+//! by its length in four bytes, an enum by its variant in one. Both ends agree on a version of the
+//! format before they exchange anything, so nothing in it says what it is. Decoding trusts nobody:
+//! whatever the bytes are, it ends with a value or with [`Malformed`], and takes no more memory
+//! than a small multiple of the input's length.
 
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
-/// So many bytes of memory are reserved for a list per byte of input that is left: enough for most lists, whose items
-/// are a few times as large in memory, to be allocated once.
+/// So many bytes of memory are reserved for a list per byte of input that is left: enough for most
+/// lists, whose items are a few times as large in memory, to be allocated once.
 const ROOM: usize = 8;
 
 /// Takes encoded bytes.
@@ -357,10 +358,11 @@ pub fn take_blob<'a>(input: &mut Input<'a>) -> Result<&'a [u8], Malformed> {
     input.take(bytes)
 }
 
-/// Implements [`Wire`] for a struct, field by field, or for an enum, by the numbers of its variants.
+/// Implements [`Wire`] for a struct, field by field, or for an enum, by the numbers of its
+/// variants.
 ///
-/// What stands behind a semicolon stays behind: fields that are noted where a message is handled, which are decoded as
-/// their default, and variants that nobody sends to another process.
+/// What stands behind a semicolon stays behind: fields that are noted where a message is handled,
+/// which are decoded as their default, and variants that nobody sends to another process.
 ///
 /// ```
 /// # use plimsoll_types::wire::{encoded, whole};

@@ -21,8 +21,9 @@ pub(crate) struct Blocks {
 }
 
 impl Client {
-    /// One of `blocks` blocks; see [`Workload::client`](crate::Workload::client). A client whose own shard owns none, because
-    /// the data is in other processes, is at home where the block of its number is.
+    /// One of `blocks` blocks; see [`Workload::client`](crate::Workload::client). A client whose
+    /// own shard owns none, because the data is in other processes, is at home where the block of
+    /// its number is.
     pub(crate) fn new(
         seed: u64,
         client: usize,

@@ -1,8 +1,8 @@
 //! Workloads, written once: tables, deterministic loading, transactions, invariants.
 //!
-//! A workload knows nothing of protocols, shards or threads: it says which tables it needs, what they
-//! hold at the start, what a client does next, and which conditions must hold. Benchmarks, the simulator
-//! and correctness tests all drive the same object.
+//! A workload knows nothing of protocols, shards or threads: it says which tables it needs, what
+//! they hold at the start, what a client does next, and which conditions must hold. Benchmarks, the
+//! simulator and correctness tests all drive the same object.
 
 mod blocks;
 pub mod micro;
@@ -21,12 +21,14 @@ use plimsoll_types::{Abort, Key, ShardId, Slot, TableId, TableSpec};
 /// Takes the rows of a load: table, key, one value per column group.
 pub type Sink<'a> = &'a mut dyn FnMut(TableId, Key, &[&[u8]]);
 
-/// So many transactions are drawn, by clients at so many homes at most, to see whether they are what the types of their
-/// pieces say: a few milliseconds, and what one transaction in a hundred does is hardly missed.
+/// So many transactions are drawn, by clients at so many homes at most, to see whether they are
+/// what the types of their pieces say: a few milliseconds, and what one transaction in a hundred
+/// does is hardly missed.
 const DRAWN: usize = 512;
 const HOMES_MAX: usize = 8;
 
-/// Of a row that is loaded and never deleted, and is not there: the piece came from another process, and names what it likes.
+/// Of a row that is loaded and never deleted, and is not there: the piece came from another
+/// process, and names what it likes.
 const NOT_LOADED: Abort = Abort::Refused;
 
 /// A benchmark's data, transactions and invariants.
@@ -48,12 +50,14 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// The tables, in the order of their [`TableId`]s.
     fn tables(&self) -> Vec<TableSpec>;
 
-    /// The types of pieces that its read-write transactions are made of, if they are one-shot; and how to decode one.
+    /// The types of pieces that its read-write transactions are made of, if they are one-shot; and
+    /// how to decode one.
     fn pieces(&self) -> Option<(Vec<PieceType>, Unpack)> {
         None
     }
 
-    /// The same, checked ([`Chopping::new`]), and compared with transactions that are drawn for it ([`Chopping::check`]).
+    /// The same, checked ([`Chopping::new`]), and compared with transactions that are drawn for it
+    /// ([`Chopping::check`]).
     fn chopping(&self) -> Result<Chopping, Unrepairable> {
         let Some((types, _)) = self.pieces() else {
             return Err(Unrepairable(
@@ -77,7 +81,8 @@ pub trait Workload: Clone + Send + Sync + 'static {
         Ok(chopping)
     }
 
-    /// Protocol options with what ROCOCO has to know of it; what it cannot run is refused before ([`Workload::chopping`]).
+    /// Protocol options with what ROCOCO has to know of it; what it cannot run is refused before
+    /// ([`Workload::chopping`]).
     fn protocol_options(&self) -> ProtocolOptions {
         let chopped = self.pieces().and_then(|(types, unpack)| Some((Chopping::new(types).ok()?, unpack)));
         chopped.map_or_else(ProtocolOptions::default, |(chopping, unpack)| ProtocolOptions {
@@ -87,23 +92,25 @@ pub trait Workload: Clone + Send + Sync + 'static {
         })
     }
 
-    /// How many units the data is loaded in (a warehouse, a block of accounts). Units load in parallel
-    /// and independently: a unit's rows depend only on the workload's seed and the unit's number.
+    /// How many units the data is loaded in (a warehouse, a block of accounts). Units load in
+    /// parallel and independently: a unit's rows depend only on the workload's seed and the unit's
+    /// number.
     fn units(&self) -> usize;
 
-    /// The slot all rows of a unit live in, or `None` for rows that every shard gets (immutable tables).
+    /// The slot all rows of a unit live in, or `None` for rows that every shard gets (immutable
+    /// tables).
     fn unit_slot(&self, unit: usize) -> Option<Slot>;
 
-    /// Produces the rows of a unit: `sink(table, key, one value per column group)`. Ordered tables may
-    /// come in any order, ascending is fastest.
+    /// Produces the rows of a unit: `sink(table, key, one value per column group)`. Ordered tables
+    /// may come in any order, ascending is fastest.
     fn load(&self, unit: usize, sink: Sink<'_>);
 
     /// About how many bytes of memory the loaded data takes, with indexes.
     fn bytes_estimate(&self) -> u64;
 
-    /// A client bound to a shard. `client` is unique over all shards, the same for the same seed, and never
-    /// used twice on one database: keys that a client inserts may contain it.
-    /// `owner` tells which shard owns a slot, so that a client can choose a home on its own shard.
+    /// A client bound to a shard. `client` is unique over all shards, the same for the same seed,
+    /// and never used twice on one database: keys that a client inserts may contain it. `owner`
+    /// tells which shard owns a slot, so that a client can choose a home on its own shard.
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Self::Client;
 
     /// The client's next transaction, inputs drawn, not started.
@@ -124,8 +131,8 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// Judges one audit that ran in one snapshot: conditions that hold at every moment.
     fn judge_snapshot(&self, audit: &Self::Audit) -> Vec<Check>;
 
-    /// Judges all audits of [`Workload::audits`] after a run: the conditions that hold at every moment,
-    /// and those that compare the data with what the drivers counted since the load.
+    /// Judges all audits of [`Workload::audits`] after a run: the conditions that hold at every
+    /// moment, and those that compare the data with what the drivers counted since the load.
     fn judge(&self, audits: &[Self::Audit], tally: &Tally) -> Vec<Check>;
 }
 

@@ -1,10 +1,11 @@
-//! The microbenchmarks of the DST paper: transactions over a few 8-byte tuples that do nothing but cost what is
-//! to be measured.
+//! The microbenchmarks of the DST paper: transactions over a few 8-byte tuples that do nothing but
+//! cost what is to be measured.
 //!
-//! One table of tuples, numbered 0, 1, ..., dealt out in *blocks* of [`Parameters::tuples_per_shard`] consecutive
-//! numbers, one block per slot, so block b lives on shard b. A transaction takes
-//! [`Parameters::tuples_per_transaction`] different ones: each of its client's own block or, with
-//! [`Parameters::distributed_pct`], of one on another shard. It is one of two kinds:
+//! One table of tuples, numbered 0, 1, ..., dealt out in *blocks* of
+//! [`Parameters::tuples_per_shard`] consecutive numbers, one block per slot, so block b lives on
+//! shard b. A transaction takes [`Parameters::tuples_per_transaction`] different ones: each of its
+//! client's own block or, with [`Parameters::distributed_pct`], of one on another shard. It is one
+//! of two kinds:
 //!
 //! | transaction | what it does |
 //! |---|---|
@@ -19,32 +20,35 @@
 //! | 15(b) | what raising marks costs | read-write only, ten tuples at home, 0 to 100 % of them only read |
 //!
 //! RAMCloud's transaction benchmarks fit in as well: write-only transactions over 1 to 5 shards
-//! ([`Parameters::participants`]) show what a participant costs, five tuples of a Zipfian distribution
-//! ([`Parameters::zipf`]) what contention does.
+//! ([`Parameters::participants`]) show what a participant costs, five tuples of a Zipfian
+//! distribution ([`Parameters::zipf`]) what contention does.
 //!
-//! **The invariant.** A tuple counts how often it was updated. So after a run the tuples add up to the updates that
-//! clients were told of: one that is lost, done twice or done by halves shows. And because every read-write
-//! transaction adds the same number u to the sum, a snapshot of all tuples adds up to a multiple of u. Reading
-//! all tuples twice a second would be a load of its own, though, and no validated reader would ever finish.
-//! Hence the tuples of a transaction are *congruent*: their positions in their blocks have the same remainder, divided
-//! by [`Parameters::classes`]. Whatever adds to one *class* adds u to it, so a snapshot of one class, some 500
-//! tuples, shows a transaction that it tears, unless another torn one makes up for it.
+//! **The invariant.** A tuple counts how often it was updated. So after a run the tuples add up to
+//! the updates that clients were told of: one that is lost, done twice or done by halves shows. And
+//! because every read-write transaction adds the same number u to the sum, a snapshot of all tuples
+//! adds up to a multiple of u. Reading all tuples twice a second would be a load of its own,
+//! though, and no validated reader would ever finish. Hence the tuples of a transaction are
+//! *congruent*: their positions in their blocks have the same remainder, divided by
+//! [`Parameters::classes`]. Whatever adds to one *class* adds u to it, so a snapshot of one class,
+//! some 500 tuples, shows a transaction that it tears, unless another torn one makes up for it.
 //!
-//! For example two shards of 100,000 tuples, transactions of ten, eight of them updates: there are 400 classes, and a
-//! class is 250 tuples of each block. A position is drawn from all: 31,207 say, in class 7. Then ten tuples of class
-//! 7 are drawn, of either block. Whoever reads class 7 in one snapshot must find a multiple of 8.
+//! For example two shards of 100,000 tuples, transactions of ten, eight of them updates: there are
+//! 400 classes, and a class is 250 tuples of each block. A position is drawn from all: 31,207 say,
+//! in class 7. Then ten tuples of class 7 are drawn, of either block. Whoever reads class 7 in one
+//! snapshot must find a multiple of 8.
 //!
-//! Congruent tuples are no nearer to each other than others are, neither in the index nor in memory; each tuple is
-//! as likely as any other, and two transactions have as many tuples in common, on average, as without classes.
-//! They are only a little less evenly spread: fewer pairs of transactions conflict (a sixth fewer in the
-//! example), each in more tuples.
+//! Congruent tuples are no nearer to each other than others are, neither in the index nor in
+//! memory; each tuple is as likely as any other, and two transactions have as many tuples in
+//! common, on average, as without classes. They are only a little less evenly spread: fewer pairs
+//! of transactions conflict (a sixth fewer in the example), each in more tuples.
 //!
-//! **The spin** is a number of rounds of a loop, because transactions have no clock. Who knows a clock finds out how
-//! many rounds take how long ([`spin`]).
+//! **The spin** is a number of rounds of a loop, because transactions have no clock. Who knows a
+//! clock finds out how many rounds take how long ([`spin`]).
 //!
-//! **What differs from the paper.** Keys are uniform. The released generator draws all tuples of figure 6(c) from
-//! uniformly chosen machines; here 90 % are local, as the text says. The ten tuples of figure 15(a) are not fixed
-//! ones, but any ten of a table that has hardly more. Scans are left out: TPC-C has some.
+//! **What differs from the paper.** Keys are uniform. The released generator draws all tuples of
+//! figure 6(c) from uniformly chosen machines; here 90 % are local, as the text says. The ten
+//! tuples of figure 15(a) are not fixed ones, but any ten of a table that has hardly more. Scans
+//! are left out: TPC-C has some.
 
 mod audit;
 mod transaction;
@@ -69,7 +73,8 @@ pub const TUPLES: TableId = TableId(0);
 const CLASS: u64 = 500;
 /// Shares of more tuples would take longer to add up than a run.
 const ZIPF_MAX: u64 = 10_000_000;
-/// More tuples are not what a microbenchmark is about, and finding out that they differ takes a while.
+/// More tuples are not what a microbenchmark is about, and finding out that they differ takes a
+/// while.
 const TUPLES_PER_TRANSACTION_MAX: u64 = 1000;
 
 /// What the tuples are and what transactions do with them.
@@ -79,20 +84,23 @@ pub struct Parameters {
     pub shards: u64,
     /// Tuples in a block.
     pub tuples_per_shard: u64,
-    /// Tuples that a transaction reads or updates, all different; 0: it does nothing but begin, spin and commit.
+    /// Tuples that a transaction reads or updates, all different; 0: it does nothing but begin,
+    /// spin and commit.
     pub tuples_per_transaction: u64,
     /// Share of the transactions that are read-only, in per cent.
     pub read_only_pct: f64,
-    /// Share of the tuples of a read-write transaction that it only reads, in per cent: of ten tuples and 25 per cent
-    /// exactly three, always.
+    /// Share of the tuples of a read-write transaction that it only reads, in per cent: of ten
+    /// tuples and 25 per cent exactly three, always.
     pub read_share_pct: f64,
-    /// Share of the tuples that are on another shard, in per cent; the paper's 90 % local are 10 % here.
+    /// Share of the tuples that are on another shard, in per cent; the paper's 90 % local are 10 %
+    /// here.
     pub distributed_pct: f64,
-    /// Blocks that every transaction touches, its own among them, with as many tuples in each, or one more; 0: as
-    /// `distributed_pct` has it.
+    /// Blocks that every transaction touches, its own among them, with as many tuples in each, or
+    /// one more; 0: as `distributed_pct` has it.
     pub participants: u64,
-    /// How unevenly the tuples of a block are drawn, below 1: see [`Zipf`]; 0: all are alike. Transactions are not
-    /// congruent then, since the class would say too much about the tuple; all tuples are one class.
+    /// How unevenly the tuples of a block are drawn, below 1: see [`Zipf`]; 0: all are alike.
+    /// Transactions are not congruent then, since the class would say too much about the tuple; all
+    /// tuples are one class.
     pub zipf: f64,
     /// Rounds that a read-write transaction spins; see [`spin`].
     pub spin_rounds: u64,
@@ -101,8 +109,8 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// The DST authors' setting: 100,000 tuples per shard, ten per transaction, a tenth of them on other shards. Half of
-    /// the transactions are read-only, and half of the tuples of the others.
+    /// The DST authors' setting: 100,000 tuples per shard, ten per transaction, a tenth of them on
+    /// other shards. Half of the transactions are read-only, and half of the tuples of the others.
     pub fn new(shards: u64) -> Parameters {
         Parameters {
             shards,
@@ -161,15 +169,16 @@ impl Parameters {
         Ok(())
     }
 
-    /// How many tuples a read-write transaction updates, of those that it takes; the share that it only reads is
-    /// rounded to a whole number of tuples.
+    /// How many tuples a read-write transaction updates, of those that it takes; the share that it
+    /// only reads is rounded to a whole number of tuples.
     pub fn updates(&self) -> u64 {
         let reads = (self.tuples_per_transaction as f64 * self.read_share_pct / 100.0).round();
         self.tuples_per_transaction - reads as u64
     }
 
-    /// How many classes there are: all tuples of a transaction have one remainder, divided by this number. A
-    /// class leaves a transaction at least a fourfold choice in every block, unless there are too few tuples.
+    /// How many classes there are: all tuples of a transaction have one remainder, divided by this
+    /// number. A class leaves a transaction at least a fourfold choice in every block, unless there
+    /// are too few tuples.
     pub fn classes(&self) -> u64 {
         if self.zipf > 0.0 {
             return 1;
@@ -276,7 +285,8 @@ impl Workload for Micro {
                 block = blocks.other(rng);
             }
             all_here &= block == home;
-            // Another number instead of one that is taken, but of the same block: the locality stays as asked.
+            // Another number instead of one that is taken, but of the same block: the locality
+            // stays as asked.
             let key = loop {
                 let position = match &self.zipf {
                     Some(zipf) => zipf.draw(rng),

@@ -1,6 +1,6 @@
-//! SmallBank: six tiny banking transactions over two tables (Alomari, Cahill, Fekete, Röhm: "The Cost of
-//! Serializability on Platforms That Use Snapshot Isolation", ICDE 2008), in the form the DST and DrTM
-//! authors run it.
+//! SmallBank: six tiny banking transactions over two tables (Alomari, Cahill, Fekete, Röhm: "The
+//! Cost of Serializability on Platforms That Use Snapshot Isolation", ICDE 2008), in the form the
+//! DST and DrTM authors run it.
 //!
 //! Every customer has a savings and a checking balance. Balances are 64-bit integers, in cents.
 //!
@@ -13,27 +13,28 @@
 //! | write_check | 15 | C(a) -= 5.00, or 6.00 if C(a) + S(a) < 5.00 |
 //! | amalgamate | 15 | all money of a to C(b) |
 //!
-//! write_check reads S(a) and writes C(a) only: the write skew that tells serializable from snapshot
-//! isolation. send_payment and amalgamate conserve money, so with these and balance alone
-//! ([`Parameters::closed`]) a snapshot of all accounts must show exactly the money that was loaded, at
-//! every moment. That is the sharpest test of a snapshot there is.
+//! write_check reads S(a) and writes C(a) only: the write skew that tells serializable from
+//! snapshot isolation. send_payment and amalgamate conserve money, so with these and balance alone
+//! ([`Parameters::closed`]) a snapshot of all accounts must show exactly the money that was loaded,
+//! at every moment. That is the sharpest test of a snapshot there is.
 //!
 //! **Access.** Accounts are dealt out in *blocks* of [`Parameters::accounts_per_shard`] consecutive
-//! numbers, one block per slot, so block b lives on shard b. The first 4 % of a block are its *hot set*,
-//! which 90 % of the transactions use; both accounts of a transfer come from the same set. In the local
-//! style a client works on its shard's block, and transfers take the second account from another shard
-//! with a small probability; in the global style every account comes from any block, and the other 10 % of
-//! the transactions draw from the whole of it.
+//! numbers, one block per slot, so block b lives on shard b. The first 4 % of a block are its *hot
+//! set*, which 90 % of the transactions use; both accounts of a transfer come from the same set. In
+//! the local style a client works on its shard's block, and transfers take the second account from
+//! another shard with a small probability; in the global style every account comes from any block,
+//! and the other 10 % of the transactions draw from the whole of it.
 //!
-//! **Stages.** A transfer within a block is one piece. send_payment across two blocks credits the remote
-//! account first and takes the money afterwards, from the account at home: if there is too little, the
-//! abort takes the credit back as well. amalgamate knows what to credit only after it has emptied a.
+//! **Stages.** A transfer within a block is one piece. send_payment across two blocks credits the
+//! remote account first and takes the money afterwards, from the account at home: if there is too
+//! little, the abort takes the credit back as well. amalgamate knows what to credit only after it
+//! has emptied a.
 //!
-//! **What differs from the original.** The ACCOUNTS table (name to number) is left out, as DrTM and DST
-//! leave it out. transact_savings always deposits. A write_check that overdraws pays 1.00 *more*, as the
-//! paper defines it; DrTM and BenchBase charge 1.00 less. send_payment with too little money aborts; DrTM
-//! commits without an effect. The hot set gets 90 %, while the released global generator gives it 10 % by
-//! mistake.
+//! **What differs from the original.** The ACCOUNTS table (name to number) is left out, as DrTM and
+//! DST leave it out. transact_savings always deposits. A write_check that overdraws pays 1.00
+//! *more*, as the paper defines it; DrTM and BenchBase charge 1.00 less. send_payment with too
+//! little money aborts; DrTM commits without an effect. The hot set gets 90 %, while the released
+//! global generator gives it 10 % by mistake.
 
 mod audit;
 mod transaction;
@@ -83,8 +84,8 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// The DST authors' setting for so many shards: hot set 4 %, 90 % of the accesses, 1 % distributed.
-    /// They use 100,000 accounts per node.
+    /// The DST authors' setting for so many shards: hot set 4 %, 90 % of the accesses, 1 %
+    /// distributed. They use 100,000 accounts per node.
     pub fn new(shards: u64, accounts_per_shard: u64) -> Parameters {
         Parameters {
             shards,
@@ -306,8 +307,8 @@ impl Workload for SmallBank {
         (0..self.parameters.shards).map(|block| Audit::new(span, block..block + 1, 0..span)).collect()
     }
 
-    /// Closed: all accounts in one snapshot. Open: a piece of one block, of which no more can be said than
-    /// that no savings are negative.
+    /// Closed: all accounts in one snapshot. Open: a piece of one block, of which no more can be
+    /// said than that no savings are negative.
     fn online_audit(&self, number: usize) -> Audit {
         let Parameters { shards, accounts_per_shard, .. } = self.parameters;
         if self.parameters.closed {

@@ -1,9 +1,9 @@
 //! The simplest database that can run a procedure, for this crate's tests: one ordered map, one
 //! transaction at a time, an overlay that an abort throws away.
 //!
-//! It is strict where the real protocols rely on procedures being honest: a piece may read only what it
-//! has declared, may write only what it names among its items if it is one-shot, must stay within its slot, and must not
-//! write if it is declared read-only.
+//! It is strict where the real protocols rely on procedures being honest: a piece may read only
+//! what it has declared, may write only what it names among its items if it is one-shot, must stay
+//! within its slot, and must not write if it is declared read-only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -21,10 +21,11 @@ type Records = BTreeMap<(ColumnGroup, Key), Option<Vec<u8>>>;
 pub struct Database {
     tables: Vec<TableSpec>,
     records: Records,
-    /// Breaks off each piece of a read-only transaction once, after so many reads, and runs it again.
+    /// Breaks off each piece of a read-only transaction once, after so many reads, and runs it
+    /// again.
     pub interrupt_after: Option<usize>,
-    /// Which slots are at the coordinator: pieces there are executed ahead, and again from the first such stage once a later
-    /// stage has one elsewhere.
+    /// Which slots are at the coordinator: pieces there are executed ahead, and again from the
+    /// first such stage once a later stage has one elsewhere.
     pub here: Option<fn(Slot) -> bool>,
     /// What the last transaction did to rows: a row counts once whatever its column groups.
     pub counts: Counts,

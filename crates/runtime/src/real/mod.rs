@@ -178,8 +178,8 @@ impl<N: Participant> Runtime<N> {
 
     /// Like [`Runtime::with_disks`], as one node or client of a cluster: the runtime has the shards
     /// that the cluster gives to this process, and [`crate::Env::call`] reaches those of all
-    /// others. Calls to a node that is not connected fail at once; [`Participant::connected`] tells when
-    /// it is, and [`Runtime::refused`] that a client will not be connected. Fails if the
+    /// others. Calls to a node that is not connected fail at once; [`Participant::connected`] tells
+    /// when it is, and [`Runtime::refused`] that a client will not be connected. Fails if the
     /// configuration is invalid, or if other machines could reach the cluster and it has no secret.
     pub fn networked(
         makers: Vec<Maker<N>>,

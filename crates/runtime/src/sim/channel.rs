@@ -1,26 +1,30 @@
-//! One end of a channel between two shards: exactly-once, in order, over a network that keeps no promise.
+//! One end of a channel between two shards: exactly-once, in order, over a network that keeps no
+//! promise.
 //!
-//! Batches travel as numbered packets. The sender keeps each until it is acknowledged, and sends again what was
-//! not acknowledged in time; every packet says how far the sender has received in the other direction, and
-//! when there is nothing to send, an acknowledgement goes by itself a little later. The receiver drops what it
-//! has already, holds back what came too early, and hands on the rest in order.
+//! Batches travel as numbered packets. The sender keeps each until it is acknowledged, and sends
+//! again what was not acknowledged in time; every packet says how far the sender has received in
+//! the other direction, and when there is nothing to send, an acknowledgement goes by itself a
+//! little later. The receiver drops what it has already, holds back what came too early, and hands
+//! on the rest in order.
 //!
-//! A *reset* begins a new *incarnation*: what was not delivered is gone, and numbering starts again. An end that
-//! resets says so with an *open* packet, which is sent until it is acknowledged, so that the other end learns
-//! of it even if it has nothing to say. An end that gets a packet of a newer incarnation than its own resets
-//! as well and goes on in that one; a packet of an older incarnation is ignored. Whoever is behind learns it from
-//! the open packet, at the latest. Incarnations are unique over both ends and increase, also over crashes, so that nothing an
-//! end has sent in one can be taken for something sent in another.
+//! A *reset* begins a new *incarnation*: what was not delivered is gone, and numbering starts
+//! again. An end that resets says so with an *open* packet, which is sent until it is acknowledged,
+//! so that the other end learns of it even if it has nothing to say. An end that gets a packet of a
+//! newer incarnation than its own resets as well and goes on in that one; a packet of an older
+//! incarnation is ignored. Whoever is behind learns it from the open packet, at the latest.
+//! Incarnations are unique over both ends and increase, also over crashes, so that nothing an end
+//! has sent in one can be taken for something sent in another.
 //!
-//! Example. A has sent packet 3 of incarnation 0 and crashes; it comes back with incarnation 8. Packet 3 may
-//! still be delivered to B, which does not know yet: a request is executed though its coordinator is gone.
-//! When B has seen A's open packet of incarnation 8, it is too late for packet 3.
+//! Example. A has sent packet 3 of incarnation 0 and crashes; it comes back with incarnation 8.
+//! Packet 3 may still be delivered to B, which does not know yet: a request is executed though its
+//! coordinator is gone. When B has seen A's open packet of incarnation 8, it is too late for packet
+//! 3.
 //!
-//! The content of a packet exists once, however often the packet is sent: whichever copy is accepted first takes
-//! it. That a second one finds nothing to take is asserted, not relied upon.
+//! The content of a packet exists once, however often the packet is sent: whichever copy is
+//! accepted first takes it. That a second one finds nothing to take is asserted, not relied upon.
 //!
-//! Left out: a bound on what is in flight (a send never blocks), estimates of the round trip, selective
-//! acknowledgements, and giving up: without a reset, an end sends again for ever.
+//! Left out: a bound on what is in flight (a send never blocks), estimates of the round trip,
+//! selective acknowledgements, and giving up: without a reset, an end sends again for ever.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -105,8 +109,8 @@ pub(super) struct End<P> {
     early: BTreeMap<u64, Option<(u64, P)>>,
     /// Whether the other end has not been told what was received.
     owes: bool,
-    /// When whoever drives the channel will call [`End::acknowledge`] and [`End::resend`]; `u64::MAX` is never.
-    /// These outlast resets.
+    /// When whoever drives the channel will call [`End::acknowledge`] and [`End::resend`];
+    /// `u64::MAX` is never. These outlast resets.
     pub(super) acknowledge_ns: u64,
     pub(super) resend_ns: u64,
 }
@@ -147,8 +151,8 @@ impl<P> End<P> {
         self.post(now_ns, Body::Open)
     }
 
-    /// Takes a packet of the present incarnation; what is now in order goes to `delivered`. Returns whether it has
-    /// acknowledged anything.
+    /// Takes a packet of the present incarnation; what is now in order goes to `delivered`. Returns
+    /// whether it has acknowledged anything.
     pub(super) fn receive(&mut self, packet: Packet<P>, delivered: &mut Vec<Delivered<P>>) -> bool {
         assert_eq!(packet.incarnation, self.incarnation, "packets of other incarnations are not received");
         let acknowledged = self.forget_below(packet.received);
@@ -193,8 +197,9 @@ impl<P> End<P> {
         self.owes
     }
 
-    /// Sends again what was not acknowledged in time: first after `first_ns`, then after twice as long and
-    /// so on, at most `max_ns`. Returns when to ask again; `None` if nothing is outstanding.
+    /// Sends again what was not acknowledged in time: first after `first_ns`, then after twice as
+    /// long and so on, at most `max_ns`. Returns when to ask again; `None` if nothing is
+    /// outstanding.
     pub(super) fn resend(
         &mut self,
         now_ns: u64,

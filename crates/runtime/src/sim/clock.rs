@@ -1,9 +1,10 @@
 //! The clock of one machine: wrong from the start, running too fast or too slow, set now and then.
 //!
-//! A clock is a line: what it read at some true time, and how fast it runs since. Setting it starts a new
-//! line. Unlike what a shard makes of it, it can fall.
+//! A clock is a line: what it read at some true time, and how fast it runs since. Setting it starts
+//! a new line. Unlike what a shard makes of it, it can fall.
 //!
-//! True time and clocks are Unix nanoseconds; virtual time 0 is [`EPOCH_NS`]. Left out: drift that changes.
+//! True time and clocks are Unix nanoseconds; virtual time 0 is [`EPOCH_NS`]. Left out: drift that
+//! changes.
 
 use plimsoll_types::Timestamp;
 

@@ -1,16 +1,17 @@
 //! What things cost, in worlds that predict how fast something is.
 //!
-//! Other worlds ask whether something is right, and any cost will do. One with [`Costs`] is told what each pass
-//! has cost a core, and what each batch weighs on the wire. A batch for another machine leaves when the sending
-//! machine's network card has worked off what was given to it before, travels, and is there when the receiving
-//! card has taken in what arrived before: two queues in front of two servers that need a fixed time per batch and some
-//! per byte. Nothing is lost, so there is nothing to acknowledge and to send again.
+//! Other worlds ask whether something is right, and any cost will do. One with [`Costs`] is told
+//! what each pass has cost a core, and what each batch weighs on the wire. A batch for another
+//! machine leaves when the sending machine's network card has worked off what was given to it
+//! before, travels, and is there when the receiving card has taken in what arrived before: two
+//! queues in front of two servers that need a fixed time per batch and some per byte. Nothing is
+//! lost, so there is nothing to acknowledge and to send again.
 //!
-//! Example. 10 Gb/s are 800 ps per byte. Two batches of 1,250 bytes, given to a card at the same moment, have left
-//! after 1 µs and 2 µs.
+//! Example. 10 Gb/s are 800 ps per byte. Two batches of 1,250 bytes, given to a card at the same
+//! moment, have left after 1 µs and 2 µs.
 //!
-//! Left out: what a switch does to many flows (links between cards have the bandwidth of the cards), and the order
-//! of arrival at a card, which is taken to be the order of departure.
+//! Left out: what a switch does to many flows (links between cards have the bandwidth of the
+//! cards), and the order of arrival at a card, which is taken to be the order of departure.
 
 use plimsoll_types::ShardId;
 
@@ -32,7 +33,8 @@ pub struct Pass {
     pub remote_batches: usize,
     /// Tasks polled.
     pub polls: usize,
-    /// Requests of its own tasks that the node has handled, and those that it has handled again after they had waited.
+    /// Requests of its own tasks that the node has handled, and those that it has handled again
+    /// after they had waited.
     pub handled: usize,
 }
 

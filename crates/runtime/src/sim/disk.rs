@@ -1,21 +1,23 @@
 //! The disks of a simulated world: what operations take, when they fail, what a crash leaves.
 //!
-//! Every shard has a disk of its own, if the hardware has any; what goes wrong with it, but for errors of single
-//! operations, happens to all disks of a machine at once. A disk carries out one operation after the other. What an
-//! operation does it does at its end, when its answer is put into the inbox of the shard. A disk that is *slow* takes
-//! longer while it is; one that is *stalled* ends nothing until it no longer is; on a *full* one
-//! nothing grows. Operations leave a shard at the end of a pass, as messages do.
+//! Every shard has a disk of its own, if the hardware has any; what goes wrong with it, but for
+//! errors of single operations, happens to all disks of a machine at once. A disk carries out one
+//! operation after the other. What an operation does it does at its end, when its answer is put
+//! into the inbox of the shard. A disk that is *slow* takes longer while it is; one that is
+//! *stalled* ends nothing until it no longer is; on a *full* one nothing grows. Operations leave a
+//! shard at the end of a pass, as messages do.
 //!
-//! A crash of a machine ends the queue of each disk somewhere: of what was under way some operations are carried out
-//! still. Then it is drawn for the whole machine whether the power failed as well; if so, the [`Platter`] is left with
-//! what it may be left with, else with everything. The new life asks anew; no answer of the old one reaches it.
+//! A crash of a machine ends the queue of each disk somewhere: of what was under way some
+//! operations are carried out still. Then it is drawn for the whole machine whether the power
+//! failed as well; if so, the [`Platter`] is left with what it may be left with, else with
+//! everything. The new life asks anew; no answer of the old one reaches it.
 //!
-//! Whether an operation fails and how long it takes comes from streams of its own for each shard, and so does what a
-//! power failure leaves; they are drawn for every operation alike.
+//! Whether an operation fails and how long it takes comes from streams of its own for each shard,
+//! and so does what a power failure leaves; they are drawn for every operation alike.
 //!
-//! Left out: rot that stays and writes that go astray (with one copy there is no remedy; a wrong read is wrong once),
-//! disks that never come back, shards of one machine that wait for each other's transfers, a page cache whose reads
-//! are faster.
+//! Left out: rot that stays and writes that go astray (with one copy there is no remedy; a wrong
+//! read is wrong once), disks that never come back, shards of one machine that wait for each
+//! other's transfers, a page cache whose reads are faster.
 
 use std::collections::VecDeque;
 
@@ -233,7 +235,8 @@ impl<N: Participant> World<N> {
         }
     }
 
-    /// The operation that is under way ends when it does at the present speed, if that is earlier than was planned.
+    /// The operation that is under way ends when it does at the present speed, if that is earlier
+    /// than was planned.
     fn plan_end(&mut self, shard: ShardId) {
         let machine = self.machine(shard);
         let disk = &mut self.disks.disks[shard.index()];

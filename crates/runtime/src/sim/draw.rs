@@ -1,9 +1,10 @@
 //! Chance, all of it from one seed.
 //!
-//! Every concern has a stream of its own, derived from the seed, the concern's name and a number (of a link, a
-//! machine, a shard): that a new draw is made in one place shifts nothing elsewhere, and a fault that is
-//! switched off leaves all others as they were. The generator is SplitMix64; a stream begins at a state that
-//! was scrambled twice, so that neighbouring numbers do not give shifted copies of one sequence.
+//! Every concern has a stream of its own, derived from the seed, the concern's name and a number
+//! (of a link, a machine, a shard): that a new draw is made in one place shifts nothing elsewhere,
+//! and a fault that is switched off leaves all others as they were. The generator is SplitMix64; a
+//! stream begins at a state that was scrambled twice, so that neighbouring numbers do not give
+//! shifted copies of one sequence.
 //!
 //! Only integer arithmetic and one comparison of floating-point numbers: the same on every machine.
 
@@ -34,7 +35,8 @@ impl Draw {
         x ^ x >> 31
     }
 
-    /// A number below the bound, each as likely (but for a bias of 2^-64 of the bound); 0 if the bound is 0.
+    /// A number below the bound, each as likely (but for a bias of 2^-64 of the bound); 0 if the
+    /// bound is 0.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
@@ -45,7 +47,8 @@ impl Draw {
         self.below(2 * bound + 1) as i64 - bound as i64
     }
 
-    /// True with this probability. Draws even if the answer is certain, so that the stream goes on alike.
+    /// True with this probability. Draws even if the answer is certain, so that the stream goes on
+    /// alike.
     pub(super) fn chance(&mut self, probability: f64) -> bool {
         ((self.next() >> 11) as f64) < probability * (1u64 << 53) as f64
     }

@@ -1,20 +1,21 @@
 //! Every way in which a simulated world can be unkind, as one table of numbers.
 //!
-//! Two tables: [`Hardware`] is what machines and network are like on a good day, [`Faults`] is what goes wrong.
-//! Each line of a table is a field, its unit and meaning, its value when all is well, its value in a bad
-//! world, the values that it can be set to, and the group it belongs to. Everything else comes out of the table: the
-//! struct, the presets, the names for a command line ([`Faults::KNOBS`], [`Faults::set`]), the mixtures of a sweep
-//! ([`Faults::drawn`]). So a fault cannot be forgotten in one of them.
+//! Two tables: [`Hardware`] is what machines and network are like on a good day, [`Faults`] is what
+//! goes wrong. Each line of a table is a field, its unit and meaning, its value when all is well,
+//! its value in a bad world, the values that it can be set to, and the group it belongs to.
+//! Everything else comes out of the table: the struct, the presets, the names for a command line
+//! ([`Faults::KNOBS`], [`Faults::set`]), the mixtures of a sweep ([`Faults::drawn`]). So a fault
+//! cannot be forgotten in one of them.
 //!
-//! Ranges are wide: they keep out what means nothing, and not what is so bad that nobody gets done. Where packets take a
-//! tenth of a second, many transactions take longer than a judge waits.
+//! Ranges are wide: they keep out what means nothing, and not what is so bad that nobody gets done.
+//! Where packets take a tenth of a second, many transactions take longer than a judge waits.
 //!
-//! Durations are nanoseconds, drawn evenly between 0 and twice the value. Rates are per virtual second over the
-//! whole world; the time between two occurrences is drawn likewise. Probabilities are per packet and link, and per
-//! operation of a disk.
+//! Durations are nanoseconds, drawn evenly between 0 and twice the value. Rates are per virtual
+//! second over the whole world; the time between two occurrences is drawn likewise. Probabilities
+//! are per packet and link, and per operation of a disk.
 //!
-//! Left out: packets with wrong content (a checksum would drop them: that is loss), faults that spare some machines on
-//! purpose, and machines that come back with less than they had synced.
+//! Left out: packets with wrong content (a checksum would drop them: that is loss), faults that
+//! spare some machines on purpose, and machines that come back with less than they had synced.
 
 use super::draw::Draw;
 
@@ -120,7 +121,8 @@ macro_rules! table {
                 vec![$((stringify!($field), self.$field.show()),)+]
             }
 
-            /// Of each field the value of a bad world if its group is among these, else that of a good one.
+            /// Of each field the value of a bad world if its group is among these, else that of a
+            /// good one.
             fn preset(bad: impl Fn(Group) -> bool) -> $name {
                 $name { $($field: if bad(Group::$group) { $bad } else { $well },)+ }
             }
@@ -230,7 +232,8 @@ Faults {
     crashes_per_s: f64 = 0.0, 1.0 in 0.0..=1000.0, Crashes;
     /// Nanoseconds until a machine that crashed starts again.
     down_ns: u64 = 100_000_000, 100_000_000 in 0..=100_000_000_000, Crashes;
-    /// Probability that a crash loses what is not synced, in part or in whole; otherwise only processes end.
+    /// Probability that a crash loses what is not synced, in part or in whole; otherwise only
+    /// processes end.
     power_failures: f64 = 0.0, 0.7 in 0.0..=1.0, Disks;
     /// Probability that every sector and name that is not synced is then lost or kept by itself.
     torn_writes: f64 = 0.0, 0.7 in 0.0..=1.0, Disks;
@@ -240,7 +243,8 @@ Faults {
     corrupt_reads: f64 = 0.0, 0.01 in 0.0..=1.0, Disks;
     /// Probability that something that changes a disk fails, perhaps half done.
     write_errors: f64 = 0.0, 0.01 in 0.0..=1.0, Disks;
-    /// Probability that a sync fails; what was not synced is then on disk or not, and a second sync changes nothing.
+    /// Probability that a sync fails; what was not synced is then on disk or not, and a second sync
+    /// changes nothing.
     sync_errors: f64 = 0.0, 0.01 in 0.0..=1.0, Disks;
     /// Times per second that the disks of a machine become slow.
     disk_slowdowns_per_s: f64 = 0.0, 3.0 in 0.0..=1000.0, Disks;
@@ -259,7 +263,8 @@ Faults {
 }
 }
 
-/// Nothing, half of the time, if nothing is what a good world has; else some of what a bad world has.
+/// Nothing, half of the time, if nothing is what a good world has; else some of what a bad world
+/// has.
 fn mixed<V: Value>(well: V, bad: V, mut draw: Draw) -> V {
     let (off, sixteenths) = (draw.chance(0.5), 1 + draw.below(32));
     if off && well != bad { well } else { bad.sixteenths(sixteenths) }
@@ -302,8 +307,8 @@ impl Faults {
         Faults::preset(|_| true)
     }
 
-    /// A mixture for a sweep: each fault is off half of the time, else up to twice as bad as in a bad world.
-    /// Crashes included.
+    /// A mixture for a sweep: each fault is off half of the time, else up to twice as bad as in a
+    /// bad world. Crashes included.
     pub fn drawn(seed: u64) -> Faults {
         Faults::mixture(seed)
     }

@@ -1,13 +1,14 @@
 //! A simulated shard: when it makes its passes, and how its lives begin and end.
 //!
-//! A pass happens at one instant, the one at which it begins: it sees the inbox and the clock of that moment.
-//! It costs time in proportion to the work it did, and what it sends leaves when that time is over; what
-//! arrives meanwhile waits for the next pass. A shard whose pass leaves nothing to do makes one more a little
-//! later, as a thread that spins would. If that has nothing to do either it takes no time, and the
-//! shard sleeps until something arrives or a timer is due, and wakes up a little late.
+//! A pass happens at one instant, the one at which it begins: it sees the inbox and the clock of
+//! that moment. It costs time in proportion to the work it did, and what it sends leaves when that
+//! time is over; what arrives meanwhile waits for the next pass. A shard whose pass leaves nothing
+//! to do makes one more a little later, as a thread that spins would. If that has nothing to do
+//! either it takes no time, and the shard sleeps until something arrives or a timer is due, and
+//! wakes up a little late.
 //!
-//! A machine that stands still begins and ends no pass. A crash takes tasks, calls, waiting requests and the
-//! node; what is on disk is another matter (`disk`).
+//! A machine that stands still begins and ends no pass. A crash takes tasks, calls, waiting
+//! requests and the node; what is on disk is another matter (`disk`).
 
 use std::collections::VecDeque;
 
@@ -44,10 +45,12 @@ pub(super) struct Shard<N: Participant> {
     /// How many lives have begun or ended: odd while it is up.
     pub(super) life: u32,
     pub(super) state: State,
-    /// When the next pass begins unless it is poked before, and which event of the queue is the one that says so.
+    /// When the next pass begins unless it is poked before, and which event of the queue is the one
+    /// that says so.
     next_pass_ns: u64,
     next_pass: u32,
-    /// When the next event is that stands for its timers; one that has become needless comes all the same.
+    /// When the next event is that stands for its timers; one that has become needless comes all
+    /// the same.
     timer_ns: u64,
     /// It could not go on because its machine stood still.
     stalled: bool,
@@ -79,8 +82,8 @@ impl<N: Participant> Shard<N> {
         }
     }
 
-    /// The number of its present life, or of the last if it is down. Between two lives there is room for numbers that
-    /// are counted from there.
+    /// The number of its present life, or of the last if it is down. Between two lives there is
+    /// room for numbers that are counted from there.
     pub(super) fn number(&self) -> u64 {
         (u64::from(self.life.div_ceil(2)).saturating_sub(1) << 32) + 1
     }
@@ -251,8 +254,8 @@ impl<N: Participant> World<N> {
         self.plan_timer(id);
     }
 
-    /// Plans the pass that the next timer needs. The wait is measured by true time: a clock that is slow will
-    /// have to be waited for once more, as with a thread that sleeps.
+    /// Plans the pass that the next timer needs. The wait is measured by true time: a clock that is
+    /// slow will have to be waited for once more, as with a thread that sleeps.
     fn plan_timer(&mut self, id: ShardId) {
         let now_ns = self.queue.now_ns;
         let reads = self.machines[self.machine(id)].clock.at(now_ns).0;

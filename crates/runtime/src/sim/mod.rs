@@ -1,28 +1,32 @@
 //! Shards in a simulated world: one thread, virtual time, every misfortune drawn from one seed.
 //!
-//! A [`World`] runs the very executor that threads run ([`crate::ShardEnv`]) and supplies what is around it.
-//! Whatever happens is an event in one queue, ordered by virtual time and, at one time, by when it was put there. An
-//! event is handled at its instant and puts later ones into the queue: a pass its end (`lives`), what leaves a
-//! shard then its arrival (`network`, `channel`) or its end on disk (`disk`), a fault its end (`nemesis`). Nothing
-//! looks at a real clock, nothing iterates in an order that differs from run to run. So a seed, a [`Hardware`],
-//! [`Faults`] and the code of the nodes together are one execution, and [`World::hash`] says cheaply whether two were
-//! the same.
+//! A [`World`] runs the very executor that threads run ([`crate::ShardEnv`]) and supplies what is
+//! around it. Whatever happens is an event in one queue, ordered by virtual time and, at one time,
+//! by when it was put there. An event is handled at its instant and puts later ones into the queue:
+//! a pass its end (`lives`), what leaves a shard then its arrival (`network`, `channel`) or its end
+//! on disk (`disk`), a fault its end (`nemesis`). Nothing looks at a real clock, nothing iterates
+//! in an order that differs from run to run. So a seed, a [`Hardware`], [`Faults`] and the code of
+//! the nodes together are one execution, and [`World::hash`] says cheaply whether two were the
+//! same.
 //!
-//! Shards live on machines. A clock, a pause, a crash and the links of the network belong to a machine; the
-//! shards of one talk through its memory. What a shard has on disk outlives it, as far as it was synced (`platter`).
+//! Shards live on machines. A clock, a pause, a crash and the links of the network belong to a
+//! machine; the shards of one talk through its memory. What a shard has on disk outlives it, as far
+//! as it was synced (`platter`).
 //!
-//! Example. Two machines, a partition between 1 ms and 4 ms. At 2 ms a task on shard 0 calls shard 1: the
-//! pass costs a microsecond, then the packet is sent and lost. It is sent again after 1 ms, in vain, and after
-//! another 2 ms, at 5 ms; 20 µs later shard 1 wakes, handles the request, and the reply travels back. The task
-//! saw a slow call and nothing else.
+//! Example. Two machines, a partition between 1 ms and 4 ms. At 2 ms a task on shard 0 calls shard
+//! 1: the pass costs a microsecond, then the packet is sent and lost. It is sent again after 1 ms,
+//! in vain, and after another 2 ms, at 5 ms; 20 µs later shard 1 wakes, handles the request, and
+//! the reply travels back. The task saw a slow call and nothing else.
 //!
-//! Invariants: a channel delivers exactly once and in order within an incarnation; `Env::clock` never falls
-//! within a life of a shard; a shard makes at most one pass at a time, and none while its machine stands still or
-//! is down; skipping a fault changes nothing before it would have begun.
+//! Invariants: a channel delivers exactly once and in order within an incarnation; `Env::clock`
+//! never falls within a life of a shard; a shard makes at most one pass at a time, and none while
+//! its machine stands still or is down; skipping a fault changes nothing before it would have
+//! begun.
 //!
-//! Left out: memory and queues that run full, failure detection (a call to a machine that is down waits until it is
-//! back and the channel is reset), and bytes (a batch is encoded only where somebody wants it, [`World::encode`], and as
-//! one piece; what its size costs is only asked in worlds with [`Costs`], which know no faults).
+//! Left out: memory and queues that run full, failure detection (a call to a machine that is down
+//! waits until it is back and the channel is reset), and bytes (a batch is encoded only where
+//! somebody wants it, [`World::encode`], and as one piece; what its size costs is only asked in
+//! worlds with [`Costs`], which know no faults).
 
 mod channel;
 mod clock;
@@ -76,8 +80,8 @@ impl Watch {
     }
 }
 
-/// Makes a shard's node at the beginning of each of its lives. Told the number of the life, the same for all shards of a
-/// machine, and larger than all before.
+/// Makes a shard's node at the beginning of each of its lives. Told the number of the life, the
+/// same for all shards of a machine, and larger than all before.
 pub type Maker<N> = Box<dyn FnMut(u64) -> N>;
 
 /// What is to happen at some time.
@@ -105,7 +109,8 @@ enum What {
     End { index: u32 },
 }
 
-/// What is to happen and when. The earlier is the greater, for a heap that gives the greatest first.
+/// What is to happen and when. The earlier is the greater, for a heap that gives the greatest
+/// first.
 struct Planned {
     /// Time and number in one word, which is compared at once; no two have one number.
     key: u128,
@@ -212,7 +217,8 @@ impl<N: Participant> World<N> {
         World::build(hardware, faults, seed, makers, None)
     }
 
-    /// A world whose passes and batches cost what they are said to. It has no faults, and none may be inflicted on it.
+    /// A world whose passes and batches cost what they are said to. It has no faults, and none may
+    /// be inflicted on it.
     pub fn with_costs(hardware: &Hardware, costs: Costs<N>, seed: u64, makers: Vec<Maker<N>>) -> World<N> {
         World::build(hardware, &Faults::none(), seed, makers, Some(costs))
     }
@@ -285,8 +291,8 @@ impl<N: Participant> World<N> {
         self.queue.now_ns
     }
 
-    /// Virtual time for tasks, which cannot look at the world they are in. They are observers here, not part of what
-    /// is simulated: they record when they began and ended.
+    /// Virtual time for tasks, which cannot look at the world they are in. They are observers here,
+    /// not part of what is simulated: they record when they began and ended.
     pub fn observer(&self) -> Watch {
         Watch(self.queue.shown_ns.clone())
     }
@@ -321,14 +327,14 @@ impl<N: Participant> World<N> {
         self.env(shard).map(|env| env.local(look))
     }
 
-    /// What has begun on a shard and has not come to its end; `None` while the shard is down. Who waits for
-    /// something that will not come stays here.
+    /// What has begun on a shard and has not come to its end; `None` while the shard is down. Who
+    /// waits for something that will not come stays here.
     pub fn pending(&self, shard: ShardId) -> Option<Pending> {
         self.env(shard).map(ShardEnv::pending)
     }
 
-    /// Starts a task on a shard; it is made in its first poll. It ends with the shard's life. Returns whether
-    /// the shard is up.
+    /// Starts a task on a shard; it is made in its first poll. It ends with the shard's life.
+    /// Returns whether the shard is up.
     pub fn spawn_on<F>(&mut self, shard: ShardId, task: impl FnOnce(ShardEnv<N>) -> F + 'static) -> bool
     where
         F: Future<Output = ()> + 'static,
@@ -340,8 +346,8 @@ impl<N: Participant> World<N> {
         true
     }
 
-    /// What shall be done at the beginning of each life of every shard, the present ones included: tasks that
-    /// always run are spawned there.
+    /// What shall be done at the beginning of each life of every shard, the present ones included:
+    /// tasks that always run are spawned there.
     pub fn on_start(&mut self, beginning: impl Fn(&ShardEnv<N>) + 'static) {
         let beginning: Beginning<N> = Rc::new(beginning);
         self.beginnings.push(beginning.clone());
@@ -385,7 +391,8 @@ impl<N: Participant> World<N> {
         self.queue.pass_to(self.queue.now_ns.max(time_ns));
     }
 
-    /// Handles events as long as the condition holds. Returns false if they ran out before: it holds for ever.
+    /// Handles events as long as the condition holds. Returns false if they ran out before: it
+    /// holds for ever.
     pub fn run_while(&mut self, mut condition: impl FnMut(&World<N>) -> bool) -> bool {
         while condition(self) {
             if !self.step() {
@@ -405,7 +412,8 @@ impl<N: Participant> World<N> {
         self.trace.hook = Some(Box::new(hook));
     }
 
-    /// Shows every further message to a hook, when its batch leaves a shard: from whom, to whom, and what.
+    /// Shows every further message to a hook, when its batch leaves a shard: from whom, to whom,
+    /// and what.
     pub fn watch_messages(&mut self, hook: impl FnMut(ShardId, ShardId, Carried<'_, N>) + 'static) {
         self.trace.message_hook = Some(Box::new(hook));
     }
@@ -476,8 +484,9 @@ impl<N: Participant> World<N> {
         }
     }
 
-    /// Ends every fault, and no other will begin; packets are no longer lost, doubled or held back, and disks do what
-    /// they are asked. Clocks stay as they are. A run can finish then, and what does not is stuck.
+    /// Ends every fault, and no other will begin; packets are no longer lost, doubled or held back,
+    /// and disks do what they are asked. Clocks stay as they are. A run can finish then, and what
+    /// does not is stuck.
     pub fn heal_all(&mut self) {
         self.nemesis = None;
         self.network.calm = true;

@@ -1,9 +1,10 @@
 //! Who makes things go wrong: what, when, to whom, for how long.
 //!
-//! The nemesis draws one occurrence after another from the seed, each kind of fault from a stream of its own, and
-//! looks at nothing else: not at what the world does, nor at whether a machine is up. So the list of occurrences
-//! is the same whatever is done about them, and each has a number by which a world can be told to leave it
-//! out ([`super::World::skip`]). A shrinker leaves out ever more of them and keeps what still fails.
+//! The nemesis draws one occurrence after another from the seed, each kind of fault from a stream
+//! of its own, and looks at nothing else: not at what the world does, nor at whether a machine is
+//! up. So the list of occurrences is the same whatever is done about them, and each has a number by
+//! which a world can be told to leave it out ([`super::World::skip`]). A shrinker leaves out ever
+//! more of them and keeps what still fails.
 //!
 //! Faults of one kind can overlap: a link is cut until the last partition that cut it is over.
 
@@ -57,7 +58,8 @@ impl Fault {
 /// A fault at a time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Occurrence {
-    /// Its number. Those of the nemesis count from 0, those inflicted by hand from [`Occurrence::BY_HAND`].
+    /// Its number. Those of the nemesis count from 0, those inflicted by hand from
+    /// [`Occurrence::BY_HAND`].
     pub index: u32,
     /// When it begins, in virtual nanoseconds.
     pub begin_ns: u64,

@@ -1,14 +1,15 @@
 //! The network between machines, and what each shard's ends of channels make of it.
 //!
-//! What a packet carries can be taken through its encoding ([`World::encode`]): what is delivered then is what was
-//! decoded, as between processes.
+//! What a packet carries can be taken through its encoding ([`World::encode`]): what is delivered
+//! then is what was decoded, as between processes.
 //!
-//! A packet's fate is drawn when it is sent: lost or not, late or not, once or twice; each link between two
-//! machines draws from streams of its own. A link that is *cut* loses what is sent; one that is *clogged* keeps
-//! what arrives until it no longer is. What is on its way when a partition begins still arrives.
+//! A packet's fate is drawn when it is sent: lost or not, late or not, once or twice; each link
+//! between two machines draws from streams of its own. A link that is *cut* loses what is sent; one
+//! that is *clogged* keeps what arrives until it no longer is. What is on its way when a partition
+//! begins still arrives.
 //!
-//! Shards of one machine share its memory: their batches are neither lost nor numbered, only a little late, and
-//! in order. They are gone when the machine crashes.
+//! Shards of one machine share its memory: their batches are neither lost nor numbered, only a
+//! little late, and in order. They are gone when the machine crashes.
 
 use plimsoll_types::wire::{Same, Wire, whole};
 use plimsoll_types::{ShardId, Slab};
@@ -69,7 +70,8 @@ pub(super) struct Network<N: Participant> {
     last_handover_ns: Vec<u64>,
     /// How long handovers take.
     delay: Draw,
-    /// By incarnation of any channel, in the order in which they began: the life of the shard that began it.
+    /// By incarnation of any channel, in the order in which they began: the life of the shard that
+    /// began it.
     incarnations: Vec<u64>,
     /// Packets are no longer lost, doubled or held back.
     pub(super) calm: bool,
@@ -118,7 +120,8 @@ impl<N: Participant> Network<N> {
         self.delay.below(jitter_ns)
     }
 
-    /// Takes a batch that arrives at some time, but not before those that were sent earlier. Says when, and as what.
+    /// Takes a batch that arrives at some time, but not before those that were sent earlier. Says
+    /// when, and as what.
     pub(super) fn take(
         &mut self,
         to: ShardId,
@@ -138,9 +141,11 @@ impl<N: Participant> Network<N> {
 }
 
 impl LinkState {
-    /// How long after being sent each copy of a packet arrives; `None` for a copy that does not exist.
+    /// How long after being sent each copy of a packet arrives; `None` for a copy that does not
+    /// exist.
     fn draw(&mut self, hardware: &Hardware, faults: &Faults, calm: bool) -> [Option<u64>; 2] {
-        // All of these are drawn for every packet, so that what happens to one does not change the next.
+        // All of these are drawn for every packet, so that what happens to one does not change the
+        // next.
         let lost = self.fate.chance(faults.loss) && !calm;
         let twice = self.fate.chance(faults.duplication) && !calm;
         let overtaken = self.fate.chance(faults.reordering) && !calm;
@@ -162,8 +167,9 @@ impl LinkState {
 }
 
 impl<N: Participant<Request: Wire, Reply: Wire>> World<N> {
-    /// From now on, what shards of different machines send each other is encoded, and what is decoded arrives. Nothing
-    /// else is different: a message that is not the same afterwards is a bug, and often ends the world at once.
+    /// From now on, what shards of different machines send each other is encoded, and what is
+    /// decoded arrives. Nothing else is different: a message that is not the same afterwards is a
+    /// bug, and often ends the world at once.
     pub fn encode(&mut self) {
         self.network.travel = Some(|messages, bytes| {
             bytes.clear();

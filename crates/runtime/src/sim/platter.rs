@@ -1,15 +1,16 @@
 //! The files of one simulated shard: as a process sees them, and as a power failure leaves them.
 //!
-//! A file exists twice: *now*, as it is read, and *kept*, as it is on disk. In between are *changes* in their order,
-//! each with the sectors it touched as they were after it. A sync brings the kept file up to the present one. A power
-//! failure leaves of each sector, and of the length, what it was at some *moment* of that sequence, from "no change" to
-//! "all changes", and that is then the file. A sync that fails does the same to the kept file, but the present one stays
-//! as it is, and the changes are forgotten: only what is written again will be synced.
+//! A file exists twice: *now*, as it is read, and *kept*, as it is on disk. In between are
+//! *changes* in their order, each with the sectors it touched as they were after it. A sync brings
+//! the kept file up to the present one. A power failure leaves of each sector, and of the length,
+//! what it was at some *moment* of that sequence, from "no change" to "all changes", and that is
+//! then the file. A sync that fails does the same to the kept file, but the present one stays as it
+//! is, and the changes are forgotten: only what is written again will be synced.
 //!
 //! The directory is kept likewise, only that its changes are names, and outlast a sync that failed.
 //!
-//! Example. A file of two kept sectors `aa`; the first is overwritten by `b`, then both by `c`. The kept file can become
-//! `aa`, `ba`, `ca`, `ac`, `bc` or `cc`.
+//! Example. A file of two kept sectors `aa`; the first is overwritten by `b`, then both by `c`. The
+//! kept file can become `aa`, `ba`, `ca`, `ac`, `bc` or `cc`.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +92,8 @@ impl File {
         self.keep(|| changes);
     }
 
-    /// Of every sector, and of the size, as many changes are kept as `moment` says; all changes are forgotten.
+    /// Of every sector, and of the size, as many changes are kept as `moment` says; all changes are
+    /// forgotten.
     fn keep(&mut self, mut moment: impl FnMut() -> usize) {
         let mut moments = BTreeMap::new();
         let size_moment = moment();
@@ -133,7 +135,8 @@ pub(super) struct Platter {
     changes: Vec<Renaming>,
 }
 
-/// How much of what was not synced survives: nothing, everything, or something in between, each often.
+/// How much of what was not synced survives: nothing, everything, or something in between, each
+/// often.
 fn moment(draw: &mut Draw, changes: usize) -> usize {
     match draw.below(4) {
         0 => 0,
@@ -222,8 +225,8 @@ impl Platter {
         self.now.iter().map(|(&name, number)| (name, self.files[number].now.size as u64)).collect()
     }
 
-    /// The power fails, and comes back: what was not synced is kept or not. `torn`: each sector and each name by itself;
-    /// otherwise each file as it was at one moment, and so the directory.
+    /// The power fails, and comes back: what was not synced is kept or not. `torn`: each sector and
+    /// each name by itself; otherwise each file as it was at one moment, and so the directory.
     pub(super) fn fail_power(&mut self, torn: bool, draw: &mut Draw) {
         for file in self.files.values_mut() {
             let changes = file.changes.len();

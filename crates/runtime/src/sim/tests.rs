@@ -1,7 +1,7 @@
 //! Worlds in which a small node is used hard.
 //!
-//! The node keeps what it was told, echoes what it is asked, and lets some requests wait. It asserts that the
-//! clock of its shard never falls.
+//! The node keeps what it was told, echoes what it is asked, and lets some requests wait. It
+//! asserts that the clock of its shard never falls.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -108,8 +108,8 @@ fn storm() -> Faults {
     faults
 }
 
-/// Tasks on every shard that ask and tell others at random until they are stopped. An answer is for the question
-/// that was asked.
+/// Tasks on every shard that ask and tell others at random until they are stopped. An answer is for
+/// the question that was asked.
 fn keep_busy(world: &mut World<Echo>) -> Rc<Cell<bool>> {
     let stop = Rc::new(Cell::new(false));
     let flag = stop.clone();
@@ -487,7 +487,8 @@ fn a_world_that_was_healed_answers_every_call() {
         for shard in (0..6).map(ShardId) {
             for to in (0..6).map(ShardId) {
                 let until_ns = world.now() + 1000 * MS;
-                // What was sent over a channel whose reset the other end had not heard of yet is unknown.
+                // What was sent over a channel whose reset the other end had not heard of yet is
+                // unknown.
                 let answer = run_on(&mut world, shard, until_ns, move |env| async move {
                     env.call(to, Request::Ask(1)).await.or(env.call(to, Request::Ask(1)).await)
                 });
@@ -530,7 +531,8 @@ fn skipping_a_fault_changes_nothing_before_it_nor_which_others_there_are() {
 #[test]
 fn shards_on_one_thread_take_turns() {
     const PASS_NS: u64 = 1_000;
-    // Two shards that are never idle, and a third that one of them asks, again and again. How many passes each makes.
+    // Two shards that are never idle, and a third that one of them asks, again and again. How many
+    // passes each makes.
     let passes =
         |threads: Option<usize>| {
             let passes = Rc::new(RefCell::new([0u64; 3]));

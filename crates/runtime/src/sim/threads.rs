@@ -1,8 +1,9 @@
-//! Fewer threads than shards: a thread makes passes of its shards in turn, as it does in [`crate::real`].
+//! Fewer threads than shards: a thread makes passes of its shards in turn, as it does in
+//! [`crate::real`].
 //!
-//! Only worlds that predict how fast something is have this; in all others every shard has a thread of its own. A shard
-//! that is to make a pass while its thread is busy with another's waits, and who has waited longest is next. A thread
-//! sleeps when all of its shards do.
+//! Only worlds that predict how fast something is have this; in all others every shard has a thread
+//! of its own. A shard that is to make a pass while its thread is busy with another's waits, and
+//! who has waited longest is next. A thread sleeps when all of its shards do.
 //!
 //! Left out: the short passes of shards that have nothing to do.
 
@@ -39,7 +40,8 @@ impl<N: Participant> World<N> {
         Some(&mut threads[place % count])
     }
 
-    /// Takes the shard's thread for a pass. Otherwise the shard waits for it, and its pass begins when it has it.
+    /// Takes the shard's thread for a pass. Otherwise the shard waits for it, and its pass begins
+    /// when it has it.
     pub(super) fn take_thread(&mut self, id: ShardId) -> bool {
         let Some(thread) = self.thread(id) else { return true };
         if !thread.busy {

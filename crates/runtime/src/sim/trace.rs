@@ -1,9 +1,10 @@
-//! What happened, for whoever wants to know, and a number that is different if anything else happened.
+//! What happened, for whoever wants to know, and a number that is different if anything else
+//! happened.
 //!
-//! Every event goes into a running hash (FNV-1a over words of 64 bits instead of bytes). Two executions with
-//! the same hash took the same steps at the same times: passes with as much work, packets delivered in the
-//! same order. A hook gets the events as well; without one, that costs a branch. Another hook is shown the messages
-//! of every batch, for those who know what they mean.
+//! Every event goes into a running hash (FNV-1a over words of 64 bits instead of bytes). Two
+//! executions with the same hash took the same steps at the same times: passes with as much work,
+//! packets delivered in the same order. A hook gets the events as well; without one, that costs a
+//! branch. Another hook is shown the messages of every batch, for those who know what they mean.
 
 use plimsoll_types::ShardId;
 
@@ -47,8 +48,8 @@ pub enum Event {
         /// When it was first sent.
         sent_ns: u64,
     },
-    /// A batch goes onto the network, for the first time or again. Told, but not part of the hash: what follows from it
-    /// is.
+    /// A batch goes onto the network, for the first time or again. Told, but not part of the hash:
+    /// what follows from it is.
     Transmitted {
         /// Where from.
         from: ShardId,

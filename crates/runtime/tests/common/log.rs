@@ -1,17 +1,17 @@
-//! A log that keeps what it has acknowledged, with checkpoints: everything that the disk's contract demands, and little
-//! else.
+//! A log that keeps what it has acknowledged, with checkpoints: everything that the disk's contract
+//! demands, and little else.
 //!
-//! Records are framed by length, checksum and number. A group is written at the end of the log and synced; then it is
-//! acknowledged. If either fails, both are done again, the write too: a second sync alone would promise nothing. The
-//! first group of a file also needs its name.
+//! Records are framed by length, checksum and number. A group is written at the end of the log and
+//! synced; then it is acknowledged. If either fails, both are done again, the write too: a second
+//! sync alone would promise nothing. The first group of a file also needs its name.
 //!
-//! A checkpoint is all records so far, written under another name, synced, renamed, its name synced; then the next log
-//! begins, `log-<records before it>`, and the old one is removed.
+//! A checkpoint is all records so far, written under another name, synced, renamed, its name
+//! synced; then the next log begins, `log-<records before it>`, and the old one is removed.
 //!
-//! A start makes names durable before it removes anything, reads the log behind the checkpoint up to the first record
-//! that is not whole, cuts off the rest, and *writes again* what it has read: it may have been read from memory only, and
-//! after a sync that failed in an earlier life would never reach the disk. Files are read until they are twice the same,
-//! since a read may be wrong.
+//! A start makes names durable before it removes anything, reads the log behind the checkpoint up
+//! to the first record that is not whole, cuts off the rest, and *writes again* what it has read:
+//! it may have been read from memory only, and after a sync that failed in an earlier life would
+//! never reach the disk. Files are read until they are twice the same, since a read may be wrong.
 //!
 //! Each [`Mistake`] breaks one of these rules.
 

@@ -1,4 +1,5 @@
-//! What tests of disks share: a node that has nothing to do, random numbers, and a directory that is removed again.
+//! What tests of disks share: a node that has nothing to do, random numbers, and a directory that
+//! is removed again.
 
 #![allow(dead_code, reason = "not every test uses everything")]
 

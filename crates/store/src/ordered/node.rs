@@ -1,7 +1,8 @@
 //! The nodes of the index: leaves, inner nodes, and what parts them.
 //!
-//! Both are a [`Page`] of sorted heads with a row or a child to each; a leaf adds what it answers for, an inner node the
-//! tails of its separators. See the parent for the layout and why it is searched as it is.
+//! Both are a [`Page`] of sorted heads with a row or a child to each; a leaf adds what it answers
+//! for, an inner node the tails of its separators. See the parent for the layout and why it is
+//! searched as it is.
 
 use plimsoll_types::Key;
 
@@ -120,7 +121,8 @@ pub(super) fn tail_of(row: RowId, tails: &Tails) -> &[u8] {
     tails.get(row).expect("the tail of every linked long key is known")
 }
 
-/// The smallest key of an interval, or less than a key: just enough bytes to lie above the interval before.
+/// The smallest key of an interval, or less than a key: just enough bytes to lie above the interval
+/// before.
 #[derive(Clone)]
 pub(super) struct Separator {
     pub(super) head: u128,

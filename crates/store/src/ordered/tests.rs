@@ -121,8 +121,8 @@ impl World {
     }
 }
 
-/// Four shapes of keys: dense integers, scattered integers, long keys with one head (the first of them is
-/// their short prefix), and long keys with few heads.
+/// Four shapes of keys: dense integers, scattered integers, long keys with one head (the first of
+/// them is their short prefix), and long keys with few heads.
 fn key(shape: u8, n: u32) -> Key {
     let significant = n.to_be_bytes()[n.leading_zeros() as usize / 8..].to_vec();
     match shape {
@@ -170,7 +170,8 @@ proptest! {
                 Step::Scan(low, high, phantom) => {
                     let (low, high) = (key(low.0, low.1), high.map(|high| key(high.0, high.1)));
                     let visited = world.scan(&low, high.as_ref(), Timestamp(time as u64));
-                    // No phantom: a key that comes into the range later changes a leaf that was visited.
+                    // No phantom: a key that comes into the range later changes a leaf that was
+                    // visited.
                     let phantom = key(phantom.0, phantom.1);
                     let inside = low <= phantom && high.is_none_or(|high| phantom < high);
                     if inside && !world.model.contains_key(&phantom) {

@@ -1,11 +1,12 @@
 //! Whether a transaction is what the types of its pieces say.
 //!
-//! The checker believes the types. One that says less than a piece does hides an edge from it, and what follows is no error
-//! but a history that is not serializable. So when a workload is registered, some of its transactions are drawn and looked at
-//! as they are, before anything of them has run: what depends on outputs is seen as it is without them.
+//! The checker believes the types. One that says less than a piece does hides an edge from it, and
+//! what follows is no error but a history that is not serializable. So when a workload is
+//! registered, some of its transactions are drawn and looked at as they are, before anything of
+//! them has run: what depends on outputs is seen as it is without them.
 //!
-//! Pieces of one type at one home that share a stage, or fill stages that follow each other, execute as one. Such a *run* is
-//! what the types speak of.
+//! Pieces of one type at one home that share a stage, or fill stages that follow each other,
+//! execute as one. Such a *run* is what the types speak of.
 
 use plimsoll_types::{ColumnGroup, Partitioning, SLOTS, Slot, TableSpec};
 
@@ -25,7 +26,8 @@ struct Run {
 }
 
 impl Chopping {
-    /// Compares a transaction that was drawn, and has not run, with the types of its pieces. `transaction` is its type.
+    /// Compares a transaction that was drawn, and has not run, with the types of its pieces.
+    /// `transaction` is its type.
     ///
     /// The error names the piece and says what to do.
     pub fn check<T: Procedure>(
@@ -286,7 +288,8 @@ mod tests {
         fn absorb(&mut self, _: Piece, _: &Transfer) {}
     }
 
-    /// `from` executes when it starts, for `to` needs its output; `look` may abort, which is why it comes first.
+    /// `from` executes when it starts, for `to` needs its output; `look` may abort, which is why it
+    /// comes first.
     fn types() -> Vec<PieceType> {
         vec![
             PieceType::new("transfer", "from", 1).writes([A.row()]).feeds("to"),

@@ -1,33 +1,40 @@
 //! Client-driven two-phase commit, after RAMCloud: one message to each shard says everything.
 //!
-//! A transaction reads without locks and buffers its writes, as under OCC. To commit, its coordinator (RAMCloud's client)
-//! sends one **PREPARE** to every shard that it has read or written: the reads with their reject rule (the version must
-//! still be the one that was read, the key must still be absent, the range must hold the same rows), the writes with
-//! their values, and who else takes part. The shard, in one step,
+//! A transaction reads without locks and buffers its writes, as under OCC. To commit, its
+//! coordinator (RAMCloud's client) sends one **PREPARE** to every shard that it has read or
+//! written: the reads with their reject rule (the version must still be the one that was read, the
+//! key must still be absent, the range must hold the same rows), the writes with their values, and
+//! who else takes part. The shard, in one step,
 //!
-//! 1. **checks** everything: whatever is locked by another, or has changed, makes its vote ABORT. Nobody waits;
+//! 1. **checks** everything: whatever is locked by another, or has changed, makes its vote ABORT.
+//!    Nobody waits;
 //! 2. **locks** it: writes exclusively, reads shared, absent keys and ranges as ranges;
-//! 3. **votes** PREPARED, with the smallest stamp that it could accept: one more than the bounds of what is
+//! 3. **votes** PREPARED, with the smallest stamp that it could accept: one more than the bounds of
+//!    what is
 //!    overwritten there and than everything that the coordinator has observed.
 //!
-//! When all votes are PREPARED the transaction is committed and its client is answered, after a single round trip. The
-//! **DECISION** follows in the background. It carries the stamp, the largest of all votes: what was read is pinned to it,
-//! what was written is installed under it, and the locks go. A shard that is the only one decides when it votes. A
-//! transaction that has written nothing is *validated* instead: the shards look whether all is still current and not
-//! locked, and hold nothing.
+//! When all votes are PREPARED the transaction is committed and its client is answered, after a
+//! single round trip. The **DECISION** follows in the background. It carries the stamp, the largest
+//! of all votes: what was read is pinned to it, what was written is installed under it, and the
+//! locks go. A shard that is the only one decides when it votes. A transaction that has written
+//! nothing is *validated* instead: the shards look whether all is still current and not locked, and
+//! hold nothing.
 //!
-//! Worked example, under DST. T reads `x` on A at @5 and writes `y` on B, whose mark is 7; the coordinator's clock shows 4.
-//! A holds `x` and votes 6, B locks `y` with `lb = 8` and votes 8. T commits at 8. A reader of `y` at s = 7 needs not
-//! wait: T's stamp is at least 8. One at s = 9 waits for the decision. W wants to overwrite `x` and cannot until A has
-//! raised the mark of `x` to 8; then it commits at 9 or later, after T, which has not seen it.
+//! Worked example, under DST. T reads `x` on A at @5 and writes `y` on B, whose mark is 7; the
+//! coordinator's clock shows 4. A holds `x` and votes 6, B locks `y` with `lb = 8` and votes 8. T
+//! commits at 8. A reader of `y` at s = 7 needs not wait: T's stamp is at least 8. One at s = 9
+//! waits for the decision. W wants to overwrite `x` and cannot until A has raised the mark of `x`
+//! to 8; then it commits at 9 or later, after T, which has not seen it.
 //!
-//! That reads are held until the decision is what makes one round enough: the stamp is not known when they are checked, so
-//! they cannot be pinned then. It is also why absent keys and ranges must be held: if an insert could slip in between a
-//! shard's vote and the last vote elsewhere, T would be before it there, and could be after it somewhere else.
+//! That reads are held until the decision is what makes one round enough: the stamp is not known
+//! when they are checked, so they cannot be pinned then. It is also why absent keys and ranges must
+//! be held: if an insert could slip in between a shard's vote and the last vote elsewhere, T would
+//! be before it there, and could be after it somewhere else.
 //!
-//! Between processes PREPARED is a RECORD, and ABORT a REFUSE, of [`crate::votes`]: shards that were only read vote as
-//! well, because their locks count, and whoever asks them all finds the same stamp. Within one process a DECISION
-//! cannot be lost, and the writes wait for it beside their locks.
+//! Between processes PREPARED is a RECORD, and ABORT a REFUSE, of [`crate::votes`]: shards that
+//! were only read vote as well, because their locks count, and whoever asks them all finds the same
+//! stamp. Within one process a DECISION cannot be lost, and the writes wait for it beside their
+//! locks.
 //!
 //! Left out: durability; more than one PREPARE per shard for large transactions.
 
@@ -117,7 +124,8 @@ impl<S: Scheme> Client2pc<S> {
     fn prepare(&mut self, prepare: &mut Prepare<S>) -> Reply {
         let txn = prepare.txn();
         let participants = prepare.participants();
-        // Somebody may have asked for the vote before PREPARE came: then it was ABORT, and stays it.
+        // Somebody may have asked for the vote before PREPARE came: then it was ABORT, and stays
+        // it.
         let new = !self.prepared.contains_key(&txn) && prepare.agrees(&participants, self.base.shard);
         let votes = &mut self.base.votes;
         if !(new && votes.admit(txn) && votes.unvoted(txn) || planted(Mutant::LateRecord)) {
@@ -144,8 +152,8 @@ impl<S: Scheme> Client2pc<S> {
         if alone { Reply::Committed(stamp) } else { Reply::Prepared(stamp) }
     }
 
-    /// Installs at the stamp and pins what was read to it, or does neither, and drops the locks. Whoever has not prepared
-    /// anything, or has been told before, has nothing to abort.
+    /// Installs at the stamp and pins what was read to it, or does neither, and drops the locks.
+    /// Whoever has not prepared anything, or has been told before, has nothing to abort.
     fn decide(&mut self, txn: TxnId, stamp: Option<Timestamp>, values: Option<&Packed>) {
         let Some(prepared) = self.prepared.remove(&txn) else {
             assert!(stamp.is_none(), "a shard that has voted holds its locks until the decision");
@@ -264,7 +272,8 @@ impl<S: Scheme> Interactive for Client2pc<S> {
         open: &mut Open<S>,
         rest: Option<Rest<'_, S>>,
     ) -> Result<(), Stop> {
-        // What is left executes on the store. From here to the own vote nothing else runs on this shard.
+        // What is left executes on the store. From here to the own vote nothing else runs on this
+        // shard.
         let executed = env.local(|node| protocol::execute_rest(&mut node.base, open, rest, true));
         let decided = match executed {
             Err(Stop::Elsewhere) => return Err(Stop::Elsewhere),
@@ -308,7 +317,8 @@ async fn validated<S: Scheme, E: Env<Client2pc<S>>>(
     }
 }
 
-/// Commits a transaction that writes: one PREPARE to every shard that takes part, and what their votes come to.
+/// Commits a transaction that writes: one PREPARE to every shard that takes part, and what their
+/// votes come to.
 async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
     env: &E,
     open: &mut Open<S>,
@@ -320,7 +330,8 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
     let participants = votes::voters(env, open, &shards).ok_or(Abort::Unknown)?;
     let voting = votes::needed(env, txn, &shards);
 
-    // PREPARE: here, where nothing has changed since the last piece was executed, and everywhere else at once.
+    // PREPARE: here, where nothing has changed since the last piece was executed, and everywhere
+    // else at once.
     let mut votes = Vec::with_capacity(shards.len());
     if shards.contains(&me) {
         let own = env.local(|node| {
@@ -352,7 +363,8 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
         outcome.is_err()
     })
     .await;
-    // "It exists" is an answer if nothing else has changed: all others have checked what was read, and hold it.
+    // "It exists" is an answer if nothing else has changed: all others have checked what was read,
+    // and hold it.
     if exists && outcome.is_ok() {
         outcome = Err(if lost.is_empty() { Abort::User } else { Abort::Refused });
     }
@@ -406,8 +418,8 @@ fn largest(votes: Vec<Timestamp>) -> Timestamp {
     largest.expect("somebody takes part")
 }
 
-/// The shards that the transaction has read or writes, in order. Where it has read only what never changes there is nothing
-/// to vote on.
+/// The shards that the transaction has read or writes, in order. Where it has read only what never
+/// changes there is nothing to vote on.
 fn participants<S: Scheme>(open: &Open<S>) -> Vec<ShardId> {
     let mut shards = open.work.writes.shards();
     let read = |&shard: &ShardId| !optimistic::all_reads(open, shard).is_empty();

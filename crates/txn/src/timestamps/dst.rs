@@ -1,21 +1,23 @@
 //! DST: decentralized scalar timestamps.
 //!
-//! Every record carries a mark, an upper bound of the timestamps of all that have read or written it. A
-//! read-write transaction commits at `TS = max(clock, observed + 1)`, where it has observed the stamp of
-//! every version it read and, once the lock was held, the bound of everything it overwrites; its TS becomes
-//! the mark of what it read and wrote. So of two that met somewhere the later has the larger timestamp, and those that
-//! did not may have the same. It is no larger than the clock unless others have been there since the clock was sampled: nearly
-//! every commit can be answered at once. A read-only transaction takes its shard's clock as its snapshot s,
-//! raises the marks of what it reads to s, waits for a writer whose TS may still come out at or below s, and
-//! reads the newest versions at or below s. Nobody is asked for the time; clocks only decide how fresh a
-//! snapshot is.
+//! Every record carries a mark, an upper bound of the timestamps of all that have read or written
+//! it. A read-write transaction commits at `TS = max(clock, observed + 1)`, where it has observed
+//! the stamp of every version it read and, once the lock was held, the bound of everything it
+//! overwrites; its TS becomes the mark of what it read and wrote. So of two that met somewhere the
+//! later has the larger timestamp, and those that did not may have the same. It is no larger than
+//! the clock unless others have been there since the clock was sampled: nearly every commit can be
+//! answered at once. A read-only transaction takes its shard's clock as its snapshot s, raises the
+//! marks of what it reads to s, waits for a writer whose TS may still come out at or below s, and
+//! reads the newest versions at or below s. Nobody is asked for the time; clocks only decide how
+//! fresh a snapshot is.
 //!
-//! Worked example: the mark of `x` is 5 and W holds its lock with `lb = 6`. R comes with s = 10: it raises
-//! the mark to 10 and waits, because 6 <= 10 and W may commit at 6. W aborts, R reads the old version. The
-//! next writer of `x` finds the mark 10 and commits at 11 or later: what R has read stays as R read it.
+//! Worked example: the mark of `x` is 5 and W holds its lock with `lb = 6`. R comes with s = 10: it
+//! raises the mark to 10 and waits, because 6 <= 10 and W may commit at 6. W aborts, R reads the
+//! old version. The next writer of `x` finds the mark 10 and commits at 11 or later: what R has
+//! read stays as R read it.
 //!
-//! The paper joins a physical clock of 48 bits and a counter of 16; here a timestamp is Unix nanoseconds,
-//! whose low bits are the counter.
+//! The paper joins a physical clock of 48 bits and a counter of 16; here a timestamp is Unix
+//! nanoseconds, whose low bits are the counter.
 
 use std::convert::Infallible;
 
@@ -40,8 +42,9 @@ pub struct Dst {
 }
 
 impl Dst {
-    /// What a session has seen. One from the far future would drag the shard's time along, and so would many that each are a
-    /// little ahead of what the others have made of it: so it is the clock that they are held against.
+    /// What a session has seen. One from the far future would drag the shard's time along, and so
+    /// would many that each are a little ahead of what the others have made of it: so it is the
+    /// clock that they are held against.
     #[inline]
     fn believed(&self, seen: Timestamp) -> Timestamp {
         seen.min(Timestamp(self.clock.0.saturating_add(MAX_OFFSET_NS)))

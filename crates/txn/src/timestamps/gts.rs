@@ -1,26 +1,35 @@
 //! GTS: a global counter, the timestamp oracle.
 //!
-//! A read-write transaction that holds all its locks fetches the next number and stamps its versions with
-//! it; fetched under locks, numbers agree with the order of conflicts. When everything is installed it
-//! reports the number, and the oracle advances *stable* over the gap-free prefix of reported numbers: numbers
-//! commit out of order, and a snapshot at 9 must not miss 7. Read-only transactions read at stable and never
-//! wait, but are as stale as the slowest transaction. A number whose transaction aborted is reported as well:
-//! it stands for nothing, but stable must pass it.
+//! A read-write transaction that holds all its locks fetches the next number and stamps its
+//! versions with it; fetched under locks, numbers agree with the order of conflicts. When
+//! everything is installed it reports the number, and the oracle advances *stable* over the
+//! gap-free prefix of reported numbers: numbers commit out of order, and a snapshot at 9 must not
+//! miss 7. Read-only transactions read at stable and never wait, but are as stale as the slowest
+//! transaction. A number whose transaction aborted is reported as well: it stands for nothing, but
+//! stable must pass it.
 //!
-//! Worked example: A fetches 7, B fetches 8, B reports 8; stable stays 6. A aborts and reports 7; stable is 8.
+//! Worked example: A fetches 7, B fetches 8, B reports 8; stable stays 6. A aborts and reports 7;
+//! stable is 8.
 //!
-//! **When something is lost.** A number that is never reported would hold stable back for ever, so the oracle knows who
-//! has which.
+//! **When something is lost.** A number that is never reported would hold stable back for ever, so
+//! the oracle knows who has which.
 //!
-//! * *A channel* breaks between a shard and the oracle, with fetches, answers and reports on their way. Transactions that
-//!   wait for the oracle give up meanwhile. Over the next channel the shard says first which numbers it still has
+//! * *A channel* breaks between a shard and the oracle, with fetches, answers and reports on their
+//!   way. Transactions that
+//!   wait for the oracle give up meanwhile. Over the next channel the shard says first which
+//!   numbers it still has
 //!   ([`Message::Resume`]); the others it never heard of, or is done with.
-//! * *A coordinator* is gone. Its transactions may have been voted on and be installed yet, by those who voted
-//!   (`votes.rs`). So the oracle asks every shard with data whether it knows of anything of that coordinator that is
-//!   undecided ([`Message::Inquire`]), again and again, until each has said no once. That is final: a number is fetched
-//!   when all locks are held, so what holds none and is not decided on a shard will never be written there. Only then do the
+//! * *A coordinator* is gone. Its transactions may have been voted on and be installed yet, by
+//!   those who voted
+//!   (`votes.rs`). So the oracle asks every shard with data whether it knows of anything of that
+//!   coordinator that is
+//!   undecided ([`Message::Inquire`]), again and again, until each has said no once. That is final:
+//!   a number is fetched
+//!   when all locks are held, so what holds none and is not decided on a shard will never be
+//!   written there. Only then do the
 //!   numbers stand for nothing, or for something that is installed.
-//! * *The oracle* itself keeps nothing. Another life of it would begin at 1; whoever runs it sees to it that nobody
+//! * *The oracle* itself keeps nothing. Another life of it would begin at 1; whoever runs it sees
+//!   to it that nobody
 //!   who knows of larger numbers ever meets it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -111,7 +120,8 @@ pub enum Message {
         of: ShardId,
         /// Attempts from here on are not meant.
         below: u64,
-        /// Which inquiry it is: answers to an earlier one, about the same coordinator, come too late.
+        /// Which inquiry it is: answers to an earlier one, about the same coordinator, come too
+        /// late.
         number: u64,
     },
     /// The answer.

@@ -1,8 +1,8 @@
 //! No timestamps: the plain protocol.
 //!
-//! Read-only transactions run as the protocol runs everybody: OCC validates their reads in a second round,
-//! 2PL locks what they read. Both can abort. A stamp is no more than the number that tells one version of a
-//! record from the next; there is one version per record.
+//! Read-only transactions run as the protocol runs everybody: OCC validates their reads in a second
+//! round, 2PL locks what they read. Both can abort. A stamp is no more than the number that tells
+//! one version of a record from the next; there is one version per record.
 
 use std::convert::Infallible;
 

@@ -1,9 +1,9 @@
 //! What GTS and VTS share: asking an oracle from within the passes of a shard.
 //!
-//! Requests gather on the shard while its transactions run; at the end of the pass one message carries them
-//! all (*coalescing*; with batching switched off, each goes alone). A number is never fetched before the
-//! transaction that uses it holds all its locks: an older number could order its versions wrongly.
-//! The oracle answers in the order of arrival, so answers need no names.
+//! Requests gather on the shard while its transactions run; at the end of the pass one message
+//! carries them all (*coalescing*; with batching switched off, each goes alone). A number is never
+//! fetched before the transaction that uses it holds all its locks: an older number could order its
+//! versions wrongly. The oracle answers in the order of arrival, so answers need no names.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -33,7 +33,8 @@ impl Waiting {
         }
     }
 
-    /// The oracle can be reached no more. Nobody waits for it: who comes now, and who has asked, is [`Waiting::lost`].
+    /// The oracle can be reached no more. Nobody waits for it: who comes now, and who has asked, is
+    /// [`Waiting::lost`].
     pub fn give_up(&mut self, released: &mut Vec<Ticket>) {
         let waiting: Vec<Ticket> = self.asked.drain(..).flatten().chain(self.gathered.drain(..)).collect();
         self.lost.extend(&waiting);
@@ -62,8 +63,8 @@ impl Waiting {
         self.asked.push_back(Vec::new());
     }
 
-    /// The channel to the oracle is a new one: what was asked over the former one, or before there was any, will not be
-    /// answered, and is asked again.
+    /// The channel to the oracle is a new one: what was asked over the former one, or before there
+    /// was any, will not be answered, and is asked again.
     pub fn ask_again(&mut self) {
         self.down = false;
         let asked: Vec<Ticket> = self.asked.drain(..).flatten().collect();
@@ -81,17 +82,19 @@ impl Waiting {
     }
 }
 
-/// How stale a shard's copy may get while nobody asks for it, in nanoseconds; the watermark depends on it.
+/// How stale a shard's copy may get while nobody asks for it, in nanoseconds; the watermark depends
+/// on it.
 const REFRESH_NS: u64 = 1_000_000;
 
 /// What is known of a shard's copy of what snapshots are made from.
 #[derive(Debug)]
 pub struct LocalCopy {
     prefetch: bool,
-    /// When it was renewed, by the clock of the pass before: messages are handled before the clock is looked at.
+    /// When it was renewed, by the clock of the pass before: messages are handled before the clock
+    /// is looked at.
     renewed: Timestamp,
-    /// The first clock after that. Where the oracle is far away a shard that does nothing else would find every answer too old,
-    /// and ask again at once.
+    /// The first clock after that. Where the oracle is far away a shard that does nothing else
+    /// would find every answer too old, and ask again at once.
     looked: Timestamp,
     /// With prefetching: whether it was used since a newer one was asked for.
     used: bool,
@@ -111,8 +114,9 @@ impl LocalCopy {
         }
     }
 
-    /// Whether a snapshot may be made from it in this pass. Without prefetching only by those who were just released with
-    /// it. With it as long as it is new enough, for a shard that has slept has asked nobody; it outlives the oracle.
+    /// Whether a snapshot may be made from it in this pass. Without prefetching only by those who
+    /// were just released with it. With it as long as it is new enough, for a shard that has slept
+    /// has asked nobody; it outlives the oracle.
     pub fn serves(&mut self, clock: Timestamp) -> bool {
         self.used |= self.prefetch;
         let age_ns = clock.0.saturating_sub(self.renewed.0);

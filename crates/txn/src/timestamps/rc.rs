@@ -1,9 +1,10 @@
 //! RC: the yardstick. Not serializable.
 //!
-//! Read-write transactions commit exactly as their protocol says, locks and validation included; versions
-//! are stamped `max(clock, newest + 1)`. Read-only transactions read the newest committed version of each
-//! record, without marks, waiting or validation, so a scheme that gives them a consistent snapshot can hardly
-//! be faster. Version chains are kept as under DST, or not at all on request.
+//! Read-write transactions commit exactly as their protocol says, locks and validation included;
+//! versions are stamped `max(clock, newest + 1)`. Read-only transactions read the newest committed
+//! version of each record, without marks, waiting or validation, so a scheme that gives them a
+//! consistent snapshot can hardly be faster. Version chains are kept as under DST, or not at all on
+//! request.
 
 use std::convert::Infallible;
 

@@ -1,28 +1,35 @@
 //! VTS: a vector of counters, published by an oracle.
 //!
-//! Each shard is a *slot* with a counter of its own. A read-write transaction stamps its versions ⟨slot, c⟩
-//! with the next number of its slot and, once they are installed, reports it together with its
-//! dependencies: the stamps of all versions it read or overwrote, and of the validated readers on the shards
-//! where it overwrites (without them a snapshot could contain a transaction but not one that read what it has
-//! overwritten; the published description leaves them out). The oracle advances V\[slot\] to c when c − 1
-//! and all dependencies are in ([`published`]); a snapshot is a copy of V and contains ⟨slot, c⟩ iff c <= V\[slot\]. So a
-//! snapshot never contains a transaction without what it depends on, and nobody waits under locks; but the
-//! vector travels to every shard that a read-only transaction reads at.
+//! Each shard is a *slot* with a counter of its own. A read-write transaction stamps its versions
+//! ⟨slot, c⟩ with the next number of its slot and, once they are installed, reports it together
+//! with its dependencies: the stamps of all versions it read or overwrote, and of the validated
+//! readers on the shards where it overwrites (without them a snapshot could contain a transaction
+//! but not one that read what it has overwritten; the published description leaves them out). The
+//! oracle advances V\[slot\] to c when c − 1 and all dependencies are in ([`published`]); a
+//! snapshot is a copy of V and contains ⟨slot, c⟩ iff c <= V\[slot\]. So a snapshot never contains
+//! a transaction without what it depends on, and nobody waits under locks; but the vector travels
+//! to every shard that a read-only transaction reads at.
 //!
 //! Stamps of different slots have no order: a record's versions follow one another by installation.
 //! *Compression* gives each process one slot: its shards draw from one counter, and the oracle
 //! publishes the gap-free prefix.
 //!
-//! A stamp is packed into 64 bits: the slot in the top 16, the counter below. ⟨0, 0⟩ is the initial load.
+//! A stamp is packed into 64 bits: the slot in the top 16, the counter below. ⟨0, 0⟩ is the initial
+//! load.
 //!
 //! **When something is lost.**
 //!
-//! * *A channel* breaks between a shard and the oracle. A shard keeps what it has reported until it finds it published, and
+//! * *A channel* breaks between a shard and the oracle. A shard keeps what it has reported until it
+//!   finds it published, and
 //!   reports it again over the next channel; what comes twice counts once.
-//! * *A coordinator* is gone that comes and goes, a visitor. Its slot is another's one day, and its last reports may have
-//!   gone with it. So it stamps with what the oracle has let it have, and when it is gone all of that is settled
-//!   ([`claims`]). What has become of its transactions those find who have voted (`votes.rs`); none that they have
-//!   committed is missing from the vector, none of what it depends on is, and nobody can commit another.
+//! * *A coordinator* is gone that comes and goes, a visitor. Its slot is another's one day, and its
+//!   last reports may have
+//!   gone with it. So it stamps with what the oracle has let it have, and when it is gone all of
+//!   that is settled
+//!   ([`claims`]). What has become of its transactions those find who have voted (`votes.rs`); none
+//!   that they have
+//!   committed is missing from the vector, none of what it depends on is, and nobody can commit
+//!   another.
 //! * *The oracle* itself keeps nothing, as under GTS.
 
 mod claims;
@@ -85,7 +92,8 @@ pub struct Vts {
     /// Stamps that were waited for.
     arrived: BTreeMap<Ticket, Timestamp>,
     known: Arc<Vector>,
-    /// The latest stamps of each slot that have validated reads or installed versions on this shard.
+    /// The latest stamps of each slot that have validated reads or installed versions on this
+    /// shard.
     readers: Vector,
     /// Of each slot, the last stamp that it is too late to vote for.
     over: Vector,
@@ -116,7 +124,8 @@ pub enum Message {
         /// The last of them.
         through: u64,
     },
-    /// A claim is over: nobody may be voted for any more with such a stamp. Is anything of it undecided?
+    /// A claim is over: nobody may be voted for any more with such a stamp. Is anything of it
+    /// undecided?
     Inquire {
         /// Whose it was.
         of: ShardId,
@@ -131,7 +140,8 @@ pub enum Message {
     Left {
         /// Which inquiry it was.
         number: u64,
-        /// If nothing is: the largest stamp of each slot that has validated reads or installed versions there.
+        /// If nothing is: the largest stamp of each slot that has validated reads or installed
+        /// versions there.
         seen: Option<Vec<u64>>,
     },
 }
@@ -381,7 +391,8 @@ impl Scheme for Vts {
             Message::Published(vector) => {
                 let published = vector.get(self.slot).copied().unwrap_or_default();
                 self.unpublished = self.unpublished.split_off(&(published + 1));
-                // Joined: the shard may have woken up above what the oracle had published when it answered.
+                // Joined: the shard may have woken up above what the oracle had published when it
+                // answered.
                 self.raise(vector);
                 released.extend(self.snapshots.renew(self.clock));
             }
@@ -474,7 +485,8 @@ mod tests {
         vts
     }
 
-    /// Everything that these have to say to each other, until nobody has anything to say. Tells whom it has released.
+    /// Everything that these have to say to each other, until nobody has anything to say. Tells
+    /// whom it has released.
     fn talk(all: &mut [(ShardId, &mut Vts)], left: &dyn Fn(ShardId) -> bool) -> Vec<Ticket> {
         let mut released = Vec::new();
         loop {
@@ -615,7 +627,8 @@ mod tests {
         connect((OTHER, &mut visitor), (ORACLE, &mut oracle), None);
         talk(&mut [(ORACLE, &mut oracle)], NOTHING);
         oracle.tick(Timestamp(oracle.due().expect("it is waited for")));
-        // It reads what A's coordinator has written after A was asked for the first time; that is not forgotten.
+        // It reads what A's coordinator has written after A was asked for the first time; that is
+        // not forgotten.
         let mut sent = Vec::new();
         oracle.outgoing(&mut sent);
         for (to, message) in &sent {

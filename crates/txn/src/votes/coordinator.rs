@@ -1,8 +1,10 @@
-//! The coordinator's part: it asks for the votes, knows what they come to, and tells those who voted, as often as it takes.
+//! The coordinator's part: it asks for the votes, knows what they come to, and tells those who
+//! voted, as often as it takes.
 //!
-//! See the parent for the rules. Example. RECORD was sent to A and B; B's channel is reset. The coordinator *asks* B
-//! over the next one ([`ask`]): RECORD, and the transaction is committed; REFUSE, and it is not; or B lives another life
-//! and has nothing to say, and what the others know decides ([`conclude`]).
+//! See the parent for the rules. Example. RECORD was sent to A and B; B's channel is reset. The
+//! coordinator *asks* B over the next one ([`ask`]): RECORD, and the transaction is committed;
+//! REFUSE, and it is not; or B lives another life and has nothing to say, and what the others know
+//! decides ([`conclude`]).
 
 use plimsoll_runtime::{Env, Unknown};
 use plimsoll_types::mutants::{Mutant, planted};
@@ -17,14 +19,15 @@ use crate::timestamp::Scheme;
 /// How long whoever was not answered waits before asking again, in nanoseconds.
 const RETRY_NS: u64 = 5_000_000;
 
-/// Whether a transaction has to be voted on if these shards do so: one of them is in another process.
+/// Whether a transaction has to be voted on if these shards do so: one of them is in another
+/// process.
 pub(crate) fn needed<P: Voter, E: Env<P>>(env: &E, txn: TxnId, voters: &[ShardId]) -> bool {
     env.local(|node| node.base().votes.between_processes(txn, voters.iter().copied()))
 }
 
-/// Those who vote on a transaction, with the lives in which they hold its locks. They will have to be told when it is
-/// settled. `None` if one of them has lost what was read there or cannot be reached: once one has been asked to vote, it is
-/// too late to give up alone.
+/// Those who vote on a transaction, with the lives in which they hold its locks. They will have to
+/// be told when it is settled. `None` if one of them has lost what was read there or cannot be
+/// reached: once one has been asked to vote, it is too late to give up alone.
 pub(crate) fn voters<P: Voter, E: Env<P>>(
     env: &E,
     open: &Open<P::Scheme>,
@@ -39,8 +42,8 @@ pub(crate) fn voters<P: Voter, E: Env<P>>(
     })
 }
 
-/// Lets all shards vote that a transaction writes, and tells them the outcome. Fails if it is aborted. `reads` are those
-/// that a shard has still to validate.
+/// Lets all shards vote that a transaction writes, and tells them the outcome. Fails if it is
+/// aborted. `reads` are those that a shard has still to validate.
 pub(crate) async fn decide<P: Voter, E: Env<P>>(
     env: &E,
     open: &mut Open<P::Scheme>,
@@ -81,9 +84,9 @@ pub(crate) async fn decide<P: Voter, E: Env<P>>(
     conclude(env, open, voters, Some(stamp), outcome).await.map(drop)
 }
 
-/// All votes are known, or as many as it takes: tells those who voted the outcome, in the background if they are elsewhere.
-/// Returns the stamp, or why it is aborted; [`Abort::Unknown`] if a vote is lost. `named` is the stamp that an oracle waits
-/// to hear about, if there is such a one.
+/// All votes are known, or as many as it takes: tells those who voted the outcome, in the
+/// background if they are elsewhere. Returns the stamp, or why it is aborted; [`Abort::Unknown`] if
+/// a vote is lost. `named` is the stamp that an oracle waits to hear about, if there is such a one.
 pub(crate) async fn conclude<P: Voter, E: Env<P>>(
     env: &E,
     open: &mut Open<P::Scheme>,
@@ -93,7 +96,8 @@ pub(crate) async fn conclude<P: Voter, E: Env<P>>(
 ) -> Result<Timestamp, Abort> {
     let (me, txn) = (env.shard(), open.holder.txn);
     let doubt = || Request::Doubt(txn);
-    // The vote is lost, but the others may have known it. If not, none of them will commit any more.
+    // The vote is lost, but the others may have known it. If not, none of them will commit any
+    // more.
     if outcome == Err(Abort::Unknown)
         && let Some(stamp) = gather(env, ask_all(env, voters.clone(), &doubt), doubt).await
     {
@@ -126,7 +130,8 @@ pub(crate) async fn conclude<P: Voter, E: Env<P>>(
     outcome
 }
 
-/// Asks a shard for its vote until it answers; `None` if the life that it would have voted in is over.
+/// Asks a shard for its vote until it answers; `None` if the life that it would have voted in is
+/// over.
 pub(crate) async fn ask<P: Voter, E: Env<P>>(env: &E, shard: ShardId, life: u64, txn: TxnId) -> Option<Vote> {
     while env.local(|node| node.base().votes.life(shard) == life) {
         match env.call(shard, Envelope::Vote(Request::Ask(txn))).await.map(Answer::vote) {
@@ -152,8 +157,8 @@ fn ask_all<'e, P: Voter, E: Env<P>, R: Fn() -> Request>(
     voters.into_iter().map(|voter| (voter, env.call(voter.0, Envelope::Vote(request())))).collect()
 }
 
-/// Asks or tells those again who do not answer, until all have. Returns the stamp if any of them knows that the transaction is
-/// committed.
+/// Asks or tells those again who do not answer, until all have. Returns the stamp if any of them
+/// knows that the transaction is committed.
 async fn gather<P: Voter, E: Env<P>>(
     env: &E,
     asked: Asked<impl Future<Output = Result<P::Reply, Unknown>>>,
@@ -169,7 +174,8 @@ async fn gather<P: Voter, E: Env<P>>(
     any
 }
 
-/// Waits for answers: the stamp if somebody knows that the transaction is committed, and who has not answered.
+/// Waits for answers: the stamp if somebody knows that the transaction is committed, and who has
+/// not answered.
 async fn collect<P: Voter>(
     asked: Asked<impl Future<Output = Result<P::Reply, Unknown>>>,
     any: &mut Option<Timestamp>,

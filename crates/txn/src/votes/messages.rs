@@ -55,8 +55,8 @@ pub enum Request {
         txn: TxnId,
         /// The outcome, if the one who asks knows it.
         outcome: Option<Outcome>,
-        /// To be promised: not to commit unless somebody knows that it is committed. The coordinator's life is over, and
-        /// this is the first number of its present one.
+        /// To be promised: not to commit unless somebody knows that it is committed. The
+        /// coordinator's life is over, and this is the first number of its present one.
         doubt: Option<u64>,
     },
     /// Answers [`Request::Inquire`].

@@ -12,7 +12,8 @@ use crate::Check;
 /// An audit's piece reads so many tuples.
 const AUDIT_PIECE: u64 = 500;
 
-/// Sums tuples in one snapshot: stage by stage the next ones of every block it looks at, a block being a piece.
+/// Sums tuples in one snapshot: stage by stage the next ones of every block it looks at, a block
+/// being a piece.
 #[derive(Clone, Debug)]
 pub struct Audit {
     first_block: u64,
@@ -34,7 +35,8 @@ struct Seen {
 }
 
 impl Audit {
-    /// An audit of every `step`-th tuple of some blocks of `span` tuples, from an offset in each block on.
+    /// An audit of every `step`-th tuple of some blocks of `span` tuples, from an offset in each
+    /// block on.
     pub(super) fn new(span: u64, blocks: Range<u64>, first: u64, step: u64) -> Audit {
         let seen = blocks.clone().map(|_| Seen::default()).collect();
         Audit { first_block: blocks.start, seen, span, first, step }

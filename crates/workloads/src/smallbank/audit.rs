@@ -12,8 +12,8 @@ use crate::Check;
 /// An audit's piece reads so many accounts.
 pub(super) const AUDIT_PIECE: u64 = 500;
 
-/// Sums balances in one snapshot: stage by stage the next accounts of every block it looks at, a block
-/// being a piece.
+/// Sums balances in one snapshot: stage by stage the next accounts of every block it looks at, a
+/// block being a piece.
 #[derive(Clone, Debug)]
 pub struct Audit {
     first_block: u64,
@@ -36,7 +36,8 @@ struct Seen {
 }
 
 impl Audit {
-    /// An audit of a range of accounts (offsets in a block of `span` accounts) of each of some blocks.
+    /// An audit of a range of accounts (offsets in a block of `span` accounts) of each of some
+    /// blocks.
     pub(super) fn new(span: u64, blocks: Range<u64>, accounts: Range<u64>) -> Audit {
         Audit {
             first_block: blocks.start,

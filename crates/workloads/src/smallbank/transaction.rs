@@ -47,8 +47,8 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// Output of a committed transaction, in cents: the balance that was read, the amount that was moved,
-    /// deposited or paid.
+    /// Output of a committed transaction, in cents: the balance that was read, the amount that was
+    /// moved, deposited or paid.
     pub fn amount(&self) -> i64 {
         self.amount
     }
@@ -59,7 +59,8 @@ impl Transaction {
         if self.slot_a == self.slot_b {
             return (true, true);
         }
-        // Two remote sides are two pieces of one stage; otherwise the side at home comes last if it can.
+        // Two remote sides are two pieces of one stage; otherwise the side at home comes last if it
+        // can.
         let a = if self.independent_sides() {
             piece.number == 0
         } else {
@@ -208,8 +209,8 @@ impl Procedure for Transaction {
 
 plimsoll_txn::executable!(Transaction);
 
-/// How those that write are cut, in the order of the types: not at all, unless the two accounts of a transfer are on different
-/// shards.
+/// How those that write are cut, in the order of the types: not at all, unless the two accounts of
+/// a transfer are on different shards.
 pub(super) fn pieces(distributed: bool) -> Vec<PieceType> {
     let (savings, checking) = (SAVINGS.row(), CHECKING.row());
     let one = |name| PieceType::new(name, "account", 0);

@@ -1,18 +1,18 @@
 //! Reads what the consistency conditions speak about.
 //!
-//! A whole audit reads one warehouse in one snapshot and streams: district by district the customers, the
-//! waiting orders, then the orders in runs of 3,000 with their lines; then all payments; then all stocks.
-//! Every stage is one piece, so that a coordinator of another shard never fetches more than that at once;
-//! where a stage starts depends on what the stages before have seen. (Of a spread warehouse payments
-//! are read district by district, and stocks in pieces by slot. The first stage has a piece in every slot: whoever takes pieces
-//! of its own shard back, because others turn out to be elsewhere, then starts again there, where the audit forgets what it
-//! has counted.) Nothing is kept of lines; of orders a
-//! few bytes, for one run; of each customer two sums that must come out as zero. [`super::conditions`]
-//! judges what was seen.
+//! A whole audit reads one warehouse in one snapshot and streams: district by district the
+//! customers, the waiting orders, then the orders in runs of 3,000 with their lines; then all
+//! payments; then all stocks. Every stage is one piece, so that a coordinator of another shard
+//! never fetches more than that at once; where a stage starts depends on what the stages before
+//! have seen. (Of a spread warehouse payments are read district by district, and stocks in pieces
+//! by slot. The first stage has a piece in every slot: whoever takes pieces of its own shard back,
+//! because others turn out to be elsewhere, then starts again there, where the audit forgets what
+//! it has counted.) Nothing is kept of lines; of orders a few bytes, for one run; of each customer
+//! two sums that must come out as zero. [`super::conditions`] judges what was seen.
 //!
 //! A *glance* is the cheap audit for a running system: condition 1 for a warehouse, 2 and 3 for one
-//! district, and 5, 6 and 7 for its last 20 orders and for 20 around the oldest that waits, where changes
-//! happen. It leaves out 8 and 9, because payments grow without bound.
+//! district, and 5, 6 and 7 for its last 20 orders and for 20 around the oldest that waits, where
+//! changes happen. It leaves out 8 and 9, because payments grow without bound.
 
 use std::ops::ControlFlow;
 
@@ -31,8 +31,8 @@ const PAYMENTS_PER_STAGE: usize = 30_000;
 const STOCKS_PER_STAGE: u32 = 1000;
 /// The pieces of a stage in a spread warehouse read so many together, or one does.
 const SPREAD_STOCKS_PER_STAGE: u32 = 10_000;
-/// A glance looks at so many of the last orders, and at half as many on either side of the oldest that
-/// waits.
+/// A glance looks at so many of the last orders, and at half as many on either side of the oldest
+/// that waits.
 const GLANCE: u32 = 20;
 
 /// An audit of one warehouse.
@@ -51,17 +51,20 @@ pub struct Audit {
     pub(super) seen: Seen,
     /// By district and number; empty in a glance.
     pub(super) customers_seen: Vec<CustomerSeen>,
-    /// What customers of other warehouses paid here: warehouse, district and number, amount in cents.
+    /// What customers of other warehouses paid here: warehouse, district and number, amount in
+    /// cents.
     pub(super) strangers_paid: Vec<((u32, u8, u32), i64)>,
-    /// What the current stage has seen of customers, by position. It counts once the stage is complete.
+    /// What the current stage has seen of customers, by position. It counts once the stage is
+    /// complete.
     changes: Vec<(usize, CustomerSeen)>,
 }
 
 /// What a stage reads.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// The warehouse's and the districts' totals and the next order numbers. If the warehouse is spread, these are pieces of
-    /// their own, and one that reads nothing for each slot of the stocks.
+    /// The warehouse's and the districts' totals and the next order numbers. If the warehouse is
+    /// spread, these are pieces of their own, and one that reads nothing for each slot of the
+    /// stocks.
     Totals,
     /// A district's customers.
     Customers { d: u8 },
@@ -71,7 +74,8 @@ enum Step {
     Orders { d: u8, low: u32, high: Option<u32> },
     /// Payments, from a payer's number on, to a district if the warehouse is spread.
     Payments { d: u8, payer: u16, number: u64 },
-    /// Stocks, from an item on; if the warehouse is spread those in the slots of this item and of some that follow.
+    /// Stocks, from an item on; if the warehouse is spread those in the slots of this item and of
+    /// some that follow.
     Stocks { item: u32 },
 }
 

@@ -15,11 +15,12 @@
 //! | 11 | ORDER has as many rows more than NEW-ORDER as were delivered at load and since |
 //! | 12 | C_BALANCE + C_YTD_PAYMENT is the sum of delivered lines |
 //!
-//! All hold at every moment, in any snapshot. Only 10 needs several warehouses, because a customer may pay
-//! anywhere: a warehouse's audit keeps the payments of strangers, and 10 is judged over all audits.
+//! All hold at every moment, in any snapshot. Only 10 needs several warehouses, because a customer
+//! may pay anywhere: a warehouse's audit keeps the payments of strangers, and 10 is judged over all
+//! audits.
 //!
-//! After a run the data is also compared with what the drivers counted: orders, payments, deliveries, and
-//! what was taken from the stocks.
+//! After a run the data is also compared with what the drivers counted: orders, payments,
+//! deliveries, and what was taken from the stocks.
 
 use std::collections::BTreeMap;
 

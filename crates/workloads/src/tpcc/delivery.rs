@@ -1,11 +1,13 @@
-//! Delivery (clause 2.7): a carrier takes the oldest waiting order of each of a warehouse's ten districts.
+//! Delivery (clause 2.7): a carrier takes the oldest waiting order of each of a warehouse's ten
+//! districts.
 //!
-//! One transaction for all districts, inline. Stages, all at home: find and delete the oldest rows of
-//! NEW-ORDER; the orders and their lines; the customers. A district with no waiting order is skipped and
-//! counted.
+//! One transaction for all districts, inline. Stages, all at home: find and delete the oldest rows
+//! of NEW-ORDER; the orders and their lines; the customers. A district with no waiting order is
+//! skipped and counted.
 //!
-//! In a spread warehouse a transaction delivers in one district, which clause 2.7 allows: ten pieces that all execute when
-//! they start, on different servers, are a cycle that ROCOCO cannot repair, and the definitions are the same for all.
+//! In a spread warehouse a transaction delivers in one district, which clause 2.7 allows: ten
+//! pieces that all execute when they start, on different servers, are a cycle that ROCOCO cannot
+//! repair, and the definitions are the same for all.
 
 use std::ops::ControlFlow;
 

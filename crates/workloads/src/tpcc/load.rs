@@ -1,13 +1,13 @@
 //! The initial population (clause 4.3.3.1).
 //!
-//! Unit 0 is the items, which every shard gets; unit w is warehouse w. Of a spread warehouse what shares a slot is a unit: its
-//! own row, each district, each part of the stocks. A unit draws from its own stream of
-//! random numbers, so units can be loaded in any order, by any number of threads. The rows of each ordered
-//! table come in ascending order.
+//! Unit 0 is the items, which every shard gets; unit w is warehouse w. Of a spread warehouse what
+//! shares a slot is a unit: its own row, each district, each part of the stocks. A unit draws from
+//! its own stream of random numbers, so units can be loaded in any order, by any number of threads.
+//! The rows of each ordered table come in ascending order.
 //!
-//! A database smaller than the specification's keeps its proportions: as many orders as customers in each
-//! district, 70 % of them delivered; last names from as many numbers as there are customers, if that is
-//! below 1,000, so that every name a payment asks for exists.
+//! A database smaller than the specification's keeps its proportions: as many orders as customers
+//! in each district, 70 % of them delivered; last names from as many numbers as there are
+//! customers, if that is below 1,000, so that every name a payment asks for exists.
 
 use plimsoll_types::{Key, Slot, TableId};
 use zerocopy::IntoBytes;
@@ -17,8 +17,8 @@ use super::{DISTRICTS, Parameters};
 use crate::Sink;
 use plimsoll_types::random::{NuRand, Rng, last_name};
 
-/// The C of NURand for last names while loading; at run time it is 223, an allowed distance of 66 away
-/// (clause 2.1.6.1).
+/// The C of NURand for last names while loading; at run time it is 223, an allowed distance of 66
+/// away (clause 2.1.6.1).
 const LAST_NAME_C: u32 = 157;
 /// The date of everything that is loaded.
 pub const LOAD_DATE: u32 = 1;
@@ -113,8 +113,8 @@ impl Loader<'_> {
         (self.sink)(table, key, &[&self.row]);
     }
 
-    /// I_DATA or S_DATA at the end of a row: 26 to 50 characters, every tenth with ORIGINAL in them.
-    /// Returns the length.
+    /// I_DATA or S_DATA at the end of a row: 26 to 50 characters, every tenth with ORIGINAL in
+    /// them. Returns the length.
     fn data_with_original(&mut self, data: &mut [u8; 50]) -> usize {
         let length = self.rng.astr(data, 26..=50);
         if self.rng.pct(10.0) {

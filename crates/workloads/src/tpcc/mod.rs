@@ -1,8 +1,9 @@
-//! TPC-C (TPC Benchmark C, revision 5.11): a wholesale supplier with warehouses, and the transactions of
-//! its order-entry clerks.
+//! TPC-C (TPC Benchmark C, revision 5.11): a wholesale supplier with warehouses, and the
+//! transactions of its order-entry clerks.
 //!
-//! Eleven tables ([`schema`]), all rows in full. Everything of a warehouse lives in one slot, or is spread
-//! ([`Parameters::spread`]); items are copied everywhere. Five transactions, drawn independently with the weights of [`Parameters::mix`]:
+//! Eleven tables ([`schema`]), all rows in full. Everything of a warehouse lives in one slot, or is
+//! spread ([`Parameters::spread`]); items are copied everywhere. Five transactions, drawn
+//! independently with the weights of [`Parameters::mix`]:
 //!
 //! | transaction | mix | what it does |
 //! |---|---|---|
@@ -13,16 +14,18 @@
 //! | [`StockLevel`] | 4 | read-only: low stocks among the last orders of a district, or of k districts |
 //!
 //! **Clients** run in a closed loop without keying and thinking times, as in the papers, so the
-//! specification's 12.86 new orders per minute and warehouse do not bound the throughput, and results are
-//! not tpmC in the TPC's sense. A client draws the home warehouse of each transaction from those of its
-//! shard, so that every warehouse is busy however few clients there are; spread, warehouse and district. Dates come from a counter of the
-//! client, not from a clock, so that a seed replays a run.
+//! specification's 12.86 new orders per minute and warehouse do not bound the throughput, and
+//! results are not tpmC in the TPC's sense. A client draws the home warehouse of each transaction
+//! from those of its shard, so that every warehouse is busy however few clients there are; spread,
+//! warehouse and district. Dates come from a counter of the client, not from a clock, so that a
+//! seed replays a run.
 //!
-//! **Checks.** The twelve consistency conditions, and the data against the drivers' counters (`conditions.rs`).
+//! **Checks.** The twelve consistency conditions, and the data against the drivers' counters
+//! (`conditions.rs`).
 //!
-//! **What is left out**: terminals and their screens, the deferred queue of Delivery (it runs inline), the
-//! card deck (draws are independent), and the mix of the specification's auditing rules. The same item may
-//! occur twice in an order, as the specification allows.
+//! **What is left out**: terminals and their screens, the deferred queue of Delivery (it runs
+//! inline), the card deck (draws are independent), and the mix of the specification's auditing
+//! rules. The same item may occur twice in an order, as the specification allows.
 
 mod audit;
 mod client;
@@ -69,15 +72,17 @@ const SKIPPED_DELIVERIES: usize = 6;
 pub struct Parameters {
     /// Number of warehouses, 1..=W; warehouse w lives in slot w, or its row does.
     pub warehouses: u32,
-    /// Whether a warehouse is spread over all shards (the "scaled TPC-C" of ROCOCO's paper): a district with all that belongs
-    /// to it is in one slot, and a stock in one that its item decides. So even one warehouse is a load for many shards, with
-    /// much contention, and nearly every New-Order and many a Payment is on several.
+    /// Whether a warehouse is spread over all shards (the "scaled TPC-C" of ROCOCO's paper): a
+    /// district with all that belongs to it is in one slot, and a stock in one that its item
+    /// decides. So even one warehouse is a load for many shards, with much contention, and nearly
+    /// every New-Order and many a Payment is on several.
     pub spread: bool,
     /// Number of items, the same for every number of warehouses.
     pub items: u32,
     /// Customers in each district, and orders at load.
     pub customers_per_district: u32,
-    /// Share of the lines of New-Order that another warehouse supplies, in per cent (clause 2.4.1.5).
+    /// Share of the lines of New-Order that another warehouse supplies, in per cent (clause
+    /// 2.4.1.5).
     pub remote_item_pct: f64,
     /// Share of the payments by customers of another warehouse, in per cent (clause 2.5.1.2).
     pub remote_payment_pct: f64,
@@ -88,7 +93,8 @@ pub struct Parameters {
     pub stock_level_districts: u32,
     /// Orders that Stock-Level looks at in a district.
     pub stock_level_orders: u32,
-    /// Whether the columns that different transactions use are records of their own; see [`schema`].
+    /// Whether the columns that different transactions use are records of their own; see
+    /// [`schema`].
     pub split_columns: bool,
     /// Weights of New-Order, Payment, Order-Status, Delivery and Stock-Level.
     pub mix: [u32; 5],
@@ -384,8 +390,8 @@ impl Workload for Tpcc {
             + u64::from(self.parameters.warehouses) * (items * per_stock + customers * per_customer)
     }
 
-    /// `client` is below 65,535, and must not be used twice on one database: its payments would get the
-    /// keys of those before.
+    /// `client` is below 65,535, and must not be used twice on one database: its payments would get
+    /// the keys of those before.
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Client {
         Client::new(&self.parameters, client, shard, owner)
     }

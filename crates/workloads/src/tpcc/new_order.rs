@@ -1,16 +1,19 @@
 //! New-Order (clause 2.4): a customer orders 5 to 15 items.
 //!
-//! Stages: for every other warehouse that supplies lines, in the first stage, a piece that looks its lines up and one that
-//! takes the goods from its stock; then at home a piece that takes the order's number, looks its own lines up and
-//! inserts the order, and one that takes the goods. Inside a piece lines are processed in the order of their items, which
-//! is the order locks are taken in; the same item may occur twice in an order and is then taken twice. OL_NUMBER keeps the
+//! Stages: for every other warehouse that supplies lines, in the first stage, a piece that looks
+//! its lines up and one that takes the goods from its stock; then at home a piece that takes the
+//! order's number, looks its own lines up and inserts the order, and one that takes the goods.
+//! Inside a piece lines are processed in the order of their items, which is the order locks are
+//! taken in; the same item may occur twice in an order and is then taken twice. OL_NUMBER keeps the
 //! order of the inputs.
 //!
-//! In a spread warehouse no line is at home: the home is the district, which takes the number and inserts the order, and every
-//! stock has the two pieces of a supplier. One more piece in the first stage reads the warehouse's tax.
+//! In a spread warehouse no line is at home: the home is the district, which takes the number and
+//! inserts the order, and every stock has the two pieces of a supplier. One more piece in the first
+//! stage reads the warehouse's tax.
 //!
-//! One order in a hundred asks in its last line for an item that does not exist, and is undone when that
-//! line is looked up. A line at home is looked up after all others: unused numbers are the highest.
+//! One order in a hundred asks in its last line for an item that does not exist, and is undone when
+//! that line is looked up. A line at home is looked up after all others: unused numbers are the
+//! highest.
 
 use plimsoll_txn::chopping::PieceType;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
@@ -161,7 +164,8 @@ impl NewOrder {
         self.layout.spread && piece.stage == 0 && piece.number == 2 * usize::from(self.suppliers)
     }
 
-    /// Whether it takes goods from a stock; otherwise it looks lines up, and at home inserts the order.
+    /// Whether it takes goods from a stock; otherwise it looks lines up, and at home inserts the
+    /// order.
     #[inline]
     fn takes(&self, piece: Piece) -> bool {
         piece.number >= if self.at_home(piece) { 1 } else { usize::from(self.suppliers) }
@@ -207,8 +211,8 @@ impl NewOrder {
         self.layout.read(access, &keys::warehouse(self.warehouse), |row: &Warehouse, _| row.tax.get())
     }
 
-    /// Reads warehouse, district and customer, and takes the order's number. Returns the rate that the sum
-    /// of the lines is multiplied by, in 1/10^8.
+    /// Reads warehouse, district and customer, and takes the order's number. Returns the rate that
+    /// the sum of the lines is multiplied by, in 1/10^8.
     #[inline]
     fn take_number<A: Access>(&mut self, access: &mut A) -> Result<i64, Abort> {
         let layout = self.layout;
@@ -267,7 +271,8 @@ impl NewOrder {
         Ok(())
     }
 
-    /// How many lines it has, how many of them other warehouses supply, and the sum of their quantities.
+    /// How many lines it has, how many of them other warehouses supply, and the sum of their
+    /// quantities.
     pub(super) fn line_sums(&self) -> (i64, i64, i64) {
         let lines = &self.lines[..usize::from(self.line_count)];
         let quantity = lines.iter().map(|line| i64::from(line.quantity)).sum();

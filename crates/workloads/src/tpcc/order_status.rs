@@ -1,7 +1,7 @@
 //! Order-Status (clause 2.6), read-only: what a customer's newest order has become.
 //!
-//! Stages, all at home: find the customer if only the last name is known; the customer and its newest
-//! order's number; the order and its lines.
+//! Stages, all at home: find the customer if only the last name is known; the customer and its
+//! newest order's number; the order and its lines.
 
 use std::ops::ControlFlow;
 
@@ -102,7 +102,8 @@ impl OrderStatus {
         self.balance
     }
 
-    /// Output: the newest order's number, O_ENTRY_D and O_CARRIER_ID (0 for null), if there is an order.
+    /// Output: the newest order's number, O_ENTRY_D and O_CARRIER_ID (0 for null), if there is an
+    /// order.
     pub fn order(&self) -> Option<(u32, u32, u8)> {
         (self.order > 0).then_some((self.order, self.entered, self.carrier))
     }

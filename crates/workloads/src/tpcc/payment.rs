@@ -1,10 +1,12 @@
 //! Payment (clause 2.5): a customer pays to a district of a warehouse, mostly its own.
 //!
-//! Stages: find the customer if only the last name is known; the customer with its C_DATA; and the warehouse that is paid,
-//! whose total is the hottest record there is, in a later stage if the customer belongs to another.
+//! Stages: find the customer if only the last name is known; the customer with its C_DATA; and the
+//! warehouse that is paid, whose total is the hottest record there is, in a later stage if the
+//! customer belongs to another.
 //!
-//! A spread warehouse is not where the district is that is paid. Then the first stage also reads the warehouse's name, which
-//! goes into the history, and adds to its total; and the last stage is the district with the history.
+//! A spread warehouse is not where the district is that is paid. Then the first stage also reads
+//! the warehouse's name, which goes into the history, and adds to its total; and the last stage is
+//! the district with the history.
 
 use std::io::Write;
 use std::ops::ControlFlow;

@@ -1,23 +1,30 @@
 //! TPC-C's tables: keys, rows, column groups.
 //!
-//! **Keys** are the specification's primary keys, integers in big-endian order, warehouse first: the
-//! warehouse number alone decides the slot, so a warehouse is one place. Spread, a district is one, and a warehouse's
-//! stocks are in [`STOCK_PARTS`]; a payment then has the district in its key. Every key has at most 15 bytes,
-//! which the key type holds without a heap. Two tables are secondary indexes with empty values:
-//! * *customer_name*: warehouse, district, number of the last name, the first six characters of the first
-//!   name, customer. Last names are the syllables of a number (clause 4.3.2.3), so the number stands for the
-//!   name; the prefix orders by first name but for ties in six random characters (one in 10^10 pairs).
-//! * *customer_order*: warehouse, district, customer, and the complement of the order number, so that a
+//! **Keys** are the specification's primary keys, integers in big-endian order, warehouse first:
+//! the warehouse number alone decides the slot, so a warehouse is one place. Spread, a district is
+//! one, and a warehouse's stocks are in [`STOCK_PARTS`]; a payment then has the district in its
+//! key. Every key has at most 15 bytes, which the key type holds without a heap. Two tables are
+//! secondary indexes with empty values:
+//! * *customer_name*: warehouse, district, number of the last name, the first six characters of the
+//!   first
+//!   name, customer. Last names are the syllables of a number (clause 4.3.2.3), so the number
+//!   stands for the
+//!   name; the prefix orders by first name but for ties in six random characters (one in 10^10
+//!   pairs).
+//! * *customer_order*: warehouse, district, customer, and the complement of the order number, so
+//!   that a
 //!   customer's newest order comes first.
 //!
-//! **Rows** are packed structures of little-endian integers and zero-padded texts; a long text of variable
-//! length (C_DATA, S_DATA, I_DATA, H_DATA) is the tail of its row. Money is in cents; rates are in 1/10000;
-//! a date is a number of seconds on the clients' clocks (see [`super::Client`]), 0 for null.
+//! **Rows** are packed structures of little-endian integers and zero-padded texts; a long text of
+//! variable length (C_DATA, S_DATA, I_DATA, H_DATA) is the tail of its row. Money is in cents;
+//! rates are in 1/10000; a date is a number of seconds on the clients' clocks (see
+//! [`super::Client`]), 0 for null.
 //!
-//! **Column groups.** What no transaction writes (names, taxes, credit) and what different transactions
-//! write (W_YTD and W_TAX, D_NEXT_O_ID and D_YTD) are records of their own, so that they do not conflict.
-//! That is a switch: without it, a row is one record, the concatenation of its groups. [`Layout`] hides the
-//! difference; [`Columns`] says where a structure sits in either form.
+//! **Column groups.** What no transaction writes (names, taxes, credit) and what different
+//! transactions write (W_YTD and W_TAX, D_NEXT_O_ID and D_YTD) are records of their own, so that
+//! they do not conflict. That is a switch: without it, a row is one record, the concatenation of
+//! its groups. [`Layout`] hides the difference; [`Columns`] says where a structure sits in either
+//! form.
 
 use plimsoll_txn::procedure::{Access, Reads};
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Partitioning, Slot, TableId, TableSpec};
@@ -55,8 +62,8 @@ pub const CUSTOMER_DATA_MAX: usize = 500;
 /// How many characters of a first name the customer_name index holds.
 pub const FIRST_NAME_PREFIX: usize = 6;
 
-/// Slots of a spread warehouse's stocks: enough for many shards, and a prime, because popular item numbers have many bits
-/// in common (clause 2.1.6) and would otherwise favour some shards.
+/// Slots of a spread warehouse's stocks: enough for many shards, and a prime, because popular item
+/// numbers have many bits in common (clause 2.1.6) and would otherwise favour some shards.
 pub const STOCK_PARTS: u16 = 101;
 
 /// The tables in the order of their numbers.
@@ -87,8 +94,8 @@ pub fn tables(layout: Layout) -> Vec<TableSpec> {
     ]
 }
 
-/// Keys of all tables. Bounds of ranges are keys too: the first one beyond a prefix has its last integer
-/// raised by one.
+/// Keys of all tables. Bounds of ranges are keys too: the first one beyond a prefix has its last
+/// integer raised by one.
 pub mod keys {
     use super::{FIRST_NAME_PREFIX, Key};
 
@@ -133,7 +140,8 @@ pub mod keys {
         field(key, 7 + FIRST_NAME_PREFIX, 2) as u32
     }
 
-    /// HISTORY: the warehouse that was paid, who paid (a client's number + 1, or 0 at load), how often.
+    /// HISTORY: the warehouse that was paid, who paid (a client's number + 1, or 0 at load), how
+    /// often.
     #[inline]
     pub fn history(w: u32, payer: u16, number: u64) -> Key {
         Key::build().u32(w).u16(payer).u64(number).finish()
@@ -221,8 +229,8 @@ pub trait Columns: FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned +
 pub struct Layout {
     /// Each group is a record; otherwise the concatenation of all groups is.
     pub split: bool,
-    /// What belongs to a district is in the district's slot, and a stock in one that its item decides; otherwise all that
-    /// a warehouse has is in one.
+    /// What belongs to a district is in the district's slot, and a stock in one that its item
+    /// decides; otherwise all that a warehouse has is in one.
     pub spread: bool,
 }
 
@@ -271,8 +279,8 @@ impl Layout {
         C::TABLE.group(if self.split { C::GROUP } else { 0 })
     }
 
-    /// Declares that a piece reads one structure of a row and updates another; without groups these are
-    /// the same record.
+    /// Declares that a piece reads one structure of a row and updates another; without groups these
+    /// are the same record.
     #[inline]
     pub fn declare<Read: Columns, Updated: Columns>(self, reads: &mut Reads, key: impl Fn() -> Key) {
         if self.split {
@@ -294,8 +302,8 @@ impl Layout {
         Ok(access.get(self.column::<C>(), key)?.map(|record| *self.view::<C>(record).0))
     }
 
-    /// Reads a structure of a row that was loaded and is never deleted, and gives it to `read` with the
-    /// text that follows.
+    /// Reads a structure of a row that was loaded and is never deleted, and gives it to `read` with
+    /// the text that follows.
     #[inline]
     pub fn read<C: Columns, A: Access, R>(
         self,
@@ -344,8 +352,8 @@ impl Layout {
         Ok(result)
     }
 
-    /// Replaces the text at the end of a customer by what `change(old, new)` leaves in `new`, and the
-    /// length that it returns.
+    /// Replaces the text at the end of a customer by what `change(old, new)` leaves in `new`, and
+    /// the length that it returns.
     pub fn update_customer_data<A: Access>(
         self,
         access: &mut A,
@@ -473,7 +481,8 @@ columns! {
         deliveries: U32,
     }
 
-    /// Nothing but the text that follows: C_DATA, which payments of customers with bad credit rewrite.
+    /// Nothing but the text that follows: C_DATA, which payments of customers with bad credit
+    /// rewrite.
     CustomerData in CUSTOMER group 2 after Customer, CustomerBalance {}
 
     /// A payment; H_DATA follows.
@@ -558,8 +567,8 @@ pub fn unpadded(text: &[u8]) -> &[u8] {
     &text[..end]
 }
 
-/// Whether I_DATA or S_DATA contains the word ORIGINAL (Horspool's search: the last byte of a window says
-/// how far it can move).
+/// Whether I_DATA or S_DATA contains the word ORIGINAL (Horspool's search: the last byte of a
+/// window says how far it can move).
 #[inline]
 pub fn is_original(data: &[u8]) -> bool {
     let mut last = 7;

@@ -1,9 +1,10 @@
-//! Stock-Level (clause 2.8), read-only: how many of the items in a district's last 20 orders run low.
+//! Stock-Level (clause 2.8), read-only: how many of the items in a district's last 20 orders run
+//! low.
 //!
-//! The DST paper varies it: one transaction looks at k districts, drawn from all warehouses if k > 1. Each
-//! district is a piece of three stages: the district's next order number; the lines of its last orders;
-//! the stocks of the distinct items in them, in a spread warehouse a piece for each slot they are in. The counts are added
-//! up.
+//! The DST paper varies it: one transaction looks at k districts, drawn from all warehouses if k >
+//! 1. Each district is a piece of three stages: the district's next order number; the lines of its
+//! last orders; the stocks of the distinct items in them, in a spread warehouse a piece for each
+//! slot they are in. The counts are added up.
 
 use std::ops::{ControlFlow, Range};
 
@@ -30,8 +31,8 @@ pub struct StockLevel {
     districts: [(u32, u8); DISTRICTS_MAX],
     /// What is known of each district.
     seen: [Seen; DISTRICTS_MAX],
-    /// The distinct items of all districts, one after the other. The one allocation on a transaction's
-    /// path: there may be 6,000.
+    /// The distinct items of all districts, one after the other. The one allocation on a
+    /// transaction's path: there may be 6,000.
     items: Vec<u32>,
     /// The pieces of the last stage if warehouses are spread.
     parts: Vec<Part>,

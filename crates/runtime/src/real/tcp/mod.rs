@@ -13,10 +13,10 @@
 //! own transactions. It has no address, and one shard, which is numbered after the shards of the
 //! nodes by the *place* that the client takes. It dials all nodes, no process dials it, and clients
 //! cannot call each other. Otherwise its shard is like any other: it calls, it is called, and
-//! [`Participant::connected`] tells the others when it comes and goes. A node is configured, so it dials
-//! until it gets through. A client chooses its place itself; if a node refuses it, usually because
-//! another client has that place (`places`), it closes all its connections and reports the reason
-//! ([`super::Runtime::refused`]).
+//! [`Participant::connected`] tells the others when it comes and goes. A node is configured, so it
+//! dials until it gets through. A client chooses its place itself; if a node refuses it, usually
+//! because another client has that place (`places`), it closes all its connections and reports the
+//! reason ([`super::Runtime::refused`]).
 //!
 //! A connection is a channel between two lives of shards. While it lives, messages arrive in order
 //! and exactly once. When it breaks, the channel is reset; a peer that comes back gets a new

@@ -266,16 +266,16 @@ async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
     }
 }
 
-/// Whether the coordinator's shard writes, as far as can be seen, with shards of other processes, and may vote after they
-/// have.
+/// Whether the coordinator's shard writes, as far as can be seen, with shards of other processes,
+/// and may vote after they have.
 fn votes_last<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, rest: bool) -> bool {
     let written = open.work.writes.shards();
     let here = rest || written.contains(&env.shard());
     here && open.touched.is_empty() && votes::needed(env, open.holder.txn, &written)
 }
 
-/// Commits a transaction whose coordinator's shard votes last. Until then the coordinator may give up alone: its own vote
-/// is missing.
+/// Commits a transaction whose coordinator's shard votes last. Until then the coordinator may give
+/// up alone: its own vote is missing.
 async fn commit_last<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
     open: &mut Open<S>,
@@ -314,8 +314,9 @@ async fn commit_last<S: Scheme, E: Env<Occ<S>>>(
     }
 }
 
-/// Lets all other shards that are written lock and vote, one message each. Leaves those in `voters` who may hold something,
-/// and the own shard. Returns the stamp at which what was only read elsewhere has been validated, if one was proposed.
+/// Lets all other shards that are written lock and vote, one message each. Leaves those in `voters`
+/// who may hold something, and the own shard. Returns the stamp at which what was only read
+/// elsewhere has been validated, if one was proposed.
 async fn prepare_elsewhere<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
     open: &mut Open<S>,
@@ -358,8 +359,8 @@ async fn prepare_elsewhere<S: Scheme, E: Env<Occ<S>>>(
     refused.map_or(Ok(proposed), Err)
 }
 
-/// The vote of the coordinator's shard, when all others have voted RECORD. Returns the stamp; or why the vote is REFUSE, with
-/// the stamp if there was one already.
+/// The vote of the coordinator's shard, when all others have voted RECORD. Returns the stamp; or
+/// why the vote is REFUSE, with the stamp if there was one already.
 async fn vote_here<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
     open: &mut Open<S>,
@@ -411,8 +412,8 @@ async fn vote_here<S: Scheme, E: Env<Occ<S>>>(
     if voted { Ok(stamp) } else { refused(named, Abort::Refused) }
 }
 
-/// The stamp of a transaction that holds all its locks, and whether it is the proposed one, at which what was only read
-/// elsewhere has been validated. `None` if there is none to be had.
+/// The stamp of a transaction that holds all its locks, and whether it is the proposed one, at
+/// which what was only read elsewhere has been validated. `None` if there is none to be had.
 async fn final_stamp<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
     open: &Open<S>,
@@ -428,7 +429,8 @@ async fn final_stamp<S: Scheme, E: Env<Occ<S>>>(
     Some((stamp, proposed.is_some() && planted(Mutant::FastPath)))
 }
 
-/// Asks the shards where the transaction has only read whether that is valid at a stamp that is proposed.
+/// Asks the shards where the transaction has only read whether that is valid at a stamp that is
+/// proposed.
 fn validate_only_read<'e, S: Scheme, E: Env<Occ<S>>>(
     env: &'e E,
     open: &Open<S>,
@@ -442,8 +444,8 @@ fn validate_only_read<'e, S: Scheme, E: Env<Occ<S>>>(
     only_read(open).into_iter().map(validate).collect()
 }
 
-/// A shard has locked what it was asked to lock, or says why not; `lost` is why not if nothing is heard of it. What a
-/// transaction has linked itself does not make what it has read stale.
+/// A shard has locked what it was asked to lock, or says why not; `lost` is why not if nothing is
+/// heard of it. What a transaction has linked itself does not make what it has read stale.
 fn granted<S: Scheme>(
     open: &mut Open<S>,
     shard: ShardId,
@@ -473,8 +475,8 @@ fn is_valid<S: Scheme>(answer: Result<<Occ<S> as Messages>::Reply, Unknown>) -> 
     matches!(answer, Ok(Answer::Common(CommonReply::Validated(true))))
 }
 
-/// Locks the remote write sets, one message per shard. If a stamp is proposed, what was only read on other shards is pinned
-/// to it and validated.
+/// Locks the remote write sets, one message per shard. If a stamp is proposed, what was only read
+/// on other shards is pinned to it and validated.
 async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
     open: &mut Open<S>,
@@ -522,8 +524,8 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(
 }
 
 impl<S: Scheme> Occ<S> {
-    /// The stamp to validate at while the locks are taken, if that saves a round trip: right if no bound that the locks
-    /// come with is above it.
+    /// The stamp to validate at while the locks are taken, if that saves a round trip: right if no
+    /// bound that the locks come with is above it.
     fn propose(&mut self, open: &Open<S>) -> Option<Timestamp> {
         let locks = || open.work.writes.iter().any(|write| write.shard != self.base.shard);
         if planted(Mutant::FastPath) {
@@ -534,9 +536,9 @@ impl<S: Scheme> Occ<S> {
         saves.then(|| self.base.scheme.stamp(&open.work.observed))
     }
 
-    /// The last shard to be locked is the coordinator's own. What is left of the transaction's code executes
-    /// on the store; then its writes are checked and, if nothing is to be asked or validated elsewhere,
-    /// stamped, validated and installed before anybody else gets to run.
+    /// The last shard to be locked is the coordinator's own. What is left of the transaction's code
+    /// executes on the store; then its writes are checked and, if nothing is to be asked or
+    /// validated elsewhere, stamped, validated and installed before anybody else gets to run.
     fn last(&mut self, open: &mut Open<S>, at_once: bool, rest: Option<Rest<'_, S>>) -> Last {
         let (holder, me) = (open.holder, self.base.shard);
         if let Err(stop) = protocol::execute_rest(&mut self.base, open, rest, !at_once) {
@@ -586,8 +588,8 @@ impl<S: Scheme> Occ<S> {
     }
 }
 
-/// Tells the other shards to install. Nothing can go wrong any more, so nobody waits, except for an oracle
-/// that must not hear of the commit before it is installed everywhere.
+/// Tells the other shards to install. Nothing can go wrong any more, so nobody waits, except for an
+/// oracle that must not hear of the commit before it is installed everywhere.
 fn install_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: Timestamp) {
     let (me, txn) = (env.shard(), open.holder.txn);
     if !open.work.needs_stamp() {

@@ -18,8 +18,8 @@ pub(super) fn only_read<S: Scheme>(open: &Open<S>) -> Vec<ShardId> {
     shards.filter(|&shard| !unlocked_reads(open, shard).is_empty()).collect()
 }
 
-/// The reads that have to be validated on a shard once the stamp is final: all that are not locked there. Absent
-/// keys and ranges cannot be locked.
+/// The reads that have to be validated on a shard once the stamp is final: all that are not locked
+/// there. Absent keys and ranges cannot be locked.
 pub(super) fn unlocked_reads<S: Scheme>(open: &Open<S>, shard: ShardId) -> Vec<ReadRef> {
     let overwritten = open.work.writes.overwritten(shard);
     let reads = open
@@ -29,9 +29,9 @@ pub(super) fn unlocked_reads<S: Scheme>(open: &Open<S>, shard: ShardId) -> Vec<R
     reads.filter(|read| overwritten.binary_search(read).is_err()).collect()
 }
 
-/// The transaction's own inserts on a shard have changed the versions of what it had read there: goes on with
-/// the new versions if nobody else was there in between. Where they have split a leaf, both halves count from
-/// now on.
+/// The transaction's own inserts on a shard have changed the versions of what it had read there:
+/// goes on with the new versions if nobody else was there in between. Where they have split a leaf,
+/// both halves count from now on.
 pub(super) fn own_links<S: Scheme>(open: &mut Open<S>, shard: ShardId, linked: &[Linked]) -> bool {
     if linked.is_empty() {
         return true;

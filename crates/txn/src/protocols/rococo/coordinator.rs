@@ -19,7 +19,8 @@ use crate::steps::What;
 use crate::timestamp::Scheme;
 use crate::work::{Recorded, Work};
 
-/// How long whoever was not answered waits before asking again, in nanoseconds; twice as long each time.
+/// How long whoever was not answered waits before asking again, in nanoseconds; twice as long each
+/// time.
 pub(super) const RETRY_NS: u64 = 5_000_000;
 /// And at most.
 pub(super) const RETRY_MAX_NS: u64 = 500_000_000;
@@ -47,7 +48,8 @@ pub(super) async fn run<S: Scheme, E: Env<Rococo<S>>>(
     }
 }
 
-/// Goes on with transactions of other processes' coordinators that say nothing any more, for as long as the shard lives.
+/// Goes on with transactions of other processes' coordinators that say nothing any more, for as
+/// long as the shard lives.
 pub(super) async fn look_after<S: Scheme, E: Env<Rococo<S>>>(env: E) {
     loop {
         env.sleep(env.local(|node| node.base.votes.patience_ns())).await;
@@ -57,8 +59,9 @@ pub(super) async fn look_after<S: Scheme, E: Env<Rococo<S>>>(env: E) {
     }
 }
 
-/// Does what the coordinator would have done, which may be doing it as well. Everything is answered as it was answered the
-/// first time, so both come to the same. Only the coordinator ends it, or whoever knows that it never will.
+/// Does what the coordinator would have done, which may be doing it as well. Everything is answered
+/// as it was answered the first time, so both come to the same. Only the coordinator ends it, or
+/// whoever knows that it never will.
 async fn take_over<S: Scheme, E: Env<Rococo<S>>>(env: E, mut orphan: Orphan) {
     let txn = orphan.txn;
     let mut transaction = Running::new(txn, orphan.least);
@@ -89,7 +92,8 @@ pub(super) enum Left {
 struct Running {
     txn: TxnId,
     least: Timestamp,
-    /// What the start phase has come to so far: tentative stamp, predecessors by where they met, whether a piece has said no.
+    /// What the start phase has come to so far: tentative stamp, predecessors by where they met,
+    /// whether a piece has said no.
     tentative: Timestamp,
     preds: BTreeMap<(TxnId, ShardId), bool>,
     noop: bool,
@@ -105,8 +109,8 @@ impl<S: Scheme> Rococo<S> {
         Running::new(txn, self.base.scheme.stamp(&work.observed))
     }
 
-    /// The whole transaction in one step, if its data is all here and nobody undecided has started on it: then nobody is
-    /// before it but those whose marks it meets.
+    /// The whole transaction in one step, if its data is all here and nobody undecided has started
+    /// on it: then nobody is before it but those whose marks it meets.
     pub(super) fn in_one_step(
         &mut self,
         attempt: Attempt,
@@ -340,7 +344,8 @@ pub(super) async fn insist<S: Scheme, E: Env<Rococo<S>>>(
     }
 }
 
-/// Takes over the outputs of pieces of a stage, and of those after it, up to `next`, that were executed with them.
+/// Takes over the outputs of pieces of a stage, and of those after it, up to `next`, that were
+/// executed with them.
 pub(super) fn absorb(
     procedure: &mut dyn Shipped,
     executed: &dyn Shipped,

@@ -1,9 +1,11 @@
-//! Executes pieces on the store of their server, before it is known when they will have taken place.
+//! Executes pieces on the store of their server, before it is known when they will have taken
+//! place.
 //!
-//! An immediate piece executes when it starts; its transaction gets its stamp later. Until then what it has written is
-//! *pending*: later immediate pieces see it, snapshots do not, and wait for it if its stamp may be within theirs, as they
-//! wait for the holder of a lock. Of several pending writes of one record the first is installed first, because whoever
-//! comes later is a successor in the dependency graph.
+//! An immediate piece executes when it starts; its transaction gets its stamp later. Until then
+//! what it has written is *pending*: later immediate pieces see it, snapshots do not, and wait for
+//! it if its stamp may be within theirs, as they wait for the holder of a lock. Of several pending
+//! writes of one record the first is installed first, because whoever comes later is a successor in
+//! the dependency graph.
 //!
 //! A deferred piece executes the same way in the very step in which its transaction is installed.
 
@@ -131,8 +133,9 @@ impl<'a, S: Scheme> Execution<'a, S> {
         self.base.installs.is_some()
     }
 
-    /// The transaction may write a record: it is ordered after all who have read or written it so far, and snapshots
-    /// that may see the write wait for it from here on. Links the key if it is absent.
+    /// The transaction may write a record: it is ordered after all who have read or written it so
+    /// far, and snapshots that may see the write wait for it from here on. Links the key if it is
+    /// absent.
     pub fn announce(&mut self, column: ColumnGroup, key: &Key) -> At {
         let place = self.base.store.find(column, key);
         if let Some(at) = place.row().map(|row| At { row, column })
@@ -194,7 +197,8 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
             if *writer != self.txn {
                 match value {
                     Some(_) => self.doings.rows.extend(place.row().map(|row| At { row, column })),
-                    // The row may be collected once the writer is decided, and be another key's by the time this is.
+                    // The row may be collected once the writer is decided, and be another key's by
+                    // the time this is.
                     None => self.doings.ranges.push((column.table, key.clone(), Some(just_after(key)))),
                 }
                 if recording {
@@ -334,8 +338,8 @@ impl Doings {
         }
     }
 
-    /// The transaction has its stamp: pins what it has read, installs what it has written, and tells what it has seen, and
-    /// how many records it has written.
+    /// The transaction has its stamp: pins what it has read, installs what it has written, and
+    /// tells what it has seen, and how many records it has written.
     pub fn install<S: Scheme>(
         self,
         base: &mut Base<S>,
@@ -382,7 +386,8 @@ impl Doings {
     }
 }
 
-/// The stamp of a write that was pending when it was read, and is installed now; `None` if it deletes.
+/// The stamp of a write that was pending when it was read, and is installed now; `None` if it
+/// deletes.
 fn installed<S: Scheme>(base: &Base<S>, column: ColumnGroup, key: &Key, writer: TxnId) -> Option<Timestamp> {
     let installs = base.installs.as_ref().expect("what is read is noted in recorded runs only");
     let of_record =

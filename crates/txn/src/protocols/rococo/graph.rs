@@ -1,28 +1,34 @@
 //! The dependency graph: who must execute before whom, and at which stamp.
 //!
-//! A vertex is a transaction that has started somewhere. Its *predecessors* are those that had started on one of its items
-//! before it and were undecided then; each server notes those that met there, and the coordinator of T unites them. Once
-//! all pieces of T have started nothing can be added to them: T is *known*.
+//! A vertex is a transaction that has started somewhere. Its *predecessors* are those that had
+//! started on one of its items before it and were undecided then; each server notes those that met
+//! there, and the coordinator of T unites them. Once all pieces of T have started nothing can be
+//! added to them: T is *known*.
 //!
-//! Two transactions may have met in one order on one server and in the other on another. Then they are in a cycle, and
-//! every server has to break it in the same way. [`Graph::fix`] looks at everything that can be reached from T along
-//! predecessors; if all of it is known, it is the same on whichever server looks, and so are its strongly connected
-//! components. Predecessors first, each component is **fixed**:
+//! Two transactions may have met in one order on one server and in the other on another. Then they
+//! are in a cycle, and every server has to break it in the same way. [`Graph::fix`] looks at
+//! everything that can be reached from T along predecessors; if all of it is known, it is the same
+//! on whichever server looks, and so are its strongly connected components. Predecessors first,
+//! each component is **fixed**:
 //!
-//! * its *order* is topological by immediate edges (what has been executed in that order already), ties go to the smaller
+//! * its *order* is topological by immediate edges (what has been executed in that order already),
+//!   ties go to the smaller
 //!   id. [`crate::chopping`] sees to it that immediate edges alone never make a cycle;
 //! * its *stamps* are `base, base + 1, ...` in that order, with
-//!   `base = max(tentative stamps of all members, 1 + last stamps of the components of all predecessors outside)`.
+//!   `base = max(tentative stamps of all members, 1 + last stamps of the components of all
+//!   predecessors outside)`.
 //!
-//! So stamps increase along every edge, and within a component in the order of execution: a snapshot between two of them
-//! sees a prefix of that order. The DST paper (§4.2) takes stamps from the start phase alone. That is not enough: two
-//! transactions that start one after the other on one item both find the same bound, and the order is decided later.
+//! So stamps increase along every edge, and within a component in the order of execution: a
+//! snapshot between two of them sees a prefix of that order. The DST paper (§4.2) takes stamps from
+//! the start phase alone. That is not enough: two transactions that start one after the other on
+//! one item both find the same bound, and the order is decided later.
 //!
-//! Worked example. On A, T1 starts before T2; on B, T2 before T1. T1's tentative stamp is 10, T2's is 7, and a predecessor
-//! T0 of T2 is fixed at 14. The component {T1, T2} gets base 15: T1 at 15, T2 at 16, on A and on B.
+//! Worked example. On A, T1 starts before T2; on B, T2 before T1. T1's tentative stamp is 10, T2's
+//! is 7, and a predecessor T0 of T2 is fixed at 14. The component {T1, T2} gets base 15: T1 at 15,
+//! T2 at 16, on A and on B.
 //!
-//! A fixed vertex is not looked behind any more, for its stamp is above all that is there. Whoever is told of a fixed
-//! vertex is told its whole component: the asker may be in it.
+//! A fixed vertex is not looked behind any more, for its stamp is above all that is there. Whoever
+//! is told of a fixed vertex is told its whole component: the asker may be in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -74,8 +80,8 @@ plimsoll_types::wire!(struct Member { txn, stamp, noop });
 /// A strongly connected component: its members in the order of execution.
 pub type Component = Arc<[Member]>;
 
-/// What one server tells another of a transaction. Who is fixed is told with all members of its component, and which of
-/// them do nothing.
+/// What one server tells another of a transaction. Who is fixed is told with all members of its
+/// component, and which of them do nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Told {
     /// It is known.
@@ -125,8 +131,8 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The start phase of a transaction is over. That may be old news: of somebody who was fixed here, and forgotten, but not
-    /// by those who are fixed with it, one of whom is a predecessor.
+    /// The start phase of a transaction is over. That may be old news: of somebody who was fixed
+    /// here, and forgotten, but not by those who are fixed with it, one of whom is a predecessor.
     pub fn learn(&mut self, txn: TxnId, known: Known) {
         let with = |pred: &Pred| {
             let component = self.component(pred.txn)?;
@@ -191,8 +197,8 @@ impl Graph {
         });
     }
 
-    /// Somebody who had met `gone` is decided everywhere, and is not known to be fixed here: what is known of it is
-    /// out of date. `keep` are this server's own.
+    /// Somebody who had met `gone` is decided everywhere, and is not known to be fixed here: what
+    /// is known of it is out of date. `keep` are this server's own.
     pub fn forget_successors(&mut self, gone: TxnId, keep: impl Fn(&TxnId) -> bool) {
         self.retain(|txn, vertex| match vertex {
             Vertex::Known(known) => keep(txn) || !known.preds.iter().any(|pred| pred.txn == gone),
@@ -210,8 +216,8 @@ impl Graph {
         self.swept = self.vertices.len();
     }
 
-    /// Whether it has more than twice as many vertices as the last sweep has left, and `least` besides: then the next
-    /// costs no more than what has come since.
+    /// Whether it has more than twice as many vertices as the last sweep has left, and `least`
+    /// besides: then the next costs no more than what has come since.
     pub fn has_grown(&self, least: usize) -> bool {
         self.vertices.len() > 2 * self.swept + least
     }
@@ -248,8 +254,8 @@ impl Graph {
         told.collect()
     }
 
-    /// Fixes a transaction and everybody before it. Returns the new components, predecessors first; or whose start phase
-    /// is not known to be over, each with the server to ask.
+    /// Fixes a transaction and everybody before it. Returns the new components, predecessors first;
+    /// or whose start phase is not known to be over, each with the server to ask.
     pub fn fix(&mut self, txn: TxnId) -> Result<Vec<Component>, Vec<Pred>> {
         let reachable = self.reachable(txn)?;
         let mut fixed = Vec::new();
@@ -298,7 +304,8 @@ impl Graph {
         if unknown.is_empty() { Ok(found) } else { Err(unknown.into_values().collect()) }
     }
 
-    /// Orders the members of a component and gives them stamps. All their predecessors outside are fixed.
+    /// Orders the members of a component and gives them stamps. All their predecessors outside are
+    /// fixed.
     fn stamped(&mut self, members: &[TxnId]) -> Vec<Member> {
         let known = |txn: &TxnId| match &self.vertices[txn] {
             Vertex::Known(known) => known,
@@ -307,7 +314,8 @@ impl Graph {
         let mut base = members.iter().map(|txn| known(txn).tentative).max().expect("it has members");
         for pred in members.iter().flat_map(|txn| &known(txn).preds) {
             let Some(component) = self.component(pred.txn) else { continue };
-            // Of two members on one item the later one may have started first: only one of them is a predecessor.
+            // Of two members on one item the later one may have started first: only one of them is
+            // a predecessor.
             let last = match planted(Mutant::SiblingsIgnored) {
                 true => self.stamp(pred.txn),
                 false => component.last().map(|member| member.stamp),
@@ -332,7 +340,8 @@ impl Graph {
         while ordered.len() < members.len() {
             let txn = match ready.pop_first() {
                 Some(txn) => txn,
-                // The chopping was checked: somebody has said what is not so, and nobody is to wait for ever because of it.
+                // The chopping was checked: somebody has said what is not so, and nobody is to wait
+                // for ever because of it.
                 None => {
                     self.contradicted = true;
                     *waits.iter().find(|(_, waits)| **waits > 0).expect("somebody is left").0
@@ -365,8 +374,8 @@ struct Reachable {
     edges: Vec<Vec<usize>>,
 }
 
-/// Strongly connected components, predecessors first (Tarjan 1972), without recursion: chains are as long as a hot item has
-/// transactions in flight.
+/// Strongly connected components, predecessors first (Tarjan 1972), without recursion: chains are
+/// as long as a hot item has transactions in flight.
 fn components(graph: &Reachable) -> Vec<Vec<usize>> {
     const NEW: usize = usize::MAX;
     let count = graph.txns.len();

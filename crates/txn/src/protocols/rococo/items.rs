@@ -1,7 +1,8 @@
-//! Who has started on which item and is undecided: the last who may write it, and those who have started to read it since.
+//! Who has started on which item and is undecided: the last who may write it, and those who have
+//! started to read it since.
 //!
-//! Whoever comes later gets an edge from them. Earlier ones are predecessors of those. An item that nobody undecided has
-//! started on is not kept: the marks of its records tell what is decided.
+//! Whoever comes later gets an edge from them. Earlier ones are predecessors of those. An item that
+//! nobody undecided has started on is not kept: the marks of its records tell what is decided.
 
 use std::collections::BTreeMap;
 

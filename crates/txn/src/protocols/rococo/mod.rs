@@ -1,44 +1,53 @@
-//! ROCOCO (Mu et al., "Extracting More Concurrency from Distributed Transactions", OSDI 2014): reorder instead of abort.
+//! ROCOCO (Mu et al., "Extracting More Concurrency from Distributed Transactions", OSDI 2014):
+//! reorder instead of abort.
 //!
-//! A transaction is a procedure cut into pieces ([`crate::chopping`]), each of which executes where its data is, on a copy of
-//! the procedure ([`crate::shipped`]).
+//! A transaction is a procedure cut into pieces ([`crate::chopping`]), each of which executes where
+//! its data is, on a copy of the procedure ([`crate::shipped`]).
 //!
-//! **Start.** The coordinator sends START for the pieces of a stage to their servers. A server notes who has started on the
-//! same items before and is undecided: those are predecessors ([`items`]). An immediate piece executes at once, and what it
-//! writes is pending ([`execution`]); a deferrable one is kept. START never waits, so every transaction gets to the end of
-//! its start phase. The reply has the outputs, the predecessors, and the bound that the stamp must exceed.
+//! **Start.** The coordinator sends START for the pieces of a stage to their servers. A server
+//! notes who has started on the same items before and is undecided: those are predecessors
+//! ([`items`]). An immediate piece executes at once, and what it writes is pending ([`execution`]);
+//! a deferrable one is kept. START never waits, so every transaction gets to the end of its start
+//! phase. The reply has the outputs, the predecessors, and the bound that the stamp must exceed.
 //!
-//! **Commit.** The coordinator unites the predecessors and sends COMMIT to all servers. A server finds out the place of the
-//! transaction in the dependency graph ([`graph`]): the start phases of all that are before it must be over. Of those that
-//! have started here it will hear; for others it ASKs a server where they met. Then order and stamps of its strongly connected
-//! component are the same on every server. Once all its predecessors here that are outside of the component are
-//! decided, the server executes the deferred pieces of the component in that order and installs what its members
-//! have written: they are *decided* here. When all servers have answered, the transaction is over, and END tells them so.
+//! **Commit.** The coordinator unites the predecessors and sends COMMIT to all servers. A server
+//! finds out the place of the transaction in the dependency graph ([`graph`]): the start phases of
+//! all that are before it must be over. Of those that have started here it will hear; for others it
+//! ASKs a server where they met. Then order and stamps of its strongly connected component are the
+//! same on every server. Once all its predecessors here that are outside of the component are
+//! decided, the server executes the deferred pieces of the component in that order and installs
+//! what its members have written: they are *decided* here. When all servers have answered, the
+//! transaction is over, and END tells them so.
 //!
-//! Nothing is ever aborted, and nobody waits for a lock. The paper's START replies carry the graph; here they carry the direct
-//! predecessors only, and whoever does not know somebody in between asks: a message more in long chains across servers, in
-//! exchange for messages that do not grow with contention.
+//! Nothing is ever aborted, and nobody waits for a lock. The paper's START replies carry the graph;
+//! here they carry the direct predecessors only, and whoever does not know somebody in between
+//! asks: a message more in long chains across servers, in exchange for messages that do not grow
+//! with contention.
 //!
-//! **Memory.** A decided transaction is remembered until it has ended and everybody who has met it here has: nobody asks for
-//! it any more. If one does, all who had met it here are decided everywhere, and the asker learns of those instead.
+//! **Memory.** A decided transaction is remembered until it has ended and everybody who has met it
+//! here has: nobody asks for it any more. If one does, all who had met it here are decided
+//! everywhere, and the asker learns of those instead.
 //!
-//! **Timestamps.** A version carries the stamp of its transaction, which grows along every edge of the graph. Under DST
-//! the tentative stamp is above the coordinator's clock and the marks of all that was touched; what was read is
-//! pinned when the transaction is decided; and a snapshot that finds a pending write whose stamp may be within it waits. So
-//! snapshots are as under every other protocol: one round, no aborts ([`crate::read_only`]). Without timestamps a read-only
-//! transaction reads in rounds, each of which waits for the undecided writers that it meets, until two see the same
-//! ([`rounds`]).
+//! **Timestamps.** A version carries the stamp of its transaction, which grows along every edge of
+//! the graph. Under DST the tentative stamp is above the coordinator's clock and the marks of all
+//! that was touched; what was read is pinned when the transaction is decided; and a snapshot that
+//! finds a pending write whose stamp may be within it waits. So snapshots are as under every other
+//! protocol: one round, no aborts ([`crate::read_only`]). Without timestamps a read-only
+//! transaction reads in rounds, each of which waits for the undecided writers that it meets, until
+//! two see the same ([`rounds`]).
 //!
-//! A transaction whose data is all here and that meets nobody undecided runs in one step, as under every other protocol.
+//! A transaction whose data is all here and that meets nobody undecided runs in one step, as under
+//! every other protocol.
 //!
-//! **Between processes** messages may be lost and coordinators may die. START and COMMIT are sent until they are answered,
-//! and a server answers them as it has the first time ([`participant`]). So anybody can do what the coordinator does, at the
-//! same time as well, and comes to the same: a server that has not heard of a transaction for a while
-//! goes on with it ([`coordinator::look_after`]). What is over never starts again ([`over`]). What another process says that
-//! cannot be is refused or ignored, and counted.
+//! **Between processes** messages may be lost and coordinators may die. START and COMMIT are sent
+//! until they are answered, and a server answers them as it has the first time ([`participant`]).
+//! So anybody can do what the coordinator does, at the same time as well, and comes to the same: a
+//! server that has not heard of a transaction for a while goes on with it
+//! ([`coordinator::look_after`]). What is over never starts again ([`over`]). What another process
+//! says that cannot be is refused or ignored, and counted.
 //!
-//! Left out: interactive transactions and aborts after effects, which ROCOCO cannot express; tables with copies that are
-//! written; slots that move; a server that loses its memory.
+//! Left out: interactive transactions and aborts after effects, which ROCOCO cannot express; tables
+//! with copies that are written; slots that move; a server that loses its memory.
 
 mod coordinator;
 mod execution;

@@ -1,12 +1,15 @@
-//! Which transactions of other coordinators are over: decided on all their servers. They must never start again.
+//! Which transactions of other coordinators are over: decided on all their servers. They must never
+//! start again.
 //!
-//! Between processes a START may come late: whoever goes on with a transaction may be overtaken by its coordinator. So a server
-//! remembers the numbers of what has ended, as ranges. Now and then a coordinator says which of its attempts are not
-//! settled; all others up to the present one are over, and their ranges become one. What it has said in a life stays true in
-//! the next; of the attempts that were under way when that life ended, some may have to be started here to be finished.
+//! Between processes a START may come late: whoever goes on with a transaction may be overtaken by
+//! its coordinator. So a server remembers the numbers of what has ended, as ranges. Now and then a
+//! coordinator says which of its attempts are not settled; all others up to the present one are
+//! over, and their ranges become one. What it has said in a life stays true in the next; of the
+//! attempts that were under way when that life ended, some may have to be started here to be
+//! finished.
 //!
-//! So there are as many ranges as attempts under way at once, of all lives, and a few more that have ended since it was said.
-//! What hangs costs one gap, however long it does.
+//! So there are as many ranges as attempts under way at once, of all lives, and a few more that
+//! have ended since it was said. What hangs costs one gap, however long it does.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -30,8 +33,8 @@ impl Over {
         numbers.add(txn.number..txn.number.saturating_add(1));
     }
 
-    /// All attempts of a coordinator with these numbers are settled, but for those in `open`, which is sorted. Returns the first
-    /// that was not known to be.
+    /// All attempts of a coordinator with these numbers are settled, but for those in `open`, which
+    /// is sorted. Returns the first that was not known to be.
     pub fn settled(&mut self, coordinator: ShardId, numbers: Range<u64>, open: &[u64]) -> u64 {
         let over = self.coordinators.entry(coordinator).or_default();
         let news = over.end_of(numbers.start).unwrap_or(numbers.start);

@@ -1,4 +1,5 @@
-//! A server: "on receiving START", "on receiving COMMIT" (Figures 4 and 5 of the paper), and who asks for whom.
+//! A server: "on receiving START", "on receiving COMMIT" (Figures 4 and 5 of the paper), and who
+//! asks for whom.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -23,14 +24,16 @@ use crate::shipped::{Cargo, Item, Items, Shipped, Unpack};
 use crate::steps::What;
 use crate::timestamp::Scheme;
 
-/// The graph is swept when it has grown by so many vertices, besides those of transactions that have started here.
+/// The graph is swept when it has grown by so many vertices, besides those of transactions that
+/// have started here.
 const SWEPT_AT: usize = 256;
 
-/// So many times as long as the first server of an orphaned transaction the others wait before they go on with it.
+/// So many times as long as the first server of an orphaned transaction the others wait before they
+/// go on with it.
 const PATIENT: u64 = 3;
 
-/// One transaction is asked for so often at most between two looks around. Three times would do: servers that contradict
-/// themselves, or each other, keep nobody busy.
+/// One transaction is asked for so often at most between two looks around. Three times would do:
+/// servers that contradict themselves, or each other, keep nobody busy.
 pub(super) const ASKS_MAX: u32 = 8;
 
 /// Numbers of attempts are smaller: between processes they begin with the clock.
@@ -87,8 +90,9 @@ struct Running<S: Scheme> {
     successors: usize,
     /// Who is told once its start phase is over.
     askers: Vec<ShardId>,
-    /// At which look around it was found that nothing had been heard of its coordinator; `None` if something was heard since
-    /// the last. A message is handled before the clock is read: what that showed last may be long ago.
+    /// At which look around it was found that nothing had been heard of its coordinator; `None` if
+    /// something was heard since the last. A message is handled before the clock is read: what that
+    /// showed last may be long ago.
     silent_since: Option<Timestamp>,
     /// Whether this server goes on with it.
     driven: bool,
@@ -114,7 +118,8 @@ struct Stage {
 pub(super) enum NotStarted {
     /// The transaction is over.
     Over,
-    /// Its start phase is over, and they were no part of it; or other pieces of the stage have started here.
+    /// Its start phase is over, and they were no part of it; or other pieces of the stage have
+    /// started here.
     TooLate,
 }
 
@@ -173,8 +178,8 @@ impl<S: Scheme> Rococo<S> {
         txn.coordinator.index() < self.base.layout.processes.len() && txn.number < NUMBERS_END
     }
 
-    /// Whether a start phase may have come to this: predecessors are other transactions, met at shards that there are. Those
-    /// met here are those that START has found.
+    /// Whether a start phase may have come to this: predecessors are other transactions, met at
+    /// shards that there are. Those met here are those that START has found.
     fn is_sound(&self, txn: TxnId, known: &Known) -> bool {
         let there = self.base.layout.processes.len();
         let may_be = |pred: &Pred| pred.txn != txn && self.may_be(pred.txn) && pred.via.index() < there;
@@ -231,8 +236,8 @@ impl<S: Scheme> Rococo<S> {
         self.base.owner(procedure.home(piece)) == self.base.shard
     }
 
-    /// Starts pieces, and executes those that are immediate on this very copy. Returns the stage to go on with, and whether
-    /// anything was executed. Whoever asks again is told the same.
+    /// Starts pieces, and executes those that are immediate on this very copy. Returns the stage to
+    /// go on with, and whether anything was executed. Whoever asks again is told the same.
     pub(super) fn start(
         &mut self,
         txn: TxnId,
@@ -386,7 +391,8 @@ impl<S: Scheme> Rococo<S> {
         false
     }
 
-    /// A deferred piece: whoever looks for a snapshot must know that it will write, and its stamp be above what is there.
+    /// A deferred piece: whoever looks for a snapshot must know that it will write, and its stamp
+    /// be above what is there.
     fn announce(&mut self, txn: TxnId, items: &[Item]) {
         let running = self.running.get_mut(&txn).expect("it has started");
         let least = running.least;
@@ -400,8 +406,9 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// What its start phase has come to here, for whoever asks for a stage. That a piece of a later one has said no is told
-    /// when that is asked for: whoever goes on with the transaction has to get there, and to all its servers.
+    /// What its start phase has come to here, for whoever asks for a stage. That a piece of a later
+    /// one has said no is told when that is asked for: whoever goes on with the transaction has to
+    /// get there, and to all its servers.
     pub(super) fn known(&self, txn: TxnId, stage: usize) -> Known {
         let running = &self.running[&txn];
         let via = self.base.shard;
@@ -485,7 +492,8 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// The start phase of `pred`, which is before `txn` or before somebody before it, is not known to be over.
+    /// The start phase of `pred`, which is before `txn` or before somebody before it, is not known
+    /// to be over.
     fn find_out(&mut self, txn: TxnId, pred: Pred) {
         self.wait(pred.txn, txn);
         if self.running.contains_key(&pred.txn) || self.asked.contains_key(&pred.txn) {
@@ -503,7 +511,8 @@ impl<S: Scheme> Rococo<S> {
         self.out.push((pred.via, Request::Ask(pred.txn)));
     }
 
-    /// Executes the members of a component that have started here, if everybody before them is decided.
+    /// Executes the members of a component that have started here, if everybody before them is
+    /// decided.
     fn execute(&mut self, component: &Component, next: &mut Vec<TxnId>) {
         let mut here = Vec::new();
         for member in component.iter() {
@@ -673,9 +682,10 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// Looks around. Returns transactions whose coordinators, in other processes, have said nothing for too long: to go on
-    /// with, all of them if the coordinator has lost its memory, those whose start phase may never be over if it has not. Of
-    /// what is decided and was not ended it is reminded.
+    /// Looks around. Returns transactions whose coordinators, in other processes, have said nothing
+    /// for too long: to go on with, all of them if the coordinator has lost its memory, those whose
+    /// start phase may never be over if it has not. Of what is decided and was not ended it is
+    /// reminded.
     pub(super) fn orphans(&mut self) -> Vec<Orphan> {
         self.asks.clear();
         let stalled = std::mem::take(&mut self.stalled);
@@ -720,8 +730,8 @@ impl<S: Scheme> Rococo<S> {
         Request::Settled { first, next, open }
     }
 
-    /// On hearing what a coordinator has settled: END may have been lost. Not more is looked at than has begun since what it had
-    /// settled already.
+    /// On hearing what a coordinator has settled: END may have been lost. Not more is looked at
+    /// than has begun since what it had settled already.
     pub(super) fn settled(&mut self, coordinator: ShardId, numbers: Range<u64>, open: &[u64]) {
         let end = numbers.end.min(NUMBERS_END);
         let from = self.over.settled(coordinator, numbers.start..end, open);

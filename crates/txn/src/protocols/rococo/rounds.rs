@@ -1,10 +1,12 @@
-//! Read-only transactions without timestamps, ROCOCO's own way (§3.5 of the paper): rounds, until two see the same.
+//! Read-only transactions without timestamps, ROCOCO's own way (§3.5 of the paper): rounds, until
+//! two see the same.
 //!
-//! In each round a server answers once nobody undecided means to write what is read. If the second of two rounds finds all as
-//! the first has left it, that was so at one moment in between. What is compared is what OCC would validate
-//! ([`ReadRef`]): absent keys and ranges by the version of what covers them, or a key that was inserted and deleted
-//! between the rounds would go unnoticed. Under contention two rounds rarely agree; after [`ROUNDS`] the transaction gives
-//! up, which counts as an abort.
+//! In each round a server answers once nobody undecided means to write what is read. If the second
+//! of two rounds finds all as the first has left it, that was so at one moment in between. What is
+//! compared is what OCC would validate ([`ReadRef`]): absent keys and ranges by the version of what
+//! covers them, or a key that was inserted and deleted between the rounds would go unnoticed. Under
+//! contention two rounds rarely agree; after [`ROUNDS`] the transaction gives up, which counts as
+//! an abort.
 
 use plimsoll_runtime::Env;
 use plimsoll_types::Abort;

@@ -106,8 +106,8 @@ fn a_chain_as_long_as_a_hot_item_can_make_it_is_fixed_without_recursion() {
 }
 
 proptest! {
-    /// Each server knows another part of the graph, learns the rest in another order, and fixes in another order, and some
-    /// are told what others have fixed.
+    /// Each server knows another part of the graph, learns the rest in another order, and fixes in
+    /// another order, and some are told what others have fixed.
     #[test]
     fn every_server_fixes_everybody_at_the_same_stamp_above_all_predecessors(
         edges in prop::collection::vec((0u64..10, 0u64..10), 0..30),
@@ -159,7 +159,8 @@ proptest! {
     }
 }
 
-/// V deletes a key, T reads that it is gone, V is decided, and its row is collected before T is decided.
+/// V deletes a key, T reads that it is gone, V is decided, and its row is collected before T is
+/// decided.
 #[test]
 fn a_pending_delete_that_was_read_is_pinned_where_the_key_would_be_and_not_where_it_was() {
     let table = TableId(0);
@@ -238,7 +239,8 @@ impl Procedure for Look {
 
 crate::executable!(Look);
 
-/// A shard by itself, whose answers are there at once. After its first, the key is inserted and deleted.
+/// A shard by itself, whose answers are there at once. After its first, the key is inserted and
+/// deleted.
 #[derive(Clone)]
 struct Alone {
     node: Rc<RefCell<Rococo<NoTimestamps>>>,

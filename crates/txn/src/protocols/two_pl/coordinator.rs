@@ -160,8 +160,9 @@ impl<S: Scheme> Interactive for TwoPl<S> {
         let txn = open.holder.txn;
         // The last locks for what has been written so far.
         lock_writes(env, open).await.map_err(Stop::Abort)?;
-        // What is left executes on the store, checking for locks as it goes. From here to the stamp nothing
-        // else runs on this shard; to the end, if no other process has to be asked anything.
+        // What is left executes on the store, checking for locks as it goes. From here to the stamp
+        // nothing else runs on this shard; to the end, if no other process has to be asked
+        // anything.
         let alone = env.local(|node| !open.touched.iter().any(|&shard| node.base.votes.elsewhere(shard)));
         if let Err(stop) = env.local(|node| node.last(open, alone, rest)) {
             return Err(match stop {
@@ -206,7 +207,8 @@ impl<S: Scheme> Interactive for TwoPl<S> {
 
     async fn abort<E: Env<Self>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
         let (me, txn) = (env.shard(), open.holder.txn);
-        // The procedure gave up because of what it has read: that must be so as long as its locks are held.
+        // The procedure gave up because of what it has read: that must be so as long as its locks
+        // are held.
         let why = match why {
             Abort::User if !pin_elsewhere(env, open, &[], Timestamp::ZERO).await => Abort::Refused,
             why => why,
@@ -226,8 +228,9 @@ impl<S: Scheme> Interactive for TwoPl<S> {
 }
 
 impl<S: Scheme> TwoPl<S> {
-    /// Executes what is left directly on the store. If the transaction has to ask for its stamp, or another process for
-    /// anything, what it read and wrote is then locked, which nobody can be in the way of within this step.
+    /// Executes what is left directly on the store. If the transaction has to ask for its stamp, or
+    /// another process for anything, what it read and wrote is then locked, which nobody can be in
+    /// the way of within this step.
     fn last(&mut self, open: &mut Open<S>, alone: bool, rest: Option<Rest<'_, S>>) -> Result<(), Stop> {
         let (holder, me) = (open.holder, self.base.shard);
         if self.running.get(&holder.txn).is_some_and(|running| running.wounded) {
@@ -339,8 +342,8 @@ async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>) -
     let Open { work, parts, .. } = &mut *open;
     let first = work.writes.locked();
     let new = work.writes.since(first);
-    // What was read to be written is locked exclusively since then. Present: that nobody has locked a range around
-    // an absent key is still to be seen.
+    // What was read to be written is locked exclusively since then. Present: that nobody has locked
+    // a range around an absent key is still to be seen.
     for write in new.iter_mut().filter(|write| write.change != Change::Insert) {
         write.locked = parts.read_for_update(write.shard, write.column, &write.key);
     }
@@ -361,8 +364,8 @@ async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>) -
     Ok(())
 }
 
-/// Pins what was read in other processes, but for these shards, and releases its locks. Returns false if one of them was
-/// lost.
+/// Pins what was read in other processes, but for these shards, and releases its locks. Returns
+/// false if one of them was lost.
 async fn pin_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(
     env: &E,
     open: &mut Open<S>,
@@ -386,8 +389,8 @@ async fn pin_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(
     pinned
 }
 
-/// Tells the other shards to install, pin and release. Nobody waits, except for an oracle that must not
-/// hear of the commit before it is installed everywhere.
+/// Tells the other shards to install, pin and release. Nobody waits, except for an oracle that must
+/// not hear of the commit before it is installed everywhere.
 fn finish_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>, voted: bool, stamp: Timestamp) {
     let (me, txn) = (env.shard(), open.holder.txn);
     // Who voted reports when all have installed.

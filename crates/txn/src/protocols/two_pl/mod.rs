@@ -1,29 +1,32 @@
 //! 2PL: strict two-phase locking, distributed, with a choice of what to do about conflicts.
 //!
-//! Growing phase: a record is locked when it is read, shared, or exclusively if the transaction has declared
-//! that it will write it; what it only writes is locked before it commits. Writes are buffered. When the last
-//! lock is granted the commit stamp is final: above the versions read and above the bounds of what is
-//! overwritten, the bounds taken while the exclusive lock is held. Shrinking phase: each shard installs the
-//! writes, raises the marks of what was only read (PIN) and only then releases the locks; the mark of a record
-//! must not be missing when the next writer gets its lock.
+//! Growing phase: a record is locked when it is read, shared, or exclusively if the transaction has
+//! declared that it will write it; what it only writes is locked before it commits. Writes are
+//! buffered. When the last lock is granted the commit stamp is final: above the versions read and
+//! above the bounds of what is overwritten, the bounds taken while the exclusive lock is held.
+//! Shrinking phase: each shard installs the writes, raises the marks of what was only read (PIN)
+//! and only then releases the locks; the mark of a record must not be missing when the next writer
+//! gets its lock.
 //!
-//! Worked example, under DST: T holds a shared lock on `x` (@5) and upgrades it. Between the two grants a
-//! read-only transaction has read `x` at 9 without waiting, for shared locks make nobody wait. The bound is
-//! read again at the upgrade: 9, and T commits at 10. With the bound of the first grant it would commit at 6,
-//! underneath that reader.
+//! Worked example, under DST: T holds a shared lock on `x` (@5) and upgrades it. Between the two
+//! grants a read-only transaction has read `x` at 9 without waiting, for shared locks make nobody
+//! wait. The bound is read again at the upgrade: 9, and T commits at 10. With the bound of the
+//! first grant it would commit at 6, underneath that reader.
 //!
-//! *Conflicts.* Wait-die: whoever is older than all that stand in its way waits, others abort. Wound-wait:
-//! whoever is older takes the lock away (its owner's coordinator is told, unless it is already committing), others
-//! wait. No-wait: abort. Age is that of the first attempt. Waiting requests count as standing in the way of
-//! later ones they conflict with, under wait-die in the order of arrival, under wound-wait in the order of age.
+//! *Conflicts.* Wait-die: whoever is older than all that stand in its way waits, others abort.
+//! Wound-wait: whoever is older takes the lock away (its owner's coordinator is told, unless it is
+//! already committing), others wait. No-wait: abort. Age is that of the first attempt. Waiting
+//! requests count as standing in the way of later ones they conflict with, under wait-die in the
+//! order of arrival, under wound-wait in the order of age.
 //!
-//! *Phantoms.* A scan locks its range on the shard: an exact predicate lock, which inserts into the range
-//! conflict with ([`crate::locks`]). A locked absent key is an empty row.
+//! *Phantoms.* A scan locks its range on the shard: an exact predicate lock, which inserts into the
+//! range conflict with ([`crate::locks`]). A locked absent key is an empty row.
 //!
-//! A step that runs on the coordinator's own shard to the end, commit included, only checks for locks: see
-//! [`crate::protocol`]. Within one process PIN and the release of shared locks travel with the install.
-//! In other processes locks may be lost: there what was only read is pinned in a round of its own, which asks whether
-//! its locks are still held, and what is written is voted on ([`crate::votes`]).
+//! A step that runs on the coordinator's own shard to the end, commit included, only checks for
+//! locks: see [`crate::protocol`]. Within one process PIN and the release of shared locks travel
+//! with the install. In other processes locks may be lost: there what was only read is pinned in a
+//! round of its own, which asks whether its locks are still held, and what is written is voted on
+//! ([`crate::votes`]).
 
 mod coordinator;
 mod participant;
@@ -105,7 +108,8 @@ pub enum Request<S: Scheme> {
         /// Whether to answer when it is done.
         answer: bool,
     },
-    /// In another process than the coordinator, where nothing is written: pins what was read, and releases all locks.
+    /// In another process than the coordinator, where nothing is written: pins what was read, and
+    /// releases all locks.
     Pin {
         /// Who holds the locks.
         txn: TxnId,

@@ -25,7 +25,8 @@ enum Grant {
 }
 
 impl<S: Scheme> TwoPl<S> {
-    /// Locks everything, or waits with what it has. Handled again after a wait, it finds its own locks.
+    /// Locks everything, or waits with what it has. Handled again after a wait, it finds its own
+    /// locks.
     pub(super) fn acquire(
         &mut self,
         holder: Holder,
@@ -77,8 +78,8 @@ impl<S: Scheme> TwoPl<S> {
                 Grant::Refused(abort) => return Err(abort),
             }
         }
-        // All is locked. The bounds are read now: a reader that came between a shared and an exclusive grant
-        // is in them.
+        // All is locked. The bounds are read now: a reader that came between a shared and an
+        // exclusive grant is in them.
         let mut fetched = self.base.fetch(holder.txn, None, reads).expect("the newest version is never gone");
         S::join(&mut fetched.observed, so_far);
         let exclusive =
@@ -155,8 +156,8 @@ impl<S: Scheme> TwoPl<S> {
                 lock.owner = Some(holder);
                 held.shared.retain(|&shared| shared != at);
                 held.exclusive.push(at);
-                // Every grant publishes a lower bound above the bound of the record, so that a reader that has
-                // raised the mark never waits for two owners.
+                // Every grant publishes a lower bound above the bound of the record, so that a
+                // reader that has raised the mark never waits for two owners.
                 let mut observed = S::Observed::default();
                 let key = self.base.store.key(at.column.table, at.row);
                 let place = self.base.store.find(at.column, &key);
@@ -258,7 +259,8 @@ impl<S: Scheme> TwoPl<S> {
         }
     }
 
-    /// Locks the rows of a range as the scan meets them, and the range itself as far as the scan goes.
+    /// Locks the rows of a range as the scan meets them, and the range itself as far as the scan
+    /// goes.
     fn lock_range(&mut self, scan: &Scan, holder: Holder, exclusive: bool, ticket: Ticket) -> Grant {
         let ColumnGroup { table, group } = scan.column;
         let mut rows = Vec::new();
@@ -268,7 +270,8 @@ impl<S: Scheme> TwoPl<S> {
                 rows.push(row);
                 live += usize::from(found.record(row, group).is_present());
             }
-            // A row that is locked exclusively by another may turn out either way; it is waited for first.
+            // A row that is locked exclusively by another may turn out either way; it is waited for
+            // first.
             if live >= scan.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         for &row in &rows {
@@ -291,8 +294,8 @@ impl<S: Scheme> TwoPl<S> {
         Grant::Granted
     }
 
-    /// Locks a record that is written without having been read; an absent one must not be in a range that
-    /// somebody else has scanned.
+    /// Locks a record that is written without having been read; an absent one must not be in a
+    /// range that somebody else has scanned.
     fn lock_write(&mut self, write: &Write, holder: Holder, ticket: Ticket) -> Grant {
         let table = write.column.table;
         let ranges = self.base.store.ranges(table).iter().filter(|range| range.contains(&write.key));
@@ -326,14 +329,16 @@ impl<S: Scheme> TwoPl<S> {
         self.stop_waiting(txn);
         let Some(held) = self.held.remove(&txn) else { return };
         if let Some(ticket) = parked {
-            // Nobody is interested in it any more. It must not lock anything when it is handled again.
+            // Nobody is interested in it any more. It must not lock anything when it is handled
+            // again.
             self.held.insert(txn, Held { cancelled: Some(Abort::Refused), ..Held::default() });
             self.base.released.push(ticket);
         }
         self.base.drop_locks(txn, &held.locks, committed);
     }
 
-    /// A transaction of this shard was wounded: wherever it waits, it stops, and its coordinator aborts it.
+    /// A transaction of this shard was wounded: wherever it waits, it stops, and its coordinator
+    /// aborts it.
     pub(super) fn wound(&mut self, txn: TxnId) {
         let Some(running) = self.running.get_mut(&txn) else { return };
         if running.committing || std::mem::replace(&mut running.wounded, true) {

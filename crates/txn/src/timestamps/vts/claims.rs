@@ -1,20 +1,28 @@
 //! Who may use which slot of the vector, and what becomes of the stamps of those who are gone.
 //!
-//! Shards of processes that stay have slots for ever. A *visitor* comes and goes; its place in the cluster has a slot, and it
-//! may stamp only with what it has *claimed* from the oracle: counters up to some number, a million at a time. A claim ends
-//! when the oracle has lost the visitor for a while, or when the place has another. Then all its stamps must get into the
-//! vector, and the oracle does not know which of them were used, by whom, or what they depend on:
+//! Shards of processes that stay have slots for ever. A *visitor* comes and goes; its place in the
+//! cluster has a slot, and it may stamp only with what it has *claimed* from the oracle: counters
+//! up to some number, a million at a time. A claim ends when the oracle has lost the visitor for a
+//! while, or when the place has another. Then all its stamps must get into the vector, and the
+//! oracle does not know which of them were used, by whom, or what they depend on:
 //!
-//! 1. It asks every shard with data ([`super::Message::Inquire`]). From then on that shard lets nobody vote with such a stamp
-//!    ([`Scheme::over`](crate::timestamp::Scheme::over)); it says so when it knows of no vote on such a transaction whose
-//!    outcome is open. When all have said so once, whatever of the claim was ever to be installed is.
-//! 2. It asks them all once more, for the largest stamps of each slot that they have versions of or that have read there.
-//!    Whatever a transaction of the claim has read or overwritten, it did so before the first round was over: all that it
+//! 1. It asks every shard with data ([`super::Message::Inquire`]). From then on that shard lets
+//!    nobody vote with such a stamp
+//!    ([`Scheme::over`](crate::timestamp::Scheme::over)); it says so when it knows of no vote on
+//!    such a transaction whose
+//!    outcome is open. When all have said so once, whatever of the claim was ever to be installed
+//!    is.
+//! 2. It asks them all once more, for the largest stamps of each slot that they have versions of or
+//!    that have read there.
+//!    Whatever a transaction of the claim has read or overwritten, it did so before the first round
+//!    was over: all that it
 //!    depends on is among these.
-//! 3. The slot is *settled* through the end of the claim ([`super::published`]), and free: the next claim begins behind it.
+//! 3. The slot is *settled* through the end of the claim ([`super::published`]), and free: the next
+//!    claim begins behind it.
 //!
-//! A visitor that was only cut off finds that its claim is over, and makes another; what it still tries to commit under the
-//! old one is refused. That is why two rounds are needed: it may have read on a shard after that was asked first.
+//! A visitor that was only cut off finds that its claim is over, and makes another; what it still
+//! tries to commit under the old one is refused. That is why two rounds are needed: it may have
+//! read on a shard after that was asked first.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -63,8 +71,8 @@ struct Ending {
     second: bool,
     /// Whether anybody was asked: until then a visitor may come back.
     begun: bool,
-    /// When to ask next, in nanoseconds; `None` if the oracle has made no pass since it lost the visitor, and its clock is
-    /// that of the last.
+    /// When to ask next, in nanoseconds; `None` if the oracle has made no pass since it lost the
+    /// visitor, and its clock is that of the last.
     next: Option<u64>,
     /// Shards that have not answered, or have something left.
     left: BTreeSet<ShardId>,
@@ -162,7 +170,8 @@ impl Claims {
         }
     }
 
-    /// A shard has answered; `None` if something is left there. Tells what is over then, and to whom its slot is given.
+    /// A shard has answered; `None` if something is left there. Tells what is over then, and to
+    /// whom its slot is given.
     pub(super) fn heard(
         &mut self,
         from: ShardId,

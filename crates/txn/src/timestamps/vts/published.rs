@@ -1,17 +1,20 @@
 //! The vector that an oracle publishes, and what waits to get into it.
 //!
-//! Of a stamp that is *reported* it is known what it depends on. Of the stamps of a claim that is over ([`super::claims`])
-//! only an upper bound of what all of them together depend on is known: they are *settled*. A vector may be published if it
-//! contains, with every stamp, what that depends on. Reports alone have no cycles, since whoever depends on another was
-//! stamped later; each is looked at when its predecessor is in, and again when what it waits for is ([`Published::report`]).
-//! Upper bounds can make cycles:
+//! Of a stamp that is *reported* it is known what it depends on. Of the stamps of a claim that is
+//! over ([`super::claims`]) only an upper bound of what all of them together depend on is known:
+//! they are *settled*. A vector may be published if it contains, with every stamp, what that
+//! depends on. Reports alone have no cycles, since whoever depends on another was stamped later;
+//! each is looked at when its predecessor is in, and again when what it waits for is
+//! ([`Published::report`]). Upper bounds can make cycles:
 //!
-//! > X and Y are gone. X has read what Y wrote, so ⟨X, 1⟩ depends on ⟨Y, 1⟩. All that is known is that X has used stamps up to
-//! > ⟨X, 9⟩ and Y up to ⟨Y, 9⟩, and that on the shards where they were there are versions of both. Each waits for the other.
-//! > Both at once are a vector that may be published.
+//! > X and Y are gone. X has read what Y wrote, so ⟨X, 1⟩ depends on ⟨Y, 1⟩. All that is known is
+//! that X has used stamps up to > ⟨X, 9⟩ and Y up to ⟨Y, 9⟩, and that on the shards where they were
+//! there are versions of both. Each waits for the other. > Both at once are a vector that may be
+//! published.
 //!
-//! So as long as something settled waits, the largest vector that may be published is looked for ([`Published::close`]): from
-//! all that has been reported or settled, that is taken away whose dependencies are not in it, until nothing changes.
+//! So as long as something settled waits, the largest vector that may be published is looked for
+//! ([`Published::close`]): from all that has been reported or settled, that is taken away whose
+//! dependencies are not in it, until nothing changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -93,7 +96,8 @@ impl Published {
         self.look(vec![slot]);
     }
 
-    /// All stamps of a slot up to this one are installed or stand for nothing, and depend on no more than this.
+    /// All stamps of a slot up to this one are installed or stand for nothing, and depend on no
+    /// more than this.
     pub(super) fn settle(&mut self, slot: usize, through: u64, dependencies: Vector) {
         if through <= self.vector[slot] {
             return;
@@ -178,8 +182,8 @@ impl Published {
         self.look((0..self.vector.len()).collect());
     }
 
-    /// How far a slot could be published without a gap if all others were published as far as this; if nothing is said of
-    /// the others, without a look at what it depends on.
+    /// How far a slot could be published without a gap if all others were published as far as this;
+    /// if nothing is said of the others, without a look at what it depends on.
     fn reach(&self, slot: usize, others: Option<&Vector>) -> u64 {
         let mut reach = self.vector[slot];
         if let Some(Settled { through, dependencies, .. }) = self.settled.get(&slot) {
@@ -203,8 +207,8 @@ impl Published {
     }
 }
 
-/// A slot that has not been published as far as a stamp of `slot` depends on it. Its own is settled by the order of the
-/// counters.
+/// A slot that has not been published as far as a stamp of `slot` depends on it. Its own is settled
+/// by the order of the counters.
 fn missing(slot: usize, dependencies: &[(u16, u64)], vector: &Vector) -> Option<usize> {
     let mut others = dependencies.iter().map(|&(other, counter)| (usize::from(other), counter));
     others.find(|&(other, counter)| other != slot && counter > vector[other]).map(|(other, _)| other)
@@ -262,9 +266,10 @@ mod tests {
     }
 
     proptest! {
-        /// Transactions of some slots, stamped one after the other, each depending on earlier ones. Some slots end, with an
-        /// upper bound for all their transactions. Everything comes in any order: the vector never contains a transaction
-        /// without what it depends on, and contains everything in the end.
+        /// Transactions of some slots, stamped one after the other, each depending on earlier ones.
+        /// Some slots end, with an upper bound for all their transactions. Everything comes in any
+        /// order: the vector never contains a transaction without what it depends on, and contains
+        /// everything in the end.
         #[test]
         fn a_vector_contains_what_it_depends_on_and_in_the_end_everything(
             drawn in prop::collection::vec((0..4u16, prop::collection::vec((0..4u16, 0..4u64), 0..3)), 1..40),

@@ -1,5 +1,6 @@
-//! Between processes: what is repeated, late or lost, and what cannot be. Whatever another process says, a server neither
-//! panics nor is kept busy, and does not believe what contradicts what it knows.
+//! Between processes: what is repeated, late or lost, and what cannot be. Whatever another process
+//! says, a server neither panics nor is kept busy, and does not believe what contradicts what it
+//! knows.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -492,7 +493,8 @@ fn an_answer_that_cannot_be_is_not_believed() {
         assert!(server.node.released().is_empty(), "{lie:?}");
     }
     assert_eq!(server.offences(), count);
-    // A component that contradicts what has started here: the stamp is smaller than what START has found.
+    // A component that contradicts what has started here: the stamp is smaller than what START has
+    // found.
     let early = Timestamp(known.tentative.0 - 1);
     server.handle(
         ELSEWHERE,
@@ -564,7 +566,8 @@ fn outputs_of_another_procedure_are_not_taken_over() {
     Shipped::absorb(&mut short, Piece { stage: 0, number: 0 }, &long);
 }
 
-/// Something another process may say: what it is, who says it, of whom, and a few numbers to make the rest of.
+/// Something another process may say: what it is, who says it, of whom, and a few numbers to make
+/// the rest of.
 type Said = (u8, u16, (u64, u16), u64, Vec<(u64, u16, u16, bool)>);
 
 fn said() -> impl Strategy<Value = Said> {
