@@ -62,7 +62,7 @@ pub(crate) enum Message<N: Participant> {
 }
 
 plimsoll_types::wire!(<N: Participant<Request: Wire, Reply: Wire>> enum Message<N> {
-    Call { call, request } = 0, Tell { request } = 1, Reply { call, reply } = 2;
+    Call { call, request } = 1, Tell { request } = 2, Reply { call, reply } = 3;
     Self::Start(_) | Self::Disk(_)
 });
 

@@ -8,7 +8,7 @@
 //! | 4 | the length of what follows the checksum, at most [`FRAME_MAX`] |
 //! | 4 | CRC-32C of what follows |
 //! | 8 | the frame's number: 0, 1, 2 and so on, per connection and direction |
-//! | | messages: a byte for the kind, for a call or a reply four for its number, and a body |
+//! | | messages, and beats: each begins with a byte for its kind |
 //!
 //! A pass that sends much makes several frames, so that the other side can begin before all has
 //! arrived. A message is never divided, and a frame is decoded whole before anything in it is
@@ -39,9 +39,7 @@ const NUMBER: usize = 8;
 const LONG: usize = 1 << 20;
 const MESSAGES_MAX: usize = 1 << 16;
 
-const CALL: u8 = 1;
-const TELL: u8 = 2;
-const REPLY: u8 = 3;
+/// The first byte of a beat; no message begins with it (`Message`).
 const BEAT: u8 = 4;
 
 /// Why a connection was closed.
@@ -198,23 +196,7 @@ where
             end_frame(begin, out)?;
             (begin, first) = (begin_frame(number, out), index);
         }
-        match message {
-            Message::Call { call, request } => {
-                CALL.encode(out);
-                call.encode(out);
-                request.encode(out);
-            }
-            Message::Tell { request } => {
-                TELL.encode(out);
-                request.encode(out);
-            }
-            Message::Reply { call, reply } => {
-                REPLY.encode(out);
-                call.encode(out);
-                reply.encode(out);
-            }
-            Message::Start(_) | Message::Disk(_) => unreachable!("tasks and answers of disks do not travel"),
-        }
+        message.encode(out);
     }
     end_frame(begin, out)
 }
@@ -230,17 +212,12 @@ where
         if content.messages.len() == MESSAGES_MAX {
             return Err(Malformed("more messages than a frame may have"));
         }
-        let message = match u8::decode(&mut input)? {
-            CALL => Message::Call { call: u32::decode(&mut input)?, request: Wire::decode(&mut input)? },
-            TELL => Message::Tell { request: Wire::decode(&mut input)? },
-            REPLY => Message::Reply { call: u32::decode(&mut input)?, reply: Wire::decode(&mut input)? },
-            BEAT => {
-                content.beat = Some(Beat::decode(&mut input)?);
-                continue;
-            }
-            _ => return Err(Malformed("no such kind of message")),
-        };
-        content.messages.push(message);
+        if input.peek() == Some(BEAT) {
+            input.take(1)?;
+            content.beat = Some(Beat::decode(&mut input)?);
+        } else {
+            content.messages.push(Message::decode(&mut input)?);
+        }
     }
     Ok(content)
 }
