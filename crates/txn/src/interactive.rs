@@ -44,6 +44,9 @@ pub struct Transaction<S: Scheme> {
     over: Option<Abort>,
 }
 
+/// The rows of a scan, in key order.
+pub type Rows = Vec<(Key, Vec<u8>)>;
+
 /// What an operation comes to, once it is done.
 pub type Step<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
@@ -74,7 +77,7 @@ impl<S: Scheme> Transaction<S> {
         &'a mut self,
         env: &'a ShardEnv<P>,
         scan: &'a Scan,
-    ) -> Step<'a, Result<Vec<(Key, Vec<u8>)>, Abort>> {
+    ) -> Step<'a, Result<Rows, Abort>> {
         P::scan_range(self, env, scan)
     }
 

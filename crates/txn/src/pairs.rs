@@ -19,7 +19,7 @@ use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Ticket, Timestam
 
 use crate::executable::Executable;
 use crate::execute::{self, First};
-use crate::interactive::{Step, Transaction};
+use crate::interactive::{Rows, Step, Transaction};
 use crate::procedure::Scan;
 use crate::protocol::{self, Attempt, Committed, Interactive, Protocol as _};
 use crate::timestamp::{ReadOnly, Scheme as _};
@@ -116,7 +116,7 @@ pub trait InteractivePair: LegalPair + Interactive {
         txn: &'a mut Transaction<Self::Scheme>,
         env: &'a ShardEnv<Self>,
         scan: &'a Scan,
-    ) -> Step<'a, Result<Vec<(Key, Vec<u8>)>, Abort>>;
+    ) -> Step<'a, Result<Rows, Abort>>;
 
     fn put_record<'a>(
         txn: &'a mut Transaction<Self::Scheme>,
@@ -239,7 +239,7 @@ macro_rules! compile_interactive {
                 txn: &'a mut Transaction<Self::Scheme>,
                 env: &'a ShardEnv<Self>,
                 scan: &'a Scan,
-            ) -> Step<'a, Result<Vec<(Key, Vec<u8>)>, Abort>> {
+            ) -> Step<'a, Result<Rows, Abort>> {
                 Box::pin(txn.scan_on(env, scan))
             }
 

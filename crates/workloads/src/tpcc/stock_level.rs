@@ -1,8 +1,8 @@
 //! Stock-Level (clause 2.8), read-only: how many of the items in a district's last 20 orders run
 //! low.
 //!
-//! The DST paper varies it: one transaction looks at k districts, drawn from all warehouses if k >
-//! 1. Each district is a piece of three stages: the district's next order number; the lines of its
+//! The DST paper varies it: one transaction looks at k districts, drawn from all warehouses if k is
+//! not 1. Each district is a piece of three stages: the district's next order number; the lines of its
 //! last orders; the stocks of the distinct items in them, in a spread warehouse a piece for each
 //! slot they are in. The counts are added up.
 

@@ -8,9 +8,9 @@
 //! ([`Published::report`]). Upper bounds can make cycles:
 //!
 //! > X and Y are gone. X has read what Y wrote, so ⟨X, 1⟩ depends on ⟨Y, 1⟩. All that is known is
-//! that X has used stamps up to > ⟨X, 9⟩ and Y up to ⟨Y, 9⟩, and that on the shards where they were
-//! there are versions of both. Each waits for the other. > Both at once are a vector that may be
-//! published.
+//! > that X has used stamps up to ⟨X, 9⟩ and Y up to ⟨Y, 9⟩, and that on the shards where they were
+//! > there are versions of both. Each waits for the other. Both at once are a vector that may be
+//! > published.
 //!
 //! So as long as something settled waits, the largest vector that may be published is looked for
 //! ([`Published::close`]): from all that has been reported or settled, that is taken away whose
