@@ -95,16 +95,16 @@ pub trait LegalPair: protocol::Protocol + Participant {
     ) -> Step<'a, Result<(), Abort>>;
 }
 
-/// A legal pair that runs transactions whose operations come one by one. Its functions are those of
-/// [`Transaction`].
-#[allow(missing_docs)]
+/// A legal pair that runs transactions whose operations come one by one.
 pub trait InteractivePair: LegalPair + Interactive {
+    /// See [`Transaction::begin`].
     fn begin_transaction(
         env: &ShardEnv<Self>,
         attempt: Attempt,
         read_only: bool,
     ) -> Step<'_, Result<Transaction<Self::Scheme>, Abort>>;
 
+    /// See [`Transaction::get`].
     fn get_record<'a>(
         txn: &'a mut Transaction<Self::Scheme>,
         env: &'a ShardEnv<Self>,
@@ -112,12 +112,14 @@ pub trait InteractivePair: LegalPair + Interactive {
         key: &'a Key,
     ) -> Step<'a, Result<Option<Vec<u8>>, Abort>>;
 
+    /// See [`Transaction::scan`].
     fn scan_range<'a>(
         txn: &'a mut Transaction<Self::Scheme>,
         env: &'a ShardEnv<Self>,
         scan: &'a Scan,
     ) -> Step<'a, Result<Rows, Abort>>;
 
+    /// See [`Transaction::put`].
     fn put_record<'a>(
         txn: &'a mut Transaction<Self::Scheme>,
         env: &'a ShardEnv<Self>,
@@ -126,6 +128,7 @@ pub trait InteractivePair: LegalPair + Interactive {
         value: &'a [u8],
     ) -> Step<'a, Result<(), Abort>>;
 
+    /// See [`Transaction::insert`].
     fn insert_row<'a>(
         txn: &'a mut Transaction<Self::Scheme>,
         env: &'a ShardEnv<Self>,
@@ -134,6 +137,7 @@ pub trait InteractivePair: LegalPair + Interactive {
         values: &'a [&'a [u8]],
     ) -> Step<'a, Result<(), Abort>>;
 
+    /// See [`Transaction::delete`].
     fn delete_row<'a>(
         txn: &'a mut Transaction<Self::Scheme>,
         env: &'a ShardEnv<Self>,
@@ -141,11 +145,13 @@ pub trait InteractivePair: LegalPair + Interactive {
         key: &'a Key,
     ) -> Step<'a, Result<(), Abort>>;
 
+    /// See [`Transaction::commit`].
     fn commit_transaction(
         txn: Transaction<Self::Scheme>,
         env: &ShardEnv<Self>,
     ) -> Step<'_, Result<Committed, Abort>>;
 
+    /// See [`Transaction::rollback`].
     fn roll_back(txn: Transaction<Self::Scheme>, env: &ShardEnv<Self>) -> Step<'_, ()>;
 }
 
