@@ -9,6 +9,7 @@ pub mod base;
 pub mod chopping;
 pub mod fetched;
 pub mod interactive;
+pub mod load;
 mod local;
 mod locks;
 pub mod moves;
