@@ -183,13 +183,19 @@ pub struct BenchArgs {
     pub processes: Option<u64>,
     /// Run on a cluster that runs already, as one of its clients: its file, or HTTP addresses of its nodes.
     ///
-    /// The file says which workload its nodes have loaded, under which protocol and scheme:
-    /// `workload = "smallbank --accounts 10000"`. All transactions are coordinated here.
+    /// Its file describes the workload's tables (--tables), and their rows were loaded (--load). Protocol, scheme and shards are
+    /// the file's; all transactions are coordinated here.
     #[arg(long, value_name = "FILE|ADDR,...", help_heading = "Scale", conflicts_with = "processes")]
     pub cluster: Option<String>,
     /// The secret of the cluster, if addresses are given.
     #[arg(long, value_name = "FILE", help_heading = "Scale", requires = "cluster")]
     pub secret_file: Option<PathBuf>,
+    /// Load the rows into the cluster, and do nothing else; flags that only a run has have no effect.
+    #[arg(long, help_heading = "Scale", conflicts_with = "tables")]
+    pub load: bool,
+    /// Print the workload's tables for the file of a cluster, and do nothing else.
+    #[arg(long, help_heading = "Scale")]
+    pub tables: bool,
     /// Shards: a part of the data and a thread each; with --processes those of each [default: one per core].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     pub shards: Option<u64>,
@@ -429,8 +435,12 @@ Examples:
       A cluster of two processes on this machine, connected by TCP, as the papers compare schemes.
   plimsoll bench smallbank --processes 2 --shards 1 --global
       The same with accounts of either process: three of five transactions touch the one where they do not start.
+  plimsoll bench smallbank --tables >> bank.toml
+      The tables, for the file of a cluster whose nodes are then started.
+  plimsoll bench smallbank --cluster bank.toml --load
+      Loads the rows, as a client of the running cluster.
   plimsoll bench smallbank --cluster bank.toml --concurrency 32 --rate 5000
-      A client of a running cluster that starts 5,000 transactions per second; the file says what its nodes have loaded.
+      A client of a running cluster that starts 5,000 transactions per second.
   plimsoll bench smallbank --accounts 1000 --duration 2s --check
       A short run whose whole history is proved serializable.
   plimsoll bench micro --read-only 0 --read-share 80 --distributed 0 --compare occ/dst,occ/none

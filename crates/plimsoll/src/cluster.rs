@@ -79,9 +79,6 @@ pub struct Cluster {
     pub one_round: bool,
     /// The tables.
     pub tables: Vec<TableSpec>,
-    /// The benchmark whose tables and rows the nodes begin with, as flags of `plimsoll bench`. Then
-    /// `tables` is empty: the benchmark defines them.
-    pub workload: Option<String>,
     /// How far in the past a snapshot may begin.
     pub max_staleness: Duration,
     /// How many clients may be connected at a time.
@@ -177,7 +174,6 @@ struct File {
     #[serde(default)]
     one_round: bool,
     secret_file: Option<PathBuf>,
-    workload: Option<String>,
     #[serde(default)]
     max_staleness_ms: u64,
     #[serde(default = "clients")]
@@ -229,6 +225,8 @@ struct TableEntry {
     groups: Vec<String>,
     #[serde(default)]
     partition: PartitionEntry,
+    #[serde(default)]
+    immutable: bool,
 }
 
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
@@ -384,12 +382,10 @@ fn build(mut file: File, directory: &Path) -> Result<Cluster, ClusterError> {
         return content(format!("one_round has no effect under {pair}: leave it out, or choose occ and dst"));
     }
     let oracle = oracle(file.oracle, pair)?;
-    if file.workload.is_some() && !file.table.is_empty() {
-        return content("a workload brings its own tables: leave [[table]] out, or the workload".to_owned());
-    }
     let mut schema = Schema::new();
     for entry in file.table {
-        schema.add(table(entry)?).map_err(ClusterError::Table)?;
+        // An immutable table stays empty until its rows are loaded, while the cluster runs.
+        schema.declare(table(entry)?).map_err(ClusterError::Table)?;
     }
     let secret = secret_file.map(|path| secret(&directory.join(path))).transpose()?;
     let nodes = nodes(file.node, oracle.as_ref().map(|oracle| &oracle.node))?;
@@ -401,7 +397,6 @@ fn build(mut file: File, directory: &Path) -> Result<Cluster, ClusterError> {
         pair,
         one_round: file.one_round,
         tables: schema.tables,
-        workload: file.workload,
         max_staleness,
         clients: file.clients,
         secret,
@@ -541,7 +536,49 @@ fn table(entry: TableEntry) -> Result<TableSpec, ClusterError> {
     if !entry.groups.is_empty() {
         spec.groups = entry.groups;
     }
+    spec.immutable = entry.immutable;
     Ok(spec)
+}
+
+/// The part of a file that describes these tables: `[[table]]` entries, to be appended to the rest of it.
+///
+/// ```
+/// use plimsoll::{Cluster, IndexKind, Partitioning, TableSpec, describe_tables};
+///
+/// let items = TableSpec::new("item", IndexKind::Hash, Partitioning::Everywhere).immutable();
+/// let file = "cluster = \"shop\"\n[[node]]\nid = 1\naddress = \"127.0.0.1:7401\"\n".to_owned();
+/// assert_eq!(Cluster::parse(&(file + &describe_tables(&[items.clone()])))?.tables, [items]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn describe_tables(tables: &[TableSpec]) -> String {
+    // A string of JSON is one of TOML, but for one character.
+    let quoted = |text: &str| serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f");
+    let mut text = String::new();
+    for TableSpec { name, index, groups, partitioning, immutable } in tables {
+        let index = match index {
+            IndexKind::Hash => "hash",
+            IndexKind::Ordered => "ordered",
+        };
+        let partition = match partitioning {
+            Partitioning::Hash { bytes } => format!("by = \"hash\", bytes = {bytes}"),
+            Partitioning::Modulo { bytes } => format!("by = \"modulo\", bytes = {bytes}"),
+            Partitioning::Range { bytes, span } => format!("by = \"range\", bytes = {bytes}, span = {span}"),
+            Partitioning::Spread { bytes, within, parts } => {
+                format!("by = \"spread\", bytes = {bytes}, within = {within}, parts = {parts}")
+            }
+            Partitioning::Everywhere => "by = \"everywhere\"".to_owned(),
+        };
+        text += &format!("\n[[table]]\nname = {}\nindex = \"{index}\"\n", quoted(name));
+        if groups != &TableSpec::new(name, IndexKind::Hash, Partitioning::Everywhere).groups {
+            let groups: Vec<String> = groups.iter().map(|group| quoted(group)).collect();
+            text += &format!("groups = [{}]\n", groups.join(", "));
+        }
+        text += &format!("partition = {{ {partition} }}\n");
+        if *immutable {
+            text += "immutable = true\n";
+        }
+    }
+    text
 }
 
 fn secret(path: &Path) -> Result<Vec<u8>, ClusterError> {
@@ -558,11 +595,10 @@ fn secret(path: &Path) -> Result<Vec<u8>, ClusterError> {
 /// differ from machine to machine.
 fn checksum(cluster: &Cluster) -> u64 {
     let nodes: Vec<_> = cluster.nodes.iter().map(|node| (node.id, node.shards)).collect();
-    let Cluster { name, pair, one_round, oracle, tables, workload, max_staleness, clients, .. } = cluster;
+    let Cluster { name, pair, one_round, oracle, tables, max_staleness, clients, .. } = cluster;
     let oracle = oracle.as_ref().map(|oracle| oracle.options);
-    let text = format!(
-        "{name:?} {pair} {one_round} {oracle:?} {nodes:?} {tables:?} {workload:?} {max_staleness:?} {clients}"
-    );
+    let text =
+        format!("{name:?} {pair} {one_round} {oracle:?} {nodes:?} {tables:?} {max_staleness:?} {clients}");
     let digest = Sha256::digest(text.as_bytes());
     u64::from_le_bytes(digest[..8].try_into().expect("a digest has 32 bytes"))
 }
@@ -607,7 +643,7 @@ mod tests {
             id(&format!("clients = 3\n{NODE}")),
             id(&format!("protocol = \"two_pl\"\n{NODE}")),
             id(&format!("scheme = \"none\"\n{NODE}")),
-            id(&format!("workload = \"tpcc\"\n{NODE}")),
+            id(&format!("{table}immutable = true\n")),
             id(&format!("scheme = \"gts\"\n{NODE}{ORACLE}")),
             id(&format!("scheme = \"gts\"\n{NODE}{ORACLE}prefetch = true\n")),
             id(&format!("scheme = \"vts\"\n{NODE}{ORACLE}")),
@@ -667,7 +703,7 @@ mod tests {
             ),
             (&format!("scheme = \"hlc\"\n{NODE}"), "the schemes are dst, gts, vts, rc and none"),
             (&format!("scheme = \"rc\"\nmax_staleness_ms = 5\n{NODE}"), "no effect under rc"),
-            (&format!("workload = \"tpcc\"\n{NODE}[[table]]\nname = \"t\"\n"), "brings its own tables"),
+            (&format!("workload = \"tpcc\"\n{NODE}"), "workload"),
             (&format!("protocol = \"two_pl\"\none_round = true\n{NODE}"), "no effect under two_pl/dst"),
             (
                 &format!("{NODE}[[table]]\nname = \"t\"\npartition = {{ by = \"everywhere\", bytes = 8 }}\n"),
@@ -756,6 +792,29 @@ mod tests {
         assert_eq!(build(again, Path::new("")).unwrap(), cluster);
         let nobody = Cluster::find("127.0.0.1:9", None).unwrap_err().to_string();
         assert!(nobody.contains("`http` address of one that runs"), "{nobody}");
+    }
+
+    #[test]
+    fn tables_are_what_their_description_says() {
+        let odd = TableSpec::new("a \"b\"\\\n\u{7f}é", IndexKind::Ordered, Partitioning::Hash { bytes: 0 });
+        let mut tables = vec![odd];
+        for partitioning in [
+            Partitioning::Hash { bytes: 12 },
+            Partitioning::Modulo { bytes: 8 },
+            Partitioning::Range { bytes: 8, span: u64::from(u32::MAX) },
+            Partitioning::Spread { bytes: 4, within: 2, parts: 3 },
+            Partitioning::Everywhere,
+        ] {
+            for index in [IndexKind::Hash, IndexKind::Ordered] {
+                let spec = |number: usize| TableSpec::new(&format!("t{number}"), index, partitioning);
+                tables.push(spec(tables.len()).with_groups(&["only \t one"]));
+                tables.push(spec(tables.len()).with_groups(&["a", "b", "\""]).immutable());
+            }
+        }
+        let cluster = Cluster::parse(&format!("{NODE}{}", describe_tables(&tables))).unwrap();
+        assert_eq!(cluster.tables, tables);
+        let again: File = serde_json::from_str(&cluster.description).unwrap();
+        assert_eq!(build(again, Path::new("")).unwrap(), cluster, "and nodes tell clients so");
     }
 
     #[test]

@@ -1,23 +1,21 @@
 //! From names to types: the closed list of workloads, each under every pair of protocol and timestamp scheme
 //! ([`plimsoll_txn::pairs::LEGAL_PAIRS`]).
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use plimsoll::engine::Engine;
+use plimsoll::Cluster;
 use plimsoll_page::progress::Progress;
 use plimsoll_txn::chopping::{Chopping, Unrepairable};
-use plimsoll_txn::protocol;
-use plimsoll_txn::with_pair;
+use plimsoll_txn::{with_interactive_pair, with_pair};
 use plimsoll_types::TableSpec;
-use plimsoll_workloads::Workload;
 use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
+use plimsoll_workloads::{Sink, Workload};
 
-use crate::bench::{self, Failure, Joining, Loaded};
+use crate::bench::{self, Failure, Joining, LoadReport};
 use crate::cli::Protocol;
-use crate::cli::plan::{BenchPlan, Pair, Refusal, WorkloadPlan, refuse_more_than_memory};
+use crate::cli::plan::{BenchPlan, Pair, Refusal, WorkloadPlan, refuse, refuse_more_than_memory};
 use crate::machine;
 use crate::report::model::Run;
 use crate::report::pieces::PieceGraph;
@@ -51,22 +49,35 @@ impl AnyWorkload {
         }
     }
 
-    /// How they are cut, as a document has it.
-    pub fn graph(&self, chopping: &Chopping) -> PieceGraph {
-        let name = match self {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
             AnyWorkload::Tpcc(_) => Tpcc::NAME,
             AnyWorkload::SmallBank(_) => SmallBank::NAME,
             AnyWorkload::Micro(_) => Micro::NAME,
-        };
-        PieceGraph::new(name, chopping, &self.tables())
+        }
     }
 
-    /// Begins to load what belongs to the shards of this process. Returns how many units that are.
-    pub fn load<P: protocol::Protocol>(&self, engine: &Engine<P>, loaded: &Arc<Loaded>) -> u64 {
+    /// How they are cut, as a document has it.
+    pub fn graph(&self, chopping: &Chopping) -> PieceGraph {
+        PieceGraph::new(self.name(), chopping, &self.tables())
+    }
+
+    /// How many units its rows are loaded in.
+    pub fn units(&self) -> usize {
         match self {
-            AnyWorkload::Tpcc(tpcc) => bench::load(engine, tpcc, loaded),
-            AnyWorkload::SmallBank(bank) => bench::load(engine, bank, loaded),
-            AnyWorkload::Micro(micro) => bench::load(engine, micro, loaded),
+            AnyWorkload::Tpcc(tpcc) => tpcc.units(),
+            AnyWorkload::SmallBank(bank) => bank.units(),
+            AnyWorkload::Micro(micro) => micro.units(),
+        }
+    }
+
+    /// Produces the rows of a unit.
+    pub fn load_unit(&self, unit: usize, sink: Sink<'_>) {
+        match self {
+            AnyWorkload::Tpcc(tpcc) => tpcc.load(unit, sink),
+            AnyWorkload::SmallBank(bank) => bank.load(unit, sink),
+            AnyWorkload::Micro(micro) => micro.load(unit, sink),
         }
     }
 }
@@ -124,6 +135,50 @@ pub fn workload(plan: &BenchPlan, memory_bytes: u64) -> Result<AnyWorkload, Refu
         workload.chopping().map_err(|why| Refusal::from(why.to_string()))?;
     }
     Ok(workload)
+}
+
+/// Refuses a cluster that has other tables than the workload.
+pub fn refuse_other_tables(workload: &AnyWorkload, cluster: &Cluster) -> Result<(), Refusal> {
+    let (needed, name) = (workload.tables(), workload.name());
+    let instead = "put what the same command prints with --tables into its file, and start its nodes anew";
+    for (place, table) in needed.iter().enumerate() {
+        match cluster.tables.get(place) {
+            Some(has) if has == table => {}
+            Some(has) if has.name == table.name => refuse!(
+                "table {:?} of cluster {:?} is not as {name} needs it at this scale: give the scale that the file was \
+                 written for, or {instead}",
+                has.name,
+                cluster.name
+            ),
+            Some(has) => refuse!(
+                "cluster {:?} has a table {:?} where {name} needs {:?}: {instead}",
+                cluster.name,
+                has.name,
+                table.name
+            ),
+            None => refuse!(
+                "cluster {:?} has no table {:?}, which {name} needs: {instead}",
+                cluster.name,
+                table.name
+            ),
+        }
+    }
+    match cluster.tables.get(needed.len()) {
+        None => Ok(()),
+        Some(more) => {
+            refuse!("cluster {:?} has a table {:?}, which {name} has not: {instead}", cluster.name, more.name)
+        }
+    }
+}
+
+/// Loads a workload's rows into the cluster of a plan.
+pub fn load_cluster(
+    workload: &AnyWorkload,
+    cluster: &Cluster,
+    progress: Progress,
+    interrupted: &AtomicBool,
+) -> Result<LoadReport, Failure> {
+    with_interactive_pair!(cluster.pair, P => bench::load_cluster::<P>(workload, cluster, progress, interrupted))
 }
 
 /// Runs a workload under a pair.

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use plimsoll_runtime::real::Who;
 use plimsoll_txn::pairs::{PairError, Scheme};
-use plimsoll_types::{Abort, SLOTS, TableId};
+use plimsoll_types::{Abort, KEY_MAX, SLOTS, TableId};
 
-use crate::database::{KEY_MAX, SHARDS_MAX, STALENESS_MAX, TABLES_MAX, VALUE_MAX};
+use crate::database::{SHARDS_MAX, STALENESS_MAX, TABLES_MAX, VALUE_MAX};
 
 /// Why a table cannot be declared.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -338,7 +338,9 @@ impl fmt::Display for Error {
                  `transactions_per_shard`"
             ),
             Error::Schema(error) => error.fmt(f),
-            Error::Immutable { table } => write!(f, "table {table:?} is immutable"),
+            Error::Immutable { table } => {
+                write!(f, "table {table:?} is immutable: its rows are loaded once and never written")
+            }
             Error::NoSuchTable { table, tables } => {
                 write!(f, "there is no table number {}; the database has {tables}", table.0)
             }

@@ -56,15 +56,15 @@ mod database;
 pub mod engine;
 mod error;
 
-pub use cluster::{CLIENTS_MAX, Cluster, ClusterError, NodeConfig, ORACLE_ID, OracleConfig};
+pub use cluster::{CLIENTS_MAX, Cluster, ClusterError, NodeConfig, ORACLE_ID, OracleConfig, describe_tables};
 pub use database::{
-    Column, Database, Freshness, KEY_MAX, KeyRange, Options, Outcomes, Row, Rows, SHARDS_MAX, STALENESS_MAX,
-    Schema, Snapshot, Stats, TABLES_MAX, TableMemory, Token, TokenError, Txn, VALUE_MAX, WRITTEN_MAX,
+    Column, Database, Freshness, KeyRange, Options, Outcomes, Row, Rows, SHARDS_MAX, STALENESS_MAX, Schema,
+    Snapshot, Stats, TABLES_MAX, TableMemory, Token, TokenError, Txn, VALUE_MAX, WRITTEN_MAX,
     WRITTEN_MAX_CLUSTER,
 };
 pub use error::{Error, OpenError, SchemaError};
 pub use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};
 pub use plimsoll_types::{
-    Abort, ColumnGroup, IndexKind, Key, KeyBuilder, Partitioning, SLOTS, ShardId, Slot, TableId, TableSpec,
-    Timestamp,
+    Abort, ColumnGroup, IndexKind, KEY_MAX, Key, KeyBuilder, Partitioning, SLOTS, ShardId, Slot, TableId,
+    TableSpec, Timestamp,
 };

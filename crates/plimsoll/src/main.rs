@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use clap::Parser;
+use plimsoll::describe_tables;
 use plimsoll_page::file;
 use plimsoll_page::progress::Progress;
 
@@ -24,7 +25,7 @@ use cli::plan::{BenchPlan, JsonOutput};
 use cli::sim::SimCommand;
 use cli::{BenchCommand, Cli, Command};
 use report::model::{self, Document};
-use report::{html, table};
+use report::{html, publish, table};
 
 /// Exit status of a command line, or an environment, that nothing can be done with.
 const REFUSED: u8 = 2;
@@ -81,10 +82,6 @@ fn calibrate(args: cli::scale::CalibrateArgs) -> Result<bool, Box<dyn std::error
 /// Runs a node until it is told to stop.
 fn start(args: cli::node::StartArgs) -> Result<bool, Box<dyn std::error::Error>> {
     let plan = args.validate(machine::cores())?;
-    // It loads its part of the data only.
-    let shards: usize = plan.cluster.nodes.iter().map(|node| node.shards).sum();
-    let memory_bytes = machine::available_memory_bytes() * (shards / plan.node.shards) as u64;
-    let workload = plan.workload.as_ref().map(|plan| dispatch::workload(plan, memory_bytes)).transpose()?;
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
     ctrlc::set_handler(move || {
@@ -92,7 +89,7 @@ fn start(args: cli::node::StartArgs) -> Result<bool, Box<dyn std::error::Error>>
             std::process::exit(130);
         }
     })?;
-    node::start(&plan, workload.as_ref(), &stop)
+    node::start(&plan, &stop)
 }
 
 /// Moves slots of a cluster.
@@ -153,17 +150,30 @@ fn bench(args: cli::BenchArgs) -> Result<bool, Box<dyn std::error::Error>> {
     if args.member {
         return member(args);
     }
+    if args.tables {
+        let workload = dispatch::workload(&args.validate_tables(machine::cores())?, 0)?;
+        print!("{}", describe_tables(&workload.tables()));
+        return Ok(true);
+    }
     let memory_bytes = machine::available_memory_bytes();
-    let explain_pieces = args.explain_pieces;
+    let (explain_pieces, load) = (args.explain_pieces, args.load);
     let plan = args.validate(machine::cores(), memory_bytes)?;
     if explain_pieces {
         return explain(&plan);
     }
-    // The nodes of a cluster have seen to it themselves.
+    // Of a cluster's memory nothing is known here.
     let memory_bytes = if plan.cluster.is_some() { 0 } else { memory_bytes };
     let workload = dispatch::workload(&plan, memory_bytes)?;
+    if let Some(cluster) = &plan.cluster {
+        dispatch::refuse_other_tables(&workload, cluster)?;
+    }
     let progress = Progress::stderr(plan.quiet);
     let interrupted = interruption()?;
+    if let Some(cluster) = plan.cluster.as_ref().filter(|_| load) {
+        let loaded = dispatch::load_cluster(&workload, cluster, progress, &interrupted)?;
+        publish(&plan.json, &loaded, || loaded.show())?;
+        return Ok(true);
+    }
 
     let mut document = empty_document();
     if plan.pairs.iter().any(|pair| pair.protocol == cli::Protocol::Rococo) {

@@ -6,11 +6,12 @@ use std::sync::mpsc::{self, Receiver};
 use plimsoll::engine::Engine;
 use plimsoll_checker::Options;
 use plimsoll_runtime::Env;
+use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_txn::protocol::{Attempt, Protocol, execute};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_txn::work::Work;
-use plimsoll_types::ColumnGroup;
 use plimsoll_types::history::{History, Install};
+use plimsoll_types::{Abort, ColumnGroup, Key, Slot, TableId};
 use plimsoll_workloads::{Tally, Workload};
 
 use super::client::Recorded;
@@ -24,6 +25,59 @@ const TOLD: usize = 3;
 
 fn convert(check: plimsoll_workloads::Check) -> Check {
     Check { name: check.name, ok: check.ok, detail: check.detail }
+}
+
+/// Reads some rows, to see whether they are there.
+struct LookUp {
+    rows: Vec<(Slot, TableId, Key)>,
+    found: Vec<bool>,
+}
+
+impl Procedure for LookUp {
+    fn read_only(&self) -> bool {
+        true
+    }
+
+    fn stage(&self, stage: usize) -> usize {
+        if stage == 0 { self.rows.len() } else { 0 }
+    }
+
+    fn home(&self, piece: Piece) -> Slot {
+        self.rows[piece.number].0
+    }
+
+    fn reads(&self, piece: Piece, reads: &mut Reads) {
+        let (_, table, key) = &self.rows[piece.number];
+        reads.get(table.row(), key.clone());
+    }
+
+    fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
+        let (_, table, key) = &self.rows[piece.number];
+        self.found[piece.number] = access.get(table.row(), key)?.is_some();
+        Ok(())
+    }
+}
+
+/// Whether the first rows of the first and of the last unit are there.
+pub fn is_loaded<P: Protocol, W: Workload>(engine: &Engine<P>, workload: &W) -> bool {
+    let mut rows = Vec::new();
+    for unit in [0, workload.units() - 1] {
+        let slot = workload.unit_slot(unit).unwrap_or_default();
+        let mut first = None;
+        workload.load(unit, &mut |table, key, _| {
+            first.get_or_insert((slot, table, key));
+        });
+        rows.extend(first);
+    }
+    let mut look_up = LookUp { found: vec![false; rows.len()], rows };
+    let coordinator = engine.coordinators().next().expect("transactions are coordinated here");
+    engine.runtime().run_on(coordinator, move |env| async move {
+        let mut work = Work::default();
+        while execute::<P, _, _>(&env, Attempt::default(), &mut look_up, &mut work).await.is_err() {
+            env.pause().await;
+        }
+        look_up.found.into_iter().all(|found| found)
+    })
 }
 
 /// The workload's invariants on the quiesced database.

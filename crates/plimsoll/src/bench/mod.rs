@@ -10,11 +10,12 @@
 //!
 //! A run is led from here and carried out by *sites* (`site.rs`): one in this process, or with `--processes` several
 //! processes that this one starts (`members.rs`). All that is said between them is orders and answers, and the leader does
-//! not know where its sites are. With `--cluster` the one site is a client of a cluster that runs already, and has loaded what its
-//! file says.
+//! not know where its sites are. With `--cluster` the one site is a client of a cluster that runs already,
+//! whose rows were loaded before (`load.rs`).
 
 mod checks;
 mod client;
+mod load;
 mod members;
 mod site;
 
@@ -37,10 +38,10 @@ use crate::report::model::{
 };
 use crate::report::progress::{LoadLine, LoadSample, RunLine, RunSample};
 use client::{Counts, Finished};
+pub use load::{LoadReport, load_cluster};
 use members::Members;
 pub use members::{Failure, Joining};
 use site::{Answer, Order, Sample, Site, Unsettled};
-pub use site::{Loaded, load};
 
 /// How often progress and the timeline are sampled.
 const SAMPLE: Duration = Duration::from_millis(100);

@@ -36,8 +36,8 @@ const OTHERS_MAX: Duration = Duration::from_secs(10);
 
 /// A node of a cluster that cannot be reached for so long is gone.
 const GONE_AFTER: Duration = Duration::from_secs(5);
-/// How long nodes of a cluster may take to load.
-const LOADED_MAX: Duration = Duration::from_secs(600);
+/// How long nodes of a cluster may take to be connected with each other.
+const READY_MAX: Duration = Duration::from_secs(60);
 
 /// What a site is told, in this order.
 #[derive(Clone, Debug)]
@@ -268,9 +268,8 @@ impl Control {
 
 /// What loading has counted so far.
 #[derive(Default)]
-pub struct Loaded {
-    /// Units.
-    pub units: AtomicU64,
+struct Loaded {
+    units: AtomicU64,
     rows: AtomicU64,
 }
 
@@ -351,10 +350,9 @@ impl<P: Protocol, W: Workload> Site<P, W> {
 
     /// Joins a running cluster as a client.
     pub fn visit(workload: &W, plan: &BenchPlan, cluster: &Cluster) -> Result<Site<P, W>, Failure> {
-        let cluster = Cluster { tables: workload.tables(), ..cluster.clone() };
         let engine =
-            Engine::connect(&cluster, OTHERS_MAX).map_err(|error| Failure::Here(error.to_string()))?;
-        Ok(Site { cluster: Some(cluster), ..Site::over(engine, workload, plan, 0) })
+            Engine::connect(cluster, OTHERS_MAX).map_err(|error| Failure::Here(error.to_string()))?;
+        Ok(Site { cluster: Some(cluster.clone()), ..Site::over(engine, workload, plan, 0) })
     }
 
     fn over(engine: Engine<P>, workload: &W, plan: &BenchPlan, place: u16) -> Site<P, W> {
@@ -452,16 +450,21 @@ impl<P: Protocol, W: Workload> Site<P, W> {
         ))
     }
 
-    /// Waits until all nodes of a cluster have loaded, and sees that nobody has changed anything since.
-    fn find_loaded(&self) -> Result<(), String> {
+    /// Waits until all nodes of a cluster are ready, and sees that the rows are there and nobody has changed them.
+    fn find_loaded(&self, cluster: &Cluster) -> Result<(), String> {
         let begun = Instant::now();
         while !self.states()?.iter().all(|state| state.ready) {
-            if begun.elapsed() > LOADED_MAX {
-                return Err(format!(
-                    "the cluster was not ready within {LOADED_MAX:?}: see `plimsoll status`"
-                ));
+            if begun.elapsed() > READY_MAX {
+                return Err(format!("the cluster was not ready within {READY_MAX:?}: see `plimsoll status`"));
             }
             std::thread::sleep(Duration::from_millis(50));
+        }
+        if !checks::is_loaded(&self.engine, &self.workload) {
+            return Err(format!(
+                "{} at this scale is not loaded on cluster {:?}: run the same command with --load first",
+                W::NAME,
+                cluster.name
+            ));
         }
         let nothing = Tally { committed: vec![0; W::KINDS.len()], sums: vec![0; W::SUMS.len()] };
         let checks = checks::invariants(&self.engine, &self.workload, &nothing);
@@ -474,10 +477,10 @@ impl<P: Protocol, W: Workload> Site<P, W> {
         }
     }
 
-    /// Begins to load all units. Nodes of a cluster have done so.
+    /// Begins to load all units. A cluster was loaded before.
     fn load(&mut self) -> Result<(), String> {
-        match self.cluster {
-            Some(_) => self.find_loaded()?,
+        match &self.cluster {
+            Some(cluster) => self.find_loaded(cluster)?,
             None => self.units = load(&self.engine, &self.workload, &self.loaded),
         }
         Ok(())
@@ -627,7 +630,7 @@ impl<P: Protocol, W: Workload> Site<P, W> {
 
 /// Begins to load all units that belong to the shards of this process, those of different shards in parallel. Returns how many
 /// there are.
-pub fn load<P: Protocol, W: Workload>(engine: &Engine<P>, workload: &W, loaded: &Arc<Loaded>) -> u64 {
+fn load<P: Protocol, W: Workload>(engine: &Engine<P>, workload: &W, loaded: &Arc<Loaded>) -> u64 {
     let mut units = 0;
     for shard in engine.shards() {
         let placement = engine.layout().placement.clone();

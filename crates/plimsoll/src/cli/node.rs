@@ -8,9 +8,8 @@ use clap::{Args, ValueEnum};
 use plimsoll::{Cluster, NodeConfig, Pair, Protocol, SLOTS, Scheme};
 use serde_json::Value;
 
-use super::cluster::loaded;
 use super::pairs::{protocol, scheme};
-use super::plan::{BenchPlan, JsonOutput, Refusal, json_output, refuse};
+use super::plan::{JsonOutput, Refusal, json_output, refuse};
 
 /// The flags of `plimsoll start`.
 #[derive(Args, Clone, Debug)]
@@ -165,9 +164,7 @@ const START_EXAMPLES: &str = "The file:
   index = \"hash\"                    # or ordered, the default: for scans
   groups = [\"owner\", \"balance\"]     # column groups; one by default
   partition = { by = \"hash\", bytes = 8 }   # rows with equal first bytes live together; by default each for itself
-
-Instead of tables, a benchmark that its nodes load when they start, for `plimsoll bench --cluster`:
-  workload = \"smallbank --accounts 10000\"
+  immutable = false                 # true: its rows are loaded once and never written
 
 Examples:
   plimsoll start --table account:hash --table entry
@@ -199,8 +196,6 @@ pub struct StartPlan {
     pub cluster: Cluster,
     /// The node.
     pub node: NodeConfig,
-    /// What it loads when it starts.
-    pub workload: Option<BenchPlan>,
     /// The directory that it claims.
     pub data_dir: Option<PathBuf>,
     /// How logs are written.
@@ -239,7 +234,6 @@ impl StartArgs {
             None => (self.described.cluster(self.node.unwrap_or(1), cores)?, "the command line".to_owned()),
         };
         cluster.check_reach().map_err(|error| Refusal::from(error.to_string()))?;
-        let workload = loaded(&cluster, cores)?;
         if self.role == ProcessRole::Oracle {
             let Some(oracle) = &cluster.oracle else {
                 refuse!(
@@ -251,7 +245,7 @@ impl StartArgs {
                 refuse!("--role oracle is not node {node}: leave --node out");
             }
             let node = oracle.node.clone();
-            return Ok(StartPlan { node, cluster, workload, data_dir: self.data_dir, log: self.log });
+            return Ok(StartPlan { node, cluster, data_dir: self.data_dir, log: self.log });
         }
         let ids: Vec<String> = cluster.nodes.iter().map(|node| node.id.to_string()).collect();
         let ids = ids.join(", ");
@@ -263,7 +257,7 @@ impl StartArgs {
                 None => refuse!("{place} has no node {id}, only {ids}"),
             },
         };
-        Ok(StartPlan { cluster, node, workload, data_dir: self.data_dir, log: self.log })
+        Ok(StartPlan { cluster, node, data_dir: self.data_dir, log: self.log })
     }
 }
 

@@ -183,7 +183,7 @@ impl From<Unwritable> for Refusal {
 macro_rules! refuse {
     ($($sentence:tt)*) => { return Err(Refusal::from(format!($($sentence)*))) };
 }
-pub(super) use refuse;
+pub(crate) use refuse;
 
 impl BenchArgs {
     /// Judges all flags together. `cores` are those the process may use, `memory_bytes` is what is free
@@ -192,6 +192,9 @@ impl BenchArgs {
     pub fn validate(mut self, cores: usize, memory_bytes: u64) -> Result<BenchPlan, Refusal> {
         if let Some(place) = self.cluster.take() {
             return self.on_cluster(&place, cores);
+        }
+        if self.load {
+            refuse!("--load fills a cluster that runs: name it with --cluster");
         }
         let name = self.workload_name()?;
         let pairs = self.pairs()?;

@@ -7,6 +7,7 @@ use plimsoll_sim::shrink::shrink;
 
 use super::plan::*;
 use super::*;
+use plimsoll::{Cluster, describe_tables};
 
 /// What a command line amounts to on a machine of two cores and 16 GB.
 fn plan(line: &str) -> Result<BenchPlan, String> {
@@ -247,29 +248,107 @@ fn accounts_of_all_shards_are_drawn_instead_of_a_share_of_payments_between_them(
     refuses("bench micro --global", "--global is a flag of smallbank, not of micro: leave it out");
 }
 
-#[test]
-fn a_client_of_a_cluster_draws_accounts_as_it_says_or_else_as_the_file_says() {
-    let folder = tempfile::tempdir().expect("a directory");
+/// The path of a file, in a folder of its own, that describes a cluster of two nodes with these tables.
+fn cluster_file(folder: &tempfile::TempDir, tables: &str) -> String {
     let file = folder.path().join("bank.toml");
-    let drawn = |loaded: &str, more: &str| {
-        let node = |id| {
-            format!(
-                "[[node]]\nid = {id}\naddress = \"127.0.0.1:70{id}1\"\nhttp = \"127.0.0.1:70{id}2\"\nshards = 1\n"
-            )
-        };
-        let head = format!("cluster = \"bank\"\nclients = 1\nworkload = \"smallbank {loaded}\"\n");
-        std::fs::write(&file, head + &node(1) + &node(2)).expect("the directory is ours");
-        match plan(&format!("bench smallbank --cluster {} {more}", file.display()))?.workload {
-            WorkloadPlan::SmallBank(bank) => Ok::<_, String>((bank.global, bank.distributed_percent)),
-            other => unreachable!("SmallBank was asked for, not {other:?}"),
-        }
+    let node = |id| {
+        format!(
+            "[[node]]\nid = {id}\naddress = \"127.0.0.1:70{id}1\"\nhttp = \"127.0.0.1:70{id}2\"\nshards = 2\n"
+        )
     };
-    assert_eq!(drawn("--global", ""), Ok((true, 50.0)));
-    assert_eq!(drawn("--global", "--distributed 20"), Ok((false, 20.0)));
-    assert_eq!(drawn("--distributed 20", ""), Ok((false, 20.0)));
-    assert_eq!(drawn("--distributed 20", "--global"), Ok((true, 50.0)));
-    let both = drawn("", "--global --distributed 20").expect_err("one of them");
-    assert_eq!(both, "--global draws all accounts from all shards: leave --distributed out");
+    let text = format!("cluster = \"bank\"\nscheme = \"none\"\n{}{}{tables}", node(1), node(2));
+    std::fs::write(&file, text).expect("the directory is ours");
+    file.display().to_string()
+}
+
+#[test]
+fn a_client_of_a_cluster_has_its_pair_and_its_shards_and_says_the_rest() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = cluster_file(&folder, "");
+    let on_cluster = |more: &str| plan(&format!("bench smallbank --cluster {file} {more}"));
+    let bank = |more: &str| match on_cluster(more)?.workload {
+        WorkloadPlan::SmallBank(bank) => {
+            Ok::<_, String>((bank.accounts_per_shard, bank.global, bank.distributed_percent))
+        }
+        other => unreachable!("SmallBank was asked for, not {other:?}"),
+    };
+    assert_eq!(bank(""), Ok((100_000, false, 1.0)));
+    assert_eq!(bank("--accounts 500 --distributed 20"), Ok((500, false, 20.0)));
+    assert_eq!(bank("--global --load"), Ok((100_000, true, 75.0)));
+    let plan = on_cluster("--load --duration 1s").expect("the flags of the run are no obstacle");
+    assert_eq!((plan.shards, plan.coordinators), (4, 1));
+    assert_eq!(plan.pairs, [Pair { protocol: Protocol::Occ, scheme: Scheme::None }]);
+    for flag in ["shards 2", "scheme dst", "compare occ/dst,occ/rc", "oversubscribe"] {
+        let name = flag.split(' ').next().expect("a name");
+        let said = on_cluster(&format!("--{flag}")).expect_err("the file says it");
+        assert_eq!(said, format!("--{name} is said by the cluster's file: leave it out"));
+    }
+}
+
+#[test]
+fn a_load_without_a_cluster_is_refused() {
+    refuses("bench tpcc --load", "--load fills a cluster that runs: name it with --cluster");
+    parser_refuses("bench tpcc --load --tables", "cannot be used with");
+}
+
+#[test]
+fn tables_that_are_printed_are_the_tables_of_the_workload() {
+    let folder = tempfile::tempdir().expect("a directory");
+    for (line, place) in [
+        ("tpcc", ""),
+        ("tpcc --spread", ""),
+        ("tpcc --split-columns off --items 100", ""),
+        ("tpcc --spread --split-columns off --warehouses 3", "--cluster"),
+        ("smallbank --accounts 1234", ""),
+        ("smallbank", "--cluster"),
+        ("micro --tuples 77", "--shards 7"),
+    ] {
+        let file = cluster_file(&folder, "");
+        let place = if place == "--cluster" { format!("--cluster {file}") } else { place.to_owned() };
+        let words = format!("plimsoll bench {line} --tables {place}");
+        let cli = Cli::try_parse_from(words.split_whitespace()).expect("such flags exist");
+        let Command::Bench(args) = cli.command else { unreachable!("it is a line of bench") };
+        let plan = args.validate_tables(2).expect("it is possible");
+        let workload = crate::dispatch::workload(&plan, 0).expect("it is possible");
+        let file = cluster_file(&folder, &describe_tables(&workload.tables()));
+        let cluster = Cluster::read(file.as_ref()).expect("it describes a cluster");
+        assert_eq!(cluster.tables, workload.tables(), "{words}");
+        assert_eq!(crate::dispatch::refuse_other_tables(&workload, &cluster), Ok(()), "{words}");
+    }
+}
+
+#[test]
+fn a_cluster_with_other_tables_is_refused_and_the_first_is_named() {
+    let workload =
+        |line: &str| crate::dispatch::workload(&plan(line).expect("fine"), 0).expect("it is possible");
+    let folder = tempfile::tempdir().expect("a directory");
+    let refused = |line: &str, tables: &[plimsoll::TableSpec]| {
+        let file = cluster_file(&folder, &describe_tables(tables));
+        let cluster = Cluster::read(file.as_ref()).expect("it describes a cluster");
+        crate::dispatch::refuse_other_tables(&workload(line), &cluster)
+            .expect_err("it has others")
+            .to_string()
+    };
+    let bank = workload("bench smallbank").tables();
+    let none = refused("bench smallbank", &[]);
+    assert!(
+        none.starts_with("cluster \"bank\" has no table \"savings\", which smallbank needs: put what"),
+        "{none}"
+    );
+    assert!(none.contains("--tables"), "{none}");
+    let other = refused("bench smallbank --accounts 500", &bank);
+    assert!(
+        other.starts_with("table \"savings\" of cluster \"bank\" is not as smallbank needs it at this scale"),
+        "{other}"
+    );
+    let order = refused("bench smallbank", &[bank[0].clone(), workload("bench micro").tables()[0].clone()]);
+    assert!(
+        order.starts_with("cluster \"bank\" has a table \"tuples\" where smallbank needs \"checking\""),
+        "{order}"
+    );
+    let more = [bank, workload("bench micro").tables()].concat();
+    let more = refused("bench smallbank", &more);
+    assert!(more.starts_with("cluster \"bank\" has a table \"tuples\", which smallbank has not"), "{more}");
 }
 
 #[test]

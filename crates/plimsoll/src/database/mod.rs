@@ -41,7 +41,7 @@ use plimsoll_txn::pairs::{Pair, Scheme};
 use plimsoll_txn::protocol::Protocol;
 use plimsoll_txn::with_interactive_pair;
 use plimsoll_types::{
-    ColumnGroup, IndexKind, Key, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp,
+    ColumnGroup, IndexKind, KEY_MAX, Key, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp,
 };
 
 use crate::cluster::Cluster;
@@ -61,8 +61,6 @@ pub use transaction::Txn;
 
 /// Maximum number of shards of a database.
 pub const SHARDS_MAX: usize = 1024;
-/// Maximum length of a key, in bytes.
-pub const KEY_MAX: usize = 4096;
 /// Maximum length of a value, in bytes.
 pub const VALUE_MAX: usize = 8 << 20;
 /// Maximum that one transaction may write, in bytes of keys and values.

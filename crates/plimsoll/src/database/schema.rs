@@ -45,10 +45,15 @@ impl Schema {
 
     /// Adds a table with column groups and a placement of the caller's choice.
     pub fn add(&mut self, spec: TableSpec) -> Result<TableId, SchemaError> {
-        check(&spec)?;
         if spec.immutable {
             return Err(SchemaError::Immutable(Arc::from(&*spec.name)));
         }
+        self.declare(spec)
+    }
+
+    /// The same with immutable tables, which somebody has to load.
+    pub(crate) fn declare(&mut self, spec: TableSpec) -> Result<TableId, SchemaError> {
+        check(&spec)?;
         let name = || Arc::from(&*spec.name);
         if self.tables.iter().any(|other| other.name == spec.name) {
             return Err(SchemaError::DuplicateTable(name()));

@@ -62,11 +62,8 @@ fn router(look: Look, cluster: String) -> Router {
 
 fn ready(state: State) -> (StatusCode, &'static str) {
     match state.ready {
-        true => (StatusCode::OK, "connected to all other nodes, all rows loaded\n"),
-        false => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "not connected to all other nodes, or still loading: see /status\n",
-        ),
+        true => (StatusCode::OK, "connected to all other nodes\n"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "not connected to all other nodes: see /status\n"),
     }
 }
 

@@ -29,9 +29,7 @@ use plimsoll_txn::timestamp::Scheme;
 use plimsoll_txn::with_interactive_pair;
 use tracing_subscriber::EnvFilter;
 
-use crate::bench::Loaded;
 use crate::cli::node::{LogFormat, StartPlan};
-use crate::dispatch::AnyWorkload;
 use crate::machine;
 use state::{CLOCK_ALARM, OracleState, PeerState, ShardState, State, TableState, furthest_clock};
 
@@ -41,42 +39,23 @@ const LOOK: Duration = Duration::from_millis(50);
 const COMPLAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// Runs a node until it is told to stop.
-pub fn start(
-    plan: &StartPlan,
-    workload: Option<&AnyWorkload>,
-    stop: &AtomicBool,
-) -> Result<bool, Box<dyn std::error::Error>> {
+pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
     log(plan.log).map_err(|error| error.to_string())?;
-    with_interactive_pair!(plan.cluster.pair, P => run::<P>(plan, workload, stop))
+    with_interactive_pair!(plan.cluster.pair, P => run::<P>(plan, stop))
 }
 
-fn run<P: Protocol>(
-    plan: &StartPlan,
-    workload: Option<&AnyWorkload>,
-    stop: &AtomicBool,
-) -> Result<bool, Box<dyn std::error::Error>> {
-    let cluster = match workload {
-        Some(workload) => Cluster { tables: workload.tables(), ..plan.cluster.clone() },
-        None => plan.cluster.clone(),
-    };
-    let (cluster, node) = (&cluster, &plan.node);
+fn run<P: Protocol>(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
+    let (cluster, node) = (&plan.cluster, &plan.node);
     // Held until the process ends.
     let _claim = plan.data_dir.as_ref().map(|path| data_dir::claim(path, cluster, node.id)).transpose()?;
     let listener = TcpListener::bind(node.listen)
         .map_err(|error| taken(error, node.listen, "other nodes and clients", "; see `listen`", node))?;
     let engine = Arc::new(Engine::<P>::join(cluster, node.id, listener)?);
-    let loaded: Arc<Loaded> = Arc::default();
-    let units = workload.map_or(0, |workload| workload.load(&engine, &loaded));
     if let Some(address) = node.http {
-        let loaded = loaded.clone();
         let (begun, engine, cluster) = (Instant::now(), Arc::downgrade(&engine), cluster.clone());
         let id = node.id;
         let look = move || match engine.upgrade() {
-            Some(engine) => {
-                let mut state = look(&engine, &cluster, id, begun);
-                state.ready &= loaded.units.load(SeqCst) == units;
-                state
-            }
+            Some(engine) => look(&engine, &cluster, id, begun),
             None => State { node: id, ..State::default() },
         };
         http::serve(address, Arc::new(look), plan.cluster.description.clone())
@@ -98,9 +77,6 @@ fn run<P: Protocol>(
             "transactions are NOT serializable under {}: it is for comparison only",
             P::Scheme::NAME
         );
-    }
-    if let Some(workload) = &cluster.workload {
-        tracing::info!("the tables are those of the benchmark `{workload}`");
     }
     let (mut ready, mut alarm, mut complained) = (false, false, false);
     let mut absent: Vec<u16> = Vec::new();

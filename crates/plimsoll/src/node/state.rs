@@ -24,7 +24,7 @@ pub struct State {
     pub node: u16,
     /// Of the oracle only.
     pub oracle: Option<OracleState>,
-    /// Whether it is connected to all others, and has the rows that it begins with.
+    /// Whether it is connected to all others.
     pub ready: bool,
     /// Seconds since it was started.
     pub uptime_seconds: f64,
@@ -150,10 +150,7 @@ pub fn metrics(state: &State) -> String {
         }
     };
     let whole = |value: f64| vec![(String::new(), value)];
-    family(
-        ("ready", false, "1 if connected to all other nodes, with all rows to begin with."),
-        whole(f64::from(u8::from(state.ready))),
-    );
+    family(("ready", false, "1 if connected to all other nodes."), whole(f64::from(u8::from(state.ready))));
     family(("uptime_seconds", true, "Since the node was started."), whole(state.uptime_seconds));
     family(("resident_bytes", false, "Memory of the process."), whole(state.resident_bytes as f64));
     family(("cpu_seconds_total", true, "Processor time of the process."), whole(state.cpu_seconds));
