@@ -3,7 +3,7 @@
 //! * [`units`]: figures as people read them;
 //! * [`html`]: a page that needs nothing but a browser, and what pages are made of;
 //! * [`svg`]: charts, and what charts are made of;
-//! * [`table`]: tables for a terminal;
+//! * [`table`]: tables for a terminal, and [`terminal`]: how wide it is;
 //! * [`progress`]: the line that moves while something long goes on;
 //! * [`mod@file`]: writing a file wholly or not at all.
 //!
@@ -15,4 +15,5 @@ pub mod html;
 pub mod progress;
 pub mod svg;
 pub mod table;
+pub mod terminal;
 pub mod units;

@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::time::Instant;
 
-use plimsoll::engine::{Engine, EngineOptions};
+use plimsoll_engine::{Engine, EngineOptions};
 use plimsoll_runtime::Env;
 use plimsoll_runtime::real::RealEnv;
 use plimsoll_store::At;

@@ -4,7 +4,7 @@
 //!
 //! `cargo run --release --example visit -- 127.0.0.1:8401 ann 5`
 
-use plimsoll::{Cluster, Database, Error, Freshness, Key, Options};
+use plimsoll::{Database, Error, Freshness, Key, Options};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("give the cluster's file or the address of a node, an owner and an amount".into());
     };
     let amount: u64 = amount.parse()?;
-    let db = Database::connect(&Cluster::find(cluster, None)?, Options::default())?;
+    let db = Database::connect(&plimsoll::find(cluster, None)?, Options::default())?;
     let account = db.table("account").ok_or("the cluster has no table `account`")?;
     let key = Key::build().text(owner).finish();
     let number = |bytes: Vec<u8>| bytes.try_into().map(u64::from_be_bytes).unwrap_or_default();

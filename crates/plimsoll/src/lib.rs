@@ -51,20 +51,22 @@
 //! that run on the shards themselves (`plimsoll_txn::procedure`, as the benchmark uses them) are one to two
 //! orders of magnitude faster. Tables are not dropped or changed; nothing is kept on disk.
 
-mod cluster;
 mod database;
-pub mod engine;
 mod error;
+mod find;
 
-pub use cluster::{CLIENTS_MAX, Cluster, ClusterError, NodeConfig, ORACLE_ID, OracleConfig};
 pub use database::{
-    Column, Database, Freshness, KEY_MAX, KeyRange, Options, Outcomes, Row, Rows, SHARDS_MAX, STALENESS_MAX,
-    Schema, Snapshot, Stats, TABLES_MAX, TableMemory, Token, TokenError, Txn, VALUE_MAX, WRITTEN_MAX,
-    WRITTEN_MAX_CLUSTER,
+    Column, Database, Freshness, KeyRange, Options, Outcomes, Row, Rows, Snapshot, Stats, TableMemory, Token,
+    TokenError, Txn, VALUE_MAX, WRITTEN_MAX, WRITTEN_MAX_CLUSTER,
 };
-pub use error::{Error, OpenError, SchemaError};
+pub use error::Error;
+pub use find::find;
+pub use plimsoll_engine::{
+    CLIENTS_MAX, Cluster, ClusterError, NodeConfig, ORACLE_ID, OpenError, OracleConfig, SHARDS_MAX,
+    STALENESS_MAX, Schema, SchemaError, TABLES_MAX,
+};
 pub use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};
 pub use plimsoll_types::{
-    Abort, ColumnGroup, IndexKind, Key, KeyBuilder, Partitioning, SLOTS, ShardId, Slot, TableId, TableSpec,
-    Timestamp,
+    Abort, ColumnGroup, IndexKind, KEY_MAX, Key, KeyBuilder, Partitioning, SLOTS, ShardId, Slot, TableId,
+    TableSpec, Timestamp,
 };

@@ -19,6 +19,5 @@ mod online;
 pub mod plan;
 pub mod recorder;
 pub mod run;
-pub mod scale;
 pub mod shrink;
 pub mod workload;

@@ -386,10 +386,27 @@ impl<M: Mark> Store<M> {
         hidden
     }
 
+    /// Whether a row may be loaded: this key has none, or one in which nothing was ever written and nothing is
+    /// locked.
+    pub fn is_vacant(&mut self, table: TableId, key: &Key) -> bool {
+        self.find(table.row(), key).row().is_none_or(|row| self.is_blank(table, row))
+    }
+
+    fn is_blank(&self, table: TableId, row: RowId) -> bool {
+        let mut groups = 0..self.spec(table).groups.len() as u8;
+        groups.all(|group| {
+            let record = self.record(At { row, column: table.group(group) });
+            record.is_empty() && !record.is_locked()
+        })
+    }
+
     /// Puts a row into the store before it serves, with stamp [`Timestamp::ZERO`].
     pub fn load(&mut self, table: TableId, key: &Key, values: &[&[u8]]) {
-        assert!(self.find(table.row(), key).row().is_none(), "a key is loaded once");
-        let row = self.link(table, key).row().expect("a linked row exists");
+        let row = match self.find(table.row(), key).row() {
+            Some(row) => row,
+            None => self.link(table, key).row().expect("a linked row exists"),
+        };
+        assert!(self.is_blank(table, row), "a key is loaded once");
         for (group, value) in values.iter().enumerate() {
             self.install(At { row, column: table.group(group as u8) }, Timestamp::ZERO, Some(value));
         }

@@ -15,6 +15,7 @@ use plimsoll_types::{Slab, Ticket};
 use plimsoll_types::mutants::{Mutant, planted};
 
 use crate::fetched::{Fetched, ReadRef};
+use crate::load::{LoadOutcome, Rows};
 use crate::moves::{MoveOutcome, Moves, Parcel};
 use crate::procedure::Reads;
 use crate::protocol::Attempt;
@@ -269,12 +270,19 @@ pub enum Common<S: Scheme> {
     /// To a coordinator whose map is out of date: where the slots are that have moved since it was
     /// told last.
     Map(Vec<Moved>),
+    /// Loads rows before anything else uses their table.
+    Load {
+        /// The table.
+        table: TableId,
+        /// The rows, all of which this shard owns or copies.
+        rows: Arc<Rows>,
+    },
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Common<S> {
     ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater { low, asks } = 2,
     Read { txn, reads } = 3, Validate { txn, stamp, reads } = 4,
-    Move { slots, to; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8;
+    Move { slots, to; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8, Load { table, rows } = 9;
     Self::Snapshot(_) | Self::Stamp { .. }
 });
 
@@ -293,6 +301,8 @@ pub enum CommonReply<S: Scheme> {
     Elsewhere,
     /// What came of a move.
     MoveOver(MoveOutcome),
+    /// What came of rows to be loaded.
+    LoadOver(LoadOutcome),
     /// Whether all that was read is still current.
     Validated(bool),
     /// The snapshot asked for. It is already held, under this number: see [`Base::hold`].
@@ -304,7 +314,7 @@ pub enum CommonReply<S: Scheme> {
 }
 
 plimsoll_types::wire!(<S: Scheme> enum CommonReply<S> {
-    Fetched(fetched) = 0, Validated(valid) = 1, Elsewhere = 2, MoveOver(outcome) = 3;
+    Fetched(fetched) = 0, Validated(valid) = 1, Elsewhere = 2, MoveOver(outcome) = 3, LoadOver(outcome) = 4;
     Self::Snapshot(..) | Self::Stamp(_) | Self::OutOfReach
 });
 
@@ -323,6 +333,7 @@ impl<S: Scheme> Common<S> {
             Common::Parcel(_) => About::new("PARCEL", None),
             Common::TakenOver(_) => About::new("TAKEN OVER", None),
             Common::Map(_) => About::new("MAP", None),
+            Common::Load { .. } => About::new("LOAD", None),
         }
     }
 }
@@ -341,6 +352,8 @@ impl<S: Scheme> CommonReply<S> {
             CommonReply::Elsewhere => "elsewhere",
             CommonReply::MoveOver(MoveOutcome::Moved) => "moved",
             CommonReply::MoveOver(_) => "not moved",
+            CommonReply::LoadOver(LoadOutcome::Loaded) => "loaded",
+            CommonReply::LoadOver(_) => "not loaded",
         }
     }
 }
@@ -757,6 +770,7 @@ impl<S: Scheme> Base<S> {
                 self.learn_map(moved);
                 return Handled::Done;
             }
+            Common::Load { table, rows } => CommonReply::LoadOver(self.load_rows(from, *table, rows)),
         })
     }
 }

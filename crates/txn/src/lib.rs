@@ -13,6 +13,7 @@ pub mod executable;
 pub mod execute;
 pub mod fetched;
 pub mod interactive;
+pub mod load;
 mod local;
 mod locks;
 pub mod moves;

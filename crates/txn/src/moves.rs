@@ -261,6 +261,20 @@ impl<S: Scheme> Base<S> {
         serves
     }
 
+    /// Whether a row is on this shard, or a copy of it.
+    pub(crate) fn keeps(&self, table: TableId, key: &Key) -> bool {
+        match self.layout.slot(table, key) {
+            Some(slot) => self.owner(slot) == self.shard,
+            None => self.layout.placement.is_holder(self.shard),
+        }
+    }
+
+    /// Whether a coordinator may lock a key here, to write it: rows of immutable tables are only loaded.
+    pub(crate) fn may_write(&mut self, txn: TxnId, column: ColumnGroup, key: &Key) -> Result<(), Abort> {
+        self.may_lock(txn, column, key)?;
+        if self.immutable(column.table) { Err(Abort::Refused) } else { Ok(()) }
+    }
+
     /// Whether a coordinator may lock a key here.
     pub(crate) fn may_lock(&mut self, txn: TxnId, column: ColumnGroup, key: &Key) -> Result<(), Abort> {
         if !self.has(column) {
@@ -281,7 +295,7 @@ impl<S: Scheme> Base<S> {
     }
 
     #[cold]
-    fn tell_map(&mut self, coordinator: ShardId) {
+    pub(crate) fn tell_map(&mut self, coordinator: ShardId) {
         let known = coordinator.index() < self.layout.processes.len() && coordinator != self.shard;
         if known && !self.moves.behind.contains(&coordinator) {
             self.moves.behind.push(coordinator);

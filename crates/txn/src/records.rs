@@ -104,7 +104,7 @@ impl<S: Scheme> Base<S> {
         write: &mut Write,
         observed: &mut S::Observed,
     ) -> Result<(), Abort> {
-        self.may_lock(*txn, write.column, &write.key)?;
+        self.may_write(*txn, write.column, &write.key)?;
         let what = (write.column, &write.key, write.change);
         match self.check_write(Some(txn), what, write.expected, observed) {
             Ok(place) => write.place = Some(place),

@@ -13,6 +13,8 @@ use std::fmt;
 
 use crate::wire::{Input, Malformed, Sink, Wire};
 
+/// Maximum length of a key that users may give, in bytes.
+pub const KEY_MAX: usize = 4096;
 /// How many bytes fit into the head.
 const SHORT: usize = 15;
 /// The head's length byte of a key with a tail.

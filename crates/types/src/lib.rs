@@ -17,7 +17,7 @@ pub mod wire;
 
 pub use abort::Abort;
 pub use ids::{ShardId, TableId, TxnId};
-pub use key::{Key, KeyBuilder};
+pub use key::{KEY_MAX, Key, KeyBuilder};
 pub use placement::{Moved, Partitioning, Placement, SLOTS, Slot};
 pub use slab::{Slab, Ticket};
 pub use table::{ColumnGroup, IndexKind, TableSpec};

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SendError};
 use std::time::{Duration, Instant};
 
+use plimsoll_engine::Engine;
 use plimsoll_runtime::Env;
 use plimsoll_runtime::real::RealEnv;
 use plimsoll_store::TableMemory;
@@ -27,7 +28,6 @@ use plimsoll_txn::timestamp::{Freshness, MAX_OFFSET_NS, Scheme};
 use plimsoll_types::{Abort, ColumnGroup, Key, Placement, ShardId, Slot, TableId, TableSpec, Timestamp};
 
 use super::Row;
-use crate::engine::Engine;
 use crate::error::Error;
 
 /// Pause before a shard that cannot be reached is asked again, in nanoseconds.
@@ -233,7 +233,7 @@ impl<P: InteractivePair> Driver for Engine<P> {
                 transaction::<P>(begun).rollback(&env).await;
             }
         });
-        self.answered(&result, patience).unwrap_or(Err(Abort::Unknown))
+        answered(self, &result, patience).unwrap_or(Err(Abort::Unknown))
     }
 
     fn commit(&self, going: Going) -> Result<Option<Timestamp>, Option<Abort>> {
@@ -247,7 +247,7 @@ impl<P: InteractivePair> Driver for Engine<P> {
             };
             let _ = done.send(committed);
         });
-        self.answered(&result, patience).ok_or(None)?.map_err(Some)
+        answered(self, &result, patience).ok_or(None)?.map_err(Some)
     }
 
     fn rollback(&self, shard: ShardId, begun: Begun) {
@@ -303,7 +303,7 @@ impl<P: InteractivePair> Driver for Engine<P> {
         });
         Box::new(move || {
             // A shard may wait for ever for a writer whose outcome no reachable shard knows.
-            let Some(fetched) = self.answered(&answers, patience) else {
+            let Some(fetched) = answered(self, &answers, patience) else {
                 return Err(match self.is_refused() {
                     true => Error::SnapshotGone,
                     false => Error::Unreachable { waited: patience.unwrap_or_default() },
@@ -352,22 +352,20 @@ impl<P: InteractivePair> Driver for Engine<P> {
     }
 }
 
-impl<P: InteractivePair> Engine<P> {
-    /// The answer of a task that was started on a shard; `None` if it takes longer than `patience`,
-    /// the shard has ended, or this client was refused.
-    fn answered<R>(&self, result: &Receiver<R>, patience: Option<Duration>) -> Option<R> {
-        let Some(patience) = patience else { return result.recv().ok() };
-        let begun = Instant::now();
-        loop {
-            let left = patience.saturating_sub(begun.elapsed());
-            // If refused, calls over closed connections fail at once, so their answers still come
-            // within the last wait.
-            let refused = self.is_refused();
-            match result.recv_timeout(left.min(LOOK)) {
-                Ok(answer) => return Some(answer),
-                Err(RecvTimeoutError::Timeout) if left > LOOK && !refused => {}
-                Err(_) => return None,
-            }
+/// The answer of a task that was started on a shard; `None` if it takes longer than `patience`, the
+/// shard has ended, or this client was refused.
+fn answered<R>(driver: &impl Driver, result: &Receiver<R>, patience: Option<Duration>) -> Option<R> {
+    let Some(patience) = patience else { return result.recv().ok() };
+    let begun = Instant::now();
+    loop {
+        let left = patience.saturating_sub(begun.elapsed());
+        // If refused, calls over closed connections fail at once, so their answers still come
+        // within the last wait.
+        let refused = driver.is_refused();
+        match result.recv_timeout(left.min(LOOK)) {
+            Ok(answer) => return Some(answer),
+            Err(RecvTimeoutError::Timeout) if left > LOOK && !refused => {}
+            Err(_) => return None,
         }
     }
 }

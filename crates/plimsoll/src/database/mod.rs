@@ -25,7 +25,6 @@ mod admission;
 mod driver;
 mod keys;
 mod lives;
-mod schema;
 mod snapshot;
 mod stats;
 mod token;
@@ -36,33 +35,30 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use plimsoll_engine::{
+    Cluster, Engine, EngineOptions, OpenError, SHARDS_MAX, STALENESS_MAX, Schema, SchemaError, TABLES_MAX,
+    check_table,
+};
 use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::pairs::{Pair, Scheme};
 
 use plimsoll_txn::with_interactive_pair;
 use plimsoll_types::{
-    ColumnGroup, IndexKind, Key, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp,
+    ColumnGroup, IndexKind, KEY_MAX, Key, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp,
 };
 
-use crate::cluster::Cluster;
-use crate::engine::{Engine, EngineOptions};
-use crate::error::{Error, OpenError, SchemaError};
+use crate::error::Error;
 use admission::Admission;
 use driver::Driver;
 use lives::{Lives, Running};
 use stats::Tally;
 
 pub use keys::{Column, KeyRange};
-pub use schema::{Schema, TABLES_MAX};
 pub use snapshot::{Freshness, Rows, Snapshot};
 pub use stats::{Outcomes, Stats};
 pub use token::{Token, TokenError};
 pub use transaction::Txn;
 
-/// Maximum number of shards of a database.
-pub const SHARDS_MAX: usize = 1024;
-/// Maximum length of a key, in bytes.
-pub const KEY_MAX: usize = 4096;
 /// Maximum length of a value, in bytes.
 pub const VALUE_MAX: usize = 8 << 20;
 /// Maximum that one transaction may write, in bytes of keys and values.
@@ -70,8 +66,6 @@ pub const WRITTEN_MAX: usize = 1 << 30;
 /// The same for a client of a cluster, where every write counts 64 bytes more: all that a
 /// transaction writes on one node travels in one message.
 pub const WRITTEN_MAX_CLUSTER: usize = 32 << 20;
-/// Maximum time for which old versions can be kept.
-pub const STALENESS_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// At most `LARGE_AT_ONCE` of a client's concurrent transactions may write more than `LARGE_BYTES`.
 /// Under 2PL a transaction that waits for its turn loses its locks after a second, like any that
@@ -204,7 +198,7 @@ impl Database {
         if !pair.has_staleness() && !options.max_staleness.is_zero() {
             return Err(OpenError::NoStaleness { scheme: pair.scheme });
         }
-        let tables = schema.tables.iter().cloned().map(Table::new).collect();
+        let tables = schema.tables().iter().cloned().map(Table::new).collect();
         let how = EngineOptions {
             shards: options.shards,
             pin: options.pin.then_some(0),
@@ -212,7 +206,7 @@ impl Database {
             ..EngineOptions::default()
         };
         let engine = with_interactive_pair!(pair, P => {
-            let engine = Engine::<P>::start(schema.tables, how).map_err(OpenError::Threads)?;
+            let engine = Engine::<P>::start(schema.tables().to_vec(), how).map_err(OpenError::Threads)?;
             Box::new(engine) as Box<dyn Driver>
         });
         let inner = Inner {
@@ -320,7 +314,7 @@ impl Database {
         if self.inner.visits() {
             return Err(Error::TablesAreFixed);
         }
-        schema::check(&spec)?;
+        check_table(&spec)?;
         let mut rows: Vec<_> = rows.into_iter().collect();
         rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let (name, groups) = (|| Arc::from(&*spec.name), spec.groups.len());

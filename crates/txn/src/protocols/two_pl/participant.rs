@@ -46,9 +46,11 @@ impl<S: Scheme> TwoPl<S> {
         {
             return Err(Abort::StaleTerm);
         }
-        let gets = reads.gets.iter().map(|(column, key, _)| (*column, key));
-        for (column, key) in gets.chain(writes.iter().map(|write| (write.column, &write.key))) {
-            self.base.may_lock(holder.txn, column, key)?;
+        for (column, key, _) in &reads.gets {
+            self.base.may_lock(holder.txn, *column, key)?;
+        }
+        for write in writes.iter() {
+            self.base.may_write(holder.txn, write.column, &write.key)?;
         }
         for (column, key, intent) in &reads.gets {
             if self.base.immutable(column.table) {

@@ -1,0 +1,339 @@
+//! The command line of `plimsoll bench`: what can be asked for, and every reason to say no.
+//!
+//! Two steps. The parser (clap's derive) knows flags, their types and which exclude each other. Then
+//! [`BenchArgs::validate`] turns the flags into a [`BenchPlan`](plan::BenchPlan) in which nothing is optional and nothing
+//! contradicts, or into a [`Refusal`](plan::Refusal): *one* sentence that says what is wrong and what to do instead. All
+//! that can be known before the run is judged there, the report's path included, so that a run of minutes
+//! does not end in a message that was due at its start.
+//!
+//! Flags that would have no effect are refused too: `--lock-policy` without `two_pl`, `--accounts` with
+//! TPC-C. Whoever sets one believes that it matters.
+//!
+//! Which protocols go with which schemes is one list, [`LEGAL_PAIRS`]. Both ways of refusing, the
+//! parser's and ours, end with exit status 2.
+//!
+//! Left out: configuration files and environment variables. A benchmark's command line is its record.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use plimsoll_args::{duration, number, pairs};
+use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol, Scheme};
+
+pub mod cluster;
+mod measure;
+pub mod micro;
+pub mod net;
+pub mod oracle;
+pub mod plan;
+#[cfg(test)]
+mod tests;
+
+/// What else is measured.
+#[derive(Subcommand, Clone, Debug)]
+pub enum BenchCommand {
+    /// Measure what a call to another node costs, against a bare socket: the yardstick for everything that travels.
+    ///
+    /// Two nodes, each a process, over the loopback interface: how long a call takes alone, and how many messages travel per second with
+    /// many calls at a time.
+    Net(net::NetArgs),
+    /// Measure how many timestamps an oracle gives out, and how many snapshots: what gts and vts can never exceed.
+    ///
+    /// From a counter in memory, over what an oracle does with it, to the whole service: an oracle that is a process of its
+    /// own, asked over TCP by a shard of another (the DST paper's Figure 6(a)).
+    Oracle(oracle::OracleArgs),
+}
+
+/// The flags of `plimsoll bench`.
+#[derive(Args, Clone, Debug, Default)]
+#[command(
+    override_usage = "plimsoll bench <WORKLOAD> [OPTIONS]",
+    after_help = bench_examples(),
+    allow_negative_numbers = true,
+    args_conflicts_with_subcommands = true
+)]
+pub struct BenchArgs {
+    /// Something else than a workload.
+    #[command(subcommand)]
+    pub other: Option<BenchCommand>,
+
+    /// What to run.
+    #[arg(value_enum)]
+    pub workload: Option<WorkloadName>,
+
+    /// Concurrency-control protocol [default: occ].
+    #[arg(long, value_parser = pairs::protocol(), help_heading = "Protocol")]
+    pub protocol: Option<Protocol>,
+    /// Timestamp scheme: what orders the transactions [default: dst].
+    #[arg(long, value_parser = pairs::scheme(), help_heading = "Protocol")]
+    pub scheme: Option<Scheme>,
+    /// Run several pairs of protocol and scheme interleaved; the first is the reference.
+    ///
+    /// Every repetition (`--runs`) runs each pair once, one after the other, so that a machine which
+    /// slows down hurts them all; the result is the median of the ratios within a repetition.
+    #[arg(long, value_name = "PAIR,PAIR,...", help_heading = "Protocol", conflicts_with_all = ["protocol", "scheme"])]
+    pub compare: Option<String>,
+    /// What `two_pl` does when a lock is taken [default: wait_die].
+    #[arg(long, value_enum, value_name = "POLICY", help_heading = "Protocol")]
+    pub lock_policy: Option<LockPolicy>,
+    /// Validate what is only read on other shards along with the locks, at a proposed timestamp (`occ/dst`).
+    ///
+    /// A round trip less for transactions that read on one shard and write on another. In exchange, read-write
+    /// transactions of nodes whose clocks differ are strict only to within twice the clock error; they stay serializable.
+    #[arg(long, help_heading = "Protocol")]
+    pub one_round: bool,
+    /// Say how the workload's transactions are cut into pieces for `rococo`, which of these wait, and why; run nothing.
+    ///
+    /// With --report as a picture as well, which is also in the page of a run under `rococo`.
+    #[arg(long, help_heading = "Protocol")]
+    pub explain_pieces: bool,
+    /// Read-only transactions read the past: that long ago (`dst`) [default: 0s].
+    ///
+    /// A snapshot in the past is as consistent as one of now, and waits for fewer writers.
+    #[arg(long, value_parser = duration, value_name = "DURATION", help_heading = "Protocol")]
+    pub staleness: Option<Duration>,
+    /// One oracle message for all transactions of a shard that are ready (`gts`, `vts`) [default: on].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true, help_heading = "Protocol")]
+    pub oracle_batch: Option<Switch>,
+    /// One vector slot per machine instead of one per shard (`vts`) [default: on].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true, help_heading = "Protocol")]
+    pub oracle_compress: Option<Switch>,
+    /// Fetch snapshots ahead of their use; they are staler (`gts`, `vts`) [default: off].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true, help_heading = "Protocol")]
+    pub oracle_prefetch: Option<Switch>,
+    /// Keep only the newest version of a record (`rc`), instead of the chains that DST keeps.
+    #[arg(long, help_heading = "Protocol")]
+    pub rc_single_version: bool,
+
+    /// Processes of a cluster on this machine, connected by TCP [default: none, all shards in this process].
+    ///
+    /// This process starts them, leads the run and adds up their figures. Each has its part of the data and of the
+    /// clients; `gts` and `vts` have one more, for the oracle. What they write in each other they commit by votes.
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub processes: Option<u64>,
+    /// Run on a cluster that runs already, as one of its clients: its file, or HTTP addresses of its nodes.
+    ///
+    /// Its file describes the workload's tables (--tables), and their rows were loaded (--load). Protocol, scheme and shards are
+    /// the file's; all transactions are coordinated here.
+    #[arg(long, value_name = "FILE|ADDR,...", help_heading = "Scale", conflicts_with = "processes")]
+    pub cluster: Option<String>,
+    /// The secret of the cluster, if addresses are given.
+    #[arg(long, value_name = "FILE", help_heading = "Scale", requires = "cluster")]
+    pub secret_file: Option<PathBuf>,
+    /// Load the rows into the cluster, and do nothing else; flags that only a run has have no effect.
+    #[arg(long, help_heading = "Scale", conflicts_with = "tables")]
+    pub load: bool,
+    /// Print the workload's tables for the file of a cluster, and do nothing else.
+    #[arg(long, help_heading = "Scale")]
+    pub tables: bool,
+    /// Shards: a part of the data and a thread each; with --processes those of each [default: one per core].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub shards: Option<u64>,
+    /// Allow more shards than cores: then some share a thread, or processes a core.
+    #[arg(long, help_heading = "Scale")]
+    pub oversubscribe: bool,
+    /// Transactions in flight per shard [default: 8].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub concurrency: Option<u64>,
+    /// Shards that run clients [default: all]; with `--concurrency 1`, 1 is a single client: latency without load.
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub coordinators: Option<u64>,
+    /// Transactions per second over all shards, instead of as many as possible.
+    ///
+    /// Each client starts its transactions at fixed times. Latency counts from the time a transaction was due, so
+    /// that a stall shows in all transactions that it delays.
+    #[arg(long, value_parser = number, value_name = "PER_SECOND", help_heading = "Scale")]
+    pub rate: Option<u64>,
+    /// Warehouses in all (tpcc).
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale", conflicts_with = "warehouses_per_shard")]
+    pub warehouses: Option<u64>,
+    /// Warehouses per shard (tpcc); fewer mean more contention [default: 1].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub warehouses_per_shard: Option<u64>,
+    /// Spread each warehouse over all shards, its districts and its stocks (tpcc).
+    ///
+    /// Nearly every New-Order is then on several shards; and few warehouses on many shards are a load with much contention.
+    #[arg(long, help_heading = "Scale")]
+    pub spread: bool,
+    /// Items, and stock records per warehouse (tpcc) [default: 100000].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub items: Option<u64>,
+    /// Customers per district (tpcc) [default: 3000].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub customers: Option<u64>,
+    /// Accounts per shard (smallbank) [default: 100000].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub accounts: Option<u64>,
+    /// Tuples per shard (micro) [default: 100000].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
+    pub tuples: Option<u64>,
+
+    /// Share of distributed work, percent [default: 1; micro: 10].
+    ///
+    /// SmallBank: payments whose second account is on another shard. TPC-C: order lines supplied by
+    /// another warehouse. Micro: tuples on another shard.
+    #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
+    pub distributed: Option<f64>,
+    /// Draw every account from all shards, instead of --distributed (smallbank).
+    ///
+    /// A client then works on its own shard no more than on any other, with all six transactions. On n shards a payment
+    /// is between two of them with the chance (n-1)/n.
+    #[arg(long, help_heading = "Mix")]
+    pub global: bool,
+    /// Payments by customers of another warehouse, percent (tpcc) [default: 15].
+    #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
+    pub remote_payments: Option<f64>,
+    /// Districts that one stock-level transaction reads, 1 to 20 (tpcc) [default: 1].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Mix")]
+    pub districts: Option<u64>,
+    /// Store often written columns apart from the others (tpcc) [default: on].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true, help_heading = "Mix")]
+    pub split_columns: Option<Switch>,
+    /// Tuples of one transaction, all different, up to 1000 (micro) [default: 10].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Mix")]
+    pub tuples_per_transaction: Option<u64>,
+    /// Read-only transactions, percent (micro) [default: 50].
+    #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
+    pub read_only: Option<f64>,
+    /// Tuples that a read-write transaction only reads, percent of its tuples (micro) [default: 50].
+    ///
+    /// Not a chance but a number, the nearest whole one: at 20 each transaction of ten tuples updates eight.
+    #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
+    pub read_share: Option<f64>,
+    /// Shards that every transaction touches, with as many of its tuples on each, instead of --distributed (micro).
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Mix")]
+    pub participants: Option<u64>,
+    /// How unevenly the tuples of a shard are drawn: 0.99 is a common choice for contention (micro) [default: 0, evenly].
+    #[arg(long, value_name = "EXPONENT", help_heading = "Mix")]
+    pub zipf: Option<f64>,
+    /// A read-write transaction keeps its shard's processor busy for that long (micro) [default: 0s].
+    #[arg(long, value_parser = duration, value_name = "DURATION", help_heading = "Mix")]
+    pub spin: Option<Duration>,
+
+    /// Run that long before measuring [default: 2s].
+    #[arg(long, value_parser = duration, value_name = "DURATION", help_heading = "Run")]
+    pub warmup: Option<Duration>,
+    /// Measure that long: `500ms`, `10s`, `5m` [default: 10s].
+    #[arg(long, value_parser = duration, value_name = "DURATION", help_heading = "Run")]
+    pub duration: Option<Duration>,
+    /// Repetitions, each with freshly loaded data [default: 1; with --compare 3].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Run")]
+    pub runs: Option<u64>,
+    /// Where the random inputs start: the same seed draws the same transactions [default: 1].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "Run")]
+    pub seed: Option<u64>,
+    /// Record the history of every transaction and check that it is serializable.
+    #[arg(long, help_heading = "Run")]
+    pub check: bool,
+    /// Audit the invariants in a snapshot that often per second while writers run; 0 is off [default: 2].
+    #[arg(long, value_parser = number, value_name = "PER_SECOND", help_heading = "Run")]
+    pub check_online: Option<u64>,
+
+    /// Write all figures as JSON, to standard output if no file is given (then nothing else goes there).
+    #[arg(long, value_name = "FILE", num_args = 0..=1, help_heading = "Output")]
+    pub json: Option<Option<PathBuf>>,
+    /// Write one self-contained HTML page with charts.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+    /// No progress, only the result.
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+
+    /// This is one of the processes that another has started: it is told what to do over its standard input.
+    #[arg(long, hide = true)]
+    pub member: bool,
+}
+
+/// The workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WorkloadName {
+    /// Order processing: nine tables, five transactions, 8% read-only (TPC-C).
+    Tpcc,
+    /// A bank: six tiny transactions on two accounts at most, hot spots.
+    #[value(name = "smallbank")]
+    SmallBank,
+    /// The DST paper's microbenchmarks: a few 8-byte tuples, read or updated, or time spun away.
+    Micro,
+}
+
+/// What a transaction does when it meets a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum LockPolicy {
+    /// Older transactions wait for younger ones; younger ones abort.
+    WaitDie,
+    /// Older transactions take the lock away from younger ones; younger ones wait.
+    WoundWait,
+    /// Nobody waits.
+    NoWait,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// On.
+    On,
+    /// Off.
+    Off,
+}
+
+/// `Display` as on the command line.
+macro_rules! display_as_value {
+    ($($name:ty),*) => { $(
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&display(self))
+            }
+        }
+    )* };
+}
+display_as_value!(WorkloadName, LockPolicy);
+
+/// The name on the command line.
+fn display<T: ValueEnum>(value: &T) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+fn bench_examples() -> String {
+    let pairs: Vec<String> = LEGAL_PAIRS.iter().map(Pair::to_string).collect();
+    format!(
+        "\
+Examples:
+  plimsoll bench tpcc
+      TPC-C, OCC with DST, one warehouse and one shard per core, 10 seconds.
+  plimsoll bench tpcc --compare occ/dst,occ/gts,occ/vts,occ/rc,occ/none --report schemes.html
+      What each scheme costs, in one page with charts.
+  plimsoll bench tpcc --districts 20 --compare occ/dst,occ/none
+      Long read-only transactions: snapshots against validation.
+  plimsoll bench smallbank --protocol two_pl --lock-policy wound_wait --distributed 20
+      Locking, with a fifth of the payments between shards.
+  plimsoll bench smallbank --processes 2 --shards 1 --distributed 20 --compare occ/dst,occ/gts
+      A cluster of two processes on this machine, connected by TCP, as the papers compare schemes.
+  plimsoll bench smallbank --processes 2 --shards 1 --global
+      The same with accounts of either process: three of five transactions touch the one where they do not start.
+  plimsoll bench smallbank --tables >> bank.toml
+      The tables, for the file of a cluster whose nodes are then started.
+  plimsoll bench smallbank --cluster bank.toml --load
+      Loads the rows, as a client of the running cluster.
+  plimsoll bench smallbank --cluster bank.toml --concurrency 32 --rate 5000
+      A client of a running cluster that starts 5,000 transactions per second.
+  plimsoll bench smallbank --accounts 1000 --duration 2s --check
+      A short run whose whole history is proved serializable.
+  plimsoll bench micro --read-only 0 --read-share 80 --distributed 0 --compare occ/dst,occ/none
+      What it costs to raise the marks of tuples that are only read.
+  plimsoll bench micro --read-only 0 --read-share 0 --tuples-per-transaction 10 --participants 2 --coordinators 1 --concurrency 1
+      What a commit over two shards takes, five tuples on each; --zipf 0.99 adds contention.
+  plimsoll bench tpcc --items 1000 --customers 30 --duration 1s --warmup 0s --json
+      A small and quick one for a script.
+
+Timestamp schemes:
+{}
+Pairs for --compare:
+  {}
+",
+        pairs::schemes_explained(),
+        pairs.chunks(5).map(|chunk| chunk.join(", ")).collect::<Vec<_>>().join(",\n  ")
+    )
+}

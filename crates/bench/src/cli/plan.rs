@@ -1,0 +1,493 @@
+//! From flags to a plan, or to a refusal.
+//!
+//! [`BenchArgs::validate`] judges all flags together: workload and pairs first, then flags that would have
+//! no effect, then sizes, then the outputs. The first thing wrong is the one reported; a sentence about
+//! one mistake is easier to act on than a list. What is judged needs only the flags, the number of cores,
+//! the free memory and the output's directory, so every sentence has a test in `tests.rs`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use plimsoll_args::{JsonOutput, Refusal, json_output, percent, refuse, within};
+use plimsoll_engine::Cluster;
+use plimsoll_page::file::check_writable;
+use plimsoll_page::units;
+use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol, Scheme};
+use serde_json::Value;
+
+use super::micro::MicroPlan;
+use super::{BenchArgs, LockPolicy, Switch, WorkloadName, display};
+use crate::report::model::Named;
+
+/// Threads beyond this serve no purpose on any machine, and a shard needs a slot of its own.
+const SHARDS_MAX: usize = 1024;
+/// Every shard is connected to every shard of all other processes.
+const PROCESSES_MAX: u64 = 64;
+/// Transactions in flight per shard: each holds a few kilobytes.
+const CONCURRENCY_MAX: usize = 65_536;
+/// More transactions per second than any machine runs.
+const RATE_MAX: u64 = 1_000_000_000;
+/// TPC-C's own number of items.
+const ITEMS_DEFAULT: u32 = 100_000;
+/// TPC-C's own number of customers per district.
+const CUSTOMERS_DEFAULT: u32 = 3_000;
+/// Identifiers of warehouses, items and customers are 32 bits wide; this leaves room to count.
+const ID_MAX: u64 = 1_000_000_000;
+
+/// A benchmark to run, complete and without contradictions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BenchPlan {
+    /// What to run, at which scale.
+    pub workload: WorkloadPlan,
+    /// Under what: one pair, or the pairs of a comparison with the reference first. Never empty.
+    pub pairs: Vec<Pair>,
+    /// For `two_pl`.
+    pub lock_policy: LockPolicy,
+    /// For `occ/dst`: reads are validated along with the locks.
+    pub one_round: bool,
+    /// How far in the past read-only transactions read under `dst`.
+    pub staleness: Duration,
+    /// For `gts` and `vts`.
+    pub oracle: OraclePlan,
+    /// For `rc`: no version chains.
+    pub rc_single_version: bool,
+    /// Number of shards, over all processes.
+    pub shards: usize,
+    /// Processes to start; none: all shards are in this one. Divides the number of shards.
+    pub processes: Option<usize>,
+    /// The running cluster that it is run on, as a client, instead of one that is started.
+    pub cluster: Option<Cluster>,
+    /// Transactions in flight per shard that coordinates.
+    pub concurrency: usize,
+    /// Shards that coordinate transactions: the first ones of all processes, or, on a cluster, this client.
+    pub coordinators: usize,
+    /// Transactions per second to start over all shards; none: one after the other, as fast as they come.
+    pub rate: Option<u64>,
+    /// Time before measuring.
+    pub warmup: Duration,
+    /// Time of measuring, not zero.
+    pub duration: Duration,
+    /// Repetitions, at least one.
+    pub runs: u32,
+    /// Seed of all random inputs.
+    pub seed: u64,
+    /// Whether to record and check the history.
+    pub check: bool,
+    /// Snapshot audits per second while writers run; 0 is none.
+    pub check_online_per_second: u32,
+    /// Where the JSON document goes.
+    pub json: JsonOutput,
+    /// Where the HTML page goes.
+    pub report: Option<PathBuf>,
+    /// Whether to keep standard error silent.
+    pub quiet: bool,
+}
+
+/// A workload and its scale.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkloadPlan {
+    /// TPC-C.
+    Tpcc(TpccPlan),
+    /// SmallBank.
+    SmallBank(SmallBankPlan),
+    /// The microbenchmarks.
+    Micro(MicroPlan),
+}
+
+/// The scale of TPC-C.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TpccPlan {
+    /// Warehouses in all, at least one per shard unless they are spread.
+    pub warehouses: u32,
+    /// Whether each warehouse is spread over all shards.
+    pub spread: bool,
+    /// Items.
+    pub items: u32,
+    /// Customers per district.
+    pub customers_per_district: u32,
+    /// Districts that a stock-level transaction reads, 1 to 20.
+    pub stock_level_districts: u32,
+    /// Order lines supplied by another warehouse, 0 to 100.
+    pub remote_items_percent: f64,
+    /// Payments by customers of another warehouse, 0 to 100.
+    pub remote_payments_percent: f64,
+    /// Whether hot columns are stored apart.
+    pub split_columns: bool,
+}
+
+/// The scale of SmallBank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SmallBankPlan {
+    /// Accounts per shard.
+    pub accounts_per_shard: u64,
+    /// Payments whose second account is on another shard than the first, 0 to 100.
+    pub distributed_percent: f64,
+    /// Whether all accounts are drawn from all shards, which is what `distributed_percent` then comes from.
+    pub global: bool,
+}
+
+/// How shards talk to the timestamp oracle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OraclePlan {
+    /// Whether requests that are ready at the same time share a message.
+    pub batch: bool,
+    /// Whether a machine has one vector slot (`vts`).
+    pub compress: bool,
+    /// Whether snapshots are fetched ahead of their use.
+    pub prefetch: bool,
+}
+
+impl BenchArgs {
+    /// Judges all flags together. `cores` are those the process may use, `memory_bytes` is what is free
+    /// for data (0: unknown). Makes and removes temporary files beside the outputs to see whether they can
+    /// be written.
+    pub fn validate(mut self, cores: usize, memory_bytes: u64) -> Result<BenchPlan, Refusal> {
+        if let Some(place) = self.cluster.take() {
+            return self.on_cluster(&place, cores);
+        }
+        if self.load {
+            refuse!("--load fills a cluster that runs: name it with --cluster");
+        }
+        let name = self.workload_name()?;
+        let pairs = self.pairs()?;
+        self.refuse_flags_without_effect(name, &pairs)?;
+        let (processes, shards) = self.shards(cores)?;
+        let workload = match name {
+            WorkloadName::Tpcc => WorkloadPlan::Tpcc(self.tpcc(shards)?),
+            WorkloadName::SmallBank => WorkloadPlan::SmallBank(self.smallbank(shards)?),
+            WorkloadName::Micro => WorkloadPlan::Micro(self.micro(shards)?),
+        };
+        refuse_more_than_memory(workload.bytes_estimate(shards), memory_bytes)?;
+
+        let concurrency = within(self.concurrency.unwrap_or(8), "concurrency", 1, CONCURRENCY_MAX as u64)?;
+        let duration = self.duration.unwrap_or(Duration::from_secs(10));
+        if duration.is_zero() {
+            refuse!("--duration 0s measures nothing: give a time such as 10s");
+        }
+        let runs_default = if pairs.len() > 1 { 3 } else { 1 };
+        let runs = within(self.runs.unwrap_or(runs_default), "runs", 1, 1000)?;
+        let online = within(self.check_online.unwrap_or(2), "check-online", 0, 1000)?;
+        let on = |switch: Option<Switch>, default| switch.unwrap_or(default) == Switch::On;
+        Ok(BenchPlan {
+            workload,
+            pairs,
+            lock_policy: self.lock_policy.unwrap_or(LockPolicy::WaitDie),
+            one_round: self.one_round,
+            staleness: self.staleness.unwrap_or_default(),
+            oracle: OraclePlan {
+                batch: on(self.oracle_batch, Switch::On),
+                compress: on(self.oracle_compress, Switch::On),
+                prefetch: on(self.oracle_prefetch, Switch::Off),
+            },
+            rc_single_version: self.rc_single_version,
+            shards,
+            processes,
+            cluster: None,
+            concurrency: concurrency as usize,
+            coordinators: within(
+                self.coordinators.unwrap_or(shards as u64),
+                "coordinators",
+                1,
+                shards as u64,
+            )? as usize,
+            rate: self.rate.map(|rate| within(rate, "rate", 1, RATE_MAX)).transpose()?,
+            warmup: self.warmup.unwrap_or(Duration::from_secs(2)),
+            duration,
+            runs: runs as u32,
+            seed: self.seed.unwrap_or(1),
+            check: self.check,
+            check_online_per_second: online as u32,
+            json: json_output(self.json.as_ref())?,
+            report: self.report_output()?,
+            quiet: self.quiet,
+        })
+    }
+
+    /// The workload, also where `--json tpcc` took it for a file's name.
+    pub(super) fn workload_name(&mut self) -> Result<WorkloadName, Refusal> {
+        if let Some(name) = self.workload {
+            return Ok(name);
+        }
+        if let Some(Some(file)) = &self.json
+            && let Some(name) = file.to_str().and_then(|text| WorkloadName::from_str(text, false).ok())
+        {
+            self.json = Some(None);
+            return Ok(name);
+        }
+        refuse!("no workload is named: say `plimsoll bench tpcc`, for example, or smallbank, or micro");
+    }
+
+    fn pairs(&self) -> Result<Vec<Pair>, Refusal> {
+        let Some(list) = &self.compare else {
+            let protocol = self.protocol.unwrap_or(Protocol::Occ);
+            let scheme = self.scheme.unwrap_or(Scheme::Dst);
+            return Ok(vec![Pair { protocol, scheme }.legal(LEGAL_PAIRS)?]);
+        };
+        let mut pairs = Vec::new();
+        for text in list.split(',') {
+            let pair = Pair::parse(text.trim())?.legal(LEGAL_PAIRS)?;
+            if pairs.contains(&pair) {
+                refuse!("--compare names {pair} twice: leave one out");
+            }
+            pairs.push(pair);
+        }
+        if pairs.len() < 2 {
+            refuse!("--compare needs at least two pairs, such as occ/dst,occ/rc");
+        }
+        Ok(pairs)
+    }
+
+    fn refuse_flags_without_effect(&self, name: WorkloadName, pairs: &[Pair]) -> Result<(), Refusal> {
+        use WorkloadName::{Micro, SmallBank, Tpcc};
+        for (owner, flag, given) in [
+            (Tpcc, "warehouses", self.warehouses.is_some()),
+            (Tpcc, "warehouses-per-shard", self.warehouses_per_shard.is_some()),
+            (Tpcc, "spread", self.spread),
+            (Tpcc, "items", self.items.is_some()),
+            (Tpcc, "customers", self.customers.is_some()),
+            (Tpcc, "districts", self.districts.is_some()),
+            (Tpcc, "remote-payments", self.remote_payments.is_some()),
+            (Tpcc, "split-columns", self.split_columns.is_some()),
+            (SmallBank, "accounts", self.accounts.is_some()),
+            (SmallBank, "global", self.global),
+            (Micro, "tuples", self.tuples.is_some()),
+            (Micro, "tuples-per-transaction", self.tuples_per_transaction.is_some()),
+            (Micro, "read-only", self.read_only.is_some()),
+            (Micro, "read-share", self.read_share.is_some()),
+            (Micro, "spin", self.spin.is_some()),
+            (Micro, "participants", self.participants.is_some()),
+            (Micro, "zipf", self.zipf.is_some()),
+        ] {
+            if given && owner != name {
+                refuse!("--{flag} is a flag of {owner}, not of {name}: leave it out");
+            }
+        }
+
+        let scheme = |schemes: &[Scheme]| pairs.iter().any(|pair| schemes.contains(&pair.scheme));
+        let two_pl = pairs.iter().any(|pair| pair.protocol == Protocol::TwoPl);
+        let occ_dst = pairs.contains(&Pair { protocol: Protocol::Occ, scheme: Scheme::Dst });
+        let oracle = scheme(&[Scheme::Gts, Scheme::Vts]);
+        for (flag, given, in_play, needs) in [
+            ("lock-policy", self.lock_policy.is_some(), two_pl, "--protocol two_pl"),
+            ("one-round", self.one_round, occ_dst, "--protocol occ --scheme dst"),
+            ("staleness", self.staleness.is_some(), scheme(&[Scheme::Dst]), "--scheme dst"),
+            ("oracle-batch", self.oracle_batch.is_some(), oracle, "--scheme gts or --scheme vts"),
+            ("oracle-prefetch", self.oracle_prefetch.is_some(), oracle, "--scheme gts or --scheme vts"),
+            ("oracle-compress", self.oracle_compress.is_some(), scheme(&[Scheme::Vts]), "--scheme vts"),
+            ("rc-single-version", self.rc_single_version, scheme(&[Scheme::Rc]), "--scheme rc"),
+        ] {
+            if given && !in_play {
+                refuse!("--{flag} has no effect here: add {needs} or leave it out");
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of processes, and of shards over all of them.
+    fn shards(&self, cores: usize) -> Result<(Option<usize>, usize), Refusal> {
+        let processes = self.processes.map(|n| within(n, "processes", 1, PROCESSES_MAX)).transpose()?;
+        let Some(processes) = processes.map(|n| n as usize) else {
+            return Ok((None, self.shards_here(cores)?));
+        };
+        let each = self.shards.unwrap_or((cores / processes).clamp(1, SHARDS_MAX / processes) as u64);
+        let each = within(each, "shards", 1, (SHARDS_MAX / processes) as u64)? as usize;
+        let shards = processes * each;
+        if shards > cores && !self.oversubscribe {
+            refuse!(
+                "--processes {processes} with {each} {} each is more than the {cores} cores of this machine: give fewer, \
+                 or add --oversubscribe",
+                if each == 1 { "shard" } else { "shards" }
+            );
+        }
+        Ok((Some(processes), shards))
+    }
+
+    fn shards_here(&self, cores: usize) -> Result<usize, Refusal> {
+        let shards = self.shards.unwrap_or(cores.clamp(1, SHARDS_MAX) as u64);
+        let shards = within(shards, "shards", 1, SHARDS_MAX as u64)? as usize;
+        if shards > cores && !self.oversubscribe {
+            refuse!(
+                "--shards {shards} is more than the {cores} cores of this machine: give at most {cores}, or \
+                 add --oversubscribe"
+            );
+        }
+        Ok(shards)
+    }
+
+    fn tpcc(&self, shards: usize) -> Result<TpccPlan, Refusal> {
+        let per_shard = within(self.warehouses_per_shard.unwrap_or(1), "warehouses-per-shard", 1, ID_MAX)?;
+        let warehouses = match self.warehouses {
+            Some(warehouses) => within(warehouses, "warehouses", 1, ID_MAX)?,
+            None => (per_shard * shards as u64).min(ID_MAX),
+        };
+        if warehouses < shards as u64 && !self.spread {
+            refuse!(
+                "{warehouses} of the {shards} shards would have a warehouse and the others no work: give at \
+                 least --warehouses {shards}, or --shards {warehouses}, or --spread"
+            );
+        }
+        let districts = self.districts.unwrap_or(1);
+        if !(1..=20).contains(&districts) {
+            refuse!("--districts {districts} is outside 1..20: a stock-level reads 1 to 20 districts");
+        }
+        let items = within(self.items.unwrap_or(ITEMS_DEFAULT.into()), "items", 100, ID_MAX)?;
+        let customers = within(self.customers.unwrap_or(CUSTOMERS_DEFAULT.into()), "customers", 30, ID_MAX)?;
+        for (flag, given) in [("distributed", self.distributed), ("remote-payments", self.remote_payments)] {
+            if warehouses == 1 && given.is_some_and(|percent| percent > 0.0) {
+                refuse!("--{flag} needs a second warehouse: give --warehouses 2 or more, or leave it out");
+            }
+        }
+        // A single warehouse has no other to order from.
+        let (lines, payments) = if warehouses == 1 { (0.0, 0.0) } else { (1.0, 15.0) };
+        Ok(TpccPlan {
+            warehouses: warehouses as u32,
+            spread: self.spread,
+            items: items as u32,
+            customers_per_district: customers as u32,
+            stock_level_districts: districts as u32,
+            remote_items_percent: percent(self.distributed.unwrap_or(lines), "distributed")?,
+            remote_payments_percent: percent(self.remote_payments.unwrap_or(payments), "remote-payments")?,
+            split_columns: self.split_columns != Some(Switch::Off),
+        })
+    }
+
+    fn smallbank(&self, shards: usize) -> Result<SmallBankPlan, Refusal> {
+        let accounts = self.accounts.unwrap_or(100_000);
+        // 4% of the accounts are hot, and a payment needs two different ones of them.
+        let accounts_per_shard = within(accounts, "accounts", 100, ID_MAX)?;
+        if self.global && self.distributed.is_some() {
+            refuse!("--global draws all accounts from all shards: leave --distributed out");
+        }
+        if self.global && shards == 1 {
+            refuse!("--global needs a second shard: give --shards 2 or more, or leave it out");
+        }
+        let distributed_percent = match self.global {
+            true => 100.0 * (shards - 1) as f64 / shards as f64,
+            false => self.between_shards(shards, 1.0)?,
+        };
+        Ok(SmallBankPlan { accounts_per_shard, distributed_percent, global: self.global })
+    }
+
+    /// The share of work between shards; none of it if there is one shard.
+    pub(super) fn between_shards(&self, shards: usize, default: f64) -> Result<f64, Refusal> {
+        if shards == 1 && self.distributed.is_some_and(|percent| percent > 0.0) {
+            refuse!("--distributed needs a second shard: give --shards 2 or more, or leave it out");
+        }
+        let default = if shards == 1 { 0.0 } else { default };
+        percent(self.distributed.unwrap_or(default), "distributed")
+    }
+
+    fn report_output(&self) -> Result<Option<PathBuf>, Refusal> {
+        let Some(file) = &self.report else { return Ok(None) };
+        if self.json == Some(Some(file.clone())) {
+            refuse!("--json and --report both name {}: give them different files", file.display());
+        }
+        check_writable(file)?;
+        Ok(Some(file.clone()))
+    }
+}
+
+impl WorkloadPlan {
+    /// Roughly how much memory the loaded data takes. A bound for what cannot possibly fit; the workload
+    /// knows it better.
+    pub fn bytes_estimate(&self, shards: usize) -> u64 {
+        match self {
+            WorkloadPlan::Tpcc(tpcc) => {
+                let items = u64::from(tpcc.items);
+                // A customer comes with an order, its lines and a payment.
+                let customers = 10 * u64::from(tpcc.customers_per_district);
+                let warehouse = (400 * items).saturating_add(2_000 * customers);
+                warehouse.saturating_mul(tpcc.warehouses.into()).saturating_add(100 * items * shards as u64)
+            }
+            WorkloadPlan::SmallBank(bank) => 200 * bank.accounts_per_shard * shards as u64,
+            WorkloadPlan::Micro(micro) => 100 * micro.tuples_per_shard * shards as u64,
+        }
+    }
+}
+
+impl BenchPlan {
+    /// Shards of each process.
+    pub fn shards_per_process(&self) -> usize {
+        self.shards / self.processes.unwrap_or(1)
+    }
+
+    /// Everything that was set, as the report shows it for a run of this pair. Settings that have no
+    /// effect on the pair are left out.
+    pub fn config(&self, pair: Pair) -> Named<Value> {
+        let mut config = Named::default();
+        let mut set = |name: &str, value: Value| config.push(name, value);
+        match &self.workload {
+            WorkloadPlan::Tpcc(tpcc) => {
+                set("warehouses", tpcc.warehouses.into());
+                set("spread", tpcc.spread.into());
+                set("items", tpcc.items.into());
+                set("customers", tpcc.customers_per_district.into());
+                set("districts", tpcc.stock_level_districts.into());
+                set("distributed", tpcc.remote_items_percent.into());
+                set("remote_payments", tpcc.remote_payments_percent.into());
+                set("split_columns", tpcc.split_columns.into());
+            }
+            WorkloadPlan::SmallBank(bank) => {
+                set("accounts", bank.accounts_per_shard.into());
+                set("distributed", bank.distributed_percent.into());
+                set("global", bank.global.into());
+            }
+            WorkloadPlan::Micro(micro) => {
+                micro.config().into_iter().for_each(|(name, value)| set(name, value));
+            }
+        }
+        if let Some(processes) = self.processes {
+            set("processes", processes.into());
+        }
+        if let Some(cluster) = &self.cluster {
+            set("cluster", cluster.name.as_str().into());
+            set("nodes", cluster.nodes.len().into());
+        }
+        set("shards", self.shards_per_process().into());
+        set("concurrency", self.concurrency.into());
+        if self.cluster.is_none() {
+            set("coordinators", self.coordinators.into());
+        }
+        if let Some(rate) = self.rate {
+            set("rate", rate.into());
+        }
+        if pair.protocol == Protocol::TwoPl {
+            set("lock_policy", display(&self.lock_policy).into());
+        }
+        if pair == (Pair { protocol: Protocol::Occ, scheme: Scheme::Dst }) {
+            set("one_round", self.one_round.into());
+        }
+        match pair.scheme {
+            Scheme::Dst => set("staleness_seconds", self.staleness.as_secs_f64().into()),
+            Scheme::Rc => set("rc_single_version", self.rc_single_version.into()),
+            Scheme::Gts | Scheme::Vts => {
+                set("oracle_batch", self.oracle.batch.into());
+                set("oracle_prefetch", self.oracle.prefetch.into());
+                if pair.scheme == Scheme::Vts {
+                    set("oracle_compress", self.oracle.compress.into());
+                }
+            }
+            Scheme::None => {}
+        }
+        set("warmup_seconds", self.warmup.as_secs_f64().into());
+        set("duration_seconds", self.duration.as_secs_f64().into());
+        set("runs", self.runs.into());
+        set("seed", self.seed.into());
+        set("check", self.check.into());
+        set("check_online", self.check_online_per_second.into());
+        config
+    }
+}
+
+/// Refuses data that cannot fit. Also to be asked with the workload's own estimate, which is sharper.
+pub fn refuse_more_than_memory(needed_bytes: u64, memory_bytes: u64) -> Result<(), Refusal> {
+    if memory_bytes > 0 && needed_bytes > memory_bytes {
+        refuse!(
+            "the data would take about {} but only {} of memory are free: choose a smaller scale",
+            units::bytes(needed_bytes),
+            units::bytes(memory_bytes)
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! `plimsoll bench`: benchmarks of the database, and of its parts.
+//!
+//! [`execute`] does what a command line asks for. A benchmark of a workload is a [`BenchPlan`], which [`compare`]
+//! runs: every pair of protocol and scheme in turn ([`run`]), several times, each on data of its own. What comes of
+//! it is one [`Document`](report::model::Document), shown in three ways ([`report`]). [`net`] and [`oracle`] measure
+//! what a call to another node costs, and a timestamp.
+//!
+//! Left out: predictions, which are in the crate `scale`, and databases of others, which are in `dike`.
+
+pub mod cli;
+pub mod dispatch;
+pub mod net;
+pub mod oracle;
+pub mod outcome;
+pub mod report;
+pub mod run;
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use plimsoll_args::{JsonOutput, publish};
+use plimsoll_engine::{describe_tables, machine};
+use plimsoll_page::file;
+use plimsoll_page::progress::Progress;
+use plimsoll_page::terminal::Terminal;
+use plimsoll_txn::pairs::Protocol;
+
+use cli::plan::BenchPlan;
+use cli::{BenchArgs, BenchCommand};
+use dispatch::AnyWorkload;
+use report::model::{self, Document};
+use report::{html, table};
+use run::Failure;
+
+/// Does what a command line asks for. `interruption` is called once, and returns a flag that Ctrl-C sets. Returns
+/// whether every check held.
+pub fn execute<E: Error + 'static>(
+    mut args: BenchArgs,
+    interruption: impl FnOnce() -> Result<Arc<AtomicBool>, E>,
+) -> Result<bool, Box<dyn Error>> {
+    match args.other.take() {
+        Some(BenchCommand::Net(args)) if args.member => net::answer(),
+        Some(BenchCommand::Net(args)) => net::net(&args.validate()?, &*interruption()?),
+        Some(BenchCommand::Oracle(args)) => match args.member {
+            Some(scheme) => oracle::serve(scheme, args.batch),
+            None => oracle::oracle(&args.validate(machine::cores())?, &*interruption()?),
+        },
+        None if args.member => member(args),
+        None if args.tables => {
+            let workload = dispatch::workload(&args.validate_tables(machine::cores())?, 0)?;
+            print!("{}", describe_tables(&workload.tables()));
+            Ok(true)
+        }
+        None => bench(args, interruption),
+    }
+}
+
+/// Runs a benchmark, or loads its rows into a cluster.
+fn bench<E: Error + 'static>(
+    args: BenchArgs,
+    interruption: impl FnOnce() -> Result<Arc<AtomicBool>, E>,
+) -> Result<bool, Box<dyn Error>> {
+    let memory_bytes = machine::available_memory_bytes();
+    let (explain_pieces, load) = (args.explain_pieces, args.load);
+    let plan = args.validate(machine::cores(), memory_bytes)?;
+    if explain_pieces {
+        return explain(&plan);
+    }
+    // Of a cluster's memory nothing is known here.
+    let memory_bytes = if plan.cluster.is_some() { 0 } else { memory_bytes };
+    let workload = dispatch::workload(&plan, memory_bytes)?;
+    if let Some(cluster) = &plan.cluster {
+        dispatch::refuse_other_tables(&workload, cluster)?;
+    }
+    let progress = Progress::stderr(plan.quiet);
+    let interrupted = interruption()?;
+    if let Some(cluster) = plan.cluster.as_ref().filter(|_| load) {
+        let loaded = dispatch::load_cluster(&workload, cluster, progress, &interrupted)?;
+        publish(&plan.json, &loaded, || loaded.show())?;
+        return Ok(true);
+    }
+    let document = compare(&workload, &plan, progress, &interrupted)?;
+    write(&plan, &document)?;
+    Ok(document.all_checks_hold())
+}
+
+/// Is one of the processes of a benchmark that another has started. The leader has seen to memory and files.
+fn member(args: BenchArgs) -> Result<bool, Box<dyn Error>> {
+    let plan = args.validate(machine::cores(), 0)?;
+    let workload = dispatch::workload(&plan, 0)?;
+    dispatch::serve(&workload, &plan)?;
+    Ok(true)
+}
+
+/// Runs the pairs of a plan in turn, as often as it says, and derives their ratios.
+pub fn compare(
+    workload: &AnyWorkload,
+    plan: &BenchPlan,
+    progress: Progress,
+    interrupted: &AtomicBool,
+) -> Result<Document, Failure> {
+    let mut document = empty_document();
+    if plan.pairs.iter().any(|pair| pair.protocol == Protocol::Rococo) {
+        document.pieces = workload.chopping().ok().map(|chopping| workload.graph(&chopping));
+    }
+    let mut pairs = plan.pairs.clone();
+    'runs: for repetition in 1..=plan.runs {
+        for &pair in &pairs {
+            if interrupted.load(SeqCst) && !document.runs.is_empty() {
+                break 'runs;
+            }
+            document.runs.push(dispatch::run(workload, plan, pair, repetition, progress, interrupted)?);
+        }
+        // What comes after what has an effect, which cancels out if both orders take turns.
+        pairs.reverse();
+    }
+    document.interrupted = interrupted.load(SeqCst);
+    document.date = machine::utc_now();
+    document.ratios = model::ratios(&document.runs);
+    Ok(document)
+}
+
+/// A document without results.
+fn empty_document() -> Document {
+    Document {
+        plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: machine::COMMIT.to_owned(),
+        machine: machine::describe(),
+        command: machine::command_line(),
+        ..Document::default()
+    }
+}
+
+/// Says how a workload is cut into pieces, or why it cannot be. Returns whether it can.
+fn explain(plan: &BenchPlan) -> Result<bool, Box<dyn Error>> {
+    // Whether it is legal is what the explanation says.
+    let workload = dispatch::workload(&BenchPlan { pairs: Vec::new(), ..plan.clone() }, 0)?;
+    let chopping = match workload.chopping() {
+        Ok(chopping) => chopping,
+        Err(why) => {
+            println!("{why}");
+            return Ok(false);
+        }
+    };
+    print!("{}", chopping.explain(&workload.tables()));
+    if let Some(path) = &plan.report {
+        let pieces = Some(workload.graph(&chopping));
+        let document = Document { date: machine::utc_now(), pieces, ..empty_document() };
+        file::write_whole(path, &html::render(&document))?;
+    }
+    Ok(true)
+}
+
+/// Writes a document where the plan says.
+fn write(plan: &BenchPlan, document: &Document) -> Result<(), file::Unwritable> {
+    match &plan.json {
+        JsonOutput::Stdout => print!("{}", document.to_json()),
+        JsonOutput::File(path) => file::write_whole(path, &document.to_json())?,
+        JsonOutput::None => {}
+    }
+    if plan.json != JsonOutput::Stdout {
+        print!("{}", table::render(document, Terminal::stdout()));
+    }
+    if let Some(path) = &plan.report {
+        file::write_whole(path, &html::render(document))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,496 @@
+//! The result on a terminal.
+//!
+//! [`render`] shows one run in full (transaction types with latencies, aborts by reason, totals, checks),
+//! several runs as one row per pair. Tables are laid out for 100 columns. On a narrower terminal columns
+//! disappear, the least important first, rather than wrap: a wrapped figure is misread. Text wraps.
+//!
+//! Colour marks only what went wrong or must not be overlooked, and only on a terminal without `NO_COLOR`.
+//! Without a terminal the width is 100, so that a captured result is the same everywhere.
+//!
+//! Left out: themes, and the latency histogram itself. The HTML page and the JSON have more.
+
+use plimsoll_page::table::Columns;
+use plimsoll_page::terminal::{Terminal, wrap};
+use plimsoll_page::units;
+
+use super::model::{Aborts, Check, Document, Link, Run, Spread, per};
+
+/// Checks that hold whose names are shown.
+const NAMES_MAX: usize = 24;
+
+/// What the figure marked with a star is not.
+const TPMC_NOTE: &str = "* New-Orders per minute without keying and think times: not an audited tpmC.";
+
+/// Failed checks that are shown in full.
+const FAILURES_MAX: usize = 20;
+
+/// The whole document: a run alone in full, several as a comparison.
+pub fn render(document: &Document, terminal: Terminal) -> String {
+    match document.runs.as_slice() {
+        [] => "Nothing was measured.\n".to_owned(),
+        [only] => run(only, terminal),
+        _ => comparison(document, terminal),
+    }
+}
+
+/// One run.
+pub fn run(run: &Run, terminal: Terminal) -> String {
+    let note = match run.new_orders_per_minute {
+        Some(_) => format!("\n{}", wrap(TPMC_NOTE, terminal.width, 0)),
+        None => String::new(),
+    };
+    figures(run, terminal) + &checks(&[run], terminal) + &note
+}
+
+/// All of a run but its checks.
+fn figures(run: &Run, terminal: Terminal) -> String {
+    let mut text = heading(run, &run.pair(), &units::seconds(run.seconds), terminal);
+    if !run.serializable {
+        text.push_str(&terminal.red("NOT SERIALIZABLE: only a yardstick"));
+        text.push('\n');
+    }
+    text.push('\n');
+    text.push_str(&transactions(run).render(terminal.width));
+    text.push('\n');
+    if run.aborts.total() > 0 {
+        text.push_str(&abort_reasons(run).render(terminal.width));
+        text.push('\n');
+    }
+    for (label, value) in totals(run) {
+        text.push_str(&labelled(label, &value, terminal.width));
+    }
+    text
+}
+
+/// Several runs: one row per pair, then the checks of all.
+fn comparison(document: &Document, terminal: Terminal) -> String {
+    let pairs = document.pairs();
+    let first = &document.runs[0];
+    let runs = document.runs_of(&pairs[0]).len();
+    let what = if pairs.len() == 1 { pairs[0].clone() } else { format!("{} pairs", pairs.len()) };
+    let times = format!("{runs} × {} each", units::seconds(first.seconds));
+    let mut text = heading(first, &what, &times, terminal);
+    text.push('\n');
+    text.push_str(&pairs_table(document, &pairs).render(terminal.width));
+    text.push('\n');
+    if document.runs.iter().any(|run| !run.serializable) {
+        let note = "NO: not serializable, only a yardstick.";
+        text.push_str(&terminal.red(&wrap(note, terminal.width, 0)));
+    }
+    if let Some(ratio) = document.ratios.first() {
+        let note = format!(
+            "Ratios are to {}, taken within each repetition: median and range. CPU is processor time per \
+             committed transaction.",
+            ratio.to
+        );
+        text.push_str(&wrap(&note, terminal.width, 0));
+    }
+    text.push('\n');
+    if let [pair] = pairs.as_slice() {
+        let mut runs = document.runs_of(pair);
+        runs.sort_by(|a, b| a.throughput_tps.total_cmp(&b.throughput_tps));
+        text.push_str(&format!("The run of median throughput:\n{}", figures(runs[runs.len() / 2], terminal)));
+    }
+    text.push_str(&checks(&document.runs.iter().collect::<Vec<_>>(), terminal));
+    text
+}
+
+fn heading(run: &Run, what: &str, times: &str, terminal: Terminal) -> String {
+    let setting = |name: &str| run.config.get(name).map(ToString::to_string);
+    let mut parts = vec![workload_title(&run.workload), what.to_owned()];
+    if let (Some(shards), Some(concurrency)) = (setting("shards"), setting("concurrency")) {
+        let noun = if shards == "1" { "shard" } else { "shards" };
+        let processes = match setting("processes") {
+            Some(one) if one == "1" => "1 process of ".to_owned(),
+            Some(several) => format!("{several} processes of "),
+            None => String::new(),
+        };
+        parts.push(format!("{processes}{shards} {noun} × {concurrency} in flight"));
+    }
+    if let Some(rate) = run.config.get("rate").and_then(serde_json::Value::as_u64) {
+        parts.push(format!("{}/s asked for", units::thousands(rate)));
+    }
+    for (name, one, many) in [
+        ("warehouses", "warehouse", "warehouses"),
+        ("accounts", "account per shard", "accounts per shard"),
+        ("tuples", "tuple per shard", "tuples per shard"),
+        ("tuples_per_transaction", "per transaction", "per transaction"),
+    ] {
+        if let Some(number) = run.config.get(name).and_then(serde_json::Value::as_u64) {
+            parts.push(format!("{} {}", units::thousands(number), if number == 1 { one } else { many }));
+        }
+    }
+    if run.config.get("spread").and_then(serde_json::Value::as_bool) == Some(true) {
+        parts.push("spread over all shards".to_owned());
+    }
+    parts.push(times.to_owned());
+    if run.interrupted {
+        parts.push("interrupted".to_owned());
+    }
+    terminal.bold(wrap(&parts.join(" · "), terminal.width, 0).trim_end()) + "\n"
+}
+
+/// The workload's own spelling.
+pub fn workload_title(name: &str) -> String {
+    match name {
+        "tpcc" => "TPC-C".to_owned(),
+        "smallbank" => "SmallBank".to_owned(),
+        "micro" => "Microbenchmark".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+fn transactions(run: &Run) -> Columns {
+    let mut columns = Columns::new(
+        &[
+            ("transaction", 0),
+            ("committed/s", 0),
+            ("mix", 8),
+            ("aborted", 2),
+            ("p50", 1),
+            ("p90", 7),
+            ("p99", 0),
+            ("p99.9", 4),
+            ("max", 6),
+            ("distributed", 5),
+        ],
+        true,
+    );
+    for (name, of) in run.transactions.iter() {
+        let latency = of.latency_us;
+        columns.push(vec![
+            name.to_owned(),
+            units::rate(per(of.committed as f64, run.seconds)),
+            units::percent(per(of.committed as f64, run.committed as f64)),
+            units::percent(per(of.aborts.by_system() as f64, of.attempts() as f64)),
+            units::duration_us(latency.p50),
+            units::duration_us(latency.p90),
+            units::duration_us(latency.p99),
+            units::duration_us(latency.p999),
+            units::duration_us(latency.max),
+            units::percent(of.distributed_share),
+        ]);
+    }
+    let mut all = vec![
+        "all".to_owned(),
+        units::rate(run.throughput_tps),
+        "100%".to_owned(),
+        units::percent(run.abort_share()),
+    ];
+    all.resize(9, String::new());
+    all.push(units::percent(run.distributed_share));
+    columns.push(all);
+    columns
+}
+
+/// Attempts aborted by reason, only reasons that occurred. Roll-backs come last.
+fn abort_reasons(run: &Run) -> Columns {
+    let occurred: Vec<&str> =
+        run.aborts.iter().filter(|(_, count)| *count > 0).map(|(reason, _)| reason).collect();
+    let titles: Vec<String> = occurred.iter().map(|reason| reason_title(reason)).collect();
+    let mut headers = vec![("aborts, % of attempts", 0)];
+    headers.extend(titles.iter().enumerate().map(|(i, title)| (title.as_str(), i + 1)));
+    let mut columns = Columns::new(&headers, true);
+    let mut row = |name: &str, aborts: &Aborts, attempts: u64| {
+        let share = |reason: &&str| {
+            let count = aborts.iter().find(|(name, _)| name == reason).map_or(0, |(_, count)| count);
+            units::percent(per(count as f64, attempts as f64))
+        };
+        columns.push(std::iter::once(name.to_owned()).chain(occurred.iter().map(share)).collect());
+    };
+    for (name, of) in run.transactions.iter() {
+        row(name, &of.aborts, of.attempts());
+    }
+    row("all", &run.aborts, run.committed + run.aborts.total());
+    columns
+}
+
+/// A reason in words.
+pub fn reason_title(reason: &str) -> String {
+    match reason {
+        "user" => "rolled back".to_owned(),
+        other => other.replace('_', " "),
+    }
+}
+
+fn totals(run: &Run) -> Vec<(&'static str, String)> {
+    let mut throughput = format!(
+        "{}/s, {}/s per core",
+        units::rate(run.throughput_tps),
+        units::rate(run.throughput_per_core_tps)
+    );
+    if let Some(tpmc) = run.new_orders_per_minute {
+        throughput.push_str(&format!("; {} tpmC*", units::rate(tpmc)));
+    }
+    let mut messages = format!("{:.2} between shards per transaction", run.messages_per_transaction);
+    if run.oracle_messages > 0 {
+        let per_transaction = per(run.oracle_messages as f64, run.committed as f64);
+        messages.push_str(&format!("; {per_transaction:.2} to and from the oracle"));
+    }
+    let mut memory = format!(
+        "{} ({} after loading {} rows in {})",
+        units::bytes(run.memory_bytes),
+        units::bytes(run.load.memory_bytes),
+        units::thousands(run.load.rows),
+        units::seconds(run.load.seconds)
+    );
+    let mut tables: Vec<_> = run.tables.iter().collect();
+    tables.sort_by_key(|(_, size)| std::cmp::Reverse(size.bytes));
+    for (i, (name, size)) in tables.into_iter().enumerate() {
+        memory.push_str(if i == 0 { ": " } else { ", " });
+        memory.push_str(&format!("{name} {}", units::bytes(size.bytes)));
+    }
+    let mut totals = vec![
+        ("throughput", throughput),
+        (
+            "processor",
+            format!(
+                "{} per committed transaction ({:.1} s in all)",
+                units::duration_us(run.cpu_us_per_transaction()),
+                run.cpu_seconds
+            ),
+        ),
+        (
+            "read-only",
+            format!(
+                "{} aborts, {} restarts, {} waits",
+                units::thousands(run.read_only_aborts),
+                units::thousands(run.read_only_restarts),
+                units::thousands(run.read_only_waits)
+            ),
+        ),
+        ("messages", messages),
+        ("memory", memory),
+    ];
+    if let Some(graph) = &run.graph {
+        let graph = format!(
+            "{:.1} bytes per transaction between shards; {} transactions in {} at the end, {} in {} at most",
+            graph.bytes_per_transaction,
+            units::thousands(graph.vertices),
+            units::bytes(graph.memory_bytes),
+            units::thousands(graph.vertices_max),
+            units::bytes(graph.memory_bytes_max)
+        );
+        totals.insert(4, ("graph", graph));
+    }
+    if !run.links.is_empty() {
+        let sum = |of: fn(&Link) -> u64| run.links.iter().map(of).sum::<u64>() as f64;
+        let network = format!(
+            "{}/s between processes in {} frames/s of {:.1} messages; {} resets",
+            units::bytes(per(sum(|link| link.bytes), run.seconds) as u64),
+            units::rate(per(sum(|link| link.frames), run.seconds)),
+            per(sum(|link| link.messages), sum(|link| link.frames)),
+            // Both ends count each.
+            sum(|link| link.resets) / 2.0
+        );
+        totals.insert(4, ("network", network));
+    }
+    if let Some(checker) = &run.checker {
+        totals.push((
+            "history",
+            format!(
+                "{} transactions and {} dependencies checked in {}",
+                units::thousands(checker.transactions),
+                units::thousands(checker.dependencies),
+                units::seconds(checker.seconds)
+            ),
+        ));
+    }
+    totals
+}
+
+fn pairs_table(document: &Document, pairs: &[String]) -> Columns {
+    let principal = document.runs.iter().find_map(Run::principal).map_or("", |(name, _)| name);
+    let p99 = format!("p99\n{principal}");
+    let mut columns = Columns::new(
+        &[
+            ("pair", 0),
+            ("committed/s\nmedian", 0),
+            ("\nrange", 4),
+            ("ratio\nmedian", 0),
+            ("\nrange", 2),
+            ("CPU\nµs", 5),
+            ("CPU\nratio", 3),
+            ("\naborted", 6),
+            (&p99, 7),
+            ("serial-\nizable", 1),
+        ],
+        false,
+    );
+    for pair in pairs {
+        let runs = document.runs_of(pair);
+        let spread = |figure: fn(&Run) -> f64| Spread::of(runs.iter().map(|run| figure(run)));
+        let throughput = spread(|run| run.throughput_tps);
+        let (ratio, range, cpu) = match document.ratio_of(pair) {
+            Some(ratio) => (
+                units::ratio(ratio.median),
+                format!("{:.3}–{:.3}", ratio.min, ratio.max),
+                units::ratio(ratio.cpu.median),
+            ),
+            None if *pair == pairs[0] => ("1".to_owned(), String::new(), "1".to_owned()),
+            None => ("–".to_owned(), String::new(), "–".to_owned()),
+        };
+        let range_tps =
+            if runs.len() > 1 { units::range(throughput.min, throughput.max) } else { String::new() };
+        let serializable = runs.iter().all(|run| run.serializable);
+        columns.push(vec![
+            pair.clone(),
+            units::rate(throughput.median),
+            range_tps,
+            ratio,
+            range,
+            units::three_digits(spread(Run::cpu_us_per_transaction).median),
+            cpu,
+            units::percent(spread(Run::abort_share).median),
+            units::duration_us(spread(|run| run.principal().map_or(0.0, |(_, of)| of.latency_us.p99)).median),
+            if serializable { "yes" } else { "NO" }.to_owned(),
+        ]);
+    }
+    columns
+}
+
+/// Which checks hold and, in full, which do not.
+fn checks(runs: &[&Run], terminal: Terminal) -> String {
+    let count = runs.iter().map(|run| run.checks.len()).sum::<usize>();
+    if count == 0 {
+        return labelled("checks", "none were made", terminal.width);
+    }
+    let mut failures: Vec<(String, &Check)> = Vec::new();
+    for run in runs {
+        let place = match runs.len() {
+            1 => String::new(),
+            _ => format!("{}, repetition {}: ", run.pair(), run.repetition),
+        };
+        failures.extend(run.failures().map(|check| (place.clone(), check)));
+    }
+    let mut text = String::new();
+    let held = count - failures.len();
+    if held > 0 {
+        let mut names: Vec<&str> = Vec::new();
+        for check in runs.iter().flat_map(|run| &run.checks).filter(|check| check.ok) {
+            if !names.contains(&check.name.as_str()) {
+                names.push(&check.name);
+            }
+        }
+        let mut sentence = format!("✓ {} hold", units::thousands(held as u64));
+        if names.len() <= NAMES_MAX {
+            sentence.push_str(&format!(": {}", collapse(&names).join(", ")));
+        }
+        let sentence = wrap(&sentence, terminal.width, LABEL).replacen('✓', &terminal.green("✓"), 1);
+        text.push_str(&format!("{:<LABEL$}{sentence}", "checks"));
+    }
+    for (i, (place, check)) in failures.iter().take(FAILURES_MAX).enumerate() {
+        let label = if i == 0 && held == 0 { "checks" } else { "" };
+        let sentence = wrap(&format!("✗ {place}{}: {}", check.name, check.detail), terminal.width, LABEL);
+        let sentence = terminal.red(sentence.trim_end());
+        text.push_str(&format!("{label:<LABEL$}{sentence}\n"));
+    }
+    if failures.len() > FAILURES_MAX {
+        let more = failures.len() - FAILURES_MAX;
+        text.push_str(&format!("{:<LABEL$}{}\n", "", terminal.red(&format!("✗ and {more} more"))));
+    }
+    text
+}
+
+/// Names that differ only in a number at the end, counting up, as one: `condition 1–12`.
+pub fn collapse(names: &[&str]) -> Vec<String> {
+    let mut collapsed: Vec<String> = Vec::new();
+    // Stem, first and last number of the range that the last entry stands for.
+    let mut range: Option<(&str, u64, u64)> = None;
+    for name in names {
+        let numbered = name.rsplit_once(' ').and_then(|(stem, end)| Some((stem, end.parse::<u64>().ok()?)));
+        match (range, numbered) {
+            (Some((stem, first, last)), Some((same, number)))
+                if stem == same && last.checked_add(1) == Some(number) =>
+            {
+                collapsed.pop();
+                collapsed.push(format!("{stem} {first}–{number}"));
+                range = Some((stem, first, number));
+            }
+            _ => {
+                collapsed.push((*name).to_owned());
+                range = numbered.map(|(stem, number)| (stem, number, number));
+            }
+        }
+    }
+    collapsed
+}
+
+/// Width of the labels before values.
+const LABEL: usize = 12;
+
+fn labelled(label: &str, value: &str, width: usize) -> String {
+    format!("{label:<LABEL$}{}", wrap(value, width, LABEL))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    const PLAIN: Terminal = Terminal { width: 100, colour: false };
+
+    #[test]
+    fn a_run_fits_a_hundred_columns() {
+        assert_eq!(render(&sample::single(), PLAIN), include_str!("snapshots/run.txt"));
+    }
+
+    #[test]
+    fn a_comparison_fits_a_hundred_columns() {
+        assert_eq!(render(&sample::comparison(), PLAIN), include_str!("snapshots/comparison.txt"));
+    }
+
+    #[test]
+    fn a_narrow_terminal_loses_columns_not_rows() {
+        for width in 40..140 {
+            let terminal = Terminal { width, colour: false };
+            for document in [sample::single(), sample::comparison(), sample::failing()] {
+                let text = render(&document, terminal);
+                let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+                assert!(widest <= width, "{widest} columns on a terminal of {width}:\n{text}");
+            }
+        }
+        let narrow = render(&sample::single(), Terminal { width: 40, colour: false });
+        assert!(narrow.contains("new_order") && narrow.contains("254 µs"), "{narrow}");
+    }
+
+    #[test]
+    fn a_failed_check_is_told_in_full_and_a_yardstick_is_labelled() {
+        let text = render(&sample::failing(), PLAIN);
+        assert!(text.contains("NOT SERIALIZABLE"), "{text}");
+        assert!(
+            text.contains("✓ 12 hold") && text.contains("✗ history is serializable: T1.17 read"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn repetitions_of_one_pair_show_the_median_run_in_full() {
+        let mut document = sample::comparison();
+        document.runs.retain(|run| run.pair() == "occ/dst");
+        document.ratios.clear();
+        let text = render(&document, PLAIN);
+        assert!(text.contains("The run of median throughput:") && text.contains("new_order"), "{text}");
+        assert!(text.contains("✓ 36 hold"), "{text}");
+    }
+
+    #[test]
+    fn nothing_measured_is_said() {
+        assert_eq!(render(&Document::default(), PLAIN), "Nothing was measured.\n");
+        let empty = Run::default();
+        assert!(run(&empty, PLAIN).contains("none were made"));
+    }
+
+    #[test]
+    fn colour_is_used_only_when_wanted() {
+        assert!(!render(&sample::failing(), PLAIN).contains('\x1b'));
+        assert!(render(&sample::failing(), Terminal { width: 100, colour: true }).contains("\x1b[1;31m"));
+    }
+
+    #[test]
+    fn numbered_names_collapse_to_a_range() {
+        let names = ["c 1", "c 2", "c 3", "c 5", "d 6", "money is conserved", "money is conserved too"];
+        let expected = ["c 1–3", "c 5", "d 6", "money is conserved", "money is conserved too"];
+        assert_eq!(collapse(&names), expected);
+    }
+}

@@ -1,0 +1,659 @@
+//! What one process does in a run: shards, their clients, and what they count.
+//!
+//! A site does what it is told ([`Order`]) and answers each order once ([`Answer`]), at once but for two: it waits for
+//! the other sites before its clients begin, and the audits at the end take as long as they take. Whoever leads the run
+//! (`mod.rs`) has one site that it calls, in its own process, or tells several over pipes (`members.rs`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::time::{Duration, Instant};
+
+use plimsoll_engine::{Cluster, Engine, EngineOptions, NodeConfig, machine};
+use plimsoll_node::cli::in_flags;
+use plimsoll_node::state::State;
+use plimsoll_node::status::states;
+use plimsoll_runtime::Env;
+use plimsoll_runtime::real::{Network, Role};
+use plimsoll_txn::base::GraphSize;
+use plimsoll_txn::pairs::LegalPair;
+use plimsoll_txn::protocol::{LockPolicy as Policy, ProtocolOptions};
+use plimsoll_txn::timestamp::{OracleOptions, Scheme};
+use plimsoll_types::ShardId;
+use plimsoll_types::history::Install;
+use plimsoll_workloads::{Tally, Workload};
+use quanta::Clock;
+
+use super::checks;
+use super::client::{self, Finished, Recorded};
+use super::members::Failure;
+use crate::cli::LockPolicy;
+use crate::cli::plan::BenchPlan;
+use crate::report::model::{Check, Link, TableSize};
+
+/// How long a site waits for the others. They have loaded by then and only have to be connected.
+const OTHERS_MAX: Duration = Duration::from_secs(10);
+
+/// A node of a cluster that cannot be reached for so long is gone.
+const GONE_AFTER: Duration = Duration::from_secs(5);
+/// How long nodes of a cluster may take to be connected with each other.
+const READY_MAX: Duration = Duration::from_secs(60);
+
+/// What a site is told, in this order.
+#[derive(Clone, Debug)]
+pub enum Order {
+    /// Begin to load.
+    Load,
+    /// Say how far you are: at any time.
+    Sample,
+    /// Say how large the tables are.
+    Tables,
+    /// Wait for the others, then let the clients begin.
+    Begin,
+    /// From now on everything counts.
+    Count,
+    /// Let the clients end their transactions.
+    Stop,
+    /// Say what is still on its way: clients have ended.
+    Settle,
+    /// Say what was counted.
+    Finish,
+    /// Hand over what was recorded.
+    History,
+    /// Audit the data, all of it: this is what clients of all sites have counted since the load.
+    Audit(Tally),
+}
+
+/// What a site answers.
+pub enum Answer {
+    /// It is so.
+    Done,
+    /// To [`Order::Sample`].
+    Sample(Sample),
+    /// To [`Order::Tables`].
+    Tables(Vec<TableSize>),
+    /// To [`Order::Settle`].
+    Unsettled(Unsettled),
+    /// To [`Order::Finish`].
+    Finished(Box<Figures>),
+    /// To [`Order::History`].
+    History(Vec<Recorded>, Vec<Vec<Install>>),
+    /// To [`Order::Audit`].
+    Checks(Vec<Check>),
+    /// It cannot be done, for this reason.
+    Failed(String),
+}
+
+/// How far a site is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    /// Units to load, and those that are loaded.
+    pub units: u64,
+    /// See `units`.
+    pub loaded: u64,
+    /// Rows loaded.
+    pub rows: u64,
+    /// Transactions committed since the clients began.
+    pub committed: u64,
+    /// Attempts that concurrency control aborted.
+    pub aborted: u64,
+    /// Shards whose clients have not ended, and online audits.
+    pub running: u64,
+    /// Memory that the process occupies.
+    pub resident_bytes: u64,
+}
+
+impl Sample {
+    /// That of two sites.
+    pub fn sum(self, other: Sample) -> Sample {
+        Sample {
+            units: self.units + other.units,
+            loaded: self.loaded + other.loaded,
+            rows: self.rows + other.rows,
+            committed: self.committed + other.committed,
+            aborted: self.aborted + other.aborted,
+            running: self.running + other.running,
+            resident_bytes: self.resident_bytes + other.resident_bytes,
+        }
+    }
+}
+
+/// What must come to an end before the data is audited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unsettled {
+    /// Transactions of other processes that shards still remember.
+    pub votes: u64,
+    /// Outcomes that shards have reported to an oracle so far.
+    pub reported: u64,
+    /// Outcomes that the oracle has published.
+    pub published: u64,
+}
+
+impl Unsettled {
+    /// That of two sites.
+    pub fn sum(self, other: Unsettled) -> Unsettled {
+        Unsettled {
+            votes: self.votes + other.votes,
+            reported: self.reported + other.reported,
+            published: self.published + other.published,
+        }
+    }
+
+    /// Whether nothing is on its way any more.
+    pub fn is_nothing<S: Scheme>(self) -> bool {
+        self.votes == 0 && (!S::ORACLE || self.published >= self.reported)
+    }
+
+    /// As a condition of a run.
+    pub fn check<S: Scheme>(self) -> Check {
+        let mut detail = format!("{} votes or locks are left", self.votes);
+        if S::ORACLE {
+            detail += &format!("; the oracle has published {} of {}", self.published, self.reported);
+        }
+        Check { name: "every outcome is known everywhere".to_owned(), ok: self.is_nothing::<S>(), detail }
+    }
+}
+
+/// What was counted while it counted.
+pub struct Figures {
+    /// Of all clients.
+    pub finished: Finished,
+    /// See the fields of [`crate::report::model::Run`].
+    pub read_only_waits: u64,
+    /// See `read_only_waits`.
+    pub read_only_restarts: u64,
+    /// See `read_only_waits`.
+    pub oracle_messages: u64,
+    /// Dependency graphs: bytes sent, and what they take now and took at most, the sums of all shards.
+    pub graph_sent_bytes: u64,
+    pub graph: GraphSize,
+    pub graph_max: GraphSize,
+    /// Messages that shards have sent to others.
+    pub messages: u64,
+    /// Processor time of this process.
+    pub cpu_seconds: f64,
+    /// What was sent to each other site.
+    pub links: Vec<Link>,
+    /// Of the online audits.
+    pub checks: Vec<Check>,
+}
+
+plimsoll_types::wire!(
+    enum Order {
+        Load = 0,
+        Sample = 1,
+        Tables = 2,
+        Begin = 3,
+        Count = 4,
+        Stop = 5,
+        Settle = 6,
+        Finish = 7,
+        History = 8,
+        Audit(tally) = 9,
+    }
+);
+plimsoll_types::wire!(
+    enum Answer {
+        Done = 0,
+        Sample(sample) = 1,
+        Tables(tables) = 2,
+        Unsettled(open) = 3,
+        Finished(figures) = 4,
+        History(recorded, installs) = 5,
+        Checks(checks) = 6,
+        Failed(why) = 7,
+    }
+);
+plimsoll_types::wire!(struct Sample { units, loaded, rows, committed, aborted, running, resident_bytes });
+plimsoll_types::wire!(struct Unsettled { votes, reported, published });
+plimsoll_types::wire!(struct Figures {
+    finished, read_only_waits, read_only_restarts, oracle_messages, graph_sent_bytes, graph, graph_max, messages,
+    cpu_seconds, links, checks
+});
+plimsoll_types::wire!(struct Check { name, ok, detail });
+plimsoll_types::wire!(struct TableSize { rows, bytes });
+plimsoll_types::wire!(struct Link { from, to, messages, frames, bytes, resets });
+
+/// A run's phases, in order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Phase {
+    /// Nothing counts but the sums.
+    WarmUp,
+    /// Everything counts.
+    Measure,
+    /// Clients end their transactions.
+    Stop,
+}
+
+/// What a site shares with its clients.
+pub struct Control {
+    phase: AtomicU8,
+    /// The first shard of this process.
+    first: ShardId,
+    /// Per shard: committed, aborted attempts.
+    live: Vec<(AtomicU64, AtomicU64)>,
+    /// The longest pause after repeated aborts, in nanoseconds.
+    pub back_off_max_ns: u64,
+    /// For latencies.
+    pub clock: Clock,
+    /// What transactions are ordered by; the moments of recorded answers are read off it.
+    pub shards_clock: plimsoll_runtime::real::Clock,
+}
+
+impl Control {
+    fn set(&self, phase: Phase) {
+        self.phase.store(phase as u8, Relaxed);
+    }
+
+    /// The present phase.
+    #[inline]
+    pub fn phase(&self) -> Phase {
+        match self.phase.load(Relaxed) {
+            0 => Phase::WarmUp,
+            1 => Phase::Measure,
+            _ => Phase::Stop,
+        }
+    }
+
+    /// What a shard's clients count for the progress line: committed transactions, aborted attempts.
+    pub fn live(&self, shard: ShardId) -> &(AtomicU64, AtomicU64) {
+        &self.live[shard.index() - self.first.index()]
+    }
+
+    fn sum(&self, of: impl Fn(&(AtomicU64, AtomicU64)) -> &AtomicU64) -> u64 {
+        self.live.iter().map(|shard| of(shard).load(Relaxed)).sum()
+    }
+}
+
+/// What loading has counted so far.
+#[derive(Default)]
+struct Loaded {
+    units: AtomicU64,
+    rows: AtomicU64,
+}
+
+/// What is counted from the start on, and reported as the difference of two readings.
+#[derive(Default)]
+struct Reading {
+    read_only_waits: u64,
+    read_only_restarts: u64,
+    oracle_messages: u64,
+    graph_sent_bytes: u64,
+    graph: GraphSize,
+    graph_max: GraphSize,
+    messages: u64,
+    cpu_seconds: f64,
+    links: Vec<Link>,
+}
+
+/// A process's part in a run.
+pub struct Site<P: LegalPair, W: Workload> {
+    engine: Engine<P>,
+    workload: W,
+    plan: BenchPlan,
+    place: u16,
+    control: Arc<Control>,
+    units: u64,
+    loaded: Arc<Loaded>,
+    /// The clients of each shard that are not done, and what those of others have left behind.
+    running: usize,
+    clients: Option<Receiver<Finished>>,
+    finished: Finished,
+    online: Option<Receiver<Vec<Check>>>,
+    checks: Vec<Check>,
+    /// Since when it counts.
+    counted: Reading,
+    /// When it stopped, as counted from then.
+    cpu_seconds: f64,
+    /// The cluster, if this is one of its clients: its nodes have the data.
+    cluster: Option<Cluster>,
+    /// Since when one of its processes is not connected.
+    missed_since: Option<Instant>,
+}
+
+impl<P: LegalPair, W: Workload> Site<P, W> {
+    /// Starts the shards: all of them, or those of one node of a cluster.
+    pub fn start(workload: &W, plan: &BenchPlan, network: Option<Network>) -> std::io::Result<Site<P, W>> {
+        let place = match network.as_ref().map(|network| &network.role) {
+            Some(Role::Member { node, .. }) => *node,
+            _ => 0,
+        };
+        let options = EngineOptions {
+            shards: plan.shards,
+            seed: plan.seed,
+            pin: (plan.shards <= machine::cores()).then(|| usize::from(place) * plan.shards_per_process()),
+            protocol: ProtocolOptions {
+                lock_policy: match plan.lock_policy {
+                    LockPolicy::WaitDie => Policy::WaitDie,
+                    LockPolicy::WoundWait => Policy::WoundWait,
+                    LockPolicy::NoWait => Policy::NoWait,
+                },
+                one_round: plan.one_round,
+                ..workload.protocol_options()
+            },
+            oracle: OracleOptions {
+                batch: plan.oracle.batch,
+                compress: plan.oracle.compress,
+                prefetch: plan.oracle.prefetch,
+            },
+            single_version: plan.rc_single_version,
+            max_staleness_ns: plan.staleness.as_nanos() as u64,
+            record: plan.check,
+        };
+        let engine = match network {
+            None => Engine::start(workload.tables(), options)?,
+            Some(network) => Engine::networked(workload.tables(), options, network)?,
+        };
+        Ok(Site::over(engine, workload, plan, place))
+    }
+
+    /// Joins a running cluster as a client.
+    pub fn visit(workload: &W, plan: &BenchPlan, cluster: &Cluster) -> Result<Site<P, W>, Failure> {
+        let engine = Engine::connect(cluster, OTHERS_MAX).map_err(|error| Failure::Here(in_flags(error)))?;
+        Ok(Site { cluster: Some(cluster.clone()), ..Site::over(engine, workload, plan, 0) })
+    }
+
+    fn over(engine: Engine<P>, workload: &W, plan: &BenchPlan, place: u16) -> Site<P, W> {
+        let far = plan.processes.is_some() || plan.cluster.is_some();
+        let control = Control {
+            phase: AtomicU8::new(Phase::WarmUp as u8),
+            first: engine.runtime().first(),
+            live: engine.coordinators().map(|_| Default::default()).collect(),
+            back_off_max_ns: client::BACK_OFF_MAX_NS[usize::from(far)],
+            clock: Clock::new(),
+            shards_clock: engine.runtime().clock(),
+        };
+        Site {
+            engine,
+            workload: workload.clone(),
+            plan: plan.clone(),
+            place,
+            control: Arc::new(control),
+            units: 0,
+            loaded: Arc::default(),
+            running: 0,
+            clients: None,
+            finished: Finished::default(),
+            online: None,
+            checks: Vec::new(),
+            counted: Reading::default(),
+            cpu_seconds: 0.0,
+            cluster: None,
+            missed_since: None,
+        }
+    }
+
+    /// Does what it is told.
+    pub fn obey(&mut self, order: &Order) -> Answer {
+        self.done(order).unwrap_or_else(Answer::Failed)
+    }
+
+    fn done(&mut self, order: &Order) -> Result<Answer, String> {
+        match order {
+            Order::Load => self.load()?,
+            Order::Sample => {
+                self.see_that_all_are_there()?;
+                return Ok(Answer::Sample(self.sample()));
+            }
+            Order::Tables => return Ok(Answer::Tables(self.tables()?)),
+            Order::Begin => {
+                self.engine.wait_for_others(OTHERS_MAX).map_err(|missing| missing.to_string())?;
+                self.begin();
+            }
+            Order::Count => {
+                self.counted = self.read()?;
+                self.control.set(Phase::Measure);
+            }
+            Order::Stop => {
+                self.control.set(Phase::Stop);
+                self.cpu_seconds = self.read()?.cpu_seconds - self.counted.cpu_seconds;
+            }
+            Order::Settle => return Ok(Answer::Unsettled(self.unsettled()?)),
+            Order::Finish => return Ok(Answer::Finished(Box::new(self.finish()?))),
+            Order::History => {
+                let installs = self.engine.shards().map(|shard| self.engine.take_installs(shard)).collect();
+                return Ok(Answer::History(std::mem::take(&mut self.finished.recorded), installs));
+            }
+            Order::Audit(tally) => {
+                return Ok(Answer::Checks(checks::invariants(&self.engine, &self.workload, tally)));
+            }
+        }
+        Ok(Answer::Done)
+    }
+
+    /// How the processes of the cluster are, if this is one of its clients.
+    fn states(&self) -> Result<Vec<State>, String> {
+        self.cluster.as_ref().map_or(Ok(Vec::new()), states)
+    }
+
+    /// Without a node of the cluster transactions would be attempted for ever.
+    fn see_that_all_are_there(&mut self) -> Result<(), String> {
+        let Some(cluster) = &self.cluster else { return Ok(()) };
+        if let Some(refusal) = self.engine.runtime().refused() {
+            return Err(format!(
+                "this client was silent for too long, was refused, and the run ends: {refusal}"
+            ));
+        }
+        let Some(id) = self.engine.missing().next() else {
+            self.missed_since = None;
+            return Ok(());
+        };
+        if self.missed_since.get_or_insert_with(Instant::now).elapsed() < GONE_AFTER {
+            return Ok(());
+        }
+        let who = cluster.processes().find(|node| node.id == id).map(NodeConfig::to_string);
+        Err(format!(
+            "{} cannot be reached for {GONE_AFTER:?}, and the run ends: see `plimsoll status`",
+            who.unwrap_or_default()
+        ))
+    }
+
+    /// Waits until all nodes of a cluster are ready, and sees that the rows are there and nobody has changed them.
+    fn find_loaded(&self, cluster: &Cluster) -> Result<(), String> {
+        let begun = Instant::now();
+        while !self.states()?.iter().all(|state| state.ready) {
+            if begun.elapsed() > READY_MAX {
+                return Err(format!("the cluster was not ready within {READY_MAX:?}: see `plimsoll status`"));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        if !checks::is_loaded(&self.engine, &self.workload) {
+            return Err(format!(
+                "{} at this scale is not loaded on cluster {:?}: run the same command with --load first",
+                W::NAME,
+                cluster.name
+            ));
+        }
+        let nothing = Tally { committed: vec![0; W::KINDS.len()], sums: vec![0; W::SUMS.len()] };
+        let checks = checks::invariants(&self.engine, &self.workload, &nothing);
+        match checks.into_iter().find(|check| !check.ok) {
+            None => Ok(()),
+            Some(Check { name, detail, .. }) => Err(format!(
+                "the data of the cluster is not what was loaded ({name}: {detail}): another run has changed it; start the \
+                 nodes anew"
+            )),
+        }
+    }
+
+    /// Begins to load all units. A cluster was loaded before.
+    fn load(&mut self) -> Result<(), String> {
+        match &self.cluster {
+            Some(cluster) => self.find_loaded(cluster)?,
+            None => self.units = load(&self.engine, &self.workload, &self.loaded),
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) {
+        let (done, clients) = mpsc::channel();
+        let idle = if self.cluster.is_some() { usize::MAX } else { self.plan.coordinators };
+        for shard in self.engine.coordinators().filter(|shard| shard.index() < idle) {
+            let control = &self.control;
+            client::start(&self.engine, shard, &self.workload, &self.plan, control, done.clone());
+            self.running += 1;
+        }
+        self.clients = Some(clients);
+        let per_second = self.plan.check_online_per_second;
+        // One for the whole database, whose first shard has the first site.
+        if per_second > 0 && self.place == 0 {
+            self.online = Some(checks::start_online(&self.engine, &self.workload, &self.control, per_second));
+        }
+    }
+
+    fn sample(&mut self) -> Sample {
+        for shard in self.clients.iter().flat_map(Receiver::try_iter) {
+            self.finished.add(shard);
+            self.running -= 1;
+        }
+        match self.online.as_ref().map(Receiver::try_recv) {
+            None | Some(Err(TryRecvError::Empty)) => {}
+            Some(Ok(checks)) => (self.checks, self.online) = (checks, None),
+            Some(Err(TryRecvError::Disconnected)) => unreachable!("the online check ends with its verdict"),
+        }
+        Sample {
+            units: self.units,
+            loaded: self.loaded.units.load(Relaxed),
+            rows: self.loaded.rows.load(Relaxed),
+            committed: self.control.sum(|shard| &shard.0),
+            aborted: self.control.sum(|shard| &shard.1),
+            running: self.running as u64 + u64::from(self.online.is_some()),
+            resident_bytes: machine::resident_bytes(),
+        }
+    }
+
+    fn tables(&self) -> Result<Vec<TableSize>, String> {
+        let memory = self.engine.memory().into_iter();
+        let mut tables: Vec<TableSize> =
+            memory.map(|table| TableSize { rows: table.rows as u64, bytes: table.bytes as u64 }).collect();
+        for state in self.states()? {
+            for (sum, table) in tables.iter_mut().zip(state.tables) {
+                sum.rows += table.rows;
+                sum.bytes += table.bytes;
+            }
+        }
+        Ok(tables)
+    }
+
+    fn read(&self) -> Result<Reading, String> {
+        let mut reading = Reading { cpu_seconds: machine::process_cpu_seconds(), ..Reading::default() };
+        for shard in self.engine.coordinators() {
+            let (counters, messages) = self.engine.counters(shard);
+            reading.read_only_waits += counters.read_only_waits;
+            reading.read_only_restarts += counters.read_only_restarts;
+            reading.oracle_messages += counters.oracle_messages;
+            reading.graph_sent_bytes += counters.graph_sent_bytes;
+            reading.graph += counters.graph;
+            reading.graph_max += counters.graph_max;
+            reading.messages += messages;
+        }
+        for state in self.states()? {
+            reading.cpu_seconds += state.cpu_seconds;
+            for shard in state.shards {
+                reading.read_only_waits += shard.read_only_waits;
+                reading.oracle_messages += shard.oracle_messages;
+                reading.messages += shard.messages;
+            }
+        }
+        let traffic = self.engine.runtime().traffic().into_iter();
+        reading.links = traffic
+            .filter_map(|peer| {
+                Some(Link {
+                    from: self.place,
+                    to: peer.node?,
+                    messages: peer.messages_sent,
+                    frames: peer.frames_sent,
+                    bytes: peer.bytes_sent,
+                    resets: peer.resets,
+                })
+            })
+            .collect();
+        Ok(reading)
+    }
+
+    fn unsettled(&self) -> Result<Unsettled, String> {
+        let mut open = Unsettled::default();
+        for state in self.states()? {
+            open.votes += state.shards.iter().map(|shard| shard.votes).sum::<u64>();
+            // Numbers of all clients there ever were, this one included.
+            if let Some(oracle) = state.oracle {
+                let own = |shard| self.engine.on_shard(shard, |_, base| base.scheme.unpublished());
+                let own: u64 = self.engine.coordinators().map(own).sum();
+                let reported = oracle.published + oracle.unpublished + own;
+                return Ok(Unsettled { published: oracle.published, reported, ..open });
+            }
+        }
+        for shard in self.engine.coordinators() {
+            let look = |_: &_, base: &mut plimsoll_txn::base::Base<P::Scheme>| {
+                (base.votes() as u64, base.counters.reports)
+            };
+            let (votes, reported) = self.engine.on_shard(shard, look);
+            open.votes += votes;
+            open.reported += reported;
+        }
+        if let Some(oracle) = self.engine.oracle() {
+            open.published = self.engine.on_shard(oracle, |_, base| base.scheme.published());
+        }
+        Ok(open)
+    }
+
+    fn finish(&mut self) -> Result<Figures, String> {
+        let (now, then) = (self.read()?, &self.counted);
+        let links = now.links.iter().zip(&then.links).map(|(now, then)| Link {
+            messages: now.messages - then.messages,
+            frames: now.frames - then.frames,
+            bytes: now.bytes - then.bytes,
+            resets: now.resets - then.resets,
+            ..*now
+        });
+        Ok(Figures {
+            // What was recorded is handed over when it is asked for.
+            finished: Finished {
+                counts: std::mem::take(&mut self.finished.counts),
+                tally: std::mem::take(&mut self.finished.tally),
+                recorded: Vec::new(),
+            },
+            read_only_waits: now.read_only_waits - then.read_only_waits,
+            read_only_restarts: now.read_only_restarts - then.read_only_restarts,
+            oracle_messages: now.oracle_messages - then.oracle_messages,
+            graph_sent_bytes: now.graph_sent_bytes - then.graph_sent_bytes,
+            graph: now.graph,
+            graph_max: now.graph_max,
+            messages: now.messages - then.messages,
+            cpu_seconds: self.cpu_seconds,
+            links: links.collect(),
+            checks: std::mem::take(&mut self.checks),
+        })
+    }
+}
+
+/// Begins to load all units that belong to the shards of this process, those of different shards in parallel. Returns how many
+/// there are.
+fn load<P: LegalPair, W: Workload>(engine: &Engine<P>, workload: &W, loaded: &Arc<Loaded>) -> u64 {
+    let mut units = 0;
+    for shard in engine.shards() {
+        let placement = engine.layout().placement.clone();
+        let (workload, loaded) = (workload.clone(), loaded.clone());
+        let mine: Vec<usize> = (0..workload.units())
+            .filter(|&unit| workload.unit_slot(unit).is_none_or(|slot| placement.shard(slot) == shard))
+            .collect();
+        units += mine.len() as u64;
+        engine.on_shard(shard, |_, base| base.keep_slots(true));
+        engine.runtime().spawn_on(shard, move |env| async move {
+            for unit in mine {
+                env.local(|node| {
+                    let store = &mut node.base().store;
+                    let counts = workload.unit_slot(unit).is_some() || shard == ShardId(0);
+                    workload.load(unit, &mut |table, key, values| {
+                        store.load(table, &key, values);
+                        loaded.rows.fetch_add(u64::from(counts), Relaxed);
+                    });
+                });
+                loaded.units.fetch_add(1, Relaxed);
+                env.pause().await;
+            }
+            env.local(|node| node.base().keep_slots(false));
+        });
+    }
+    units
+}

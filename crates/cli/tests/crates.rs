@@ -1,0 +1,199 @@
+//! Which crate may use which, and what must not come into them.
+//!
+//! * Dependencies between the crates of the workspace are those of [`MAY_USE`], no more and no fewer. They are read from
+//!   the `Cargo.toml` files; those of tests and examples do not count.
+//! * Whoever embeds the library compiles few crates, and neither a server nor a command line nor a driver.
+//! * Command lines are read in crates that have one.
+//! * Protocols and timestamp schemes are named together in one file.
+//!
+//! Left out: which module of a crate may use which.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// By folder below `crates`: the crates of the workspace that it depends on. Each is below those that use it.
+const MAY_USE: [(&str, &[&str]); 17] = [
+    ("types", &[]),
+    ("page", &[]),
+    ("store", &["types"]),
+    ("runtime", &["types"]),
+    ("checker", &["types"]),
+    ("txn", &["runtime", "store", "types"]),
+    ("workloads", &["txn", "types"]),
+    ("args", &["page", "txn"]),
+    ("sim", &["checker", "runtime", "store", "txn", "types", "workloads"]),
+    ("timeline", &["page", "runtime", "sim", "store", "txn", "types"]),
+    ("engine", &["runtime", "store", "txn", "types"]),
+    ("plimsoll", &["engine", "runtime", "store", "txn", "types"]),
+    ("node", &["args", "engine", "page", "plimsoll", "runtime", "txn", "types"]),
+    (
+        "bench",
+        &["args", "checker", "engine", "node", "page", "plimsoll", "runtime", "txn", "types", "workloads"],
+    ),
+    ("scale", &["args", "bench", "engine", "page", "runtime", "txn", "types", "workloads"]),
+    ("dike", &["checker", "page", "types"]),
+    (
+        "cli",
+        &["args", "bench", "dike", "engine", "node", "page", "runtime", "scale", "sim", "timeline", "types"],
+    ),
+];
+
+/// What a crate must not use, directly or through others.
+const NEVER: [(&str, &[&str]); 3] = [
+    // It measures databases of others.
+    ("dike", &["engine", "runtime", "store", "txn"]),
+    // A node starts without the benchmark's code.
+    ("node", &["bench", "scale", "sim", "workloads"]),
+    ("plimsoll", &["args", "bench", "node", "page", "sim", "workloads"]),
+];
+
+/// Crates with a command line.
+const COMMAND_LINES: [&str; 6] = ["args", "bench", "cli", "dike", "node", "scale"];
+
+/// Maximum number of crates that an embedder of the library compiles.
+const EMBEDDED_MAX: usize = 60;
+/// What the library must not bring along.
+const NOT_EMBEDDED: [&str; 8] =
+    ["axum", "clap", "mysql_async", "ring", "rustls", "tokio", "tokio-postgres", "tracing-subscriber"];
+
+fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().expect("the workspace exists")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{} cannot be read: {error}", path.display()))
+}
+
+/// The dependencies of a crate, tests left out.
+fn dependencies(folder: &str) -> BTreeSet<String> {
+    let manifest = read(&root().join("crates").join(folder).join("Cargo.toml"));
+    let manifest: toml::Table = manifest.parse().expect("a manifest is TOML");
+    let named = |table: &toml::Value| table.as_table().expect("a table").keys().cloned().collect::<Vec<_>>();
+    manifest.get("dependencies").map(named).unwrap_or_default().into_iter().collect()
+}
+
+/// The folder of a crate of the workspace; none if it comes from elsewhere.
+fn folder(package: &str) -> Option<&str> {
+    let folder = package.strip_prefix("plimsoll-").unwrap_or(package);
+    (package.starts_with("plimsoll")).then_some(folder)
+}
+
+fn used(of: &str) -> &'static [&'static str] {
+    MAY_USE.iter().find(|(name, _)| *name == of).map_or(&[], |(_, used)| used)
+}
+
+#[test]
+fn crates_use_those_below_them_that_they_may() {
+    let folders = fs::read_dir(root().join("crates")).expect("there are crates");
+    let folders: BTreeSet<String> =
+        folders.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
+    let known: BTreeSet<String> = MAY_USE.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(folders, known, "every crate has its line");
+    let mut below: Vec<&str> = Vec::new();
+    for (name, may) in MAY_USE {
+        let uses: BTreeSet<String> =
+            dependencies(name).iter().filter_map(|name| folder(name)).map(str::to_owned).collect();
+        let may: BTreeSet<String> = may.iter().map(|&name| name.to_owned()).collect();
+        assert_eq!(uses, may, "what {name} uses, and what it may use");
+        assert!(may.iter().all(|used| below.contains(&used.as_str())), "{name} comes after all that it uses");
+        below.push(name);
+    }
+}
+
+#[test]
+fn what_a_crate_must_not_use_is_not_below_it() {
+    for (name, never) in NEVER {
+        let mut all: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut next = vec![name];
+        while let Some(by) = next.pop() {
+            for used in used(by) {
+                if all.insert(used, by).is_none() {
+                    next.push(used);
+                }
+            }
+        }
+        for never in never {
+            assert!(!all.contains_key(never), "{name} uses {never}, by way of {}", all[never]);
+        }
+    }
+}
+
+#[test]
+fn whoever_embeds_the_library_compiles_few_crates() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let arguments = ["tree", "--offline", "--package", "plimsoll", "--edges", "normal", "--prefix", "none"];
+    let output = Command::new(cargo).args(arguments).current_dir(root()).output().expect("cargo runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let tree = String::from_utf8(output.stdout).expect("UTF-8");
+    let crates: BTreeSet<&str> =
+        tree.lines().filter_map(|line| line.split(' ').next()).filter(|name| !name.is_empty()).collect();
+    assert!(crates.contains("plimsoll-txn"), "{tree}");
+    assert!(crates.len() <= EMBEDDED_MAX, "{} crates: {crates:?}", crates.len());
+    for not in NOT_EMBEDDED {
+        assert!(!crates.contains(not), "the library brings {not}");
+    }
+}
+
+#[test]
+fn command_lines_are_read_where_there_is_one() {
+    for (name, _) in MAY_USE {
+        let has = dependencies(name).contains("clap");
+        assert_eq!(has, COMMAND_LINES.contains(&name), "whether {name} reads a command line");
+    }
+}
+
+/// Lines of code of a crate's sources with their files, without comments and tests.
+fn code(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut code = Vec::new();
+    let mut folders = vec![root().join("crates").join(folder).join("src")];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).expect("a folder can be read") {
+            let path = entry.expect("an entry").path();
+            let is_test = path.file_stem().is_some_and(|stem| stem == "tests" || stem == "testing");
+            match path.is_dir() {
+                _ if is_test => {}
+                true => folders.push(path),
+                false if path.extension().is_some_and(|extension| extension == "rs") => {
+                    let source = read(&path);
+                    let (before_tests, _) =
+                        source.split_once("#[cfg(test)]\nmod tests {").unwrap_or((&source, ""));
+                    let lines = before_tests.lines().filter(|line| !line.trim_start().starts_with("//"));
+                    code.extend(lines.map(|line| (path.clone(), line.to_owned())));
+                }
+                false => {}
+            }
+        }
+    }
+    code
+}
+
+#[test]
+fn protocols_and_schemes_are_named_together_in_one_file() {
+    let protocols = ["Occ", "TwoPl", "Client2pc", "Rococo"];
+    let schemes = ["Dst", "Gts", "Vts", "Rc", "ReadCommitted", "NoTimestamps"];
+    for (name, _) in MAY_USE {
+        for (path, line) in code(name) {
+            for (protocol, scheme) in
+                protocols.iter().flat_map(|protocol| schemes.map(|scheme| (protocol, scheme)))
+            {
+                let pair = [format!("{protocol}<{scheme}>"), format!("{protocol}::<{scheme}>")];
+                let named = pair.iter().any(|pair| line.contains(pair));
+                assert!(!named, "{} names a pair: {line}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_error_of_the_library_names_no_flag() {
+    for (path, line) in ["engine", "plimsoll", "runtime", "txn"].into_iter().flat_map(code) {
+        let flag = line
+            .match_indices("--")
+            .any(|(at, _)| line[at + 2..].starts_with(|c: char| c.is_ascii_lowercase()));
+        assert!(!flag, "{} names a flag: {line}", path.display());
+    }
+}

@@ -1,0 +1,169 @@
+//! Why tables cannot be declared, and why a database cannot be opened.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_runtime::real::Who;
+use plimsoll_txn::pairs::{PairError, Scheme};
+
+use crate::schema::{SHARDS_MAX, STALENESS_MAX, TABLES_MAX};
+
+/// Why a table cannot be declared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SchemaError {
+    /// A table has no name.
+    NoName,
+    /// There already is a table with this name.
+    DuplicateTable(Arc<str>),
+    /// More than [`TABLES_MAX`] tables.
+    TooManyTables,
+    /// A table has no column group, or more than 255.
+    GroupCount {
+        /// The table.
+        table: Arc<str>,
+        /// How many it has.
+        groups: usize,
+    },
+    /// A column group has no name, or the name of another group.
+    GroupName {
+        /// The table.
+        table: Arc<str>,
+        /// The name.
+        group: Arc<str>,
+    },
+    /// The partition key of `Modulo`, `Range` and `Spread` has 1 to 8 bytes.
+    PartitionKey {
+        /// The table.
+        table: Arc<str>,
+        /// The length asked for, in bytes.
+        bytes: u8,
+    },
+    /// A `Range` whose slots are zero keys wide, or a `Spread` over no parts.
+    EmptySpan(Arc<str>),
+    /// An immutable table has to be made together with its rows.
+    Immutable(Arc<str>),
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SchemaError::NoName => write!(f, "a table needs a name"),
+            SchemaError::DuplicateTable(table) => write!(f, "there is a table {table:?} already"),
+            SchemaError::TooManyTables => write!(f, "a database has at most {TABLES_MAX} tables"),
+            SchemaError::GroupCount { table, groups } => {
+                write!(f, "table {table:?} has {groups} column groups; 1 to 255 are possible")
+            }
+            SchemaError::GroupName { table, group } if group.is_empty() => {
+                write!(f, "a column group of table {table:?} needs a name")
+            }
+            SchemaError::GroupName { table, group } => {
+                write!(f, "table {table:?} has two column groups {group:?}")
+            }
+            SchemaError::PartitionKey { table, bytes } => {
+                write!(f, "the partition key of table {table:?} has {bytes} bytes; 1 to 8 are possible")
+            }
+            SchemaError::EmptySpan(table) => {
+                write!(
+                    f,
+                    "the ranges or parts by which table {table:?} is placed are empty; choose a span, or a number of \
+                     parts, of at least 1"
+                )
+            }
+            SchemaError::Immutable(table) => {
+                write!(f, "table {table:?} is immutable and would stay empty: make it by `create_loaded`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
+/// Why a database cannot be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// A database needs at least one shard.
+    NoShards,
+    /// A database has to admit at least one transaction.
+    NoTransactions,
+    /// More than [`SHARDS_MAX`] shards.
+    TooManyShards {
+        /// How many were asked for.
+        shards: usize,
+    },
+    /// Versions cannot be kept for longer than [`STALENESS_MAX`].
+    MaxStaleness {
+        /// How long was asked for.
+        asked: Duration,
+    },
+    /// There is no such protocol with such a scheme.
+    Pair(PairError),
+    /// Old versions were asked for, but the scheme has no snapshots of the past.
+    NoStaleness {
+        /// The scheme.
+        scheme: Scheme,
+    },
+    /// The operating system refused a thread, or a socket.
+    Threads(io::Error),
+    /// Nodes of a cluster could not be reached in time.
+    Unreachable {
+        /// Their numbers.
+        nodes: Vec<u16>,
+        /// How long it took to give up.
+        waited: Duration,
+    },
+    /// A node refuses this client; the text says why.
+    Refused(String),
+    /// The cluster was found by addresses and has a secret, which nodes do not tell.
+    NoSecret,
+    /// All places for clients are taken.
+    Full {
+        /// How many there are.
+        clients: usize,
+    },
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::NoShards => write!(f, "a database needs at least one shard"),
+            OpenError::NoTransactions => write!(f, "a database needs room for at least one transaction"),
+            OpenError::TooManyShards { shards } => {
+                write!(f, "{shards} shards are too many: at most {SHARDS_MAX}, better one per core")
+            }
+            OpenError::MaxStaleness { asked } => {
+                write!(f, "old versions can be kept for {STALENESS_MAX:?}, not for {asked:?}")
+            }
+            OpenError::Pair(error) => error.fmt(f),
+            OpenError::NoStaleness { scheme } => write!(
+                f,
+                "no snapshot begins in the past under {scheme}: ask for the newest, or choose the scheme dst"
+            ),
+            OpenError::Threads(error) => write!(f, "the shards' threads cannot be started: {error}"),
+            OpenError::Unreachable { nodes, waited } => {
+                let nodes: Vec<String> = nodes.iter().map(|&id| Who::Node(id).to_string()).collect();
+                let nodes = nodes.join(", ");
+                write!(f, "{nodes} could not be reached for {waited:.1?}: see that all of the cluster runs")
+            }
+            OpenError::Refused(why) => write!(f, "a node refuses this client: {why}"),
+            OpenError::NoSecret => write!(
+                f,
+                "the cluster has a secret, and this client was told none: give the file that \
+                 has it when you look for the cluster"
+            ),
+            OpenError::Full { clients } => {
+                write!(f, "all {clients} places for clients are taken; raise `clients` in the cluster's file")
+            }
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OpenError::Threads(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The machine and the build: what a figure means nothing without.
+//!
+//! Everything comes from `/proc`, `/sys` and the standard library. On systems without them the answers are
+//! `unknown` or 0, and nobody fails for it. Limits of a container (control groups) count: a process that
+//! may use 4 GB has 4 GB, whatever the machine has.
+
+use std::fs;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+/// The commit this program was built from, `-dirty` if the checkout had changes, or `unknown`.
+pub const COMMIT: &str = match option_env!("PLIMSOLL_COMMIT") {
+    Some(commit) => commit,
+    None => "unknown",
+};
+
+/// The machine, as reports name it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Machine {
+    /// The processor's model name.
+    pub cpu: String,
+    /// Cores that this process may use.
+    pub cores: usize,
+    /// Memory that this process may use.
+    pub memory_bytes: u64,
+    /// Name and release of the operating system's kernel.
+    pub kernel: String,
+}
+
+/// Linux reports processor time in hundredths of a second, whatever the kernel's own tick is.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// This machine.
+pub fn describe() -> Machine {
+    Machine {
+        cpu: cpu_model(&read("/proc/cpuinfo")).unwrap_or("unknown").to_owned(),
+        cores: cores(),
+        memory_bytes: memory_bytes(),
+        kernel: kernel(),
+    }
+}
+
+/// Cores that this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Memory that this process may use; 0 if unknown.
+pub fn memory_bytes() -> u64 {
+    let machine = meminfo_bytes(&read("/proc/meminfo"), "MemTotal").unwrap_or(0);
+    match control_group_bytes("memory.max") {
+        Some(limit) => machine.min(limit),
+        None => machine,
+    }
+}
+
+/// Memory that is free for this process now, caches that would yield included; 0 if unknown.
+pub fn available_memory_bytes() -> u64 {
+    let machine = meminfo_bytes(&read("/proc/meminfo"), "MemAvailable").unwrap_or(0);
+    match (control_group_bytes("memory.max"), control_group_bytes("memory.current")) {
+        (Some(limit), Some(used)) => {
+            let stat = read("/sys/fs/cgroup/memory.stat");
+            let cache: u64 =
+                ["inactive_file ", "active_file "].iter().filter_map(|name| counter(&stat, name)).sum();
+            machine.min(limit.saturating_sub(used.saturating_sub(cache)))
+        }
+        _ => machine,
+    }
+}
+
+/// Memory that this process occupies now; 0 if unknown.
+pub fn resident_bytes() -> u64 {
+    meminfo_bytes(&read("/proc/self/status"), "VmRSS").unwrap_or(0)
+}
+
+/// Processor time this process has used since it started, user and system, threads that have ended
+/// included; 0 if unknown. Its resolution is 10 ms.
+pub fn process_cpu_seconds() -> f64 {
+    stat_cpu_seconds(&read("/proc/self/stat")).unwrap_or(0.0)
+}
+
+/// How many rounds of a loop take that long on this machine, undisturbed.
+pub fn rounds_in(time: Duration, spin: impl Fn(u64)) -> u64 {
+    // Long enough to be measured, short enough to be left alone by the scheduler in the best of some tries.
+    const ROUNDS: u64 = 50_000;
+    if time.is_zero() {
+        return 0;
+    }
+    let tries = (0..50).map(|_| {
+        let begin = Instant::now();
+        spin(ROUNDS);
+        begin.elapsed()
+    });
+    let best = tries.min().unwrap_or_default().max(Duration::from_nanos(1));
+    (time.as_secs_f64() / best.as_secs_f64() * ROUNDS as f64).round() as u64
+}
+
+/// The time of day, UTC, as ISO 8601.
+pub fn utc_now() -> String {
+    iso_8601(unix_seconds())
+}
+
+/// Seconds since 1970; 0 if the clock is set before.
+pub fn unix_seconds() -> u64 {
+    // A report carries a date; nothing in the database depends on it.
+    #[allow(clippy::disallowed_methods)]
+    let now = SystemTime::now();
+    now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// The command line as reports show it: the program by its name, wherever it is installed.
+pub fn command_line() -> Vec<String> {
+    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    std::iter::once("plimsoll".to_owned()).chain(arguments).collect()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The first processor's model. ARM kernels give only numbers; those are better than nothing.
+fn cpu_model(cpuinfo: &str) -> Option<&str> {
+    let field = |name| {
+        cpuinfo.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            (key.trim() == name && !value.trim().is_empty()).then(|| value.trim())
+        })
+    };
+    field("model name").or_else(|| field("Model")).or_else(|| field("CPU part"))
+}
+
+/// A line such as `MemTotal:  16384 kB`.
+fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// A line such as `inactive_file 4096`.
+fn counter(stat: &str, name: &str) -> Option<u64> {
+    stat.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
+}
+
+/// A limit or a reading of the control group that this process sees as its root.
+fn control_group_bytes(file: &str) -> Option<u64> {
+    read(&format!("/sys/fs/cgroup/{file}")).trim().parse().ok()
+}
+
+fn kernel() -> String {
+    let part = |file| read(&format!("/proc/sys/kernel/{file}")).trim().to_owned();
+    match (part("ostype"), part("osrelease")) {
+        (name, release) if !name.is_empty() => format!("{name} {release}").trim().to_owned(),
+        _ => std::env::consts::OS.to_owned(),
+    }
+}
+
+/// Fields 14 and 15 of `/proc/self/stat`. The second field, the program's name, is in parentheses and may
+/// hold anything, so counting starts after the last parenthesis.
+fn stat_cpu_seconds(stat: &str) -> Option<f64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let user: f64 = fields.next()?.parse().ok()?;
+    let system: f64 = fields.next()?.parse().ok()?;
+    Some((user + system) / TICKS_PER_SECOND)
+}
+
+/// Seconds since 1970 as `2025-11-21T20:58:00Z`: Howard Hinnant's conversion of days to a civil date.
+fn iso_8601(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_time_is_more_rounds() {
+        let spin = |rounds| {
+            let last = (0..rounds).fold(0u64, |last, round| std::hint::black_box(last ^ round));
+            std::hint::black_box(last);
+        };
+        assert_eq!(rounds_in(Duration::ZERO, spin), 0);
+        let (short, long) = (Duration::from_micros(100), Duration::from_millis(1));
+        let ratio = rounds_in(long, spin) as f64 / rounds_in(short, spin) as f64;
+        // The machine may have become slower or faster in between, but not by much.
+        assert!((1.0..100.0).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn the_processor_is_named() {
+        assert_eq!(cpu_model("processor\t: 0\nmodel name\t: Some CPU @ 2.5GHz\n"), Some("Some CPU @ 2.5GHz"));
+        assert_eq!(cpu_model("processor : 0\nCPU part : 0xd0c\n"), Some("0xd0c"));
+        assert_eq!(cpu_model(""), None);
+    }
+
+    #[test]
+    fn memory_is_read_in_kibibytes() {
+        assert_eq!(meminfo_bytes("MemTotal:       16 kB\nMemFree: 1 kB\n", "MemTotal"), Some(16_384));
+        assert_eq!(meminfo_bytes("MemTotalish: 16 kB\n", "MemTotal"), None);
+        assert_eq!(meminfo_bytes("", "MemTotal"), None);
+        assert_eq!(counter("anon 1\nactive_file 4096\n", "active_file "), Some(4096));
+    }
+
+    #[test]
+    fn processor_time_is_found_behind_any_program_name() {
+        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 1 0 9 9 9";
+        assert_eq!(stat_cpu_seconds(stat), Some(2.0));
+        assert_eq!(stat_cpu_seconds(""), None);
+    }
+
+    #[test]
+    fn dates_are_civil() {
+        assert_eq!(iso_8601(0), "1970-01-01T00:00:00Z");
+        assert_eq!(iso_8601(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(iso_8601(1_763_758_680), "2025-11-21T20:58:00Z");
+        assert_eq!(iso_8601(1_767_225_599), "2025-12-31T23:59:59Z");
+    }
+
+    #[test]
+    fn describing_never_fails() {
+        let machine = describe();
+        assert!(machine.cores >= 1 && !machine.cpu.is_empty() && !machine.kernel.is_empty());
+    }
+}

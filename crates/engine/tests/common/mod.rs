@@ -1,0 +1,123 @@
+//! What the integration tests share: every protocol under every timestamp scheme, and the way from a running
+//! database to the checker.
+//!
+//! A *setup* is a protocol with its lock policy, a scheme, and a number of shards. Types cannot be looped over, so
+//! a test is a value with a generic method ([`Experiment`]).
+
+// Each test file uses its part.
+#![allow(dead_code)]
+
+use plimsoll_checker::{Options, Report};
+use plimsoll_engine::{Engine, EngineOptions};
+use plimsoll_runtime::Env;
+use plimsoll_txn::pairs::{self, InteractivePair, LEGAL_PAIRS};
+use plimsoll_txn::protocol::{LockPolicy, ProtocolOptions};
+use plimsoll_txn::timestamp::{ReadOnly, Scheme};
+use plimsoll_txn::with_interactive_pair;
+use plimsoll_types::history::{History, Transaction, of_one_copy};
+use plimsoll_types::{ColumnGroup, Partitioning, ShardId, TableSpec};
+
+/// What the database under test is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Setup {
+    /// `occ`, `client_2pc`, or 2PL by the name of its lock policy.
+    pub protocol: &'static str,
+    /// The scheme's name.
+    pub scheme: &'static str,
+    /// Only of interest to 2PL.
+    pub lock_policy: LockPolicy,
+    /// How many shards hold data.
+    pub shards: usize,
+}
+
+/// All protocols, 2PL with each lock policy, in the order of reports.
+pub const PROTOCOLS: [&str; 5] = ["occ", "wait_die", "wound_wait", "no_wait", "client_2pc"];
+/// The schemes, in the order of reports.
+pub const SCHEMES: [&str; 5] = ["dst", "gts", "vts", "none", "rc"];
+
+/// A test that is run in every setup.
+pub trait Experiment {
+    /// Runs it in one.
+    fn run<P: InteractivePair>(&mut self, setup: Setup);
+}
+
+/// Runs an experiment under every protocol, lock policy and scheme.
+pub fn everywhere(shards: usize, experiment: &mut impl Experiment) {
+    for protocol in PROTOCOLS {
+        with_protocol(protocol, shards, experiment);
+    }
+}
+
+/// Runs an experiment under one protocol and every scheme that it can have.
+pub fn with_protocol(protocol: &'static str, shards: usize, experiment: &mut impl Experiment) {
+    let lock_policy = match protocol {
+        "wound_wait" => LockPolicy::WoundWait,
+        "no_wait" => LockPolicy::NoWait,
+        _ => LockPolicy::WaitDie,
+    };
+    let of = match protocol {
+        "occ" => pairs::Protocol::Occ,
+        "client_2pc" => pairs::Protocol::Client2pc,
+        _ => pairs::Protocol::TwoPl,
+    };
+    for scheme in SCHEMES {
+        let pair = LEGAL_PAIRS.iter().find(|pair| (pair.protocol, pair.scheme.name()) == (of, scheme));
+        if let Some(&pair) = pair {
+            let setup = Setup { protocol, scheme, lock_policy, shards };
+            with_interactive_pair!(pair, P => experiment.run::<P>(setup));
+        }
+    }
+}
+
+/// Starts a database that records everything. Its threads float: tests run side by side.
+pub fn start<P: InteractivePair>(setup: Setup, tables: Vec<TableSpec>, max_staleness_ns: u64) -> Engine<P> {
+    let options = EngineOptions {
+        shards: setup.shards,
+        pin: None,
+        protocol: ProtocolOptions { lock_policy: setup.lock_policy, ..ProtocolOptions::default() },
+        max_staleness_ns,
+        record: true,
+        ..EngineOptions::default()
+    };
+    Engine::start(tables, options).expect("a test may start a few threads")
+}
+
+/// Makes every shard, the oracle's included, take a pass, one after the other: what a shard had sent before is
+/// on its way, and what had arrived is handled. Returns how many messages shards have sent each other so far.
+pub fn round<P: InteractivePair>(engine: &Engine<P>) -> u64 {
+    let shards = (0..engine.runtime().shards() as u16).map(ShardId);
+    shards.map(|shard| engine.runtime().run_on(shard, |env| async move { env.messages() })).sum()
+}
+
+/// What the recorded history of a database promises, and whether it keeps it.
+pub fn check<P: InteractivePair>(
+    engine: &Engine<P>,
+    transactions: Vec<Transaction>,
+    sessions: bool,
+) -> Report {
+    let tables = engine.layout().tables.clone();
+    let copied = |column: ColumnGroup| tables[column.table.index()].partitioning == Partitioning::Everywhere;
+    let mut installs: Vec<_> = engine.shards().map(|shard| engine.take_installs(shard)).collect();
+    assert_eq!(of_one_copy(&mut installs, copied), [0; 0], "copies of a table have got different versions");
+    let snapshots = P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE;
+    let options = Options {
+        scalar: P::Scheme::SCALAR && snapshots,
+        // In one process the clock has no error, so DST is strict; the other schemes promise less.
+        realtime: P::Scheme::WAITS,
+        sessions: sessions && snapshots,
+        complete: true,
+    };
+    let names = |column: ColumnGroup| tables[column.table.index()].name.clone();
+    let mut history = History { transactions, installs };
+    if options.scalar && history.transactions.iter().any(|txn| txn.timestamp.is_none()) {
+        // A read-write transaction that wrote nothing has no GTS number. It is part of the graph, which needs
+        // none, but cannot be replayed.
+        let report =
+            plimsoll_checker::check(&history, Options { complete: true, ..Options::default() }, &names);
+        if !report.passed() {
+            return report;
+        }
+        history.transactions.retain(|txn| txn.timestamp.is_some() || txn.writes != Some(0));
+    }
+    plimsoll_checker::check(&history, options, &names)
+}

@@ -1,0 +1,244 @@
+//! `plimsoll start`: a node of a cluster, until it is told to stop. `plimsoll status`: the cluster as it is. `plimsoll move`:
+//! where its data is.
+//!
+//! A node holds its part of every table in memory and commits transactions that clients coordinate. It starts whether or
+//! not the others are there; what needs them waits. SIGTERM and Ctrl-C stop it: what it has sent leaves, then the
+//! process ends with status 0.
+//!
+//! Left out: durability. What a node holds is gone when it ends, and the others are told nothing of it but that; a data
+//! directory is claimed (`data_dir`), and nothing more is in it yet.
+
+pub mod cli;
+mod data_dir;
+mod http;
+pub mod moves;
+pub mod state;
+pub mod status;
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use plimsoll_engine::{Cluster, Engine, NodeConfig, machine};
+use plimsoll_page::units;
+use plimsoll_runtime::Env;
+use plimsoll_txn::pairs::LegalPair;
+
+use plimsoll_txn::timestamp::Scheme;
+use plimsoll_txn::with_interactive_pair;
+use plimsoll_types::Abort;
+use tracing_subscriber::EnvFilter;
+
+use cli::{LogFormat, StartPlan};
+use state::{CLOCK_ALARM, OracleState, PeerState, ShardState, State, TableState, furthest_clock};
+
+/// How often a node looks whether it is to stop, and whether others have come or gone.
+const LOOK: Duration = Duration::from_millis(50);
+/// After so long a node that starts says for whom it waits.
+const COMPLAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// Runs a node until it is told to stop.
+pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
+    log(plan.log).map_err(|error| error.to_string())?;
+    with_interactive_pair!(plan.cluster.pair, P => run::<P>(plan, stop))
+}
+
+fn run<P: LegalPair>(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
+    let (cluster, node) = (&plan.cluster, &plan.node);
+    // Held until the process ends.
+    let _claim = plan.data_dir.as_ref().map(|path| data_dir::claim(path, cluster, node.id)).transpose()?;
+    let listener = TcpListener::bind(node.listen)
+        .map_err(|error| taken(error, node.listen, "other nodes and clients", "; see `listen`", node))?;
+    let engine = Arc::new(Engine::<P>::join(cluster, node.id, listener)?);
+    if let Some(address) = node.http {
+        let (begun, engine, cluster) = (Instant::now(), Arc::downgrade(&engine), cluster.clone());
+        let id = node.id;
+        let look = move || match engine.upgrade() {
+            Some(engine) => look(&engine, &cluster, id, begun),
+            None => State { node: id, ..State::default() },
+        };
+        http::serve(address, Arc::new(look), plan.cluster.description.clone())
+            .map_err(|error| taken(error, address, "HTTP", "", node))?;
+        tracing::info!(%address, "health, readiness, metrics and status over HTTP");
+    }
+    tracing::info!(
+        cluster = cluster.name,
+        process = %node,
+        protocol = P::NAME,
+        scheme = P::Scheme::NAME,
+        shards = node.shards,
+        tables = cluster.tables.len(),
+        address = %node.listen,
+        "up"
+    );
+    if !P::Scheme::SERIALIZABLE {
+        tracing::warn!(
+            "transactions are NOT serializable under {}: it is for comparison only",
+            P::Scheme::NAME
+        );
+    }
+    let (mut ready, mut alarm, mut complained) = (false, false, false);
+    let mut absent: Vec<u16> = Vec::new();
+    let begun = Instant::now();
+    while !stop.load(SeqCst) {
+        let gone = std::mem::replace(&mut absent, engine.missing().collect());
+        if gone != absent {
+            tracing::debug!(missing = missing(cluster, &absent), "others have come or gone");
+        }
+        let now = absent.is_empty();
+        match (ready, now) {
+            (false, true) => tracing::info!("connected to all other nodes"),
+            (true, false) => {
+                tracing::warn!("not connected to {}", missing(cluster, &absent));
+                complained = true;
+            }
+            (false, false) if !complained && begun.elapsed() > COMPLAIN_AFTER => {
+                tracing::warn!(
+                    "not connected to {} after {COMPLAIN_AFTER:?}: see that they run and can be reached, and that no other \
+                     process is {node}",
+                    missing(cluster, &absent)
+                );
+                complained = true;
+            }
+            _ => {}
+        }
+        ready = now;
+        let clocks = engine.runtime().traffic().into_iter();
+        let ahead = clocks.filter_map(|peer| peer.node.zip(peer.ahead_ns.map(|ns| ns as f64 / 1e9)));
+        let furthest = furthest_clock(ahead).filter(|(_, ahead)| ahead.abs() > CLOCK_ALARM);
+        match (alarm, furthest) {
+            (false, Some((id, ahead))) => {
+                let other = cluster.processes().find(|node| node.id == id).map(NodeConfig::to_string);
+                tracing::warn!(
+                    "the clock of {} is {} {} this one: snapshots are as much less fresh, nothing else",
+                    other.unwrap_or_default(),
+                    units::seconds(ahead.abs()),
+                    if ahead > 0.0 { "ahead of" } else { "behind" }
+                );
+            }
+            (true, None) => tracing::info!("all clocks are within {CLOCK_ALARM} s of this one again"),
+            _ => {}
+        }
+        alarm = furthest.is_some();
+        std::thread::sleep(LOOK);
+    }
+    tracing::info!("{node} stops");
+    Ok(true)
+}
+
+/// The nodes that this one is not connected to, by name.
+fn missing(cluster: &Cluster, missing: &[u16]) -> String {
+    let nodes = cluster.processes().filter(|node| missing.contains(&node.id)).map(NodeConfig::to_string);
+    nodes.collect::<Vec<_>>().join(", ")
+}
+
+fn taken(
+    error: std::io::Error,
+    address: SocketAddr,
+    whom: &str,
+    see: &str,
+    node: &NodeConfig,
+) -> Box<dyn std::error::Error> {
+    let what = match error.kind() {
+        ErrorKind::AddrInUse => format!("it is taken; is {node} running already?"),
+        ErrorKind::AddrNotAvailable => format!("this machine does not have it{see}"),
+        _ => error.to_string(),
+    };
+    format!("{node} cannot listen on {address} for {whom}: {what}").into()
+}
+
+/// Logs to standard error.
+fn log(format: LogFormat) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let filter = EnvFilter::builder()
+        .with_default_directive(tracing::Level::INFO.into())
+        .with_env_var("PLIMSOLL_LOG")
+        .from_env()
+        .map_err(|error| format!("PLIMSOLL_LOG: {error}"))?;
+    let logger = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => logger.with_ansi(false).try_init()?,
+        LogFormat::Json => logger.json().try_init()?,
+    }
+    Ok(())
+}
+
+/// How the node is.
+fn look<P: LegalPair>(engine: &Engine<P>, cluster: &Cluster, id: u16, begun: Instant) -> State {
+    let layout = engine.layout();
+    let shards = engine.shards().map(|shard| {
+        engine.on_shard(shard, move |env, base| {
+            let (counters, pending, map) = (base.counters, env.pending(), base.placement());
+            let ([recorded, refused], [aborted, committed]) = (base.votes_given(), counters.outcomes);
+            ShardState {
+                shard: shard.0,
+                slots: map.slots(shard) as u64,
+                map_version: map.version(),
+                messages: env.messages(),
+                read_only_waits: counters.read_only_waits,
+                votes_recorded: recorded,
+                votes_refused: refused,
+                outcomes_committed: committed,
+                outcomes_aborted: aborted,
+                outcomes_asked: counters.outcomes_asked,
+                installs: counters.installs,
+                snapshot_reads: counters.snapshot_reads,
+                aborts: Abort::ALL
+                    .map(|reason| (reason.name().to_owned(), counters.refusals[reason.index()]))
+                    .into(),
+                mark_raises: counters.mark_raises,
+                pins: counters.pins,
+                oracle_messages: counters.oracle_messages,
+                locks: base.store.locks() as u64,
+                in_doubt: base.in_doubt() as u64,
+                votes: base.votes() as u64,
+                tasks: pending.tasks as u64,
+                calls: pending.calls as u64,
+                requests: pending.requests as u64,
+            }
+        })
+    });
+    let tables = layout.tables.iter().zip(engine.memory()).map(|(spec, memory)| TableState {
+        table: spec.name.clone(),
+        rows: memory.rows as u64,
+        bytes: memory.bytes as u64,
+    });
+    let peers = engine.runtime().traffic().into_iter().map(|peer| PeerState {
+        node: peer.node,
+        pairs: peer.pairs as u64,
+        connected: peer.connected as u64,
+        messages_sent: peer.messages_sent,
+        messages_received: peer.messages_received,
+        bytes_sent: peer.bytes_sent,
+        bytes_received: peer.bytes_received,
+        bytes_waiting: peer.bytes_waiting,
+        resets: peer.resets,
+        last_reset: peer.last_reset.map(|reason| reason.to_string()),
+        clock_ahead_seconds: peer.ahead_ns.map(|ns| ns as f64 / 1e9),
+        round_trip_seconds: peer.round_trip_ns.map(|ns| ns as f64 / 1e9),
+    });
+    State {
+        plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+        cluster: cluster.name.clone(),
+        cluster_id: format!("{:016x}", cluster.id),
+        protocol: P::NAME.to_owned(),
+        scheme: P::Scheme::NAME.to_owned(),
+        serializable: P::Scheme::SERIALIZABLE,
+        node: id,
+        oracle: engine.oracle().map(|shard| {
+            engine.on_shard(shard, |_, base| OracleState {
+                published: base.scheme.published(),
+                unpublished: base.scheme.unpublished(),
+                messages: base.counters.oracle_messages,
+            })
+        }),
+        ready: engine.missing().next().is_none(),
+        uptime_seconds: begun.elapsed().as_secs_f64(),
+        resident_bytes: machine::resident_bytes(),
+        cpu_seconds: machine::process_cpu_seconds(),
+        shards: shards.collect(),
+        tables: tables.collect(),
+        peers: peers.collect(),
+    }
+}

@@ -1,0 +1,69 @@
+//! A terminal: how wide it is, and whether it has colours.
+//!
+//! Colour marks only what went wrong or must not be overlooked, and only on a terminal without `NO_COLOR`. Without a
+//! terminal the width is 100, so that a captured result is the same everywhere.
+
+use std::io::IsTerminal;
+
+/// Where a table is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terminal {
+    /// Columns of text.
+    pub width: usize,
+    /// Whether escape sequences for colour are understood and wanted.
+    pub colour: bool,
+}
+
+impl Terminal {
+    /// Standard output as it is.
+    pub fn stdout() -> Terminal {
+        if !std::io::stdout().is_terminal() {
+            return Terminal { width: 100, colour: false };
+        }
+        let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| usize::from(columns));
+        let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        Terminal { width: width.max(40), colour: !set("NO_COLOR") && !dumb }
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// Makes a heading of it.
+    pub fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    /// As of something that went wrong.
+    pub fn red(self, text: &str) -> String {
+        self.paint("1;31", text)
+    }
+
+    /// As of something that holds.
+    pub fn green(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+}
+
+/// Breaks text between words. `indent` columns are taken: the first line's by whatever precedes the text,
+/// the others' by spaces. Words longer than a line stay whole.
+pub fn wrap(text: &str, width: usize, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut column = indent;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > indent && column + 1 + length > width {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if column > indent {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines.push('\n');
+    lines
+}
