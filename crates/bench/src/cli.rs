@@ -2,7 +2,7 @@
 //!
 //! Two steps. The parser (clap's derive) knows flags, their types and which exclude each other. Then
 //! [`BenchArgs::validate`] turns the flags into a [`BenchPlan`](plan::BenchPlan) in which nothing is optional and nothing
-//! contradicts, or into a [`Refusal`](plan::Refusal): *one* sentence that says what is wrong and what to do instead. All
+//! contradicts, or into a [`Refusal`](plimsoll_args::Refusal): *one* sentence that says what is wrong and what to do instead. All
 //! that can be known before the run is judged there, the report's path included, so that a run of minutes
 //! does not end in a message that was due at its start.
 //!

@@ -2,7 +2,7 @@
 //!
 //! [`execute`] does what a command line asks for. A benchmark of a workload is a [`BenchPlan`], which [`compare`]
 //! runs: every pair of protocol and scheme in turn ([`run`]), several times, each on data of its own. What comes of
-//! it is one [`Document`](report::model::Document), shown in three ways ([`report`]). [`net`] and [`oracle`] measure
+//! it is one [`Document`], shown in three ways ([`report`]). [`net`] and [`oracle`] measure
 //! what a call to another node costs, and a timestamp.
 //!
 //! Left out: predictions, which are in the crate `scale`, and databases of others, which are in `dike`.
