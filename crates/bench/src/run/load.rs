@@ -1,16 +1,17 @@
-//! `plimsoll bench WORKLOAD --cluster FILE --load`: fills a cluster that runs with a workload's rows, as a client.
+//! `plimsoll bench WORKLOAD --cluster FILE --load`: fills a cluster that runs with a workload's
+//! rows, as a client.
 //!
-//! Rows are drawn here, unit by unit, and collected by table and shard into batches of about [`BATCH_BYTES`], of which
-//! [`BATCHES_MAX`] at most are under way. A shard takes a batch as a whole or refuses it
-//! ([`plimsoll_txn::load`]). One that does not have the slot of a row says where the slot is, and the batch is
-//! divided anew.
+//! Rows are drawn here, unit by unit, and collected by table and shard into batches of about
+//! [`BATCH_BYTES`], of which [`BATCHES_MAX`] at most are under way. A shard takes a batch as a
+//! whole or refuses it ([`plimsoll_txn::load`]). One that does not have the slot of a row says
+//! where the slot is, and the batch is divided anew.
 //!
 //! Left out: several clients that load together, and a load that goes on where another has ended.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use plimsoll_engine::{Cluster, Engine, NodeConfig, machine};
@@ -37,6 +38,8 @@ const BATCH_BYTES: usize = 1 << 18;
 const BATCHES_MAX: usize = 32;
 /// How long it takes to connect at most.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// How often it looks whether it was interrupted, while it waits.
+const LOOK: Duration = Duration::from_millis(100);
 /// Pause before rows are sent to the shard that has their slots now.
 const MAP_AFTER: Duration = Duration::from_millis(1);
 /// How long rows are sent after slots that move.
@@ -68,13 +71,14 @@ impl LoadReport {
     }
 }
 
-/// A batch that was sent, and what came of it; none if nobody knows.
+/// A batch that was sent, and its outcome; none if the node was lost meanwhile.
 type Answer = (ShardId, TableId, Arc<Rows>, Option<LoadOutcome>);
 
 /// The way of rows to the shards.
 struct Pipe<'a, P: LegalPair> {
     engine: &'a Engine<P>,
     cluster: &'a Cluster,
+    interrupted: &'a AtomicBool,
     coordinator: ShardId,
     placement: Arc<Placement>,
     /// Rows that are not sent yet, and their bytes.
@@ -102,6 +106,7 @@ pub fn load_cluster<P: LegalPair>(
     let mut pipe = Pipe {
         engine: &engine,
         cluster,
+        interrupted,
         coordinator,
         placement: engine.on_shard(coordinator, |_, base| base.placement().clone()),
         batches: BTreeMap::new(),
@@ -120,10 +125,7 @@ pub fn load_cluster<P: LegalPair>(
         let mut done = Ok(());
         workload.load_unit(unit, &mut |table, key, values| {
             if done.is_ok() {
-                done = match interrupted.load(Relaxed) {
-                    true => Err(pipe.interrupted()),
-                    false => pipe.push(table, key, values),
-                };
+                done = pipe.push(table, key, values);
             }
         });
         done?;
@@ -152,6 +154,7 @@ pub fn load_cluster<P: LegalPair>(
 impl<P: LegalPair> Pipe<'_, P> {
     /// Takes a row.
     fn push(&mut self, table: TableId, key: Key, values: &[&[u8]]) -> Result<(), Failure> {
+        self.end_if_interrupted()?;
         let bytes = key.len() + values.iter().map(|value| value.len()).sum::<usize>();
         self.rows += 1;
         self.bytes += bytes as u64;
@@ -206,14 +209,20 @@ impl<P: LegalPair> Pipe<'_, P> {
                 Ok(CommonReply::LoadOver(outcome)) => Some(outcome),
                 _ => None,
             };
-            // Nobody listens any more if another batch was refused.
+            // The load is over if another batch was refused.
             let _ = answer.send((shard, table, rows, outcome));
         });
     }
 
     /// Waits for the answer to a batch.
     fn hear(&mut self) -> Result<(), Failure> {
-        let (shard, table, rows, outcome) = self.answers.recv().expect("every batch is answered");
+        let (shard, table, rows, outcome) = loop {
+            match self.answers.recv_timeout(LOOK) {
+                Ok(answer) => break answer,
+                Err(RecvTimeoutError::Timeout) => self.end_if_interrupted()?,
+                Err(RecvTimeoutError::Disconnected) => unreachable!("the pipe itself may send answers"),
+            }
+        };
         self.under_way -= 1;
         let name = &self.cluster.tables[table.index()].name;
         match outcome {
@@ -272,10 +281,13 @@ impl<P: LegalPair> Pipe<'_, P> {
         node.map(NodeConfig::to_string).unwrap_or_default()
     }
 
-    fn interrupted(&self) -> Failure {
-        Failure::Here(format!(
-            "interrupted after {} rows: start the nodes anew before another load",
-            units::thousands(self.rows)
-        ))
+    fn end_if_interrupted(&self) -> Result<(), Failure> {
+        match self.interrupted.load(Relaxed) {
+            false => Ok(()),
+            true => Err(Failure::Here(format!(
+                "interrupted after {} rows: start the nodes anew before another load",
+                units::thousands(self.rows)
+            ))),
+        }
     }
 }
