@@ -1,13 +1,14 @@
 //! Rows that a client loads into a running cluster, before anything else uses their tables.
 //!
-//! A benchmark's rows, or those of an immutable table, come in batches ([`Common::Load`](crate::base::Common::Load)).
-//! A shard takes a batch in one step, all of it or nothing, and puts each row into its store with stamp
-//! [`Timestamp::ZERO`](plimsoll_types::Timestamp::ZERO), as a node would that loads its own part when it starts.
-//! So every snapshot sees the rows, also one that was taken before: a transaction that has found a row absent is
-//! not told.
+//! A benchmark's rows, or those of an immutable table, come in batches
+//! ([`Common::Load`](crate::base::Common::Load)). A shard takes a batch in one step, all of it or
+//! nothing, and puts each row into its store with stamp
+//! [`Timestamp::ZERO`](plimsoll_types::Timestamp::ZERO), as a database in one process loads its own
+//! rows. So every snapshot sees the rows, also one that was taken before: a transaction that has
+//! found a row absent is not told.
 //!
-//! Left out: order and durability. A load is no transaction; what two clients load at the same time is mixed, except
-//! that each row is loaded once.
+//! Left out: order, and isolation from transactions. Of what two clients load at the same time each
+//! row is loaded once, and no more is promised.
 
 use plimsoll_store::VALUE_MAX;
 use plimsoll_types::{KEY_MAX, Key, ShardId, TableId};
@@ -25,7 +26,8 @@ pub enum LoadOutcome {
     Loaded,
     /// Nothing is loaded: a row of it exists.
     Exists,
-    /// Nothing is loaded: a row of it belongs to another shard. The coordinator will be told where its slot is.
+    /// Nothing is loaded: a row of it belongs to another shard. The coordinator will be told where
+    /// its slot is.
     Elsewhere,
     /// Nothing is loaded: there is no such table, or a row does not fit it.
     Impossible,
@@ -135,7 +137,11 @@ mod tests {
     fn rows_of_a_slot_that_has_left_are_refused() {
         let mut base = base();
         base.learn_map(&[(Slot(1), ShardId(0), 1)]);
-        assert_eq!(load(&mut base, GROUPED, &vec![row(1)]).0, LoadOutcome::Elsewhere, "nobody gives it away");
+        assert_eq!(
+            load(&mut base, GROUPED, &vec![row(1)]).0,
+            LoadOutcome::Elsewhere,
+            "only its owner gives it away"
+        );
         let key = (0..SLOTS as u64).find(|&number| base.keeps(GROUPED, &Key::of_u64(number)));
         assert_eq!(key, Some(0));
     }
