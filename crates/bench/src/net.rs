@@ -27,7 +27,7 @@ use plimsoll_page::table::Columns;
 use plimsoll_page::terminal::{Terminal, wrap};
 use plimsoll_page::units;
 use plimsoll_runtime::real::{Address, Clock, Maker, Network, RealEnv, Role, Runtime, SILENCE};
-use plimsoll_runtime::{Echo, Env, Participant};
+use plimsoll_runtime::{Echo, Env, Participant, Tasks};
 use plimsoll_types::ShardId;
 use serde::Serialize;
 

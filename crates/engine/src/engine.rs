@@ -22,7 +22,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use plimsoll_runtime::real::{Address, Clock, Maker, Network, RealEnv, Refusal, Role, Runtime, Who};
-use plimsoll_runtime::{Env, LowWater};
+use plimsoll_runtime::{Env, LowWater, Tasks};
 use plimsoll_store::TableMemory;
 use plimsoll_txn::base::{Base, Counters, Layout};
 use plimsoll_txn::pairs::LegalPair;

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_engine::{Cluster, Engine, NodeConfig, machine};
 use plimsoll_page::units;
-use plimsoll_runtime::Env;
+use plimsoll_runtime::Tasks;
 use plimsoll_txn::pairs::LegalPair;
 
 use plimsoll_txn::timestamp::Scheme;

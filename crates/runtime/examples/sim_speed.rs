@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use plimsoll_runtime::sim::{Faults, Hardware, Maker, World};
-use plimsoll_runtime::{Echo, Env};
+use plimsoll_runtime::{Echo, Env, Tasks};
 use plimsoll_types::ShardId;
 
 fn measure(name: &str, shards: usize, per_machine: u64, clients: usize, faults: &Faults) {

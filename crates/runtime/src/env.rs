@@ -12,10 +12,11 @@
 //! send never blocks; work is bounded where it is admitted.
 
 use std::future::Future;
+use std::pin::Pin;
 
 use plimsoll_types::{ShardId, Ticket, Timestamp};
 
-use crate::{Disk, ShardEnv};
+use crate::{Disk, Pause, Pending, ShardEnv, Sleep};
 
 /// What a participant does with a request.
 #[derive(Debug)]
@@ -98,8 +99,11 @@ pub trait Participant: Messages + Sized {
     }
 }
 
-/// Everything a coordinator may ask of the outside world.
-pub trait Env<N: Messages>: Clone + 'static {
+/// A task on a shard.
+pub type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// What a task asks of its shard whatever participant the shard has.
+pub trait Tasks: 'static {
     /// The shard this task runs on.
     fn shard(&self) -> ShardId;
 
@@ -116,6 +120,21 @@ pub trait Env<N: Messages>: Clone + 'static {
     /// How many messages this shard has sent to others so far, replies included.
     fn messages(&self) -> u64;
 
+    /// What has begun on this shard and not ended.
+    fn pending(&self) -> Pending;
+
+    /// Waits for this many nanoseconds.
+    fn sleep(&self, nanoseconds: u64) -> Sleep;
+
+    /// Lets the inbox be drained and other tasks run, then goes on.
+    fn pause(&self) -> Pause;
+
+    /// Starts a task on this shard.
+    fn start(&self, task: Task);
+}
+
+/// Everything a coordinator may ask of the outside world.
+pub trait Env<N: Messages>: Tasks + Clone {
     /// Works on the shard's participant, in one uninterrupted step. Must not be nested.
     fn local<R>(&self, work: impl FnOnce(&mut N) -> R) -> R;
 
@@ -133,12 +152,8 @@ pub trait Env<N: Messages>: Clone + 'static {
     /// The directory of this shard, which outlives it; `None` if nothing is kept.
     fn disk(&self) -> Option<Disk>;
 
-    /// Waits for this many nanoseconds.
-    fn sleep(&self, nanoseconds: u64) -> impl Future<Output = ()> + 'static;
-
-    /// Lets the inbox be drained and other tasks run, then goes on.
-    fn pause(&self) -> impl Future<Output = ()> + 'static;
-
     /// Starts a task on this shard.
-    fn spawn(&self, task: impl Future<Output = ()> + 'static);
+    fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        self.start(Box::pin(task));
+    }
 }

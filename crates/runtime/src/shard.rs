@@ -26,9 +26,7 @@ mod env;
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::future::Future;
 use std::ops::Range;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
@@ -36,12 +34,11 @@ use plimsoll_types::wire::Wire;
 use plimsoll_types::{ShardId, Slab, Ticket, Timestamp};
 
 use crate::disk::{Completed, DiskError, Outcome, Submitted};
-use crate::{Env, Handled, Messages, Participant, Unknown};
+use crate::{Env, Handled, Messages, Participant, Task, Tasks, Unknown};
+pub use env::{Pause, Sleep};
 
 /// Ready tasks that run between two looks into the inbox, at most.
 pub const TASKS_PER_PASS: usize = 8;
-
-type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Makes a task on the shard that will run it.
 pub(crate) type Start<N> = Box<dyn FnOnce(&ShardEnv<N>) -> Task + Send>;
@@ -273,16 +270,6 @@ impl<N: Participant> ShardEnv<N> {
         timer.into_iter().chain(self.core.node.borrow_mut().due()).min()
     }
 
-    /// What has not ended.
-    pub fn pending(&self) -> Pending {
-        let core = &*self.core;
-        Pending {
-            tasks: core.tasks.borrow().len(),
-            calls: core.calls.borrow().len(),
-            requests: core.parked.borrow().len(),
-        }
-    }
-
     /// Tells the participant that the shard is about to sleep.
     pub(crate) fn park(&self) {
         self.core.node.borrow_mut().park();
@@ -462,18 +449,8 @@ impl<N: Participant> ShardEnv<N> {
         }
     }
 
-    fn start(&self, task: Task) {
-        let id = self.core.tasks.borrow_mut().insert(Slot { task: Some(task), ready: true });
-        self.core.ready.borrow_mut().push_back(id);
-    }
-
     fn wake(&self, id: TaskId) {
-        if let Some(slot) = self.core.tasks.borrow_mut().get_mut(id)
-            && !slot.ready
-        {
-            slot.ready = true;
-            self.core.ready.borrow_mut().push_back(id);
-        }
+        self.core.wake_task(id);
     }
 
     fn poll(&self, id: TaskId) {
@@ -507,6 +484,17 @@ impl<N: Participant> ShardEnv<N> {
                 }
                 _ => return,
             }
+        }
+    }
+}
+
+impl<N: Participant> Core<N> {
+    fn wake_task(&self, id: TaskId) {
+        if let Some(slot) = self.tasks.borrow_mut().get_mut(id)
+            && !slot.ready
+        {
+            slot.ready = true;
+            self.ready.borrow_mut().push_back(id);
         }
     }
 }

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use common::{MS, Nothing, Rng, Scratch, run_on, start, with_disks, world};
 use plimsoll_runtime::real::{self, Directory, OpenError, Runtime};
 use plimsoll_runtime::sim::{Fault, Faults, Hardware};
-use plimsoll_runtime::{Disk, DiskError, DiskFault, Env, FileName, MAX_FILE, MAX_LENGTH, Verb};
+use plimsoll_runtime::{Disk, DiskError, DiskFault, Env, FileName, MAX_FILE, MAX_LENGTH, Tasks, Verb};
 use plimsoll_types::ShardId;
 
 const A: ShardId = ShardId(0);

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use common::{MS, Nothing, Rng, Scratch, start, with_disks, world};
 use log::{Log, Mistake};
 use plimsoll_runtime::sim::{Event, Fault, Faults, Hardware, World};
-use plimsoll_runtime::{Env, ShardEnv};
+use plimsoll_runtime::{Env, ShardEnv, Tasks};
 use plimsoll_types::ShardId;
 
 const SHARDS: usize = 2;

@@ -1,7 +1,7 @@
 //! What clients of all workloads have in common: an environment, random numbers, a session, and a record of what
 //! came of their transactions.
 
-use plimsoll_runtime::{Env, ShardEnv};
+use plimsoll_runtime::{Env, ShardEnv, Tasks};
 use plimsoll_txn::executable::AnyProcedure;
 use plimsoll_txn::execute::execute;
 use plimsoll_txn::pairs::LegalPair;

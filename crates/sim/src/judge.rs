@@ -16,12 +16,13 @@
 //!   twice the largest clock error ε of the run. For it is at least what the reader's clock shows, a writer is answered
 //!   once its own shows the timestamp, and both are at most ε wrong. Checked by recording all beginnings 2ε earlier.
 
+use plimsoll_runtime::Tasks;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use plimsoll_checker::Options;
+use plimsoll_runtime::ShardEnv;
 use plimsoll_runtime::sim::Fault;
-use plimsoll_runtime::{Env, ShardEnv};
 use plimsoll_store::Visited;
 use plimsoll_txn::base::GraphSize;
 use plimsoll_txn::pairs::{InteractivePair, LegalPair};

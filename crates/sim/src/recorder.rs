@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_runtime::Env;
+use plimsoll_runtime::Tasks;
 use plimsoll_runtime::sim::{Carried, Event, World};
 use plimsoll_txn::envelope;
 use plimsoll_txn::pairs::LegalPair;

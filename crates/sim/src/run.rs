@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use plimsoll_runtime::sim::{EPOCH_NS, Faults, Maker, Occurrence, Watch, World};
-use plimsoll_runtime::{Env, LowWater, ShardEnv};
+use plimsoll_runtime::{Env, LowWater, ShardEnv, Tasks};
 use plimsoll_txn::base::{Base, Common, CommonReply, Layout, OnInstall};
 use plimsoll_txn::envelope::{Answer, Envelope};
 use plimsoll_txn::moves::MoveOutcome;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_runtime::sim::{Carried, Costs, Hardware, Maker, World};
-use plimsoll_runtime::{Env, LowWater};
+use plimsoll_runtime::{LowWater, Tasks};
 use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::envelope;
 use plimsoll_txn::executable::AnyProcedure;

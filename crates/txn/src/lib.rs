@@ -6,6 +6,7 @@
 //! `Occ<Dst>`. Workloads are written once, as [`procedure::Procedure`]s. [`execute::execute`] runs
 //! one.
 
+pub mod any_shard;
 pub mod base;
 pub mod chopping;
 pub mod envelope;

@@ -13,10 +13,12 @@
 //! ```
 
 use std::fmt;
+use std::rc::Rc;
 
 use plimsoll_runtime::{Handled, Participant, ShardEnv};
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Ticket, Timestamp};
 
+use crate::any_shard::{AnyShard, InteractiveShard};
 use crate::executable::Executable;
 use crate::execute::{self, First};
 use crate::interactive::{Rows, Step, Transaction};
@@ -93,6 +95,12 @@ pub trait LegalPair: protocol::Protocol + Participant {
         procedure: &'a mut dyn Executable<Self::Scheme>,
         work: &'a mut Work<Self::Scheme>,
     ) -> Step<'a, Result<(), Abort>>;
+
+    /// A shard of this pair without its type.
+    fn any(env: ShardEnv<Self>) -> Rc<dyn AnyShard>;
+
+    /// A shard of this pair without its type, if it is an [`InteractivePair`].
+    fn interactive(env: &ShardEnv<Self>) -> Option<&dyn InteractiveShard>;
 }
 
 /// A legal pair that runs transactions whose operations come one by one.
@@ -155,9 +163,9 @@ pub trait InteractivePair: LegalPair + Interactive {
     fn roll_back(txn: Transaction<Self::Scheme>, env: &ShardEnv<Self>) -> Step<'_, ()>;
 }
 
-/// Compiles a pair.
+/// Compiles a pair. The closure says what it is where operations come one by one.
 macro_rules! compile {
-    ($pair:ty) => {
+    ($pair:ty, $interactive:expr) => {
         impl Participant for $pair {
             fn begins(env: &ShardEnv<Self>) {
                 Self::start_tasks(env);
@@ -215,6 +223,15 @@ macro_rules! compile {
                 work: &'a mut Work<Self::Scheme>,
             ) -> Step<'a, Result<(), Abort>> {
                 Box::pin(execute::other_steps(env, first, attempt, procedure, work))
+            }
+
+            fn any(env: ShardEnv<Self>) -> Rc<dyn AnyShard> {
+                Rc::new(env)
+            }
+
+            fn interactive(env: &ShardEnv<Self>) -> Option<&dyn InteractiveShard> {
+                let interactive: fn(&ShardEnv<Self>) -> Option<&dyn InteractiveShard> = $interactive;
+                interactive(env)
             }
         }
     };
@@ -313,10 +330,10 @@ macro_rules! pairs {
         ];
 
         $($(
-            compile!(protocols::$protocol<scheme_types::$scheme>);
+            compile!(protocols::$protocol<scheme_types::$scheme>, |env| Some(env));
             compile_interactive!(protocols::$protocol<scheme_types::$scheme>);
         )*)*
-        $($(compile!(protocols::$one_shot<scheme_types::$its_scheme>);)*)*
+        $($(compile!(protocols::$one_shot<scheme_types::$its_scheme>, |_| None);)*)*
 
         /// An expression in which a name stands for the participant of a legal pair.
         #[macro_export]

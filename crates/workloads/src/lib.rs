@@ -4,6 +4,7 @@
 //! they hold at the start, what a client does next, and which conditions must hold. Benchmarks, the
 //! simulator and correctness tests all drive the same object.
 
+mod any;
 mod blocks;
 pub mod micro;
 pub mod smallbank;
@@ -11,6 +12,7 @@ pub mod smallbank;
 mod testing;
 pub mod tpcc;
 
+pub use any::{AnyAudit, AnyClient, AnyWorkload};
 use plimsoll_txn::chopping::{Chopping, PieceType, Unrepairable};
 use plimsoll_txn::executable::AnyProcedure;
 use plimsoll_txn::procedure::Procedure;
@@ -34,11 +36,11 @@ const NOT_LOADED: Abort = Abort::Refused;
 /// A benchmark's data, transactions and invariants.
 pub trait Workload: Clone + Send + Sync + 'static {
     /// All its transactions, usually an enum.
-    type Procedure: Procedure + AnyProcedure;
+    type Procedure: Procedure + AnyProcedure + 'static;
     /// What one client keeps between transactions: its random numbers and its home.
     type Client: 'static;
     /// A read-only transaction that reads what the invariants of one unit speak about.
-    type Audit: Procedure + AnyProcedure + Send;
+    type Audit: Procedure + AnyProcedure + Send + 'static;
 
     /// Its name on the command line.
     const NAME: &'static str;

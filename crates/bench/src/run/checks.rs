@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver};
 
 use plimsoll_checker::Options;
 use plimsoll_engine::Engine;
-use plimsoll_runtime::Env;
+use plimsoll_runtime::{Env, Tasks};
 use plimsoll_txn::execute::execute;
 use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};

@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 
 use hdrhistogram::Histogram;
 use plimsoll_engine::Engine;
-use plimsoll_runtime::{Env, ShardEnv};
+use plimsoll_runtime::{Env, ShardEnv, Tasks};
 use plimsoll_txn::execute::execute;
 use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::protocol::{Attempt, Committed};

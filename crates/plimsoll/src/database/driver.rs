@@ -13,8 +13,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SendError};
 use std::time::{Duration, Instant};
 
 use plimsoll_engine::Engine;
-use plimsoll_runtime::Env;
 use plimsoll_runtime::real::RealEnv;
+use plimsoll_runtime::{Env, Tasks};
 use plimsoll_store::TableMemory;
 use plimsoll_txn::base::{Common, CommonReply};
 use plimsoll_txn::envelope::Envelope;

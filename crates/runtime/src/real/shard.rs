@@ -12,7 +12,7 @@ use super::tcp::Links;
 use super::{CONVERSATION_NS, Maker, Peer, Peers, SPIN_NS};
 use crate::disk::Submitted;
 use crate::shard::{Batch, Outside, ShardEnv};
-use crate::{Env, Participant};
+use crate::{Participant, Tasks};
 
 /// What one shard sees of its surroundings: the other shards of this process, connections to other
 /// processes, its disk, and the clock.
@@ -167,7 +167,7 @@ mod tests {
 
     use super::super::Runtime;
     use super::*;
-    use crate::{Handled, Messages};
+    use crate::{Env, Handled, Messages};
     use plimsoll_types::Ticket;
 
     /// A sum that requests add to and take from. A request for more than there is waits.

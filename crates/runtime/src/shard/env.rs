@@ -5,15 +5,16 @@
 //! the task that awaits them.
 
 use std::cmp::Reverse;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use plimsoll_types::{ShardId, Timestamp};
 
-use super::{Call, Core, Message, ShardEnv, Transfer};
+use super::{Call, Core, Message, Pending, ShardEnv, Slot, Transfer};
 use crate::disk::{Desk, DiskError, Operation, Outcome, Submitted};
+use crate::env::{Task, Tasks};
 use crate::{Disk, Env, Participant, Unknown};
 
 /// Waits for the reply to a pending call; gives the call up when dropped.
@@ -81,7 +82,69 @@ impl<N: Participant> Desk for Core<N> {
     }
 }
 
-impl<N: Participant> Env<N> for ShardEnv<N> {
+/// The executor of a shard, as what its tasks await sees it.
+trait Executor {
+    /// The clock of this pass, in Unix nanoseconds.
+    fn now(&self) -> u64;
+
+    /// Polls the present task again in a later pass.
+    fn wake(&self);
+
+    /// Polls the present task again when the clock has reached a time in Unix nanoseconds.
+    fn wake_at(&self, due: u64);
+}
+
+impl<N: Participant> Executor for Core<N> {
+    fn now(&self) -> u64 {
+        self.clock.get().0
+    }
+
+    fn wake(&self) {
+        self.wake_task(self.current.get());
+    }
+
+    fn wake_at(&self, due: u64) {
+        self.timers.borrow_mut().push(Reverse((due, self.current.get())));
+    }
+}
+
+/// Lets other tasks run: [`Tasks::pause`].
+pub struct Pause {
+    executor: Rc<dyn Executor>,
+    paused: bool,
+}
+
+impl Future for Pause {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.paused, true) {
+            return Poll::Ready(());
+        }
+        self.executor.wake();
+        Poll::Pending
+    }
+}
+
+/// Waits for a time: [`Tasks::sleep`].
+pub struct Sleep {
+    executor: Rc<dyn Executor>,
+    due: u64,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        if self.executor.now() >= self.due {
+            return Poll::Ready(());
+        }
+        self.executor.wake_at(self.due);
+        Poll::Pending
+    }
+}
+
+impl<N: Participant> Tasks for ShardEnv<N> {
     fn shard(&self) -> ShardId {
         self.core.me
     }
@@ -109,6 +172,30 @@ impl<N: Participant> Env<N> for ShardEnv<N> {
         self.core.sent.get() + self.core.unsent.get()
     }
 
+    fn pending(&self) -> Pending {
+        Pending {
+            tasks: self.core.tasks.borrow().len(),
+            calls: self.core.calls.borrow().len(),
+            requests: self.core.parked.borrow().len(),
+        }
+    }
+
+    fn sleep(&self, nanoseconds: u64) -> Sleep {
+        let due = self.core.clock.get().0 + nanoseconds;
+        Sleep { executor: self.core.clone(), due }
+    }
+
+    fn pause(&self) -> Pause {
+        Pause { executor: self.core.clone(), paused: false }
+    }
+
+    fn start(&self, task: Task) {
+        let id = self.core.tasks.borrow_mut().insert(Slot { task: Some(task), ready: true });
+        self.core.ready.borrow_mut().push_back(id);
+    }
+}
+
+impl<N: Participant> Env<N> for ShardEnv<N> {
     #[inline]
     fn local<R>(&self, work: impl FnOnce(&mut N) -> R) -> R {
         work(&mut self.core.node.borrow_mut())
@@ -139,33 +226,5 @@ impl<N: Participant> Env<N> for ShardEnv<N> {
 
     fn disk(&self) -> Option<Disk> {
         self.core.has_disk.then(|| Disk::new(self.core.clone() as Rc<dyn Desk>))
-    }
-
-    fn sleep(&self, nanoseconds: u64) -> impl Future<Output = ()> + 'static {
-        let env = self.clone();
-        let due = self.core.clock.get().0 + nanoseconds;
-        poll_fn(move |_| {
-            if env.core.clock.get().0 >= due {
-                return Poll::Ready(());
-            }
-            env.core.timers.borrow_mut().push(Reverse((due, env.core.current.get())));
-            Poll::Pending
-        })
-    }
-
-    fn pause(&self) -> impl Future<Output = ()> + 'static {
-        let env = self.clone();
-        let mut paused = false;
-        poll_fn(move |_| {
-            if std::mem::replace(&mut paused, true) {
-                return Poll::Ready(());
-            }
-            env.wake(env.core.current.get());
-            Poll::Pending
-        })
-    }
-
-    fn spawn(&self, task: impl Future<Output = ()> + 'static) {
-        self.start(Box::pin(task));
     }
 }

@@ -53,7 +53,7 @@ use std::rc::Rc;
 
 use plimsoll_types::{ShardId, Timestamp};
 
-use crate::{Env, Participant, Pending, ShardEnv};
+use crate::{Env, Participant, Pending, ShardEnv, Tasks};
 use clock::Clock;
 pub use clock::EPOCH_NS;
 use costs::Ledger;
@@ -330,7 +330,7 @@ impl<N: Participant> World<N> {
     /// What has begun on a shard and has not come to its end; `None` while the shard is down. Who
     /// waits for something that will not come stays here.
     pub fn pending(&self, shard: ShardId) -> Option<Pending> {
-        self.env(shard).map(ShardEnv::pending)
+        self.env(shard).map(Tasks::pending)
     }
 
     /// Starts a task on a shard; it is made in its first poll. It ends with the shard's life.

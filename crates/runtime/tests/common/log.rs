@@ -15,7 +15,7 @@
 //!
 //! Each [`Mistake`] breaks one of these rules.
 
-use plimsoll_runtime::{Disk, DiskError, Env, FileName, ShardEnv, Verb};
+use plimsoll_runtime::{Disk, DiskError, Env, FileName, ShardEnv, Tasks, Verb};
 
 use super::{MS, Nothing};
 

@@ -8,10 +8,11 @@
 //!
 //! A stale read-only transaction is recorded as having begun so much earlier: then its promise is the usual one.
 
+use plimsoll_runtime::Tasks;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use plimsoll_runtime::{Env, ShardEnv};
+use plimsoll_runtime::ShardEnv;
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::pairs::InteractivePair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};

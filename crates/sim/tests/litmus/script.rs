@@ -576,7 +576,7 @@ impl<P: LegalPair> Stage<P> {
         let begun = Cell::new(0);
         self.world.spawn_on(script.coordinator(&name), move |env| async move {
             begun.set(watch.true_time().0);
-            let age = plimsoll_runtime::Env::clock(&env).0;
+            let age = plimsoll_runtime::Tasks::clock(&env).0;
             let attempt = Attempt { age, freshness: Freshness::default() };
             let mut work = Work::default();
             let result = execute(&env, attempt, &mut procedure, &mut work).await;

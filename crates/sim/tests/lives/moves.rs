@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use plimsoll_runtime::{Env, ShardEnv};
+use plimsoll_runtime::{Env, ShardEnv, Tasks};
 use plimsoll_txn::base::{Common, CommonReply};
 use plimsoll_txn::envelope::{Answer, Envelope};
 use plimsoll_txn::interactive::Transaction;

@@ -1,6 +1,6 @@
 //! What is seen while a transaction is under way comes before it.
 
-use plimsoll_runtime::Env;
+use plimsoll_runtime::Tasks;
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::pairs::InteractivePair;
 use plimsoll_txn::protocol::Attempt;

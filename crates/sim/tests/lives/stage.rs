@@ -1,12 +1,13 @@
 //! Three machines with a record each, and a fourth that coordinates.
 
+use plimsoll_runtime::Tasks;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use plimsoll_runtime::sim::{Fault, Faults, Hardware, Link, Maker, World};
-use plimsoll_runtime::{Env, LowWater, ShardEnv};
+use plimsoll_runtime::{LowWater, ShardEnv};
 use plimsoll_store::At;
 use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::execute::execute;

@@ -1,10 +1,11 @@
 //! Votes that are lost, come late, or are not heard of.
 
+use plimsoll_runtime::Tasks;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use plimsoll_runtime::ShardEnv;
 use plimsoll_runtime::sim::Fault;
-use plimsoll_runtime::{Env, ShardEnv};
 use plimsoll_store::At;
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::pairs::InteractivePair;

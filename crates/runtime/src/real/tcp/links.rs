@@ -23,6 +23,7 @@
 //! A message to a peer that is not connected is dropped; if it is a call, the call fails at the
 //! beginning of the next turn.
 
+use crate::Tasks;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
 use std::net::Shutdown;
@@ -44,8 +45,8 @@ use super::counters::Row;
 use super::frame::{Closed, Codec, Fault, encode_beat};
 use super::link::{Link, TURN};
 use super::{Fresh, Shared};
+use crate::Participant;
 use crate::shard::{Batch, ShardEnv};
-use crate::{Env, Participant};
 
 /// Interval between heartbeats, and between checks for silent peers.
 const BEAT_NS: u64 = 250_000_000;

@@ -17,7 +17,7 @@ use plimsoll_types::wire::{Input, Malformed, Sink, blob, take_blob};
 
 use super::super::Runtime;
 use super::*;
-use crate::{Env, Handled, Messages, Unknown};
+use crate::{Env, Handled, Messages, Tasks, Unknown};
 use plimsoll_types::Ticket;
 
 /// A sum that requests add to and take from. A request for more than there is waits.

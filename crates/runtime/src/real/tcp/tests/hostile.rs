@@ -5,6 +5,7 @@
 // A socket and a thread of the standard library play the other side.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
+use crate::Tasks;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 

@@ -2,6 +2,7 @@
 // Sockets of the standard library stand between a client and a node.
 #![allow(clippy::disallowed_types)]
 
+use crate::Tasks;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 

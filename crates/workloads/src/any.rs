@@ -1,0 +1,166 @@
+//! Workloads without their types.
+//!
+//! Benchmarks, the performance model and simulated worlds run any workload, under any pair. What
+//! they hold is an [`AnyWorkload`], so they are compiled once and not once per workload. A
+//! transaction costs them three calls through a table: one to draw it, one to run it, one to count
+//! it.
+
+use std::any::Any;
+
+use plimsoll_txn::chopping::{Chopping, Unrepairable};
+use plimsoll_txn::executable::AnyProcedure;
+use plimsoll_txn::protocol::ProtocolOptions;
+use plimsoll_types::{ShardId, Slot, TableSpec};
+
+use crate::{Check, Kind, Sink, Tally, Workload};
+
+/// A [`Workload`] without its type.
+pub trait AnyWorkload: Send + Sync {
+    /// See [`Workload::NAME`].
+    fn name(&self) -> &'static str;
+    /// See [`Workload::KINDS`].
+    fn kinds(&self) -> &'static [Kind];
+    /// A tally of nothing.
+    fn no_tally(&self) -> Tally;
+    /// See [`Workload::tables`].
+    fn tables(&self) -> Vec<TableSpec>;
+    /// See [`Workload::chopping`].
+    fn chopping(&self) -> Result<Chopping, Unrepairable>;
+    /// See [`Workload::protocol_options`].
+    fn protocol_options(&self) -> ProtocolOptions;
+    /// See [`Workload::units`].
+    fn units(&self) -> usize;
+    /// See [`Workload::unit_slot`].
+    fn unit_slot(&self, unit: usize) -> Option<Slot>;
+    /// See [`Workload::load`].
+    fn load(&self, unit: usize, sink: Sink<'_>);
+    /// See [`Workload::bytes_estimate`].
+    fn bytes_estimate(&self) -> u64;
+    /// See [`Workload::client`].
+    fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Box<dyn AnyClient>;
+    /// See [`Workload::audits`].
+    fn audits(&self) -> Vec<Box<dyn AnyAudit>>;
+    /// See [`Workload::online_audit`].
+    fn online_audit(&self, number: usize) -> Box<dyn AnyAudit>;
+    /// See [`Workload::judge_snapshot`]. The audit is one of this workload's.
+    fn judge_snapshot(&self, audit: &dyn AnyAudit) -> Vec<Check>;
+    /// See [`Workload::judge`]. The audits are this workload's.
+    fn judge(&self, audits: Vec<Box<dyn AnyAudit>>, tally: &Tally) -> Vec<Check>;
+}
+
+/// A client of a workload, with its present transaction.
+pub trait AnyClient {
+    /// Draws the next transaction. Returns its type: a position in [`AnyWorkload::kinds`].
+    fn draw(&mut self) -> usize;
+    /// The transaction that was drawn last.
+    fn procedure(&mut self) -> &mut dyn AnyProcedure;
+    /// Adds what it did to the sums, if it has committed: see [`Workload::tally`].
+    fn tally(&self, sums: &mut [i64]);
+}
+
+/// A read-only transaction that reads what invariants speak about.
+pub trait AnyAudit: Any + Send {
+    /// It as a transaction.
+    fn procedure(&mut self) -> &mut dyn AnyProcedure;
+}
+
+impl<W: Workload> AnyWorkload for W {
+    fn name(&self) -> &'static str {
+        W::NAME
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        W::KINDS
+    }
+
+    fn no_tally(&self) -> Tally {
+        Tally { committed: vec![0; W::KINDS.len()], sums: vec![0; W::SUMS.len()] }
+    }
+
+    fn tables(&self) -> Vec<TableSpec> {
+        Workload::tables(self)
+    }
+
+    fn chopping(&self) -> Result<Chopping, Unrepairable> {
+        Workload::chopping(self)
+    }
+
+    fn protocol_options(&self) -> ProtocolOptions {
+        Workload::protocol_options(self)
+    }
+
+    fn units(&self) -> usize {
+        Workload::units(self)
+    }
+
+    fn unit_slot(&self, unit: usize) -> Option<Slot> {
+        Workload::unit_slot(self, unit)
+    }
+
+    fn load(&self, unit: usize, sink: Sink<'_>) {
+        Workload::load(self, unit, sink);
+    }
+
+    fn bytes_estimate(&self) -> u64 {
+        Workload::bytes_estimate(self)
+    }
+
+    fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Box<dyn AnyClient> {
+        let client = Workload::client(self, client, shard, owner);
+        Box::new(ClientOf { workload: self.clone(), client, drawn: None })
+    }
+
+    fn audits(&self) -> Vec<Box<dyn AnyAudit>> {
+        let audits = Workload::audits(self).into_iter();
+        audits.map(|audit| Box::new(audit) as Box<dyn AnyAudit>).collect()
+    }
+
+    fn online_audit(&self, number: usize) -> Box<dyn AnyAudit> {
+        Box::new(Workload::online_audit(self, number))
+    }
+
+    fn judge_snapshot(&self, audit: &dyn AnyAudit) -> Vec<Check> {
+        let audit = (audit as &dyn Any).downcast_ref();
+        Workload::judge_snapshot(self, audit.expect("an audit goes back to its workload"))
+    }
+
+    fn judge(&self, audits: Vec<Box<dyn AnyAudit>>, tally: &Tally) -> Vec<Check> {
+        let own = |audit: Box<dyn AnyAudit>| {
+            *(audit as Box<dyn Any>).downcast().expect("an audit goes back to its workload")
+        };
+        Workload::judge(self, &audits.into_iter().map(own).collect::<Vec<W::Audit>>(), tally)
+    }
+}
+
+struct ClientOf<W: Workload> {
+    workload: W,
+    client: W::Client,
+    drawn: Option<W::Procedure>,
+}
+
+impl<W: Workload> ClientOf<W> {
+    fn drawn(&self) -> &W::Procedure {
+        self.drawn.as_ref().expect("a transaction is drawn before it is used")
+    }
+}
+
+impl<W: Workload> AnyClient for ClientOf<W> {
+    fn draw(&mut self) -> usize {
+        self.drawn = Some(self.workload.next(&mut self.client));
+        W::kind(self.drawn())
+    }
+
+    fn procedure(&mut self) -> &mut dyn AnyProcedure {
+        self.drawn.as_mut().expect("a transaction is drawn before it is run")
+    }
+
+    fn tally(&self, sums: &mut [i64]) {
+        W::tally(self.drawn(), sums);
+    }
+}
+
+impl<A: AnyProcedure + Any + Send> AnyAudit for A {
+    fn procedure(&mut self) -> &mut dyn AnyProcedure {
+        self
+    }
+}
