@@ -50,6 +50,15 @@ impl From<Unwritable> for Refusal {
     }
 }
 
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Switch {
+    /// On.
+    On,
+    /// Off.
+    Off,
+}
+
 /// Ends a function with a [`Refusal`], like `format!`.
 #[macro_export]
 macro_rules! refuse {

@@ -18,13 +18,14 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
-use plimsoll_args::{duration, number, pairs};
+use plimsoll_args::{Switch, duration, number, pairs};
 use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol, Scheme};
+use plimsoll_workloads::registry::{Registration, WORKLOADS, WorkloadFlags};
 
 pub mod cluster;
 mod measure;
-pub mod micro;
 pub mod net;
 pub mod oracle;
 pub mod plan;
@@ -60,8 +61,8 @@ pub struct BenchArgs {
     pub other: Option<BenchCommand>,
 
     /// What to run.
-    #[arg(value_enum)]
-    pub workload: Option<WorkloadName>,
+    #[arg(value_parser = workload())]
+    pub workload: Option<&'static Registration>,
 
     /// Concurrency-control protocol [default: occ].
     #[arg(long, value_parser = pairs::protocol(), help_heading = "Protocol")]
@@ -146,71 +147,16 @@ pub struct BenchArgs {
     /// that a stall shows in all transactions that it delays.
     #[arg(long, value_parser = number, value_name = "PER_SECOND", help_heading = "Scale")]
     pub rate: Option<u64>,
-    /// Warehouses in all (tpcc).
-    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale", conflicts_with = "warehouses_per_shard")]
-    pub warehouses: Option<u64>,
-    /// Warehouses per shard (tpcc); fewer mean more contention [default: 1].
-    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
-    pub warehouses_per_shard: Option<u64>,
-    /// Spread each warehouse over all shards, its districts and its stocks (tpcc).
-    ///
-    /// Nearly every New-Order is then on several shards; and few warehouses on many shards are a load with much contention.
-    #[arg(long, help_heading = "Scale")]
-    pub spread: bool,
-    /// Items, and stock records per warehouse (tpcc) [default: 100000].
-    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
-    pub items: Option<u64>,
-    /// Customers per district (tpcc) [default: 3000].
-    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
-    pub customers: Option<u64>,
-    /// Accounts per shard (smallbank) [default: 100000].
-    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
-    pub accounts: Option<u64>,
-    /// Tuples per shard (micro) [default: 100000].
-    #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
-    pub tuples: Option<u64>,
-
     /// Share of distributed work, percent [default: 1; micro: 10].
     ///
     /// SmallBank: payments whose second account is on another shard. TPC-C: order lines supplied by
     /// another warehouse. Micro: tuples on another shard.
     #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
     pub distributed: Option<f64>,
-    /// Draw every account from all shards, instead of --distributed (smallbank).
-    ///
-    /// A client then works on its own shard no more than on any other, with all six transactions. On n shards a payment
-    /// is between two of them with the chance (n-1)/n.
-    #[arg(long, help_heading = "Mix")]
-    pub global: bool,
-    /// Payments by customers of another warehouse, percent (tpcc) [default: 15].
-    #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
-    pub remote_payments: Option<f64>,
-    /// Districts that one stock-level transaction reads, 1 to 20 (tpcc) [default: 1].
-    #[arg(long, value_parser = number, value_name = "N", help_heading = "Mix")]
-    pub districts: Option<u64>,
-    /// Store often written columns apart from the others (tpcc) [default: on].
-    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true, help_heading = "Mix")]
-    pub split_columns: Option<Switch>,
-    /// Tuples of one transaction, all different, up to 1000 (micro) [default: 10].
-    #[arg(long, value_parser = number, value_name = "N", help_heading = "Mix")]
-    pub tuples_per_transaction: Option<u64>,
-    /// Read-only transactions, percent (micro) [default: 50].
-    #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
-    pub read_only: Option<f64>,
-    /// Tuples that a read-write transaction only reads, percent of its tuples (micro) [default: 50].
-    ///
-    /// Not a chance but a number, the nearest whole one: at 20 each transaction of ten tuples updates eight.
-    #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
-    pub read_share: Option<f64>,
-    /// Shards that every transaction touches, with as many of its tuples on each, instead of --distributed (micro).
-    #[arg(long, value_parser = number, value_name = "N", help_heading = "Mix")]
-    pub participants: Option<u64>,
-    /// How unevenly the tuples of a shard are drawn: 0.99 is a common choice for contention (micro) [default: 0, evenly].
-    #[arg(long, value_name = "EXPONENT", help_heading = "Mix")]
-    pub zipf: Option<f64>,
-    /// A read-write transaction keeps its shard's processor busy for that long (micro) [default: 0s].
-    #[arg(long, value_parser = duration, value_name = "DURATION", help_heading = "Mix")]
-    pub spin: Option<Duration>,
+
+    /// Those of the workload.
+    #[command(flatten)]
+    pub of_the_workload: WorkloadFlags,
 
     /// Run that long before measuring [default: 2s].
     #[arg(long, value_parser = duration, value_name = "DURATION", help_heading = "Run")]
@@ -246,18 +192,6 @@ pub struct BenchArgs {
     pub member: bool,
 }
 
-/// The workloads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum WorkloadName {
-    /// Order processing: nine tables, five transactions, 8% read-only (TPC-C).
-    Tpcc,
-    /// A bank: six tiny transactions on two accounts at most, hot spots.
-    #[value(name = "smallbank")]
-    SmallBank,
-    /// The DST paper's microbenchmarks: a few 8-byte tuples, read or updated, or time spun away.
-    Micro,
-}
-
 /// What a transaction does when it meets a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
@@ -270,15 +204,6 @@ pub enum LockPolicy {
     NoWait,
 }
 
-/// On or off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Switch {
-    /// On.
-    On,
-    /// Off.
-    Off,
-}
-
 /// `Display` as on the command line.
 macro_rules! display_as_value {
     ($($name:ty),*) => { $(
@@ -289,11 +214,18 @@ macro_rules! display_as_value {
         }
     )* };
 }
-display_as_value!(WorkloadName, LockPolicy);
+display_as_value!(LockPolicy);
 
 /// The name on the command line.
 fn display<T: ValueEnum>(value: &T) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+/// Reads the name of a workload.
+fn workload() -> impl TypedValueParser<Value = &'static Registration> {
+    let values = WORKLOADS.iter().map(|workload| PossibleValue::new(workload.name).help(workload.about));
+    PossibleValuesParser::new(values)
+        .try_map(|name| Registration::named(&name).ok_or("there is no such workload"))
 }
 
 fn bench_examples() -> String {

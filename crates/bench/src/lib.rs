@@ -8,12 +8,12 @@
 //! Left out: predictions, which are in the crate `scale`, and databases of others, which are in `dike`.
 
 pub mod cli;
-pub mod dispatch;
 pub mod net;
 pub mod oracle;
 pub mod outcome;
 pub mod report;
 pub mod run;
+pub mod workload;
 
 use std::error::Error;
 use std::sync::Arc;
@@ -25,13 +25,13 @@ use plimsoll_page::file;
 use plimsoll_page::progress::Progress;
 use plimsoll_page::terminal::Terminal;
 use plimsoll_txn::pairs::Protocol;
+use plimsoll_workloads::AnyWorkload;
 
 use cli::plan::BenchPlan;
 use cli::{BenchArgs, BenchCommand};
-use dispatch::AnyWorkload;
 use report::model::{self, Document};
 use report::{html, table};
-use run::Failure;
+use run::{Failure, Joining};
 
 /// Does what a command line asks for. `interruption` is called once, and returns a flag that Ctrl-C sets. Returns
 /// whether every check held.
@@ -48,8 +48,8 @@ pub fn execute<E: Error + 'static>(
         },
         None if args.member => member(args),
         None if args.tables => {
-            let workload = dispatch::workload(&args.validate_tables(machine::cores())?, 0)?;
-            print!("{}", describe_tables(&workload.tables()));
+            let plan = args.validate_tables(machine::cores())?;
+            print!("{}", describe_tables(&workload::make(&plan)?.tables()));
             Ok(true)
         }
         None => bench(args, interruption),
@@ -67,16 +67,14 @@ fn bench<E: Error + 'static>(
     if explain_pieces {
         return explain(&plan);
     }
-    // Of a cluster's memory nothing is known here.
-    let memory_bytes = if plan.cluster.is_some() { 0 } else { memory_bytes };
-    let workload = dispatch::workload(&plan, memory_bytes)?;
+    let workload = workload::make(&plan)?;
     if let Some(cluster) = &plan.cluster {
-        dispatch::refuse_other_tables(&workload, cluster)?;
+        workload::refuse_other_tables(&*workload, cluster)?;
     }
     let progress = Progress::stderr(plan.quiet);
     let interrupted = interruption()?;
     if let Some(cluster) = plan.cluster.as_ref().filter(|_| load) {
-        let loaded = dispatch::load_cluster(&workload, cluster, progress, &interrupted)?;
+        let loaded = run::load_cluster(&*workload, cluster, progress, &interrupted)?;
         publish(&plan.json, &loaded, || loaded.show())?;
         return Ok(true);
     }
@@ -88,21 +86,20 @@ fn bench<E: Error + 'static>(
 /// Is one of the processes of a benchmark that another has started. The leader has seen to memory and files.
 fn member(args: BenchArgs) -> Result<bool, Box<dyn Error>> {
     let plan = args.validate(machine::cores(), 0)?;
-    let workload = dispatch::workload(&plan, 0)?;
-    dispatch::serve(&workload, &plan)?;
+    Joining::meet()?.serve(&workload::make(&plan)?, &plan)?;
     Ok(true)
 }
 
 /// Runs the pairs of a plan in turn, as often as it says, and derives their ratios.
 pub fn compare(
-    workload: &AnyWorkload,
+    workload: &Arc<dyn AnyWorkload>,
     plan: &BenchPlan,
     progress: Progress,
     interrupted: &AtomicBool,
 ) -> Result<Document, Failure> {
     let mut document = empty_document();
     if plan.pairs.iter().any(|pair| pair.protocol == Protocol::Rococo) {
-        document.pieces = workload.chopping().ok().map(|chopping| workload.graph(&chopping));
+        document.pieces = workload.chopping().ok().map(|chopping| workload::graph(&**workload, &chopping));
     }
     let mut pairs = plan.pairs.clone();
     'runs: for repetition in 1..=plan.runs {
@@ -110,7 +107,7 @@ pub fn compare(
             if interrupted.load(SeqCst) && !document.runs.is_empty() {
                 break 'runs;
             }
-            document.runs.push(dispatch::run(workload, plan, pair, repetition, progress, interrupted)?);
+            document.runs.push(run::run(workload, plan, pair, repetition, progress, interrupted)?);
         }
         // What comes after what has an effect, which cancels out if both orders take turns.
         pairs.reverse();
@@ -135,7 +132,7 @@ fn empty_document() -> Document {
 /// Says how a workload is cut into pieces, or why it cannot be. Returns whether it can.
 fn explain(plan: &BenchPlan) -> Result<bool, Box<dyn Error>> {
     // Whether it is legal is what the explanation says.
-    let workload = dispatch::workload(&BenchPlan { pairs: Vec::new(), ..plan.clone() }, 0)?;
+    let workload = workload::make(&BenchPlan { pairs: Vec::new(), ..plan.clone() })?;
     let chopping = match workload.chopping() {
         Ok(chopping) => chopping,
         Err(why) => {
@@ -145,7 +142,7 @@ fn explain(plan: &BenchPlan) -> Result<bool, Box<dyn Error>> {
     };
     print!("{}", chopping.explain(&workload.tables()));
     if let Some(path) = &plan.report {
-        let pieces = Some(workload.graph(&chopping));
+        let pieces = Some(workload::graph(&*workload, &chopping));
         let document = Document { date: machine::utc_now(), pieces, ..empty_document() };
         file::write_whole(path, &html::render(&document))?;
     }

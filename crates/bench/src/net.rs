@@ -27,7 +27,7 @@ use plimsoll_page::table::Columns;
 use plimsoll_page::terminal::{Terminal, wrap};
 use plimsoll_page::units;
 use plimsoll_runtime::real::{Address, Clock, Maker, Network, RealEnv, Role, Runtime, SILENCE};
-use plimsoll_runtime::{Echo, Env, Participant, Tasks};
+use plimsoll_runtime::{Echo, Env, Tasks};
 use plimsoll_types::ShardId;
 use serde::Serialize;
 
@@ -265,40 +265,38 @@ fn calls(node: &Runtime<Echo>, time: Duration) -> Option<Vec<Duration>> {
 /// None if the other node is lost.
 fn calls_per_s(node: &Runtime<Echo>, in_flight: usize, time: Duration) -> Option<f64> {
     let call = async |env: &RealEnv<Echo>| env.call(THERE, 1).await.ok().map(drop);
-    let (done, taken) = closed_loop(node, in_flight, time, call)?;
+    let (done, taken) = node.run_on(HERE, move |env| closed_loop(Rc::new(env), in_flight, time, call))?;
     Some(done as f64 / taken.as_secs_f64())
 }
 
 /// Does something on the first shard again and again, so many at a time. Returns how often and how long that was; `None` once
 /// one of them has failed.
-pub fn closed_loop<N: Participant>(
-    node: &Runtime<N>,
+pub async fn closed_loop<E: Tasks + ?Sized>(
+    env: Rc<E>,
     in_flight: usize,
     time: Duration,
-    operation: impl AsyncFn(&RealEnv<N>) -> Option<()> + Clone + Send + 'static,
+    operation: impl AsyncFn(&E) -> Option<()> + Clone + 'static,
 ) -> Option<(u64, Duration)> {
-    node.run_on(HERE, move |env| async move {
-        let (done, running) = (Rc::new(Cell::new(0u64)), Rc::new(Cell::new(in_flight)));
-        let lost = Rc::new(Cell::new(false));
-        let begun = Instant::now();
-        for _ in 0..in_flight {
-            let (done, running, lost) = (done.clone(), running.clone(), lost.clone());
-            let (operation, inner) = (operation.clone(), env.clone());
-            env.spawn(async move {
-                while begun.elapsed() < time && !lost.get() {
-                    match operation(&inner).await {
-                        Some(()) => done.set(done.get() + 1),
-                        None => lost.set(true),
-                    }
+    let (done, running) = (Rc::new(Cell::new(0u64)), Rc::new(Cell::new(in_flight)));
+    let lost = Rc::new(Cell::new(false));
+    let begun = Instant::now();
+    for _ in 0..in_flight {
+        let (done, running, lost) = (done.clone(), running.clone(), lost.clone());
+        let (operation, inner) = (operation.clone(), env.clone());
+        env.start(Box::pin(async move {
+            while begun.elapsed() < time && !lost.get() {
+                match operation(&inner).await {
+                    Some(()) => done.set(done.get() + 1),
+                    None => lost.set(true),
                 }
-                running.set(running.get() - 1);
-            });
-        }
-        while running.get() > 0 {
-            env.sleep(1_000_000).await;
-        }
-        (!lost.get()).then(|| (done.get(), begun.elapsed()))
-    })
+            }
+            running.set(running.get() - 1);
+        }));
+    }
+    while running.get() > 0 {
+        env.sleep(1_000_000).await;
+    }
+    (!lost.get()).then(|| (done.get(), begun.elapsed()))
 }
 
 /// The first tenth does not count.

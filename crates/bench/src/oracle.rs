@@ -27,16 +27,9 @@ use plimsoll_page::progress::Progress;
 use plimsoll_page::table::Columns;
 use plimsoll_page::terminal::{Terminal, wrap};
 use plimsoll_page::units;
-use plimsoll_runtime::real::RealEnv;
-use plimsoll_runtime::{Env, Tasks};
-use plimsoll_txn::base::{Common, CommonReply};
-use plimsoll_txn::envelope::Envelope;
-use plimsoll_txn::pairs::LegalPair;
-use plimsoll_txn::pairs::Scheme;
-
-use plimsoll_txn::protocols::Occ;
-use plimsoll_txn::read_only;
-use plimsoll_txn::timestamp::{self, Freshness, OracleOptions, Scheme as _};
+use plimsoll_txn::any_shard::AnyShard;
+use plimsoll_txn::pairs::{Pair, Protocol, Scheme};
+use plimsoll_txn::timestamp::{Freshness, OracleOptions};
 use plimsoll_txn::timestamps::{Gts, Vts};
 use plimsoll_types::Timestamp;
 use serde::Serialize;
@@ -120,11 +113,7 @@ pub fn oracle(plan: &OraclePlan, interrupted: &AtomicBool) -> Result<bool, Box<d
                 continue;
             }
             let mut step = |what: &str| step(&format!("{} over TCP, {what}", scheme.name()));
-            let rows = match scheme {
-                Scheme::Gts => serviced::<Gts>(plan, scheme, batch, &mut step, interrupted)?,
-                _ => serviced::<Vts>(plan, scheme, batch, &mut step, interrupted)?,
-            };
-            service.extend(rows);
+            service.extend(serviced(plan, scheme, batch, &mut step, interrupted)?);
         }
     }
     drop(line);
@@ -168,23 +157,20 @@ fn additions(threads: usize, own: bool, time: Duration) -> f64 {
 }
 
 /// Measures the service of one oracle, asked by a protocol that does nothing else here.
-fn serviced<S: timestamp::Scheme>(
+fn serviced(
     plan: &OraclePlan,
     scheme: Scheme,
     batch: bool,
     step: &mut impl FnMut(&str),
     interrupted: &AtomicBool,
-) -> Result<Vec<Service>, Box<dyn Error>>
-where
-    Occ<S>: LegalPair,
-{
+) -> Result<Vec<Service>, Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let here = listener.local_addr()?;
     let mut arguments = vec!["bench", "oracle", "--member", scheme.name()];
     arguments.extend(batch.then_some("--batch"));
     let (_other, said) = Other::start(&arguments, here)?;
     let [there] = said[..] else { return Err("an oracle says one address".into()) };
-    let engine = node_of::<Occ<S>>(0, listener, [here, there], batch)?;
+    let engine = node_of(scheme, 0, listener, [here, there], batch)?;
     engine.wait_for_others(PATIENCE)?;
     let mut rows = Vec::new();
     for &in_flight in &plan.measure.in_flight {
@@ -211,79 +197,56 @@ where
 
 /// Is the oracle, until its standard input ends.
 pub fn serve(scheme: Scheme, batch: bool) -> Result<bool, Box<dyn Error>> {
-    match scheme {
-        Scheme::Gts => serve_with::<Gts>(batch),
-        Scheme::Vts => serve_with::<Vts>(batch),
-        other => Err(format!("{} has no oracle", other.name()).into()),
+    if !pair_of(scheme).has_oracle() {
+        return Err(format!("{scheme} has no oracle").into());
     }
-}
-
-fn serve_with<S: timestamp::Scheme>(batch: bool) -> Result<bool, Box<dyn Error>>
-where
-    Occ<S>: LegalPair,
-{
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let here = listener.local_addr()?;
     let there = Other::answer(&[here])?;
-    let _engine = node_of::<Occ<S>>(1, listener, [there, here], batch)?;
+    let _engine = node_of(scheme, 1, listener, [there, here], batch)?;
     Other::stay()?;
     Ok(true)
 }
 
+/// The pair that asks the oracle of a scheme.
+fn pair_of(scheme: Scheme) -> Pair {
+    Pair { protocol: Protocol::Occ, scheme }
+}
+
 /// The node that asks, or the oracle, which has the larger number.
-fn node_of<P: LegalPair>(
+fn node_of(
+    scheme: Scheme,
     number: u16,
     listener: TcpListener,
     nodes: [SocketAddr; 2],
     batch: bool,
-) -> std::io::Result<Engine<P>> {
+) -> std::io::Result<Engine> {
     let oracle = OracleOptions { batch, ..OracleOptions::default() };
     let options = EngineOptions { pin: Some(number.into()), oracle, ..EngineOptions::default() };
-    Engine::networked(Vec::new(), options, between_two(number, listener, nodes))
+    Engine::networked(pair_of(scheme), Vec::new(), options, between_two(number, listener, nodes))
 }
 
 /// How many operations there are per second, and how many messages to the oracle one takes; `None` if the oracle is lost.
-fn per_second<P: LegalPair>(
-    engine: &Engine<P>,
-    in_flight: usize,
-    commits: bool,
-    time: Duration,
-) -> Option<(f64, f64)> {
-    let before = engine.counters(HERE).0.oracle_messages;
-    let operation = async move |env: &RealEnv<P>| operation(env, commits).await;
-    let (operations, taken) = closed_loop(engine.runtime(), in_flight, time, operation)?;
-    let messages = engine.counters(HERE).0.oracle_messages - before;
+fn per_second(engine: &Engine, in_flight: usize, commits: bool, time: Duration) -> Option<(f64, f64)> {
+    let oracle_messages = || engine.status(HERE).counters.oracle_messages;
+    let before = oracle_messages();
+    let operation = async move |shard: &dyn AnyShard| operation(shard, commits).await;
+    let (operations, taken) =
+        engine.run_on(HERE, move |shard| closed_loop(shard, in_flight, time, operation))?;
+    let messages = oracle_messages() - before;
     Some((operations as f64 / taken.as_secs_f64(), messages as f64 / operations.max(1) as f64))
 }
 
 /// A snapshot, or a commit and a snapshot that contains it.
-async fn operation<P: LegalPair>(env: &RealEnv<P>, commits: bool) -> Option<()> {
-    let at_least = if commits { commit(env).await? } else { Timestamp::ZERO };
-    let (_, held) = read_only::snapshot::<P, _>(env, Freshness { staleness_ns: 0, at_least }).await.ok()?;
-    match held {
-        Some(held) => env.local(|node| node.base().release(held)),
+async fn operation(shard: &dyn AnyShard, commits: bool) -> Option<()> {
+    let at_least = if commits { shard.commit_nothing().await? } else { Timestamp::ZERO };
+    let snapshot = shard.take_snapshot(Freshness { staleness_ns: 0, at_least }).await.ok()?;
+    shard.release_snapshot(snapshot.held);
+    if !snapshot.waited {
         // It was served from what another was answered; now others go on.
-        None => env.pause().await,
+        shard.pause().await;
     }
     Some(())
-}
-
-/// A timestamp, reported as that of a transaction that wrote nothing.
-async fn commit<P: LegalPair>(env: &RealEnv<P>) -> Option<Timestamp> {
-    let observed = Default::default();
-    let stamp = match P::Scheme::AT_ONCE {
-        true => env.local(|node| node.base().scheme.stamp(&observed)),
-        false => match env
-            .call(HERE, Envelope::Common(Common::Stamp { asked: false }))
-            .await
-            .map(|answer| answer.common())
-        {
-            Ok(CommonReply::Stamp(stamp)) => stamp,
-            _ => return None,
-        },
-    };
-    env.local(|node| node.base().scheme.finished(stamp, Some(&observed)));
-    Some(stamp)
 }
 
 fn show(document: &Document, terminal: Terminal) -> String {

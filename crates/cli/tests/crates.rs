@@ -21,8 +21,8 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("runtime", &["types"]),
     ("checker", &["types"]),
     ("txn", &["runtime", "store", "types"]),
-    ("workloads", &["txn", "types"]),
     ("args", &["page", "txn"]),
+    ("workloads", &["args", "page", "txn", "types"]),
     ("sim", &["checker", "runtime", "store", "txn", "types", "workloads"]),
     ("timeline", &["page", "runtime", "sim", "store", "txn", "types"]),
     ("engine", &["runtime", "store", "txn", "types"]),
@@ -50,7 +50,7 @@ const NEVER: [(&str, &[&str]); 3] = [
 ];
 
 /// Crates with a command line.
-const COMMAND_LINES: [&str; 6] = ["args", "bench", "cli", "dike", "node", "scale"];
+const COMMAND_LINES: [&str; 7] = ["args", "bench", "cli", "dike", "node", "scale", "workloads"];
 
 /// Maximum number of crates that an embedder of the library compiles.
 const EMBEDDED_MAX: usize = 60;

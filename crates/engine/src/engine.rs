@@ -17,22 +17,26 @@ use std::fmt;
 use std::hash::BuildHasher;
 use std::net::TcpListener;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, mpsc};
 use std::time::{Duration, Instant};
 
-use plimsoll_runtime::real::{Address, Clock, Maker, Network, RealEnv, Refusal, Role, Runtime, Who};
-use plimsoll_runtime::{Env, LowWater, Tasks};
+use plimsoll_runtime::LowWater;
+use plimsoll_runtime::real::{Address, Clock, Maker, Network, Refusal, Role, Runtime, Who};
 use plimsoll_store::TableMemory;
-use plimsoll_txn::base::{Base, Counters, Layout};
-use plimsoll_txn::pairs::LegalPair;
+use plimsoll_txn::any_shard::{AnyShard, ShardStatus};
+use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::pairs::{LegalPair, Pair};
 use plimsoll_txn::protocol::ProtocolOptions;
 use plimsoll_txn::timestamp::{MAX_OFFSET_NS, OracleOptions, Scheme, SchemeConfig};
+use plimsoll_txn::with_pair;
 use plimsoll_types::history::Install;
 use plimsoll_types::{Key, Placement, ShardId, TableId, TableSpec};
 
 use crate::cluster::{Cluster, ORACLE_ID};
 use crate::error::OpenError;
+use crate::runtime::AnyRuntime;
 
 /// Minimum time that a client tries to get a place before it reports that none is free. Clients
 /// that start at the same time may refuse each other places that none of them keeps.
@@ -81,8 +85,9 @@ impl Default for EngineOptions {
 }
 
 /// The shards of a database, or those of one process of a cluster.
-pub struct Engine<P: LegalPair> {
-    runtime: Runtime<P>,
+pub struct Engine {
+    pair: Pair,
+    runtime: Box<dyn AnyRuntime>,
     layout: RwLock<Layout>,
     /// The shards of this process that transactions are coordinated on; on the oracle's own node,
     /// the oracle.
@@ -135,9 +140,9 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-impl<P: LegalPair> Engine<P> {
+impl Engine {
     /// Starts all shards, with empty tables.
-    pub fn start(tables: Vec<TableSpec>, options: EngineOptions) -> std::io::Result<Engine<P>> {
+    pub fn start(pair: Pair, tables: Vec<TableSpec>, options: EngineOptions) -> std::io::Result<Engine> {
         let part = Part {
             holders: options.shards,
             processes: vec![0; options.shards].into(),
@@ -145,27 +150,30 @@ impl<P: LegalPair> Engine<P> {
             visitors: 1,
             visiting: options.shards..options.shards,
             process: 0,
-            shards: 0..options.shards + usize::from(P::Scheme::ORACLE),
+            shards: 0..options.shards + usize::from(pair.has_oracle()),
             first_attempt: 1,
         };
-        let (makers, layout, shards) = part.makers(tables, &options);
-        let runtime = Runtime::start(makers, options.seed, options.pin)?;
+        let shards = part.data_shards();
+        let layout = part.layout(tables);
+        let runtime = part.start(pair, &layout, &options, None)?;
         let own = 0..options.shards;
         let oracle = ShardId(options.shards as u16);
-        Ok(Engine { runtime, layout: RwLock::new(layout), own, shards, oracle, nodes: Vec::new(), life: 1 })
+        let layout = RwLock::new(layout);
+        Ok(Engine { pair, runtime, layout, own, shards, oracle, nodes: Vec::new(), life: 1 })
     }
 
     /// Starts the shards of one node of a cluster, or the shard of a client, with empty tables. If
     /// the scheme has an oracle, the node with the largest number has no data, and its one shard is
     /// the oracle. The runtime refuses an invalid network.
     pub fn networked(
+        pair: Pair,
         tables: Vec<TableSpec>,
         options: EngineOptions,
         network: Network,
-    ) -> std::io::Result<Engine<P>> {
+    ) -> std::io::Result<Engine> {
         let mut nodes = network.nodes.clone();
         nodes.sort_by_key(|node| node.id);
-        let data = &nodes[..nodes.len().saturating_sub(usize::from(P::Scheme::ORACLE))];
+        let data = &nodes[..nodes.len().saturating_sub(usize::from(pair.has_oracle()))];
         let places = data.len() as u16..data.len() as u16 + network.visitors as u16;
         let processes =
             data.iter().zip(0u16..).flat_map(|(node, process)| std::iter::repeat_n(process, node.shards));
@@ -177,7 +185,7 @@ impl<P: LegalPair> Engine<P> {
         }
         // Clients come after the oracle, so it needs an entry; it is no process that is asked for
         // watermarks or votes.
-        let oracle = (P::Scheme::ORACLE && network.visitors > 0).then_some(ORACLE_ID);
+        let oracle = (pair.has_oracle() && network.visitors > 0).then_some(ORACLE_ID);
         let first = total.unwrap_or(holders);
         let (process, own) = match &network.role {
             Role::Member { node, .. } => {
@@ -199,26 +207,27 @@ impl<P: LegalPair> Engine<P> {
             first_attempt: network.life,
         };
         let life = network.life;
-        let (makers, layout, shards) = part.makers(tables, &options);
-        let runtime = Runtime::networked(makers, options.seed, options.pin, Vec::new(), network)?;
+        let shards = part.data_shards();
+        let layout = part.layout(tables);
+        let runtime = part.start(pair, &layout, &options, Some(network))?;
         let oracle = ShardId(holders as u16);
-        Ok(Engine { runtime, layout: RwLock::new(layout), own, shards, oracle, nodes, life })
+        Ok(Engine { pair, runtime, layout: RwLock::new(layout), own, shards, oracle, nodes, life })
     }
 
     /// Starts a node of a cluster, with empty tables.
-    pub fn join(cluster: &Cluster, node: u16, listener: TcpListener) -> std::io::Result<Engine<P>> {
+    pub fn join(cluster: &Cluster, node: u16, listener: TcpListener) -> std::io::Result<Engine> {
         Engine::take_part(cluster, cluster.network(Role::Member { node, listener }, Clock::new(), None))
     }
 
     /// Starts a client of a cluster in a free place, and waits until it is connected to all nodes.
     /// Its clock is the operating system's if that agrees with the nodes', otherwise it is set by
     /// theirs: timestamps that are far ahead would make others wait.
-    pub fn connect(cluster: &Cluster, patience: Duration) -> Result<Engine<P>, OpenError> {
+    pub fn connect(cluster: &Cluster, patience: Duration) -> Result<Engine, OpenError> {
         Engine::connect_by(cluster, patience, Clock::new())
     }
 
     /// The same with any clock, which may be wrong.
-    fn connect_by(cluster: &Cluster, patience: Duration, clock: Clock) -> Result<Engine<P>, OpenError> {
+    fn connect_by(cluster: &Cluster, patience: Duration, clock: Clock) -> Result<Engine, OpenError> {
         let begun = Instant::now();
         // At random, so that clients that start at the same time do not compete for ever.
         let random = RandomState::new();
@@ -272,7 +281,7 @@ impl<P: LegalPair> Engine<P> {
         Err(error)
     }
 
-    fn take_part(cluster: &Cluster, network: Network) -> std::io::Result<Engine<P>> {
+    fn take_part(cluster: &Cluster, network: Network) -> std::io::Result<Engine> {
         let options = EngineOptions {
             pin: None,
             protocol: ProtocolOptions { one_round: cluster.one_round, ..ProtocolOptions::default() },
@@ -280,11 +289,11 @@ impl<P: LegalPair> Engine<P> {
             max_staleness_ns: cluster.max_staleness.as_nanos() as u64,
             ..EngineOptions::default()
         };
-        Engine::networked(cluster.tables.clone(), options, network)
+        Engine::networked(cluster.pair, cluster.tables.clone(), options, network)
     }
 
     /// The nodes that this process is not, or not fully, connected to.
-    pub fn missing(&self) -> impl Iterator<Item = u16> + use<P> {
+    pub fn missing(&self) -> impl Iterator<Item = u16> + use<> {
         let traffic = self.runtime.traffic().into_iter();
         traffic.filter(|peer| peer.connected < peer.pairs).filter_map(|peer| peer.node)
     }
@@ -318,13 +327,13 @@ impl<P: LegalPair> Engine<P> {
 
     /// The shards of this process that transactions are coordinated on: those with data, or a
     /// client's.
-    pub fn coordinators(&self) -> impl Iterator<Item = ShardId> + Clone + use<P> {
+    pub fn coordinators(&self) -> impl Iterator<Item = ShardId> + Clone + use<> {
         let oracle = self.oracle();
         self.own.clone().map(|shard| ShardId(shard as u16)).filter(move |shard| Some(*shard) != oracle)
     }
 
     /// The shards of this process that hold data.
-    pub fn shards(&self) -> impl Iterator<Item = ShardId> + Clone + use<P> {
+    pub fn shards(&self) -> impl Iterator<Item = ShardId> + Clone + use<> {
         self.shards.clone().map(|shard| ShardId(shard as u16))
     }
 
@@ -332,7 +341,7 @@ impl<P: LegalPair> Engine<P> {
     pub fn oracle(&self) -> Option<ShardId> {
         let first = self.runtime.first().index();
         let here = (first..first + self.runtime.shards()).contains(&self.oracle.index());
-        (P::Scheme::ORACLE && here).then_some(self.oracle)
+        (self.pair.has_oracle() && here).then_some(self.oracle)
     }
 
     /// Tables and placement.
@@ -347,7 +356,7 @@ impl<P: LegalPair> Engine<P> {
         let mut layout = self.layout.write().unwrap_or_else(PoisonError::into_inner);
         for shard in shards {
             let spec = spec.clone();
-            self.on_shard(shard, move |_, base| base.create_table(spec));
+            self.on_shard(shard, move |shard| shard.create_table(spec));
         }
         layout.tables = layout.tables.iter().cloned().chain([spec]).collect();
         TableId((layout.tables.len() - 1) as u16)
@@ -376,12 +385,12 @@ impl<P: LegalPair> Engine<P> {
                 while !rows.is_empty() {
                     let rest = rows.split_off(rows.len().min(ROWS_PER_STEP));
                     let step = std::mem::replace(&mut rows, rest);
-                    left.extend(self.on_shard(shard, move |_, base| {
+                    left.extend(self.on_shard(shard, move |shard| {
                         let (here, elsewhere): (Vec<_>, Vec<_>) =
-                            step.into_iter().partition(|(key, _)| base.home(table, key) == base.shard);
+                            step.into_iter().partition(|(key, _)| shard.home(table, key) == shard.shard());
                         for (key, values) in here {
                             let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
-                            base.store.load(table, &key, &values);
+                            shard.load_row(table, &key, &values);
                         }
                         elsewhere
                     }));
@@ -391,7 +400,7 @@ impl<P: LegalPair> Engine<P> {
                 // Slots of these rows have moved, or are moving.
                 std::thread::sleep(Duration::from_millis(1));
                 for shard in self.shards() {
-                    let moved = self.on_shard(shard, |_, base| base.placement().moved());
+                    let moved = self.on_shard(shard, |shard| shard.placement().moved());
                     let placement = Arc::make_mut(&mut placement);
                     moved.into_iter().for_each(|moved| {
                         placement.merge(moved);
@@ -401,31 +410,54 @@ impl<P: LegalPair> Engine<P> {
         }
     }
 
-    /// The runtime that runs the shards.
-    pub fn runtime(&self) -> &Runtime<P> {
-        &self.runtime
+    /// The protocol and the timestamp scheme.
+    pub fn pair(&self) -> Pair {
+        self.pair
     }
 
-    /// Runs `look` on the share of a shard of this process, between two of its steps.
+    /// The runtime that runs the shards.
+    pub fn runtime(&self) -> &dyn AnyRuntime {
+        &*self.runtime
+    }
+
+    /// Starts a task on a shard of this process. The task is made there, so it need not be `Send`.
+    pub fn spawn_on<F>(&self, shard: ShardId, task: impl FnOnce(Rc<dyn AnyShard>) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        self.runtime.start_on(shard, Box::new(move |shard| Box::pin(task(shard))));
+    }
+
+    /// Runs a task on a shard of this process and blocks this thread until it is done.
+    pub fn run_on<F, R>(&self, shard: ShardId, task: impl FnOnce(Rc<dyn AnyShard>) -> F + Send + 'static) -> R
+    where
+        F: Future<Output = R> + 'static,
+        R: Send + 'static,
+    {
+        let (done, result) = mpsc::sync_channel(1);
+        self.spawn_on(shard, move |shard| {
+            let task = task(shard);
+            async move {
+                let _ = done.send(task.await);
+            }
+        });
+        result.recv().expect("a task started on a shard runs to its end")
+    }
+
+    /// Asks a shard of this process something, between two of its steps.
     pub fn on_shard<R: Send + 'static>(
         &self,
         shard: ShardId,
-        look: impl FnOnce(&RealEnv<P>, &mut Base<P::Scheme>) -> R + Send + 'static,
+        look: impl FnOnce(&dyn AnyShard) -> R + Send + 'static,
     ) -> R {
-        self.runtime.run_on(shard, move |env| async move {
-            let inner = env.clone();
-            env.local(move |node| look(&inner, node.base()))
-        })
+        self.run_on(shard, move |shard| async move { look(&*shard) })
     }
 
     /// Rows and bytes of every table over the shards of this process.
     pub fn memory(&self) -> Vec<TableMemory> {
         let mut total = vec![TableMemory::default(); self.layout().tables.len()];
         for shard in self.shards() {
-            let tables = total.len();
-            let here = self.on_shard(shard, move |_, base| {
-                (0..tables).map(|table| base.store.memory(TableId(table as u16))).collect::<Vec<_>>()
-            });
+            let here = self.on_shard(shard, |shard| shard.memory());
             for (sum, table) in total.iter_mut().zip(here) {
                 sum.rows += table.rows;
                 sum.bytes += table.bytes;
@@ -434,30 +466,51 @@ impl<P: LegalPair> Engine<P> {
         total
     }
 
-    /// What a shard has counted, and how many messages it has sent to other shards.
-    pub fn counters(&self, shard: ShardId) -> (Counters, u64) {
-        self.on_shard(shard, |env, base| (base.counters, env.messages()))
+    /// What a shard has counted and what is open on it.
+    pub fn status(&self, shard: ShardId) -> ShardStatus {
+        self.on_shard(shard, |shard| shard.status())
     }
 
     /// Takes the versions that a shard has recorded as installed, in order.
     pub fn take_installs(&self, shard: ShardId) -> Vec<Install> {
-        self.on_shard(shard, |_, base| base.installs.as_mut().map(std::mem::take).unwrap_or_default())
+        self.on_shard(shard, |shard| shard.take_installs())
     }
 }
 
 impl Part {
-    /// Makers for the shards of this process, the layout of the whole database, and which of the
-    /// shards hold data.
-    fn makers<P: LegalPair>(
+    /// The layout of the whole database.
+    fn layout(&self, tables: Vec<TableSpec>) -> Layout {
+        let placement = Arc::new(Placement::even(self.holders));
+        Layout { tables: tables.into(), placement, processes: self.processes.clone() }
+    }
+
+    /// The shards of this process that hold data.
+    fn data_shards(&self) -> Range<usize> {
+        self.shards.start.min(self.holders)..self.shards.end.min(self.holders)
+    }
+
+    /// Starts the shards of this process.
+    fn start(
         self,
-        tables: Vec<TableSpec>,
+        pair: Pair,
+        layout: &Layout,
         options: &EngineOptions,
-    ) -> (Vec<Maker<P>>, Layout, Range<usize>) {
-        let Part { holders, processes, process_count, visitors, visiting, process, shards, first_attempt } =
-            self;
+        network: Option<Network>,
+    ) -> std::io::Result<Box<dyn AnyRuntime>> {
+        with_pair!(pair, P => {
+            let makers = self.makers::<P>(layout, options);
+            let (seed, pin) = (options.seed, options.pin);
+            Ok(Box::new(match network {
+                None => Runtime::start(makers, seed, pin)?,
+                Some(network) => Runtime::networked(makers, seed, pin, Vec::new(), network)?,
+            }))
+        })
+    }
+
+    /// Makers for the shards of this process.
+    fn makers<P: LegalPair>(self, layout: &Layout, options: &EngineOptions) -> Vec<Maker<P>> {
+        let Part { holders, process_count, visitors, visiting, process, shards, first_attempt, .. } = self;
         let options = *options;
-        let layout =
-            Layout { tables: tables.into(), placement: Arc::new(Placement::even(holders)), processes };
         let process_counter = Arc::new(AtomicU64::new(0));
         let config = |shard| SchemeConfig {
             shard: ShardId(shard as u16),
@@ -481,7 +534,6 @@ impl Part {
         let low_water = LowWater::among(here, P::Scheme::slots(&config(0)), &others);
         // A client that has never been connected has begun no snapshot.
         (visitors..process_count).for_each(|visitor| low_water.absent(visitor));
-        let data = shards.start.min(holders)..shards.end.min(holders);
         let makers = shards.map(|shard| {
             let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
             let make = move || {
@@ -491,22 +543,19 @@ impl Part {
             };
             Box::new(make) as Maker<P>
         });
-        (makers.collect(), layout, data)
+        makers.collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_txn::protocols::Occ;
-    use plimsoll_txn::timestamps::Dst;
-
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(60);
     const HOUR_NS: i64 = 3_600_000_000_000;
 
     /// Nodes of one shard each, whose clocks are off by these offsets, connected with each other.
-    fn nodes(offsets: &[i64]) -> (Cluster, Vec<Engine<Occ<Dst>>>) {
+    fn nodes(offsets: &[i64]) -> (Cluster, Vec<Engine>) {
         let listeners: Vec<TcpListener> =
             offsets.iter().map(|_| TcpListener::bind("127.0.0.1:0").expect("a port is free")).collect();
         let mut text = "cluster = \"clocks\"\nclients = 1\n".to_owned();
@@ -529,7 +578,7 @@ mod tests {
     /// Connects a client whose clock is off by `offset`. Returns how far its clock is off then.
     fn connected(cluster: &Cluster, offset: i64) -> i64 {
         let clock = Clock::with_offset(Clock::new().offset().saturating_add_signed(offset));
-        let engine = Engine::<Occ<Dst>>::connect_by(cluster, PATIENCE, clock).expect("it may come");
+        let engine = Engine::connect_by(cluster, PATIENCE, clock).expect("it may come");
         engine.runtime().clock().offset().wrapping_sub(Clock::new().offset()) as i64
     }
 

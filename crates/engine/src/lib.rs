@@ -11,9 +11,11 @@ mod cluster;
 mod engine;
 mod error;
 pub mod machine;
+mod runtime;
 mod schema;
 
 pub use cluster::{CLIENTS_MAX, Cluster, ClusterError, NodeConfig, ORACLE_ID, OracleConfig, describe_tables};
 pub use engine::{Engine, EngineOptions, Missing};
 pub use error::{OpenError, SchemaError};
+pub use runtime::{AnyRuntime, Start};
 pub use schema::{SHARDS_MAX, STALENESS_MAX, Schema, TABLES_MAX, check_table};

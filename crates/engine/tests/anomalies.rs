@@ -46,14 +46,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 
-use common::{Experiment, PROTOCOLS, SCHEMES, Setup};
+use common::{PROTOCOLS, SCHEMES, Setup};
 use plimsoll_engine::Engine;
-use plimsoll_runtime::ShardEnv;
-use plimsoll_txn::interactive::Transaction;
-use plimsoll_txn::pairs::InteractivePair;
+use plimsoll_txn::any_shard::{AnyShard, InteractiveShard, TransactionHandle};
 use plimsoll_txn::procedure::Scan;
 use plimsoll_txn::protocol::{Attempt, Committed};
-use plimsoll_txn::timestamp::{Freshness, ReadOnly, Scheme};
+use plimsoll_txn::timestamp::Freshness;
 use plimsoll_types::history::Transaction as Recorded;
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, TableId, TableSpec, Timestamp};
 
@@ -114,7 +112,9 @@ fn play(name: &str) {
     let (script, expected) = text.split_once("--\n").expect("a line `--` ends the script");
     let mut outcomes = Outcomes { script: Script::parse(name, script), seen: Vec::new() };
     for shards in [1, 2] {
-        common::everywhere(shards, &mut outcomes);
+        for setup in common::everywhere(shards) {
+            outcomes.seen.push((setup, Stage::new(&outcomes.script, setup).run()));
+        }
     }
     let outcomes = outcomes.tell();
     if std::env::var_os("UPDATE_SCRIPTS").is_some() {
@@ -294,17 +294,10 @@ impl Script {
 
 // The outcomes.
 
-/// Plays a script in one setup after the other.
+/// A script, and what came of it in each setup.
 struct Outcomes {
     script: Script,
     seen: Vec<(Setup, String)>,
-}
-
-impl Experiment for Outcomes {
-    fn run<P: InteractivePair>(&mut self, setup: Setup) {
-        let outcome = Stage::<P>::new(&self.script, setup).run();
-        self.seen.push((setup, outcome));
-    }
 }
 
 impl Outcomes {
@@ -330,7 +323,7 @@ fn heading(setups: &[Setup]) -> String {
         for scheme in SCHEMES {
             let shards: Vec<usize> = setups
                 .iter()
-                .filter(|setup| setup.protocol == protocol && setup.scheme == scheme)
+                .filter(|setup| setup.protocol == protocol && setup.pair.scheme.name() == scheme)
                 .map(|setup| setup.shards)
                 .collect();
             match shards.as_slice() {
@@ -367,15 +360,15 @@ enum Answer {
 }
 
 /// What comes back from a shard: the transaction, unless it is over, and the answer.
-type Back<S> = (Option<Transaction<S>>, Result<Answer, Abort>);
+type Back = (Option<TransactionHandle>, Result<Answer, Abort>);
 
 /// A step and what came back.
-type Answered<S> = (Step, Back<S>);
+type Answered = (Step, Back);
 
-struct Session<S: Scheme> {
-    transaction: Option<Transaction<S>>,
+struct Session {
+    transaction: Option<TransactionHandle>,
     /// The step that is under way.
-    busy: Option<(Step, Receiver<Back<S>>)>,
+    busy: Option<(Step, Receiver<Back>)>,
     waiting: VecDeque<Step>,
     /// Whether the step under way is known to wait.
     told: bool,
@@ -386,8 +379,8 @@ struct Session<S: Scheme> {
     over: bool,
 }
 
-impl<S: Scheme> Default for Session<S> {
-    fn default() -> Session<S> {
+impl Default for Session {
+    fn default() -> Session {
         Session {
             transaction: None,
             busy: None,
@@ -403,11 +396,11 @@ impl<S: Scheme> Default for Session<S> {
 }
 
 /// A running database and the sessions of a script.
-struct Stage<'a, P: InteractivePair> {
+struct Stage<'a> {
     script: &'a Script,
     setup: Setup,
-    engine: Engine<P>,
-    sessions: Vec<Session<P::Scheme>>,
+    engine: Engine,
+    sessions: Vec<Session>,
     committed: Vec<usize>,
     history: Vec<Recorded>,
     /// Numbers begins and ends: the clock of the history.
@@ -417,13 +410,13 @@ struct Stage<'a, P: InteractivePair> {
     outcome: String,
 }
 
-impl<'a, P: InteractivePair> Stage<'a, P> {
-    fn new(script: &'a Script, setup: Setup) -> Stage<'a, P> {
-        let engine: Engine<P> = common::start(setup, tables(), 0);
+impl<'a> Stage<'a> {
+    fn new(script: &'a Script, setup: Setup) -> Stage<'a> {
+        let engine = common::start(setup, tables(), 0);
         for ((table, key), value) in script.load.clone() {
             let slot = Partitioning::Modulo { bytes: 1 }.slot(&key).expect("rows are on one shard");
             let shard = engine.layout().placement.shard(slot);
-            engine.on_shard(shard, move |_, base| base.store.load(table, &key, &[value.as_bytes()]));
+            engine.on_shard(shard, move |shard| shard.load_row(table, &key, &[value.as_bytes()]));
         }
         Stage {
             script,
@@ -473,12 +466,13 @@ impl<'a, P: InteractivePair> Stage<'a, P> {
         } else if session.over {
             return;
         }
-        let at_least = if P::Scheme::WAITS { Timestamp::ZERO } else { self.seen };
+        let at_least = if self.setup.pair.has_staleness() { Timestamp::ZERO } else { self.seen };
         let attempt = Attempt { age: session.age, freshness: Freshness { staleness_ns: 0, at_least } };
         let (done, result) = mpsc::channel();
         let (transaction, action) = (session.transaction.take(), step.action.clone());
-        self.engine.runtime().spawn_on(session.shard, move |env| async move {
-            let _ = done.send(perform(&env, attempt, transaction, action).await);
+        let snapshots = self.setup.pair.has_snapshots() && !self.setup.pair.has_locks();
+        self.engine.spawn_on(session.shard, move |shard| async move {
+            let _ = done.send(perform(interactive(&*shard), attempt, transaction, action, snapshots).await);
         });
         session.told = false;
         session.busy = Some((step, result));
@@ -488,7 +482,7 @@ impl<'a, P: InteractivePair> Stage<'a, P> {
     /// spoken to first.
     fn settle(&mut self, spoken_to: Option<usize>) {
         loop {
-            let mut answers: BTreeMap<(bool, usize), Answered<P::Scheme>> = BTreeMap::new();
+            let mut answers: BTreeMap<(bool, usize), Answered> = BTreeMap::new();
             let (mut quiet, mut messages) = (0, 0);
             for _ in 0..ROUNDS_MAX {
                 let now = common::round(&self.engine);
@@ -535,7 +529,7 @@ impl<'a, P: InteractivePair> Stage<'a, P> {
         }
     }
 
-    fn answered(&mut self, number: usize, step: Step, (transaction, answer): Back<P::Scheme>) {
+    fn answered(&mut self, number: usize, step: Step, (transaction, answer): Back) {
         self.clock += 1;
         let session = &mut self.sessions[number];
         session.transaction = transaction;
@@ -570,7 +564,7 @@ impl<'a, P: InteractivePair> Stage<'a, P> {
             id: committed.id,
             label: self.script.sessions.get(number).copied().unwrap_or("end"),
             read_only: session.read_only || snapshot,
-            timestamp: committed.stamp.filter(|_| P::Scheme::SCALAR),
+            timestamp: committed.stamp.filter(|_| self.setup.pair.has_scalars()),
             session: number as u32,
             begin: session.begin,
             end: self.clock,
@@ -585,13 +579,16 @@ impl<'a, P: InteractivePair> Stage<'a, P> {
     fn look_at_the_end(&mut self) {
         let number = self.script.sessions.len();
         let (points, seen) = (self.script.points(), self.seen);
-        let (begin, at_least) = (self.clock + 1, if P::Scheme::WAITS { Timestamp::ZERO } else { seen });
+        let (begin, at_least) =
+            (self.clock + 1, if self.setup.pair.has_staleness() { Timestamp::ZERO } else { seen });
         let attempt = Attempt { age: begin, freshness: Freshness { staleness_ns: 0, at_least } };
         let (done, result) = mpsc::channel();
-        self.engine.runtime().spawn_on(ShardId(0), move |env| async move {
-            let mut ended = rewrite_all(&env, attempt, &points).await;
-            if P::Scheme::ORACLE && matches!(ended, Err(Abort::Validation)) {
-                ended = rewrite_all(&env, attempt, &points).await;
+        let oracle = self.setup.pair.has_oracle();
+        self.engine.spawn_on(ShardId(0), move |shard| async move {
+            let shard = interactive(&*shard);
+            let mut ended = rewrite_all(shard, attempt, &points).await;
+            if oracle && matches!(ended, Err(Abort::Validation)) {
+                ended = rewrite_all(shard, attempt, &points).await;
             }
             let _ = done.send(ended);
         });
@@ -618,8 +615,13 @@ impl<'a, P: InteractivePair> Stage<'a, P> {
             let all = never.iter().all(|session| self.committed.contains(session));
             assert!(!all, "not all of {never:?} commit {}", self.told());
         }
-        let report = common::check(&self.engine, std::mem::take(&mut self.history), false);
-        if P::Scheme::SERIALIZABLE || self.script.rc.is_none() {
+        let report = common::check(
+            &self.engine,
+            std::mem::take(&mut self.history),
+            common::installs(&self.engine),
+            false,
+        );
+        if self.setup.pair.serializable() || self.script.rc.is_none() {
             assert!(report.passed(), "{report}\n{}", self.told());
         } else {
             let kinds: Vec<&str> = report.totals.iter().map(|(kind, _)| *kind).collect();
@@ -630,40 +632,39 @@ impl<'a, P: InteractivePair> Stage<'a, P> {
 }
 
 /// One step of a transaction, on its shard.
-async fn perform<P: InteractivePair>(
-    env: &ShardEnv<P>,
+async fn perform(
+    shard: &dyn InteractiveShard,
     attempt: Attempt,
-    transaction: Option<Transaction<P::Scheme>>,
+    transaction: Option<TransactionHandle>,
     action: Action,
-) -> Back<P::Scheme> {
+    snapshots: bool,
+) -> Back {
     if let Action::Begin { read_only, .. } = action {
-        return match Transaction::begin(env, attempt, read_only).await {
+        return match shard.begin(attempt, read_only).await {
             Ok(transaction) => (Some(transaction), Ok(Answer::Done)),
             Err(abort) => (None, Err(abort)),
         };
     }
-    let mut transaction = transaction.expect("a transaction begins before it does anything");
+    let mut txn = transaction.expect("a transaction begins before it does anything");
     let answer = match action {
         Action::Begin { .. } => unreachable!("has begun"),
         Action::Get((table, key)) => {
-            transaction.get(env, table.row(), &key).await.map(|value| Answer::Value(value.map(text)))
+            shard.get(&mut txn, table.row(), &key).await.map(|value| Answer::Value(value.map(text)))
         }
         Action::Put((table, key), value) => {
-            transaction.put(env, table.row(), &key, value.as_bytes()).await.map(|()| Answer::Done)
+            shard.put(&mut txn, table.row(), &key, value.as_bytes()).await.map(|()| Answer::Done)
         }
         Action::Insert((table, key), value) => {
-            transaction.insert(env, table, &key, &[value.as_bytes()]).await.map(|()| Answer::Done)
+            shard.insert(&mut txn, table, &key, &[value.as_bytes()]).await.map(|()| Answer::Done)
         }
-        Action::Delete((table, key)) => transaction.delete(env, table, &key).await.map(|()| Answer::Done),
+        Action::Delete((table, key)) => shard.delete(&mut txn, table, &key).await.map(|()| Answer::Done),
         Action::Scan(scan) => {
-            let rows = transaction.scan(env, &scan).await;
+            let rows = shard.scan(&mut txn, &scan).await;
             let named = |(key, value)| ((scan.column.table, key), text(value));
             rows.map(|rows| Answer::Rows(rows.into_iter().map(named).collect()))
         }
         Action::Commit => {
-            let snapshots =
-                P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE && !P::LOCKS;
-            let committed = transaction.commit(env).await;
+            let committed = shard.commit(txn).await;
             let answer = committed.map(|committed| {
                 let snapshot = snapshots && committed.writes == 0;
                 Answer::Committed { committed, snapshot }
@@ -671,14 +672,18 @@ async fn perform<P: InteractivePair>(
             return (None, answer);
         }
         Action::Rollback => {
-            transaction.rollback(env).await;
+            shard.rollback(txn).await;
             return (None, Ok(Answer::Done));
         }
     };
     match answer {
-        Ok(answer) => (Some(transaction), Ok(answer)),
+        Ok(answer) => (Some(txn), Ok(answer)),
         Err(abort) => (None, Err(abort)),
     }
+}
+
+fn interactive(shard: &dyn AnyShard) -> &dyn InteractiveShard {
+    shard.interactive().expect("the setups are interactive")
 }
 
 fn text(value: Vec<u8>) -> String {
@@ -686,24 +691,24 @@ fn text(value: Vec<u8>) -> String {
 }
 
 /// Reads everything there is and writes it again.
-async fn rewrite_all<P: InteractivePair>(
-    env: &ShardEnv<P>,
+async fn rewrite_all(
+    shard: &dyn InteractiveShard,
     attempt: Attempt,
     points: &BTreeSet<Row>,
 ) -> Result<(Vec<(Row, String)>, Committed), Abort> {
-    let mut transaction = Transaction::begin(env, attempt, false).await?;
+    let mut txn = shard.begin(attempt, false).await?;
     let mut rows = Vec::new();
     for (table, key) in points {
-        if let Some(value) = transaction.get(env, table.row(), key).await? {
+        if let Some(value) = shard.get(&mut txn, table.row(), key).await? {
             rows.push(((*table, key.clone()), text(value)));
         }
     }
     for (name, at) in TABLES[1..].iter().flat_map(|name| [(name, 0), (name, 1)]) {
-        let found = transaction.scan(env, &Scan::prefix(table(name).row(), Key::new(&[at]))).await?;
+        let found = shard.scan(&mut txn, &Scan::prefix(table(name).row(), Key::new(&[at]))).await?;
         rows.extend(found.into_iter().map(|(key, value)| ((table(name), key), text(value))));
     }
     for ((table, key), value) in &rows {
-        transaction.put(env, table.row(), key, value.as_bytes()).await?;
+        shard.put(&mut txn, table.row(), key, value.as_bytes()).await?;
     }
-    Ok((rows, transaction.commit(env).await?))
+    Ok((rows, shard.commit(txn).await?))
 }

@@ -1,15 +1,10 @@
 //! Procedures that write tables with a copy on every shard.
 
 use plimsoll_engine::{Engine, EngineOptions};
-use plimsoll_runtime::Env;
-use plimsoll_store::At;
-use plimsoll_txn::execute::execute;
-use plimsoll_txn::pairs::LEGAL_PAIRS;
-use plimsoll_txn::pairs::LegalPair;
+use plimsoll_txn::any_shard::AnyShard;
+use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair};
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
 use plimsoll_txn::protocol::Attempt;
-use plimsoll_txn::with_interactive_pair;
-use plimsoll_txn::work::Work;
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec};
 
 const SHARDS: usize = 3;
@@ -64,33 +59,27 @@ impl Procedure for Everywhere {
 
 plimsoll_txn::executable!(Everywhere);
 
-fn commits_at_once<P: LegalPair>() {
+fn commits_at_once(pair: Pair) {
     let table = TableSpec::new("copied", IndexKind::Ordered, Partitioning::Everywhere);
     let options = EngineOptions { shards: SHARDS, pin: None, ..EngineOptions::default() };
-    let engine = Engine::<P>::start(vec![table], options).expect("threads can be started");
-    let (result, seen) = engine.runtime().run_on(ShardId(0), |env| async move {
-        let (mut work, mut procedure) = (Work::default(), Everywhere { seen: Vec::new() });
-        let result = execute(&env, Attempt::default(), &mut procedure, &mut work).await;
+    let engine = Engine::start(pair, vec![table], options).expect("threads can be started");
+    let (result, seen) = engine.run_on(ShardId(0), |shard| async move {
+        let mut procedure = Everywhere { seen: Vec::new() };
+        let result = shard.coordinator().execute(Attempt::default(), &mut procedure).await;
         // What is told without an answer has arrived, too.
-        env.sleep(10_000_000).await;
+        shard.sleep(10_000_000).await;
         (result, procedure.seen)
     });
-    assert_eq!((result, seen), (Ok(()), vec![7, 8]), "{}", P::NAME);
+    assert_eq!((result, seen), (Ok(()), vec![7, 8]), "{pair}");
     for shard in engine.shards() {
-        let rows = engine.on_shard(shard, |_, base| {
-            [7, 8].map(|key| {
-                let row = base.store.find(COPIED.row(), &Key::of_u64(key)).row();
-                row.and_then(|row| base.store.newest(At { row, column: COPIED.row() })).map(<[u8]>::to_vec)
-            })
-        });
-        assert_eq!(rows, [Some(vec![7]), Some(vec![8])], "{}, shard {}", P::NAME, shard.0);
+        let newest = |key| move |shard: &dyn AnyShard| shard.newest(COPIED.row(), &Key::of_u64(key));
+        let rows = [7, 8].map(|key| engine.on_shard(shard, newest(key)));
+        assert_eq!(rows, [Some(vec![7]), Some(vec![8])], "{pair}, shard {}", shard.0);
     }
 }
 
 #[test]
 fn a_transaction_that_meets_its_own_insert_on_another_copy_commits_at_the_first_attempt() {
     let serializable = LEGAL_PAIRS.iter().filter(|pair| pair.serializable() && pair.interactive().is_ok());
-    for &pair in serializable {
-        with_interactive_pair!(pair, P => commits_at_once::<P>());
-    }
+    serializable.for_each(|&pair| commits_at_once(pair));
 }

@@ -4,15 +4,9 @@
 //! under `dst` equals that of the plain protocol, but for read-only transactions, which save a round.
 
 use plimsoll_engine::{Engine, EngineOptions};
-use plimsoll_runtime::Env;
-use plimsoll_txn::executable::AnyProcedure;
-use plimsoll_txn::execute::{First, execute};
-use plimsoll_txn::pairs::LegalPair;
+use plimsoll_txn::pairs::Pair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_txn::protocol::Attempt;
-use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
-use plimsoll_txn::timestamps::{Dst, NoTimestamps, Rc, Vts};
-use plimsoll_txn::work::Work;
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec};
 
 const T: TableId = TableId(0);
@@ -66,32 +60,28 @@ impl Procedure for Touch {
 plimsoll_txn::executable!(Touch);
 
 /// Messages per transaction between the two shards, without those of an oracle.
-fn messages<P: LegalPair>(here: Option<bool>, there: Option<bool>) -> f64 {
+fn messages(pair: &str, here: Option<bool>, there: Option<bool>) -> f64 {
     const RUNS: u64 = 50;
     let table = TableSpec::new("t", IndexKind::Hash, Partitioning::Modulo { bytes: 8 });
     let options = EngineOptions { shards: 2, pin: None, ..EngineOptions::default() };
-    let engine = Engine::<P>::start(vec![table], options).expect("threads can be started");
+    let pair = Pair::parse(pair).expect("there is such a pair");
+    let engine = Engine::start(pair, vec![table], options).expect("threads can be started");
     for shard in engine.shards() {
-        engine.on_shard(shard, move |_, base| {
-            base.store.load(T, &Key::of_u64(u64::from(shard.0)), &[&[0]]);
-        });
+        engine.on_shard(shard, |own| own.load_row(T, &Key::of_u64(u64::from(own.shard().0)), &[&[0]]));
     }
     let count = || -> u64 {
-        let of = |shard| {
-            let (counters, messages) = engine.counters(shard);
-            messages - counters.oracle_messages
-        };
+        let of = |shard| engine.on_shard(shard, |own| own.messages() - own.status().counters.oracle_messages);
         engine.shards().map(of).sum()
     };
     let before = count();
-    engine.runtime().run_on(ShardId(0), move |env| async move {
-        let mut work = Work::default();
+    engine.run_on(ShardId(0), move |own| async move {
+        let mut coordinator = own.coordinator();
         for _ in 0..RUNS {
             let mut touch = Touch { here, there };
-            let result = execute(&env, Attempt::default(), &mut touch, &mut work).await;
+            let result = coordinator.execute(Attempt::default(), &mut touch).await;
             result.expect("there is nobody to conflict with");
             // One-way messages of this transaction are behind it before the next one asks again.
-            env.sleep(100_000).await;
+            own.sleep(100_000).await;
         }
     });
     (count() - before) as f64 / RUNS as f64
@@ -102,71 +92,70 @@ const WRITE: Option<bool> = Some(true);
 
 #[test]
 fn a_transaction_at_home_sends_nothing() {
-    assert_eq!(messages::<Occ<Dst>>(WRITE, None), 0.0);
-    assert_eq!(messages::<TwoPl<Dst>>(WRITE, None), 0.0);
-    assert_eq!(messages::<Client2pc<Dst>>(WRITE, None), 0.0);
-    assert_eq!(messages::<Occ<Dst>>(READ, None), 0.0);
+    assert_eq!(messages("occ/dst", WRITE, None), 0.0);
+    assert_eq!(messages("two_pl/dst", WRITE, None), 0.0);
+    assert_eq!(messages("client_2pc/dst", WRITE, None), 0.0);
+    assert_eq!(messages("occ/dst", READ, None), 0.0);
 }
 
 #[test]
 fn occ_reads_locks_and_installs_elsewhere_and_dst_adds_nothing() {
     // READ and its reply, LOCK and its reply, INSTALL.
-    assert_eq!(messages::<Occ<NoTimestamps>>(WRITE, WRITE), 5.0);
-    assert_eq!(messages::<Occ<Dst>>(WRITE, WRITE), 5.0);
-    assert_eq!(messages::<Occ<Rc>>(WRITE, WRITE), 5.0);
+    assert_eq!(messages("occ/none", WRITE, WRITE), 5.0);
+    assert_eq!(messages("occ/dst", WRITE, WRITE), 5.0);
+    assert_eq!(messages("occ/rc", WRITE, WRITE), 5.0);
     // READ and VALIDATE with their replies.
-    assert_eq!(messages::<Occ<NoTimestamps>>(WRITE, READ), 4.0);
-    assert_eq!(messages::<Occ<Dst>>(WRITE, READ), 4.0);
+    assert_eq!(messages("occ/none", WRITE, READ), 4.0);
+    assert_eq!(messages("occ/dst", WRITE, READ), 4.0);
     // VTS reports when the install is acknowledged.
-    assert_eq!(messages::<Occ<Vts>>(WRITE, WRITE), 6.0);
+    assert_eq!(messages("occ/vts", WRITE, WRITE), 6.0);
 }
 
 #[test]
 fn two_pl_locks_and_finishes_elsewhere_and_dst_adds_nothing() {
     // ACQUIRE and its reply, FINISH.
-    assert_eq!(messages::<TwoPl<NoTimestamps>>(WRITE, WRITE), 3.0);
-    assert_eq!(messages::<TwoPl<Dst>>(WRITE, WRITE), 3.0);
-    assert_eq!(messages::<TwoPl<NoTimestamps>>(WRITE, READ), 3.0);
-    assert_eq!(messages::<TwoPl<Dst>>(WRITE, READ), 3.0);
+    assert_eq!(messages("two_pl/none", WRITE, WRITE), 3.0);
+    assert_eq!(messages("two_pl/dst", WRITE, WRITE), 3.0);
+    assert_eq!(messages("two_pl/none", WRITE, READ), 3.0);
+    assert_eq!(messages("two_pl/dst", WRITE, READ), 3.0);
 }
 
 #[test]
 fn client_2pc_prepares_and_decides_elsewhere_and_dst_adds_nothing() {
     // READ and its reply, PREPARE and the vote; the client knows. DECISION.
-    assert_eq!(messages::<Client2pc<NoTimestamps>>(WRITE, WRITE), 5.0);
-    assert_eq!(messages::<Client2pc<Dst>>(WRITE, WRITE), 5.0);
+    assert_eq!(messages("client_2pc/none", WRITE, WRITE), 5.0);
+    assert_eq!(messages("client_2pc/dst", WRITE, WRITE), 5.0);
     // What is only read is prepared like what is written.
-    assert_eq!(messages::<Client2pc<NoTimestamps>>(WRITE, READ), 5.0);
-    assert_eq!(messages::<Client2pc<Dst>>(WRITE, READ), 5.0);
+    assert_eq!(messages("client_2pc/none", WRITE, READ), 5.0);
+    assert_eq!(messages("client_2pc/dst", WRITE, READ), 5.0);
     // Who is the only one decides.
-    assert_eq!(messages::<Client2pc<NoTimestamps>>(None, WRITE), 4.0);
-    assert_eq!(messages::<Client2pc<Dst>>(None, WRITE), 4.0);
+    assert_eq!(messages("client_2pc/none", None, WRITE), 4.0);
+    assert_eq!(messages("client_2pc/dst", None, WRITE), 4.0);
 }
 
 #[test]
 fn a_read_only_transaction_takes_one_round_where_the_plain_protocol_takes_two() {
-    assert_eq!(messages::<Occ<Dst>>(READ, READ), 2.0);
-    assert_eq!(messages::<TwoPl<Dst>>(READ, READ), 2.0);
-    assert_eq!(messages::<Occ<Rc>>(READ, READ), 2.0);
-    assert_eq!(messages::<Client2pc<Dst>>(READ, READ), 2.0);
-    assert_eq!(messages::<Occ<NoTimestamps>>(READ, READ), 4.0);
+    assert_eq!(messages("occ/dst", READ, READ), 2.0);
+    assert_eq!(messages("two_pl/dst", READ, READ), 2.0);
+    assert_eq!(messages("occ/rc", READ, READ), 2.0);
+    assert_eq!(messages("client_2pc/dst", READ, READ), 2.0);
+    assert_eq!(messages("occ/none", READ, READ), 4.0);
     // Nothing is locked, so there is nothing to decide.
-    assert_eq!(messages::<Client2pc<NoTimestamps>>(READ, READ), 4.0);
+    assert_eq!(messages("client_2pc/none", READ, READ), 4.0);
     // Plain 2PL releases its shared locks one-way.
-    assert_eq!(messages::<TwoPl<NoTimestamps>>(READ, READ), 3.0);
+    assert_eq!(messages("two_pl/none", READ, READ), 3.0);
 }
 
 #[test]
 fn the_future_of_a_transaction_stays_below_two_kilobytes() {
     let table = TableSpec::new("t", IndexKind::Hash, Partitioning::Modulo { bytes: 8 });
-    let engine =
-        Engine::<Occ<Dst>>::start(vec![table], EngineOptions::default()).expect("threads can be started");
-    let bytes = engine.runtime().run_on(ShardId(0), |env| async move {
-        let mut work = Work::default();
-        let mut touch = Touch { here: READ, there: None };
-        let steps =
-            Occ::<Dst>::other_steps(&env, First::Writes, Attempt::default(), touch.under_dst(), &mut work);
-        size_of_val(&*steps)
+    let options = EngineOptions { shards: 2, pin: None, ..EngineOptions::default() };
+    let engine = Engine::start(Pair::default(), vec![table], options).expect("threads can be started");
+    let bytes = engine.run_on(ShardId(0), |own| async move {
+        let mut coordinator = own.coordinator();
+        let mut touch = Touch { here: None, there: READ };
+        assert!(coordinator.first_step(Attempt::default(), &mut touch).is_none(), "it reads elsewhere");
+        size_of_val(&*coordinator.other_steps(Attempt::default(), &mut touch))
     });
     assert!(bytes < 2048, "{bytes} bytes");
 }

@@ -23,11 +23,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_engine::{Cluster, Engine, NodeConfig, machine};
 use plimsoll_page::units;
-use plimsoll_runtime::Tasks;
-use plimsoll_txn::pairs::LegalPair;
 
-use plimsoll_txn::timestamp::Scheme;
-use plimsoll_txn::with_interactive_pair;
 use plimsoll_types::Abort;
 use tracing_subscriber::EnvFilter;
 
@@ -42,16 +38,13 @@ const COMPLAIN_AFTER: Duration = Duration::from_secs(5);
 /// Runs a node until it is told to stop.
 pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
     log(plan.log).map_err(|error| error.to_string())?;
-    with_interactive_pair!(plan.cluster.pair, P => run::<P>(plan, stop))
-}
-
-fn run<P: LegalPair>(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
     let (cluster, node) = (&plan.cluster, &plan.node);
     // Held until the process ends.
     let _claim = plan.data_dir.as_ref().map(|path| data_dir::claim(path, cluster, node.id)).transpose()?;
     let listener = TcpListener::bind(node.listen)
         .map_err(|error| taken(error, node.listen, "other nodes and clients", "; see `listen`", node))?;
-    let engine = Arc::new(Engine::<P>::join(cluster, node.id, listener)?);
+    let engine = Arc::new(Engine::join(cluster, node.id, listener)?);
+    let pair = cluster.pair;
     if let Some(address) = node.http {
         let (begun, engine, cluster) = (Instant::now(), Arc::downgrade(&engine), cluster.clone());
         let id = node.id;
@@ -66,18 +59,15 @@ fn run<P: LegalPair>(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dy
     tracing::info!(
         cluster = cluster.name,
         process = %node,
-        protocol = P::NAME,
-        scheme = P::Scheme::NAME,
+        protocol = pair.protocol.name(),
+        scheme = pair.scheme.name(),
         shards = node.shards,
         tables = cluster.tables.len(),
         address = %node.listen,
         "up"
     );
-    if !P::Scheme::SERIALIZABLE {
-        tracing::warn!(
-            "transactions are NOT serializable under {}: it is for comparison only",
-            P::Scheme::NAME
-        );
+    if !pair.serializable() {
+        tracing::warn!("transactions are NOT serializable under {}: it is for comparison only", pair.scheme);
     }
     let (mut ready, mut alarm, mut complained) = (false, false, false);
     let mut absent: Vec<u16> = Vec::new();
@@ -165,17 +155,18 @@ fn log(format: LogFormat) -> Result<(), Box<dyn std::error::Error + Send + Sync>
 }
 
 /// How the node is.
-fn look<P: LegalPair>(engine: &Engine<P>, cluster: &Cluster, id: u16, begun: Instant) -> State {
+fn look(engine: &Engine, cluster: &Cluster, id: u16, begun: Instant) -> State {
     let layout = engine.layout();
     let shards = engine.shards().map(|shard| {
-        engine.on_shard(shard, move |env, base| {
-            let (counters, pending, map) = (base.counters, env.pending(), base.placement());
-            let ([recorded, refused], [aborted, committed]) = (base.votes_given(), counters.outcomes);
+        engine.on_shard(shard, move |own| {
+            let (status, pending, map) = (own.status(), own.pending(), own.placement());
+            let counters = status.counters;
+            let ([recorded, refused], [aborted, committed]) = (status.votes_given, counters.outcomes);
             ShardState {
                 shard: shard.0,
                 slots: map.slots(shard) as u64,
                 map_version: map.version(),
-                messages: env.messages(),
+                messages: own.messages(),
                 read_only_waits: counters.read_only_waits,
                 votes_recorded: recorded,
                 votes_refused: refused,
@@ -190,9 +181,9 @@ fn look<P: LegalPair>(engine: &Engine<P>, cluster: &Cluster, id: u16, begun: Ins
                 mark_raises: counters.mark_raises,
                 pins: counters.pins,
                 oracle_messages: counters.oracle_messages,
-                locks: base.store.locks() as u64,
-                in_doubt: base.in_doubt() as u64,
-                votes: base.votes() as u64,
+                locks: status.locks,
+                in_doubt: status.in_doubt,
+                votes: status.votes,
                 tasks: pending.tasks as u64,
                 calls: pending.calls as u64,
                 requests: pending.requests as u64,
@@ -222,16 +213,17 @@ fn look<P: LegalPair>(engine: &Engine<P>, cluster: &Cluster, id: u16, begun: Ins
         plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
         cluster: cluster.name.clone(),
         cluster_id: format!("{:016x}", cluster.id),
-        protocol: P::NAME.to_owned(),
-        scheme: P::Scheme::NAME.to_owned(),
-        serializable: P::Scheme::SERIALIZABLE,
+        protocol: engine.pair().protocol.name().to_owned(),
+        scheme: engine.pair().scheme.name().to_owned(),
+        serializable: engine.pair().serializable(),
         node: id,
         oracle: engine.oracle().map(|shard| {
-            engine.on_shard(shard, |_, base| OracleState {
-                published: base.scheme.published(),
-                unpublished: base.scheme.unpublished(),
-                messages: base.counters.oracle_messages,
-            })
+            let status = engine.status(shard);
+            OracleState {
+                published: status.published,
+                unpublished: status.unpublished,
+                messages: status.counters.oracle_messages,
+            }
         }),
         ready: engine.missing().next().is_none(),
         uptime_seconds: begun.elapsed().as_secs_f64(),

@@ -21,16 +21,17 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::time::Instant;
 
-use plimsoll_engine::{Engine, EngineOptions};
-use plimsoll_runtime::Env;
-use plimsoll_runtime::real::RealEnv;
+use plimsoll_runtime::real::{RealEnv, Runtime};
+use plimsoll_runtime::{Env, LowWater, Tasks};
 use plimsoll_store::At;
+use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::execute::execute;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
-use plimsoll_txn::protocol::Attempt;
-use plimsoll_txn::protocol::Protocol as _;
+use plimsoll_txn::protocol::{Attempt, Protocol as _, ProtocolOptions};
 use plimsoll_txn::protocols::Occ;
+use plimsoll_txn::timestamp::{OracleOptions, SchemeConfig};
 use plimsoll_txn::timestamps::Dst;
+use plimsoll_txn::votes::PATIENCE_NS;
 use plimsoll_txn::work::Work;
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec};
 
@@ -191,11 +192,31 @@ async fn round(
     }
 }
 
+/// How the one shard's scheme is set up.
+fn config() -> SchemeConfig {
+    SchemeConfig {
+        shard: ShardId(0),
+        data_shards: 1,
+        max_staleness_ns: 0,
+        oracle: OracleOptions::default(),
+        single_version: false,
+        process: 0,
+        processes: 1,
+        visitors: 1..1,
+        process_counter: Default::default(),
+        first_attempt: 1,
+        patience_ns: PATIENCE_NS,
+    }
+}
+
 fn main() -> std::io::Result<()> {
     let spec = |name, index| TableSpec::new(name, index, Partitioning::Hash { bytes: 0 });
     let tables = vec![spec("hash", IndexKind::Hash), spec("ordered", IndexKind::Ordered)];
-    let engine = Engine::<Node>::start(tables, EngineOptions::default())?;
+    let layout = Layout::in_one_process(tables, 1);
+    let make =
+        move || Node::new(Base::new(&layout, &config(), LowWater::new(1, 1)), ProtocolOptions::default());
+    let runtime = Runtime::start(vec![Box::new(make)], 1, Some(0))?;
     let tables = [("hash", TableId(0)), ("ordered", TableId(1))];
-    engine.runtime().run_on(ShardId(0), move |env| measure(env, tables));
+    runtime.run_on(ShardId(0), move |env| measure(env, tables));
     Ok(())
 }

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_runtime::{Env, ShardEnv, Tasks, Unknown};
-use plimsoll_store::TableMemory;
+use plimsoll_store::{At, TableMemory};
 use plimsoll_types::history::Install;
 use plimsoll_types::{
     Abort, ColumnGroup, Key, Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId,
@@ -51,6 +51,9 @@ pub trait AnyShard: Tasks {
     /// Loads a row, one value per column group, before transactions begin.
     fn load_row(&self, table: TableId, key: &Key, values: &[&[u8]]);
 
+    /// The newest value of a record, as it is stored here.
+    fn newest(&self, column: ColumnGroup, key: &Key) -> Option<Vec<u8>>;
+
     /// Whether slots stay here from now on, whoever asks for them.
     fn keep_slots(&self, keep: bool);
 
@@ -84,6 +87,10 @@ pub trait AnyShard: Tasks {
 
     /// Ends the registration of a snapshot.
     fn release_snapshot(&self, held: u32);
+
+    /// Takes a timestamp and reports it as that of a transaction that wrote nothing; `None` if the
+    /// oracle was lost.
+    fn commit_nothing(&self) -> Step<'_, Option<Timestamp>>;
 
     /// Reads at a snapshot on another shard, up to [`Reads::most`] bytes.
     fn read_at(
@@ -125,6 +132,15 @@ pub trait InteractiveShard: AnyShard {
         column: ColumnGroup,
         key: &'a Key,
         value: &'a [u8],
+    ) -> Step<'a, Result<(), Abort>>;
+
+    /// See [`Transaction::insert`].
+    fn insert<'a>(
+        &'a self,
+        txn: &'a mut TransactionHandle,
+        table: TableId,
+        key: &'a Key,
+        values: &'a [&'a [u8]],
     ) -> Step<'a, Result<(), Abort>>;
 
     /// See [`Transaction::delete`].
@@ -182,6 +198,8 @@ pub struct ShardStatus {
     pub in_doubt: u64,
     /// Records that are locked.
     pub locks: u64,
+    /// Versions and rows that nobody can see any more, and that are not collected yet.
+    pub garbage: u64,
     /// On the oracle: outcomes that it has published. Elsewhere 0.
     pub published: u64,
     /// Stamps whose outcome is not reported to the oracle, or not published yet.
@@ -225,6 +243,8 @@ pub struct HeldSnapshot {
     pub clock: Timestamp,
     /// The registration.
     pub held: u32,
+    /// Whether an oracle had to be asked for it.
+    pub waited: bool,
 }
 
 /// What came of reads at a snapshot.
@@ -263,6 +283,7 @@ impl<P: LegalPair> AnyShard for ShardEnv<P> {
                 votes_given: base.votes_given(),
                 in_doubt: base.in_doubt() as u64,
                 locks: base.store.locks() as u64,
+                garbage: base.store.garbage() as u64,
                 published: base.scheme.published(),
                 unpublished: base.scheme.unpublished(),
             }
@@ -291,6 +312,14 @@ impl<P: LegalPair> AnyShard for ShardEnv<P> {
 
     fn load_row(&self, table: TableId, key: &Key, values: &[&[u8]]) {
         self.local(|node| node.base().store.load(table, key, values));
+    }
+
+    fn newest(&self, column: ColumnGroup, key: &Key) -> Option<Vec<u8>> {
+        self.local(|node| {
+            let store = &mut node.base().store;
+            let row = store.find(column, key).row()?;
+            store.newest(At { row, column }).map(<[u8]>::to_vec)
+        })
     }
 
     fn keep_slots(&self, keep: bool) {
@@ -341,6 +370,7 @@ impl<P: LegalPair> AnyShard for ShardEnv<P> {
     fn take_snapshot(&self, freshness: Freshness) -> Step<'_, Result<HeldSnapshot, Abort>> {
         Box::pin(async move {
             let (at, held) = read_only::snapshot::<P, _>(self, freshness).await?;
+            let waited = held.is_some();
             let held = held.unwrap_or_else(|| self.local(|node| node.base().hold(at.clone())));
             let (clock, place) = (self.clock(), P::Scheme::place(&at));
             // Normally the clock is behind the snapshot only by as little as timestamps run ahead
@@ -350,12 +380,29 @@ impl<P: LegalPair> AnyShard for ShardEnv<P> {
             while P::Scheme::WAITS && behind() {
                 self.pause().await;
             }
-            Ok(HeldSnapshot { at: SnapshotHandle(Arc::new(at)), place, clock, held })
+            Ok(HeldSnapshot { at: SnapshotHandle(Arc::new(at)), place, clock, held, waited })
         })
     }
 
     fn release_snapshot(&self, held: u32) {
         self.local(|node| node.base().release(held));
+    }
+
+    fn commit_nothing(&self) -> Step<'_, Option<Timestamp>> {
+        Box::pin(async move {
+            let observed = <P::Scheme as Scheme>::Observed::default();
+            let stamp = if <P::Scheme as Scheme>::AT_ONCE {
+                self.local(|node| node.base().scheme.stamp(&observed))
+            } else {
+                let asked = Envelope::Common(Common::Stamp { asked: false });
+                match self.call(self.shard(), asked).await.map(Answer::common) {
+                    Ok(CommonReply::Stamp(stamp)) => stamp,
+                    _ => return None,
+                }
+            };
+            self.local(|node| node.base().scheme.finished(stamp, Some(&observed)));
+            Some(stamp)
+        })
     }
 
     fn read_at(
@@ -423,6 +470,16 @@ impl<P: InteractivePair> InteractiveShard for ShardEnv<P> {
         value: &'a [u8],
     ) -> Step<'a, Result<(), Abort>> {
         P::put_record(txn.of_mut(), self, column, key, value)
+    }
+
+    fn insert<'a>(
+        &'a self,
+        txn: &'a mut TransactionHandle,
+        table: TableId,
+        key: &'a Key,
+        values: &'a [&'a [u8]],
+    ) -> Step<'a, Result<(), Abort>> {
+        P::insert_row(txn.of_mut(), self, table, key, values)
     }
 
     fn delete<'a>(

@@ -524,6 +524,11 @@ impl Pair {
         with_pair!(self, P => <P as crate::protocol::Protocol>::Scheme::WAITS)
     }
 
+    /// Whether its timestamps are numbers.
+    pub fn has_scalars(self) -> bool {
+        with_pair!(self, P => <P as crate::protocol::Protocol>::Scheme::SCALAR)
+    }
+
     /// Whether a transaction that meets a lock may wait for it instead of aborting.
     pub fn has_locks(self) -> bool {
         with_pair!(self, P => <P as crate::protocol::Protocol>::LOCKS)

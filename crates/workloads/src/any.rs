@@ -34,8 +34,6 @@ pub trait AnyWorkload: Send + Sync {
     fn unit_slot(&self, unit: usize) -> Option<Slot>;
     /// See [`Workload::load`].
     fn load(&self, unit: usize, sink: Sink<'_>);
-    /// See [`Workload::bytes_estimate`].
-    fn bytes_estimate(&self) -> u64;
     /// See [`Workload::client`].
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Box<dyn AnyClient>;
     /// See [`Workload::audits`].
@@ -99,10 +97,6 @@ impl<W: Workload> AnyWorkload for W {
 
     fn load(&self, unit: usize, sink: Sink<'_>) {
         Workload::load(self, unit, sink);
-    }
-
-    fn bytes_estimate(&self) -> u64 {
-        Workload::bytes_estimate(self)
     }
 
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Box<dyn AnyClient> {

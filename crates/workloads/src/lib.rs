@@ -7,6 +7,7 @@
 mod any;
 mod blocks;
 pub mod micro;
+pub mod registry;
 pub mod smallbank;
 #[cfg(test)]
 mod testing;
@@ -107,9 +108,6 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// may come in any order, ascending is fastest.
     fn load(&self, unit: usize, sink: Sink<'_>);
 
-    /// About how many bytes of memory the loaded data takes, with indexes.
-    fn bytes_estimate(&self) -> u64;
-
     /// A client bound to a shard. `client` is unique over all shards, the same for the same seed,
     /// and never used twice on one database: keys that a client inserts may contain it. `owner`
     /// tells which shard owns a slot, so that a client can choose a home on its own shard.
@@ -183,7 +181,10 @@ pub struct Check {
 mod tests {
     use plimsoll_txn::shipped::unpack;
 
-    use super::*;
+    use super::{
+        Check, Kind, PieceType, ShardId, Sink, Slot, TableSpec, Tally, Unpack, Workload, micro, smallbank,
+        tpcc,
+    };
     use crate::micro::Micro;
     use crate::smallbank::SmallBank;
     use crate::tpcc::Tpcc;
@@ -249,10 +250,6 @@ mod tests {
 
         fn load(&self, unit: usize, sink: Sink<'_>) {
             self.0.load(unit, sink);
-        }
-
-        fn bytes_estimate(&self) -> u64 {
-            self.0.bytes_estimate()
         }
 
         fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> micro::Client {

@@ -51,6 +51,7 @@
 //! are left out: TPC-C has some.
 
 mod audit;
+mod flags;
 mod transaction;
 
 use plimsoll_txn::chopping::PieceType;
@@ -58,6 +59,7 @@ use plimsoll_txn::shipped::{Unpack, unpack};
 use plimsoll_types::{IndexKind, Key, Partitioning, SLOTS, ShardId, Slot, TableId, TableSpec};
 
 pub use audit::Audit;
+pub use flags::MicroFlags;
 pub use transaction::{Transaction, spin};
 
 pub use crate::blocks::Client;
@@ -248,11 +250,6 @@ impl Workload for Micro {
         for tuple in unit as u64 * span..(unit as u64 + 1) * span {
             sink(TUPLES, Key::of_u64(tuple), &[&0u64.to_le_bytes()]);
         }
-    }
-
-    fn bytes_estimate(&self) -> u64 {
-        // A record: header and value, and a hash entry at a usual load.
-        self.tuples() * (72 + 32)
     }
 
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Client {

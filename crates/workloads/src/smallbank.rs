@@ -37,6 +37,7 @@
 //! global generator gives it 10 % by mistake.
 
 mod audit;
+mod flags;
 mod transaction;
 
 use plimsoll_txn::chopping::PieceType;
@@ -44,6 +45,7 @@ use plimsoll_txn::shipped::{Unpack, unpack};
 use plimsoll_types::{IndexKind, Key, Partitioning, SLOTS, ShardId, Slot, TableId, TableSpec};
 
 pub use audit::Audit;
+pub use flags::SmallBankFlags;
 pub use transaction::Transaction;
 
 pub use crate::blocks::Client;
@@ -217,11 +219,6 @@ impl Workload for SmallBank {
             sink(SAVINGS, Key::of_u64(account), &[&savings.to_le_bytes()]);
             sink(CHECKING, Key::of_u64(account), &[&checking.to_le_bytes()]);
         });
-    }
-
-    fn bytes_estimate(&self) -> u64 {
-        // Two records: header and value, and a hash entry at a usual load.
-        self.accounts() * 2 * (72 + 32)
     }
 
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Client {

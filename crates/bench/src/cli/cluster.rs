@@ -59,7 +59,7 @@ impl BenchArgs {
 
     /// The plan of a workload whose tables are wanted, for the shards of a cluster that is named or for any others.
     pub fn validate_tables(mut self, cores: usize) -> Result<BenchPlan, Refusal> {
-        self.workload_name()?;
+        self.workload()?;
         match self.cluster.take() {
             Some(place) => {
                 let cluster = self.cluster_at(&place)?;
@@ -71,7 +71,7 @@ impl BenchArgs {
 
     /// The plan of a run on a cluster, or of its load.
     pub(super) fn on_cluster(mut self, place: &str, cores: usize) -> Result<BenchPlan, Refusal> {
-        self.workload_name()?;
+        self.workload()?;
         let cluster = self.cluster_at(place)?;
         if self.coordinators.is_some() {
             refuse!(

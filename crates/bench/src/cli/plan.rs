@@ -6,18 +6,18 @@
 //! the free memory and the output's directory, so every sentence has a test in `tests.rs`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use clap::ValueEnum;
-use plimsoll_args::{JsonOutput, Refusal, json_output, percent, refuse, within};
+use plimsoll_args::{JsonOutput, Refusal, Switch, json_output, refuse, within};
 use plimsoll_engine::Cluster;
 use plimsoll_page::file::check_writable;
 use plimsoll_page::units;
 use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol, Scheme};
+use plimsoll_workloads::registry::{Registration, Scale, Setting, WORKLOADS};
 use serde_json::Value;
 
-use super::micro::MicroPlan;
-use super::{BenchArgs, LockPolicy, Switch, WorkloadName, display};
+use super::{BenchArgs, LockPolicy, display};
 use crate::report::model::Named;
 
 /// Threads beyond this serve no purpose on any machine, and a shard needs a slot of its own.
@@ -28,18 +28,11 @@ const PROCESSES_MAX: u64 = 64;
 const CONCURRENCY_MAX: usize = 65_536;
 /// More transactions per second than any machine runs.
 const RATE_MAX: u64 = 1_000_000_000;
-/// TPC-C's own number of items.
-const ITEMS_DEFAULT: u32 = 100_000;
-/// TPC-C's own number of customers per district.
-const CUSTOMERS_DEFAULT: u32 = 3_000;
-/// Identifiers of warehouses, items and customers are 32 bits wide; this leaves room to count.
-const ID_MAX: u64 = 1_000_000_000;
-
 /// A benchmark to run, complete and without contradictions.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct BenchPlan {
     /// What to run, at which scale.
-    pub workload: WorkloadPlan,
+    pub scale: Arc<dyn Scale>,
     /// Under what: one pair, or the pairs of a comparison with the reference first. Never empty.
     pub pairs: Vec<Pair>,
     /// For `two_pl`.
@@ -84,49 +77,6 @@ pub struct BenchPlan {
     pub quiet: bool,
 }
 
-/// A workload and its scale.
-#[derive(Clone, Debug, PartialEq)]
-pub enum WorkloadPlan {
-    /// TPC-C.
-    Tpcc(TpccPlan),
-    /// SmallBank.
-    SmallBank(SmallBankPlan),
-    /// The microbenchmarks.
-    Micro(MicroPlan),
-}
-
-/// The scale of TPC-C.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TpccPlan {
-    /// Warehouses in all, at least one per shard unless they are spread.
-    pub warehouses: u32,
-    /// Whether each warehouse is spread over all shards.
-    pub spread: bool,
-    /// Items.
-    pub items: u32,
-    /// Customers per district.
-    pub customers_per_district: u32,
-    /// Districts that a stock-level transaction reads, 1 to 20.
-    pub stock_level_districts: u32,
-    /// Order lines supplied by another warehouse, 0 to 100.
-    pub remote_items_percent: f64,
-    /// Payments by customers of another warehouse, 0 to 100.
-    pub remote_payments_percent: f64,
-    /// Whether hot columns are stored apart.
-    pub split_columns: bool,
-}
-
-/// The scale of SmallBank.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SmallBankPlan {
-    /// Accounts per shard.
-    pub accounts_per_shard: u64,
-    /// Payments whose second account is on another shard than the first, 0 to 100.
-    pub distributed_percent: f64,
-    /// Whether all accounts are drawn from all shards, which is what `distributed_percent` then comes from.
-    pub global: bool,
-}
-
 /// How shards talk to the timestamp oracle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OraclePlan {
@@ -149,16 +99,15 @@ impl BenchArgs {
         if self.load {
             refuse!("--load fills a cluster that runs: name it with --cluster");
         }
-        let name = self.workload_name()?;
+        let workload = self.workload()?;
         let pairs = self.pairs()?;
-        self.refuse_flags_without_effect(name, &pairs)?;
+        self.of_the_workload.refuse_others(workload)?;
+        self.refuse_flags_without_effect(&pairs)?;
         let (processes, shards) = self.shards(cores)?;
-        let workload = match name {
-            WorkloadName::Tpcc => WorkloadPlan::Tpcc(self.tpcc(shards)?),
-            WorkloadName::SmallBank => WorkloadPlan::SmallBank(self.smallbank(shards)?),
-            WorkloadName::Micro => WorkloadPlan::Micro(self.micro(shards)?),
-        };
-        refuse_more_than_memory(workload.bytes_estimate(shards), memory_bytes)?;
+        let seed = self.seed.unwrap_or(1);
+        let setting = Setting { shards, seed, distributed: self.distributed };
+        let scale = self.of_the_workload.scale(workload, &setting)?;
+        refuse_more_than_memory(scale.bytes_estimate(), memory_bytes)?;
 
         let concurrency = within(self.concurrency.unwrap_or(8), "concurrency", 1, CONCURRENCY_MAX as u64)?;
         let duration = self.duration.unwrap_or(Duration::from_secs(10));
@@ -170,7 +119,7 @@ impl BenchArgs {
         let online = within(self.check_online.unwrap_or(2), "check-online", 0, 1000)?;
         let on = |switch: Option<Switch>, default| switch.unwrap_or(default) == Switch::On;
         Ok(BenchPlan {
-            workload,
+            scale,
             pairs,
             lock_policy: self.lock_policy.unwrap_or(LockPolicy::WaitDie),
             one_round: self.one_round,
@@ -195,7 +144,7 @@ impl BenchArgs {
             warmup: self.warmup.unwrap_or(Duration::from_secs(2)),
             duration,
             runs: runs as u32,
-            seed: self.seed.unwrap_or(1),
+            seed,
             check: self.check,
             check_online_per_second: online as u32,
             json: json_output(self.json.as_ref())?,
@@ -205,17 +154,19 @@ impl BenchArgs {
     }
 
     /// The workload, also where `--json tpcc` took it for a file's name.
-    pub(super) fn workload_name(&mut self) -> Result<WorkloadName, Refusal> {
+    pub(super) fn workload(&mut self) -> Result<&'static Registration, Refusal> {
         if let Some(name) = self.workload {
             return Ok(name);
         }
         if let Some(Some(file)) = &self.json
-            && let Some(name) = file.to_str().and_then(|text| WorkloadName::from_str(text, false).ok())
+            && let Some(name) = file.to_str().and_then(Registration::named)
         {
             self.json = Some(None);
             return Ok(name);
         }
-        refuse!("no workload is named: say `plimsoll bench tpcc`, for example, or smallbank, or micro");
+        let [first, others @ ..] = WORKLOADS else { refuse!("there are no workloads") };
+        let others: String = others.iter().map(|workload| format!(", or {}", workload.name)).collect();
+        refuse!("no workload is named: say `plimsoll bench {}`, for example{others}", first.name);
     }
 
     fn pairs(&self) -> Result<Vec<Pair>, Refusal> {
@@ -238,32 +189,7 @@ impl BenchArgs {
         Ok(pairs)
     }
 
-    fn refuse_flags_without_effect(&self, name: WorkloadName, pairs: &[Pair]) -> Result<(), Refusal> {
-        use WorkloadName::{Micro, SmallBank, Tpcc};
-        for (owner, flag, given) in [
-            (Tpcc, "warehouses", self.warehouses.is_some()),
-            (Tpcc, "warehouses-per-shard", self.warehouses_per_shard.is_some()),
-            (Tpcc, "spread", self.spread),
-            (Tpcc, "items", self.items.is_some()),
-            (Tpcc, "customers", self.customers.is_some()),
-            (Tpcc, "districts", self.districts.is_some()),
-            (Tpcc, "remote-payments", self.remote_payments.is_some()),
-            (Tpcc, "split-columns", self.split_columns.is_some()),
-            (SmallBank, "accounts", self.accounts.is_some()),
-            (SmallBank, "global", self.global),
-            (Micro, "tuples", self.tuples.is_some()),
-            (Micro, "tuples-per-transaction", self.tuples_per_transaction.is_some()),
-            (Micro, "read-only", self.read_only.is_some()),
-            (Micro, "read-share", self.read_share.is_some()),
-            (Micro, "spin", self.spin.is_some()),
-            (Micro, "participants", self.participants.is_some()),
-            (Micro, "zipf", self.zipf.is_some()),
-        ] {
-            if given && owner != name {
-                refuse!("--{flag} is a flag of {owner}, not of {name}: leave it out");
-            }
-        }
-
+    fn refuse_flags_without_effect(&self, pairs: &[Pair]) -> Result<(), Refusal> {
         let scheme = |schemes: &[Scheme]| pairs.iter().any(|pair| schemes.contains(&pair.scheme));
         let two_pl = pairs.iter().any(|pair| pair.protocol == Protocol::TwoPl);
         let occ_dst = pairs.contains(&Pair { protocol: Protocol::Occ, scheme: Scheme::Dst });
@@ -315,69 +241,6 @@ impl BenchArgs {
         Ok(shards)
     }
 
-    fn tpcc(&self, shards: usize) -> Result<TpccPlan, Refusal> {
-        let per_shard = within(self.warehouses_per_shard.unwrap_or(1), "warehouses-per-shard", 1, ID_MAX)?;
-        let warehouses = match self.warehouses {
-            Some(warehouses) => within(warehouses, "warehouses", 1, ID_MAX)?,
-            None => (per_shard * shards as u64).min(ID_MAX),
-        };
-        if warehouses < shards as u64 && !self.spread {
-            refuse!(
-                "{warehouses} of the {shards} shards would have a warehouse and the others no work: give at \
-                 least --warehouses {shards}, or --shards {warehouses}, or --spread"
-            );
-        }
-        let districts = self.districts.unwrap_or(1);
-        if !(1..=20).contains(&districts) {
-            refuse!("--districts {districts} is outside 1..20: a stock-level reads 1 to 20 districts");
-        }
-        let items = within(self.items.unwrap_or(ITEMS_DEFAULT.into()), "items", 100, ID_MAX)?;
-        let customers = within(self.customers.unwrap_or(CUSTOMERS_DEFAULT.into()), "customers", 30, ID_MAX)?;
-        for (flag, given) in [("distributed", self.distributed), ("remote-payments", self.remote_payments)] {
-            if warehouses == 1 && given.is_some_and(|percent| percent > 0.0) {
-                refuse!("--{flag} needs a second warehouse: give --warehouses 2 or more, or leave it out");
-            }
-        }
-        // A single warehouse has no other to order from.
-        let (lines, payments) = if warehouses == 1 { (0.0, 0.0) } else { (1.0, 15.0) };
-        Ok(TpccPlan {
-            warehouses: warehouses as u32,
-            spread: self.spread,
-            items: items as u32,
-            customers_per_district: customers as u32,
-            stock_level_districts: districts as u32,
-            remote_items_percent: percent(self.distributed.unwrap_or(lines), "distributed")?,
-            remote_payments_percent: percent(self.remote_payments.unwrap_or(payments), "remote-payments")?,
-            split_columns: self.split_columns != Some(Switch::Off),
-        })
-    }
-
-    fn smallbank(&self, shards: usize) -> Result<SmallBankPlan, Refusal> {
-        let accounts = self.accounts.unwrap_or(100_000);
-        // 4% of the accounts are hot, and a payment needs two different ones of them.
-        let accounts_per_shard = within(accounts, "accounts", 100, ID_MAX)?;
-        if self.global && self.distributed.is_some() {
-            refuse!("--global draws all accounts from all shards: leave --distributed out");
-        }
-        if self.global && shards == 1 {
-            refuse!("--global needs a second shard: give --shards 2 or more, or leave it out");
-        }
-        let distributed_percent = match self.global {
-            true => 100.0 * (shards - 1) as f64 / shards as f64,
-            false => self.between_shards(shards, 1.0)?,
-        };
-        Ok(SmallBankPlan { accounts_per_shard, distributed_percent, global: self.global })
-    }
-
-    /// The share of work between shards; none of it if there is one shard.
-    pub(super) fn between_shards(&self, shards: usize, default: f64) -> Result<f64, Refusal> {
-        if shards == 1 && self.distributed.is_some_and(|percent| percent > 0.0) {
-            refuse!("--distributed needs a second shard: give --shards 2 or more, or leave it out");
-        }
-        let default = if shards == 1 { 0.0 } else { default };
-        percent(self.distributed.unwrap_or(default), "distributed")
-    }
-
     fn report_output(&self) -> Result<Option<PathBuf>, Refusal> {
         let Some(file) = &self.report else { return Ok(None) };
         if self.json == Some(Some(file.clone())) {
@@ -385,24 +248,6 @@ impl BenchArgs {
         }
         check_writable(file)?;
         Ok(Some(file.clone()))
-    }
-}
-
-impl WorkloadPlan {
-    /// Roughly how much memory the loaded data takes. A bound for what cannot possibly fit; the workload
-    /// knows it better.
-    pub fn bytes_estimate(&self, shards: usize) -> u64 {
-        match self {
-            WorkloadPlan::Tpcc(tpcc) => {
-                let items = u64::from(tpcc.items);
-                // A customer comes with an order, its lines and a payment.
-                let customers = 10 * u64::from(tpcc.customers_per_district);
-                let warehouse = (400 * items).saturating_add(2_000 * customers);
-                warehouse.saturating_mul(tpcc.warehouses.into()).saturating_add(100 * items * shards as u64)
-            }
-            WorkloadPlan::SmallBank(bank) => 200 * bank.accounts_per_shard * shards as u64,
-            WorkloadPlan::Micro(micro) => 100 * micro.tuples_per_shard * shards as u64,
-        }
     }
 }
 
@@ -417,26 +262,7 @@ impl BenchPlan {
     pub fn config(&self, pair: Pair) -> Named<Value> {
         let mut config = Named::default();
         let mut set = |name: &str, value: Value| config.push(name, value);
-        match &self.workload {
-            WorkloadPlan::Tpcc(tpcc) => {
-                set("warehouses", tpcc.warehouses.into());
-                set("spread", tpcc.spread.into());
-                set("items", tpcc.items.into());
-                set("customers", tpcc.customers_per_district.into());
-                set("districts", tpcc.stock_level_districts.into());
-                set("distributed", tpcc.remote_items_percent.into());
-                set("remote_payments", tpcc.remote_payments_percent.into());
-                set("split_columns", tpcc.split_columns.into());
-            }
-            WorkloadPlan::SmallBank(bank) => {
-                set("accounts", bank.accounts_per_shard.into());
-                set("distributed", bank.distributed_percent.into());
-                set("global", bank.global.into());
-            }
-            WorkloadPlan::Micro(micro) => {
-                micro.config().into_iter().for_each(|(name, value)| set(name, value));
-            }
-        }
+        self.scale.config().into_iter().for_each(|(name, value)| set(name, value));
         if let Some(processes) = self.processes {
             set("processes", processes.into());
         }
@@ -480,8 +306,8 @@ impl BenchPlan {
     }
 }
 
-/// Refuses data that cannot fit. Also to be asked with the workload's own estimate, which is sharper.
-pub fn refuse_more_than_memory(needed_bytes: u64, memory_bytes: u64) -> Result<(), Refusal> {
+/// Refuses data that cannot fit.
+pub(super) fn refuse_more_than_memory(needed_bytes: u64, memory_bytes: u64) -> Result<(), Refusal> {
     if memory_bytes > 0 && needed_bytes > memory_bytes {
         refuse!(
             "the data would take about {} but only {} of memory are free: choose a smaller scale",

@@ -7,7 +7,7 @@ use plimsoll_types::TableSpec;
 
 use super::plan::*;
 use super::*;
-use crate::dispatch;
+use crate::workload;
 
 /// The program with this command only.
 #[derive(Debug, Parser)]
@@ -30,6 +30,12 @@ fn plan(line: &str) -> Result<BenchPlan, String> {
     args.validate(2, 16_000_000_000).map_err(|refusal| refusal.to_string())
 }
 
+/// A workload's settings, in the order of their names.
+fn scale(plan: &BenchPlan) -> String {
+    let settings = plan.scale.config().into_iter().map(|(name, value)| (name.to_owned(), value));
+    serde_json::Value::Object(settings.collect()).to_string()
+}
+
 #[track_caller]
 fn refuses(line: &str, sentence: &str) {
     assert_eq!(plan(line).expect_err("this must be refused"), sentence);
@@ -50,9 +56,10 @@ fn the_command_definition_is_sound() {
 #[test]
 fn defaults_are_one_warehouse_per_core_under_occ_and_dst() {
     let plan = plan("bench tpcc").expect("fine");
-    let WorkloadPlan::Tpcc(tpcc) = &plan.workload else { panic!("TPC-C was asked for") };
-    assert_eq!((tpcc.warehouses, tpcc.items, tpcc.customers_per_district), (2, 100_000, 3_000));
-    assert_eq!((tpcc.remote_items_percent, tpcc.remote_payments_percent), (1.0, 15.0));
+    assert_eq!(
+        scale(&plan),
+        r#"{"customers":3000,"distributed":1.0,"districts":1,"items":100000,"remote_payments":15.0,"split_columns":true,"spread":false,"warehouses":2}"#
+    );
     assert_eq!(plan.pairs, [Pair { protocol: Protocol::Occ, scheme: Scheme::Dst }]);
     assert_eq!((plan.shards, plan.concurrency, plan.runs, plan.seed), (2, 8, 1, 1));
     assert_eq!((plan.warmup, plan.duration), (Duration::from_secs(2), Duration::from_secs(10)));
@@ -66,9 +73,8 @@ fn processes_divide_the_cores_and_multiply_the_shards() {
     assert_eq!((two.processes, two.shards, two.shards_per_process()), (Some(2), 2, 1));
     let more = plan("bench tpcc --processes 3 --shards 2 --oversubscribe").expect("fine");
     assert_eq!((more.shards, more.shards_per_process()), (6, 2));
-    let WorkloadPlan::Tpcc(tpcc) = &more.workload else { panic!("TPC-C was asked for") };
-    assert_eq!(tpcc.warehouses, 6);
     let config = more.config(more.pairs[0]);
+    assert_eq!(config.get("warehouses"), Some(&6.into()));
     assert_eq!((config.get("processes"), config.get("shards")), (Some(&3.into()), Some(&2.into())));
     refuses("bench tpcc --processes 0", "--processes 0 is too small: give 1 or more");
     refuses("bench tpcc --processes 65", "--processes 65 is too large: give 64 or less");
@@ -234,8 +240,7 @@ fn distributed_work_needs_somewhere_to_go() {
         "--remote-payments needs a second warehouse: give --warehouses 2 or more, or leave it out",
     );
     let alone = plan("bench smallbank --shards 1").expect("fine");
-    let bank = SmallBankPlan { accounts_per_shard: 100_000, distributed_percent: 0.0, global: false };
-    assert_eq!(alone.workload, WorkloadPlan::SmallBank(bank));
+    assert_eq!(scale(&alone), r#"{"accounts":100000,"distributed":0.0,"global":false}"#);
     assert!(plan("bench smallbank --shards 1 --distributed 0").is_ok());
     assert!(plan("bench tpcc --shards 1 --warehouses 2 --distributed 10").is_ok());
 }
@@ -243,8 +248,7 @@ fn distributed_work_needs_somewhere_to_go() {
 #[test]
 fn accounts_of_all_shards_are_drawn_instead_of_a_share_of_payments_between_them() {
     let four = plan("bench smallbank --global --processes 2 --shards 2 --oversubscribe").expect("fine");
-    let bank = SmallBankPlan { accounts_per_shard: 100_000, distributed_percent: 75.0, global: true };
-    assert_eq!(four.workload, WorkloadPlan::SmallBank(bank));
+    assert_eq!(scale(&four), r#"{"accounts":100000,"distributed":75.0,"global":true}"#);
     let config = four.config(four.pairs[0]);
     assert_eq!((config.get("global"), config.get("distributed")), (Some(&true.into()), Some(&75.0.into())));
     let local = plan("bench smallbank").expect("fine");
@@ -279,15 +283,13 @@ fn a_client_of_a_cluster_has_its_pair_and_its_shards_and_says_the_rest() {
     let folder = tempfile::tempdir().expect("a directory");
     let file = cluster_file(&folder, "");
     let on_cluster = |more: &str| plan(&format!("bench smallbank --cluster {file} {more}"));
-    let bank = |more: &str| match on_cluster(more)?.workload {
-        WorkloadPlan::SmallBank(bank) => {
-            Ok::<_, String>((bank.accounts_per_shard, bank.global, bank.distributed_percent))
-        }
-        other => unreachable!("SmallBank was asked for, not {other:?}"),
-    };
-    assert_eq!(bank(""), Ok((100_000, false, 1.0)));
-    assert_eq!(bank("--accounts 500 --distributed 20"), Ok((500, false, 20.0)));
-    assert_eq!(bank("--global --load"), Ok((100_000, true, 75.0)));
+    let bank = |more: &str| scale(&on_cluster(more).expect("fine"));
+    assert_eq!(bank(""), r#"{"accounts":100000,"distributed":1.0,"global":false}"#);
+    assert_eq!(
+        bank("--accounts 500 --distributed 20"),
+        r#"{"accounts":500,"distributed":20.0,"global":false}"#
+    );
+    assert_eq!(bank("--global --load"), r#"{"accounts":100000,"distributed":75.0,"global":true}"#);
     let plan = on_cluster("--load --duration 1s").expect("the flags of the run are no obstacle");
     assert_eq!((plan.shards, plan.coordinators), (4, 1));
     assert_eq!(plan.pairs, [Pair { protocol: Protocol::Occ, scheme: Scheme::None }]);
@@ -322,24 +324,24 @@ fn tables_that_are_printed_are_the_tables_of_the_workload() {
         let cli = Cli::try_parse_from(words.split_whitespace()).expect("such flags exist");
         let Command::Bench(args) = cli.command;
         let plan = args.validate_tables(2).expect("it is possible");
-        let workload = dispatch::workload(&plan, 0).expect("it is possible");
+        let workload = workload::make(&plan).expect("it is possible");
         let file = cluster_file(&folder, &describe_tables(&workload.tables()));
         let cluster = Cluster::read(file.as_ref()).expect("it describes a cluster");
         assert_eq!(cluster.tables, workload.tables(), "{words}");
-        assert_eq!(dispatch::refuse_other_tables(&workload, &cluster), Ok(()), "{words}");
+        assert_eq!(workload::refuse_other_tables(&*workload, &cluster), Ok(()), "{words}");
     }
 }
 
 #[test]
 fn a_cluster_with_other_tables_is_refused_and_the_first_is_named() {
-    let workload = |line: &str| dispatch::workload(&plan(line).expect("fine"), 0).expect("it is possible");
+    let made = |line: &str| workload::make(&plan(line).expect("fine")).expect("it is possible");
     let folder = tempfile::tempdir().expect("a directory");
     let refused = |line: &str, tables: &[TableSpec]| {
         let file = cluster_file(&folder, &describe_tables(tables));
         let cluster = Cluster::read(file.as_ref()).expect("it describes a cluster");
-        dispatch::refuse_other_tables(&workload(line), &cluster).expect_err("it has others").to_string()
+        workload::refuse_other_tables(&*made(line), &cluster).expect_err("it has others").to_string()
     };
-    let bank = workload("bench smallbank").tables();
+    let bank = made("bench smallbank").tables();
     let none = refused("bench smallbank", &[]);
     assert!(
         none.starts_with("cluster \"bank\" has no table \"savings\", which smallbank needs: put what"),
@@ -351,12 +353,12 @@ fn a_cluster_with_other_tables_is_refused_and_the_first_is_named() {
         other.starts_with("table \"savings\" of cluster \"bank\" is not as smallbank needs it at this scale"),
         "{other}"
     );
-    let order = refused("bench smallbank", &[bank[0].clone(), workload("bench micro").tables()[0].clone()]);
+    let order = refused("bench smallbank", &[bank[0].clone(), made("bench micro").tables()[0].clone()]);
     assert!(
         order.starts_with("cluster \"bank\" has a table \"tuples\" where smallbank needs \"checking\""),
         "{order}"
     );
-    let more = [bank, workload("bench micro").tables()].concat();
+    let more = [bank, made("bench micro").tables()].concat();
     let more = refused("bench smallbank", &more);
     assert!(more.starts_with("cluster \"bank\" has a table \"tuples\", which smallbank has not"), "{more}");
 }
@@ -393,24 +395,17 @@ fn flags_of_the_other_workload_are_refused() {
 
 #[test]
 fn a_microbenchmark_is_ten_tuples_a_tenth_of_them_elsewhere() {
-    let micro = |line: &str| match plan(line).expect("fine").workload {
-        WorkloadPlan::Micro(micro) => micro,
-        other => panic!("{other:?}"),
-    };
-    let expected = micro::MicroPlan {
-        tuples_per_shard: 100_000,
-        tuples_per_transaction: 10,
-        read_only_percent: 50.0,
-        read_share_percent: 50.0,
-        distributed_percent: 10.0,
-        participants: 0,
-        zipf: 0.0,
-        spin: Duration::ZERO,
-    };
-    assert_eq!(micro("bench micro"), expected);
-    assert_eq!(micro("bench micro --shards 1").distributed_percent, 0.0);
+    let micro = |line: &str| scale(&plan(line).expect("fine"));
+    assert_eq!(
+        micro("bench micro"),
+        r#"{"distributed":10.0,"participants":0,"read_only":50.0,"read_share":50.0,"spin_seconds":0.0,"tuples":100000,"tuples_per_transaction":10,"zipf":0.0}"#
+    );
+    assert!(micro("bench micro --shards 1").starts_with(r#"{"distributed":0.0,"#));
     let spins = micro("bench micro --tuples-per-transaction 0 --read-only 0 --spin 50us");
-    assert_eq!((spins.tuples_per_transaction, spins.spin.as_micros()), (0, 50));
+    assert!(
+        spins.contains(r#""spin_seconds":0.00005,"#) && spins.contains(r#""tuples_per_transaction":0,"#),
+        "{spins}"
+    );
     let plan = plan("bench micro --read-share 20 --spin 1.5ms").expect("fine");
     let config = plan.config(plan.pairs[0]);
     assert_eq!(config.get("read_share"), Some(&20.0.into()));
@@ -516,6 +511,6 @@ fn participants_and_skew_of_a_microbenchmark_are_possible_ones() {
     refuses(&format!("{three} --zipf 1"), "--zipf 1 is outside of 0 to 0.999: give a number such as 0.99");
     refuses("bench tpcc --zipf 0.5", "--zipf is a flag of micro, not of tpcc: leave it out");
     let plan = plan(&format!("{three} --participants 3 --zipf 0.99")).expect("fine");
-    let WorkloadPlan::Micro(micro) = plan.workload else { panic!("{:?}", plan.workload) };
-    assert_eq!((micro.participants, micro.zipf), (3, 0.99));
+    let config = plan.config(plan.pairs[0]);
+    assert_eq!((config.get("participants"), config.get("zipf")), (Some(&3.into()), Some(&0.99.into())));
 }

@@ -5,16 +5,14 @@ use std::sync::mpsc::{self, Receiver};
 
 use plimsoll_checker::Options;
 use plimsoll_engine::Engine;
-use plimsoll_runtime::{Env, Tasks};
-use plimsoll_txn::execute::execute;
-use plimsoll_txn::pairs::LegalPair;
+use plimsoll_txn::any_shard::AnyShard;
+use plimsoll_txn::executable::AnyProcedure;
+use plimsoll_txn::pairs::Pair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_txn::protocol::Attempt;
-use plimsoll_txn::timestamp::{ReadOnly, Scheme};
-use plimsoll_txn::work::Work;
 use plimsoll_types::history::{History, Install};
 use plimsoll_types::{Abort, ColumnGroup, Key, Slot, TableId};
-use plimsoll_workloads::{Tally, Workload};
+use plimsoll_workloads::{AnyWorkload, Tally};
 
 use super::client::Recorded;
 use super::site::{Control, Phase};
@@ -63,7 +61,7 @@ impl Procedure for LookUp {
 plimsoll_txn::executable!(LookUp);
 
 /// Whether the first rows of the first and of the last unit are there.
-pub fn is_loaded<P: LegalPair, W: Workload>(engine: &Engine<P>, workload: &W) -> bool {
+pub fn is_loaded(engine: &Engine, workload: &dyn AnyWorkload) -> bool {
     let mut rows = Vec::new();
     for unit in [0, workload.units() - 1] {
         let slot = workload.unit_slot(unit).unwrap_or_default();
@@ -75,44 +73,46 @@ pub fn is_loaded<P: LegalPair, W: Workload>(engine: &Engine<P>, workload: &W) ->
     }
     let mut look_up = LookUp { found: vec![false; rows.len()], rows };
     let coordinator = engine.coordinators().next().expect("transactions are coordinated here");
-    engine.runtime().run_on(coordinator, move |env| async move {
-        let mut work = Work::default();
-        while execute(&env, Attempt::default(), &mut look_up, &mut work).await.is_err() {
-            env.pause().await;
-        }
+    engine.run_on(coordinator, move |shard| async move {
+        run_to_the_end(&*shard, &mut look_up).await;
         look_up.found.into_iter().all(|found| found)
     })
 }
 
 /// The workload's invariants on the quiesced database.
-pub fn invariants<P: LegalPair, W: Workload>(engine: &Engine<P>, workload: &W, tally: &Tally) -> Vec<Check> {
+pub fn invariants(engine: &Engine, workload: &dyn AnyWorkload, tally: &Tally) -> Vec<Check> {
     let mut audits = Vec::new();
     for (mut audit, shard) in workload.audits().into_iter().zip(engine.coordinators().cycle()) {
-        audits.push(engine.runtime().run_on(shard, move |env| async move {
-            let mut work = Work::default();
-            while execute(&env, Attempt::default(), &mut audit, &mut work).await.is_err() {
-                env.pause().await;
-            }
+        audits.push(engine.run_on(shard, move |shard| async move {
+            run_to_the_end(&*shard, audit.procedure()).await;
             audit
         }));
     }
-    workload.judge(&audits, tally).into_iter().map(convert).collect()
+    workload.judge(audits, tally).into_iter().map(convert).collect()
+}
+
+/// Attempts a procedure until it commits.
+async fn run_to_the_end(shard: &dyn AnyShard, procedure: &mut dyn AnyProcedure) {
+    let mut coordinator = shard.coordinator();
+    while coordinator.execute(Attempt::default(), procedure).await.is_err() {
+        shard.pause().await;
+    }
 }
 
 /// Starts the online check: snapshots of what must hold at every moment, while writers run.
-pub fn start_online<P: LegalPair, W: Workload>(
-    engine: &Engine<P>,
-    workload: &W,
+pub fn start_online(
+    engine: &Engine,
+    workload: &Arc<dyn AnyWorkload>,
     control: &Arc<Control>,
     per_second: u32,
 ) -> Receiver<Vec<Check>> {
     let (done, result) = mpsc::channel();
     let (workload, control) = (workload.clone(), control.clone());
-    let first = engine.runtime().first();
-    engine.runtime().spawn_on(first, move |env| async move {
+    let serializable = engine.pair().serializable();
+    engine.spawn_on(engine.runtime().first(), move |env| async move {
         let (mut audits, mut given_up) = (0, 0);
         let (mut violated, mut told) = (0, Vec::new());
-        let mut work = Work::default();
+        let mut coordinator = env.coordinator();
         'run: for number in 0.. {
             // Woken often enough to end with the run.
             let next = env.clock().0 + 1_000_000_000 / u64::from(per_second);
@@ -124,7 +124,7 @@ pub fn start_online<P: LegalPair, W: Workload>(
             }
             let mut audit = workload.online_audit(number);
             let mut attempts = 0;
-            while execute(&env, Attempt::default(), &mut audit, &mut work).await.is_err() {
+            while coordinator.execute(Attempt::default(), audit.procedure()).await.is_err() {
                 attempts += 1;
                 if attempts == AUDIT_ATTEMPTS || control.phase() == Phase::Stop {
                     given_up += 1;
@@ -134,7 +134,7 @@ pub fn start_online<P: LegalPair, W: Workload>(
             }
             audits += 1;
             let failures: Vec<_> =
-                workload.judge_snapshot(&audit).into_iter().filter(|check| !check.ok).collect();
+                workload.judge_snapshot(&*audit).into_iter().filter(|check| !check.ok).collect();
             violated += u32::from(!failures.is_empty());
             for failure in failures {
                 if told.len() < TOLD {
@@ -142,7 +142,6 @@ pub fn start_online<P: LegalPair, W: Workload>(
                 }
             }
         }
-        let serializable = P::Scheme::SERIALIZABLE;
         let mut detail = format!("{audits} audits in snapshots while writers ran, {violated} violated");
         if given_up > 0 {
             detail += &format!(", {given_up} aborted and given up");
@@ -159,12 +158,14 @@ pub fn start_online<P: LegalPair, W: Workload>(
 }
 
 /// Hands the recorded history to the checker. Returns its verdict, transactions and dependencies.
-pub fn history<P: LegalPair, W: Workload>(
-    workload: &W,
+pub fn history(
+    workload: &dyn AnyWorkload,
+    pair: Pair,
     recorded: Vec<Recorded>,
     installs: Vec<Vec<Install>>,
 ) -> (Check, u64, u64) {
-    let transactions = recorded.into_iter().map(Recorded::transaction::<W>).collect();
+    let kinds = workload.kinds();
+    let transactions = recorded.into_iter().map(|txn| txn.transaction(kinds)).collect();
     let history = History { transactions, installs };
     let tables = workload.tables();
     let names = |column: ColumnGroup| {
@@ -175,16 +176,15 @@ pub fn history<P: LegalPair, W: Workload>(
         }
     };
     // All processes of a machine have one clock without error, so DST is strict; the other schemes promise less.
-    let strict = P::Scheme::WAITS;
-    let snapshots = P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE;
+    let strict = pair.has_staleness();
     let options = Options {
-        scalar: P::Scheme::SCALAR && snapshots,
+        scalar: pair.has_scalars() && pair.has_snapshots(),
         realtime: strict,
         sessions: strict,
         complete: true,
     };
     let report = plimsoll_checker::check(&history, options, &names);
-    let serializable = P::Scheme::SERIALIZABLE;
+    let serializable = pair.serializable();
     let mut detail = format!("{} transactions, {} dependencies", report.transactions, report.edges);
     for violation in &report.violations {
         detail += &format!("; {violation}");

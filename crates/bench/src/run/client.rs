@@ -8,16 +8,13 @@ use std::sync::mpsc::Sender;
 
 use hdrhistogram::Histogram;
 use plimsoll_engine::Engine;
-use plimsoll_runtime::{Env, ShardEnv, Tasks};
-use plimsoll_txn::execute::execute;
-use plimsoll_txn::pairs::LegalPair;
+use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_txn::protocol::{Attempt, Committed};
-use plimsoll_txn::timestamp::{Freshness, Scheme};
-use plimsoll_txn::work::Work;
+use plimsoll_txn::timestamp::Freshness;
 use plimsoll_types::history::{Read, ScanRead, Transaction};
 use plimsoll_types::wire::{Input, Malformed, Sink, Wire};
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
-use plimsoll_workloads::{Tally, Workload};
+use plimsoll_workloads::{AnyClient, AnyWorkload, Kind, Tally};
 
 use super::site::{Control, Phase};
 use crate::cli::plan::BenchPlan;
@@ -122,12 +119,12 @@ pub struct Recorded {
 plimsoll_types::wire!(struct Recorded { kind, id, timestamp, session, begin, end, writes, reads, scans });
 
 impl Recorded {
-    fn new<P: LegalPair>(committed: Committed, kind: usize, session: u32, begin: u64, end: u64) -> Recorded {
+    fn new(committed: Committed, kind: usize, session: u32, begin: u64, end: u64) -> Recorded {
         let recorded = committed.recorded.map(|recorded| *recorded).unwrap_or_default();
         Recorded {
             kind: kind as u16,
             id: committed.id,
-            timestamp: committed.stamp.filter(|_| P::Scheme::SCALAR),
+            timestamp: committed.stamp,
             session,
             begin,
             end,
@@ -138,9 +135,9 @@ impl Recorded {
     }
 
     /// For the checker.
-    pub fn transaction<W: Workload>(self) -> Transaction {
+    pub fn transaction(self, kinds: &[Kind]) -> Transaction {
         let Recorded { kind, id, timestamp, session, begin, end, writes, reads, scans } = self;
-        let declared = W::KINDS[usize::from(kind)];
+        let declared = kinds[usize::from(kind)];
         Transaction {
             id,
             label: declared.name,
@@ -163,10 +160,10 @@ struct Shared {
 }
 
 /// Starts a shard's clients. When all have ended, what they have counted is sent.
-pub fn start<P: LegalPair, W: Workload>(
-    engine: &Engine<P>,
+pub fn start(
+    engine: &Engine,
     shard: ShardId,
-    workload: &W,
+    workload: &Arc<dyn AnyWorkload>,
     plan: &BenchPlan,
     control: &Arc<Control>,
     done: Sender<Finished>,
@@ -177,11 +174,12 @@ pub fn start<P: LegalPair, W: Workload>(
     let all_clients = (clients * plan.coordinators) as u64;
     let interval_ns = plan.rate.map(|rate| all_clients * 1_000_000_000 / rate);
     let staleness_ns = plan.staleness.as_nanos() as u64;
-    engine.runtime().spawn_on(shard, move |env| async move {
+    let scalar = engine.pair().has_scalars();
+    engine.spawn_on(shard, move |env| async move {
         let shared = Rc::new(Shared {
             finished: RefCell::new(Finished {
-                counts: vec![Counts::default(); W::KINDS.len()],
-                tally: Tally { committed: vec![0; W::KINDS.len()], sums: vec![0; W::SUMS.len()] },
+                counts: vec![Counts::default(); workload.kinds().len()],
+                tally: workload.no_tally(),
                 recorded: Vec::new(),
             }),
             clients: Cell::new(clients),
@@ -190,23 +188,23 @@ pub fn start<P: LegalPair, W: Workload>(
         for number in 0..clients {
             let number = shard.index() * clients + number;
             let client = workload.client(number, shard, &|slot| placement.shard(slot));
-            let (workload, control, shared) = (workload.clone(), control.clone(), shared.clone());
+            let (control, shared) = (control.clone(), shared.clone());
             let inner = env.clone();
             let pace = interval_ns.map(|interval_ns| {
                 // The clients take turns.
                 let first = env.clock().0 + interval_ns * (number as u64 % all_clients) / all_clients;
                 Pace { interval_ns, due: first }
             });
-            env.spawn(async move {
+            env.start(Box::pin(async move {
                 let client = (client, number as u32, pace);
-                run::<P, W>(&inner, &workload, client, staleness_ns, &control, &shared).await;
+                run(&*inner, client, staleness_ns, scalar, &control, &shared).await;
                 shared.clients.set(shared.clients.get() - 1);
                 if shared.clients.get() == 0
                     && let Some(done) = shared.done.take()
                 {
                     let _ = done.send(shared.finished.take());
                 }
-            });
+            }));
         }
     });
 }
@@ -222,15 +220,15 @@ struct Pace {
 const DOZE_MAX_NS: u64 = 50_000_000;
 
 /// One client, until the run stops.
-async fn run<P: LegalPair, W: Workload>(
-    env: &ShardEnv<P>,
-    workload: &W,
-    (mut client, session, mut pace): (W::Client, u32, Option<Pace>),
+async fn run(
+    env: &dyn AnyShard,
+    (mut client, session, mut pace): (Box<dyn AnyClient>, u32, Option<Pace>),
     staleness_ns: u64,
+    scalar: bool,
     control: &Control,
     shared: &Shared,
 ) {
-    let mut work = Work::default();
+    let mut coordinator = env.coordinator();
     let live = control.live(env.shard());
     let freshness = Freshness { staleness_ns, at_least: Timestamp::ZERO };
     loop {
@@ -248,14 +246,13 @@ async fn run<P: LegalPair, W: Workload>(
             late_ns = now - pace.due;
             pace.due += pace.interval_ns;
         }
-        let mut procedure = workload.next(&mut client);
-        let kind = W::kind(&procedure);
+        let kind = client.draw();
         let begin = control.clock.raw();
         // The request of a client on another machine would have been in the inbox when this pass began.
         let attempt = Attempt { age: env.clock().0, freshness };
         let mut aborts = 0u32;
         let committed = loop {
-            match execute(env, attempt, &mut procedure, &mut work).await {
+            match coordinator.execute(attempt, client.procedure()).await {
                 Ok(()) => break true,
                 Err(abort) => {
                     if phase == Phase::Measure {
@@ -275,12 +272,12 @@ async fn run<P: LegalPair, W: Workload>(
             }
         };
         if committed {
-            let committed = &mut work.committed;
+            let committed = coordinator.committed();
             let latency = late_ns + control.clock.delta_as_nanos(begin, control.clock.raw());
             live.0.store(live.0.load(Relaxed) + 1, Relaxed);
             let mut finished = shared.finished.borrow_mut();
             finished.tally.committed[kind] += 1;
-            W::tally(&procedure, &mut finished.tally.sums);
+            client.tally(&mut finished.tally.sums);
             if phase == Phase::Measure && control.phase() == Phase::Measure {
                 let counts = &mut finished.counts[kind];
                 counts.committed += 1;
@@ -290,8 +287,9 @@ async fn run<P: LegalPair, W: Workload>(
             }
             if committed.recorded.is_some() {
                 let (begin, end) = (attempt.age, control.shards_clock.now().0);
-                let committed = std::mem::take(committed);
-                finished.recorded.push(Recorded::new::<P>(committed, kind, session, begin, end));
+                let mut committed = std::mem::take(committed);
+                committed.stamp = committed.stamp.filter(|_| scalar);
+                finished.recorded.push(Recorded::new(committed, kind, session, begin, end));
             }
         }
         // Everybody gets a turn before the next transaction, unless this one has already waited.

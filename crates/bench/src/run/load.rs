@@ -18,18 +18,13 @@ use plimsoll_engine::{Cluster, Engine, NodeConfig, machine};
 use plimsoll_node::cli::in_flags;
 use plimsoll_page::progress::Progress;
 use plimsoll_page::units;
-use plimsoll_runtime::Env;
-use plimsoll_txn::base::{Common, CommonReply};
-use plimsoll_txn::envelope::Envelope;
 use plimsoll_txn::load::{LoadOutcome, Rows};
-use plimsoll_txn::pairs::LegalPair;
-
 use plimsoll_types::{Key, Placement, ShardId, TableId};
+use plimsoll_workloads::AnyWorkload;
 use quanta::Clock;
 use serde::Serialize;
 
 use super::members::Failure;
-use crate::dispatch::AnyWorkload;
 use crate::report::progress::{LoadLine, LoadSample};
 
 /// Bytes of keys and values after which a batch is sent.
@@ -75,8 +70,8 @@ impl LoadReport {
 type Answer = (ShardId, TableId, Arc<Rows>, Option<LoadOutcome>);
 
 /// The way of rows to the shards.
-struct Pipe<'a, P: LegalPair> {
-    engine: &'a Engine<P>,
+struct Pipe<'a> {
+    engine: &'a Engine,
     cluster: &'a Cluster,
     interrupted: &'a AtomicBool,
     coordinator: ShardId,
@@ -93,14 +88,13 @@ struct Pipe<'a, P: LegalPair> {
 }
 
 /// Loads a workload's rows into a cluster.
-pub fn load_cluster<P: LegalPair>(
-    workload: &AnyWorkload,
+pub fn load_cluster(
+    workload: &dyn AnyWorkload,
     cluster: &Cluster,
     progress: Progress,
     interrupted: &AtomicBool,
 ) -> Result<LoadReport, Failure> {
-    let engine =
-        Engine::<P>::connect(cluster, CONNECT_MAX).map_err(|error| Failure::Here(in_flags(error)))?;
+    let engine = Engine::connect(cluster, CONNECT_MAX).map_err(|error| Failure::Here(in_flags(error)))?;
     let coordinator = engine.coordinators().next().expect("a client has a shard");
     let (answer, answers) = mpsc::channel();
     let mut pipe = Pipe {
@@ -108,7 +102,7 @@ pub fn load_cluster<P: LegalPair>(
         cluster,
         interrupted,
         coordinator,
-        placement: engine.on_shard(coordinator, |_, base| base.placement().clone()),
+        placement: engine.on_shard(coordinator, |shard| shard.placement()),
         batches: BTreeMap::new(),
         under_way: 0,
         answer,
@@ -123,7 +117,7 @@ pub fn load_cluster<P: LegalPair>(
     let mut line = LoadLine::new(progress, format!("loading {}", workload.name()), units as u64);
     for unit in 0..units {
         let mut done = Ok(());
-        workload.load_unit(unit, &mut |table, key, values| {
+        workload.load(unit, &mut |table, key, values| {
             if done.is_ok() {
                 done = pipe.push(table, key, values);
             }
@@ -151,7 +145,7 @@ pub fn load_cluster<P: LegalPair>(
     })
 }
 
-impl<P: LegalPair> Pipe<'_, P> {
+impl Pipe<'_> {
     /// Takes a row.
     fn push(&mut self, table: TableId, key: Key, values: &[&[u8]]) -> Result<(), Failure> {
         self.end_if_interrupted()?;
@@ -202,13 +196,8 @@ impl<P: LegalPair> Pipe<'_, P> {
     fn launch(&mut self, shard: ShardId, table: TableId, rows: Rows) {
         let (rows, answer) = (Arc::new(rows), self.answer.clone());
         self.under_way += 1;
-        self.engine.runtime().spawn_on(self.coordinator, move |env| async move {
-            let request = Common::Load { table, rows: rows.clone() };
-            let outcome = match env.call(shard, Envelope::Common(request)).await.map(|answer| answer.common())
-            {
-                Ok(CommonReply::LoadOver(outcome)) => Some(outcome),
-                _ => None,
-            };
+        self.engine.spawn_on(self.coordinator, move |coordinator| async move {
+            let outcome = coordinator.load_on(shard, table, rows.clone()).await;
             // The load is over if another batch was refused.
             let _ = answer.send((shard, table, rows, outcome));
         });
@@ -259,7 +248,7 @@ impl<P: LegalPair> Pipe<'_, P> {
         }
         // The new map is on its way to the coordinator.
         std::thread::sleep(MAP_AFTER);
-        self.placement = self.engine.on_shard(self.coordinator, |_, base| base.placement().clone());
+        self.placement = self.engine.on_shard(self.coordinator, |shard| shard.placement());
         let mut parts: BTreeMap<ShardId, Rows> = BTreeMap::new();
         for row in rows {
             for shard in self.homes(table, &row.0) {

@@ -18,16 +18,16 @@ use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
 use plimsoll_runtime::real::{Address, Clock, Network, Role};
-use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::pairs::Pair;
 
 use plimsoll_types::wire::{Malformed, Sink, Wire, whole};
-use plimsoll_workloads::Workload;
+use plimsoll_workloads::AnyWorkload;
 
 use super::site::{Answer, Order, Site};
 use crate::cli::plan::BenchPlan;
@@ -278,13 +278,14 @@ impl Joining {
     }
 
     /// The pair to run.
-    pub fn pair(&self, plan: &BenchPlan) -> io::Result<Pair> {
+    fn pair(&self, plan: &BenchPlan) -> io::Result<Pair> {
         let pair = plan.pairs.get(self.join.pair).copied();
         pair.ok_or_else(|| invalid("there is no such pair"))
     }
 
     /// Starts the shards and obeys orders until there are no more.
-    pub fn serve<P: LegalPair, W: Workload>(self, workload: &W, plan: &BenchPlan) -> io::Result<()> {
+    pub fn serve(self, workload: &Arc<dyn AnyWorkload>, plan: &BenchPlan) -> io::Result<()> {
+        let pair = self.pair(plan)?;
         let Joining { listener, join } = self;
         let address = |(id, (address, shards)): (u16, (String, usize))| {
             let address: SocketAddr = address.parse().map_err(|_| invalid("that is no address"))?;
@@ -303,7 +304,7 @@ impl Joining {
             clock,
             clock_limit: None,
         };
-        let mut site = Site::<P, W>::start(workload, plan, Some(network))?;
+        let mut site = Site::start(workload, plan, pair, Some(network))?;
         let mut stdout = io::stdout();
         write(&mut stdout, &Answer::Done)?;
         for order in orders()? {

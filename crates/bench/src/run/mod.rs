@@ -19,19 +19,17 @@ mod load;
 mod members;
 mod site;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use plimsoll_engine::machine;
 use plimsoll_page::progress::Progress;
 use plimsoll_txn::base::GraphSize;
-use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::pairs::Pair;
-
-use plimsoll_txn::timestamp::Scheme;
 use plimsoll_types::Abort;
 use plimsoll_types::wire::Malformed;
-use plimsoll_workloads::{Tally, Workload};
+use plimsoll_workloads::{AnyWorkload, Tally};
 use quanta::Clock;
 
 use crate::cli::plan::BenchPlan;
@@ -57,21 +55,21 @@ const SETTLE_MAX: Duration = Duration::from_secs(10);
 const RECORDED_MAX: u64 = 2_000_000;
 
 /// Where a run is carried out.
-enum Sites<P: LegalPair, W: Workload> {
-    Here(Box<Site<P, W>>),
+enum Sites {
+    Here(Box<Site>),
     Members(Members),
 }
 
-impl<P: LegalPair, W: Workload> Sites<P, W> {
-    fn start(workload: &W, plan: &BenchPlan, pair: Pair) -> Result<Sites<P, W>, Failure> {
+impl Sites {
+    fn start(workload: &Arc<dyn AnyWorkload>, plan: &BenchPlan, pair: Pair) -> Result<Sites, Failure> {
         if let Some(cluster) = &plan.cluster {
             return Ok(Sites::Here(Box::new(Site::visit(workload, plan, cluster)?)));
         }
         let Some(processes) = plan.processes else {
-            return Ok(Sites::Here(Box::new(Site::start(workload, plan, None)?)));
+            return Ok(Sites::Here(Box::new(Site::start(workload, plan, pair, None)?)));
         };
         let mut shards = vec![plan.shards_per_process(); processes];
-        if P::Scheme::ORACLE {
+        if pair.has_oracle() {
             shards.push(1);
         }
         let pair = plan.pairs.iter().position(|&other| other == pair);
@@ -153,8 +151,8 @@ fn expected<T>(node: usize, part: Option<T>) -> Result<T, Failure> {
 }
 
 /// Runs a workload under one pair, on a database of its own.
-pub fn run<P: LegalPair, W: Workload>(
-    workload: &W,
+pub fn run(
+    workload: &Arc<dyn AnyWorkload>,
     plan: &BenchPlan,
     pair: Pair,
     repetition: u32,
@@ -163,23 +161,23 @@ pub fn run<P: LegalPair, W: Workload>(
 ) -> Result<Run, Failure> {
     let clock = Clock::new();
     let mut run = Run {
-        workload: W::NAME.to_owned(),
-        protocol: P::NAME.to_owned(),
-        scheme: P::Scheme::NAME.to_owned(),
-        serializable: P::Scheme::SERIALIZABLE,
+        workload: workload.name().to_owned(),
+        protocol: pair.protocol.name().to_owned(),
+        scheme: pair.scheme.name().to_owned(),
+        serializable: pair.serializable(),
         config: plan.config(pair),
         repetition,
         ..Run::default()
     };
-    let mut sites = Sites::<P, W>::start(workload, plan, pair)?;
-    run.load = load_all(&mut sites, &clock, progress, format!("loading {} for {pair}", W::NAME))?;
+    let mut sites = Sites::start(workload, plan, pair)?;
+    run.load = load_all(&mut sites, &clock, progress, format!("loading {} for {pair}", workload.name()))?;
     sites.tell(&Order::Begin)?;
 
     // Warm-up and measurement.
-    let mut line = RunLine::new(progress, format!("{} {pair}", W::NAME), plan.warmup + plan.duration);
+    let mut line = RunLine::new(progress, format!("{} {pair}", workload.name()), plan.warmup + plan.duration);
     let started = clock.raw();
     let elapsed = || clock.delta(started, clock.raw());
-    let mut sample = |sites: &mut Sites<P, W>, warm: bool| {
+    let mut sample = |sites: &mut Sites, warm: bool| {
         let sample = sites.sample()?;
         let elapsed = elapsed();
         let Sample { committed, aborted, resident_bytes: memory_bytes, .. } = sample;
@@ -228,7 +226,7 @@ pub fn run<P: LegalPair, W: Workload>(
     }
     let settling = clock.raw();
     let mut open = sites.unsettled()?;
-    while !open.is_nothing::<P::Scheme>() && clock.delta(settling, clock.raw()) < SETTLE_MAX {
+    while !open.is_nothing(pair) && clock.delta(settling, clock.raw()) < SETTLE_MAX {
         std::thread::sleep(POLL);
         open = sites.unsettled()?;
     }
@@ -253,8 +251,8 @@ pub fn run<P: LegalPair, W: Workload>(
         run.links.extend(site.links);
         online.extend(site.checks);
     }
-    fill(&mut run, W::KINDS, &finished.counts, messages);
-    if P::GRAPH {
+    fill(&mut run, workload.kinds(), &finished.counts, messages);
+    if pair.has_graph() {
         run.graph = Some(Graph {
             bytes_per_transaction: per(graph_sent_bytes as f64, run.committed as f64),
             vertices: graph.vertices,
@@ -273,8 +271,8 @@ pub fn run<P: LegalPair, W: Workload>(
     line.busy("checking invariants");
     run.checks = sites.audit(finished.tally)?;
     run.checks.extend(online);
-    if plan.processes.is_some() || plan.cluster.is_some() || !open.is_nothing::<P::Scheme>() {
-        run.checks.push(open.check::<P::Scheme>());
+    if plan.processes.is_some() || plan.cluster.is_some() || !open.is_nothing(pair) {
+        run.checks.push(open.check(pair));
     }
     if plan.check {
         line.busy("checking the history");
@@ -288,7 +286,7 @@ pub fn run<P: LegalPair, W: Workload>(
             recorded.extend(of_clients);
             installs.extend(of_shards);
         }
-        let (check, transactions, dependencies) = checks::history::<P, W>(workload, recorded, installs);
+        let (check, transactions, dependencies) = checks::history(&**workload, pair, recorded, installs);
         let seconds = clock.delta(begun, clock.raw()).as_secs_f64();
         run.checker = Some(CheckerFigures { transactions, dependencies, seconds });
         run.checks.push(check);
@@ -298,12 +296,7 @@ pub fn run<P: LegalPair, W: Workload>(
 }
 
 /// Loads all units.
-fn load_all<P: LegalPair, W: Workload>(
-    sites: &mut Sites<P, W>,
-    clock: &Clock,
-    progress: Progress,
-    title: String,
-) -> Result<Load, Failure> {
+fn load_all(sites: &mut Sites, clock: &Clock, progress: Progress, title: String) -> Result<Load, Failure> {
     let begun = clock.raw();
     sites.tell(&Order::Load)?;
     let mut now = sites.sample()?;

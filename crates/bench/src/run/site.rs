@@ -14,14 +14,13 @@ use plimsoll_node::cli::in_flags;
 use plimsoll_node::state::State;
 use plimsoll_node::status::states;
 use plimsoll_runtime::real::{Network, Role};
-use plimsoll_runtime::{Env, Tasks};
 use plimsoll_txn::base::GraphSize;
-use plimsoll_txn::pairs::LegalPair;
+use plimsoll_txn::pairs::Pair;
 use plimsoll_txn::protocol::{LockPolicy as Policy, ProtocolOptions};
-use plimsoll_txn::timestamp::{OracleOptions, Scheme};
+use plimsoll_txn::timestamp::OracleOptions;
 use plimsoll_types::ShardId;
 use plimsoll_types::history::Install;
-use plimsoll_workloads::{Tally, Workload};
+use plimsoll_workloads::{AnyWorkload, Tally};
 use quanta::Clock;
 
 use super::checks;
@@ -140,17 +139,17 @@ impl Unsettled {
     }
 
     /// Whether nothing is on its way any more.
-    pub fn is_nothing<S: Scheme>(self) -> bool {
-        self.votes == 0 && (!S::ORACLE || self.published >= self.reported)
+    pub fn is_nothing(self, pair: Pair) -> bool {
+        self.votes == 0 && (!pair.has_oracle() || self.published >= self.reported)
     }
 
     /// As a condition of a run.
-    pub fn check<S: Scheme>(self) -> Check {
+    pub fn check(self, pair: Pair) -> Check {
         let mut detail = format!("{} votes or locks are left", self.votes);
-        if S::ORACLE {
+        if pair.has_oracle() {
             detail += &format!("; the oracle has published {} of {}", self.published, self.reported);
         }
-        Check { name: "every outcome is known everywhere".to_owned(), ok: self.is_nothing::<S>(), detail }
+        Check { name: "every outcome is known everywhere".to_owned(), ok: self.is_nothing(pair), detail }
     }
 }
 
@@ -288,9 +287,9 @@ struct Reading {
 }
 
 /// A process's part in a run.
-pub struct Site<P: LegalPair, W: Workload> {
-    engine: Engine<P>,
-    workload: W,
+pub struct Site {
+    engine: Engine,
+    workload: Arc<dyn AnyWorkload>,
     plan: BenchPlan,
     place: u16,
     control: Arc<Control>,
@@ -312,9 +311,14 @@ pub struct Site<P: LegalPair, W: Workload> {
     missed_since: Option<Instant>,
 }
 
-impl<P: LegalPair, W: Workload> Site<P, W> {
+impl Site {
     /// Starts the shards: all of them, or those of one node of a cluster.
-    pub fn start(workload: &W, plan: &BenchPlan, network: Option<Network>) -> std::io::Result<Site<P, W>> {
+    pub fn start(
+        workload: &Arc<dyn AnyWorkload>,
+        plan: &BenchPlan,
+        pair: Pair,
+        network: Option<Network>,
+    ) -> std::io::Result<Site> {
         let place = match network.as_ref().map(|network| &network.role) {
             Some(Role::Member { node, .. }) => *node,
             _ => 0,
@@ -342,19 +346,23 @@ impl<P: LegalPair, W: Workload> Site<P, W> {
             record: plan.check,
         };
         let engine = match network {
-            None => Engine::start(workload.tables(), options)?,
-            Some(network) => Engine::networked(workload.tables(), options, network)?,
+            None => Engine::start(pair, workload.tables(), options)?,
+            Some(network) => Engine::networked(pair, workload.tables(), options, network)?,
         };
         Ok(Site::over(engine, workload, plan, place))
     }
 
     /// Joins a running cluster as a client.
-    pub fn visit(workload: &W, plan: &BenchPlan, cluster: &Cluster) -> Result<Site<P, W>, Failure> {
+    pub fn visit(
+        workload: &Arc<dyn AnyWorkload>,
+        plan: &BenchPlan,
+        cluster: &Cluster,
+    ) -> Result<Site, Failure> {
         let engine = Engine::connect(cluster, OTHERS_MAX).map_err(|error| Failure::Here(in_flags(error)))?;
         Ok(Site { cluster: Some(cluster.clone()), ..Site::over(engine, workload, plan, 0) })
     }
 
-    fn over(engine: Engine<P>, workload: &W, plan: &BenchPlan, place: u16) -> Site<P, W> {
+    fn over(engine: Engine, workload: &Arc<dyn AnyWorkload>, plan: &BenchPlan, place: u16) -> Site {
         let far = plan.processes.is_some() || plan.cluster.is_some();
         let control = Control {
             phase: AtomicU8::new(Phase::WarmUp as u8),
@@ -416,7 +424,7 @@ impl<P: LegalPair, W: Workload> Site<P, W> {
                 return Ok(Answer::History(std::mem::take(&mut self.finished.recorded), installs));
             }
             Order::Audit(tally) => {
-                return Ok(Answer::Checks(checks::invariants(&self.engine, &self.workload, tally)));
+                return Ok(Answer::Checks(checks::invariants(&self.engine, &*self.workload, tally)));
             }
         }
         Ok(Answer::Done)
@@ -458,15 +466,14 @@ impl<P: LegalPair, W: Workload> Site<P, W> {
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        if !checks::is_loaded(&self.engine, &self.workload) {
+        if !checks::is_loaded(&self.engine, &*self.workload) {
             return Err(format!(
                 "{} at this scale is not loaded on cluster {:?}: run the same command with --load first",
-                W::NAME,
+                self.workload.name(),
                 cluster.name
             ));
         }
-        let nothing = Tally { committed: vec![0; W::KINDS.len()], sums: vec![0; W::SUMS.len()] };
-        let checks = checks::invariants(&self.engine, &self.workload, &nothing);
+        let checks = checks::invariants(&self.engine, &*self.workload, &self.workload.no_tally());
         match checks.into_iter().find(|check| !check.ok) {
             None => Ok(()),
             Some(Check { name, detail, .. }) => Err(format!(
@@ -538,7 +545,8 @@ impl<P: LegalPair, W: Workload> Site<P, W> {
     fn read(&self) -> Result<Reading, String> {
         let mut reading = Reading { cpu_seconds: machine::process_cpu_seconds(), ..Reading::default() };
         for shard in self.engine.coordinators() {
-            let (counters, messages) = self.engine.counters(shard);
+            let (counters, messages) =
+                self.engine.on_shard(shard, |shard| (shard.status().counters, shard.messages()));
             reading.read_only_waits += counters.read_only_waits;
             reading.read_only_restarts += counters.read_only_restarts;
             reading.oracle_messages += counters.oracle_messages;
@@ -577,22 +585,19 @@ impl<P: LegalPair, W: Workload> Site<P, W> {
             open.votes += state.shards.iter().map(|shard| shard.votes).sum::<u64>();
             // Numbers of all clients there ever were, this one included.
             if let Some(oracle) = state.oracle {
-                let own = |shard| self.engine.on_shard(shard, |_, base| base.scheme.unpublished());
+                let own = |shard| self.engine.status(shard).unpublished;
                 let own: u64 = self.engine.coordinators().map(own).sum();
                 let reported = oracle.published + oracle.unpublished + own;
                 return Ok(Unsettled { published: oracle.published, reported, ..open });
             }
         }
         for shard in self.engine.coordinators() {
-            let look = |_: &_, base: &mut plimsoll_txn::base::Base<P::Scheme>| {
-                (base.votes() as u64, base.counters.reports)
-            };
-            let (votes, reported) = self.engine.on_shard(shard, look);
-            open.votes += votes;
-            open.reported += reported;
+            let status = self.engine.status(shard);
+            open.votes += status.votes;
+            open.reported += status.counters.reports;
         }
         if let Some(oracle) = self.engine.oracle() {
-            open.published = self.engine.on_shard(oracle, |_, base| base.scheme.published());
+            open.published = self.engine.status(oracle).published;
         }
         Ok(open)
     }
@@ -629,7 +634,7 @@ impl<P: LegalPair, W: Workload> Site<P, W> {
 
 /// Begins to load all units that belong to the shards of this process, those of different shards in parallel. Returns how many
 /// there are.
-fn load<P: LegalPair, W: Workload>(engine: &Engine<P>, workload: &W, loaded: &Arc<Loaded>) -> u64 {
+fn load(engine: &Engine, workload: &Arc<dyn AnyWorkload>, loaded: &Arc<Loaded>) -> u64 {
     let mut units = 0;
     for shard in engine.shards() {
         let placement = engine.layout().placement.clone();
@@ -638,21 +643,18 @@ fn load<P: LegalPair, W: Workload>(engine: &Engine<P>, workload: &W, loaded: &Ar
             .filter(|&unit| workload.unit_slot(unit).is_none_or(|slot| placement.shard(slot) == shard))
             .collect();
         units += mine.len() as u64;
-        engine.on_shard(shard, |_, base| base.keep_slots(true));
-        engine.runtime().spawn_on(shard, move |env| async move {
+        engine.on_shard(shard, |shard| shard.keep_slots(true));
+        engine.spawn_on(shard, move |own| async move {
             for unit in mine {
-                env.local(|node| {
-                    let store = &mut node.base().store;
-                    let counts = workload.unit_slot(unit).is_some() || shard == ShardId(0);
-                    workload.load(unit, &mut |table, key, values| {
-                        store.load(table, &key, values);
-                        loaded.rows.fetch_add(u64::from(counts), Relaxed);
-                    });
+                let counts = workload.unit_slot(unit).is_some() || shard == ShardId(0);
+                workload.load(unit, &mut |table, key, values| {
+                    own.load_row(table, &key, values);
+                    loaded.rows.fetch_add(u64::from(counts), Relaxed);
                 });
                 loaded.units.fetch_add(1, Relaxed);
-                env.pause().await;
+                own.pause().await;
             }
-            env.local(|node| node.base().keep_slots(false));
+            own.keep_slots(false);
         });
     }
     units

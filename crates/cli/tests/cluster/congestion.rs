@@ -5,13 +5,11 @@ use std::time::{Duration, Instant};
 
 use plimsoll::{Cluster, Database, Error, Key, Options, ShardId, TableId};
 use plimsoll_engine::Engine;
-use plimsoll_txn::protocols::Occ;
-use plimsoll_txn::timestamps::Dst;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A cluster of one node of one shard, which is in this process.
-fn node() -> (Cluster, Engine<Occ<Dst>>) {
+fn node() -> (Cluster, Engine) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it listens");
     let text = format!(
@@ -41,7 +39,7 @@ fn a_client_begins_nothing_new_while_much_waits_for_a_node() {
     let db = impatient(&cluster, Duration::from_millis(200));
     let table = db.table("entry").expect("there is one");
     let (release, held) = std::sync::mpsc::channel::<()>();
-    node.runtime().spawn_on(ShardId(0), move |_| async move {
+    node.spawn_on(ShardId(0), move |_| async move {
         let _ = held.recv();
     });
     let much = vec![0; 7 << 20];

@@ -1,20 +1,16 @@
 //! What the integration tests share: every protocol under every timestamp scheme, and the way from a running
 //! database to the checker.
 //!
-//! A *setup* is a protocol with its lock policy, a scheme, and a number of shards. Types cannot be looped over, so
-//! a test is a value with a generic method ([`Experiment`]).
+//! A *setup* is a protocol with its lock policy, a scheme, and a number of shards.
 
 // Each test file uses its part.
 #![allow(dead_code)]
 
 use plimsoll_checker::{Options, Report};
 use plimsoll_engine::{Engine, EngineOptions};
-use plimsoll_runtime::Env;
-use plimsoll_txn::pairs::{self, InteractivePair, LEGAL_PAIRS};
+use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol};
 use plimsoll_txn::protocol::{LockPolicy, ProtocolOptions};
-use plimsoll_txn::timestamp::{ReadOnly, Scheme};
-use plimsoll_txn::with_interactive_pair;
-use plimsoll_types::history::{History, Transaction, of_one_copy};
+use plimsoll_types::history::{History, Install, Transaction, of_one_copy};
 use plimsoll_types::{ColumnGroup, Partitioning, ShardId, TableSpec};
 
 /// What the database under test is made of.
@@ -22,8 +18,8 @@ use plimsoll_types::{ColumnGroup, Partitioning, ShardId, TableSpec};
 pub struct Setup {
     /// `occ`, `client_2pc`, or 2PL by the name of its lock policy.
     pub protocol: &'static str,
-    /// The scheme's name.
-    pub scheme: &'static str,
+    /// Its protocol and scheme.
+    pub pair: Pair,
     /// Only of interest to 2PL.
     pub lock_policy: LockPolicy,
     /// How many shards hold data.
@@ -35,42 +31,32 @@ pub const PROTOCOLS: [&str; 5] = ["occ", "wait_die", "wound_wait", "no_wait", "c
 /// The schemes, in the order of reports.
 pub const SCHEMES: [&str; 5] = ["dst", "gts", "vts", "none", "rc"];
 
-/// A test that is run in every setup.
-pub trait Experiment {
-    /// Runs it in one.
-    fn run<P: InteractivePair>(&mut self, setup: Setup);
+/// Every protocol and lock policy with every scheme that it can have.
+pub fn everywhere(shards: usize) -> impl Iterator<Item = Setup> {
+    PROTOCOLS.into_iter().flat_map(move |protocol| with_protocol(protocol, shards))
 }
 
-/// Runs an experiment under every protocol, lock policy and scheme.
-pub fn everywhere(shards: usize, experiment: &mut impl Experiment) {
-    for protocol in PROTOCOLS {
-        with_protocol(protocol, shards, experiment);
-    }
-}
-
-/// Runs an experiment under one protocol and every scheme that it can have.
-pub fn with_protocol(protocol: &'static str, shards: usize, experiment: &mut impl Experiment) {
+/// One protocol with every scheme that it can have.
+pub fn with_protocol(protocol: &'static str, shards: usize) -> Vec<Setup> {
     let lock_policy = match protocol {
         "wound_wait" => LockPolicy::WoundWait,
         "no_wait" => LockPolicy::NoWait,
         _ => LockPolicy::WaitDie,
     };
     let of = match protocol {
-        "occ" => pairs::Protocol::Occ,
-        "client_2pc" => pairs::Protocol::Client2pc,
-        _ => pairs::Protocol::TwoPl,
+        "occ" => Protocol::Occ,
+        "client_2pc" => Protocol::Client2pc,
+        _ => Protocol::TwoPl,
     };
-    for scheme in SCHEMES {
+    let setup = |scheme: &str| {
         let pair = LEGAL_PAIRS.iter().find(|pair| (pair.protocol, pair.scheme.name()) == (of, scheme));
-        if let Some(&pair) = pair {
-            let setup = Setup { protocol, scheme, lock_policy, shards };
-            with_interactive_pair!(pair, P => experiment.run::<P>(setup));
-        }
-    }
+        pair.map(|&pair| Setup { protocol, pair, lock_policy, shards })
+    };
+    SCHEMES.into_iter().filter_map(setup).collect()
 }
 
 /// Starts a database that records everything. Its threads float: tests run side by side.
-pub fn start<P: InteractivePair>(setup: Setup, tables: Vec<TableSpec>, max_staleness_ns: u64) -> Engine<P> {
+pub fn start(setup: Setup, tables: Vec<TableSpec>, max_staleness_ns: u64) -> Engine {
     let options = EngineOptions {
         shards: setup.shards,
         pin: None,
@@ -79,31 +65,37 @@ pub fn start<P: InteractivePair>(setup: Setup, tables: Vec<TableSpec>, max_stale
         record: true,
         ..EngineOptions::default()
     };
-    Engine::start(tables, options).expect("a test may start a few threads")
+    Engine::start(setup.pair, tables, options).expect("a test may start a few threads")
 }
 
 /// Makes every shard, the oracle's included, take a pass, one after the other: what a shard had sent before is
 /// on its way, and what had arrived is handled. Returns how many messages shards have sent each other so far.
-pub fn round<P: InteractivePair>(engine: &Engine<P>) -> u64 {
+pub fn round(engine: &Engine) -> u64 {
     let shards = (0..engine.runtime().shards() as u16).map(ShardId);
-    shards.map(|shard| engine.runtime().run_on(shard, |env| async move { env.messages() })).sum()
+    shards.map(|shard| engine.on_shard(shard, |shard| shard.messages())).sum()
+}
+
+/// What every shard has installed, in order.
+pub fn installs(engine: &Engine) -> Vec<Vec<Install>> {
+    engine.shards().map(|shard| engine.take_installs(shard)).collect()
 }
 
 /// What the recorded history of a database promises, and whether it keeps it.
-pub fn check<P: InteractivePair>(
-    engine: &Engine<P>,
+pub fn check(
+    engine: &Engine,
     transactions: Vec<Transaction>,
+    mut installs: Vec<Vec<Install>>,
     sessions: bool,
 ) -> Report {
     let tables = engine.layout().tables.clone();
     let copied = |column: ColumnGroup| tables[column.table.index()].partitioning == Partitioning::Everywhere;
-    let mut installs: Vec<_> = engine.shards().map(|shard| engine.take_installs(shard)).collect();
     assert_eq!(of_one_copy(&mut installs, copied), [0; 0], "copies of a table have got different versions");
-    let snapshots = P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE;
+    let pair = engine.pair();
+    let snapshots = pair.has_snapshots();
     let options = Options {
-        scalar: P::Scheme::SCALAR && snapshots,
+        scalar: pair.has_scalars() && snapshots,
         // In one process the clock has no error, so DST is strict; the other schemes promise less.
-        realtime: P::Scheme::WAITS,
+        realtime: pair.has_staleness(),
         sessions: sessions && snapshots,
         complete: true,
     };

@@ -32,12 +32,12 @@ use super::driver::Driver;
 use crate::error::Error;
 
 /// Connects a client.
-pub(super) type Connect = Box<dyn Fn() -> Result<Box<dyn Driver>, Error> + Send + Sync>;
+pub(super) type Connect = Box<dyn Fn() -> Result<Driver, Error> + Send + Sync>;
 
 /// The engine of this life, and how to connect that of the next.
 pub(super) struct Lives {
     /// `None` once the database is closed.
-    engine: RwLock<Option<Box<dyn Driver>>>,
+    engine: RwLock<Option<Driver>>,
     /// `None` if the data is in this process.
     connect: Option<Connect>,
     /// When connecting last failed, and why. Locked by the thread that connects.
@@ -47,13 +47,13 @@ pub(super) struct Lives {
 }
 
 /// The engine, for one operation.
-pub(super) struct Running<'a>(RwLockReadGuard<'a, Option<Box<dyn Driver>>>);
+pub(super) struct Running<'a>(RwLockReadGuard<'a, Option<Driver>>);
 
 impl Deref for Running<'_> {
-    type Target = dyn Driver;
+    type Target = Driver;
 
-    fn deref(&self) -> &(dyn Driver + 'static) {
-        self.0.as_deref().expect("an engine that runs is looked at")
+    fn deref(&self) -> &Driver {
+        self.0.as_ref().expect("an engine that runs is looked at")
     }
 }
 
@@ -70,7 +70,7 @@ impl Running<'_> {
 }
 
 impl Lives {
-    pub(super) fn new(engine: Box<dyn Driver>, connect: Option<Connect>) -> Lives {
+    pub(super) fn new(engine: Driver, connect: Option<Connect>) -> Lives {
         Lives {
             engine: RwLock::new(Some(engine)),
             connect,

@@ -42,7 +42,6 @@ use plimsoll_engine::{
 use plimsoll_txn::moves::MoveOutcome;
 use plimsoll_txn::pairs::{Pair, Scheme};
 
-use plimsoll_txn::with_interactive_pair;
 use plimsoll_types::{
     ColumnGroup, IndexKind, KEY_MAX, Key, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp,
 };
@@ -205,14 +204,11 @@ impl Database {
             max_staleness_ns: options.max_staleness.as_nanos() as u64,
             ..EngineOptions::default()
         };
-        let engine = with_interactive_pair!(pair, P => {
-            let engine = Engine::<P>::start(schema.tables().to_vec(), how).map_err(OpenError::Threads)?;
-            Box::new(engine) as Box<dyn Driver>
-        });
+        let engine = Engine::start(pair, schema.tables().to_vec(), how).map_err(OpenError::Threads)?;
         let inner = Inner {
             placement: RwLock::new(Arc::new(Placement::even(options.shards))),
             holders: options.shards,
-            lives: Lives::new(engine, None),
+            lives: Lives::new(Driver::new(engine), None),
             tables: RwLock::new(tables),
             making: RwLock::new(()),
             admission: Admission::new(options.transactions_per_shard.saturating_mul(options.shards)),
@@ -409,8 +405,8 @@ impl Database {
 }
 
 /// Connects to a cluster.
-fn visit(cluster: &Cluster, patience: Duration) -> Result<Box<dyn Driver>, OpenError> {
-    with_interactive_pair!(cluster.pair, P => Ok(Box::new(Engine::<P>::connect(cluster, patience)?)))
+fn visit(cluster: &Cluster, patience: Duration) -> Result<Driver, OpenError> {
+    Ok(Driver::new(Engine::connect(cluster, patience)?))
 }
 
 impl Inner {

@@ -19,12 +19,13 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use std::{slice, thread};
 
+use plimsoll_txn::any_shard::{HeldSnapshot, SnapshotHandle};
 use plimsoll_txn::interactive::{CHUNK_BYTES, CHUNK_ROWS};
 use plimsoll_txn::procedure::{Reads, Scan};
 use plimsoll_txn::timestamp;
 use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp};
 
-use super::driver::{Answer, Frozen, Taken};
+use super::driver::Answer;
 use super::keys::just_after;
 use super::stats::End;
 use super::{Column, Database, Inner, KeyRange, MAP_AFTER, READ_MIN, Row, Running, check_key};
@@ -47,7 +48,7 @@ pub enum Freshness {
 /// threads at once.
 pub struct Snapshot {
     inner: Arc<Inner>,
-    at: Frozen,
+    at: SnapshotHandle,
     place: Timestamp,
     staleness: Duration,
     /// The shard it is registered on, and the number of the registration.
@@ -105,7 +106,7 @@ impl Database {
             true => Duration::from_nanos(taken.clock.0.saturating_sub(place.0)),
             false => Duration::ZERO,
         };
-        let Taken { at, held, .. } = taken;
+        let HeldSnapshot { at, held, .. } = taken;
         Ok(Snapshot { inner: self.inner.clone(), at, place, staleness, shard, held, life })
     }
 }

@@ -25,13 +25,14 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use plimsoll_txn::any_shard::TransactionHandle;
 use plimsoll_txn::procedure::Scan;
 use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::timestamp;
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp};
 
 use super::admission::Admitted;
-use super::driver::{Begun, Going, Operation, Outcome, Went, Write};
+use super::driver::{Going, Operation, Outcome, Went, Write};
 use super::stats::End;
 use super::{
     Column, Database, KeyRange, LARGE_BYTES, READ_MIN, Row, Running, WRITTEN_MAX, WRITTEN_MAX_CLUSTER,
@@ -132,7 +133,7 @@ enum State {
     /// No shard knows it yet.
     New,
     /// This shard coordinates it, in the engine of this life.
-    Begun(Begun, ShardId, u64),
+    Begun(TransactionHandle, ShardId, u64),
     /// It was aborted.
     Over(Abort),
 }
@@ -301,7 +302,11 @@ impl Txn<'_> {
 
     /// The transaction, if it has begun, and its shard. If it began in a former life, all shards
     /// have given it up.
-    fn take(&mut self, running: &Running<'_>, first: ShardId) -> Result<(Option<Begun>, ShardId), Error> {
+    fn take(
+        &mut self,
+        running: &Running<'_>,
+        first: ShardId,
+    ) -> Result<(Option<TransactionHandle>, ShardId), Error> {
         let abort = match mem::replace(&mut self.state, State::New) {
             State::New => return Ok((None, running.coordinator(first))),
             State::Begun(txn, shard, life) if life == running.life() => return Ok((Some(txn), shard)),

@@ -31,6 +31,7 @@ mod audit;
 mod client;
 mod conditions;
 mod delivery;
+mod flags;
 mod load;
 mod new_order;
 mod order_status;
@@ -46,6 +47,7 @@ use plimsoll_types::{Abort, ShardId, Slot, TableSpec};
 pub use audit::Audit;
 pub use client::Client;
 pub use delivery::Delivery;
+pub use flags::TpccFlags;
 pub use new_order::NewOrder;
 pub use order_status::{OrderStatus, StatusLine};
 pub use payment::Payment;
@@ -369,25 +371,6 @@ impl Workload for Tpcc {
 
     fn load(&self, unit: usize, sink: Sink<'_>) {
         load::load(&self.parameters, unit, sink);
-    }
-
-    fn bytes_estimate(&self) -> u64 {
-        // Values, and per record a header of 64 bytes, per key 32 bytes of index.
-        const RECORD: u64 = 64 + 32;
-        let groups = if self.parameters.split_columns { 1 } else { 0 };
-        let customers = u64::from(self.parameters.customers_per_district) * u64::from(DISTRICTS);
-        let items = u64::from(self.parameters.items);
-        let per_item = RECORD + 32 + 38;
-        let per_stock = RECORD + groups * 64 + 16 + 240 + 38;
-        let per_customer = RECORD + groups * 2 * 64 + 145 + 24 + 400
-            + RECORD // customer_name
-            + RECORD + 18 + 18 // history
-            + RECORD + 11 // order
-            + RECORD // customer_order
-            + RECORD * 3 / 10 // new_order
-            + 10 * (RECORD + 41); // order_line
-        items * per_item
-            + u64::from(self.parameters.warehouses) * (items * per_stock + customers * per_customer)
     }
 
     /// `client` is below 65,535, and must not be used twice on one database: its payments would get

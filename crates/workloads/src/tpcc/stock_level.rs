@@ -252,7 +252,7 @@ mod tests {
             numbers
         };
         assert_eq!(distinct(vec![3, 1, 3, 2, 1, 1]), [1, 2, 3]);
-        assert_eq!(distinct(vec![]), []);
+        assert_eq!(distinct(vec![]), [0; 0]);
         assert_eq!(distinct(vec![5, 5]), [5]);
     }
 }

@@ -1,0 +1,154 @@
+//! Workloads by name.
+//!
+//! [`WORKLOADS`] is the one list of the workloads that a command line can name. Each entry is made
+//! of the workload's [`Flags`], which stand beside its code: its name, its flags, what they come to
+//! and what it needs of memory. A benchmark adds all flags to its own ([`WorkloadFlags`]), and
+//! knows no workload.
+//!
+//! Left out: a flag that several workloads have. What a client calls distributed is one, and is
+//! handed in with the [`Setting`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches, parser::ValueSource};
+use plimsoll_args::{Refusal, percent, refuse};
+use serde_json::Value;
+
+use crate::{AnyWorkload, micro, smallbank, tpcc};
+
+/// All workloads, in the order of the help.
+pub const WORKLOADS: &[Registration] = &[
+    Registration::new::<tpcc::TpccFlags>(),
+    Registration::new::<smallbank::SmallBankFlags>(),
+    Registration::new::<micro::MicroFlags>(),
+];
+
+/// What a workload's flags are read with.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Shards with data, over all processes.
+    pub shards: usize,
+    /// Seed of all random inputs.
+    pub seed: u64,
+    /// The share of distributed work that was asked for, in per cent.
+    pub distributed: Option<f64>,
+}
+
+impl Setting {
+    /// The share of work between shards; none of it if there is one shard.
+    pub fn between_shards(&self, default: f64) -> Result<f64, Refusal> {
+        if self.shards == 1 && self.distributed.is_some_and(|percent| percent > 0.0) {
+            refuse!("--distributed needs a second shard: give --shards 2 or more, or leave it out");
+        }
+        let default = if self.shards == 1 { 0.0 } else { default };
+        percent(self.distributed.unwrap_or(default), "distributed")
+    }
+}
+
+/// The flags of a workload.
+pub trait Flags: Args {
+    /// Its name: see [`Workload::NAME`](crate::Workload::NAME).
+    const NAME: &'static str;
+    /// What it does, in a line of help.
+    const ABOUT: &'static str;
+
+    /// The scale that the flags come to, or why there is none.
+    fn scale(self, setting: &Setting) -> Result<Arc<dyn Scale>, Refusal>;
+}
+
+/// A workload and its scale, before it is made.
+pub trait Scale: fmt::Debug + Send + Sync {
+    /// Everything that was set, by the names of the flags.
+    fn config(&self) -> Vec<(&'static str, Value)>;
+
+    /// About how many bytes of memory the loaded data takes, with indexes.
+    fn bytes_estimate(&self) -> u64;
+
+    /// Makes the workload, or says why that is impossible.
+    fn make(&self) -> Result<Arc<dyn AnyWorkload>, String>;
+}
+
+/// A workload that command lines can name.
+pub struct Registration {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a line of help.
+    pub about: &'static str,
+    augment: fn(Command) -> Command,
+    read: fn(&ArgMatches, &Setting) -> Result<Arc<dyn Scale>, Refusal>,
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Registration {
+    const fn new<F: Flags>() -> Registration {
+        Registration { name: F::NAME, about: F::ABOUT, augment: F::augment_args, read: read::<F> }
+    }
+
+    /// The workload of this name.
+    pub fn named(name: &str) -> Option<&'static Registration> {
+        WORKLOADS.iter().find(|workload| workload.name == name)
+    }
+
+    /// The first of its flags that was given, by name.
+    fn given(&self, matches: &ArgMatches) -> Option<String> {
+        let flags = (self.augment)(Command::new(self.name));
+        let mut flags = flags.get_arguments();
+        let given = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
+        flags.find(|flag| given(flag.get_id().as_str()))?.get_long().map(str::to_owned)
+    }
+}
+
+fn read<F: Flags>(matches: &ArgMatches, setting: &Setting) -> Result<Arc<dyn Scale>, Refusal> {
+    F::from_arg_matches(matches).map_err(|error| Refusal::from(error.to_string()))?.scale(setting)
+}
+
+/// The flags of all workloads, as part of a command's.
+#[derive(Clone, Debug, Default)]
+pub struct WorkloadFlags {
+    matches: ArgMatches,
+}
+
+impl WorkloadFlags {
+    /// The scale that the flags of a workload come to. A flag of another workload is refused.
+    pub fn scale(&self, workload: &Registration, setting: &Setting) -> Result<Arc<dyn Scale>, Refusal> {
+        (workload.read)(&self.matches, setting)
+    }
+
+    /// Refuses flags of other workloads.
+    pub fn refuse_others(&self, workload: &Registration) -> Result<(), Refusal> {
+        for other in WORKLOADS.iter().filter(|other| other.name != workload.name) {
+            if let Some(flag) = other.given(&self.matches) {
+                let (owner, name) = (other.name, workload.name);
+                refuse!("--{flag} is a flag of {owner}, not of {name}: leave it out");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromArgMatches for WorkloadFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<WorkloadFlags, clap::Error> {
+        Ok(WorkloadFlags { matches: matches.clone() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.matches = matches.clone();
+        Ok(())
+    }
+}
+
+impl Args for WorkloadFlags {
+    fn augment_args(command: Command) -> Command {
+        WORKLOADS.iter().fold(command, |command, workload| (workload.augment)(command))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        WorkloadFlags::augment_args(command)
+    }
+}
