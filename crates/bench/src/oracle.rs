@@ -29,8 +29,8 @@ use plimsoll_page::terminal::{Terminal, wrap};
 use plimsoll_page::units;
 use plimsoll_runtime::Env;
 use plimsoll_runtime::real::RealEnv;
-use plimsoll_txn::base::{Common, CommonReply};
 use plimsoll_txn::envelope::Envelope;
+use plimsoll_txn::messages::{Common, CommonReply};
 use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::pairs::Scheme;
 

@@ -3,11 +3,11 @@
 use plimsoll_engine::{Engine, EngineOptions};
 use plimsoll_runtime::Env;
 use plimsoll_store::At;
+use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::execute::execute;
 use plimsoll_txn::pairs::LEGAL_PAIRS;
 use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
-use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::with_interactive_pair;
 use plimsoll_txn::work::Work;
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec};

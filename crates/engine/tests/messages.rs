@@ -5,11 +5,11 @@
 
 use plimsoll_engine::{Engine, EngineOptions};
 use plimsoll_runtime::Env;
+use plimsoll_txn::attempt::{Attempt, First};
 use plimsoll_txn::executable::AnyProcedure;
-use plimsoll_txn::execute::{First, execute};
+use plimsoll_txn::execute::execute;
 use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
-use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamps::{Dst, NoTimestamps, Rc, Vts};
 use plimsoll_txn::work::Work;

@@ -13,7 +13,7 @@ use plimsoll_runtime::Env;
 use plimsoll_runtime::sim::{Carried, Event, World};
 use plimsoll_txn::envelope;
 use plimsoll_txn::pairs::LegalPair;
-use plimsoll_txn::steps::{About, Step};
+use plimsoll_txn::trace::{About, Step};
 use plimsoll_types::{ShardId, Timestamp};
 
 use crate::client::Tried;

@@ -14,10 +14,10 @@ use plimsoll_runtime::{Env, Handled, Unknown};
 use plimsoll_types::wire::{Input, Malformed, Sink, Wire};
 use plimsoll_types::{ShardId, Ticket};
 
-use crate::base::{Common, CommonReply};
+use crate::messages::{Common, CommonReply};
 use crate::protocol::Protocol;
-use crate::steps::About;
 use crate::timestamp::Scheme;
+use crate::trace::About;
 use crate::votes;
 
 /// The smallest number that a variant of a protocol's own messages may have in its encoding.

@@ -13,11 +13,11 @@
 #[doc(hidden)]
 pub use plimsoll_types::{Abort, Slot, TxnId};
 
+use crate::attempt::Stop;
 use crate::base::Base;
 #[doc(hidden)]
 pub use crate::local::{AtSnapshot, Local};
 use crate::procedure::{Piece, Procedure, Reads};
-use crate::protocol::Stop;
 #[doc(hidden)]
 pub use crate::remote::Remote;
 use crate::shipped::Shipped;
@@ -265,7 +265,7 @@ macro_rules! executable {
                 first: usize,
                 txn: Option<&$crate::executable::TxnId>,
                 track: bool,
-            ) -> Result<(), $crate::protocol::Stop> {
+            ) -> Result<(), $crate::attempt::Stop> {
                 $crate::executable::run_here(self, base, work, first, txn, track)
             }
 

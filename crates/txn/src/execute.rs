@@ -13,27 +13,16 @@ use plimsoll_runtime::{Env, ShardEnv};
 use plimsoll_store::Holder;
 use plimsoll_types::{Abort, ShardId, TxnId};
 
+use crate::attempt::{Attempt, First, Stop};
 use crate::base::Base;
 use crate::executable::{AnyProcedure, Executable};
 use crate::pairs::LegalPair;
 use crate::procedure::{Piece, Reads};
-use crate::protocol::{Attempt, Interactive, Open, Protocol, Rest, Stop, answerable};
+use crate::protocol::{Interactive, Open, Protocol, Rest, answerable};
 use crate::read_only;
 use crate::remote::Remote;
 use crate::timestamp::{ReadOnly, Scheme};
 use crate::work::Work;
-
-/// What the first step of an attempt has come to.
-pub enum First<S: Scheme> {
-    /// The attempt is over.
-    Over(Result<(), Abort>),
-    /// It has committed, and the answer waits for the clock.
-    Committed,
-    /// It reads at a snapshot, this one if it was ready, and could not do that in one step.
-    Reads(Option<S::Snapshot>),
-    /// It reads and writes, and could not do that in one step.
-    Writes,
-}
 
 /// Runs one attempt of a procedure; what it came to is in `work.committed`. All aborts but
 /// [`Abort::User`] are worth another attempt, after the caller has paused: the lock it met may be

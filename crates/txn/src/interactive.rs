@@ -16,16 +16,17 @@ use plimsoll_store::Holder;
 use plimsoll_types::history::ScanRead;
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
 
+use crate::attempt::{Attempt, Committed, Stop};
 use crate::base::Base;
 use crate::local::{Merged, just_after};
 use crate::pairs::InteractivePair;
 use crate::parts::Parts;
 use crate::procedure::{Access, Reads, Scan};
-use crate::protocol::{Attempt, Committed, Interactive, Open, Stop, answerable};
+use crate::protocol::{Interactive, Open, answerable};
 use crate::read_only;
 use crate::remote::Remote;
-use crate::steps::What;
 use crate::timestamp::{ReadOnly, Scheme};
+use crate::trace::What;
 use crate::work::Work;
 
 /// Rows that a scan asks a shard for in one step: it holds others up for about 20 µs.

@@ -6,6 +6,7 @@
 //! `Occ<Dst>`. Workloads are written once, as [`procedure::Procedure`]s. [`execute::execute`] runs
 //! one.
 
+pub mod attempt;
 pub mod base;
 pub mod chopping;
 pub mod envelope;
@@ -16,6 +17,7 @@ pub mod interactive;
 pub mod load;
 mod local;
 mod locks;
+pub mod messages;
 pub mod moves;
 mod optimistic;
 pub mod pairs;
@@ -34,5 +36,6 @@ pub mod steps;
 mod testing;
 pub mod timestamp;
 pub mod timestamps;
+pub mod trace;
 pub mod votes;
 pub mod work;

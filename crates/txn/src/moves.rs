@@ -38,13 +38,13 @@ use std::sync::Arc;
 use plimsoll_runtime::Handled;
 use plimsoll_store::MovedRow;
 use plimsoll_types::Ticket;
-use plimsoll_types::history::Install;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{
     Abort, ColumnGroup, Key, Moved, Placement, SLOTS, ShardId, Slot, TableId, Timestamp, TxnId,
 };
 
-use crate::base::{Base, Common, CommonReply, Layout};
+use crate::base::{Base, Layout};
+use crate::messages::{Common, CommonReply, MoveOutcome, Parcel};
 use crate::procedure::Reads;
 use crate::timestamp::Scheme;
 
@@ -55,57 +55,6 @@ const LOOK_NS: (u64, u64) = (100_000, 20_000_000);
 const JOURNAL_MAX: usize = 4 * SLOTS;
 /// About how many bytes of rows travel in one message.
 const PARCEL_BYTES: usize = 1 << 18;
-
-/// What came of a request to move slots.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MoveOutcome {
-    /// They have moved.
-    Moved,
-    /// The shard that was asked does not own all of them.
-    NotHere,
-    /// There are no such slots; or the shard that they were to move to holds no data, or has them
-    /// already.
-    NoSuchPlace,
-    /// That shard cannot be reached at the moment.
-    Unreachable,
-    /// Another move of this shard's is under way.
-    Busy,
-    /// Somebody held locks there all the time.
-    Locked,
-}
-
-plimsoll_types::wire!(
-    enum MoveOutcome {
-        Moved = 0,
-        NotHere = 1,
-        NoSuchPlace = 2,
-        Unreachable = 3,
-        Busy = 4,
-        Locked = 5,
-    }
-);
-
-/// Some of what moves.
-#[derive(Debug)]
-pub struct Parcel<S: Scheme> {
-    /// The slots, their new owner and their terms.
-    slots: Vec<Moved>,
-    /// Which of how many.
-    number: u32,
-    of: u32,
-    rows: Vec<MovedRow>,
-    /// The sender's floor, and an upper bound of its marks.
-    floor: Timestamp,
-    marked: Timestamp,
-    /// The same for schemes that keep no marks beside records.
-    pinned: S::Observed,
-    /// What was ever installed there, if the run is recorded.
-    installs: Vec<Install>,
-}
-
-plimsoll_types::wire!(<S: Scheme> struct Parcel<S> {
-    slots, number, of, rows, floor, marked, pinned, installs
-});
 
 /// A set of slots, looked at once per row.
 struct SlotSet(Box<[bool]>);

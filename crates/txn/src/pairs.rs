@@ -17,11 +17,12 @@ use std::fmt;
 use plimsoll_runtime::{Handled, Participant, ShardEnv};
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Ticket, Timestamp};
 
+use crate::attempt::{Attempt, Committed, First};
 use crate::executable::Executable;
-use crate::execute::{self, First};
+use crate::execute;
 use crate::interactive::{Rows, Step, Transaction};
 use crate::procedure::Scan;
-use crate::protocol::{self, Attempt, Committed, Interactive, Protocol as _};
+use crate::protocol::{self, Interactive, Protocol as _};
 use crate::timestamp::{ReadOnly, Scheme as _};
 use crate::work::Work;
 use crate::{envelope, protocols};

@@ -1,5 +1,5 @@
-//! The seam between protocols and everything that runs transactions: what a protocol is, what it
-//! coordinates ([`Open`]), and how an attempt may end.
+//! The seam between protocols and everything that runs transactions: what a protocol is and what
+//! it coordinates ([`Open`]).
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -11,47 +11,19 @@ use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::wire::Wire;
 use plimsoll_types::{Abort, ShardId, Ticket, Timestamp, TxnId};
 
-use crate::base::{Base, Common, CommonReply};
+use crate::attempt::{Attempt, ProtocolOptions, Stop};
+use crate::base::Base;
 use crate::envelope::{Answer, Envelope};
 use crate::executable::Executable;
 use crate::execute;
+use crate::messages::{Common, CommonReply};
 use crate::parts::Parts;
 use crate::procedure::Reads;
 use crate::read_only;
-use crate::shipped::Unpack;
-use crate::steps::{About, What};
-use crate::timestamp::{Freshness, MAX_OFFSET_NS, Scheme};
+use crate::timestamp::{MAX_OFFSET_NS, Scheme};
+use crate::trace::{About, What};
 use crate::votes::{self, Votes};
-use crate::work::{Recorded, Work};
-
-/// What 2PL does with a request for a lock that somebody else holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum LockPolicy {
-    /// An older transaction waits for a younger one; a younger one aborts ("dies").
-    #[default]
-    WaitDie,
-    /// An older transaction takes the lock away ("wounds"); a younger one waits.
-    WoundWait,
-    /// Whoever finds a lock taken aborts.
-    NoWait,
-}
-
-/// Choices that a protocol leaves open.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProtocolOptions {
-    /// 2PL only.
-    pub lock_policy: LockPolicy,
-    /// OCC under DST only: what is only read on other shards is validated along with the locks, at
-    /// a stamp that is proposed, and again only if it turns out too low. A round trip less; in
-    /// exchange read-write transactions of coordinators whose clocks differ are strict only to
-    /// within twice the clock error.
-    pub one_round: bool,
-    /// ROCOCO only: which types of pieces execute when they start, one bit each
-    /// ([`crate::chopping::Chopping::bits`]).
-    pub immediate_pieces: u64,
-    /// ROCOCO only: how procedures from other processes are decoded.
-    pub unpack: Option<Unpack>,
-}
+use crate::work::Work;
 
 /// A concurrency-control protocol with its timestamp scheme: the participant that lives on a shard,
 /// and the coordinator's steps against the participants. What is the same under all protocols is in
@@ -297,34 +269,6 @@ impl<S: Scheme> Open<S> {
     }
 }
 
-/// What a transaction's caller decides.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Attempt {
-    /// When the transaction was first attempted, in nanoseconds: kept over retries, so that a
-    /// transaction grows older and finally wins (wait-die, wound-wait).
-    pub age: u64,
-    /// How fresh a read-only transaction's snapshot has to be, and what a read-write one comes
-    /// after.
-    pub freshness: Freshness,
-}
-
-/// A transaction that has committed. It stays in the transaction's [`Work`]: moved from one
-/// future's result to the next, these few words cost a small transaction a fifth of its time.
-#[derive(Debug, Default)]
-pub struct Committed {
-    /// The attempt; also if it has aborted.
-    pub id: TxnId,
-    /// The stamp of the versions it installed, or of its snapshot: what its session must see from
-    /// now on. `None` if the scheme has no such thing.
-    pub stamp: Option<Timestamp>,
-    /// How many shards took part.
-    pub shards: usize,
-    /// How many records it wrote.
-    pub writes: usize,
-    /// What it read, if the run is recorded.
-    pub recorded: Option<Box<Recorded>>,
-}
-
 /// The answer to a read-write transaction leaves once the clock has reached its timestamp: whoever
 /// hears of it and then begins a snapshot, on whichever shard, sees it. A timestamp that is further
 /// ahead of the clock than clocks may be apart comes of a clock that is wrong; nobody waits longer
@@ -403,16 +347,6 @@ pub(crate) async fn as_answered<K: Copy, F: Future>(
         if enough || calls.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-}
-
-/// Why pieces could not run to the end directly on the store.
-pub enum Stop {
-    /// A piece, or a write, belongs to another shard.
-    Elsewhere,
-    /// Somebody else holds a lock.
-    Conflict,
-    /// The procedure gave up.
-    Abort(Abort),
 }
 
 /// Executes what is left of a transaction directly on the coordinator's shard. If that is not

@@ -14,8 +14,8 @@ use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, ShardId, TableId, Times
 
 use crate::base::Base;
 use crate::fetched::ReadRef;
-use crate::steps::{Item, What};
 use crate::timestamp::Scheme;
+use crate::trace::{Item, What};
 use crate::work::{Change, Work, Write};
 
 impl<S: Scheme> Base<S> {

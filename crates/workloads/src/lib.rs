@@ -11,10 +11,10 @@ pub mod smallbank;
 mod testing;
 pub mod tpcc;
 
+use plimsoll_txn::attempt::ProtocolOptions;
 use plimsoll_txn::chopping::{Chopping, PieceType, Unrepairable};
 use plimsoll_txn::executable::AnyProcedure;
 use plimsoll_txn::procedure::Procedure;
-use plimsoll_txn::protocol::ProtocolOptions;
 use plimsoll_txn::shipped::Unpack;
 use plimsoll_types::{Abort, Key, ShardId, Slot, TableId, TableSpec};
 

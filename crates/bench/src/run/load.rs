@@ -19,9 +19,8 @@ use plimsoll_node::cli::in_flags;
 use plimsoll_page::progress::Progress;
 use plimsoll_page::units;
 use plimsoll_runtime::Env;
-use plimsoll_txn::base::{Common, CommonReply};
 use plimsoll_txn::envelope::Envelope;
-use plimsoll_txn::load::{LoadOutcome, Rows};
+use plimsoll_txn::messages::{Common, CommonReply, LoadOutcome, Rows};
 use plimsoll_txn::pairs::LegalPair;
 
 use plimsoll_types::{Key, Placement, ShardId, TableId};

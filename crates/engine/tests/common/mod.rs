@@ -10,8 +10,8 @@
 use plimsoll_checker::{Options, Report};
 use plimsoll_engine::{Engine, EngineOptions};
 use plimsoll_runtime::Env;
+use plimsoll_txn::attempt::{LockPolicy, ProtocolOptions};
 use plimsoll_txn::pairs::{self, InteractivePair, LEGAL_PAIRS};
-use plimsoll_txn::protocol::{LockPolicy, ProtocolOptions};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_txn::with_interactive_pair;
 use plimsoll_types::history::{History, Transaction, of_one_copy};

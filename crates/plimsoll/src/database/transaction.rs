@@ -25,8 +25,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::procedure::Scan;
-use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::timestamp;
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp};
 

@@ -45,6 +45,7 @@ use plimsoll_types::Ticket;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
+use crate::attempt::{Attempt, ProtocolOptions, Stop};
 use crate::base::Base;
 use crate::envelope::{Answer, Envelope, ask, tell};
 use crate::executable::Executable;
@@ -54,11 +55,9 @@ use crate::locks::Locks;
 use crate::optimistic;
 use crate::prepare::Prepare;
 use crate::procedure::Reads;
-use crate::protocol::{
-    self, Attempt, Interactive, Open, Protocol, ProtocolOptions, Rest, Stop, follow_shard,
-};
-use crate::steps::{About, What};
+use crate::protocol::{self, Interactive, Open, Protocol, Rest, follow_shard};
 use crate::timestamp::{ReadOnly, Scheme};
+use crate::trace::{About, What};
 use crate::votes::{self, Vote, Voter};
 use crate::work::{Packed, Work};
 

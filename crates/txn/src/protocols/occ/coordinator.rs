@@ -8,19 +8,19 @@ use plimsoll_types::{Abort, ShardId, Ticket, Timestamp};
 
 use super::read_set::{only_read, own_links, unlocked_reads};
 use super::{Occ, Reply, Request};
-use crate::base::{Base, Common, CommonReply};
+use crate::attempt::{Attempt, ProtocolOptions, Stop};
+use crate::base::Base;
 use crate::envelope::{Answer, Envelope, ask, tell};
 use crate::executable::Executable;
 use crate::execute;
 use crate::fetched::ReadRef;
+use crate::messages::{Common, CommonReply};
 use crate::optimistic;
 use crate::prepare::Prepare;
 use crate::procedure::Reads;
-use crate::protocol::{
-    self, Attempt, Interactive, Open, Protocol, ProtocolOptions, Rest, Stop, follow_shard,
-};
-use crate::steps::{About, What};
+use crate::protocol::{self, Interactive, Open, Protocol, Rest, follow_shard};
 use crate::timestamp::Scheme;
+use crate::trace::{About, What};
 use crate::votes::{self, Vote};
 use crate::work::{Work, Write};
 

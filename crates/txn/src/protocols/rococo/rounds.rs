@@ -19,8 +19,8 @@ use crate::fetched::ReadRef;
 use crate::parts::{Part, Parts};
 use crate::procedure::Piece;
 use crate::remote::Remote;
-use crate::steps::What;
 use crate::timestamp::Scheme;
+use crate::trace::What;
 use crate::work::Work;
 
 /// So many rounds at most.

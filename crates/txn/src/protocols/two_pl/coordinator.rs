@@ -7,6 +7,7 @@ use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, Ticket, Timestamp};
 
 use super::{Reply, Request, TwoPl};
+use crate::attempt::{Attempt, LockPolicy, ProtocolOptions, Stop};
 use crate::base::Base;
 use crate::envelope::{ask, tell};
 use crate::executable::Executable;
@@ -14,9 +15,9 @@ use crate::execute;
 use crate::fetched::ReadRef;
 use crate::parts::Part;
 use crate::procedure::Reads;
-use crate::protocol::{self, Attempt, Interactive, LockPolicy, Open, Protocol, ProtocolOptions, Rest, Stop};
-use crate::steps::{About, What};
+use crate::protocol::{self, Interactive, Open, Protocol, Rest};
 use crate::timestamp::Scheme;
+use crate::trace::{About, What};
 use crate::votes;
 use crate::work::{Change, Work, Write};
 
