@@ -7,7 +7,8 @@ use plimsoll_engine::{Engine, EngineOptions};
 use plimsoll_runtime::Env;
 use plimsoll_txn::attempt::{Attempt, First};
 use plimsoll_txn::executable::AnyProcedure;
-use plimsoll_txn::execute::execute;
+
+use plimsoll_txn::execute::{CompiledSteps as _, execute};
 use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};

@@ -1,10 +1,10 @@
-//! What every protocol's participant is built on: a shard's store, its timestamp scheme, active
-//! snapshots, and the requests that do not depend on the protocol.
+//! What every protocol's participant is built on: a shard's store, its timestamp scheme, and active
+//! snapshots.
 
 use std::ops::{AddAssign, Range};
 use std::sync::Arc;
 
-use plimsoll_runtime::{Handled, LowWater, Watermark};
+use plimsoll_runtime::{LowWater, Watermark};
 use plimsoll_store::Store;
 use plimsoll_types::history::Install;
 use plimsoll_types::{Abort, Key, Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId};
@@ -13,12 +13,12 @@ use plimsoll_types::{Slab, Ticket};
 use plimsoll_types::mutants::{Mutant, planted};
 
 use crate::attempt::Attempt;
-use crate::fetched::{ReadRef, Unread};
-use crate::messages::{Common, CommonReply};
-use crate::moves::Moves;
+use crate::ballot::Votes;
+use crate::fetched::ReadRef;
+use crate::messages::Common;
+use crate::slots::Moves;
 use crate::timestamp::{Scheme, SchemeConfig};
 use crate::trace::{Step, What};
-use crate::votes::Votes;
 use crate::work::Work;
 
 /// How a database is laid out; the same on every shard.
@@ -184,7 +184,7 @@ pub struct Base<S: Scheme> {
     attempts: u64,
     active: Slab<S::Snapshot>,
     /// None on an oracle's shard, which has no versions and begins no snapshots.
-    watermark: Option<Watermark>,
+    pub(super) watermark: Option<Watermark>,
     low: Vec<u64>,
     /// The first shards of the other processes, if this is the first of its own: whom it tells the
     /// watermark while they are connected.
@@ -193,7 +193,7 @@ pub struct Base<S: Scheme> {
     listening: usize,
     /// When it told them last, and whether it was asked since.
     told: Timestamp,
-    asked: bool,
+    pub(super) asked: bool,
     /// When it last published its low-water mark.
     swept: Timestamp,
     /// Whether it is to tell them at the end of the present pass.
@@ -497,125 +497,5 @@ impl<S: Scheme> Base<S> {
         if !planted(Mutant::HeldForEver) {
             self.active.remove(held);
         }
-    }
-
-    /// Handles a request that is the same under every protocol.
-    pub(crate) fn handle(
-        &mut self,
-        from: ShardId,
-        request: &mut Common<S>,
-        ticket: Ticket,
-    ) -> Handled<CommonReply<S>> {
-        Handled::Reply(match request {
-            Common::ReadAt { txn, reads, .. } | Common::Read { txn, reads } if !self.serves(*txn, reads) => {
-                // Who reads at a snapshot asks again, elsewhere.
-                if let Common::Read { .. } = request {
-                    self.refused(Abort::StaleTerm);
-                }
-                CommonReply::Elsewhere
-            }
-            Common::ReadAt { txn, snapshot, reads, waited } => {
-                match self.fetch(*txn, Some(snapshot), reads) {
-                    Ok(fetched) => {
-                        self.counters.snapshot_reads += 1;
-                        CommonReply::Fetched(Some(fetched))
-                    }
-                    Err(Unread::TooOld) => CommonReply::Fetched(None),
-                    // One owner at a time: the marks keep all later ones out of this snapshot.
-                    Err(Unread::Wait(at)) => {
-                        self.step_waits(*txn, at);
-                        let record = (at.column, self.store.key(at.column.table, at.row));
-                        if !self.queues {
-                            assert!(
-                                !waited.contains(&record),
-                                "a snapshot read waits for one owner of a record at most"
-                            );
-                            waited.push(record);
-                        }
-                        self.store.lock_mut(at).readers.push(ticket);
-                        self.counters.read_only_waits += 1;
-                        return Handled::Wait;
-                    }
-                }
-            }
-            Common::Read { txn, reads } => {
-                let mut fetched = self.fetch(*txn, None, reads).expect("the newest version is never gone");
-                if planted(Mutant::EarlyBound) {
-                    for (column, key, _) in &reads.gets {
-                        let place = self.store.find(*column, key);
-                        self.observe_overwritten(&mut fetched.observed, *column, place);
-                    }
-                }
-                CommonReply::Fetched(Some(fetched))
-            }
-            Common::Validate { txn, stamp, reads } => {
-                if planted(Mutant::EarlyStamp) {
-                    stamp.0 = stamp.0.saturating_sub(1_000_000);
-                }
-                let valid = self.validate(*txn, *stamp, reads);
-                if !valid {
-                    self.refused(Abort::Validation);
-                }
-                CommonReply::Validated(valid)
-            }
-            Common::Snapshot(freshness) => {
-                // Asked in any case: the ticket will be another's, who is not lost.
-                let lost = self.scheme.lost(ticket);
-                match self.scheme.snapshot(*freshness) {
-                    Some(snapshot) => CommonReply::Snapshot(snapshot.clone(), self.hold(snapshot)),
-                    None if lost => CommonReply::OutOfReach,
-                    None => {
-                        self.scheme.want_snapshot(ticket);
-                        match self.scheme.lost(ticket) {
-                            true => CommonReply::OutOfReach,
-                            false => return Handled::Wait,
-                        }
-                    }
-                }
-            }
-            Common::Stamp { asked } => {
-                if !std::mem::replace(asked, true) {
-                    self.scheme.want_stamp(ticket);
-                }
-                match self.scheme.take_stamp(ticket) {
-                    Some(stamp) => CommonReply::Stamp(stamp),
-                    None if self.scheme.lost(ticket) => CommonReply::OutOfReach,
-                    None => return Handled::Wait,
-                }
-            }
-            Common::Scheme(message) => {
-                match S::inquiry(message) {
-                    Some(inquiry) => {
-                        let left = self.votes.undecided(inquiry);
-                        self.scheme.answer(from, message, left);
-                    }
-                    None => self.scheme.receive(from, message, &mut self.released),
-                }
-                return Handled::Done;
-            }
-            Common::LowWater { low, asks } => {
-                self.asked |= *asks;
-                if let (Some(watermark), Some(&process)) =
-                    (&self.watermark, self.layout.processes.get(from.index()))
-                {
-                    watermark.heard(process.into(), low);
-                }
-                return Handled::Done;
-            }
-            Common::Move { slots, to, asked } => return self.move_slots(from, slots, *to, asked, ticket),
-            Common::Parcel(parcel) => {
-                self.receive_parcel(from, parcel.clone());
-                return Handled::Done;
-            }
-            Common::TakenOver(slots) => {
-                self.taken_over(from, slots);
-                return Handled::Done;
-            }
-            Common::Map(moved) => {
-                self.learn_map(moved);
-                return Handled::Done;
-            }
-            Common::Load { table, rows } => CommonReply::LoadOver(self.load_rows(from, *table, rows)),
-        })
     }
 }

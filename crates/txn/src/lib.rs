@@ -7,8 +7,10 @@
 //! one.
 
 pub mod attempt;
+pub mod ballot;
 pub mod base;
 pub mod chopping;
+mod common;
 pub mod envelope;
 pub mod executable;
 pub mod execute;
@@ -31,6 +33,8 @@ mod reads;
 pub mod records;
 mod remote;
 pub mod shipped;
+mod slots;
+mod stamps;
 pub mod steps;
 #[cfg(test)]
 mod testing;

@@ -1,8 +1,8 @@
 //! The catalogue of messages that are the same under every protocol.
 //!
 //! [`Common`] lists the requests to a shard, [`CommonReply`] the answers. Requests that concern
-//! votes are in [`crate::votes`], and those of a protocol's paper stand beside the protocol. All of
-//! them travel in the envelope of [`crate::envelope`].
+//! votes are in [`crate::ballot`], and those of a protocol's paper stand beside the protocol. All
+//! of them travel in an [`Envelope`](crate::envelope::Envelope).
 
 use std::sync::Arc;
 

@@ -32,7 +32,6 @@
 //! Left out: a move is one step on either side, however large the slots are; while its receiver is
 //! dead, what was sent is in doubt, and the slots are served by nobody.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_runtime::Handled;
@@ -46,6 +45,7 @@ use plimsoll_types::{
 use crate::base::{Base, Layout};
 use crate::messages::{Common, CommonReply, MoveOutcome, Parcel};
 use crate::procedure::Reads;
+use crate::slots::{Leaving, Moves, SlotSet};
 use crate::timestamp::Scheme;
 
 /// How long a shard waits between looks whether locks are gone, in nanoseconds: at first, and at
@@ -55,90 +55,6 @@ const LOOK_NS: (u64, u64) = (100_000, 20_000_000);
 const JOURNAL_MAX: usize = 4 * SLOTS;
 /// About how many bytes of rows travel in one message.
 const PARCEL_BYTES: usize = 1 << 18;
-
-/// A set of slots, looked at once per row.
-struct SlotSet(Box<[bool]>);
-
-impl SlotSet {
-    fn new(slots: impl IntoIterator<Item = Slot>) -> SlotSet {
-        let mut set = vec![false; SLOTS];
-        for slot in slots {
-            if let Some(has) = set.get_mut(usize::from(slot.0)) {
-                *has = true;
-            }
-        }
-        SlotSet(set.into())
-    }
-
-    fn has(&self, slot: Option<Slot>) -> bool {
-        slot.is_some_and(|slot| self.0[usize::from(slot.0)])
-    }
-}
-
-/// Slots that leave this shard.
-struct Leaving<S: Scheme> {
-    slots: Vec<Slot>,
-    set: Arc<SlotSet>,
-    to: ShardId,
-    /// Who has asked for it.
-    asker: ShardId,
-    ticket: Ticket,
-    /// When it gives up, unless the locks are gone by then; set when it looks for the first time.
-    until: Option<u64>,
-    /// When it looks next, and how long it waits after that.
-    look: u64,
-    wait: u64,
-    /// What was sent and not confirmed; none before the cut.
-    sent: Vec<Arc<Parcel<S>>>,
-}
-
-/// What moves from and to a shard.
-pub(crate) struct Moves<S: Scheme> {
-    leaving: Option<Leaving<S>>,
-    /// What became of requests that were waiting.
-    over: Vec<(Ticket, MoveOutcome)>,
-    /// By sender, what has come so far.
-    arriving: Vec<(ShardId, Vec<Arc<Parcel<S>>>)>,
-    /// Coordinators with an old map.
-    behind: Vec<ShardId>,
-    /// Slots in the order in which their moves were heard of, and how much of that each coordinator
-    /// was told.
-    journal: Vec<Slot>,
-    told: BTreeMap<ShardId, usize>,
-    outgoing: Vec<(ShardId, Common<S>)>,
-    /// How often the map has changed.
-    changes: u64,
-    /// None of the slots here may leave.
-    kept: bool,
-    patience_ns: u64,
-}
-
-impl<S: Scheme> Moves<S> {
-    pub fn new(patience_ns: u64) -> Moves<S> {
-        Moves {
-            leaving: None,
-            over: Vec::new(),
-            arriving: Vec::new(),
-            behind: Vec::new(),
-            journal: Vec::new(),
-            told: BTreeMap::new(),
-            outgoing: Vec::new(),
-            changes: 0,
-            kept: false,
-            patience_ns,
-        }
-    }
-
-    /// When it has something to do that nobody asks for.
-    pub fn due(&self) -> Option<u64> {
-        self.leaving.as_ref().filter(|leaving| leaving.sent.is_empty()).map(|leaving| leaving.look)
-    }
-
-    /// Whether new locks in a slot are refused because it is about to leave.
-    fn drains(&self, slot: Slot) -> bool {
-        self.leaving.as_ref().is_some_and(|leaving| leaving.set.has(Some(slot)))
-    }
-}
 
 impl Layout {
     /// The slot of a key, unless its table is everywhere.

@@ -24,7 +24,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::executable::{AnyProcedure, Executable};
 use plimsoll_store::Mark;
 use plimsoll_types::Ticket;
 use plimsoll_types::wire::Wire;
@@ -157,9 +156,6 @@ pub trait Scheme: Sized + 'static {
     type Observed: Clone + Debug + Default + Send + Sync + Wire + 'static;
     /// What travels between a shard and the oracle.
     type Message: Debug + Send + Wire + 'static;
-
-    /// A procedure as the shards of this scheme execute it.
-    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Self>;
 
     /// The scheme's state on a shard.
     fn new(config: &SchemeConfig) -> Self;

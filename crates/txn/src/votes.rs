@@ -48,35 +48,26 @@
 //! conditions: its coordinator has lost the vote itself, or its life is over as well; and all
 //! others have promised not to commit any more because of what they were told before.
 //!
-//! What is said is in `messages`, what a coordinator does in `coordinator`; here is what a shard
-//! does that votes. Votes are entries of a log in memory, and the shard is all its replicas. Left
-//! out, therefore: terms, and what a promoted backup does.
+//! What is said and what is kept of it is in [`crate::ballot`], what a coordinator does in
+//! `coordinator`; here is what a shard does that votes. Votes are entries of a log in memory, and
+//! the shard is all its replicas. Left out, therefore: terms, and what a promoted backup does.
 
 mod coordinator;
-mod messages;
-
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Range;
-use std::sync::Arc;
 
 use plimsoll_runtime::Handled;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{ShardId, Timestamp, TxnId};
 
+use crate::ballot::{Doubt, Outcome, Reply, Request, State, Vote};
 use crate::fetched::ReadRef;
 use crate::protocol::Interactive;
-use crate::timestamp::{Inquiry, Scheme, SchemeConfig};
+use crate::timestamp::Scheme as _;
 use crate::work::Packed;
 pub(crate) use coordinator::{ask, conclude, decide, needed, voters};
-pub use messages::{Outcome, Reply, Request, Vote};
 
 /// How long a shard waits for word of a transaction that holds locks there before it does something
 /// about it, in nanoseconds.
 pub const PATIENCE_NS: u64 = 1_000_000_000;
-/// A peer is told what is settled after so many transactions at the latest, or as many as are open
-/// if they are more: what it is told may name them.
-const SETTLED_MAX: usize = 16;
 
 /// A protocol whose transactions vote, as its participants are seen from here.
 pub(crate) trait Voter: Interactive {
@@ -89,333 +80,6 @@ pub(crate) trait Voter: Interactive {
 
     /// Drops the locks.
     fn release(&mut self, txn: TxnId);
-}
-
-/// What a shard knows of a transaction of another process.
-#[derive(Debug)]
-enum State {
-    /// It holds locks here.
-    Open,
-    /// The vote is RECORD, the outcome not known. The stamp is the largest of those in the votes it
-    /// has heard of: who repeats it as its own vote does not change the largest of all.
-    Recorded {
-        stamp: Timestamp,
-        writes: Packed,
-        voters: Vec<(ShardId, u64)>,
-        told: Vec<ShardId>,
-        doubt: Doubt,
-    },
-    /// The vote is REFUSE.
-    Refused,
-    /// The vote was RECORD and the outcome is known; if it is committed, with this stamp.
-    Known { stamp: Timestamp, committed: bool, voters: Vec<(ShardId, u64)>, told: Vec<ShardId> },
-}
-
-/// Whether a shard that has voted may commit because all others have told it that they have, too.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Doubt {
-    /// It may.
-    No,
-    /// It has promised not to: a vote is lost.
-    Promised,
-    /// Nor may anybody who has answered since: it asks for their promises itself.
-    Asks,
-}
-
-#[derive(Debug)]
-struct Entry {
-    state: State,
-    /// When something was last heard of it, by the shard's clock.
-    heard: Timestamp,
-    /// Whether it stands among those to be looked at.
-    watched: bool,
-}
-
-/// What is known of a coordinator.
-#[derive(Clone, Copy, Debug, Default)]
-struct Settled {
-    first: u64,
-    below: u64,
-}
-
-/// The votes of a shard, and what it coordinates itself.
-#[derive(Debug)]
-pub struct Votes {
-    shard: ShardId,
-    /// By shard: its process.
-    processes: Arc<[u16]>,
-    /// By shard of another process: its life, as far as is known.
-    lives: Vec<u64>,
-    patience_ns: u64,
-    clock: Timestamp,
-    /// By coordinator and number.
-    entries: BTreeMap<(ShardId, u64), Entry>,
-    /// What something was heard of since the last pass: messages are handled before the clock is
-    /// sampled.
-    heard: Vec<TxnId>,
-    /// Which entries to look at, in the order of when they were last heard of.
-    watch: VecDeque<(Timestamp, TxnId)>,
-    settled: BTreeMap<ShardId, Settled>,
-    /// The first number of this shard's own attempts.
-    first: u64,
-    /// Own attempts that are not settled.
-    open: BTreeSet<u64>,
-    /// Who may hold something for own attempts: the largest number, and how many were settled since
-    /// they were told.
-    owed: BTreeMap<ShardId, (u64, usize)>,
-    /// Shards of other processes that there is a channel to.
-    up: BTreeSet<ShardId>,
-    /// How many votes were given: RECORD, and REFUSE.
-    given: [u64; 2],
-    outgoing: Vec<(ShardId, Request)>,
-}
-
-impl State {
-    /// The outcome, if it is known.
-    fn outcome(&self) -> Option<Outcome> {
-        match self {
-            State::Recorded { .. } | State::Open => None,
-            State::Known { stamp, committed: true, .. } => Some(Outcome::Committed(*stamp)),
-            State::Known { .. } | State::Refused => Some(Outcome::Aborted),
-        }
-    }
-}
-
-impl Votes {
-    pub(crate) fn new(config: &SchemeConfig, processes: Arc<[u16]>) -> Votes {
-        Votes {
-            shard: config.shard,
-            lives: vec![0; processes.len()],
-            processes,
-            patience_ns: config.patience_ns,
-            clock: Timestamp::ZERO,
-            entries: BTreeMap::new(),
-            heard: Vec::new(),
-            watch: VecDeque::new(),
-            settled: BTreeMap::new(),
-            first: config.first_attempt,
-            open: BTreeSet::new(),
-            owed: BTreeMap::new(),
-            up: BTreeSet::new(),
-            given: [0; 2],
-            outgoing: Vec::new(),
-        }
-    }
-
-    /// Whether a shard is in another process than this one.
-    #[inline]
-    pub(crate) fn elsewhere(&self, shard: ShardId) -> bool {
-        // The oracle and whoever is not named holds no data.
-        let process = |shard: ShardId| self.processes.get(shard.index());
-        process(shard) != process(self.shard)
-    }
-
-    /// Whether there are other processes.
-    #[inline]
-    pub(crate) fn distributed(&self) -> bool {
-        self.processes.first() != self.processes.last()
-    }
-
-    /// Whether somebody who votes on a transaction, or coordinates it, is in another process than
-    /// this shard. All of them come to the same answer.
-    pub(crate) fn between_processes(&self, txn: TxnId, voters: impl IntoIterator<Item = ShardId>) -> bool {
-        let mut others = voters.into_iter().chain([txn.coordinator]);
-        self.distributed() && others.any(|shard| self.elsewhere(shard))
-    }
-
-    /// The present life of a shard. Nothing that is sent to it reaches another.
-    #[inline]
-    pub(crate) fn life(&self, shard: ShardId) -> u64 {
-        match self.elsewhere(shard) {
-            true => self.lives.get(shard.index()).copied().unwrap_or_default(),
-            false => self.first,
-        }
-    }
-
-    /// A shard of another process is connected, in this life, or is not any more. Returns whether
-    /// that is news.
-    pub(crate) fn connected(&mut self, peer: ShardId, life: Option<u64>) -> bool {
-        if let (Some(known), Some(life)) = (self.lives.get_mut(peer.index()), life) {
-            *known = life;
-        }
-        match life {
-            Some(_) => self.up.insert(peer),
-            None => self.up.remove(&peer),
-        }
-    }
-
-    /// Whether there is a channel to a shard.
-    pub(crate) fn reaches(&self, shard: ShardId) -> bool {
-        !self.elsewhere(shard) || self.up.contains(&shard)
-    }
-
-    /// Whether a transaction's coordinator has begun a new life since. Then nothing comes from it
-    /// any more.
-    pub(crate) fn fenced(&self, txn: TxnId) -> bool {
-        txn.number < self.first_of(txn.coordinator)
-    }
-
-    /// The first number of a coordinator's present life, as far as is known.
-    fn first_of(&self, coordinator: ShardId) -> u64 {
-        let told = self.settled.get(&coordinator).map_or(0, |settled| settled.first);
-        self.life(coordinator).max(told)
-    }
-
-    /// How many transactions the shard has voted for whose outcome it does not know.
-    pub fn in_doubt(&self) -> usize {
-        self.entries.values().filter(|entry| matches!(entry.state, State::Recorded { .. })).count()
-    }
-
-    /// How many votes were given: RECORD, and REFUSE.
-    pub(crate) fn given(&self) -> [u64; 2] {
-        self.given
-    }
-
-    /// Whether an attempt that an oracle asks about has been voted on here with an outcome that is
-    /// not known, or holds locks.
-    pub(crate) fn undecided(&self, Inquiry { of, below, locks }: Inquiry) -> bool {
-        let mut entries = self.entries.range((of, 0)..(of, below));
-        entries.any(|(_, entry)| match entry.state {
-            State::Open => locks,
-            State::Recorded { .. } => true,
-            State::Refused | State::Known { .. } => false,
-        })
-    }
-
-    /// How many votes and locks of other processes' transactions are remembered.
-    pub fn entries(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Begins an own attempt that takes more than one step.
-    pub(crate) fn begin(&mut self, number: u64) {
-        if self.distributed() {
-            self.open.insert(number);
-        }
-    }
-
-    /// A shard may hold something for an own attempt from now on.
-    pub(crate) fn owe(&mut self, number: u64, shard: ShardId) {
-        if shard == self.shard || !self.distributed() {
-            return;
-        }
-        let (largest, _) = self.owed.entry(shard).or_default();
-        *largest = number.max(*largest);
-    }
-
-    /// An own attempt is settled: it is nobody's in doubt, and nothing will be sent for it any
-    /// more.
-    pub(crate) fn settle(&mut self, number: u64, next: u64) {
-        if !self.open.remove(&number) {
-            return;
-        }
-        self.entries.remove(&(self.shard, number));
-        let (first, below) = (self.first, self.below(next));
-        let often = SETTLED_MAX.max(self.open.len());
-        self.owed.retain(|&shard, (largest, settled)| {
-            *settled += 1;
-            if below > *largest || *settled >= often {
-                *settled = 0;
-                self.outgoing.push((shard, Request::Settled { first, below }));
-            }
-            below <= *largest
-        });
-    }
-
-    /// All own attempts below this number are settled.
-    fn below(&self, next: u64) -> u64 {
-        self.open.first().copied().unwrap_or(next)
-    }
-
-    /// A transaction wants locks here. Returns false if it was refused already.
-    pub(crate) fn admit(&mut self, txn: TxnId) -> bool {
-        if !self.elsewhere(txn.coordinator) {
-            return true;
-        }
-        let below = self.settled.get(&txn.coordinator).map_or(0, |settled| settled.below);
-        if txn.number < below {
-            return false;
-        }
-        self.heard.push(txn);
-        let new = || Entry { state: State::Open, heard: self.clock, watched: false };
-        matches!(self.entries.entry(key(txn)).or_insert_with(new).state, State::Open)
-    }
-
-    /// The coordinator has given the transaction up before anybody voted, or its locks here were
-    /// all it had here.
-    pub(crate) fn close(&mut self, txn: TxnId) {
-        self.entries.remove(&key(txn));
-    }
-
-    /// A transaction has committed that writes nowhere else.
-    pub(crate) fn committed_alone(&mut self, txn: TxnId, stamp: Timestamp) {
-        if self.elsewhere(txn.coordinator) {
-            self.committed(txn, stamp, vec![(self.shard, self.first)]);
-        }
-    }
-
-    /// A transaction has committed here because all others who vote had done so before.
-    pub(crate) fn committed(&mut self, txn: TxnId, stamp: Timestamp, voters: Vec<(ShardId, u64)>) {
-        self.enter(txn, State::Known { stamp, committed: true, voters, told: Vec::new() });
-    }
-
-    /// The own attempts of this life, and those of them that are not settled, in order. `next` is
-    /// the number of the next one.
-    pub(crate) fn attempts(&self, next: u64) -> (Range<u64>, Vec<u64>) {
-        (self.first..next, self.open.iter().copied().collect())
-    }
-
-    /// Whether an own attempt of this life is settled.
-    pub(crate) fn is_settled(&self, number: u64, next: u64) -> bool {
-        (self.first..next).contains(&number) && !self.open.contains(&number)
-    }
-
-    /// How long a shard waits for word of a transaction before it does something about it, in
-    /// nanoseconds.
-    pub(crate) fn patience_ns(&self) -> u64 {
-        self.patience_ns
-    }
-
-    /// The shard's clock.
-    pub(crate) fn clock(&self) -> Timestamp {
-        self.clock
-    }
-
-    /// When something has to be done that nobody will ask for.
-    pub(crate) fn due(&self) -> Option<u64> {
-        self.watch.front().map(|(heard, _)| heard.0 + self.patience_ns)
-    }
-
-    /// What is to be sent.
-    pub(crate) fn outgoing(&mut self) -> impl Iterator<Item = (ShardId, Request)> + '_ {
-        self.outgoing.drain(..)
-    }
-
-    /// Of what the coordinator has settled, nothing is remembered that somebody could still need.
-    fn forget(&mut self, coordinator: ShardId) -> Vec<TxnId> {
-        let Settled { first, below } = self.settled[&coordinator];
-        let mut orphans = Vec::new();
-        let settled = self.entries.extract_if(
-            (coordinator, 0)..(coordinator, below),
-            |&(_, number), entry| match entry.state {
-                State::Open => true,
-                State::Refused | State::Known { .. } if planted(Mutant::VotesKept) => false,
-                State::Refused => true,
-                State::Known { .. } => number >= first,
-                State::Recorded { .. } => false,
-            },
-        );
-        for ((coordinator, number), entry) in settled {
-            if let State::Open = entry.state {
-                orphans.push(TxnId { number, coordinator });
-            }
-        }
-        orphans
-    }
-}
-
-fn key(txn: TxnId) -> (ShardId, u64) {
-    (txn.coordinator, txn.number)
 }
 
 /// Handles a request.
@@ -444,8 +108,7 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
         Request::Ask(txn) => Handled::Reply(Reply::Vote(vote(node, *txn))),
         Request::Inquire { txn, outcome: known, doubt } => {
             if let Some(first) = *doubt {
-                let settled = node.base().votes.settled.entry(txn.coordinator).or_default();
-                settled.first = settled.first.max(first);
+                node.base().votes.hear_settled(txn.coordinator, first, 0);
                 promise(node, *txn);
             }
             if let Some(outcome) = *known {
@@ -453,7 +116,7 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
             }
             let vote = match known {
                 // Whoever has forgotten knew.
-                Some(_) if !node.base().votes.entries.contains_key(&key(*txn)) => Vote::Refuse,
+                Some(_) if node.base().votes.state(*txn).is_none() => Vote::Refuse,
                 _ => vote(node, *txn),
             };
             let votes = &mut node.base().votes;
@@ -462,7 +125,7 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
                 None => *known,
             };
             let promised = doubt.is_some();
-            votes.outgoing.push((from, Request::Told { txn: *txn, vote, outcome, promised }));
+            votes.send(from, Request::Told { txn: *txn, vote, outcome, promised });
             Handled::Done
         }
         Request::Told { txn, vote, outcome, promised } => {
@@ -471,15 +134,12 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
         }
         Request::Remind => {
             let next = node.base().next_attempt();
-            let votes = &mut node.base().votes;
-            let settled = Request::Settled { first: votes.first, below: votes.below(next) };
-            votes.outgoing.push((from, settled));
+            node.base().votes.tell_settled(from, next);
             Handled::Done
         }
         Request::Settled { first, below } => {
             let votes = &mut node.base().votes;
-            let settled = votes.settled.entry(from).or_default();
-            *settled = Settled { first: settled.first.max(*first), below: settled.below.max(*below) };
+            votes.hear_settled(from, *first, *below);
             for orphan in votes.forget(from) {
                 node.release(orphan);
             }
@@ -527,7 +187,7 @@ pub(crate) fn enter_record<P: Voter>(
 
 /// The vote, which is REFUSE if there was none.
 pub(crate) fn vote<P: Voter>(node: &mut P, txn: TxnId) -> Vote {
-    match node.base().votes.entries.get(&key(txn)).map(|entry| &entry.state) {
+    match node.base().votes.state(txn) {
         Some(State::Recorded { stamp, .. } | State::Known { stamp, .. }) => Vote::Record(*stamp),
         Some(State::Refused) => Vote::Refuse,
         None | Some(State::Open) if planted(Mutant::RefusalNotPlanted) => Vote::Refuse,
@@ -542,24 +202,24 @@ pub(crate) fn vote<P: Voter>(node: &mut P, txn: TxnId) -> Vote {
 /// From now on the shard does not commit because of what others have voted. Returns the outcome if
 /// it is known.
 fn promise<P: Voter>(node: &mut P, txn: TxnId) -> Option<Outcome> {
-    let entry = node.base().votes.entries.get_mut(&key(txn))?;
-    if let State::Recorded { doubt: doubt @ Doubt::No, .. } = &mut entry.state {
+    let state = node.base().votes.state_mut(txn)?;
+    if let State::Recorded { doubt: doubt @ Doubt::No, .. } = state {
         *doubt = Doubt::Promised;
     }
-    entry.state.outcome()
+    state.outcome()
 }
 
 /// The outcome of a transaction is known. Returns what it has been here all along, or is from now
 /// on; `None` if it was forgotten.
 fn learn<P: Voter>(node: &mut P, txn: TxnId, outcome: Outcome) -> Option<Outcome> {
-    let entry = node.base().votes.entries.get_mut(&key(txn))?;
-    match std::mem::replace(&mut entry.state, State::Refused) {
+    let state = node.base().votes.state_mut(txn)?;
+    match std::mem::replace(state, State::Refused) {
         State::Recorded { stamp: voted, writes, voters, .. } => {
             let (stamp, committed) = match outcome {
                 Outcome::Committed(stamp) => (stamp, true),
                 Outcome::Aborted => (voted, false),
             };
-            entry.state = State::Known { stamp, committed, voters, told: Vec::new() };
+            *state = State::Known { stamp, committed, voters, told: Vec::new() };
             node.base().counters.outcomes[usize::from(committed)] += 1;
             match committed {
                 true => node.install(txn, stamp, &writes),
@@ -568,8 +228,8 @@ fn learn<P: Voter>(node: &mut P, txn: TxnId, outcome: Outcome) -> Option<Outcome
             Some(outcome)
         }
         known @ State::Known { .. } => {
-            entry.state = known;
-            entry.state.outcome()
+            *state = known;
+            state.outcome()
         }
         // It says no, whatever the other says.
         State::Open | State::Refused => {
@@ -605,8 +265,8 @@ fn told<P: Voter>(
 ) {
     let votes = &mut node.base().votes;
     let fenced = votes.fenced(txn);
-    let Some(entry) = votes.entries.get_mut(&key(txn)) else { return };
-    match &mut entry.state {
+    let Some(state) = votes.state_mut(txn) else { return };
+    match state {
         State::Recorded { stamp, voters, told, doubt, .. } => {
             let mut outcome = outcome;
             match vote {
@@ -632,124 +292,15 @@ fn told<P: Voter>(
     }
 }
 
-impl Votes {
-    fn enter(&mut self, txn: TxnId, state: State) {
-        self.given[usize::from(matches!(state, State::Refused))] += 1;
-        self.heard.push(txn);
-        let watched = self.entries.get(&key(txn)).is_some_and(|entry| entry.watched);
-        self.entries.insert(key(txn), Entry { state, heard: self.clock, watched });
-    }
-
-    /// The clock was sampled.
-    pub(crate) fn pass(&mut self, clock: Timestamp) {
-        self.clock = clock;
-        for txn in self.heard.drain(..) {
-            if let Some(entry) = self.entries.get_mut(&key(txn)) {
-                entry.heard = clock;
-                if !std::mem::replace(&mut entry.watched, true) {
-                    self.watch.push_back((clock, txn));
-                }
-            }
-        }
-    }
-
-    /// Whether the shard has no vote on a transaction yet.
-    pub(crate) fn unvoted(&self, txn: TxnId) -> bool {
-        matches!(self.state(txn), None | Some(State::Open))
-    }
-
-    fn state(&self, txn: TxnId) -> Option<&State> {
-        self.entries.get(&key(txn)).map(|entry| &entry.state)
-    }
-
-    /// Those who vote on a transaction with this shard and have not told it anything.
-    fn others(&self, voters: &[(ShardId, u64)], told: &[ShardId]) -> Others {
-        let mut others = Others::default();
-        for &(voter, life) in voters.iter().filter(|(voter, _)| *voter != self.shard && !told.contains(voter))
-        {
-            match self.life(voter).cmp(&life) {
-                Ordering::Equal => others.asked.push(voter),
-                Ordering::Less => others.unknown = true,
-                Ordering::Greater => others.gone = true,
-            }
-        }
-        others
-    }
-
-    fn inquire(&mut self, voters: Vec<ShardId>, txn: TxnId, outcome: Option<Outcome>, doubt: Option<u64>) {
-        let asked = voters.into_iter();
-        self.outgoing.extend(asked.map(|voter| (voter, Request::Inquire { txn, outcome, doubt })));
-    }
-
-    /// The next entry of which nothing was heard for too long.
-    fn overdue(&mut self) -> Option<TxnId> {
-        while let Some(&(heard, txn)) = self.watch.front() {
-            if heard.0 + self.patience_ns > self.clock.0 {
-                return None;
-            }
-            self.watch.pop_front();
-            let Some(entry) = self.entries.get(&key(txn)) else { continue };
-            // It is looked at again after as long a time, or when what was heard since is as old.
-            let (again, late) = match entry.heard > heard {
-                true => (entry.heard, false),
-                false => (self.clock, true),
-            };
-            let place = self.watch.partition_point(|(other, _)| *other <= again);
-            self.watch.insert(place, (again, txn));
-            if late {
-                self.entries.get_mut(&key(txn)).expect("it was there").heard = again;
-                return Some(txn);
-            }
-        }
-        None
-    }
-}
-
-/// Who is still to tell something.
-#[derive(Default)]
-struct Others {
-    /// To be asked: they live the life that they vote in.
-    asked: Vec<ShardId>,
-    /// Whether the life of one has not been met yet.
-    unknown: bool,
-    /// Whether that of one is over, and its vote lost.
-    gone: bool,
-}
-
-/// Asks the others for the outcome of a transaction that the shard has recorded. Returns true if
-/// nobody knows it and nobody can come to know it any more.
-fn doubts(votes: &mut Votes, txn: TxnId) -> bool {
-    let fenced = votes.fenced(txn).then(|| votes.first_of(txn.coordinator));
-    let Some(State::Recorded { voters, told, .. }) = votes.state(txn) else { return false };
-    let gone = voters.iter().any(|&(voter, life)| votes.life(voter) > life && !told.contains(&voter));
-    let Some(first) = fenced.filter(|_| gone) else {
-        let others = votes.others(voters, told);
-        votes.inquire(others.asked, txn, None, None);
-        return false;
-    };
-    // What was told before could be out of date by now: only promises count.
-    if let Some(Entry { state: State::Recorded { told, doubt, .. }, .. }) = votes.entries.get_mut(&key(txn))
-        && std::mem::replace(doubt, Doubt::Asks) != Doubt::Asks
-    {
-        told.clear();
-    }
-    let Some(State::Recorded { voters, told, .. }) = votes.state(txn) else { return false };
-    let others = votes.others(voters, told);
-    let nobody = others.asked.is_empty() && !others.unknown;
-    votes.inquire(others.asked, txn, None, Some(first));
-    nobody
-}
-
 /// A new pass has begun: does something about transactions of which nothing is heard.
 pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
     node.base().votes.pass(clock);
     let mut reminded = Vec::new();
     while let Some(txn) = node.base().votes.overdue() {
+        let me = node.base().shard;
         let votes = &mut node.base().votes;
-        let me = votes.shard;
         let fenced = votes.fenced(txn);
-        let entry = votes.entries.get(&key(txn)).expect("an overdue entry is there");
-        match &entry.state {
+        match votes.state(txn).expect("an overdue entry is there") {
             State::Open if planted(Mutant::WaitsForEver) => {}
             State::Open => {
                 vote(node, txn);
@@ -758,25 +309,23 @@ pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
                 learn(node, txn, Outcome::Aborted);
             }
             State::Recorded { .. } => {
-                if doubts(votes, txn) {
+                if votes.doubts(txn) {
                     learn_from_voter(node, txn, Outcome::Aborted);
                 }
             }
             known @ State::Known { voters, told, .. } if fenced => {
                 let (others, outcome) = (votes.others(voters, told), known.outcome());
                 match others.asked.is_empty() && !others.unknown {
-                    true => drop(votes.entries.remove(&key(txn))),
+                    true => votes.close(txn),
                     false => votes.inquire(others.asked, txn, outcome, None),
                 }
             }
-            State::Refused if fenced => {
-                votes.entries.remove(&key(txn));
-            }
+            State::Refused if fenced => votes.close(txn),
             State::Known { .. } | State::Refused if txn.coordinator == me => {}
             State::Known { .. } | State::Refused => {
                 if !reminded.contains(&txn.coordinator) {
                     reminded.push(txn.coordinator);
-                    votes.outgoing.push((txn.coordinator, Request::Remind));
+                    votes.send(txn.coordinator, Request::Remind);
                 }
             }
         }

@@ -24,7 +24,6 @@ use std::convert::Infallible;
 use plimsoll_types::Timestamp;
 use plimsoll_types::mutants::{Mutant, planted};
 
-use crate::executable::{AnyProcedure, Executable};
 use crate::timestamp::{Freshness, MAX_OFFSET_NS, ReadOnly, Scheme, SchemeConfig};
 
 /// The largest staleness that can be configured: a day, in nanoseconds.
@@ -61,10 +60,6 @@ impl Scheme for Dst {
     type Snapshot = Timestamp;
     type Observed = Timestamp;
     type Message = Infallible;
-
-    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Self> {
-        procedure.under_dst()
-    }
 
     fn new(config: &SchemeConfig) -> Dst {
         Dst {

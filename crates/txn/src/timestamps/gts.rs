@@ -40,7 +40,6 @@ use plimsoll_types::{ShardId, Timestamp};
 use plimsoll_types::mutants::{Mutant, planted};
 
 use super::oracle::{LocalCopy, Waiting};
-use crate::executable::{AnyProcedure, Executable};
 use crate::timestamp::{self, Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 
 /// How often the oracle asks about a coordinator that is gone, in nanoseconds.
@@ -205,10 +204,6 @@ impl Scheme for Gts {
     type Snapshot = Timestamp;
     type Observed = ();
     type Message = Message;
-
-    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Self> {
-        procedure.under_gts()
-    }
 
     fn new(config: &SchemeConfig) -> Gts {
         Gts {

@@ -8,7 +8,6 @@ use std::convert::Infallible;
 
 use plimsoll_types::Timestamp;
 
-use crate::executable::{AnyProcedure, Executable};
 use crate::timestamp::{Freshness, ReadOnly, Scheme, SchemeConfig};
 
 /// The plain protocol on one shard.
@@ -24,10 +23,6 @@ impl Scheme for NoTimestamps {
     type Snapshot = ();
     type Observed = Timestamp;
     type Message = Infallible;
-
-    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Self> {
-        procedure.under_none()
-    }
 
     fn new(_: &SchemeConfig) -> NoTimestamps {
         NoTimestamps

@@ -10,7 +10,6 @@ use std::convert::Infallible;
 
 use plimsoll_types::Timestamp;
 
-use crate::executable::{AnyProcedure, Executable};
 use crate::timestamp::{Freshness, ReadOnly, Scheme, SchemeConfig};
 
 /// RC on one shard.
@@ -30,10 +29,6 @@ impl Scheme for Rc {
     type Snapshot = ();
     type Observed = Timestamp;
     type Message = Infallible;
-
-    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Self> {
-        procedure.under_rc()
-    }
 
     fn new(config: &SchemeConfig) -> Rc {
         Rc { latest: Timestamp::ZERO, single_version: config.single_version }

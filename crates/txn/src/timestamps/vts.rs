@@ -43,7 +43,6 @@ use plimsoll_types::Ticket;
 use plimsoll_types::{ShardId, Timestamp};
 
 use super::oracle::{LocalCopy, Waiting};
-use crate::executable::{AnyProcedure, Executable};
 use crate::timestamp::{Freshness, Inquiry, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 use claims::{CLAIM, Claims, Over};
 use published::{Published, Report};
@@ -207,10 +206,6 @@ impl Scheme for Vts {
     type Snapshot = Arc<Vector>;
     type Observed = Vector;
     type Message = Message;
-
-    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Self> {
-        procedure.under_vts()
-    }
 
     fn new(config: &SchemeConfig) -> Vts {
         let slots = Self::slots(config);

@@ -64,6 +64,7 @@ use plimsoll_types::Ticket;
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::attempt::{Attempt, ProtocolOptions, Stop};
+use crate::ballot;
 use crate::base::Base;
 use crate::envelope::{Answer, Envelope};
 use crate::executable::Executable;
@@ -74,7 +75,6 @@ use crate::protocol::Protocol;
 use crate::shipped::Cargo;
 use crate::timestamp::Scheme;
 use crate::trace::About;
-use crate::votes;
 use crate::work::Work;
 use execution::Seen;
 use graph::{Known, Told};
@@ -279,7 +279,7 @@ impl<S: Scheme> Protocol for Rococo<S> {
         self.out.drain(..).for_each(|(to, own)| tell(to, own));
         let told: Vec<ShardId> = (self.base.votes.outgoing())
             .map(|(to, request)| match request {
-                votes::Request::Settled { .. } => to,
+                ballot::Request::Settled { .. } => to,
                 _ => unreachable!("nobody votes"),
             })
             .collect();
