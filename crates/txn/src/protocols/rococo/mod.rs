@@ -49,6 +49,7 @@
 //! Left out: interactive transactions and aborts after effects, which ROCOCO cannot express; tables
 //! with copies that are written; slots that move; a server that loses its memory.
 
+pub mod chopping;
 mod coordinator;
 mod execution;
 mod graph;
