@@ -36,6 +36,7 @@ use plimsoll_txn::pairs::Scheme;
 
 use plimsoll_txn::protocols::Occ;
 use plimsoll_txn::read_only;
+use plimsoll_txn::service::Service as _;
 use plimsoll_txn::timestamp::{self, Freshness, OracleOptions, Scheme as _};
 use plimsoll_txn::timestamps::{Gts, Vts};
 use plimsoll_types::Timestamp;

@@ -26,6 +26,7 @@ use plimsoll_page::units;
 use plimsoll_runtime::Env;
 use plimsoll_txn::pairs::LegalPair;
 
+use plimsoll_txn::service::Service as _;
 use plimsoll_txn::timestamp::Scheme;
 use plimsoll_txn::with_interactive_pair;
 use plimsoll_types::Abort;

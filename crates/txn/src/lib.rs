@@ -34,4 +34,4 @@ pub use protocols::rococo::chopping;
 pub use shard::{ballot, base, load, moves, records, steps};
 use shard::{locks, slots};
 use words::parts;
-pub use words::{attempt, fetched, messages, procedure, shipped, timestamp, trace, work};
+pub use words::{attempt, fetched, messages, procedure, service, shipped, timestamp, trace, work};

@@ -18,6 +18,7 @@ use plimsoll_runtime::real::{Network, Role};
 use plimsoll_txn::attempt::{LockPolicy as Policy, ProtocolOptions};
 use plimsoll_txn::base::GraphSize;
 use plimsoll_txn::pairs::LegalPair;
+use plimsoll_txn::service::Service as _;
 use plimsoll_txn::timestamp::{OracleOptions, Scheme};
 use plimsoll_types::ShardId;
 use plimsoll_types::history::Install;

@@ -32,6 +32,7 @@ use plimsoll_txn::execute::execute;
 use plimsoll_txn::messages::Common;
 use plimsoll_txn::pairs::{LEGAL_PAIRS, LegalPair, Pair};
 use plimsoll_txn::procedure::Reads;
+use plimsoll_txn::service::Service as _;
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::with_pair;
 use plimsoll_txn::work::Work;

@@ -61,7 +61,7 @@ use plimsoll_types::{ShardId, Timestamp, TxnId};
 use crate::ballot::{Doubt, Outcome, Reply, Request, State, Vote};
 use crate::fetched::ReadRef;
 use crate::protocol::Interactive;
-use crate::timestamp::Scheme as _;
+use crate::service::Service as _;
 use crate::work::Packed;
 pub(crate) use coordinator::{ask, conclude, decide, needed, voters};
 

@@ -21,7 +21,8 @@ use std::sync::Arc;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{ShardId, Timestamp, TxnId};
 
-use crate::timestamp::{Inquiry, SchemeConfig};
+use crate::service::Inquiry;
+use crate::timestamp::SchemeConfig;
 use crate::work::Packed;
 pub use messages::{Outcome, Reply, Request, Vote};
 

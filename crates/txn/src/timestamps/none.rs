@@ -8,6 +8,7 @@ use std::convert::Infallible;
 
 use plimsoll_types::Timestamp;
 
+use crate::service::Service;
 use crate::timestamp::{Freshness, ReadOnly, Scheme, SchemeConfig};
 
 /// The plain protocol on one shard.
@@ -22,7 +23,6 @@ impl Scheme for NoTimestamps {
     type Mark = ();
     type Snapshot = ();
     type Observed = Timestamp;
-    type Message = Infallible;
 
     fn new(_: &SchemeConfig) -> NoTimestamps {
         NoTimestamps
@@ -75,4 +75,9 @@ impl Scheme for NoTimestamps {
     fn passed(_: &[u64], _: Timestamp) -> bool {
         true
     }
+}
+
+/// Every shard stamps and reads by itself.
+impl Service<Timestamp> for NoTimestamps {
+    type Message = Infallible;
 }

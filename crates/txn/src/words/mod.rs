@@ -6,6 +6,7 @@ pub mod fetched;
 pub mod messages;
 pub(crate) mod parts;
 pub mod procedure;
+pub mod service;
 pub mod shipped;
 pub mod timestamp;
 pub mod trace;
