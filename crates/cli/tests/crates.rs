@@ -5,8 +5,9 @@
 //! * Whoever embeds the library compiles few crates, and neither a server nor a command line nor a driver.
 //! * Command lines are read in crates that have one.
 //! * Protocols and timestamp schemes are named together in one file.
+//! * Modules of txn form no circle, and its folders use only those before them.
 //!
-//! Left out: which module of a crate may use which.
+//! Left out: which module of another crate may use which.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -195,5 +196,77 @@ fn an_error_of_the_library_names_no_flag() {
             .match_indices("--")
             .any(|(at, _)| line[at + 2..].starts_with(|c: char| c.is_ascii_lowercase()));
         assert!(!flag, "{} names a flag: {line}", path.display());
+    }
+}
+
+/// The folders of txn, each before those that may use it. The modules in the sorted ones are named without them.
+const TXN_FOLDERS: [&str; 6] = ["words", "timestamps", "shard", "commit", "protocols", "pairs"];
+const TXN_SORTED: [&str; 3] = ["words", "shard", "commit"];
+
+/// By module of txn: its folder, and the modules that its code names after `crate::`. What `impl` blocks of one type
+/// in several modules call of each other is not seen.
+fn modules_of_txn() -> BTreeMap<String, (String, BTreeSet<String>)> {
+    let source = root().join("crates/txn/src");
+    let mut modules: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();
+    for (path, line) in code("txn") {
+        let below = path.strip_prefix(&source).expect("it is a source of txn").with_extension("");
+        let mut parts = below.iter().map(|part| part.to_str().expect("UTF-8"));
+        let folder = parts.next().expect("a file has a name");
+        let module =
+            if TXN_SORTED.contains(&folder) { parts.next().expect("a folder has files") } else { folder };
+        if module == "mod" || module == "lib" {
+            continue;
+        }
+        let (_, used) =
+            modules.entry(module.to_owned()).or_insert_with(|| (folder.to_owned(), BTreeSet::new()));
+        for (at, name) in line.match_indices("crate::").map(|(at, name)| (at, &line[at + name.len()..])) {
+            assert!(!name.starts_with('{'), "{} imports several modules at once: {line}", path.display());
+            let name: String = name.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+            // A macro is expanded elsewhere.
+            if !line[..at].ends_with('$') && name != module {
+                used.insert(name);
+            }
+        }
+    }
+    modules
+}
+
+#[test]
+fn modules_of_txn_form_no_circle() {
+    let mut left: BTreeMap<String, BTreeSet<String>> =
+        modules_of_txn().into_iter().map(|(module, (_, used))| (module, used)).collect();
+    for (module, used) in &left {
+        let unknown = used.iter().find(|used| !left.contains_key(*used));
+        assert!(unknown.is_none(), "{module} names {unknown:?}, which is no module");
+    }
+    // A procedure may be one that is shipped, and what is shipped is a procedure.
+    left.get_mut("procedure").expect("there are procedures").remove("shipped");
+    let ends = |left: &BTreeMap<String, BTreeSet<String>>| {
+        let mut all = left.iter();
+        all.find(|(_, used)| !used.iter().any(|used| left.contains_key(used))).map(|(end, _)| end.clone())
+    };
+    while let Some(end) = ends(&left) {
+        left.remove(&end);
+    }
+    // All that is left uses something that is left.
+    let mut way: Vec<&str> = left.keys().map(String::as_str).take(1).collect();
+    while let Some(last) = way.last() {
+        let next = left[*last].iter().find(|used| left.contains_key(*used)).expect("it is no end");
+        if let Some(first) = way.iter().position(|known| known == next) {
+            panic!("a circle: {} -> {next}", way[first..].join(" -> "));
+        }
+        way.push(next);
+    }
+}
+
+#[test]
+fn folders_of_txn_use_only_those_before_them() {
+    let modules = modules_of_txn();
+    let place = |module: &str| TXN_FOLDERS.iter().position(|folder| *folder == modules[module].0);
+    for (module, (folder, used)) in &modules {
+        assert!(place(module).is_some(), "{folder} is no folder of txn");
+        for used in used {
+            assert!(place(used) <= place(module), "{module} uses {used}, whose folder comes after {folder}");
+        }
     }
 }

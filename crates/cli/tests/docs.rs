@@ -132,14 +132,17 @@ nor comments nor tests. A protocol knows no scheme, a scheme no protocol, a work
 is a type, not a copy.
 "
     .to_owned();
+    let mut shared =
+        modules(&txn, &["lib", "testing", "protocols", "timestamps", "words", "shard", "commit"]);
+    for folder in ["words", "shard", "commit"] {
+        let sorted = modules(&txn.join(folder), &["mod"]).into_iter();
+        shared.extend(sorted.map(|(module, files)| (format!("{folder}/{module}"), files)));
+    }
     let tables = [
         ("protocol", modules(&txn.join("protocols"), &["mod"])),
         ("timestamp scheme", modules(&txn.join("timestamps"), &["mod"])),
         ("workload", modules(&crates.join("workloads/src"), &["lib", "random", "testing"])),
-        (
-            "shared by all protocols and schemes",
-            modules(&txn, &["lib", "testing", "protocols", "timestamps"]),
-        ),
+        ("shared by all protocols and schemes", shared),
     ];
     for (title, modules) in tables {
         page += &format!("\n| {title} | lines |\n|---|--:|\n");

@@ -73,7 +73,7 @@ pub struct Cluster {
     /// Protocol and timestamp scheme.
     pub pair: Pair,
     /// Whether OCC validates along with its locks:
-    /// [`plimsoll_txn::protocol::ProtocolOptions::one_round`].
+    /// [`plimsoll_txn::attempt::ProtocolOptions::one_round`].
     pub one_round: bool,
     /// The tables.
     pub tables: Vec<TableSpec>,

@@ -2,9 +2,9 @@
 
 use plimsoll_engine::{Engine, EngineOptions};
 use plimsoll_txn::any_shard::AnyShard;
+use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair};
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
-use plimsoll_txn::protocol::Attempt;
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec};
 
 const SHARDS: usize = 3;

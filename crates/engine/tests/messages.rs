@@ -4,9 +4,9 @@
 //! under `dst` equals that of the plain protocol, but for read-only transactions, which save a round.
 
 use plimsoll_engine::{Engine, EngineOptions};
+use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::pairs::Pair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
-use plimsoll_txn::protocol::Attempt;
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec};
 
 const T: TableId = TableId(0);

@@ -2,10 +2,10 @@
 //! came of their transactions.
 
 use plimsoll_runtime::{Env, ShardEnv, Tasks};
+use plimsoll_txn::attempt::{Attempt, Committed};
 use plimsoll_txn::executable::AnyProcedure;
 use plimsoll_txn::execute::execute;
 use plimsoll_txn::pairs::LegalPair;
-use plimsoll_txn::protocol::{Attempt, Committed};
 use plimsoll_txn::timestamp::{Freshness, Scheme};
 use plimsoll_txn::work::Work;
 use plimsoll_types::history::Transaction as Recorded;

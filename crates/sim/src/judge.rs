@@ -24,9 +24,9 @@ use plimsoll_checker::Options;
 use plimsoll_runtime::ShardEnv;
 use plimsoll_runtime::sim::Fault;
 use plimsoll_store::Visited;
+use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::base::GraphSize;
 use plimsoll_txn::pairs::{InteractivePair, LegalPair};
-use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::timestamp::{MAX_OFFSET_NS, ReadOnly, Scheme};
 use plimsoll_types::history::{History, Install, Transaction, of_one_copy};
 use plimsoll_types::{

@@ -3,8 +3,8 @@
 use std::ops::{Range, RangeInclusive};
 
 use plimsoll_runtime::sim::{Faults, Hardware};
+use plimsoll_txn::attempt::LockPolicy;
 use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair};
-use plimsoll_txn::protocol::LockPolicy;
 use plimsoll_types::mutants::Mutant;
 use plimsoll_types::random::Rng;
 

@@ -11,9 +11,9 @@ use std::rc::Rc;
 
 use plimsoll_runtime::Tasks;
 use plimsoll_runtime::sim::{Carried, Event, World};
-use plimsoll_txn::envelope;
 use plimsoll_txn::pairs::LegalPair;
-use plimsoll_txn::steps::{About, Step};
+use plimsoll_txn::protocol;
+use plimsoll_txn::trace::{About, Step};
 use plimsoll_types::{ShardId, Timestamp};
 
 use crate::client::Tried;
@@ -78,13 +78,13 @@ impl Recorder {
             let event = recording.events.len();
             let (about, answer) = match carried {
                 Carried::Request(request, call) => {
-                    let about = envelope::about::<P>(request);
+                    let about = protocol::about::<P>(request);
                     recording.asked.extend(call.map(|call| ((from, to, call), about.clone())));
                     (about, None)
                 }
                 Carried::Reply(reply, call) => {
                     let about = recording.asked.get(&(to, from, call)).cloned();
-                    (about.expect("what is answered was asked"), Some(envelope::answer::<P>(reply)))
+                    (about.expect("what is answered was asked"), Some(protocol::answer::<P>(reply)))
                 }
             };
             recording.messages.push(Message { event, about, answer });

@@ -20,11 +20,11 @@ use std::sync::atomic::AtomicU64;
 
 use plimsoll_runtime::sim::{EPOCH_NS, Faults, Maker, Occurrence, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv, Tasks};
-use plimsoll_txn::base::{Base, Common, CommonReply, Layout, OnInstall};
+use plimsoll_txn::attempt::ProtocolOptions;
+use plimsoll_txn::base::{Base, Layout, OnInstall};
 use plimsoll_txn::envelope::{Answer, Envelope};
-use plimsoll_txn::moves::MoveOutcome;
+use plimsoll_txn::messages::{Common, CommonReply, MoveOutcome};
 use plimsoll_txn::pairs::{InteractivePair, LegalPair};
-use plimsoll_txn::protocol::ProtocolOptions;
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::{with_interactive_pair, with_pair};
 use plimsoll_types::history::{History, Transaction as Recorded};

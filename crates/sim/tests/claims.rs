@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use plimsoll_runtime::sim::{Fault, Faults, Hardware, Link, Maker, World};
 use plimsoll_runtime::{LowWater, ShardEnv};
+use plimsoll_txn::attempt::{Attempt, ProtocolOptions};
 use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::pairs::{InteractivePair, LegalPair};
-use plimsoll_txn::protocol::{Attempt, ProtocolOptions};
 use plimsoll_txn::protocols::{Occ, TwoPl};
+use plimsoll_txn::service::Service as _;
 use plimsoll_txn::timestamp::{Freshness, OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::Vts;
 use plimsoll_txn::votes::PATIENCE_NS;

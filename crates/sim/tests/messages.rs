@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use plimsoll_runtime::sim::{Carried, Costs, Hardware, Maker, World};
 use plimsoll_runtime::{LowWater, Tasks};
+use plimsoll_txn::attempt::{Attempt, ProtocolOptions};
 use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::envelope;
 use plimsoll_txn::executable::AnyProcedure;
 use plimsoll_txn::execute::execute;
 use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
-use plimsoll_txn::protocol::{Attempt, ProtocolOptions};
 use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};

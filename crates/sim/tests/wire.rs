@@ -15,10 +15,12 @@ use plimsoll_runtime::{Env, LowWater};
 use plimsoll_sim::client::Client;
 use plimsoll_sim::run::Outsider;
 use plimsoll_sim::workload::{pieces, random};
-use plimsoll_txn::base::{Base, Common, Layout};
-use plimsoll_txn::envelope::{self, Envelope};
+use plimsoll_txn::attempt::{LockPolicy, ProtocolOptions};
+use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::envelope::Envelope;
+use plimsoll_txn::messages::Common;
 use plimsoll_txn::pairs::{InteractivePair, LegalPair};
-use plimsoll_txn::protocol::{LockPolicy, ProtocolOptions};
+use plimsoll_txn::protocol;
 use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
@@ -234,8 +236,8 @@ fn check_those<P: LegalPair>(messages: &Messages, kinds: &[u8]) {
     let pair = format!("{}/{}", P::NAME, P::Scheme::NAME);
     let seen: BTreeSet<u8> = messages.requests.iter().map(|bytes| bytes[0]).collect();
     assert!(seen.iter().eq(kinds), "{pair}: {seen:?}");
-    refuses::<P::Request>(&messages.requests, |request| drop(envelope::about::<P>(request)));
-    refuses::<P::Reply>(&messages.replies, |reply| _ = envelope::answer::<P>(reply));
+    refuses::<P::Request>(&messages.requests, |request| drop(protocol::about::<P>(request)));
+    refuses::<P::Reply>(&messages.replies, |reply| _ = protocol::answer::<P>(reply));
 }
 
 #[test]

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_sim::recorder::Taken;
-use plimsoll_txn::steps::What;
+use plimsoll_txn::trace::What;
 use plimsoll_types::Timestamp;
 
 use super::model::{Because, Stamp, Told};

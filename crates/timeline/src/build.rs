@@ -13,7 +13,7 @@ use plimsoll_runtime::sim::{EPOCH_NS, Event};
 use plimsoll_sim::plan::Plan;
 use plimsoll_sim::recorder::{Recording, Taken};
 use plimsoll_sim::run::{Outcome, answered_ns};
-use plimsoll_txn::steps::{Item, What};
+use plimsoll_txn::trace::{Item, What};
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Partitioning, ShardId, Timestamp, TxnId};
 
 use super::because::Reasons;

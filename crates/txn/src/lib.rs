@@ -5,35 +5,33 @@
 //! read-only transactions can read a consistent snapshot. They combine as type parameters,
 //! `Occ<Dst>`. Workloads are written once, as [`procedure::Procedure`]s. [`execute::execute`] runs
 //! one.
+//!
+//! Modules stand in folders, each of which uses only those before it in this list. A module is
+//! imported by its own name, without its folder's.
+//!
+//! * `words`: what all others speak about, such as [`attempt`], [`messages`] and [`timestamp`];
+//! * [`timestamps`]: the schemes;
+//! * `shard`: one shard's data and the steps of transactions on it, such as [`base`], [`records`]
+//!   and [`moves`];
+//! * `commit`: how transactions execute and commit under every protocol, such as [`protocol`],
+//!   [`execute`] and [`votes`];
+//! * [`protocols`].
+//!
+//! [`pairs`] stands above all of them.
 
-pub mod any_shard;
-pub mod base;
-pub mod chopping;
-pub mod envelope;
-pub mod executable;
-pub mod execute;
-pub mod fetched;
-pub mod interactive;
-pub mod load;
-mod local;
-mod locks;
-pub mod moves;
-mod optimistic;
+mod commit;
 pub mod pairs;
-mod parts;
-mod prepare;
-pub mod procedure;
-pub mod protocol;
 pub mod protocols;
-pub mod read_only;
-mod reads;
-pub mod records;
-mod remote;
-pub mod shipped;
-pub mod steps;
+mod shard;
 #[cfg(test)]
 mod testing;
-pub mod timestamp;
 pub mod timestamps;
-pub mod votes;
-pub mod work;
+mod words;
+
+pub use commit::{any_shard, envelope, executable, execute, interactive, protocol, read_only, votes};
+use commit::{local, optimistic, prepare, remote, stamps};
+pub use protocols::rococo::chopping;
+pub use shard::{ballot, base, load, moves, records, steps};
+use shard::{locks, slots};
+use words::parts;
+pub use words::{attempt, fetched, messages, procedure, service, shipped, timestamp, trace, work};

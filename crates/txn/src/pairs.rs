@@ -18,15 +18,16 @@ use std::rc::Rc;
 use plimsoll_runtime::{Handled, Participant, ShardEnv};
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Ticket, Timestamp};
 
-use crate::any_shard::{AnyShard, InteractiveShard};
+use crate::any_shard::{AnyPair, AnyShard, InteractiveShard};
+use crate::attempt::{Attempt, Committed, First};
 use crate::executable::Executable;
-use crate::execute::{self, First};
-use crate::interactive::{Rows, Step, Transaction};
+use crate::execute::{self, CompiledSteps};
+use crate::interactive::{CompiledOperations, Rows, Step, Transaction};
 use crate::procedure::Scan;
-use crate::protocol::{self, Attempt, Committed, Interactive, Protocol as _};
+use crate::protocol::{self, Protocol as _};
+use crate::protocols;
 use crate::timestamp::{ReadOnly, Scheme as _};
 use crate::work::Work;
-use crate::{envelope, protocols};
 
 /// The concurrency-control protocols.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,90 +79,10 @@ pub mod scheme_types {
 /// It is implemented below for each pair by itself, and not for all schemes of a protocol at once:
 /// so this crate has the compiled code of every pair, and programs, benchmarks and simulated worlds
 /// that are generic over pairs only call it.
-pub trait LegalPair: protocol::Protocol + Participant {
-    /// See [`execute::execute`].
-    fn first_step(
-        env: &ShardEnv<Self>,
-        attempt: Attempt,
-        procedure: &mut dyn Executable<Self::Scheme>,
-        work: &mut Work<Self::Scheme>,
-    ) -> First<Self::Scheme>;
-
-    /// See [`execute::execute`].
-    fn other_steps<'a>(
-        env: &'a ShardEnv<Self>,
-        first: First<Self::Scheme>,
-        attempt: Attempt,
-        procedure: &'a mut dyn Executable<Self::Scheme>,
-        work: &'a mut Work<Self::Scheme>,
-    ) -> Step<'a, Result<(), Abort>>;
-
-    /// A shard of this pair without its type.
-    fn any(env: ShardEnv<Self>) -> Rc<dyn AnyShard>;
-
-    /// A shard of this pair without its type, if it is an [`InteractivePair`].
-    fn interactive(env: &ShardEnv<Self>) -> Option<&dyn InteractiveShard>;
-}
+pub trait LegalPair: AnyPair {}
 
 /// A legal pair that runs transactions whose operations come one by one.
-pub trait InteractivePair: LegalPair + Interactive {
-    /// See [`Transaction::begin`].
-    fn begin_transaction(
-        env: &ShardEnv<Self>,
-        attempt: Attempt,
-        read_only: bool,
-    ) -> Step<'_, Result<Transaction<Self::Scheme>, Abort>>;
-
-    /// See [`Transaction::get`].
-    fn get_record<'a>(
-        txn: &'a mut Transaction<Self::Scheme>,
-        env: &'a ShardEnv<Self>,
-        column: ColumnGroup,
-        key: &'a Key,
-    ) -> Step<'a, Result<Option<Vec<u8>>, Abort>>;
-
-    /// See [`Transaction::scan`].
-    fn scan_range<'a>(
-        txn: &'a mut Transaction<Self::Scheme>,
-        env: &'a ShardEnv<Self>,
-        scan: &'a Scan,
-    ) -> Step<'a, Result<Rows, Abort>>;
-
-    /// See [`Transaction::put`].
-    fn put_record<'a>(
-        txn: &'a mut Transaction<Self::Scheme>,
-        env: &'a ShardEnv<Self>,
-        column: ColumnGroup,
-        key: &'a Key,
-        value: &'a [u8],
-    ) -> Step<'a, Result<(), Abort>>;
-
-    /// See [`Transaction::insert`].
-    fn insert_row<'a>(
-        txn: &'a mut Transaction<Self::Scheme>,
-        env: &'a ShardEnv<Self>,
-        table: TableId,
-        key: &'a Key,
-        values: &'a [&'a [u8]],
-    ) -> Step<'a, Result<(), Abort>>;
-
-    /// See [`Transaction::delete`].
-    fn delete_row<'a>(
-        txn: &'a mut Transaction<Self::Scheme>,
-        env: &'a ShardEnv<Self>,
-        table: TableId,
-        key: &'a Key,
-    ) -> Step<'a, Result<(), Abort>>;
-
-    /// See [`Transaction::commit`].
-    fn commit_transaction(
-        txn: Transaction<Self::Scheme>,
-        env: &ShardEnv<Self>,
-    ) -> Step<'_, Result<Committed, Abort>>;
-
-    /// See [`Transaction::rollback`].
-    fn roll_back(txn: Transaction<Self::Scheme>, env: &ShardEnv<Self>) -> Step<'_, ()>;
-}
+pub trait InteractivePair: LegalPair + CompiledOperations {}
 
 /// Compiles a pair. The closure says what it is where operations come one by one.
 macro_rules! compile {
@@ -177,7 +98,7 @@ macro_rules! compile {
                 request: &mut Self::Request,
                 ticket: Ticket,
             ) -> Handled<Self::Reply> {
-                envelope::handle(self, from, request, ticket)
+                protocol::handle(self, from, request, ticket)
             }
 
             fn released(&mut self) -> &mut Vec<Ticket> {
@@ -189,11 +110,11 @@ macro_rules! compile {
             }
 
             fn connected(&mut self, peer: ShardId, life: Option<u64>) {
-                envelope::connected(self, peer, life);
+                protocol::connected(self, peer, life);
             }
 
             fn outgoing(&mut self, send: &mut Vec<(ShardId, Self::Request)>) {
-                envelope::outgoing(self, send);
+                protocol::outgoing(self, send);
             }
 
             fn park(&mut self) {
@@ -205,7 +126,9 @@ macro_rules! compile {
             }
         }
 
-        impl LegalPair for $pair {
+        impl LegalPair for $pair {}
+
+        impl CompiledSteps for $pair {
             fn first_step(
                 env: &ShardEnv<Self>,
                 attempt: Attempt,
@@ -224,7 +147,9 @@ macro_rules! compile {
             ) -> Step<'a, Result<(), Abort>> {
                 Box::pin(execute::other_steps(env, first, attempt, procedure, work))
             }
+        }
 
+        impl AnyPair for $pair {
             fn any(env: ShardEnv<Self>) -> Rc<dyn AnyShard> {
                 Rc::new(env)
             }
@@ -240,7 +165,9 @@ macro_rules! compile {
 /// Compiles what an interactive pair has besides.
 macro_rules! compile_interactive {
     ($pair:ty) => {
-        impl InteractivePair for $pair {
+        impl InteractivePair for $pair {}
+
+        impl CompiledOperations for $pair {
             fn begin_transaction(
                 env: &ShardEnv<Self>,
                 attempt: Attempt,

@@ -7,9 +7,9 @@
 
 use std::any::Any;
 
+use plimsoll_txn::attempt::ProtocolOptions;
 use plimsoll_txn::chopping::{Chopping, Unrepairable};
 use plimsoll_txn::executable::AnyProcedure;
-use plimsoll_txn::protocol::ProtocolOptions;
 use plimsoll_types::{ShardId, Slot, TableSpec};
 
 use crate::{Check, Kind, Sink, Tally, Workload};

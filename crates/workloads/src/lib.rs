@@ -14,10 +14,10 @@ mod testing;
 pub mod tpcc;
 
 pub use any::{AnyAudit, AnyClient, AnyWorkload};
+use plimsoll_txn::attempt::ProtocolOptions;
 use plimsoll_txn::chopping::{Chopping, PieceType, Unrepairable};
 use plimsoll_txn::executable::AnyProcedure;
 use plimsoll_txn::procedure::Procedure;
-use plimsoll_txn::protocol::ProtocolOptions;
 use plimsoll_txn::shipped::Unpack;
 use plimsoll_types::{Abort, Key, ShardId, Slot, TableId, TableSpec};
 

@@ -9,7 +9,7 @@ use std::sync::mpsc::Sender;
 use hdrhistogram::Histogram;
 use plimsoll_engine::Engine;
 use plimsoll_txn::any_shard::AnyShard;
-use plimsoll_txn::protocol::{Attempt, Committed};
+use plimsoll_txn::attempt::{Attempt, Committed};
 use plimsoll_txn::timestamp::Freshness;
 use plimsoll_types::history::{Read, ScanRead, Transaction};
 use plimsoll_types::wire::{Input, Malformed, Sink, Wire};

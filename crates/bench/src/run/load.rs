@@ -18,7 +18,7 @@ use plimsoll_engine::{Cluster, Engine, NodeConfig, machine};
 use plimsoll_node::cli::in_flags;
 use plimsoll_page::progress::Progress;
 use plimsoll_page::units;
-use plimsoll_txn::load::{LoadOutcome, Rows};
+use plimsoll_txn::messages::{LoadOutcome, Rows};
 use plimsoll_types::{Key, Placement, ShardId, TableId};
 use plimsoll_workloads::AnyWorkload;
 use quanta::Clock;

@@ -8,8 +8,8 @@
 
 use plimsoll_checker::{Options, Report};
 use plimsoll_engine::{Engine, EngineOptions};
+use plimsoll_txn::attempt::{LockPolicy, ProtocolOptions};
 use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol};
-use plimsoll_txn::protocol::{LockPolicy, ProtocolOptions};
 use plimsoll_types::history::{History, Install, Transaction, of_one_copy};
 use plimsoll_types::{ColumnGroup, Partitioning, ShardId, TableSpec};
 

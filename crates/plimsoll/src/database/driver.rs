@@ -14,9 +14,9 @@ use plimsoll_store::TableMemory;
 use plimsoll_txn::any_shard::{
     AnyShard, Found, HeldSnapshot, InteractiveShard, SnapshotHandle, SnapshotRead, TransactionHandle,
 };
-use plimsoll_txn::moves::MoveOutcome;
+use plimsoll_txn::attempt::Attempt;
+use plimsoll_txn::messages::MoveOutcome;
 use plimsoll_txn::procedure::{Reads, Scan};
-use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::timestamp::Freshness;
 use plimsoll_types::{Abort, ColumnGroup, Key, Placement, ShardId, Slot, TableId, TableSpec, Timestamp};
 

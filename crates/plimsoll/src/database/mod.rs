@@ -39,7 +39,7 @@ use plimsoll_engine::{
     Cluster, Engine, EngineOptions, OpenError, SHARDS_MAX, STALENESS_MAX, Schema, SchemaError, TABLES_MAX,
     check_table,
 };
-use plimsoll_txn::moves::MoveOutcome;
+use plimsoll_txn::messages::MoveOutcome;
 use plimsoll_txn::pairs::{Pair, Scheme};
 
 use plimsoll_types::{

@@ -26,8 +26,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_txn::any_shard::TransactionHandle;
+use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::procedure::Scan;
-use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::timestamp;
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp};
 

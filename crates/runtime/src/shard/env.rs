@@ -108,39 +108,45 @@ impl<N: Participant> Executor for Core<N> {
     }
 }
 
-/// Lets other tasks run: [`Tasks::pause`].
+/// Lets other tasks run: [`Tasks::pause`]. The default is over at once.
+#[derive(Default)]
 pub struct Pause {
-    executor: Rc<dyn Executor>,
-    paused: bool,
+    /// None once the pause has begun.
+    executor: Option<Rc<dyn Executor>>,
 }
 
 impl Future for Pause {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        if std::mem::replace(&mut self.paused, true) {
-            return Poll::Ready(());
+        match self.executor.take() {
+            Some(executor) => {
+                executor.wake();
+                Poll::Pending
+            }
+            None => Poll::Ready(()),
         }
-        self.executor.wake();
-        Poll::Pending
     }
 }
 
-/// Waits for a time: [`Tasks::sleep`].
+/// Waits for a time: [`Tasks::sleep`]. The default is over at once.
+#[derive(Default)]
 pub struct Sleep {
-    executor: Rc<dyn Executor>,
-    due: u64,
+    /// And when it is over, in Unix nanoseconds.
+    executor: Option<(Rc<dyn Executor>, u64)>,
 }
 
 impl Future for Sleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        if self.executor.now() >= self.due {
-            return Poll::Ready(());
+        match &self.executor {
+            Some((executor, due)) if executor.now() < *due => {
+                executor.wake_at(*due);
+                Poll::Pending
+            }
+            _ => Poll::Ready(()),
         }
-        self.executor.wake_at(self.due);
-        Poll::Pending
     }
 }
 
@@ -182,11 +188,11 @@ impl<N: Participant> Tasks for ShardEnv<N> {
 
     fn sleep(&self, nanoseconds: u64) -> Sleep {
         let due = self.core.clock.get().0 + nanoseconds;
-        Sleep { executor: self.core.clone(), due }
+        Sleep { executor: Some((self.core.clone(), due)) }
     }
 
     fn pause(&self) -> Pause {
-        Pause { executor: self.core.clone(), paused: false }
+        Pause { executor: Some(self.core.clone()) }
     }
 
     fn start(&self, task: Task) {

@@ -25,12 +25,14 @@ use std::sync::atomic::AtomicU64;
 
 use plimsoll_runtime::sim::{Carried, Costs, EPOCH_NS, Maker, Pass, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv};
-use plimsoll_txn::base::{Base, Common, Layout};
+use plimsoll_txn::attempt::Attempt;
+use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::envelope::Envelope;
 use plimsoll_txn::execute::execute;
+use plimsoll_txn::messages::Common;
 use plimsoll_txn::pairs::{LEGAL_PAIRS, LegalPair, Pair};
 use plimsoll_txn::procedure::Reads;
-use plimsoll_txn::protocol::Attempt;
+use plimsoll_txn::service::Service as _;
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::with_pair;
 use plimsoll_txn::work::Work;

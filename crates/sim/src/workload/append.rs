@@ -5,9 +5,9 @@
 //! histories are exported for such checkers ([`crate::export`]).
 
 use plimsoll_runtime::ShardEnv;
+use plimsoll_txn::attempt::{Attempt, Committed};
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::pairs::InteractivePair;
-use plimsoll_txn::protocol::{Attempt, Committed};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, TableId, TableSpec};
 

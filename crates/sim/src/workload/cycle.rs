@@ -6,9 +6,9 @@
 //! FoundationDB's simulator.) Walkers go round in a snapshot and must come back after exactly as many steps
 //! as there are keys.
 
+use plimsoll_txn::attempt::{Attempt, Committed};
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::pairs::InteractivePair;
-use plimsoll_txn::protocol::{Attempt, Committed};
 use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, TableId, TableSpec};
 

@@ -14,10 +14,10 @@
 //!
 //! All but the money is written with the transaction's own number, so what was read tells who wrote it.
 
+use plimsoll_txn::attempt::ProtocolOptions;
 use plimsoll_txn::chopping::{Chopping, PieceType};
 use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
-use plimsoll_txn::protocol::ProtocolOptions;
 use plimsoll_txn::shipped::{Items, OneShot, Shipped, unpack};
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Partitioning, Slot, TableId, TableSpec};
 

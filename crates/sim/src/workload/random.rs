@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use plimsoll_runtime::ShardEnv;
+use plimsoll_txn::attempt::{Attempt, Committed};
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::pairs::InteractivePair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
-use plimsoll_txn::protocol::{Attempt, Committed};
 use plimsoll_txn::timestamp::{Freshness, ReadOnly, Scheme};
 use plimsoll_types::history::{Install, Version};
 use plimsoll_types::{

@@ -2,8 +2,8 @@
 
 use plimsoll_runtime::ShardEnv;
 use plimsoll_runtime::sim::Fault;
+use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::interactive::Transaction;
-use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::protocols::Client2pc;
 use plimsoll_txn::timestamps::Dst;
 use plimsoll_txn::votes::PATIENCE_NS;

@@ -5,9 +5,9 @@
 //! written, [`Abort::Unknown`] too: whoever is told one tries again.
 
 use plimsoll_runtime::ShardEnv;
+use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::pairs::{InteractivePair, LegalPair};
-use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
 use plimsoll_txn::timestamps::NoTimestamps;
 use plimsoll_txn::votes::PATIENCE_NS;

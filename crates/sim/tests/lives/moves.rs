@@ -4,13 +4,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use plimsoll_runtime::{Env, ShardEnv, Tasks};
-use plimsoll_txn::base::{Common, CommonReply};
+use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::envelope::{Answer, Envelope};
 use plimsoll_txn::interactive::Transaction;
-use plimsoll_txn::moves::MoveOutcome;
+use plimsoll_txn::messages::{Common, CommonReply, MoveOutcome};
 use plimsoll_txn::pairs::InteractivePair;
 use plimsoll_txn::procedure::Scan;
-use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::protocols::{Client2pc, Occ};
 use plimsoll_txn::timestamps::Dst;
 use plimsoll_txn::votes::PATIENCE_NS;

@@ -1,9 +1,9 @@
 //! What is seen while a transaction is under way comes before it.
 
 use plimsoll_runtime::Tasks;
+use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::pairs::InteractivePair;
-use plimsoll_txn::protocol::Attempt;
 use plimsoll_txn::timestamp::Freshness;
 use plimsoll_types::{Abort, Timestamp};
 

@@ -45,8 +45,10 @@ use plimsoll_types::Ticket;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
+use crate::attempt::{Attempt, ProtocolOptions, Stop};
+use crate::ballot::{self, Vote};
 use crate::base::Base;
-use crate::envelope::{Answer, Envelope, ask, tell};
+use crate::envelope::{Answer, Envelope};
 use crate::executable::Executable;
 use crate::execute;
 use crate::fetched::ReadRef;
@@ -54,12 +56,11 @@ use crate::locks::Locks;
 use crate::optimistic;
 use crate::prepare::Prepare;
 use crate::procedure::Reads;
-use crate::protocol::{
-    self, Attempt, Interactive, Open, Protocol, ProtocolOptions, Rest, Stop, follow_shard,
-};
-use crate::steps::{About, What};
+use crate::protocol::{self, Interactive, Open, Protocol, Rest, ask, tell};
+use crate::stamps;
 use crate::timestamp::{ReadOnly, Scheme};
-use crate::votes::{self, Vote, Voter};
+use crate::trace::{About, What};
+use crate::votes::{self, Voter};
 use crate::work::{Packed, Work};
 
 /// Client-driven two-phase commit on one shard.
@@ -219,7 +220,7 @@ impl<S: Scheme> Protocol for Client2pc<S> {
         })
     }
 
-    fn handle_vote(&mut self, from: ShardId, request: &mut votes::Request) -> Handled<votes::Reply> {
+    fn handle_vote(&mut self, from: ShardId, request: &mut ballot::Request) -> Handled<ballot::Reply> {
         votes::handle(self, from, request)
     }
 
@@ -310,7 +311,7 @@ async fn validated<S: Scheme, E: Env<Client2pc<S>>>(
     env: &E,
     open: &Open<S>,
 ) -> Result<Option<Timestamp>, Abort> {
-    let stamp = protocol::stamp(env, open).await.ok_or(Abort::Unknown)?;
+    let stamp = stamps::stamp(env, open).await.ok_or(Abort::Unknown)?;
     match optimistic::validate(env, open, stamp, optimistic::all_reads).await {
         true => Ok(open.work.needs_stamp().then_some(stamp)),
         false => Err(Abort::Validation),
@@ -324,7 +325,7 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
     open: &mut Open<S>,
 ) -> Result<Timestamp, Abort> {
     let (me, txn) = (env.shard(), open.holder.txn);
-    follow_shard(env, open);
+    stamps::follow_shard(env, open);
     open.work.writes.iter_mut().for_each(|write| write.locked = true);
     let shards = participants(open);
     let participants = votes::voters(env, open, &shards).ok_or(Abort::Unknown)?;

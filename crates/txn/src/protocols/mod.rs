@@ -2,7 +2,7 @@
 
 mod client_2pc;
 mod occ;
-mod rococo;
+pub(crate) mod rococo;
 mod two_pl;
 
 pub use client_2pc::Client2pc;

@@ -24,7 +24,7 @@ use std::convert::Infallible;
 use plimsoll_types::Timestamp;
 use plimsoll_types::mutants::{Mutant, planted};
 
-use crate::executable::{AnyProcedure, Executable};
+use crate::service::Service;
 use crate::timestamp::{Freshness, MAX_OFFSET_NS, ReadOnly, Scheme, SchemeConfig};
 
 /// The largest staleness that can be configured: a day, in nanoseconds.
@@ -60,11 +60,6 @@ impl Scheme for Dst {
     type Mark = Timestamp;
     type Snapshot = Timestamp;
     type Observed = Timestamp;
-    type Message = Infallible;
-
-    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Self> {
-        procedure.under_dst()
-    }
 
     fn new(config: &SchemeConfig) -> Dst {
         Dst {
@@ -151,6 +146,11 @@ impl Scheme for Dst {
     fn passed(watermark: &[u64], stamp: Timestamp) -> bool {
         stamp.0 <= watermark[0]
     }
+}
+
+/// Every shard stamps and reads by itself.
+impl Service<Timestamp> for Dst {
+    type Message = Infallible;
 }
 
 #[cfg(test)]

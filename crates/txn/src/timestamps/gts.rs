@@ -40,8 +40,8 @@ use plimsoll_types::{ShardId, Timestamp};
 use plimsoll_types::mutants::{Mutant, planted};
 
 use super::oracle::{LocalCopy, Waiting};
-use crate::executable::{AnyProcedure, Executable};
-use crate::timestamp::{self, Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
+use crate::service::{self, Service};
+use crate::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 
 /// How often the oracle asks about a coordinator that is gone, in nanoseconds.
 const INQUIRE_NS: u64 = 100_000_000;
@@ -204,11 +204,6 @@ impl Scheme for Gts {
     type Mark = ();
     type Snapshot = Timestamp;
     type Observed = ();
-    type Message = Message;
-
-    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Self> {
-        procedure.under_gts()
-    }
 
     fn new(config: &SchemeConfig) -> Gts {
         Gts {
@@ -246,6 +241,38 @@ impl Scheme for Gts {
         unreachable!("a GTS number is fetched")
     }
 
+    fn snapshot(&mut self, freshness: Freshness) -> Option<Timestamp> {
+        (self.snapshots.serves(self.clock) && freshness.at_least <= self.stable).then_some(self.stable)
+    }
+
+    fn sees(at: &Timestamp, stamp: Timestamp) -> bool {
+        stamp <= *at
+    }
+
+    fn place(at: &Timestamp) -> Option<Timestamp> {
+        Some(*at)
+    }
+
+    fn low(&self, low: &mut [u64]) {
+        low[0] = self.stable.0;
+    }
+
+    fn lower(at: &Timestamp, low: &mut [u64]) {
+        low[0] = low[0].min(at.0);
+    }
+
+    fn raise(&mut self, low: &[u64]) {
+        self.stable.raise(Timestamp(low[0]));
+    }
+
+    fn passed(watermark: &[u64], stamp: Timestamp) -> bool {
+        stamp.0 <= watermark[0]
+    }
+}
+
+impl Service<()> for Gts {
+    type Message = Message;
+
     fn want_stamp(&mut self, ticket: Ticket) {
         if planted(Mutant::PrefetchedNumbers)
             && let Some(number) = self.spare.pop_front()
@@ -267,10 +294,6 @@ impl Scheme for Gts {
     fn finished(&mut self, stamp: Timestamp, _: Option<&()>) {
         self.open.remove(&stamp);
         self.reports.push(stamp);
-    }
-
-    fn snapshot(&mut self, freshness: Freshness) -> Option<Timestamp> {
-        (self.snapshots.serves(self.clock) && freshness.at_least <= self.stable).then_some(self.stable)
     }
 
     fn want_snapshot(&mut self, ticket: Ticket) {
@@ -297,9 +320,9 @@ impl Scheme for Gts {
         }
     }
 
-    fn inquiry(message: &Message) -> Option<timestamp::Inquiry> {
+    fn inquiry(message: &Message) -> Option<service::Inquiry> {
         match *message {
-            Message::Inquire { of, below, .. } => Some(timestamp::Inquiry { of, below, locks: true }),
+            Message::Inquire { of, below, .. } => Some(service::Inquiry { of, below, locks: true }),
             _ => None,
         }
     }
@@ -308,14 +331,6 @@ impl Scheme for Gts {
         if let Message::Inquire { number, .. } = *inquiry {
             self.answers.push((from, Message::Left { number, left }));
         }
-    }
-
-    fn sees(at: &Timestamp, stamp: Timestamp) -> bool {
-        stamp <= *at
-    }
-
-    fn place(at: &Timestamp) -> Option<Timestamp> {
-        Some(*at)
     }
 
     fn receive(&mut self, from: ShardId, message: &mut Message, released: &mut Vec<Ticket>) {
@@ -387,22 +402,6 @@ impl Scheme for Gts {
         send.extend(fetches.map(|fetch| (self.oracle, fetch)));
         let asks = self.snapshots.ask(self.options.batch, self.clock);
         send.extend((0..asks).map(|_| (self.oracle, Message::AskStable)));
-    }
-
-    fn low(&self, low: &mut [u64]) {
-        low[0] = self.stable.0;
-    }
-
-    fn lower(at: &Timestamp, low: &mut [u64]) {
-        low[0] = low[0].min(at.0);
-    }
-
-    fn raise(&mut self, low: &[u64]) {
-        self.stable.raise(Timestamp(low[0]));
-    }
-
-    fn passed(watermark: &[u64], stamp: Timestamp) -> bool {
-        stamp.0 <= watermark[0]
     }
 }
 
@@ -534,7 +533,7 @@ mod tests {
         let asked = |oracle: &mut Gts| -> Vec<ShardId> {
             let mut sent = Vec::new();
             oracle.outgoing(&mut sent);
-            let inquiry = timestamp::Inquiry { of: visitor, below: 20, locks: true };
+            let inquiry = service::Inquiry { of: visitor, below: 20, locks: true };
             sent.retain(|(_, message)| Gts::inquiry(message) == Some(inquiry));
             sent.into_iter().map(|(to, _)| to).collect()
         };

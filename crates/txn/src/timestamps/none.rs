@@ -8,7 +8,7 @@ use std::convert::Infallible;
 
 use plimsoll_types::Timestamp;
 
-use crate::executable::{AnyProcedure, Executable};
+use crate::service::Service;
 use crate::timestamp::{Freshness, ReadOnly, Scheme, SchemeConfig};
 
 /// The plain protocol on one shard.
@@ -23,11 +23,6 @@ impl Scheme for NoTimestamps {
     type Mark = ();
     type Snapshot = ();
     type Observed = Timestamp;
-    type Message = Infallible;
-
-    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Self> {
-        procedure.under_none()
-    }
 
     fn new(_: &SchemeConfig) -> NoTimestamps {
         NoTimestamps
@@ -80,4 +75,9 @@ impl Scheme for NoTimestamps {
     fn passed(_: &[u64], _: Timestamp) -> bool {
         true
     }
+}
+
+/// Every shard stamps and reads by itself.
+impl Service<Timestamp> for NoTimestamps {
+    type Message = Infallible;
 }

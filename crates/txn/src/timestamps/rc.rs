@@ -10,7 +10,7 @@ use std::convert::Infallible;
 
 use plimsoll_types::Timestamp;
 
-use crate::executable::{AnyProcedure, Executable};
+use crate::service::Service;
 use crate::timestamp::{Freshness, ReadOnly, Scheme, SchemeConfig};
 
 /// RC on one shard.
@@ -29,11 +29,6 @@ impl Scheme for Rc {
     type Mark = ();
     type Snapshot = ();
     type Observed = Timestamp;
-    type Message = Infallible;
-
-    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Self> {
-        procedure.under_rc()
-    }
 
     fn new(config: &SchemeConfig) -> Rc {
         Rc { latest: Timestamp::ZERO, single_version: config.single_version }
@@ -89,4 +84,9 @@ impl Scheme for Rc {
     fn passed(watermark: &[u64], stamp: Timestamp) -> bool {
         stamp.0 <= watermark[0]
     }
+}
+
+/// Every shard stamps and reads by itself.
+impl Service<Timestamp> for Rc {
+    type Message = Infallible;
 }

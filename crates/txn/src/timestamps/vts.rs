@@ -43,8 +43,8 @@ use plimsoll_types::Ticket;
 use plimsoll_types::{ShardId, Timestamp};
 
 use super::oracle::{LocalCopy, Waiting};
-use crate::executable::{AnyProcedure, Executable};
-use crate::timestamp::{Freshness, Inquiry, OracleOptions, ReadOnly, Scheme, SchemeConfig};
+use crate::service::{Inquiry, Service};
+use crate::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 use claims::{CLAIM, Claims, Over};
 use published::{Published, Report};
 
@@ -206,11 +206,6 @@ impl Scheme for Vts {
     type Mark = ();
     type Snapshot = Arc<Vector>;
     type Observed = Vector;
-    type Message = Message;
-
-    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Self> {
-        procedure.under_vts()
-    }
 
     fn new(config: &SchemeConfig) -> Vts {
         let slots = Self::slots(config);
@@ -263,6 +258,49 @@ impl Scheme for Vts {
         other.iter().enumerate().for_each(|(slot, &counter)| join(observed, slot, counter));
     }
 
+    fn stamp(&mut self, _: &Vector) -> Timestamp {
+        self.draw()
+    }
+
+    fn snapshot(&mut self, freshness: Freshness) -> Option<Arc<Vector>> {
+        let serves = self.snapshots.serves(self.clock) && Self::sees(&self.known, freshness.at_least);
+        serves.then(|| self.known.clone())
+    }
+
+    #[inline]
+    fn sees(at: &Arc<Vector>, stamp: Timestamp) -> bool {
+        let (slot, counter) = unpack(stamp);
+        counter <= at.get(slot).copied().unwrap_or_default()
+    }
+
+    fn place(_: &Arc<Vector>) -> Option<Timestamp> {
+        None
+    }
+
+    fn low(&self, low: &mut [u64]) {
+        low.copy_from_slice(&self.known);
+    }
+
+    fn lower(at: &Arc<Vector>, low: &mut [u64]) {
+        low.iter_mut().zip(at.iter()).for_each(|(low, &at)| *low = (*low).min(at));
+    }
+
+    fn raise(&mut self, low: &[u64]) {
+        if low.iter().zip(self.known.iter()).any(|(low, known)| low > known) {
+            self.known = Arc::new(low.iter().zip(self.known.iter()).map(|(&a, &b)| a.max(b)).collect());
+        }
+    }
+
+    #[inline]
+    fn passed(watermark: &[u64], stamp: Timestamp) -> bool {
+        let (slot, counter) = unpack(stamp);
+        counter <= watermark[slot]
+    }
+}
+
+impl Service<Vector> for Vts {
+    type Message = Message;
+
     fn pinned(&mut self, stamp: Timestamp) {
         Self::observe(&mut self.readers, stamp);
     }
@@ -278,10 +316,6 @@ impl Scheme for Vts {
     #[inline]
     fn ready(&self) -> bool {
         !self.visits || self.counter.load(Ordering::Relaxed) < self.through
-    }
-
-    fn stamp(&mut self, _: &Vector) -> Timestamp {
-        self.draw()
     }
 
     fn want_stamp(&mut self, ticket: Ticket) {
@@ -304,11 +338,6 @@ impl Scheme for Vts {
         let report = Arc::new(Report { counter, slot: slot as u16, dependencies });
         self.unpublished.insert(counter, report.clone());
         self.reports.push(report);
-    }
-
-    fn snapshot(&mut self, freshness: Freshness) -> Option<Arc<Vector>> {
-        let serves = self.snapshots.serves(self.clock) && Self::sees(&self.known, freshness.at_least);
-        serves.then(|| self.known.clone())
     }
 
     fn want_snapshot(&mut self, ticket: Ticket) {
@@ -360,16 +389,6 @@ impl Scheme for Vts {
 
     fn lost(&mut self, ticket: Ticket) -> bool {
         self.stamps.lost(ticket) || self.snapshots.waiting.lost(ticket)
-    }
-
-    #[inline]
-    fn sees(at: &Arc<Vector>, stamp: Timestamp) -> bool {
-        let (slot, counter) = unpack(stamp);
-        counter <= at.get(slot).copied().unwrap_or_default()
-    }
-
-    fn place(_: &Arc<Vector>) -> Option<Timestamp> {
-        None
     }
 
     fn receive(&mut self, from: ShardId, message: &mut Message, released: &mut Vec<Ticket>) {
@@ -434,26 +453,6 @@ impl Scheme for Vts {
         send.extend((0..claims).map(|_| (self.oracle, Message::Claim)));
         let asks = self.snapshots.ask(self.options.batch, self.clock);
         send.extend((0..asks).map(|_| (self.oracle, Message::AskVector)));
-    }
-
-    fn low(&self, low: &mut [u64]) {
-        low.copy_from_slice(&self.known);
-    }
-
-    fn lower(at: &Arc<Vector>, low: &mut [u64]) {
-        low.iter_mut().zip(at.iter()).for_each(|(low, &at)| *low = (*low).min(at));
-    }
-
-    fn raise(&mut self, low: &[u64]) {
-        if low.iter().zip(self.known.iter()).any(|(low, known)| low > known) {
-            self.known = Arc::new(low.iter().zip(self.known.iter()).map(|(&a, &b)| a.max(b)).collect());
-        }
-    }
-
-    #[inline]
-    fn passed(watermark: &[u64], stamp: Timestamp) -> bool {
-        let (slot, counter) = unpack(stamp);
-        counter <= watermark[slot]
     }
 }
 

@@ -8,20 +8,22 @@ use plimsoll_types::{Abort, ShardId, Ticket, Timestamp};
 
 use super::read_set::{only_read, own_links, unlocked_reads};
 use super::{Occ, Reply, Request};
-use crate::base::{Base, Common, CommonReply};
-use crate::envelope::{Answer, Envelope, ask, tell};
+use crate::attempt::{Attempt, ProtocolOptions, Stop};
+use crate::ballot::{self, Vote};
+use crate::base::Base;
+use crate::envelope::{Answer, Envelope};
 use crate::executable::Executable;
 use crate::execute;
 use crate::fetched::ReadRef;
+use crate::messages::{Common, CommonReply};
 use crate::optimistic;
 use crate::prepare::Prepare;
 use crate::procedure::Reads;
-use crate::protocol::{
-    self, Attempt, Interactive, Open, Protocol, ProtocolOptions, Rest, Stop, follow_shard,
-};
-use crate::steps::{About, What};
+use crate::protocol::{self, Interactive, Open, Protocol, Rest, ask, tell};
+use crate::stamps;
 use crate::timestamp::Scheme;
-use crate::votes::{self, Vote};
+use crate::trace::{About, What};
+use crate::votes;
 use crate::work::{Work, Write};
 
 /// How the step on the coordinator's own shard ended.
@@ -81,7 +83,7 @@ impl<S: Scheme> Protocol for Occ<S> {
         })
     }
 
-    fn handle_vote(&mut self, from: ShardId, request: &mut votes::Request) -> Handled<votes::Reply> {
+    fn handle_vote(&mut self, from: ShardId, request: &mut ballot::Request) -> Handled<ballot::Reply> {
         votes::handle(self, from, request)
     }
 
@@ -234,7 +236,7 @@ async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
 ) -> Result<(), Abort> {
     let (holder, txn) = (open.holder, open.holder.txn);
     open.work.writes.iter_mut().for_each(|write| write.locked = true);
-    follow_shard(env, open);
+    stamps::follow_shard(env, open);
     let (observed, reads) = (open.work.observed.clone(), unlocked_reads(open, shard));
     let (writes, values) = (open.work.writes.iter().cloned().collect(), open.work.writes.pack(shard));
     if !open.meet(env, [shard]) {
@@ -425,7 +427,7 @@ async fn final_stamp<S: Scheme, E: Env<Occ<S>>>(
         env.local(|node| node.base.step(open.holder.txn, |_| stamps));
         return Some((proposed, true));
     }
-    let stamp = protocol::stamp(env, open).await?;
+    let stamp = stamps::stamp(env, open).await?;
     Some((stamp, proposed.is_some() && planted(Mutant::FastPath)))
 }
 

@@ -9,15 +9,15 @@ use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 use super::graph::{Known, Pred};
 use super::participant::{NotStarted, Orphan};
 use super::{Decided, Reply, Request, Rococo, Started};
-use crate::envelope::{ask, tell};
+use crate::attempt::{Attempt, Recorded, Stop};
 use crate::executable::Executable;
 use crate::local::Local;
 use crate::procedure::Piece;
-use crate::protocol::{Attempt, Stop};
+use crate::protocol::{ask, tell};
 use crate::shipped::{Cargo, Items, Shipped};
-use crate::steps::What;
 use crate::timestamp::Scheme;
-use crate::work::{Recorded, Work};
+use crate::trace::What;
+use crate::work::Work;
 
 /// How long whoever was not answered waits before asking again, in nanoseconds; twice as long each
 /// time.

@@ -17,13 +17,12 @@ use plimsoll_types::history::{Install, Read, ScanRead, Version};
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, TableId, Timestamp, TxnId};
 
 use crate::base::Base;
-use crate::fetched::ReadRef;
+use crate::fetched::{Range, ReadRef};
 use crate::local::{just_after, scanned_to};
-use crate::locks::Range;
 use crate::procedure::Scan;
 use crate::shipped::{AnyAccess, Item};
-use crate::steps::What;
 use crate::timestamp::Scheme;
+use crate::trace::What;
 
 /// Who writes a record, and what; `None` deletes.
 type Write = (TxnId, Option<Vec<u8>>);

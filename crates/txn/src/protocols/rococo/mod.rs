@@ -49,6 +49,7 @@
 //! Left out: interactive transactions and aborts after effects, which ROCOCO cannot express; tables
 //! with copies that are written; slots that move; a server that loses its memory.
 
+pub mod chopping;
 mod coordinator;
 mod execution;
 mod graph;
@@ -63,17 +64,18 @@ use plimsoll_runtime::{Env, Handled, Messages};
 use plimsoll_types::Ticket;
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
-use crate::base::{Base, Common, CommonReply};
+use crate::attempt::{Attempt, ProtocolOptions, Stop};
+use crate::ballot;
+use crate::base::Base;
 use crate::envelope::{Answer, Envelope};
 use crate::executable::Executable;
 use crate::fetched::Fetched;
-use crate::moves::MoveOutcome;
+use crate::messages::{Common, CommonReply, MoveOutcome};
 use crate::procedure::{Piece, Reads};
-use crate::protocol::{Attempt, Protocol, ProtocolOptions, Stop};
+use crate::protocol::Protocol;
 use crate::shipped::Cargo;
-use crate::steps::About;
 use crate::timestamp::Scheme;
-use crate::votes;
+use crate::trace::About;
 use crate::work::Work;
 use execution::Seen;
 use graph::{Known, Told};
@@ -278,7 +280,7 @@ impl<S: Scheme> Protocol for Rococo<S> {
         self.out.drain(..).for_each(|(to, own)| tell(to, own));
         let told: Vec<ShardId> = (self.base.votes.outgoing())
             .map(|(to, request)| match request {
-                votes::Request::Settled { .. } => to,
+                ballot::Request::Settled { .. } => to,
                 _ => unreachable!("nobody votes"),
             })
             .collect();

@@ -17,12 +17,12 @@ use super::graph::{Component, Graph, Known, Pred, Told};
 use super::items::Conflicts;
 use super::over::Over;
 use super::{Decided, Reply, Request, Started};
+use crate::attempt::ProtocolOptions;
 use crate::base::Base;
 use crate::procedure::{Piece, Reads};
-use crate::protocol::ProtocolOptions;
 use crate::shipped::{Cargo, Item, Items, Shipped, Unpack};
-use crate::steps::What;
 use crate::timestamp::Scheme;
+use crate::trace::What;
 
 /// The graph is swept when it has grown by so many vertices, besides those of transactions that
 /// have started here.

@@ -12,15 +12,15 @@ use plimsoll_runtime::Env;
 use plimsoll_types::Abort;
 
 use super::{Reply, Request, Rococo};
-use crate::envelope::ask;
 use crate::executable::Executable;
 use crate::execute::{Pieces, plan};
 use crate::fetched::ReadRef;
 use crate::parts::{Part, Parts};
 use crate::procedure::Piece;
+use crate::protocol::ask;
 use crate::remote::Remote;
-use crate::steps::What;
 use crate::timestamp::Scheme;
+use crate::trace::What;
 use crate::work::Work;
 
 /// So many rounds at most.

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use plimsoll_runtime::{Disk, Env, Handled, LowWater, Participant, Unknown};
+use plimsoll_runtime::{Disk, Env, Handled, LowWater, Participant, Pause, Sleep, Task, Tasks, Unknown};
 use plimsoll_types::{
     Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId,
 };
@@ -17,10 +17,11 @@ use proptest::prelude::*;
 use super::execution::{Doings, Execution, Pending};
 use super::graph::{Component, Graph, Known, Pred, Told};
 use super::{Reply, Request, Rococo, rounds};
+use crate::attempt::ProtocolOptions;
 use crate::base::{Base, Layout};
 use crate::envelope::{Answer, Envelope};
 use crate::procedure::{Access, Piece, Procedure, Reads, Scan};
-use crate::protocol::{Protocol, ProtocolOptions};
+use crate::protocol::Protocol;
 use crate::shipped::AnyAccess;
 use crate::testing::scheme_config;
 use crate::timestamps::{Dst, NoTimestamps};
@@ -268,7 +269,7 @@ impl Alone {
     }
 }
 
-impl Env<Rococo<NoTimestamps>> for Alone {
+impl Tasks for Alone {
     fn shard(&self) -> ShardId {
         ShardId(0)
     }
@@ -289,6 +290,22 @@ impl Env<Rococo<NoTimestamps>> for Alone {
         0
     }
 
+    fn pending(&self) -> plimsoll_runtime::Pending {
+        plimsoll_runtime::Pending { tasks: 0, calls: 0, requests: 0 }
+    }
+
+    fn sleep(&self, _: u64) -> Sleep {
+        Sleep::default()
+    }
+
+    fn pause(&self) -> Pause {
+        Pause::default()
+    }
+
+    fn start(&self, _: Task) {}
+}
+
+impl Env<Rococo<NoTimestamps>> for Alone {
     fn local<R>(&self, work: impl FnOnce(&mut Rococo<NoTimestamps>) -> R) -> R {
         work(&mut self.node.borrow_mut())
     }
@@ -311,16 +328,6 @@ impl Env<Rococo<NoTimestamps>> for Alone {
     fn disk(&self) -> Option<Disk> {
         None
     }
-
-    fn sleep(&self, _: u64) -> impl Future<Output = ()> + 'static {
-        ready(())
-    }
-
-    fn pause(&self) -> impl Future<Output = ()> + 'static {
-        ready(())
-    }
-
-    fn spawn(&self, _: impl Future<Output = ()> + 'static) {}
 }
 
 /// The key has no version before and none after, and two rounds that compared versions would agree.

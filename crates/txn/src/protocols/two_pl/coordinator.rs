@@ -7,16 +7,18 @@ use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, Ticket, Timestamp};
 
 use super::{Reply, Request, TwoPl};
+use crate::attempt::{Attempt, LockPolicy, ProtocolOptions, Stop};
+use crate::ballot;
 use crate::base::Base;
-use crate::envelope::{ask, tell};
 use crate::executable::Executable;
 use crate::execute;
 use crate::fetched::ReadRef;
 use crate::parts::Part;
 use crate::procedure::Reads;
-use crate::protocol::{self, Attempt, Interactive, LockPolicy, Open, Protocol, ProtocolOptions, Rest, Stop};
-use crate::steps::{About, What};
+use crate::protocol::{self, Interactive, Open, Protocol, Rest, ask, tell};
+use crate::stamps;
 use crate::timestamp::Scheme;
+use crate::trace::{About, What};
 use crate::votes;
 use crate::work::{Change, Work, Write};
 
@@ -88,7 +90,7 @@ impl<S: Scheme> Protocol for TwoPl<S> {
         }
     }
 
-    fn handle_vote(&mut self, from: ShardId, request: &mut votes::Request) -> Handled<votes::Reply> {
+    fn handle_vote(&mut self, from: ShardId, request: &mut ballot::Request) -> Handled<ballot::Reply> {
         votes::handle(self, from, request)
     }
 
@@ -177,7 +179,7 @@ impl<S: Scheme> Interactive for TwoPl<S> {
         if !env.local(|node| node.begin_commit(txn)) {
             return Err(Stop::Abort(Self::abort(env, open, Abort::Wounded).await));
         }
-        let Some(stamp) = protocol::stamp(env, open).await else {
+        let Some(stamp) = stamps::stamp(env, open).await else {
             return Err(Stop::Abort(Self::abort(env, open, Abort::Unknown).await));
         };
         let voting = !alone && votes::needed(env, txn, &open.work.writes.shards());

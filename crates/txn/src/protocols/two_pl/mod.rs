@@ -38,12 +38,12 @@ use plimsoll_store::{At, Holder, LockId};
 use plimsoll_types::Ticket;
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
+use crate::attempt::LockPolicy;
 use crate::base::Base;
 use crate::envelope::{Answer, Envelope};
 use crate::fetched::Fetched;
 use crate::locks::Locks;
 use crate::procedure::Reads;
-use crate::protocol::LockPolicy;
 use crate::timestamp::Scheme;
 use crate::work::{Packed, Write};
 

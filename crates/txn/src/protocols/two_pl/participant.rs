@@ -8,12 +8,12 @@ use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ColumnGroup, Key, Timestamp, TxnId};
 
 use super::{Held, Request, TwoPl, WaitsFor};
+use crate::attempt::LockPolicy;
 use crate::fetched::{Fetched, ReadRef};
 use crate::local::just_after;
 use crate::procedure::{Intent, Reads, Scan};
-use crate::protocol::LockPolicy;
-use crate::steps::What;
 use crate::timestamp::Scheme;
+use crate::trace::What;
 use crate::votes::Voter;
 use crate::work::{Change, Packed, Write};
 

@@ -8,7 +8,7 @@
 //!
 //! 1. It asks every shard with data ([`super::Message::Inquire`]). From then on that shard lets
 //!    nobody vote with such a stamp
-//!    ([`Scheme::over`](crate::timestamp::Scheme::over)); it says so when it knows of no vote on
+//!    ([`Service::over`](crate::service::Service::over)); it says so when it knows of no vote on
 //!    such a transaction whose
 //!    outcome is open. When all have said so once, whatever of the claim was ever to be installed
 //!    is.

@@ -10,7 +10,9 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use plimsoll_runtime::{Disk, Env, Handled, LowWater, Participant, Unknown};
+use plimsoll_runtime::{
+    Disk, Env, Handled, LowWater, Participant, Pause, Pending, Sleep, Task, Tasks, Unknown,
+};
 use plimsoll_types::{
     Abort, IndexKind, Key, Partitioning, Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId,
 };
@@ -21,10 +23,11 @@ use super::super::graph::{Known, Member, Pred, Told};
 use super::super::over::Over;
 use super::super::participant::ASKS_MAX;
 use super::super::{Reply, Request, Rococo};
+use crate::attempt::ProtocolOptions;
 use crate::base::{Base, Counters, GraphSize, Layout};
-use crate::envelope::{Answer, Envelope, ask};
+use crate::envelope::{Answer, Envelope};
 use crate::procedure::{Access, Piece, Procedure, Reads};
-use crate::protocol::{Protocol, ProtocolOptions};
+use crate::protocol::{Protocol, ask};
 use crate::shipped::{Cargo, Items, OneShot, Shipped, unpack};
 use crate::testing::scheme_config;
 use crate::timestamps::Dst;
@@ -319,7 +322,7 @@ struct Deaf {
 /// So often the answer to a call is lost.
 const LOST: usize = 12;
 
-impl Env<Rococo<Dst>> for Deaf {
+impl Tasks for Deaf {
     fn shard(&self) -> ShardId {
         HERE
     }
@@ -340,6 +343,23 @@ impl Env<Rococo<Dst>> for Deaf {
         0
     }
 
+    fn pending(&self) -> Pending {
+        Pending { tasks: 0, calls: 0, requests: 0 }
+    }
+
+    fn sleep(&self, ns: u64) -> Sleep {
+        self.slept_ns.borrow_mut().push(ns);
+        Sleep::default()
+    }
+
+    fn pause(&self) -> Pause {
+        Pause::default()
+    }
+
+    fn start(&self, _: Task) {}
+}
+
+impl Env<Rococo<Dst>> for Deaf {
     fn local<R>(&self, work: impl FnOnce(&mut Rococo<Dst>) -> R) -> R {
         work(&mut self.node.borrow_mut())
     }
@@ -358,17 +378,6 @@ impl Env<Rococo<Dst>> for Deaf {
     fn disk(&self) -> Option<Disk> {
         None
     }
-
-    fn sleep(&self, ns: u64) -> impl Future<Output = ()> + 'static {
-        self.slept_ns.borrow_mut().push(ns);
-        ready(())
-    }
-
-    fn pause(&self) -> impl Future<Output = ()> + 'static {
-        ready(())
-    }
-
-    fn spawn(&self, _: impl Future<Output = ()> + 'static) {}
 }
 
 #[test]

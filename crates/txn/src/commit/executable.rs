@@ -13,11 +13,11 @@
 #[doc(hidden)]
 pub use plimsoll_types::{Abort, Slot, TxnId};
 
+use crate::attempt::{Attempt, Stop};
 use crate::base::Base;
 #[doc(hidden)]
 pub use crate::local::{AtSnapshot, Local};
 use crate::procedure::{Piece, Procedure, Reads};
-use crate::protocol::Stop;
 #[doc(hidden)]
 pub use crate::remote::Remote;
 use crate::shipped::Shipped;
@@ -95,6 +95,42 @@ pub trait AnyProcedure {
     fn is_read_only(&self) -> bool;
 }
 
+/// A scheme under which procedures are compiled.
+pub trait Executes: Scheme {
+    /// A procedure as the shards of this scheme execute it.
+    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Self>;
+}
+
+impl Executes for Dst {
+    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Dst> {
+        procedure.under_dst()
+    }
+}
+
+impl Executes for Gts {
+    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Gts> {
+        procedure.under_gts()
+    }
+}
+
+impl Executes for Vts {
+    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Vts> {
+        procedure.under_vts()
+    }
+}
+
+impl Executes for Rc {
+    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Rc> {
+        procedure.under_rc()
+    }
+}
+
+impl Executes for NoTimestamps {
+    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<NoTimestamps> {
+        procedure.under_none()
+    }
+}
+
 /// [`Executable::run_here`] for a procedure of a known type.
 #[doc(hidden)]
 #[inline]
@@ -167,6 +203,24 @@ pub fn run_at<S: Scheme, T: Procedure>(
         }
     }
     Some(Ok(()))
+}
+
+/// A whole transaction in one step, if its data is all here and nobody holds a lock on it.
+pub(crate) fn at_once<S: Scheme>(
+    base: &mut Base<S>,
+    attempt: Attempt,
+    procedure: &mut dyn Executable<S>,
+    work: &mut Work<S>,
+) -> Result<(), Stop> {
+    if !base.stamps_at_once() {
+        return Err(Stop::Elsewhere);
+    }
+    base.start(work, attempt);
+    procedure.run_here(base, work, 0, None, false)?;
+    let id = base.next_id();
+    let stamp = work.needs_stamp().then(|| base.commit_in_one_step(id, work));
+    work.commit(id, stamp, 1);
+    Ok(())
 }
 
 /// Makes a [`Procedure`] an [`Executable`] under every timestamp scheme.
@@ -265,7 +319,7 @@ macro_rules! executable {
                 first: usize,
                 txn: Option<&$crate::executable::TxnId>,
                 track: bool,
-            ) -> Result<(), $crate::protocol::Stop> {
+            ) -> Result<(), $crate::attempt::Stop> {
                 $crate::executable::run_here(self, base, work, first, txn, track)
             }
 

@@ -1,28 +1,24 @@
-//! What every protocol's participant is built on: a shard's store, its timestamp scheme, active
-//! snapshots, and the requests that do not depend on the protocol.
+//! What every protocol's participant is built on: a shard's store, its timestamp scheme, and active
+//! snapshots.
 
 use std::ops::{AddAssign, Range};
 use std::sync::Arc;
 
-use plimsoll_runtime::{Handled, LowWater, Watermark};
+use plimsoll_runtime::{LowWater, Watermark};
 use plimsoll_store::Store;
 use plimsoll_types::history::Install;
-use plimsoll_types::{
-    Abort, ColumnGroup, Key, Moved, Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId,
-};
+use plimsoll_types::{Abort, Key, Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId};
 use plimsoll_types::{Slab, Ticket};
 
 use plimsoll_types::mutants::{Mutant, planted};
 
-use crate::fetched::{Fetched, ReadRef};
-use crate::load::{LoadOutcome, Rows};
-use crate::moves::{MoveOutcome, Moves, Parcel};
-use crate::procedure::Reads;
-use crate::protocol::Attempt;
-use crate::reads::Unread;
-use crate::steps::{About, Step, What};
-use crate::timestamp::{Freshness, Scheme, SchemeConfig};
-use crate::votes::Votes;
+use crate::attempt::Attempt;
+use crate::ballot::Votes;
+use crate::fetched::ReadRef;
+use crate::messages::Common;
+use crate::slots::Moves;
+use crate::timestamp::{Scheme, SchemeConfig};
+use crate::trace::{Step, What};
 use crate::work::Work;
 
 /// How a database is laid out; the same on every shard.
@@ -188,7 +184,7 @@ pub struct Base<S: Scheme> {
     attempts: u64,
     active: Slab<S::Snapshot>,
     /// None on an oracle's shard, which has no versions and begins no snapshots.
-    watermark: Option<Watermark>,
+    pub(super) watermark: Option<Watermark>,
     low: Vec<u64>,
     /// The first shards of the other processes, if this is the first of its own: whom it tells the
     /// watermark while they are connected.
@@ -197,7 +193,7 @@ pub struct Base<S: Scheme> {
     listening: usize,
     /// When it told them last, and whether it was asked since.
     told: Timestamp,
-    asked: bool,
+    pub(super) asked: bool,
     /// When it last published its low-water mark.
     swept: Timestamp,
     /// Whether it is to tell them at the end of the present pass.
@@ -205,157 +201,6 @@ pub struct Base<S: Scheme> {
     scheme_messages: Vec<(ShardId, S::Message)>,
     /// What a mutant has not pinned yet.
     pub(crate) unpinned: Vec<(ReadRef, Timestamp)>,
-}
-
-/// Requests that are the same under every protocol.
-pub enum Common<S: Scheme> {
-    /// Reads at a snapshot: raises all marks, waits for writers that may still commit within it,
-    /// then reads.
-    ReadAt {
-        /// Who reads.
-        txn: TxnId,
-        /// The snapshot.
-        snapshot: S::Snapshot,
-        /// What to read.
-        reads: Reads,
-        /// Records whose owners it has waited for so far. By key: a row that was unlinked may be
-        /// another's.
-        waited: Vec<(ColumnGroup, Key)>,
-    },
-    /// Newest committed versions, without locks.
-    Read {
-        /// Who reads.
-        txn: TxnId,
-        /// What to read.
-        reads: Reads,
-    },
-    /// Pins what was read without locks to the stamp, and looks whether it is still current.
-    Validate {
-        /// Whose locks do not count.
-        txn: TxnId,
-        /// The commit stamp, final.
-        stamp: Timestamp,
-        /// What was read.
-        reads: Vec<ReadRef>,
-    },
-    /// Own shard only: a snapshot from the oracle.
-    Snapshot(Freshness),
-    /// Own shard only: a commit stamp from the oracle; every write lock is held.
-    Stamp {
-        /// Whether the request has already been passed on to the scheme.
-        asked: bool,
-    },
-    /// To or from the oracle.
-    Scheme(S::Message),
-    /// From the first shard of a process to that of another: its watermark.
-    LowWater {
-        /// One value for each slot.
-        low: Vec<u64>,
-        /// Whether the sender has something to drop, and wants to know the other's.
-        asks: bool,
-    },
-    /// Gives slots of this shard to another.
-    Move {
-        /// The slots.
-        slots: Vec<Slot>,
-        /// Where to.
-        to: ShardId,
-        /// Whether the move has begun.
-        asked: bool,
-    },
-    /// From shard to shard: slots that move, with what is in them.
-    Parcel(Arc<Parcel<S>>),
-    /// From shard to shard: these slots have arrived.
-    TakenOver(Vec<Moved>),
-    /// To a coordinator whose map is out of date: where the slots are that have moved since it was
-    /// told last.
-    Map(Vec<Moved>),
-    /// Loads rows before anything else uses their table.
-    Load {
-        /// The table.
-        table: TableId,
-        /// The rows, all of which this shard owns or copies.
-        rows: Arc<Rows>,
-    },
-}
-
-plimsoll_types::wire!(<S: Scheme> enum Common<S> {
-    ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater { low, asks } = 2,
-    Read { txn, reads } = 3, Validate { txn, stamp, reads } = 4,
-    Move { slots, to; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8, Load { table, rows } = 9;
-    Self::Snapshot(_) | Self::Stamp { .. }
-});
-
-impl<S: Scheme> Common<S> {
-    /// Reads at a snapshot.
-    pub fn read_at(txn: TxnId, snapshot: S::Snapshot, reads: Reads) -> Common<S> {
-        Common::ReadAt { txn, snapshot, reads, waited: Vec::new() }
-    }
-}
-
-/// Answers to [`Common`] requests.
-pub enum CommonReply<S: Scheme> {
-    /// What was read, or `None` if the snapshot is older than the watermark.
-    Fetched(Option<Fetched<S>>),
-    /// Nothing was read: some of it is on another shard.
-    Elsewhere,
-    /// What came of a move.
-    MoveOver(MoveOutcome),
-    /// What came of rows to be loaded.
-    LoadOver(LoadOutcome),
-    /// Whether all that was read is still current.
-    Validated(bool),
-    /// The snapshot asked for. It is already held, under this number: see [`Base::hold`].
-    Snapshot(S::Snapshot, u32),
-    /// The stamp asked for.
-    Stamp(Timestamp),
-    /// Neither: the oracle cannot be reached.
-    OutOfReach,
-}
-
-plimsoll_types::wire!(<S: Scheme> enum CommonReply<S> {
-    Fetched(fetched) = 0, Validated(valid) = 1, Elsewhere = 2, MoveOver(outcome) = 3, LoadOver(outcome) = 4;
-    Self::Snapshot(..) | Self::Stamp(_) | Self::OutOfReach
-});
-
-impl<S: Scheme> Common<S> {
-    /// What it is about, for whoever watches.
-    pub(crate) fn about(&self) -> About {
-        match self {
-            Common::ReadAt { txn, reads, .. } => About::new("READ AT", Some(*txn)).reads(reads),
-            Common::Read { txn, reads } => About::new("READ", Some(*txn)).reads(reads),
-            Common::Validate { txn, .. } => About::new("VALIDATE", Some(*txn)),
-            Common::Snapshot(_) => About::new("SNAPSHOT", None),
-            Common::Stamp { .. } => About::new("STAMP", None),
-            Common::Scheme(message) => About::oracle(message),
-            Common::LowWater { .. } => About::new("LOW WATER", None),
-            Common::Move { .. } => About::new("MOVE", None),
-            Common::Parcel(_) => About::new("PARCEL", None),
-            Common::TakenOver(_) => About::new("TAKEN OVER", None),
-            Common::Map(_) => About::new("MAP", None),
-            Common::Load { .. } => About::new("LOAD", None),
-        }
-    }
-}
-
-impl<S: Scheme> CommonReply<S> {
-    /// It in a word or two, for whoever watches.
-    pub(crate) fn answer(&self) -> &'static str {
-        match self {
-            CommonReply::Fetched(Some(_)) => "values",
-            CommonReply::Fetched(None) => "too old",
-            CommonReply::Validated(true) => "valid",
-            CommonReply::Validated(false) => "not valid",
-            CommonReply::Snapshot(..) => "snapshot",
-            CommonReply::Stamp(_) => "stamp",
-            CommonReply::OutOfReach => "out of reach",
-            CommonReply::Elsewhere => "elsewhere",
-            CommonReply::MoveOver(MoveOutcome::Moved) => "moved",
-            CommonReply::MoveOver(_) => "not moved",
-            CommonReply::LoadOver(LoadOutcome::Loaded) => "loaded",
-            CommonReply::LoadOver(_) => "not loaded",
-        }
-    }
 }
 
 impl<S: Scheme> Base<S> {
@@ -652,125 +497,5 @@ impl<S: Scheme> Base<S> {
         if !planted(Mutant::HeldForEver) {
             self.active.remove(held);
         }
-    }
-
-    /// Handles a request that is the same under every protocol.
-    pub(crate) fn handle(
-        &mut self,
-        from: ShardId,
-        request: &mut Common<S>,
-        ticket: Ticket,
-    ) -> Handled<CommonReply<S>> {
-        Handled::Reply(match request {
-            Common::ReadAt { txn, reads, .. } | Common::Read { txn, reads } if !self.serves(*txn, reads) => {
-                // Who reads at a snapshot asks again, elsewhere.
-                if let Common::Read { .. } = request {
-                    self.refused(Abort::StaleTerm);
-                }
-                CommonReply::Elsewhere
-            }
-            Common::ReadAt { txn, snapshot, reads, waited } => {
-                match self.fetch(*txn, Some(snapshot), reads) {
-                    Ok(fetched) => {
-                        self.counters.snapshot_reads += 1;
-                        CommonReply::Fetched(Some(fetched))
-                    }
-                    Err(Unread::TooOld) => CommonReply::Fetched(None),
-                    // One owner at a time: the marks keep all later ones out of this snapshot.
-                    Err(Unread::Wait(at)) => {
-                        self.step_waits(*txn, at);
-                        let record = (at.column, self.store.key(at.column.table, at.row));
-                        if !self.queues {
-                            assert!(
-                                !waited.contains(&record),
-                                "a snapshot read waits for one owner of a record at most"
-                            );
-                            waited.push(record);
-                        }
-                        self.store.lock_mut(at).readers.push(ticket);
-                        self.counters.read_only_waits += 1;
-                        return Handled::Wait;
-                    }
-                }
-            }
-            Common::Read { txn, reads } => {
-                let mut fetched = self.fetch(*txn, None, reads).expect("the newest version is never gone");
-                if planted(Mutant::EarlyBound) {
-                    for (column, key, _) in &reads.gets {
-                        let place = self.store.find(*column, key);
-                        self.observe_overwritten(&mut fetched.observed, *column, place);
-                    }
-                }
-                CommonReply::Fetched(Some(fetched))
-            }
-            Common::Validate { txn, stamp, reads } => {
-                if planted(Mutant::EarlyStamp) {
-                    stamp.0 = stamp.0.saturating_sub(1_000_000);
-                }
-                let valid = self.validate(*txn, *stamp, reads);
-                if !valid {
-                    self.refused(Abort::Validation);
-                }
-                CommonReply::Validated(valid)
-            }
-            Common::Snapshot(freshness) => {
-                // Asked in any case: the ticket will be another's, who is not lost.
-                let lost = self.scheme.lost(ticket);
-                match self.scheme.snapshot(*freshness) {
-                    Some(snapshot) => CommonReply::Snapshot(snapshot.clone(), self.hold(snapshot)),
-                    None if lost => CommonReply::OutOfReach,
-                    None => {
-                        self.scheme.want_snapshot(ticket);
-                        match self.scheme.lost(ticket) {
-                            true => CommonReply::OutOfReach,
-                            false => return Handled::Wait,
-                        }
-                    }
-                }
-            }
-            Common::Stamp { asked } => {
-                if !std::mem::replace(asked, true) {
-                    self.scheme.want_stamp(ticket);
-                }
-                match self.scheme.take_stamp(ticket) {
-                    Some(stamp) => CommonReply::Stamp(stamp),
-                    None if self.scheme.lost(ticket) => CommonReply::OutOfReach,
-                    None => return Handled::Wait,
-                }
-            }
-            Common::Scheme(message) => {
-                match S::inquiry(message) {
-                    Some(inquiry) => {
-                        let left = self.votes.undecided(inquiry);
-                        self.scheme.answer(from, message, left);
-                    }
-                    None => self.scheme.receive(from, message, &mut self.released),
-                }
-                return Handled::Done;
-            }
-            Common::LowWater { low, asks } => {
-                self.asked |= *asks;
-                if let (Some(watermark), Some(&process)) =
-                    (&self.watermark, self.layout.processes.get(from.index()))
-                {
-                    watermark.heard(process.into(), low);
-                }
-                return Handled::Done;
-            }
-            Common::Move { slots, to, asked } => return self.move_slots(from, slots, *to, asked, ticket),
-            Common::Parcel(parcel) => {
-                self.receive_parcel(from, parcel.clone());
-                return Handled::Done;
-            }
-            Common::TakenOver(slots) => {
-                self.taken_over(from, slots);
-                return Handled::Done;
-            }
-            Common::Map(moved) => {
-                self.learn_map(moved);
-                return Handled::Done;
-            }
-            Common::Load { table, rows } => CommonReply::LoadOver(self.load_rows(from, *table, rows)),
-        })
     }
 }

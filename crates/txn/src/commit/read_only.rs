@@ -15,17 +15,18 @@ use std::future::Future;
 use plimsoll_runtime::{Env, Unknown};
 use plimsoll_types::{Abort, ShardId, TxnId};
 
-use crate::base::{Base, Common, CommonReply};
+use crate::attempt::{Attempt, First};
+use crate::base::Base;
 use crate::envelope::{Answer, Envelope};
 use crate::executable::{Executable, ROWS_PER_STEP};
-use crate::execute::First;
 use crate::local::AtSnapshot;
+use crate::messages::{Common, CommonReply};
 use crate::parts::{Part, Parts};
 use crate::procedure::{Piece, Reads};
-use crate::protocol::{Attempt, Protocol};
+use crate::protocol::Protocol;
 use crate::remote::Remote;
-use crate::steps::What;
 use crate::timestamp::{Freshness, Scheme};
+use crate::trace::What;
 use crate::work::Work;
 
 /// How long a reader waits that was not answered before it asks again, in nanoseconds.

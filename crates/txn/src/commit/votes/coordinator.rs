@@ -10,7 +10,8 @@ use plimsoll_runtime::{Env, Unknown};
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
-use super::{Outcome, Reply, Request, Vote, Voter, learn};
+use super::{Voter, learn};
+use crate::ballot::{Outcome, Reply, Request, Vote};
 use crate::envelope::{Answer, Envelope};
 use crate::fetched::ReadRef;
 use crate::protocol::Open;

@@ -11,24 +11,22 @@
 //! | all write locks are held | [`Scheme::stamp`]: the commit stamp, final from here on |
 //! | a read is validated, or its lock dropped | the mark rises to the stamp ([`plimsoll_store::Mark::raise`]) |
 //! | a version is installed | it carries the stamp; the mark rises with it |
-//! | the outcome is known | [`Scheme::finished`] |
+//! | the outcome is known | [`Service::finished`] |
 //! | a read-only transaction begins | [`Scheme::snapshot`] |
 //! | it reads a record | the mark rises to [`Scheme::read_mark`]; versions that it [`Scheme::sees`] |
 //!
-//! Schemes that ask an oracle do it in batches, from within the pass of a shard: a transaction
-//! parks a request at its own shard ([`Scheme::want_stamp`], [`Scheme::want_snapshot`]),
-//! [`Scheme::outgoing`] sends one message for all that have gathered, and the answer releases them.
+//! A scheme that asks an oracle, or keeps vectors and no marks, needs more verbs: [`Service`].
 
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::executable::{AnyProcedure, Executable};
 use plimsoll_store::Mark;
-use plimsoll_types::Ticket;
 use plimsoll_types::wire::Wire;
 use plimsoll_types::{ShardId, Timestamp};
+
+use crate::service::Service;
 
 /// How far apart clocks are expected to be at most, in nanoseconds: what is further ahead of a
 /// clock comes of one that is wrong, and nobody waits for it.
@@ -116,27 +114,15 @@ impl SchemeConfig {
     }
 }
 
-/// What an oracle asks about a coordinator that is gone: whether anything is left of what it had
-/// begun.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Inquiry {
-    /// The coordinator.
-    pub of: ShardId,
-    /// The first of its attempts that are not meant.
-    pub below: u64,
-    /// Whether locks count of transactions that have not been voted on: they may be yet.
-    pub locks: bool,
-}
-
 /// A timestamp scheme, and its state on one shard.
-pub trait Scheme: Sized + 'static {
+pub trait Scheme: Service<<Self as Scheme>::Observed> + Sized + 'static {
     /// Its name on the command line.
     const NAME: &'static str;
     /// Whether all transactions are serializable.
     const SERIALIZABLE: bool = true;
     /// How read-only transactions run.
     const READ_ONLY: ReadOnly;
-    /// Whether [`Scheme::stamp`] knows a commit stamp at once, if the scheme is [`Scheme::ready`].
+    /// Whether [`Scheme::stamp`] knows a commit stamp at once, if the scheme is [`Service::ready`].
     /// Otherwise it is asked for.
     const AT_ONCE: bool = true;
     /// Whether stamps are numbers that increase along every dependency.
@@ -155,11 +141,6 @@ pub trait Scheme: Sized + 'static {
     type Snapshot: Clone + Debug + Send + Sync + Wire + 'static;
     /// What a coordinator gathers on its way.
     type Observed: Clone + Debug + Default + Send + Sync + Wire + 'static;
-    /// What travels between a shard and the oracle.
-    type Message: Debug + Send + Wire + 'static;
-
-    /// A procedure as the shards of this scheme execute it.
-    fn executable(procedure: &mut dyn AnyProcedure) -> &mut dyn Executable<Self>;
 
     /// The scheme's state on a shard.
     fn new(config: &SchemeConfig) -> Self;
@@ -185,26 +166,6 @@ pub trait Scheme: Sized + 'static {
     /// The transaction is ordered after all that another observed.
     fn join(observed: &mut Self::Observed, other: &Self::Observed);
 
-    /// A transaction with this stamp has validated reads on this shard, or dropped its locks on
-    /// them. For schemes that keep no marks beside records and yet must order whoever overwrites
-    /// them later.
-    #[inline]
-    fn pinned(&mut self, stamp: Timestamp) {
-        let _ = stamp;
-    }
-
-    /// The transaction overwrites something on this shard: it is ordered after those that have
-    /// [`Scheme::pinned`] here.
-    #[inline]
-    fn observe_pinned(&self, observed: &mut Self::Observed) {
-        let _ = observed;
-    }
-
-    /// Slots have come from a shard where transactions have [`Scheme::pinned`] so much.
-    fn adopt(&mut self, pinned: &Self::Observed) {
-        let _ = pinned;
-    }
-
     /// A transaction of a session that has seen everything up to this stamp is ordered after that
     /// ("writes follow reads"). For schemes whose stamps do not grow with time anyway.
     #[inline]
@@ -225,51 +186,12 @@ pub trait Scheme: Sized + 'static {
         Timestamp::ZERO
     }
 
-    /// Whether this shard may stamp at present without asking for it.
-    #[inline]
-    fn ready(&self) -> bool {
-        true
-    }
-
     /// The commit stamp: every write lock is held, no read is validated yet. Only if
-    /// [`Scheme::AT_ONCE`] and [`Scheme::ready`].
+    /// [`Scheme::AT_ONCE`] and [`Service::ready`].
     fn stamp(&mut self, observed: &Self::Observed) -> Timestamp;
-
-    /// A transaction that holds all its locks wants a commit stamp; releases the ticket when it is
-    /// there.
-    fn want_stamp(&mut self, ticket: Ticket) {
-        unreachable!("{} has every stamp at once, no need to wait for {ticket}", Self::NAME)
-    }
-
-    /// The commit stamp that was asked for under this ticket, if it is there.
-    fn take_stamp(&mut self, ticket: Ticket) -> Option<Timestamp> {
-        unreachable!("{} has every stamp at once, no need to wait for {ticket}", Self::NAME)
-    }
-
-    /// Whether what was asked for under this ticket will not come: the oracle cannot be reached.
-    fn lost(&mut self, ticket: Ticket) -> bool {
-        let _ = ticket;
-        false
-    }
-
-    /// The outcome of a transaction that has a stamp: what it had observed if it committed and is
-    /// installed everywhere, `None` if it aborted. Only if [`Scheme::REPORTS`].
-    fn finished(&mut self, stamp: Timestamp, committed: Option<&Self::Observed>) {
-        let _ = (stamp, committed);
-    }
 
     /// A snapshot, or `None` if it has to be asked for.
     fn snapshot(&mut self, freshness: Freshness) -> Option<Self::Snapshot>;
-
-    /// A read-only transaction waits for a newer snapshot; releases the ticket when there is one.
-    fn want_snapshot(&mut self, ticket: Ticket) {
-        unreachable!("{} has every snapshot at once, no need to wait for {ticket}", Self::NAME)
-    }
-
-    /// Whether a snapshot is being asked for: it may turn out as old as this shard's oldest.
-    fn awaits_snapshot(&self) -> bool {
-        false
-    }
 
     /// Whether a snapshot contains the version with this stamp.
     fn sees(at: &Self::Snapshot, stamp: Timestamp) -> bool;
@@ -282,61 +204,6 @@ pub trait Scheme: Sized + 'static {
 
     /// The snapshot as a place in the order of timestamps, if there is such an order.
     fn place(at: &Self::Snapshot) -> Option<Timestamp>;
-
-    /// There is a channel to a shard of another process, perhaps the oracle, in this life, or there
-    /// is none any more. None of what was sent there before will be answered; tickets that wait for
-    /// it are released if they are [`Scheme::lost`].
-    fn connected(&mut self, peer: ShardId, life: Option<u64>, released: &mut Vec<Ticket>) {
-        let _ = (peer, life, released);
-    }
-
-    /// What a message asks in which an oracle asks about a coordinator.
-    fn inquiry(message: &Self::Message) -> Option<Inquiry> {
-        let _ = message;
-        None
-    }
-
-    /// Whether it is too late to vote for a transaction with this stamp: the oracle was told that
-    /// nothing with such a stamp is left here.
-    #[inline]
-    fn over(&self, stamp: Timestamp) -> bool {
-        let _ = stamp;
-        false
-    }
-
-    /// Answers an [`Inquiry`]: whether anything is left undecided here.
-    fn answer(&mut self, from: ShardId, inquiry: &Self::Message, left: bool) {
-        let _ = (from, left);
-        unreachable!("{} inquires nothing, {inquiry:?} is no question", Self::NAME)
-    }
-
-    /// A message from a shard, if this is the oracle, or from the oracle.
-    fn receive(&mut self, from: ShardId, message: &mut Self::Message, released: &mut Vec<Ticket>) {
-        let _ = (from, released);
-        unreachable!("{} sends no messages, {message:?} is not one", Self::NAME)
-    }
-
-    /// How many outcomes were reported, if this is the oracle: those whose turn has come.
-    fn published(&self) -> u64 {
-        0
-    }
-
-    /// How many stamps are known whose turn has not come: to an oracle those that it has given out
-    /// or heard of, to another shard those of its own that it has reported and does not know to be
-    /// published.
-    fn unpublished(&self) -> u64 {
-        0
-    }
-
-    /// When the scheme has something to do that nobody asks for.
-    fn due(&self) -> Option<u64> {
-        None
-    }
-
-    /// At the end of a pass: messages to send.
-    fn outgoing(&mut self, send: &mut Vec<(ShardId, Self::Message)>) {
-        let _ = send;
-    }
 
     /// The oldest snapshot that may still begin on this shard, one value per slot.
     fn low(&self, low: &mut [u64]);

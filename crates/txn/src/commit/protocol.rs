@@ -1,61 +1,33 @@
-//! The seam between protocols and everything that runs transactions: what a protocol is, what it
-//! coordinates ([`Open`]), and how an attempt may end.
+//! The seam between protocols and everything that runs transactions: what a protocol is and what it
+//! coordinates ([`Open`]).
+//!
+//! A protocol handles the messages of its paper ([`Protocol::handle_own`]). What a shard does with
+//! the others of its [`Envelope`], when a channel is connected and at the end of a pass is here,
+//! once for all protocols.
 
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
-use plimsoll_runtime::{Env, Handled, Messages};
+use plimsoll_runtime::{Env, Handled, Messages, Unknown};
 use plimsoll_store::Holder;
-use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::wire::Wire;
 use plimsoll_types::{Abort, ShardId, Ticket, Timestamp, TxnId};
 
-use crate::base::{Base, Common, CommonReply};
+use crate::attempt::{Attempt, ProtocolOptions, Stop};
+use crate::ballot::{self, Votes};
+use crate::base::Base;
 use crate::envelope::{Answer, Envelope};
-use crate::executable::Executable;
-use crate::execute;
+use crate::executable::{self, Executable};
+use crate::messages::{Common, CommonReply};
 use crate::parts::Parts;
 use crate::procedure::Reads;
-use crate::read_only;
-use crate::shipped::Unpack;
-use crate::steps::{About, What};
-use crate::timestamp::{Freshness, MAX_OFFSET_NS, Scheme};
-use crate::votes::{self, Votes};
-use crate::work::{Recorded, Work};
-
-/// What 2PL does with a request for a lock that somebody else holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum LockPolicy {
-    /// An older transaction waits for a younger one; a younger one aborts ("dies").
-    #[default]
-    WaitDie,
-    /// An older transaction takes the lock away ("wounds"); a younger one waits.
-    WoundWait,
-    /// Whoever finds a lock taken aborts.
-    NoWait,
-}
-
-/// Choices that a protocol leaves open.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProtocolOptions {
-    /// 2PL only.
-    pub lock_policy: LockPolicy,
-    /// OCC under DST only: what is only read on other shards is validated along with the locks, at
-    /// a stamp that is proposed, and again only if it turns out too low. A round trip less; in
-    /// exchange read-write transactions of coordinators whose clocks differ are strict only to
-    /// within twice the clock error.
-    pub one_round: bool,
-    /// ROCOCO only: which types of pieces execute when they start, one bit each
-    /// ([`crate::chopping::Chopping::bits`]).
-    pub immediate_pieces: u64,
-    /// ROCOCO only: how procedures from other processes are decoded.
-    pub unpack: Option<Unpack>,
-}
+use crate::timestamp::Scheme;
+use crate::trace::{About, What};
+use crate::work::Work;
 
 /// A concurrency-control protocol with its timestamp scheme: the participant that lives on a shard,
-/// and the coordinator's steps against the participants. What is the same under all protocols is in
-/// [`crate::envelope`].
+/// and the coordinator's steps against the participants.
 pub trait Protocol:
     Messages<
         Request = Envelope<<Self as Protocol>::Scheme, <Self as Protocol>::Own>,
@@ -105,7 +77,7 @@ pub trait Protocol:
 
     /// Handles a request that concerns votes. A protocol without votes has no answer to one; only a
     /// process that is none of the database's sends it.
-    fn handle_vote(&mut self, _from: ShardId, _request: &mut votes::Request) -> Handled<votes::Reply> {
+    fn handle_vote(&mut self, _from: ShardId, _request: &mut ballot::Request) -> Handled<ballot::Reply> {
         Handled::Done
     }
 
@@ -134,7 +106,7 @@ pub trait Protocol:
         procedure: &mut dyn Executable<Self::Scheme>,
         work: &mut Work<Self::Scheme>,
     ) -> Result<(), Stop> {
-        execute::at_once(self.base(), attempt, procedure, work)
+        executable::at_once(self.base(), attempt, procedure, work)
     }
 
     /// Runs one attempt of a procedure that is not read at a snapshot and could not run in one
@@ -297,92 +269,6 @@ impl<S: Scheme> Open<S> {
     }
 }
 
-/// What a transaction's caller decides.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Attempt {
-    /// When the transaction was first attempted, in nanoseconds: kept over retries, so that a
-    /// transaction grows older and finally wins (wait-die, wound-wait).
-    pub age: u64,
-    /// How fresh a read-only transaction's snapshot has to be, and what a read-write one comes
-    /// after.
-    pub freshness: Freshness,
-}
-
-/// A transaction that has committed. It stays in the transaction's [`Work`]: moved from one
-/// future's result to the next, these few words cost a small transaction a fifth of its time.
-#[derive(Debug, Default)]
-pub struct Committed {
-    /// The attempt; also if it has aborted.
-    pub id: TxnId,
-    /// The stamp of the versions it installed, or of its snapshot: what its session must see from
-    /// now on. `None` if the scheme has no such thing.
-    pub stamp: Option<Timestamp>,
-    /// How many shards took part.
-    pub shards: usize,
-    /// How many records it wrote.
-    pub writes: usize,
-    /// What it read, if the run is recorded.
-    pub recorded: Option<Box<Recorded>>,
-}
-
-/// The answer to a read-write transaction leaves once the clock has reached its timestamp: whoever
-/// hears of it and then begins a snapshot, on whichever shard, sees it. A timestamp that is further
-/// ahead of the clock than clocks may be apart comes of a clock that is wrong; nobody waits longer
-/// for that, and it is counted.
-pub(crate) async fn answerable<P: Protocol, E: Env<P>>(env: &E, stamp: Timestamp) {
-    if !<P::Scheme as Scheme>::WAITS || env.clock() >= stamp || planted(Mutant::EarlyAnswer) {
-        return;
-    }
-    // Others of this pass have pushed it beyond the sample. By the next it has mostly been reached,
-    // but a clock that was set back may take long.
-    env.pause().await;
-    let ahead_ns = stamp.0.saturating_sub(env.clock().0);
-    env.sleep(ahead_ns.min(MAX_OFFSET_NS)).await;
-    if ahead_ns > MAX_OFFSET_NS {
-        env.local(|node| node.base().counters.early_answers += 1);
-    }
-}
-
-/// The commit stamp of a transaction that holds every write lock; zero if it needs none, `None` if
-/// the oracle cannot be reached.
-pub(crate) async fn stamp<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme>) -> Option<Timestamp> {
-    let (txn, observed) = (open.holder.txn, &open.work.observed);
-    if !open.work.needs_stamp() {
-        return Some(Timestamp::ZERO);
-    }
-    let at_once = |node: &mut P| {
-        let base = node.base();
-        base.stamps_at_once().then(|| base.stamp(txn, observed))
-    };
-    if let Some(stamp) = env.local(at_once) {
-        return Some(stamp);
-    }
-    match env.call(env.shard(), Envelope::Common(Common::Stamp { asked: false })).await.map(Answer::common) {
-        Ok(CommonReply::Stamp(stamp)) => {
-            env.local(|node| node.base().step(txn, |_| What::Stamps { stamp, least: Timestamp::ZERO }));
-            Some(stamp)
-        }
-        Ok(CommonReply::OutOfReach) | Err(_) => {
-            // Nothing can be committed anyway: whoever tries again need not hurry.
-            env.sleep(read_only::RETRY_NS).await;
-            None
-        }
-        Ok(_) => unreachable!("a request for a stamp is answered with one"),
-    }
-}
-
-/// Others will stamp it, above all that this shard's transactions have seen: their clocks may be
-/// behind, and were sampled earlier.
-pub(crate) fn follow_shard<P: Protocol, E: Env<P>>(env: &E, open: &mut Open<P::Scheme>) {
-    if P::Scheme::WAITS {
-        let latest = match planted(Mutant::SessionForgotten) {
-            true => env.clock(),
-            false => env.local(|node| node.base().scheme.stamp(&open.work.observed)),
-        };
-        P::Scheme::observe(&mut open.work.observed, latest);
-    }
-}
-
 /// Waits for several answers at once and hands each on as it comes, until all have come or the hand
 /// says that it is enough.
 pub(crate) async fn as_answered<K: Copy, F: Future>(
@@ -405,16 +291,6 @@ pub(crate) async fn as_answered<K: Copy, F: Future>(
     .await;
 }
 
-/// Why pieces could not run to the end directly on the store.
-pub enum Stop {
-    /// A piece, or a write, belongs to another shard.
-    Elsewhere,
-    /// Somebody else holds a lock.
-    Conflict,
-    /// The procedure gave up.
-    Abort(Abort),
-}
-
 /// Executes what is left of a transaction directly on the coordinator's shard. If that is not
 /// possible, nothing of it was done; if the procedure gives up, what it has read here is noted.
 pub(crate) fn execute_rest<S: Scheme>(
@@ -434,5 +310,66 @@ pub(crate) fn execute_rest<S: Scheme>(
             open.work.restore(before);
             Err(stop)
         }
+    }
+}
+
+/// Asks a shard something of the protocol's own.
+pub(crate) fn ask<'e, P: Protocol, E: Env<P>>(
+    env: &'e E,
+    to: ShardId,
+    own: P::Own,
+) -> impl Future<Output = Result<P::OwnReply, Unknown>> + 'static + use<'e, P, E> {
+    let call = env.call(to, Envelope::Own(own));
+    async move { call.await.map(Answer::own) }
+}
+
+/// Tells a shard something of the protocol's own.
+pub(crate) fn tell<P: Protocol, E: Env<P>>(env: &E, to: ShardId, own: P::Own) {
+    env.send(to, Envelope::Own(own));
+}
+
+/// Handles a request.
+pub(crate) fn handle<P: Protocol>(
+    shard: &mut P,
+    from: ShardId,
+    request: &mut P::Request,
+    ticket: Ticket,
+) -> Handled<P::Reply> {
+    match request {
+        Envelope::Common(common) => shard.handle_common(from, common, ticket).map(Answer::Common),
+        Envelope::Vote(vote) => shard.handle_vote(from, vote).map(Answer::Vote),
+        Envelope::Own(own) => shard.handle_own(from, own, ticket).map(Answer::Own),
+    }
+}
+
+/// The channel to a shard was connected or reset.
+pub(crate) fn connected<P: Protocol>(shard: &mut P, peer: ShardId, life: Option<u64>) {
+    shard.base().connected(peer, life);
+    shard.reconnected(peer, life.is_some());
+}
+
+/// What the shard has to tell others at the end of a pass.
+pub(crate) fn outgoing<P: Protocol>(shard: &mut P, send: &mut Vec<(ShardId, P::Request)>) {
+    shard.outgoing_own(&mut |to, own| send.push((to, Envelope::Own(own))));
+    let base = shard.base();
+    send.extend(base.votes.outgoing().map(|(to, request)| (to, Envelope::Vote(request))));
+    base.outgoing(|to, common| send.push((to, Envelope::Common(common))));
+}
+
+/// What a request is about, for whoever watches.
+pub fn about<P: Protocol>(request: &P::Request) -> About {
+    match request {
+        Envelope::Common(common) => common.about(),
+        Envelope::Vote(vote) => vote.about(),
+        Envelope::Own(own) => P::about(own),
+    }
+}
+
+/// An answer in a word or two, for whoever watches.
+pub fn answer<P: Protocol>(reply: &P::Reply) -> &'static str {
+    match reply {
+        Answer::Common(reply) => reply.answer(),
+        Answer::Vote(reply) => reply.answer(),
+        Answer::Own(own) => P::answer(own),
     }
 }

@@ -13,12 +13,12 @@ use plimsoll_types::{Abort, ColumnGroup, Key, TableId, Timestamp, TxnId};
 
 use plimsoll_types::mutants::{Mutant, planted};
 
+use crate::attempt::{Recorded, Stop};
 use crate::base::Base;
 use crate::fetched::ReadRef;
 use crate::procedure::{Access, Scan};
-use crate::protocol::Stop;
 use crate::timestamp::Scheme;
-use crate::work::{Change, Recorded, Work, Write, Writes};
+use crate::work::{Change, Work, Write, Writes};
 
 /// Where a scan that visited `rows` stopped: it says nothing about keys beyond.
 pub(crate) fn scanned_to<T>(scan: &Scan, rows: &[(Key, T)], stopped: bool) -> Option<Key> {

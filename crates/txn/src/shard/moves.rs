@@ -32,20 +32,20 @@
 //! Left out: a move is one step on either side, however large the slots are; while its receiver is
 //! dead, what was sent is in doubt, and the slots are served by nobody.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_runtime::Handled;
 use plimsoll_store::MovedRow;
 use plimsoll_types::Ticket;
-use plimsoll_types::history::Install;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{
     Abort, ColumnGroup, Key, Moved, Placement, SLOTS, ShardId, Slot, TableId, Timestamp, TxnId,
 };
 
-use crate::base::{Base, Common, CommonReply, Layout};
+use crate::base::{Base, Layout};
+use crate::messages::{Common, CommonReply, MoveOutcome, Parcel};
 use crate::procedure::Reads;
+use crate::slots::{Leaving, Moves, SlotSet};
 use crate::timestamp::Scheme;
 
 /// How long a shard waits between looks whether locks are gone, in nanoseconds: at first, and at
@@ -55,141 +55,6 @@ const LOOK_NS: (u64, u64) = (100_000, 20_000_000);
 const JOURNAL_MAX: usize = 4 * SLOTS;
 /// About how many bytes of rows travel in one message.
 const PARCEL_BYTES: usize = 1 << 18;
-
-/// What came of a request to move slots.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MoveOutcome {
-    /// They have moved.
-    Moved,
-    /// The shard that was asked does not own all of them.
-    NotHere,
-    /// There are no such slots; or the shard that they were to move to holds no data, or has them
-    /// already.
-    NoSuchPlace,
-    /// That shard cannot be reached at the moment.
-    Unreachable,
-    /// Another move of this shard's is under way.
-    Busy,
-    /// Somebody held locks there all the time.
-    Locked,
-}
-
-plimsoll_types::wire!(
-    enum MoveOutcome {
-        Moved = 0,
-        NotHere = 1,
-        NoSuchPlace = 2,
-        Unreachable = 3,
-        Busy = 4,
-        Locked = 5,
-    }
-);
-
-/// Some of what moves.
-#[derive(Debug)]
-pub struct Parcel<S: Scheme> {
-    /// The slots, their new owner and their terms.
-    slots: Vec<Moved>,
-    /// Which of how many.
-    number: u32,
-    of: u32,
-    rows: Vec<MovedRow>,
-    /// The sender's floor, and an upper bound of its marks.
-    floor: Timestamp,
-    marked: Timestamp,
-    /// The same for schemes that keep no marks beside records.
-    pinned: S::Observed,
-    /// What was ever installed there, if the run is recorded.
-    installs: Vec<Install>,
-}
-
-plimsoll_types::wire!(<S: Scheme> struct Parcel<S> {
-    slots, number, of, rows, floor, marked, pinned, installs
-});
-
-/// A set of slots, looked at once per row.
-struct SlotSet(Box<[bool]>);
-
-impl SlotSet {
-    fn new(slots: impl IntoIterator<Item = Slot>) -> SlotSet {
-        let mut set = vec![false; SLOTS];
-        for slot in slots {
-            if let Some(has) = set.get_mut(usize::from(slot.0)) {
-                *has = true;
-            }
-        }
-        SlotSet(set.into())
-    }
-
-    fn has(&self, slot: Option<Slot>) -> bool {
-        slot.is_some_and(|slot| self.0[usize::from(slot.0)])
-    }
-}
-
-/// Slots that leave this shard.
-struct Leaving<S: Scheme> {
-    slots: Vec<Slot>,
-    set: Arc<SlotSet>,
-    to: ShardId,
-    /// Who has asked for it.
-    asker: ShardId,
-    ticket: Ticket,
-    /// When it gives up, unless the locks are gone by then; set when it looks for the first time.
-    until: Option<u64>,
-    /// When it looks next, and how long it waits after that.
-    look: u64,
-    wait: u64,
-    /// What was sent and not confirmed; none before the cut.
-    sent: Vec<Arc<Parcel<S>>>,
-}
-
-/// What moves from and to a shard.
-pub(crate) struct Moves<S: Scheme> {
-    leaving: Option<Leaving<S>>,
-    /// What became of requests that were waiting.
-    over: Vec<(Ticket, MoveOutcome)>,
-    /// By sender, what has come so far.
-    arriving: Vec<(ShardId, Vec<Arc<Parcel<S>>>)>,
-    /// Coordinators with an old map.
-    behind: Vec<ShardId>,
-    /// Slots in the order in which their moves were heard of, and how much of that each coordinator
-    /// was told.
-    journal: Vec<Slot>,
-    told: BTreeMap<ShardId, usize>,
-    outgoing: Vec<(ShardId, Common<S>)>,
-    /// How often the map has changed.
-    changes: u64,
-    /// None of the slots here may leave.
-    kept: bool,
-    patience_ns: u64,
-}
-
-impl<S: Scheme> Moves<S> {
-    pub fn new(patience_ns: u64) -> Moves<S> {
-        Moves {
-            leaving: None,
-            over: Vec::new(),
-            arriving: Vec::new(),
-            behind: Vec::new(),
-            journal: Vec::new(),
-            told: BTreeMap::new(),
-            outgoing: Vec::new(),
-            changes: 0,
-            kept: false,
-            patience_ns,
-        }
-    }
-
-    /// When it has something to do that nobody asks for.
-    pub fn due(&self) -> Option<u64> {
-        self.leaving.as_ref().filter(|leaving| leaving.sent.is_empty()).map(|leaving| leaving.look)
-    }
-
-    /// Whether new locks in a slot are refused because it is about to leave.
-    fn drains(&self, slot: Slot) -> bool {
-        self.leaving.as_ref().is_some_and(|leaving| leaving.set.has(Some(slot)))
-    }
-}
 
 impl Layout {
     /// The slot of a key, unless its table is everywhere.

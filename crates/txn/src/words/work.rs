@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use plimsoll_store::{At, Place, VALUE_MAX};
-use plimsoll_types::history::{Read, ScanRead, Version};
+use plimsoll_types::history::{Read, Version};
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::wire::{Input, Malformed, Sink, Wire};
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, Timestamp, TxnId};
 
-use crate::fetched::ReadRef;
-use crate::locks::Range;
-use crate::protocol::Committed;
+use crate::attempt::{Committed, Recorded};
+use crate::fetched::{Range, ReadRef};
 use crate::timestamp::Scheme;
 
 /// What a buffered write does to its record.
@@ -367,15 +366,6 @@ impl Wire for Packed {
         }
         Ok(Packed { writes, bytes: input.take(end)?.to_vec() })
     }
-}
-
-/// What a committed transaction read, if the run is recorded.
-#[derive(Clone, Debug, Default)]
-pub struct Recorded {
-    /// Point reads.
-    pub reads: Vec<Read>,
-    /// Range scans.
-    pub scans: Vec<ScanRead>,
 }
 
 /// A point that a transaction's work can go back to.

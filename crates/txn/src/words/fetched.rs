@@ -1,6 +1,6 @@
 //! What a shard answers to a batch of reads.
 
-use plimsoll_store::{At, Cover};
+use plimsoll_store::{At, Cover, SnapshotTooOld};
 use plimsoll_types::wire::{Input, Malformed, Sink, Wire};
 use plimsoll_types::{Key, TableId, Timestamp};
 
@@ -45,6 +45,9 @@ impl ReadRef {
         matches!(self, ReadRef::Row { .. })
     }
 }
+
+/// A range of keys; without an end it goes to the end of the table.
+pub(crate) type Range = (TableId, Key, Option<Key>);
 
 /// One record read.
 #[derive(Clone, Debug)]
@@ -188,6 +191,21 @@ impl<S: Scheme> Fetched<S> {
         };
         let gets = self.gets.iter_mut().map(|got| &mut got.read).chain(&mut self.also);
         gets.chain(self.scans.iter_mut().flat_map(rows))
+    }
+}
+
+/// Why a batch could not be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Unread {
+    /// The snapshot is older than the watermark.
+    TooOld,
+    /// The owner of this record may commit within the snapshot.
+    Wait(At),
+}
+
+impl From<SnapshotTooOld> for Unread {
+    fn from(_: SnapshotTooOld) -> Unread {
+        Unread::TooOld
     }
 }
 

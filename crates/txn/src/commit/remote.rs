@@ -7,13 +7,14 @@ use plimsoll_store::At;
 use plimsoll_types::history::ScanRead;
 use plimsoll_types::{Abort, ColumnGroup, Key, TableId};
 
+use crate::attempt::Recorded;
 use crate::base::Base;
 use crate::fetched::Got;
 use crate::local::{Merged, scanned_to};
 use crate::parts::Parts;
 use crate::procedure::{Access, Scan};
 use crate::timestamp::Scheme;
-use crate::work::{Change, Recorded, Work};
+use crate::work::{Change, Work};
 
 /// Executes pieces over fetched values.
 pub struct Remote<'a, S: Scheme> {

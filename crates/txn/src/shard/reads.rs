@@ -8,24 +8,9 @@ use plimsoll_types::{ColumnGroup, TableId, Timestamp, TxnId};
 use plimsoll_types::mutants::{Mutant, planted};
 
 use crate::base::Base;
-use crate::fetched::{Fetched, Got, ReadRef, Scanned};
+use crate::fetched::{Fetched, Got, ReadRef, Scanned, Unread};
 use crate::procedure::{Reads, Scan};
 use crate::timestamp::Scheme;
-
-/// Why a batch could not be read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Unread {
-    /// The snapshot is older than the watermark.
-    TooOld,
-    /// The owner of this record may commit within the snapshot.
-    Wait(At),
-}
-
-impl From<SnapshotTooOld> for Unread {
-    fn from(_: SnapshotTooOld) -> Unread {
-        Unread::TooOld
-    }
-}
 
 impl<S: Scheme> Base<S> {
     /// Whether rows have been forgotten that a snapshot may see. Then what is not there is not

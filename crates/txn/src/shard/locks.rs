@@ -11,14 +11,12 @@ use std::ops::ControlFlow;
 
 use plimsoll_store::{At, Holder, LockId, Mark, Visited};
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{IndexKind, Key, TableId, Timestamp, TxnId};
+use plimsoll_types::{IndexKind, TableId, Timestamp, TxnId};
 
 use crate::base::Base;
+use crate::fetched::Range;
 use crate::timestamp::Scheme;
 use crate::work::Packed;
-
-/// A range of keys; without an end it goes to the end of the table.
-pub(crate) type Range = (TableId, Key, Option<Key>);
 
 /// The locks of a transaction on a shard.
 #[derive(Debug, Default)]

@@ -8,6 +8,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_runtime::{Env, ShardEnv, Tasks, Unknown};
@@ -17,21 +18,29 @@ use plimsoll_types::{
     Abort, ColumnGroup, Key, Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId,
 };
 
-use crate::base::{Common, CommonReply, Counters};
+use crate::attempt::{Attempt, Committed, First};
+use crate::base::Counters;
 use crate::envelope::{Answer, Envelope};
-use crate::executable::AnyProcedure;
-use crate::execute::First;
-use crate::interactive::{Rows, Step, Transaction};
-use crate::load::{self, LoadOutcome};
-use crate::moves::MoveOutcome;
-use crate::pairs::{InteractivePair, LegalPair};
+use crate::executable::{AnyProcedure, Executes};
+use crate::execute::CompiledSteps;
+use crate::interactive::{CompiledOperations, Rows, Step, Transaction};
+use crate::messages::{self, Common, CommonReply, LoadOutcome, MoveOutcome};
 use crate::procedure::{Reads, Scan};
-use crate::protocol::{Attempt, Committed};
 use crate::read_only;
+use crate::service::Service;
 use crate::timestamp::{Freshness, MAX_OFFSET_NS, Scheme};
 use crate::work::Work;
 
-/// A shard of any pair, as the tasks on it see it. [`LegalPair::any`] makes one.
+/// A pair whose shards can be held without their type: [`crate::pairs`].
+pub trait AnyPair: CompiledSteps {
+    /// A shard of this pair without its type.
+    fn any(env: ShardEnv<Self>) -> Rc<dyn AnyShard>;
+
+    /// A shard of this pair without its type, if its operations come one by one.
+    fn interactive(env: &ShardEnv<Self>) -> Option<&dyn InteractiveShard>;
+}
+
+/// A shard of any pair, as the tasks on it see it. [`AnyPair::any`] makes one.
 pub trait AnyShard: Tasks {
     /// What it has counted and what is open.
     fn status(&self) -> ShardStatus;
@@ -74,7 +83,7 @@ pub trait AnyShard: Tasks {
         &self,
         shard: ShardId,
         table: TableId,
-        rows: Arc<load::Rows>,
+        rows: Arc<messages::Rows>,
     ) -> Step<'static, Option<LoadOutcome>>;
 
     /// Asks the shard `from` to give slots to the shard `to`; `None` if its process was lost
@@ -273,7 +282,7 @@ pub struct FoundRows {
     pub last: Option<Key>,
 }
 
-impl<P: LegalPair> AnyShard for ShardEnv<P> {
+impl<P: AnyPair> AnyShard for ShardEnv<P> {
     fn status(&self) -> ShardStatus {
         self.local(|node| {
             let base = node.base();
@@ -346,7 +355,7 @@ impl<P: LegalPair> AnyShard for ShardEnv<P> {
         &self,
         shard: ShardId,
         table: TableId,
-        rows: Arc<load::Rows>,
+        rows: Arc<messages::Rows>,
     ) -> Step<'static, Option<LoadOutcome>> {
         let loaded = self.call(shard, Envelope::Common(Common::Load { table, rows }));
         Box::pin(async move {
@@ -435,7 +444,7 @@ impl<P: LegalPair> AnyShard for ShardEnv<P> {
     }
 }
 
-impl<P: InteractivePair> InteractiveShard for ShardEnv<P> {
+impl<P: AnyPair + CompiledOperations> InteractiveShard for ShardEnv<P> {
     fn begin(&self, attempt: Attempt, read_only: bool) -> Step<'_, Result<TransactionHandle, Abort>> {
         let begun = P::begin_transaction(self, attempt, read_only);
         Box::pin(async move { Ok(TransactionHandle(Box::new(begun.await?))) })
@@ -501,20 +510,20 @@ impl<P: InteractivePair> InteractiveShard for ShardEnv<P> {
 }
 
 /// The [`Coordinator`] of a pair.
-struct Coordinating<P: LegalPair> {
+struct Coordinating<P: CompiledSteps> {
     env: ShardEnv<P>,
     work: Work<P::Scheme>,
     /// What the first step has come to, if it was not enough.
     first: Option<First<P::Scheme>>,
 }
 
-impl<P: LegalPair> Coordinator for Coordinating<P> {
+impl<P: CompiledSteps> Coordinator for Coordinating<P> {
     fn first_step(
         &mut self,
         attempt: Attempt,
         procedure: &mut dyn AnyProcedure,
     ) -> Option<Result<(), Abort>> {
-        let procedure = <P::Scheme as Scheme>::executable(procedure);
+        let procedure = <P::Scheme as Executes>::executable(procedure);
         match P::first_step(&self.env, attempt, procedure, &mut self.work) {
             First::Over(result) => Some(result),
             first => {
@@ -530,7 +539,7 @@ impl<P: LegalPair> Coordinator for Coordinating<P> {
         procedure: &'a mut dyn AnyProcedure,
     ) -> Step<'a, Result<(), Abort>> {
         let first = self.first.take().expect("a first step comes before others");
-        let procedure = <P::Scheme as Scheme>::executable(procedure);
+        let procedure = <P::Scheme as Executes>::executable(procedure);
         P::other_steps(&self.env, first, attempt, procedure, &mut self.work)
     }
 

@@ -14,8 +14,8 @@ use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, ShardId, TableId, Times
 
 use crate::base::Base;
 use crate::fetched::ReadRef;
-use crate::steps::{Item, What};
 use crate::timestamp::Scheme;
+use crate::trace::{Item, What};
 use crate::work::{Change, Work, Write};
 
 impl<S: Scheme> Base<S> {
@@ -353,7 +353,7 @@ impl<S: Scheme> Base<S> {
     }
 
     /// The outcome of a transaction that has a stamp, for a scheme that reports: see
-    /// [`Scheme::finished`].
+    /// [`Service::finished`](crate::service::Service::finished).
     pub(crate) fn finished(&mut self, stamp: Timestamp, committed: Option<&S::Observed>) {
         self.counters.reports += 1;
         self.scheme.finished(stamp, committed);

@@ -9,42 +9,53 @@
 //! The first step is a plain function (`first_step`). Most transactions end with it, and no future
 //! is made for them.
 
-use plimsoll_runtime::{Env, ShardEnv};
+use std::pin::Pin;
+
+use plimsoll_runtime::{Env, Participant, ShardEnv};
 use plimsoll_store::Holder;
 use plimsoll_types::{Abort, ShardId, TxnId};
 
+use crate::attempt::{Attempt, First, Stop};
 use crate::base::Base;
-use crate::executable::{AnyProcedure, Executable};
-use crate::pairs::LegalPair;
+use crate::executable::{AnyProcedure, Executable, Executes};
 use crate::procedure::{Piece, Reads};
-use crate::protocol::{Attempt, Interactive, Open, Protocol, Rest, Stop, answerable};
+use crate::protocol::{Interactive, Open, Protocol, Rest};
 use crate::read_only;
 use crate::remote::Remote;
+use crate::stamps::answerable;
 use crate::timestamp::{ReadOnly, Scheme};
 use crate::work::Work;
 
-/// What the first step of an attempt has come to.
-pub enum First<S: Scheme> {
-    /// The attempt is over.
-    Over(Result<(), Abort>),
-    /// It has committed, and the answer waits for the clock.
-    Committed,
-    /// It reads at a snapshot, this one if it was ready, and could not do that in one step.
-    Reads(Option<S::Snapshot>),
-    /// It reads and writes, and could not do that in one step.
-    Writes,
+/// The steps of an attempt, compiled for one pair of protocol and scheme: [`crate::pairs`].
+pub trait CompiledSteps: Protocol<Scheme: Executes> + Participant {
+    /// The first step: see [`execute`].
+    fn first_step(
+        env: &ShardEnv<Self>,
+        attempt: Attempt,
+        procedure: &mut dyn Executable<Self::Scheme>,
+        work: &mut Work<Self::Scheme>,
+    ) -> First<Self::Scheme>;
+
+    /// All other steps: see [`execute`].
+    fn other_steps<'a>(
+        env: &'a ShardEnv<Self>,
+        first: First<Self::Scheme>,
+        attempt: Attempt,
+        procedure: &'a mut dyn Executable<Self::Scheme>,
+        work: &'a mut Work<Self::Scheme>,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Abort>> + 'a>>;
 }
 
 /// Runs one attempt of a procedure; what it came to is in `work.committed`. All aborts but
 /// [`Abort::User`] are worth another attempt, after the caller has paused: the lock it met may be
 /// one whose release lies in this shard's own inbox.
-pub async fn execute<P: LegalPair>(
+pub async fn execute<P: CompiledSteps>(
     env: &ShardEnv<P>,
     attempt: Attempt,
     procedure: &mut dyn AnyProcedure,
     work: &mut Work<P::Scheme>,
 ) -> Result<(), Abort> {
-    let procedure = <P::Scheme as Scheme>::executable(procedure);
+    let procedure = <P::Scheme as Executes>::executable(procedure);
     match P::first_step(env, attempt, procedure, work) {
         First::Over(result) => result,
         first => P::other_steps(env, first, attempt, procedure, work).await,
@@ -97,24 +108,6 @@ pub(crate) async fn other_steps<P: Protocol, E: Env<P>>(
         First::Writes => P::run(env, attempt, procedure, work).await?,
     }
     answerable(env, work.committed.stamp.unwrap_or_default()).await;
-    Ok(())
-}
-
-/// A whole transaction in one step, if its data is all here and nobody holds a lock on it.
-pub(crate) fn at_once<S: Scheme>(
-    base: &mut Base<S>,
-    attempt: Attempt,
-    procedure: &mut dyn Executable<S>,
-    work: &mut Work<S>,
-) -> Result<(), Stop> {
-    if !base.stamps_at_once() {
-        return Err(Stop::Elsewhere);
-    }
-    base.start(work, attempt);
-    procedure.run_here(base, work, 0, None, false)?;
-    let id = base.next_id();
-    let stamp = work.needs_stamp().then(|| base.commit_in_one_step(id, work));
-    work.commit(id, stamp, 1);
     Ok(())
 }
 

@@ -10,9 +10,9 @@ use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, Timestamp, TxnId};
 
 use crate::base::Base;
-use crate::fetched::ReadRef;
+use crate::fetched::{Range, ReadRef};
 use crate::local::{just_after, scanned_to};
-use crate::locks::{Locks, Range};
+use crate::locks::Locks;
 use crate::optimistic;
 use crate::protocol::Open;
 use crate::records::Linked;

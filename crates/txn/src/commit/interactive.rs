@@ -11,21 +11,22 @@
 use std::ops::ControlFlow;
 use std::pin::Pin;
 
-use plimsoll_runtime::{Env, ShardEnv};
+use plimsoll_runtime::{Env, Participant, ShardEnv};
 use plimsoll_store::Holder;
 use plimsoll_types::history::ScanRead;
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
 
+use crate::attempt::{Attempt, Committed, Stop};
 use crate::base::Base;
 use crate::local::{Merged, just_after};
-use crate::pairs::InteractivePair;
 use crate::parts::Parts;
 use crate::procedure::{Access, Reads, Scan};
-use crate::protocol::{Attempt, Committed, Interactive, Open, Stop, answerable};
+use crate::protocol::{Interactive, Open};
 use crate::read_only;
 use crate::remote::Remote;
-use crate::steps::What;
+use crate::stamps::answerable;
 use crate::timestamp::{ReadOnly, Scheme};
+use crate::trace::What;
 use crate::work::Work;
 
 /// Rows that a scan asks a shard for in one step: it holds others up for about 20 µs.
@@ -50,11 +51,71 @@ pub type Rows = Vec<(Key, Vec<u8>)>;
 /// What an operation comes to, once it is done.
 pub type Step<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
+/// The operations, compiled for one pair of protocol and scheme: [`crate::pairs`].
+pub trait CompiledOperations: Interactive + Participant {
+    /// See [`Transaction::begin`].
+    fn begin_transaction(
+        env: &ShardEnv<Self>,
+        attempt: Attempt,
+        read_only: bool,
+    ) -> Step<'_, Result<Transaction<Self::Scheme>, Abort>>;
+
+    /// See [`Transaction::get`].
+    fn get_record<'a>(
+        txn: &'a mut Transaction<Self::Scheme>,
+        env: &'a ShardEnv<Self>,
+        column: ColumnGroup,
+        key: &'a Key,
+    ) -> Step<'a, Result<Option<Vec<u8>>, Abort>>;
+
+    /// See [`Transaction::scan`].
+    fn scan_range<'a>(
+        txn: &'a mut Transaction<Self::Scheme>,
+        env: &'a ShardEnv<Self>,
+        scan: &'a Scan,
+    ) -> Step<'a, Result<Rows, Abort>>;
+
+    /// See [`Transaction::put`].
+    fn put_record<'a>(
+        txn: &'a mut Transaction<Self::Scheme>,
+        env: &'a ShardEnv<Self>,
+        column: ColumnGroup,
+        key: &'a Key,
+        value: &'a [u8],
+    ) -> Step<'a, Result<(), Abort>>;
+
+    /// See [`Transaction::insert`].
+    fn insert_row<'a>(
+        txn: &'a mut Transaction<Self::Scheme>,
+        env: &'a ShardEnv<Self>,
+        table: TableId,
+        key: &'a Key,
+        values: &'a [&'a [u8]],
+    ) -> Step<'a, Result<(), Abort>>;
+
+    /// See [`Transaction::delete`].
+    fn delete_row<'a>(
+        txn: &'a mut Transaction<Self::Scheme>,
+        env: &'a ShardEnv<Self>,
+        table: TableId,
+        key: &'a Key,
+    ) -> Step<'a, Result<(), Abort>>;
+
+    /// See [`Transaction::commit`].
+    fn commit_transaction(
+        txn: Transaction<Self::Scheme>,
+        env: &ShardEnv<Self>,
+    ) -> Step<'_, Result<Committed, Abort>>;
+
+    /// See [`Transaction::rollback`].
+    fn roll_back(txn: Transaction<Self::Scheme>, env: &ShardEnv<Self>) -> Step<'_, ()>;
+}
+
 /// The operations. Each is compiled with its pair, and not again where it is called.
 impl<S: Scheme> Transaction<S> {
     /// Begins a transaction on the shard of `env`. A read-only one reads at a snapshot under every
     /// protocol, if the scheme has snapshots.
-    pub fn begin<P: InteractivePair<Scheme = S>>(
+    pub fn begin<P: CompiledOperations<Scheme = S>>(
         env: &ShardEnv<P>,
         attempt: Attempt,
         read_only: bool,
@@ -63,7 +124,7 @@ impl<S: Scheme> Transaction<S> {
     }
 
     /// Reads a record.
-    pub fn get<'a, P: InteractivePair<Scheme = S>>(
+    pub fn get<'a, P: CompiledOperations<Scheme = S>>(
         &'a mut self,
         env: &'a ShardEnv<P>,
         column: ColumnGroup,
@@ -73,7 +134,7 @@ impl<S: Scheme> Transaction<S> {
     }
 
     /// Reads a range of an ordered table in key order; it may span shards.
-    pub fn scan<'a, P: InteractivePair<Scheme = S>>(
+    pub fn scan<'a, P: CompiledOperations<Scheme = S>>(
         &'a mut self,
         env: &'a ShardEnv<P>,
         scan: &'a Scan,
@@ -82,7 +143,7 @@ impl<S: Scheme> Transaction<S> {
     }
 
     /// Writes a record.
-    pub fn put<'a, P: InteractivePair<Scheme = S>>(
+    pub fn put<'a, P: CompiledOperations<Scheme = S>>(
         &'a mut self,
         env: &'a ShardEnv<P>,
         column: ColumnGroup,
@@ -93,7 +154,7 @@ impl<S: Scheme> Transaction<S> {
     }
 
     /// Inserts a row. [`Abort::User`] ends the transaction if the row exists.
-    pub fn insert<'a, P: InteractivePair<Scheme = S>>(
+    pub fn insert<'a, P: CompiledOperations<Scheme = S>>(
         &'a mut self,
         env: &'a ShardEnv<P>,
         table: TableId,
@@ -104,7 +165,7 @@ impl<S: Scheme> Transaction<S> {
     }
 
     /// Deletes a row.
-    pub fn delete<'a, P: InteractivePair<Scheme = S>>(
+    pub fn delete<'a, P: CompiledOperations<Scheme = S>>(
         &'a mut self,
         env: &'a ShardEnv<P>,
         table: TableId,
@@ -114,7 +175,7 @@ impl<S: Scheme> Transaction<S> {
     }
 
     /// Commits.
-    pub fn commit<'a, P: InteractivePair<Scheme = S>>(
+    pub fn commit<'a, P: CompiledOperations<Scheme = S>>(
         self,
         env: &'a ShardEnv<P>,
     ) -> Step<'a, Result<Committed, Abort>> {
@@ -122,7 +183,7 @@ impl<S: Scheme> Transaction<S> {
     }
 
     /// Gives the transaction up.
-    pub fn rollback<'a, P: InteractivePair<Scheme = S>>(self, env: &'a ShardEnv<P>) -> Step<'a, ()> {
+    pub fn rollback<'a, P: CompiledOperations<Scheme = S>>(self, env: &'a ShardEnv<P>) -> Step<'a, ()> {
         P::roll_back(self, env)
     }
 }

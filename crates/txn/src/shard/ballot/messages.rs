@@ -3,7 +3,7 @@
 use plimsoll_types::{ShardId, Timestamp, TxnId};
 
 use crate::fetched::ReadRef;
-use crate::steps::About;
+use crate::trace::About;
 use crate::work::Packed;
 
 /// A shard's vote on a transaction.

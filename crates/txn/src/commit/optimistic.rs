@@ -9,9 +9,9 @@
 use plimsoll_runtime::Env;
 use plimsoll_types::{Abort, ShardId, Timestamp};
 
-use crate::base::{Common, CommonReply};
 use crate::envelope::{Answer, Envelope};
 use crate::fetched::ReadRef;
+use crate::messages::{Common, CommonReply};
 use crate::parts::Part;
 use crate::procedure::Reads;
 use crate::protocol::{Interactive, Open};

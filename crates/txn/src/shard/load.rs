@@ -1,8 +1,8 @@
 //! Rows that a client loads into a running cluster, before anything else uses their tables.
 //!
 //! A benchmark's rows, or those of an immutable table, come in batches
-//! ([`Common::Load`](crate::base::Common::Load)). A shard takes a batch in one step, all of it or
-//! nothing, and puts each row into its store with stamp
+//! ([`Common::Load`](crate::messages::Common::Load)). A shard takes a batch in one step, all of it
+//! or nothing, and puts each row into its store with stamp
 //! [`Timestamp::ZERO`](plimsoll_types::Timestamp::ZERO), as a database in one process loads its own
 //! rows. So every snapshot sees the rows, also one that was taken before: a transaction that has
 //! found a row absent is not told.
@@ -14,33 +14,8 @@ use plimsoll_store::VALUE_MAX;
 use plimsoll_types::{KEY_MAX, Key, ShardId, TableId};
 
 use crate::base::Base;
+use crate::messages::{LoadOutcome, Rows};
 use crate::timestamp::Scheme;
-
-/// Rows with one value per column group.
-pub type Rows = Vec<(Key, Vec<Vec<u8>>)>;
-
-/// What came of a batch of rows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LoadOutcome {
-    /// All of it is loaded.
-    Loaded,
-    /// Nothing is loaded: a row of it exists.
-    Exists,
-    /// Nothing is loaded: a row of it belongs to another shard. The coordinator will be told where
-    /// its slot is.
-    Elsewhere,
-    /// Nothing is loaded: there is no such table, or a row does not fit it.
-    Impossible,
-}
-
-plimsoll_types::wire!(
-    enum LoadOutcome {
-        Loaded = 0,
-        Exists = 1,
-        Elsewhere = 2,
-        Impossible = 3,
-    }
-);
 
 impl<S: Scheme> Base<S> {
     /// Loads a batch of rows, or nothing.

@@ -1,0 +1,496 @@
+//! Ballots: what a shard knows of transactions that are voted on, and of its own that others may
+//! hold something for.
+//!
+//! [`crate::votes`] has the rules of voting and says why they suffice. This module keeps the state
+//! that the rules work on, and knows no protocol:
+//!
+//! * *Ballots* (`State`), one for each transaction of another process that holds locks here or
+//!   was voted on, with the time when something was last heard of it.
+//! * *Own attempts*: which of them are not settled, and which peers have to be told.
+//! * *Peers*: in which life each is, and whether there is a channel to it.
+//!
+//! What shards say to each other about votes is in `messages`.
+
+mod messages;
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::{ShardId, Timestamp, TxnId};
+
+use crate::service::Inquiry;
+use crate::timestamp::SchemeConfig;
+use crate::work::Packed;
+pub use messages::{Outcome, Reply, Request, Vote};
+
+/// A peer is told what is settled after so many transactions at the latest, or as many as are open
+/// if they are more: what it is told may name them.
+const SETTLED_MAX: usize = 16;
+
+/// What a shard knows of a transaction of another process.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// It holds locks here.
+    Open,
+    /// The vote is RECORD, the outcome not known. The stamp is the largest of those in the votes it
+    /// has heard of: who repeats it as its own vote does not change the largest of all.
+    Recorded {
+        stamp: Timestamp,
+        writes: Packed,
+        voters: Vec<(ShardId, u64)>,
+        told: Vec<ShardId>,
+        doubt: Doubt,
+    },
+    /// The vote is REFUSE.
+    Refused,
+    /// The vote was RECORD and the outcome is known; if it is committed, with this stamp.
+    Known { stamp: Timestamp, committed: bool, voters: Vec<(ShardId, u64)>, told: Vec<ShardId> },
+}
+
+/// Whether a shard that has voted may commit because all others have told it that they have, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Doubt {
+    /// It may.
+    No,
+    /// It has promised not to: a vote is lost.
+    Promised,
+    /// Nor may anybody who has answered since: it asks for their promises itself.
+    Asks,
+}
+
+#[derive(Debug)]
+struct Entry {
+    state: State,
+    /// When something was last heard of it, by the shard's clock.
+    heard: Timestamp,
+    /// Whether it stands among those to be looked at.
+    watched: bool,
+}
+
+/// What is known of a coordinator.
+#[derive(Clone, Copy, Debug, Default)]
+struct Settled {
+    first: u64,
+    below: u64,
+}
+
+/// The votes of a shard, and what it coordinates itself.
+#[derive(Debug)]
+pub struct Votes {
+    shard: ShardId,
+    /// By shard: its process.
+    processes: Arc<[u16]>,
+    /// By shard of another process: its life, as far as is known.
+    lives: Vec<u64>,
+    patience_ns: u64,
+    clock: Timestamp,
+    /// By coordinator and number.
+    entries: BTreeMap<(ShardId, u64), Entry>,
+    /// What something was heard of since the last pass: messages are handled before the clock is
+    /// sampled.
+    heard: Vec<TxnId>,
+    /// Which entries to look at, in the order of when they were last heard of.
+    watch: VecDeque<(Timestamp, TxnId)>,
+    settled: BTreeMap<ShardId, Settled>,
+    /// The first number of this shard's own attempts.
+    first: u64,
+    /// Own attempts that are not settled.
+    open: BTreeSet<u64>,
+    /// Who may hold something for own attempts: the largest number, and how many were settled since
+    /// they were told.
+    owed: BTreeMap<ShardId, (u64, usize)>,
+    /// Shards of other processes that there is a channel to.
+    up: BTreeSet<ShardId>,
+    /// How many votes were given: RECORD, and REFUSE.
+    given: [u64; 2],
+    outgoing: Vec<(ShardId, Request)>,
+}
+
+impl State {
+    /// The outcome, if it is known.
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        match self {
+            State::Recorded { .. } | State::Open => None,
+            State::Known { stamp, committed: true, .. } => Some(Outcome::Committed(*stamp)),
+            State::Known { .. } | State::Refused => Some(Outcome::Aborted),
+        }
+    }
+}
+
+impl Votes {
+    pub(crate) fn new(config: &SchemeConfig, processes: Arc<[u16]>) -> Votes {
+        Votes {
+            shard: config.shard,
+            lives: vec![0; processes.len()],
+            processes,
+            patience_ns: config.patience_ns,
+            clock: Timestamp::ZERO,
+            entries: BTreeMap::new(),
+            heard: Vec::new(),
+            watch: VecDeque::new(),
+            settled: BTreeMap::new(),
+            first: config.first_attempt,
+            open: BTreeSet::new(),
+            owed: BTreeMap::new(),
+            up: BTreeSet::new(),
+            given: [0; 2],
+            outgoing: Vec::new(),
+        }
+    }
+
+    /// Whether a shard is in another process than this one.
+    #[inline]
+    pub(crate) fn elsewhere(&self, shard: ShardId) -> bool {
+        // The oracle and whoever is not named holds no data.
+        let process = |shard: ShardId| self.processes.get(shard.index());
+        process(shard) != process(self.shard)
+    }
+
+    /// Whether there are other processes.
+    #[inline]
+    pub(crate) fn distributed(&self) -> bool {
+        self.processes.first() != self.processes.last()
+    }
+
+    /// Whether somebody who votes on a transaction, or coordinates it, is in another process than
+    /// this shard. All of them come to the same answer.
+    pub(crate) fn between_processes(&self, txn: TxnId, voters: impl IntoIterator<Item = ShardId>) -> bool {
+        let mut others = voters.into_iter().chain([txn.coordinator]);
+        self.distributed() && others.any(|shard| self.elsewhere(shard))
+    }
+
+    /// The present life of a shard. Nothing that is sent to it reaches another.
+    #[inline]
+    pub(crate) fn life(&self, shard: ShardId) -> u64 {
+        match self.elsewhere(shard) {
+            true => self.lives.get(shard.index()).copied().unwrap_or_default(),
+            false => self.first,
+        }
+    }
+
+    /// A shard of another process is connected, in this life, or is not any more. Returns whether
+    /// that is news.
+    pub(crate) fn connected(&mut self, peer: ShardId, life: Option<u64>) -> bool {
+        if let (Some(known), Some(life)) = (self.lives.get_mut(peer.index()), life) {
+            *known = life;
+        }
+        match life {
+            Some(_) => self.up.insert(peer),
+            None => self.up.remove(&peer),
+        }
+    }
+
+    /// Whether there is a channel to a shard.
+    pub(crate) fn reaches(&self, shard: ShardId) -> bool {
+        !self.elsewhere(shard) || self.up.contains(&shard)
+    }
+
+    /// Whether a transaction's coordinator has begun a new life since. Then nothing comes from it
+    /// any more.
+    pub(crate) fn fenced(&self, txn: TxnId) -> bool {
+        txn.number < self.first_of(txn.coordinator)
+    }
+
+    /// The first number of a coordinator's present life, as far as is known.
+    fn first_of(&self, coordinator: ShardId) -> u64 {
+        let told = self.settled.get(&coordinator).map_or(0, |settled| settled.first);
+        self.life(coordinator).max(told)
+    }
+
+    /// How many transactions the shard has voted for whose outcome it does not know.
+    pub fn in_doubt(&self) -> usize {
+        self.entries.values().filter(|entry| matches!(entry.state, State::Recorded { .. })).count()
+    }
+
+    /// How many votes were given: RECORD, and REFUSE.
+    pub(crate) fn given(&self) -> [u64; 2] {
+        self.given
+    }
+
+    /// Whether an attempt that an oracle asks about has been voted on here with an outcome that is
+    /// not known, or holds locks.
+    pub(crate) fn undecided(&self, Inquiry { of, below, locks }: Inquiry) -> bool {
+        let mut entries = self.entries.range((of, 0)..(of, below));
+        entries.any(|(_, entry)| match entry.state {
+            State::Open => locks,
+            State::Recorded { .. } => true,
+            State::Refused | State::Known { .. } => false,
+        })
+    }
+
+    /// How many votes and locks of other processes' transactions are remembered.
+    pub fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Begins an own attempt that takes more than one step.
+    pub(crate) fn begin(&mut self, number: u64) {
+        if self.distributed() {
+            self.open.insert(number);
+        }
+    }
+
+    /// A shard may hold something for an own attempt from now on.
+    pub(crate) fn owe(&mut self, number: u64, shard: ShardId) {
+        if shard == self.shard || !self.distributed() {
+            return;
+        }
+        let (largest, _) = self.owed.entry(shard).or_default();
+        *largest = number.max(*largest);
+    }
+
+    /// An own attempt is settled: it is nobody's in doubt, and nothing will be sent for it any
+    /// more.
+    pub(crate) fn settle(&mut self, number: u64, next: u64) {
+        if !self.open.remove(&number) {
+            return;
+        }
+        self.entries.remove(&(self.shard, number));
+        let (first, below) = (self.first, self.below(next));
+        let often = SETTLED_MAX.max(self.open.len());
+        self.owed.retain(|&shard, (largest, settled)| {
+            *settled += 1;
+            if below > *largest || *settled >= often {
+                *settled = 0;
+                self.outgoing.push((shard, Request::Settled { first, below }));
+            }
+            below <= *largest
+        });
+    }
+
+    /// Tells a peer which own attempts are settled.
+    pub(crate) fn tell_settled(&mut self, to: ShardId, next: u64) {
+        self.send(to, Request::Settled { first: self.first, below: self.below(next) });
+    }
+
+    /// A coordinator's present life begins with the number `first`, and all its attempts below
+    /// `below` are settled.
+    pub(crate) fn hear_settled(&mut self, coordinator: ShardId, first: u64, below: u64) {
+        let settled = self.settled.entry(coordinator).or_default();
+        *settled = Settled { first: settled.first.max(first), below: settled.below.max(below) };
+    }
+
+    /// Sends a request at the end of the pass.
+    pub(crate) fn send(&mut self, to: ShardId, request: Request) {
+        self.outgoing.push((to, request));
+    }
+
+    /// All own attempts below this number are settled.
+    fn below(&self, next: u64) -> u64 {
+        self.open.first().copied().unwrap_or(next)
+    }
+
+    /// A transaction wants locks here. Returns false if it was refused already.
+    pub(crate) fn admit(&mut self, txn: TxnId) -> bool {
+        if !self.elsewhere(txn.coordinator) {
+            return true;
+        }
+        let below = self.settled.get(&txn.coordinator).map_or(0, |settled| settled.below);
+        if txn.number < below {
+            return false;
+        }
+        self.heard.push(txn);
+        let new = || Entry { state: State::Open, heard: self.clock, watched: false };
+        matches!(self.entries.entry(key(txn)).or_insert_with(new).state, State::Open)
+    }
+
+    /// Forgets a transaction: its coordinator has given it up before any shard voted, its locks
+    /// were all that it had here, or all shards that vote know the outcome.
+    pub(crate) fn close(&mut self, txn: TxnId) {
+        self.entries.remove(&key(txn));
+    }
+
+    /// A transaction has committed that writes nowhere else.
+    pub(crate) fn committed_alone(&mut self, txn: TxnId, stamp: Timestamp) {
+        if self.elsewhere(txn.coordinator) {
+            self.committed(txn, stamp, vec![(self.shard, self.first)]);
+        }
+    }
+
+    /// A transaction has committed here because all others who vote had done so before.
+    pub(crate) fn committed(&mut self, txn: TxnId, stamp: Timestamp, voters: Vec<(ShardId, u64)>) {
+        self.enter(txn, State::Known { stamp, committed: true, voters, told: Vec::new() });
+    }
+
+    /// The own attempts of this life, and those of them that are not settled, in order. `next` is
+    /// the number of the next one.
+    pub(crate) fn attempts(&self, next: u64) -> (Range<u64>, Vec<u64>) {
+        (self.first..next, self.open.iter().copied().collect())
+    }
+
+    /// Whether an own attempt of this life is settled.
+    pub(crate) fn is_settled(&self, number: u64, next: u64) -> bool {
+        (self.first..next).contains(&number) && !self.open.contains(&number)
+    }
+
+    /// How long a shard waits for word of a transaction before it does something about it, in
+    /// nanoseconds.
+    pub(crate) fn patience_ns(&self) -> u64 {
+        self.patience_ns
+    }
+
+    /// The shard's clock.
+    pub(crate) fn clock(&self) -> Timestamp {
+        self.clock
+    }
+
+    /// When something has to be done that nobody will ask for.
+    pub(crate) fn due(&self) -> Option<u64> {
+        self.watch.front().map(|(heard, _)| heard.0 + self.patience_ns)
+    }
+
+    /// What is to be sent.
+    pub(crate) fn outgoing(&mut self) -> impl Iterator<Item = (ShardId, Request)> + '_ {
+        self.outgoing.drain(..)
+    }
+
+    /// Of what the coordinator has settled, nothing is remembered that somebody could still need.
+    pub(crate) fn forget(&mut self, coordinator: ShardId) -> Vec<TxnId> {
+        let Settled { first, below } = self.settled[&coordinator];
+        let mut orphans = Vec::new();
+        let settled = self.entries.extract_if(
+            (coordinator, 0)..(coordinator, below),
+            |&(_, number), entry| match entry.state {
+                State::Open => true,
+                State::Refused | State::Known { .. } if planted(Mutant::VotesKept) => false,
+                State::Refused => true,
+                State::Known { .. } => number >= first,
+                State::Recorded { .. } => false,
+            },
+        );
+        for ((coordinator, number), entry) in settled {
+            if let State::Open = entry.state {
+                orphans.push(TxnId { number, coordinator });
+            }
+        }
+        orphans
+    }
+
+    /// Enters what the shard has voted.
+    pub(crate) fn enter(&mut self, txn: TxnId, state: State) {
+        self.given[usize::from(matches!(state, State::Refused))] += 1;
+        self.heard.push(txn);
+        let watched = self.entries.get(&key(txn)).is_some_and(|entry| entry.watched);
+        self.entries.insert(key(txn), Entry { state, heard: self.clock, watched });
+    }
+
+    /// The clock was sampled.
+    pub(crate) fn pass(&mut self, clock: Timestamp) {
+        self.clock = clock;
+        for txn in self.heard.drain(..) {
+            if let Some(entry) = self.entries.get_mut(&key(txn)) {
+                entry.heard = clock;
+                if !std::mem::replace(&mut entry.watched, true) {
+                    self.watch.push_back((clock, txn));
+                }
+            }
+        }
+    }
+
+    /// Whether the shard has no vote on a transaction yet.
+    pub(crate) fn unvoted(&self, txn: TxnId) -> bool {
+        matches!(self.state(txn), None | Some(State::Open))
+    }
+
+    /// What the shard knows of a transaction.
+    pub(crate) fn state(&self, txn: TxnId) -> Option<&State> {
+        self.entries.get(&key(txn)).map(|entry| &entry.state)
+    }
+
+    /// The same, to be changed by what is heard of it.
+    pub(crate) fn state_mut(&mut self, txn: TxnId) -> Option<&mut State> {
+        self.entries.get_mut(&key(txn)).map(|entry| &mut entry.state)
+    }
+
+    /// Those who vote on a transaction with this shard and have not told it anything.
+    pub(crate) fn others(&self, voters: &[(ShardId, u64)], told: &[ShardId]) -> Others {
+        let mut others = Others::default();
+        for &(voter, life) in voters.iter().filter(|(voter, _)| *voter != self.shard && !told.contains(voter))
+        {
+            match self.life(voter).cmp(&life) {
+                Ordering::Equal => others.asked.push(voter),
+                Ordering::Less => others.unknown = true,
+                Ordering::Greater => others.gone = true,
+            }
+        }
+        others
+    }
+
+    /// Asks others who vote on a transaction what they know.
+    pub(crate) fn inquire(
+        &mut self,
+        voters: Vec<ShardId>,
+        txn: TxnId,
+        outcome: Option<Outcome>,
+        doubt: Option<u64>,
+    ) {
+        let asked = voters.into_iter();
+        self.outgoing.extend(asked.map(|voter| (voter, Request::Inquire { txn, outcome, doubt })));
+    }
+
+    /// The next entry of which nothing was heard for too long.
+    pub(crate) fn overdue(&mut self) -> Option<TxnId> {
+        while let Some(&(heard, txn)) = self.watch.front() {
+            if heard.0 + self.patience_ns > self.clock.0 {
+                return None;
+            }
+            self.watch.pop_front();
+            let Some(entry) = self.entries.get(&key(txn)) else { continue };
+            // It is looked at again after as long a time, or when what was heard since is as old.
+            let (again, late) = match entry.heard > heard {
+                true => (entry.heard, false),
+                false => (self.clock, true),
+            };
+            let place = self.watch.partition_point(|(other, _)| *other <= again);
+            self.watch.insert(place, (again, txn));
+            if late {
+                self.entries.get_mut(&key(txn)).expect("it was there").heard = again;
+                return Some(txn);
+            }
+        }
+        None
+    }
+
+    /// Asks the others for the outcome of a transaction that the shard has recorded. Returns true
+    /// if nobody knows it and nobody can come to know it any more.
+    pub(crate) fn doubts(&mut self, txn: TxnId) -> bool {
+        let fenced = self.fenced(txn).then(|| self.first_of(txn.coordinator));
+        let Some(State::Recorded { voters, told, .. }) = self.state(txn) else { return false };
+        let gone = voters.iter().any(|&(voter, life)| self.life(voter) > life && !told.contains(&voter));
+        let Some(first) = fenced.filter(|_| gone) else {
+            let others = self.others(voters, told);
+            self.inquire(others.asked, txn, None, None);
+            return false;
+        };
+        // What was told before could be out of date by now: only promises count.
+        if let Some(Entry { state: State::Recorded { told, doubt, .. }, .. }) =
+            self.entries.get_mut(&key(txn))
+            && std::mem::replace(doubt, Doubt::Asks) != Doubt::Asks
+        {
+            told.clear();
+        }
+        let Some(State::Recorded { voters, told, .. }) = self.state(txn) else { return false };
+        let others = self.others(voters, told);
+        let nobody = others.asked.is_empty() && !others.unknown;
+        self.inquire(others.asked, txn, None, Some(first));
+        nobody
+    }
+}
+
+/// Who is still to tell something.
+#[derive(Default)]
+pub(crate) struct Others {
+    /// To be asked: they live the life that they vote in.
+    pub(crate) asked: Vec<ShardId>,
+    /// Whether the life of one has not been met yet.
+    pub(crate) unknown: bool,
+    /// Whether that of one is over, and its vote lost.
+    gone: bool,
+}
+
+fn key(txn: TxnId) -> (ShardId, u64) {
+    (txn.coordinator, txn.number)
+}

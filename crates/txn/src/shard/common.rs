@@ -1,0 +1,132 @@
+//! How a shard handles the requests that are the same under every protocol.
+
+use plimsoll_runtime::Handled;
+use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::{Abort, ShardId, Ticket};
+
+use crate::base::Base;
+use crate::fetched::Unread;
+use crate::messages::{Common, CommonReply};
+use crate::timestamp::Scheme;
+
+impl<S: Scheme> Base<S> {
+    /// Handles a request that is the same under every protocol.
+    pub(crate) fn handle(
+        &mut self,
+        from: ShardId,
+        request: &mut Common<S>,
+        ticket: Ticket,
+    ) -> Handled<CommonReply<S>> {
+        Handled::Reply(match request {
+            Common::ReadAt { txn, reads, .. } | Common::Read { txn, reads } if !self.serves(*txn, reads) => {
+                // Who reads at a snapshot asks again, elsewhere.
+                if let Common::Read { .. } = request {
+                    self.refused(Abort::StaleTerm);
+                }
+                CommonReply::Elsewhere
+            }
+            Common::ReadAt { txn, snapshot, reads, waited } => {
+                match self.fetch(*txn, Some(snapshot), reads) {
+                    Ok(fetched) => {
+                        self.counters.snapshot_reads += 1;
+                        CommonReply::Fetched(Some(fetched))
+                    }
+                    Err(Unread::TooOld) => CommonReply::Fetched(None),
+                    // One owner at a time: the marks keep all later ones out of this snapshot.
+                    Err(Unread::Wait(at)) => {
+                        self.step_waits(*txn, at);
+                        let record = (at.column, self.store.key(at.column.table, at.row));
+                        if !self.queues {
+                            assert!(
+                                !waited.contains(&record),
+                                "a snapshot read waits for one owner of a record at most"
+                            );
+                            waited.push(record);
+                        }
+                        self.store.lock_mut(at).readers.push(ticket);
+                        self.counters.read_only_waits += 1;
+                        return Handled::Wait;
+                    }
+                }
+            }
+            Common::Read { txn, reads } => {
+                let mut fetched = self.fetch(*txn, None, reads).expect("the newest version is never gone");
+                if planted(Mutant::EarlyBound) {
+                    for (column, key, _) in &reads.gets {
+                        let place = self.store.find(*column, key);
+                        self.observe_overwritten(&mut fetched.observed, *column, place);
+                    }
+                }
+                CommonReply::Fetched(Some(fetched))
+            }
+            Common::Validate { txn, stamp, reads } => {
+                if planted(Mutant::EarlyStamp) {
+                    stamp.0 = stamp.0.saturating_sub(1_000_000);
+                }
+                let valid = self.validate(*txn, *stamp, reads);
+                if !valid {
+                    self.refused(Abort::Validation);
+                }
+                CommonReply::Validated(valid)
+            }
+            Common::Snapshot(freshness) => {
+                // Asked in any case: the ticket will be another's, who is not lost.
+                let lost = self.scheme.lost(ticket);
+                match self.scheme.snapshot(*freshness) {
+                    Some(snapshot) => CommonReply::Snapshot(snapshot.clone(), self.hold(snapshot)),
+                    None if lost => CommonReply::OutOfReach,
+                    None => {
+                        self.scheme.want_snapshot(ticket);
+                        match self.scheme.lost(ticket) {
+                            true => CommonReply::OutOfReach,
+                            false => return Handled::Wait,
+                        }
+                    }
+                }
+            }
+            Common::Stamp { asked } => {
+                if !std::mem::replace(asked, true) {
+                    self.scheme.want_stamp(ticket);
+                }
+                match self.scheme.take_stamp(ticket) {
+                    Some(stamp) => CommonReply::Stamp(stamp),
+                    None if self.scheme.lost(ticket) => CommonReply::OutOfReach,
+                    None => return Handled::Wait,
+                }
+            }
+            Common::Scheme(message) => {
+                match S::inquiry(message) {
+                    Some(inquiry) => {
+                        let left = self.votes.undecided(inquiry);
+                        self.scheme.answer(from, message, left);
+                    }
+                    None => self.scheme.receive(from, message, &mut self.released),
+                }
+                return Handled::Done;
+            }
+            Common::LowWater { low, asks } => {
+                self.asked |= *asks;
+                if let (Some(watermark), Some(&process)) =
+                    (&self.watermark, self.layout.processes.get(from.index()))
+                {
+                    watermark.heard(process.into(), low);
+                }
+                return Handled::Done;
+            }
+            Common::Move { slots, to, asked } => return self.move_slots(from, slots, *to, asked, ticket),
+            Common::Parcel(parcel) => {
+                self.receive_parcel(from, parcel.clone());
+                return Handled::Done;
+            }
+            Common::TakenOver(slots) => {
+                self.taken_over(from, slots);
+                return Handled::Done;
+            }
+            Common::Map(moved) => {
+                self.learn_map(moved);
+                return Handled::Done;
+            }
+            Common::Load { table, rows } => CommonReply::LoadOver(self.load_rows(from, *table, rows)),
+        })
+    }
+}

@@ -1,0 +1,13 @@
+//! One shard of a database: its data, its locks, its ballots, and the steps that transactions take
+//! on it. Nothing here waits, and nothing knows a protocol.
+
+pub mod ballot;
+pub mod base;
+mod common;
+pub mod load;
+pub(crate) mod locks;
+pub mod moves;
+mod reads;
+pub mod records;
+pub(crate) mod slots;
+pub mod steps;

@@ -1,0 +1,94 @@
+//! What a shard knows of slots on their way: those that leave it, those that arrive, and which
+//! coordinators have an old map. [`crate::moves`] says how slots move.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plimsoll_types::{SLOTS, ShardId, Slot, Ticket};
+
+use crate::messages::{Common, MoveOutcome, Parcel};
+use crate::timestamp::Scheme;
+
+/// A set of slots, looked at once per row.
+pub(super) struct SlotSet(Box<[bool]>);
+
+impl SlotSet {
+    pub(super) fn new(slots: impl IntoIterator<Item = Slot>) -> SlotSet {
+        let mut set = vec![false; SLOTS];
+        for slot in slots {
+            if let Some(has) = set.get_mut(usize::from(slot.0)) {
+                *has = true;
+            }
+        }
+        SlotSet(set.into())
+    }
+
+    pub(super) fn has(&self, slot: Option<Slot>) -> bool {
+        slot.is_some_and(|slot| self.0[usize::from(slot.0)])
+    }
+}
+
+/// Slots that leave this shard.
+pub(super) struct Leaving<S: Scheme> {
+    pub(super) slots: Vec<Slot>,
+    pub(super) set: Arc<SlotSet>,
+    pub(super) to: ShardId,
+    /// Who has asked for it.
+    pub(super) asker: ShardId,
+    pub(super) ticket: Ticket,
+    /// When it gives up, unless the locks are gone by then; set when it looks for the first time.
+    pub(super) until: Option<u64>,
+    /// When it looks next, and how long it waits after that.
+    pub(super) look: u64,
+    pub(super) wait: u64,
+    /// What was sent and not confirmed; none before the cut.
+    pub(super) sent: Vec<Arc<Parcel<S>>>,
+}
+
+/// What moves from and to a shard.
+pub(crate) struct Moves<S: Scheme> {
+    pub(super) leaving: Option<Leaving<S>>,
+    /// What became of requests that were waiting.
+    pub(super) over: Vec<(Ticket, MoveOutcome)>,
+    /// By sender, what has come so far.
+    pub(super) arriving: Vec<(ShardId, Vec<Arc<Parcel<S>>>)>,
+    /// Coordinators with an old map.
+    pub(super) behind: Vec<ShardId>,
+    /// Slots in the order in which their moves were heard of, and how much of that each coordinator
+    /// was told.
+    pub(super) journal: Vec<Slot>,
+    pub(super) told: BTreeMap<ShardId, usize>,
+    pub(super) outgoing: Vec<(ShardId, Common<S>)>,
+    /// How often the map has changed.
+    pub(super) changes: u64,
+    /// None of the slots here may leave.
+    pub(super) kept: bool,
+    pub(super) patience_ns: u64,
+}
+
+impl<S: Scheme> Moves<S> {
+    pub fn new(patience_ns: u64) -> Moves<S> {
+        Moves {
+            leaving: None,
+            over: Vec::new(),
+            arriving: Vec::new(),
+            behind: Vec::new(),
+            journal: Vec::new(),
+            told: BTreeMap::new(),
+            outgoing: Vec::new(),
+            changes: 0,
+            kept: false,
+            patience_ns,
+        }
+    }
+
+    /// When it has something to do that nobody asks for.
+    pub fn due(&self) -> Option<u64> {
+        self.leaving.as_ref().filter(|leaving| leaving.sent.is_empty()).map(|leaving| leaving.look)
+    }
+
+    /// Whether new locks in a slot are refused because it is about to leave.
+    pub(super) fn drains(&self, slot: Slot) -> bool {
+        self.leaving.as_ref().is_some_and(|leaving| leaving.set.has(Some(slot)))
+    }
+}

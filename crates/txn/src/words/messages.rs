@@ -1,0 +1,245 @@
+//! The catalogue of messages that are the same under every protocol.
+//!
+//! [`Common`] lists the requests to a shard, [`CommonReply`] the answers. Requests that concern
+//! votes are in [`crate::ballot`], and those of a protocol's paper stand beside the protocol. All
+//! of them travel in an [`Envelope`](crate::envelope::Envelope).
+
+use std::sync::Arc;
+
+use plimsoll_store::MovedRow;
+use plimsoll_types::history::Install;
+use plimsoll_types::{ColumnGroup, Key, Moved, ShardId, Slot, TableId, Timestamp, TxnId};
+
+use crate::fetched::{Fetched, ReadRef};
+use crate::procedure::Reads;
+use crate::timestamp::{Freshness, Scheme};
+use crate::trace::About;
+
+/// Requests that are the same under every protocol.
+pub enum Common<S: Scheme> {
+    /// Reads at a snapshot: raises all marks, waits for writers that may still commit within it,
+    /// then reads.
+    ReadAt {
+        /// Who reads.
+        txn: TxnId,
+        /// The snapshot.
+        snapshot: S::Snapshot,
+        /// What to read.
+        reads: Reads,
+        /// Records whose owners it has waited for so far. By key: a row that was unlinked may be
+        /// another's.
+        waited: Vec<(ColumnGroup, Key)>,
+    },
+    /// Newest committed versions, without locks.
+    Read {
+        /// Who reads.
+        txn: TxnId,
+        /// What to read.
+        reads: Reads,
+    },
+    /// Pins what was read without locks to the stamp, and looks whether it is still current.
+    Validate {
+        /// Whose locks do not count.
+        txn: TxnId,
+        /// The commit stamp, final.
+        stamp: Timestamp,
+        /// What was read.
+        reads: Vec<ReadRef>,
+    },
+    /// Own shard only: a snapshot from the oracle.
+    Snapshot(Freshness),
+    /// Own shard only: a commit stamp from the oracle; every write lock is held.
+    Stamp {
+        /// Whether the request has already been passed on to the scheme.
+        asked: bool,
+    },
+    /// To or from the oracle.
+    Scheme(S::Message),
+    /// From the first shard of a process to that of another: its watermark.
+    LowWater {
+        /// One value for each slot.
+        low: Vec<u64>,
+        /// Whether the sender has something to drop, and wants to know the other's.
+        asks: bool,
+    },
+    /// Gives slots of this shard to another.
+    Move {
+        /// The slots.
+        slots: Vec<Slot>,
+        /// Where to.
+        to: ShardId,
+        /// Whether the move has begun.
+        asked: bool,
+    },
+    /// From shard to shard: slots that move, with what is in them.
+    Parcel(Arc<Parcel<S>>),
+    /// From shard to shard: these slots have arrived.
+    TakenOver(Vec<Moved>),
+    /// To a coordinator whose map is out of date: where the slots are that have moved since it was
+    /// told last.
+    Map(Vec<Moved>),
+    /// Loads rows before anything else uses their table.
+    Load {
+        /// The table.
+        table: TableId,
+        /// The rows, all of which this shard owns or copies.
+        rows: Arc<Rows>,
+    },
+}
+
+plimsoll_types::wire!(<S: Scheme> enum Common<S> {
+    ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater { low, asks } = 2,
+    Read { txn, reads } = 3, Validate { txn, stamp, reads } = 4,
+    Move { slots, to; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8, Load { table, rows } = 9;
+    Self::Snapshot(_) | Self::Stamp { .. }
+});
+
+impl<S: Scheme> Common<S> {
+    /// Reads at a snapshot.
+    pub fn read_at(txn: TxnId, snapshot: S::Snapshot, reads: Reads) -> Common<S> {
+        Common::ReadAt { txn, snapshot, reads, waited: Vec::new() }
+    }
+}
+
+/// Answers to [`Common`] requests.
+pub enum CommonReply<S: Scheme> {
+    /// What was read, or `None` if the snapshot is older than the watermark.
+    Fetched(Option<Fetched<S>>),
+    /// Nothing was read: some of it is on another shard.
+    Elsewhere,
+    /// What came of a move.
+    MoveOver(MoveOutcome),
+    /// What came of rows to be loaded.
+    LoadOver(LoadOutcome),
+    /// Whether all that was read is still current.
+    Validated(bool),
+    /// The snapshot asked for. It is already held, under this number: see
+    /// [`Base::hold`](crate::base::Base::hold).
+    Snapshot(S::Snapshot, u32),
+    /// The stamp asked for.
+    Stamp(Timestamp),
+    /// Neither: the oracle cannot be reached.
+    OutOfReach,
+}
+
+plimsoll_types::wire!(<S: Scheme> enum CommonReply<S> {
+    Fetched(fetched) = 0, Validated(valid) = 1, Elsewhere = 2, MoveOver(outcome) = 3, LoadOver(outcome) = 4;
+    Self::Snapshot(..) | Self::Stamp(_) | Self::OutOfReach
+});
+
+impl<S: Scheme> Common<S> {
+    /// What it is about, for whoever watches.
+    pub(crate) fn about(&self) -> About {
+        match self {
+            Common::ReadAt { txn, reads, .. } => About::new("READ AT", Some(*txn)).reads(reads),
+            Common::Read { txn, reads } => About::new("READ", Some(*txn)).reads(reads),
+            Common::Validate { txn, .. } => About::new("VALIDATE", Some(*txn)),
+            Common::Snapshot(_) => About::new("SNAPSHOT", None),
+            Common::Stamp { .. } => About::new("STAMP", None),
+            Common::Scheme(message) => About::oracle(message),
+            Common::LowWater { .. } => About::new("LOW WATER", None),
+            Common::Move { .. } => About::new("MOVE", None),
+            Common::Parcel(_) => About::new("PARCEL", None),
+            Common::TakenOver(_) => About::new("TAKEN OVER", None),
+            Common::Map(_) => About::new("MAP", None),
+            Common::Load { .. } => About::new("LOAD", None),
+        }
+    }
+}
+
+impl<S: Scheme> CommonReply<S> {
+    /// It in a word or two, for whoever watches.
+    pub(crate) fn answer(&self) -> &'static str {
+        match self {
+            CommonReply::Fetched(Some(_)) => "values",
+            CommonReply::Fetched(None) => "too old",
+            CommonReply::Validated(true) => "valid",
+            CommonReply::Validated(false) => "not valid",
+            CommonReply::Snapshot(..) => "snapshot",
+            CommonReply::Stamp(_) => "stamp",
+            CommonReply::OutOfReach => "out of reach",
+            CommonReply::Elsewhere => "elsewhere",
+            CommonReply::MoveOver(MoveOutcome::Moved) => "moved",
+            CommonReply::MoveOver(_) => "not moved",
+            CommonReply::LoadOver(LoadOutcome::Loaded) => "loaded",
+            CommonReply::LoadOver(_) => "not loaded",
+        }
+    }
+}
+
+/// What came of a request to move slots.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MoveOutcome {
+    /// They have moved.
+    Moved,
+    /// The shard that was asked does not own all of them.
+    NotHere,
+    /// There are no such slots; or the shard that they were to move to holds no data, or has them
+    /// already.
+    NoSuchPlace,
+    /// That shard cannot be reached at the moment.
+    Unreachable,
+    /// Another move of this shard's is under way.
+    Busy,
+    /// Somebody held locks there all the time.
+    Locked,
+}
+
+plimsoll_types::wire!(
+    enum MoveOutcome {
+        Moved = 0,
+        NotHere = 1,
+        NoSuchPlace = 2,
+        Unreachable = 3,
+        Busy = 4,
+        Locked = 5,
+    }
+);
+
+/// Some of what moves.
+#[derive(Debug)]
+pub struct Parcel<S: Scheme> {
+    /// The slots, their new owner and their terms.
+    pub(crate) slots: Vec<Moved>,
+    /// Which of how many.
+    pub(crate) number: u32,
+    pub(crate) of: u32,
+    pub(crate) rows: Vec<MovedRow>,
+    /// The sender's floor, and an upper bound of its marks.
+    pub(crate) floor: Timestamp,
+    pub(crate) marked: Timestamp,
+    /// The same for schemes that keep no marks beside records.
+    pub(crate) pinned: S::Observed,
+    /// What was ever installed there, if the run is recorded.
+    pub(crate) installs: Vec<Install>,
+}
+
+plimsoll_types::wire!(<S: Scheme> struct Parcel<S> {
+    slots, number, of, rows, floor, marked, pinned, installs
+});
+
+/// Rows with one value per column group.
+pub type Rows = Vec<(Key, Vec<Vec<u8>>)>;
+
+/// What came of a batch of rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LoadOutcome {
+    /// All of it is loaded.
+    Loaded,
+    /// Nothing is loaded: a row of it exists.
+    Exists,
+    /// Nothing is loaded: a row of it belongs to another shard. The coordinator will be told where
+    /// its slot is.
+    Elsewhere,
+    /// Nothing is loaded: there is no such table, or a row does not fit it.
+    Impossible,
+}
+
+plimsoll_types::wire!(
+    enum LoadOutcome {
+        Loaded = 0,
+        Exists = 1,
+        Elsewhere = 2,
+        Impossible = 3,
+    }
+);
