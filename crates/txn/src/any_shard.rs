@@ -24,7 +24,7 @@ use crate::execute::First;
 use crate::interactive::{Rows, Step, Transaction};
 use crate::load::{self, LoadOutcome};
 use crate::moves::MoveOutcome;
-use crate::pairs::{InteractivePair, LegalPair};
+use crate::pairs::{InteractivePair, LegalPair, Pair};
 use crate::procedure::{Reads, Scan};
 use crate::protocol::{Attempt, Committed};
 use crate::read_only;
@@ -33,6 +33,9 @@ use crate::work::Work;
 
 /// A shard of any pair, as the tasks on it see it. [`LegalPair::any`] makes one.
 pub trait AnyShard: Tasks {
+    /// The pair that it runs.
+    fn pair(&self) -> Pair;
+
     /// What it has counted and what is open.
     fn status(&self) -> ShardStatus;
 
@@ -107,6 +110,9 @@ pub trait AnyShard: Tasks {
 pub trait InteractiveShard: AnyShard {
     /// See [`Transaction::begin`].
     fn begin(&self, attempt: Attempt, read_only: bool) -> Step<'_, Result<TransactionHandle, Abort>>;
+
+    /// See [`Transaction::id`].
+    fn id(&self, txn: &TransactionHandle) -> TxnId;
 
     /// See [`Transaction::follow`].
     fn follow(&self, txn: &mut TransactionHandle, seen: Timestamp);
@@ -198,6 +204,8 @@ pub struct ShardStatus {
     pub in_doubt: u64,
     /// Records that are locked.
     pub locks: u64,
+    /// What its protocol remembers of transactions besides: nothing once all are over.
+    pub remembered: u64,
     /// Versions and rows that nobody can see any more, and that are not collected yet.
     pub garbage: u64,
     /// On the oracle: outcomes that it has published. Elsewhere 0.
@@ -274,8 +282,13 @@ pub struct FoundRows {
 }
 
 impl<P: LegalPair> AnyShard for ShardEnv<P> {
+    fn pair(&self) -> Pair {
+        P::PAIR
+    }
+
     fn status(&self) -> ShardStatus {
         self.local(|node| {
+            let remembered = node.remembered() as u64;
             let base = node.base();
             ShardStatus {
                 counters: base.counters,
@@ -283,6 +296,7 @@ impl<P: LegalPair> AnyShard for ShardEnv<P> {
                 votes_given: base.votes_given(),
                 in_doubt: base.in_doubt() as u64,
                 locks: base.store.locks() as u64,
+                remembered,
                 garbage: base.store.garbage() as u64,
                 published: base.scheme.published(),
                 unpublished: base.scheme.unpublished(),
@@ -439,6 +453,10 @@ impl<P: InteractivePair> InteractiveShard for ShardEnv<P> {
     fn begin(&self, attempt: Attempt, read_only: bool) -> Step<'_, Result<TransactionHandle, Abort>> {
         let begun = P::begin_transaction(self, attempt, read_only);
         Box::pin(async move { Ok(TransactionHandle(Box::new(begun.await?))) })
+    }
+
+    fn id(&self, txn: &TransactionHandle) -> TxnId {
+        txn.of::<P::Scheme>().id()
     }
 
     fn follow(&self, txn: &mut TransactionHandle, seen: Timestamp) {

@@ -79,6 +79,9 @@ pub mod scheme_types {
 /// so this crate has the compiled code of every pair, and programs, benchmarks and simulated worlds
 /// that are generic over pairs only call it.
 pub trait LegalPair: protocol::Protocol + Participant {
+    /// Its name.
+    const PAIR: Pair;
+
     /// See [`execute::execute`].
     fn first_step(
         env: &ShardEnv<Self>,
@@ -163,9 +166,9 @@ pub trait InteractivePair: LegalPair + Interactive {
     fn roll_back(txn: Transaction<Self::Scheme>, env: &ShardEnv<Self>) -> Step<'_, ()>;
 }
 
-/// Compiles a pair. The closure says what it is where operations come one by one.
+/// Compiles a pair of this name. The closure says what it is where operations come one by one.
 macro_rules! compile {
-    ($pair:ty, $interactive:expr) => {
+    ($pair:ty, $protocol:ident/$scheme:ident, $interactive:expr) => {
         impl Participant for $pair {
             fn begins(env: &ShardEnv<Self>) {
                 Self::start_tasks(env);
@@ -206,6 +209,8 @@ macro_rules! compile {
         }
 
         impl LegalPair for $pair {
+            const PAIR: Pair = Pair { protocol: Protocol::$protocol, scheme: Scheme::$scheme };
+
             fn first_step(
                 env: &ShardEnv<Self>,
                 attempt: Attempt,
@@ -330,10 +335,12 @@ macro_rules! pairs {
         ];
 
         $($(
-            compile!(protocols::$protocol<scheme_types::$scheme>, |env| Some(env));
+            compile!(protocols::$protocol<scheme_types::$scheme>, $protocol/$scheme, |env| Some(env));
             compile_interactive!(protocols::$protocol<scheme_types::$scheme>);
         )*)*
-        $($(compile!(protocols::$one_shot<scheme_types::$its_scheme>, |_| None);)*)*
+        $($(
+            compile!(protocols::$one_shot<scheme_types::$its_scheme>, $one_shot/$its_scheme, |_| None);
+        )*)*
 
         /// An expression in which a name stands for the participant of a legal pair.
         #[macro_export]
@@ -519,9 +526,22 @@ impl Pair {
         read_only == ReadOnly::Snapshot && self.serializable()
     }
 
+    /// Whether read-only transactions read at snapshots, also at some that change while they are
+    /// read, and are neither validated nor locked.
+    pub fn reads_at_snapshots(self) -> bool {
+        let read_only = with_pair!(self, P => <P as crate::protocol::Protocol>::Scheme::READ_ONLY);
+        read_only == ReadOnly::Snapshot
+    }
+
+    /// Whether timestamps are times: readers wait for writers that may commit within their
+    /// snapshot, and answers wait until the clock has reached their timestamp.
+    pub fn has_times(self) -> bool {
+        with_pair!(self, P => <P as crate::protocol::Protocol>::Scheme::WAITS)
+    }
+
     /// Whether a snapshot may begin in the past: its timestamps are times.
     pub fn has_staleness(self) -> bool {
-        with_pair!(self, P => <P as crate::protocol::Protocol>::Scheme::WAITS)
+        self.has_times()
     }
 
     /// Whether its timestamps are numbers.
@@ -577,6 +597,7 @@ mod tests {
                 (P::NAME, <P as crate::protocol::Protocol>::Scheme::NAME)
             });
             assert_eq!(pair.to_string(), format!("{protocol}/{scheme}"));
+            assert_eq!(with_pair!(pair, P => <P as LegalPair>::PAIR), pair);
             assert_eq!(Pair::parse(&pair.to_string()), Ok(pair));
         }
     }
@@ -590,6 +611,9 @@ mod tests {
         assert_eq!(with(Pair::serializable), ["dst", "gts", "vts", "none"]);
         assert_eq!(with(Pair::has_oracle), ["gts", "vts"]);
         assert_eq!(with(Pair::has_snapshots), ["dst", "gts", "vts"]);
+        assert_eq!(with(Pair::reads_at_snapshots), ["dst", "gts", "vts", "rc"]);
+        assert_eq!(with(Pair::has_scalars), ["dst", "gts"]);
+        assert_eq!(with(Pair::has_times), ["dst"]);
         assert_eq!(with(Pair::has_staleness), ["dst"]);
     }
 
