@@ -1,22 +1,24 @@
 //! Random transactions, all at once, on very little data, and then everything that must hold.
 //!
-//! Under every protocol and scheme, on one to three shards, a few clients per shard run for a fraction of a
-//! second. Some run *interactive* transactions that read, write, insert, delete and scan at random and dawdle
-//! in between; some run *procedures* with pieces on several shards; some only read, at several stalenesses. All
-//! draw from one fixed seed, though threads see to it that no two runs are the same. The transactions are those of
-//! the simulator (`plimsoll_sim::workload::random`); here they run on real threads.
+//! Under every protocol and scheme, on one to three shards, a few clients per shard run for a
+//! fraction of a second. Some run *interactive* transactions that read, write, insert, delete and
+//! scan at random and dawdle in between; some run *procedures* with pieces on several shards; some
+//! only read, at several stalenesses. All draw from one fixed seed, though threads see to it that
+//! no two runs are the same. The transactions are those of the simulator
+//! (`plimsoll_sim::workload::random`); here they run on real threads.
 //!
 //! Afterwards:
-//! * the recorded history goes to the checker: serializable, under DST strictly so, in sessions where there are
-//!   snapshots;
-//! * *values* are checked, to which the checker is blind: a transaction writes its own number everywhere, so what
-//!   was read must be what the recorded writer wrote;
+//! * the recorded history goes to the checker: serializable, under DST strictly so, in sessions
+//!   where there are snapshots;
+//! * *values* are checked, to which the checker is blind: a transaction writes its own number
+//!   everywhere, so what was read must be what the recorded writer wrote;
 //! * transfers moved money about, so its sum is the same in every scan of the accounts;
 //! * read-only transactions at snapshots never aborted;
 //! * a transaction that reads and writes every row commits at once: no lock was left behind;
 //! * under DST the garbage is collected once all is quiet.
 //!
-//! A stale read-only transaction is recorded as having begun so much earlier: then its promise is the usual one.
+//! A stale read-only transaction is recorded as having begun so much earlier: then its promise is
+//! the usual one.
 //!
 //! Left out: faults. Shards share one process and its fate.
 
@@ -26,15 +28,11 @@ use std::collections::BTreeSet;
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
-use common::{Experiment, Setup};
+use common::Setup;
 use plimsoll_engine::Engine;
-use plimsoll_runtime::Env;
 use plimsoll_runtime::real::Clock;
 use plimsoll_sim::client::{Client, Left, Observer};
 use plimsoll_sim::workload::random::{self, MAX_STALENESS_NS};
-use plimsoll_txn::pairs::InteractivePair;
-
-use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_types::history::{Install, Transaction as Recorded};
 use plimsoll_types::{Abort, Partitioning, ShardId, Timestamp};
 
@@ -47,8 +45,8 @@ const COMMITTED: usize = 20;
 const STUCK: Duration = Duration::from_secs(60);
 const CLIENTS_PER_SHARD: u64 = 5;
 
-/// What shards sample at the beginning of a pass. A client on a shard arrives with the pass, so its transactions
-/// begin at the sample; they are answered when this says so.
+/// What shards sample at the beginning of a pass. A client on a shard arrives with the pass, so its
+/// transactions begin at the sample; they are answered when this says so.
 #[derive(Clone)]
 struct Times(Clock);
 
@@ -90,39 +88,32 @@ fn random_transactions_of_client_2pc_are_serializable_under_every_scheme() {
 }
 
 fn on_one_to_three_shards(protocol: &'static str) {
-    let mut found = Random { failures: Vec::new() };
-    (1..=3).for_each(|shards| common::with_protocol(protocol, shards, &mut found));
-    assert!(found.failures.is_empty(), "{}", found.failures.join("\n"));
+    let setups = (1..=3).flat_map(|shards| common::with_protocol(protocol, shards));
+    let told = |setup| run(setup).into_iter().map(move |failure| format!("{setup:?}: {failure}"));
+    let failures: Vec<String> = setups.flat_map(told).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Runs in one setup after the other and gathers what does not hold.
-struct Random {
-    failures: Vec<String>,
-}
-
-impl Experiment for Random {
-    fn run<P: InteractivePair>(&mut self, setup: Setup) {
-        let engine: Engine<P> = common::start(setup, random::tables(), MAX_STALENESS_NS);
-        load(&engine);
-        let (done, results) = mpsc::channel();
-        for client in 0..CLIENTS_PER_SHARD * setup.shards as u64 {
-            start_client(&engine, client, done.clone());
-        }
-        drop(done);
-        let mut left = Left::default();
-        for _ in 0..CLIENTS_PER_SHARD * setup.shards as u64 {
-            let Ok(one) = results.recv_timeout(STUCK) else {
-                self.failures.push(format!("{setup:?}: a client is stuck"));
-                return;
-            };
-            left.join(one);
-        }
-        let failures = judge(&engine, left);
-        self.failures.extend(failures.into_iter().map(|failure| format!("{setup:?}: {failure}")));
+/// What does not hold in a setup.
+fn run(setup: Setup) -> Vec<String> {
+    let engine = common::start(setup, random::tables(), MAX_STALENESS_NS);
+    load(&engine);
+    let (done, results) = mpsc::channel();
+    for client in 0..CLIENTS_PER_SHARD * setup.shards as u64 {
+        start_client(&engine, client, done.clone());
     }
+    drop(done);
+    let mut left = Left::default();
+    for _ in 0..CLIENTS_PER_SHARD * setup.shards as u64 {
+        let Ok(one) = results.recv_timeout(STUCK) else {
+            return vec!["a client is stuck".to_owned()];
+        };
+        left.join(one);
+    }
+    judge(&engine, left)
 }
 
-fn load<P: InteractivePair>(engine: &Engine<P>) {
+fn load(engine: &Engine) {
     for (partition, table, key, number) in random::rows() {
         let shards = match engine.layout().tables[table.index()].partitioning {
             Partitioning::Everywhere => engine.shards().collect(),
@@ -130,33 +121,34 @@ fn load<P: InteractivePair>(engine: &Engine<P>) {
         };
         for shard in shards {
             let key = key.clone();
-            engine.on_shard(shard, move |_, base| base.store.load(table, &key, &[&number.to_be_bytes()]));
+            engine.on_shard(shard, move |shard| shard.load_row(table, &key, &[&number.to_be_bytes()]));
         }
     }
 }
 
-fn start_client<P: InteractivePair>(engine: &Engine<P>, client: u64, done: Sender<Left>) {
+fn start_client(engine: &Engine, client: u64, done: Sender<Left>) {
     let shard = ShardId((client / CLIENTS_PER_SHARD) as u16);
-    let times = Times(engine.runtime().clock());
-    engine.runtime().spawn_on(shard, move |env| async move {
-        let mut client = Client::<P, _>::new(env, times, SEED, client as u32);
-        let end = client.env.clock().0 + RUN_NS;
-        while client.env.clock().0 < end || client.left.transactions.len() < COMMITTED {
+    let (pair, times) = (engine.pair(), Times(engine.runtime().clock()));
+    engine.spawn_on(shard, move |shard| async move {
+        let mut client = Client::new(shard, pair, times, SEED, client as u32);
+        let end = client.shard.clock().0 + RUN_NS;
+        while client.shard.clock().0 < end || client.left.transactions.len() < COMMITTED {
             client.random().await;
-            client.env.pause().await;
+            client.shard.pause().await;
         }
         let _ = done.send(client.left);
     });
 }
 
 /// What does not hold after a run.
-fn judge<P: InteractivePair>(engine: &Engine<P>, mut left: Left) -> Vec<String> {
+fn judge(engine: &Engine, mut left: Left) -> Vec<String> {
     let mut failures = Vec::new();
-    let serializable = P::Scheme::SERIALIZABLE;
+    let pair = engine.pair();
+    let serializable = pair.serializable();
     if left.transactions.len() < COMMITTED * CLIENTS_PER_SHARD as usize {
         failures.push(format!("only {} transactions committed", left.transactions.len()));
     }
-    if P::Scheme::READ_ONLY != ReadOnly::Validated && left.read_only_aborts > 0 {
+    if pair.reads_at_snapshots() && left.read_only_aborts > 0 {
         failures.push(format!("{} read-only transactions aborted", left.read_only_aborts));
     }
     if serializable {
@@ -170,14 +162,15 @@ fn judge<P: InteractivePair>(engine: &Engine<P>, mut left: Left) -> Vec<String> 
     let clock = engine.runtime().clock();
     let begin = clock.now().0;
     let (done, result) = mpsc::channel();
-    engine.runtime().spawn_on(ShardId(0), move |env| async move {
-        let mut result = random::rewrite_all(&env).await;
-        // An insert that was undone may be in the way under OCC, until it is collected. A lock would stay.
+    engine.spawn_on(ShardId(0), move |shard| async move {
+        let mut result = random::rewrite_all(&*shard).await;
+        // An insert that was undone may be in the way under OCC, until it is collected. A lock
+        // would stay.
         for _ in 0..20 {
             if !matches!(result, Err(Abort::Validation)) {
                 break;
             }
-            result = random::rewrite_all(&env).await;
+            result = random::rewrite_all(&*shard).await;
         }
         let _ = done.send(result);
     });
@@ -188,7 +181,7 @@ fn judge<P: InteractivePair>(engine: &Engine<P>, mut left: Left) -> Vec<String> 
                 id: committed.id,
                 label: "rewrite all",
                 read_only: false,
-                timestamp: committed.stamp.filter(|_| P::Scheme::SCALAR),
+                timestamp: committed.stamp.filter(|_| pair.has_scalars()),
                 session: u32::MAX,
                 begin,
                 end: clock.now().0,
@@ -201,18 +194,15 @@ fn judge<P: InteractivePair>(engine: &Engine<P>, mut left: Left) -> Vec<String> 
         Err(_) => failures.push("a lock was left behind: the last transaction waits for it".to_owned()),
     }
     common::round(engine);
-    let installs: Vec<Vec<Install>> = engine
-        .shards()
-        .map(|shard| engine.on_shard(shard, |_, base| base.installs.clone().unwrap_or_default()))
-        .collect();
+    let installs: Vec<Vec<Install>> = common::installs(engine);
     failures.extend(random::wrong_values(&left, &installs, &BTreeSet::new()).into_iter().take(3));
     // Under 2PL an oracle's number tells nothing of what was only read.
-    let sessions = P::Scheme::WAITS || !P::LOCKS;
-    let report = common::check(engine, left.transactions, sessions);
+    let sessions = pair.has_times() || !pair.has_locks();
+    let report = common::check(engine, left.transactions, installs, sessions);
     if serializable && !report.passed() {
         failures.push(report.to_string());
     }
-    if P::Scheme::WAITS {
+    if pair.has_times() {
         let garbage = drain(engine);
         if garbage > 0 {
             failures.push(format!("{garbage} pieces of garbage are left"));
@@ -222,10 +212,10 @@ fn judge<P: InteractivePair>(engine: &Engine<P>, mut left: Left) -> Vec<String> 
 }
 
 /// How much garbage is left on all shards although nothing runs any more.
-fn drain<P: InteractivePair>(engine: &Engine<P>) -> usize {
+fn drain(engine: &Engine) -> u64 {
     let mut garbage = 0;
     for _ in 0..500 {
-        garbage = engine.shards().map(|shard| engine.on_shard(shard, |_, base| base.store.garbage())).sum();
+        garbage = engine.shards().map(|shard| engine.on_shard(shard, |shard| shard.status().garbage)).sum();
         if garbage == 0 {
             break;
         }

@@ -2,16 +2,20 @@
 //!
 //! 1. The executor alone: passes, polls, messages (`executor`), and sockets (`loopback`).
 //! 2. Benchmarks, in turns (`turns`): those that prices are learned from and those that prove them.
-//! 3. Prices. Workloads on one shard, all data local, under none, rc and dst, each at several mixes of its transactions: how
-//!    much of which work a transaction does, a world counts that runs the same; how long it takes, was measured; what the
-//!    work costs follows (`fit`). What two cores cost each other is how much less than twice as fast two shards are that have
-//!    nothing to do with each other. Then, the same way as before, what messages, coordination, locks, validation and
-//!    executions in vain cost, and what an oracle's scheme adds: distributed transactions on two shards, of TPC-C and SmallBank
-//!    more of them than usual, of micro fewer and more, and all workloads on one shard under gts and vts. What a message costs
-//!    the oracle shows on two shards, where it shares a thread with one of them, unless there are more cores.
-//! 4. The proof: OCC and 2PL under every scheme on one shard and on two, predicted, and measured in benchmarks of its own.
-//!    On one shard these are configurations that step 3 has learned from, on two they are not. Errors are printed.
+//! 3. Prices. Workloads on one shard, all data local, under none, rc and dst, each at several mixes
+//!    of its transactions: how much of which work a transaction does, a world counts that runs the
+//!    same; how long it takes, was measured; what the work costs follows (`fit`). What two cores
+//!    cost each other is how much less than twice as fast two shards are that have nothing to do
+//!    with each other. Then, the same way as before, what messages, coordination, locks, validation
+//!    and executions in vain cost, and what an oracle's scheme adds: distributed transactions on
+//!    two shards, of TPC-C and SmallBank more of them than usual, of micro fewer and more, and all
+//!    workloads on one shard under gts and vts. What a message costs the oracle shows on two
+//!    shards, where it shares a thread with one of them, unless there are more cores.
+//! 4. The proof: OCC and 2PL under every scheme on one shard and on two, predicted, and measured in
+//!    benchmarks of its own. On one shard these are configurations that step 3 has learned from, on
+//!    two they are not. Errors are printed.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -19,10 +23,10 @@ use plimsoll_engine::machine;
 use plimsoll_page::progress::Progress;
 use plimsoll_txn::pairs::{Pair, Protocol, Scheme};
 use plimsoll_txn::timestamps::{Gts, Vts};
-use plimsoll_workloads::Workload;
 use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
+use plimsoll_workloads::{AnyWorkload, Workload};
 use serde::Serialize;
 
 use super::fit::{Measurement, fit};
@@ -30,7 +34,8 @@ use super::turns::{self, Bench, CONCURRENCY, Measured, ROUNDS};
 use super::{executor, loopback, oracle};
 use crate::predict::model::{AccessCosts, CostModel, Done, KINDS_MAX, OracleCosts, VERSION};
 
-/// What a network card needs for a batch, in nanoseconds. There is none to measure in one machine: ten million a second.
+/// What a network card needs for a batch, in nanoseconds. There is none to measure in one machine:
+/// ten million a second.
 const FRAME_NS: f64 = 100.0;
 /// So often prices are learned from counts that depend on them.
 const REFINED: u32 = 4;
@@ -38,7 +43,8 @@ const REFINED: u32 = 4;
 const STANDARD: usize = 8;
 /// What is learned, in the order of [`Benches`].
 const WORKLOADS: [&str; 3] = [Tpcc::NAME, SmallBank::NAME, Micro::NAME];
-/// First guesses at what it costs to lock a record, to coordinate an attempt, and to execute something in vain, in nanoseconds.
+/// First guesses at what it costs to lock a record, to coordinate an attempt, and to execute
+/// something in vain, in nanoseconds.
 const LOCK_NS: f64 = 50.0;
 const COORDINATED_NS: f64 = 500.0;
 const VAIN_NS: f64 = 200.0;
@@ -229,7 +235,8 @@ impl Calibration<'_> {
             vain_ns: VAIN_NS,
             crowded: 1.0,
         };
-        // One price for the attempts of all types, unless there are enough mixes to tell them apart.
+        // One price for the attempts of all types, unless there are enough mixes to tell them
+        // apart.
         let kinds = if benches.len() / LEARNED.len() > kinds { kinds } else { 1 };
         let mut measurements = Vec::new();
         for (number, bench) in benches.iter().enumerate() {
@@ -273,8 +280,9 @@ impl Calibration<'_> {
         }
     }
 
-    /// What the prices so far do not explain, of transactions that are more than one step of their shard: what it costs to
-    /// coordinate, to carry messages, to lock and to validate, and what an oracle's scheme adds to each access.
+    /// What the prices so far do not explain, of transactions that are more than one step of their
+    /// shard: what it costs to coordinate, to carry messages, to lock and to validate, and what an
+    /// oracle's scheme adds to each access.
     fn learn_coordination(&self, model: &mut CostModel, benches: &[Bench]) {
         let (gts_ns, vts_ns) = (model.gts.report_ns, model.vts.report_ns);
         // An oracle carries two messages, one that it receives and the answer.
@@ -283,7 +291,8 @@ impl Calibration<'_> {
         guess.extend([LOCK_NS; WORKLOADS.len()]);
         guess.extend([COORDINATED_NS; WORKLOADS.len()]);
         guess.extend([VAIN_NS; WORKLOADS.len()]);
-        // Counts depend on timing a little, timing on the prices: each time counts with the prices of the time before.
+        // Counts depend on timing a little, timing on the prices: each time counts with the prices
+        // of the time before.
         for time in 1..=REFINED {
             self.progress.note(&format!(
                 "what distributed transactions, locks and oracles cost: {} worlds, {time} of {REFINED} times",
@@ -309,7 +318,8 @@ impl Calibration<'_> {
         }
     }
 
-    /// What is left to explain of a coordinated transaction's time: cores that wait for messages are not at work.
+    /// What is left to explain of a coordinated transaction's time: cores that wait for messages
+    /// are not at work.
     fn coordinated(&self, model: &CostModel, bench: &Bench) -> Measurement {
         let access = &model.access[bench.workload];
         let counted = bench.count(model, *access, COUNTED, self.interrupted);
@@ -395,25 +405,25 @@ fn crowded() -> [Vec<Bench>; 3] {
     let bank = smallbank::Parameters { distributed_pct: 0.0, ..smallbank::Parameters::new(2, ACCOUNTS) };
     let micro = micro::Parameters { distributed_pct: 0.0, ..micro::Parameters::new(2) };
     [
-        Bench::all(&[Tpcc::new(tpcc).expect("possible")], &LEARNED, 2),
-        Bench::all(&[SmallBank::new(bank).expect("possible")], &LEARNED, 2),
-        Bench::all(&[Micro::new(micro).expect("possible")], &LEARNED, 2),
+        Bench::all(&[tpcc_of(tpcc)], &LEARNED, 2),
+        Bench::all(&[smallbank_of(bank)], &LEARNED, 2),
+        Bench::all(&[micro_of(micro)], &LEARNED, 2),
     ]
 }
 
-/// Distributed transactions on two shards, more of them than usual or fewer, and one shard that asks an oracle.
+/// Distributed transactions on two shards, more of them than usual or fewer, and one shard that
+/// asks an oracle.
 fn coordinated() -> Vec<Bench> {
     let oracles = [Scheme::Gts, Scheme::Vts]
         .map(|scheme| [Protocol::Occ, Protocol::TwoPl].map(|protocol| Pair { protocol, scheme }));
     let oracles = oracles.as_flattened();
-    let micro = |distributed_pct| {
-        Micro::new(micro::Parameters { distributed_pct, ..micro::Parameters::new(2) }).expect("possible")
-    };
+    let micro =
+        |distributed_pct| micro_of(micro::Parameters { distributed_pct, ..micro::Parameters::new(2) });
     let tpcc =
         tpcc::Parameters { remote_item_pct: 2.0, remote_payment_pct: 30.0, ..tpcc::Parameters::new(2) };
-    let tpcc = [Tpcc::new(tpcc).expect("possible")];
+    let tpcc = [tpcc_of(tpcc)];
     let bank = smallbank::Parameters { distributed_pct: 10.0, ..smallbank::Parameters::new(2, ACCOUNTS) };
-    let bank = [SmallBank::new(bank).expect("possible")];
+    let bank = [smallbank_of(bank)];
     [
         Bench::all(&[2.0, 5.0, 20.0].map(micro), &LEARNED, 2),
         Bench::all(&[micro(5.0), micro(20.0)], oracles, 2),
@@ -436,22 +446,21 @@ fn proofs(cores: usize) -> Vec<Bench> {
     let pairs =
         [Protocol::Occ, Protocol::TwoPl].map(|protocol| schemes.map(|scheme| Pair { protocol, scheme }));
     let on = |shards: usize| {
-        let tpcc = Tpcc::new(tpcc::Parameters::new(shards as u32)).expect("possible");
-        let bank = SmallBank::new(smallbank::Parameters::new(shards as u64, ACCOUNTS)).expect("possible");
+        let tpcc = tpcc_of(tpcc::Parameters::new(shards as u32));
+        let bank = smallbank_of(smallbank::Parameters::new(shards as u64, ACCOUNTS));
         let distributed_pct = if shards > 1 { 10.0 } else { 0.0 };
         let micro = micro::Parameters { distributed_pct, ..micro::Parameters::new(shards as u64) };
-        let micro = Micro::new(micro).expect("possible");
         [
             Bench::all(&[tpcc], pairs.as_flattened(), shards),
             Bench::all(&[bank], pairs.as_flattened(), shards),
-            Bench::all(&[micro], pairs.as_flattened(), shards),
+            Bench::all(&[micro_of(micro)], pairs.as_flattened(), shards),
         ]
     };
     (1..=2).filter(|&shards| shards <= cores).flat_map(on).flatten().collect()
 }
 
 /// Mixes that tell lookups, scans, inserts and updates apart, the standard one first.
-fn tpcc_mixes() -> Vec<Tpcc> {
+fn tpcc_mixes() -> Vec<Arc<dyn AnyWorkload>> {
     let mixes = [
         [45, 43, 4, 4, 4],
         [1, 0, 0, 0, 0],
@@ -460,16 +469,15 @@ fn tpcc_mixes() -> Vec<Tpcc> {
         [0, 0, 0, 0, 1],
         [10, 0, 0, 1, 0],
     ];
-    let with = |mix| Tpcc::new(tpcc::Parameters { mix, ..tpcc::Parameters::new(1) });
-    mixes.into_iter().map(|mix| with(mix).expect("these parameters are possible")).collect()
+    mixes.map(|mix| tpcc_of(tpcc::Parameters { mix, ..tpcc::Parameters::new(1) })).into()
 }
 
-fn smallbank_mixes() -> Vec<SmallBank> {
+fn smallbank_mixes() -> Vec<Arc<dyn AnyWorkload>> {
     let with = |closed| smallbank::Parameters { closed, ..smallbank::Parameters::new(1, ACCOUNTS) };
-    [false, true].map(|closed| SmallBank::new(with(closed)).expect("these parameters are possible")).into()
+    [false, true].map(|closed| smallbank_of(with(closed))).into()
 }
 
-fn micro_mixes() -> Vec<Micro> {
+fn micro_mixes() -> Vec<Arc<dyn AnyWorkload>> {
     let shares = [(50.0, 50.0), (0.0, 0.0), (0.0, 50.0), (0.0, 100.0), (100.0, 0.0)];
     let with = |(read_only_pct, read_share_pct)| micro::Parameters {
         read_only_pct,
@@ -477,5 +485,17 @@ fn micro_mixes() -> Vec<Micro> {
         distributed_pct: 0.0,
         ..micro::Parameters::new(1)
     };
-    shares.map(|share| Micro::new(with(share)).expect("these parameters are possible")).into()
+    shares.map(|share| micro_of(with(share))).into()
+}
+
+fn tpcc_of(parameters: tpcc::Parameters) -> Arc<dyn AnyWorkload> {
+    Arc::new(Tpcc::new(parameters).expect("these parameters are possible"))
+}
+
+fn smallbank_of(parameters: smallbank::Parameters) -> Arc<dyn AnyWorkload> {
+    Arc::new(SmallBank::new(parameters).expect("these parameters are possible"))
+}
+
+fn micro_of(parameters: micro::Parameters) -> Arc<dyn AnyWorkload> {
+    Arc::new(Micro::new(parameters).expect("these parameters are possible"))
 }

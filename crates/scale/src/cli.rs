@@ -1,16 +1,20 @@
 //! The flags of `plimsoll sim scale` and `plimsoll calibrate`, and what they come to.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use plimsoll_args::pairs::{protocol, scheme};
 use plimsoll_args::{JsonOutput, Refusal, duration, json_output, number, refuse, within};
-use plimsoll_bench::cli::WorkloadName;
 use plimsoll_bench::report::table::workload_title;
 use plimsoll_page::file::check_writable;
 use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol, Scheme};
+use plimsoll_workloads::Workload;
+use plimsoll_workloads::micro::Micro;
+use plimsoll_workloads::smallbank::SmallBank;
+use plimsoll_workloads::tpcc::Tpcc;
 
 use crate::machines;
 use crate::predict::model::CostModel;
@@ -37,7 +41,8 @@ pub struct ScaleArgs {
         help_heading = "What runs"
     )]
     pub protocol: Option<Protocol>,
-    /// Timestamp schemes; ratios are to the first [default: dst,rc,none,vts,gts, those that the protocol goes with].
+    /// Timestamp schemes; ratios are to the first [default: dst,rc,none,vts,gts, those that the
+    /// protocol goes with].
     #[arg(
         long,
         value_parser = scheme(),
@@ -47,8 +52,8 @@ pub struct ScaleArgs {
         help_heading = "What runs"
     )]
     pub schemes: Vec<Scheme>,
-    /// Numbers of nodes that hold data: a list, or A..B for A, twice A, and so on up to B; 2048 shards in all at most
-    /// [default: 1..16].
+    /// Numbers of nodes that hold data: a list, or A..B for A, twice A, and so on up to B; 2048
+    /// shards in all at most [default: 1..16].
     #[arg(long, value_parser = nodes, value_name = "A..B|N,N,...", help_heading = "What runs")]
     pub nodes: Option<Nodes>,
     /// Districts that a Stock-Level looks at, 1 to 20 (tpcc) [default: 1].
@@ -61,8 +66,8 @@ pub struct ScaleArgs {
     #[arg(long, value_name = "PERCENT", help_heading = "What runs")]
     pub distributed: Option<f64>,
 
-    /// What things cost: a file that `plimsoll calibrate` has written, or `reference`, or a cluster of the DST paper:
-    /// `aws`, `val` (10 GbE) or `vlr` (100 Gb RDMA) [default: reference].
+    /// What things cost: a file that `plimsoll calibrate` has written, or `reference`, or a cluster
+    /// of the DST paper: `aws`, `val` (10 GbE) or `vlr` (100 Gb RDMA) [default: reference].
     #[arg(long, value_name = "FILE|NAME", help_heading = "Machines")]
     pub machine: Option<String>,
     /// Shards per node, one per core [default: what the machine has].
@@ -92,7 +97,8 @@ pub struct ScaleArgs {
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Runs")]
     pub seed: Option<u64>,
 
-    /// Write the result as JSON, to standard output if no file is given (then nothing else goes there).
+    /// Write the result as JSON, to standard output if no file is given (then nothing else goes
+    /// there).
     #[arg(long, value_name = "FILE", num_args = 0..=1, help_heading = "Output")]
     pub json: Option<Option<PathBuf>>,
     /// Write a page with charts.
@@ -101,6 +107,28 @@ pub struct ScaleArgs {
     /// No progress, only the result.
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
+}
+
+/// The workloads that can be predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WorkloadName {
+    /// Order processing: nine tables, five transactions, 8% read-only (TPC-C).
+    Tpcc,
+    /// A bank: six tiny transactions on two accounts at most, hot spots.
+    #[value(name = "smallbank")]
+    SmallBank,
+    /// The DST paper's microbenchmarks: a few 8-byte tuples, read or updated, or time spun away.
+    Micro,
+}
+
+impl fmt::Display for WorkloadName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            WorkloadName::Tpcc => Tpcc::NAME,
+            WorkloadName::SmallBank => SmallBank::NAME,
+            WorkloadName::Micro => Micro::NAME,
+        })
+    }
 }
 
 /// Numbers of nodes, ascending.
@@ -336,7 +364,8 @@ A prediction runs the real protocols, transaction by transaction, in a world whe
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = calibrate_examples())]
 pub struct CalibrateArgs {
-    /// Where the cost model goes; `plimsoll sim scale --machine FILE` reads it [default: plimsoll-machine.json].
+    /// Where the cost model goes; `plimsoll sim scale --machine FILE` reads it [default:
+    /// plimsoll-machine.json].
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Measure nothing but how well this model predicts.
@@ -348,7 +377,8 @@ pub struct CalibrateArgs {
     /// How long each measurement takes, in sixteen rounds [default: 1600ms].
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub time: Option<Duration>,
-    /// Write the comparison and all that was measured as JSON, to standard output if no file is given (then nothing else goes there).
+    /// Write the comparison and all that was measured as JSON, to standard output if no file is
+    /// given (then nothing else goes there).
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub json: Option<Option<PathBuf>>,
     /// No progress, only the result.

@@ -1,9 +1,10 @@
-//! What the executor costs: passes, polls, messages and batches, measured with tasks that do nothing else.
+//! What the executor costs: passes, polls, messages and batches, measured with tasks that do
+//! nothing else.
 //!
-//! Tasks that only pause: one of them makes a pass per poll, many make a pass per [`TASKS_PER_PASS`] polls, and the two
-//! figures tell pass and poll apart. Tasks on two shards that call each other's shard: each call is two messages,
-//! sent and received; with many in flight both shards are always busy, and batches are large, with one they are small
-//! and the way is long.
+//! Tasks that only pause: one of them makes a pass per poll, many make a pass per
+//! [`TASKS_PER_PASS`] polls, and the two figures tell pass and poll apart. Tasks on two shards that
+//! call each other's shard: each call is two messages, sent and received; with many in flight both
+//! shards are always busy, and batches are large, with one they are small and the way is long.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use plimsoll_runtime::real::{RealEnv, Runtime};
-use plimsoll_runtime::{Echo, Env, TASKS_PER_PASS};
+use plimsoll_runtime::{Echo, Env, TASKS_PER_PASS, Tasks};
 use plimsoll_types::ShardId;
 use quanta::Clock;
 
@@ -46,7 +47,8 @@ pub fn measure(time: Duration, rounds: u32) -> std::io::Result<Executor> {
     let poll_ns = (many - pass_ns / TASKS_PER_PASS as f64).max(0.0);
     // A call of many: four ends of messages, a poll, a share of passes and of batches, both small.
     let message_ns = ((busy - poll_ns - pass_ns / TASKS_PER_PASS as f64) / 4.0).max(1.0);
-    // A call alone: two passes at either end (the sending one and the one that finds the message), and both ways.
+    // A call alone: two passes at either end (the sending one and the one that finds the message),
+    // and both ways.
     let way_ns = (alone / 2.0 - 2.0 * pass_ns - poll_ns / 2.0 - 2.0 * message_ns).max(50.0);
     // Of the way, the ends of the queue cost the cores, and the rest is the cache line's journey.
     Ok(Executor { pass_ns, poll_ns, message_ns, batch_ns: way_ns / 4.0, local_ns: way_ns / 2.0 })

@@ -61,14 +61,19 @@ fn parse(text: &str) -> Result<CostModel, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use plimsoll_workloads::AnyWorkload;
+    use plimsoll_workloads::tpcc::{Parameters, Tpcc};
+
     use crate::predict::published::FIGURES;
     use crate::predict::{Prediction, predict};
-    use plimsoll_workloads::tpcc::{Parameters, Tpcc};
 
     use super::*;
 
-    /// What a scheme comes to over twenty districts per Stock-Level in a figure of the DST paper, in nodes of so many
-    /// shards. Tables are as small as the conflicts allow: to load them takes longer than to run.
+    /// What a scheme comes to over twenty districts per Stock-Level in a figure of the DST paper,
+    /// in nodes of so many shards. Tables are as small as the conflicts allow: to load them takes
+    /// longer than to run.
     fn predicted(number: &str, shards_per_node: usize, scheme: &'static str, items: u32) -> Prediction {
         let figure = FIGURES.iter().find(|figure| figure.number == number).expect("a figure");
         let model = named("machine", figure.machine).expect("it comes with the program");
@@ -80,7 +85,7 @@ mod tests {
             stock_level_districts: 20,
             ..Parameters::new(cluster.shards() as u32)
         };
-        let workload = Tpcc::new(parameters).expect("possible parameters");
+        let workload: Arc<dyn AnyWorkload> = Arc::new(Tpcc::new(parameters).expect("possible parameters"));
         predict(&cluster, &model, model.access["tpcc"], &workload, &|| false)
     }
 

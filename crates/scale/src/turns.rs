@@ -1,25 +1,26 @@
 //! Benchmarks that are measured in turns.
 //!
-//! Machines that others share are faster now and slower then, for a second or for minutes. Figures that are to be held
-//! against each other must not have been taken in different minutes: so everything is measured in several rounds, each a short run
-//! of every benchmark. A slow minute costs each of them a round.
+//! Machines that others share are faster now and slower then, for a second or for minutes. Figures
+//! that are to be held against each other must not have been taken in different minutes: so
+//! everything is measured in several rounds, each a short run of every benchmark. A slow minute
+//! costs each of them a round.
 //!
-//! Of a benchmark the mean of the best quarter of its tenths of a second counts. The speed of such a machine has two values rather
-//! than a middle, often a factor of two apart: a median lies on one side or the other by chance, and a maximum is an accident.
+//! Of a benchmark the mean of the best quarter of its tenths of a second counts. The speed of such
+//! a machine has two values rather than a middle, often a factor of two apart: a median lies on one
+//! side or the other by chance, and a maximum is an accident.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use plimsoll_args::JsonOutput;
 use plimsoll_bench::cli::LockPolicy;
-use plimsoll_bench::cli::plan::{BenchPlan, OraclePlan, SmallBankPlan, WorkloadPlan};
-use plimsoll_bench::dispatch;
-use plimsoll_bench::report::model::Run;
-use plimsoll_bench::run::Failure;
+use plimsoll_bench::cli::plan::{BenchPlan, OraclePlan};
+use plimsoll_bench::run;
 use plimsoll_engine::machine;
 use plimsoll_page::progress::Progress;
 use plimsoll_txn::pairs::Pair;
-use plimsoll_workloads::Workload;
+use plimsoll_workloads::{AnyWorkload, smallbank};
 use serde::Serialize;
 
 use crate::predict::model::{AccessCosts, CostModel};
@@ -32,14 +33,14 @@ pub const ROUNDS: u32 = 16;
 
 /// A benchmark, and what was measured of it so far.
 pub struct Bench {
-    /// What runs.
+    /// The name of the workload.
     pub workload: &'static str,
     /// Its protocol and scheme.
     pub pair: Pair,
     /// On so many shards of one process.
     pub shards: usize,
-    run: Box<RunOnce>,
-    count: Box<Count>,
+    /// The workload.
+    load: Arc<dyn AnyWorkload>,
     /// Committed transactions per second, in the tenths of a second of all rounds.
     tenths: Vec<f64>,
     committed: u64,
@@ -61,48 +62,17 @@ pub struct Measured {
     pub tenths_tps: Vec<f64>,
 }
 
-/// Runs it once for so long.
-type RunOnce = dyn Fn(Duration, &AtomicBool) -> Result<Run, Failure>;
-/// Runs it in a world with these prices, until so many transactions have committed.
-type Count = dyn Fn(&CostModel, AccessCosts, u64, &AtomicBool) -> Prediction;
-
 impl Bench {
     /// A benchmark of which nothing was measured yet.
-    pub fn new<W: Workload>(workload: &W, pair: Pair, shards: usize) -> Bench {
-        let (ours, worlds) = (workload.clone(), workload.clone());
-        Bench {
-            workload: W::NAME,
-            pair,
-            shards,
-            run: Box::new(move |duration, interrupted| {
-                let plan = plan(pair, shards, duration);
-                dispatch::run_pair(&ours, &plan, pair, 1, Progress::Silent, interrupted)
-            }),
-            count: Box::new(move |model, access, transactions, interrupted| {
-                let cluster = Cluster {
-                    nodes: 1,
-                    shards_per_node: shards,
-                    oracle_inside: true,
-                    threads: Some(machine::cores()),
-                    concurrency: CONCURRENCY,
-                    protocol: pair.protocol.name(),
-                    scheme: pair.scheme.name(),
-                    oracle: Default::default(),
-                    awaits_report: false,
-                    transactions,
-                    seed: 1,
-                };
-                predict(&cluster, model, access, &worlds, &|| interrupted.load(Relaxed))
-            }),
-            tenths: Vec::new(),
-            committed: 0,
-            aborted: 0,
-        }
+    pub fn new(load: Arc<dyn AnyWorkload>, pair: Pair, shards: usize) -> Bench {
+        let workload = load.name();
+        Bench { workload, pair, shards, load, tenths: Vec::new(), committed: 0, aborted: 0 }
     }
 
     /// Several mixes of a workload under several pairs.
-    pub fn all<W: Workload>(mixes: &[W], pairs: &[Pair], shards: usize) -> Vec<Bench> {
-        mixes.iter().flat_map(|mix| pairs.iter().map(move |&pair| Bench::new(mix, pair, shards))).collect()
+    pub fn all(mixes: &[Arc<dyn AnyWorkload>], pairs: &[Pair], shards: usize) -> Vec<Bench> {
+        let under = |mix: &Arc<dyn AnyWorkload>, pair| Bench::new(mix.clone(), pair, shards);
+        mixes.iter().flat_map(|mix| pairs.iter().map(move |&pair| under(mix, pair))).collect()
     }
 
     /// Committed transactions per second, measured.
@@ -137,11 +107,26 @@ impl Bench {
         transactions: u64,
         interrupted: &AtomicBool,
     ) -> Prediction {
-        (self.count)(model, access, transactions, interrupted)
+        let cluster = Cluster {
+            nodes: 1,
+            shards_per_node: self.shards,
+            oracle_inside: true,
+            threads: Some(machine::cores()),
+            concurrency: CONCURRENCY,
+            protocol: self.pair.protocol.name(),
+            scheme: self.pair.scheme.name(),
+            oracle: Default::default(),
+            awaits_report: false,
+            transactions,
+            seed: 1,
+        };
+        predict(&cluster, model, access, &self.load, &|| interrupted.load(Relaxed))
     }
 
     fn measure(&mut self, duration: Duration, interrupted: &AtomicBool) -> std::io::Result<()> {
-        let run = (self.run)(duration, interrupted).map_err(std::io::Error::other)?;
+        let plan = plan(self.pair, self.shards, duration);
+        let run = run::run(&self.load, &plan, self.pair, 1, Progress::Silent, interrupted);
+        let run = run.map_err(std::io::Error::other)?;
         self.committed += run.committed;
         self.aborted += run.transactions.iter().map(|(_, kind)| kind.aborted - kind.aborts.user).sum::<u64>();
         match run.timeline.throughput_tps.len() {
@@ -181,11 +166,8 @@ pub fn measure(
 /// A benchmark without checks on the way.
 fn plan(pair: Pair, shards: usize, duration: Duration) -> BenchPlan {
     BenchPlan {
-        workload: WorkloadPlan::SmallBank(SmallBankPlan {
-            accounts_per_shard: 0,
-            distributed_percent: 0.0,
-            global: false,
-        }),
+        // Of the workload's flags only a report tells, and there is none.
+        scale: Arc::new(smallbank::Parameters::new(shards as u64, 0)),
         pairs: vec![pair],
         lock_policy: LockPolicy::WaitDie,
         one_round: false,

@@ -1,13 +1,13 @@
-//! What clients of all workloads have in common: an environment, random numbers, a session, and a record of what
-//! came of their transactions.
+//! What clients of all workloads have in common: a shard, random numbers, a session, and a record
+//! of what came of their transactions.
 
-use plimsoll_runtime::{Env, ShardEnv, Tasks};
+use std::rc::Rc;
+
+use plimsoll_txn::any_shard::{AnyShard, Coordinator, InteractiveShard};
 use plimsoll_txn::attempt::{Attempt, Committed};
 use plimsoll_txn::executable::AnyProcedure;
-use plimsoll_txn::execute::execute;
-use plimsoll_txn::pairs::LegalPair;
-use plimsoll_txn::timestamp::{Freshness, Scheme};
-use plimsoll_txn::work::Work;
+use plimsoll_txn::pairs::Pair;
+use plimsoll_txn::timestamp::Freshness;
 use plimsoll_types::history::Transaction as Recorded;
 use plimsoll_types::random::Rng;
 use plimsoll_types::{Abort, ColumnGroup, Key, Timestamp, TxnId};
@@ -15,14 +15,15 @@ use plimsoll_workloads::Tally;
 
 use crate::workload::append::{Attempted, End};
 
-/// A procedure is attempted so often before its client turns to something else.
+/// Attempts of a procedure before its client turns to something else, at most.
 const ATTEMPTS: usize = 200;
-/// The pause after a first attempt is drawn, up to as long as that took, or the client's last commit, or so many nanoseconds,
-/// whichever is most; up to twice as long after each further one. What is in the way is there for about as long as one who
-/// gets through takes, or as a partition lasts. All of it [`Client::pauses`] times.
+/// The longest pause after a first attempt, in nanoseconds, unless the attempt took longer, or the
+/// client's last commit did. The pause is drawn, and the longest possible one is twice as long
+/// after each further attempt: what is in the way stays for about as long as a transaction takes
+/// that gets through, or as a partition lasts. All of it [`Client::pauses`] times.
 const BACK_OFF_NS: u64 = 100_000;
 const BACK_OFF_DOUBLINGS: usize = 8;
-/// However long attempts take.
+/// The longest pause, in nanoseconds, however long attempts take.
 const BACK_OFF_MAX_NS: u64 = BACK_OFF_NS << BACK_OFF_DOUBLINGS;
 
 /// Everything that one transaction saw, as its client saw it: row and number.
@@ -30,7 +31,8 @@ pub type Seen = Vec<(ColumnGroup, Key, u64)>;
 
 /// The time at which an outside observer sees transactions begin and end, in nanoseconds.
 pub trait Observer: Clone + 'static {
-    /// Now, for a client whose shard sampled its clock as `sample` at the beginning of the present pass.
+    /// Now, for a client whose shard sampled its clock as `sample` at the beginning of the present
+    /// pass.
     fn began(&self, sample: Timestamp) -> u64;
     /// Now, for a client that has just been answered.
     fn ended(&self) -> u64;
@@ -88,20 +90,21 @@ impl Left {
         self.broken.append(&mut other.broken);
         self.appended.append(&mut other.appended);
         self.in_doubt.append(&mut other.in_doubt);
-        add(&mut self.tally.committed, &other.tally.committed);
-        add(&mut self.tally.sums, &other.tally.sums);
+        self.tally.add(&other.tally);
     }
 }
 
-fn add<T: Copy + Default + std::ops::AddAssign>(sum: &mut Vec<T>, more: &[T]) {
-    sum.resize(sum.len().max(more.len()), T::default());
-    sum.iter_mut().zip(more).for_each(|(sum, &more)| *sum += more);
+/// A shard whose protocol runs transactions whose operations come one by one.
+pub(crate) fn interactive(shard: &dyn AnyShard) -> &dyn InteractiveShard {
+    shard.interactive().expect("a workload runs under the protocols that its transactions need")
 }
 
 /// One client.
-pub struct Client<P: LegalPair, O> {
-    /// Where it runs.
-    pub env: ShardEnv<P>,
+pub struct Client<O> {
+    /// The shard that it runs on.
+    pub shard: Rc<dyn AnyShard>,
+    /// The pair of that shard.
+    pub(crate) pair: Pair,
     /// What the record of its transactions is timed by.
     pub observer: O,
     /// Its random numbers.
@@ -119,7 +122,8 @@ pub struct Client<P: LegalPair, O> {
     present: Option<TxnId>,
     /// How long its last commit has taken, in nanoseconds.
     lasted_ns: u64,
-    work: Work<P::Scheme>,
+    /// What runs its procedures.
+    coordinator: Box<dyn Coordinator>,
 }
 
 /// One transaction that has committed, and what it is to be recorded with.
@@ -138,11 +142,13 @@ pub struct Ended {
     pub committed: Committed,
 }
 
-impl<P: LegalPair, O: Observer> Client<P, O> {
-    /// A client whose random numbers are the stream `session` of `seed`.
-    pub fn new(env: ShardEnv<P>, observer: O, seed: u64, session: u32) -> Self {
+impl<O: Observer> Client<O> {
+    /// A client on a shard of this pair, whose random numbers are the stream `session` of `seed`.
+    pub fn new(shard: Rc<dyn AnyShard>, pair: Pair, observer: O, seed: u64, session: u32) -> Self {
         Client {
-            env,
+            pair,
+            coordinator: shard.coordinator(),
+            shard,
             observer,
             rng: Rng::new(seed, session.into()),
             session,
@@ -152,18 +158,17 @@ impl<P: LegalPair, O: Observer> Client<P, O> {
             numbers: 0,
             present: None,
             lasted_ns: 0,
-            work: Work::default(),
         }
     }
 
     /// Now, for a transaction that begins.
     pub fn begin(&self) -> u64 {
-        self.observer.began(self.env.clock())
+        self.observer.began(self.shard.clock())
     }
 
     /// A first attempt that begins now.
     pub fn attempt(&self, staleness_ns: u64) -> Attempt {
-        Attempt { age: self.env.clock().0, freshness: Freshness { staleness_ns, at_least: self.token } }
+        Attempt { age: self.shard.clock().0, freshness: Freshness { staleness_ns, at_least: self.token } }
     }
 
     /// Notes an attempt that goes on until the next is noted, or this one is recorded.
@@ -183,9 +188,10 @@ impl<P: LegalPair, O: Observer> Client<P, O> {
         }
     }
 
-    /// A read-only attempt has failed, which none at a snapshot must; but there is none if the oracle cannot be reached.
+    /// A read-only attempt has failed. None at a snapshot may, unless an oracle has to be asked for
+    /// the snapshot and cannot be reached.
     pub fn unread(&mut self, why: Abort) {
-        match P::Scheme::ORACLE && why == Abort::Unknown {
+        match self.pair.has_oracle() && why == Abort::Unknown {
             true => self.left.aborts += 1,
             false => self.left.read_only_aborts += 1,
         }
@@ -213,8 +219,8 @@ impl<P: LegalPair, O: Observer> Client<P, O> {
     /// Lets others run, for a while or not at all.
     pub async fn dawdle(&mut self) {
         match self.rng.below(4) {
-            0 => self.env.pause().await,
-            1 => self.env.sleep(self.rng.below(100_000)).await,
+            0 => self.shard.pause().await,
+            1 => self.shard.sleep(self.rng.below(100_000)).await,
             _ => {}
         }
     }
@@ -224,17 +230,17 @@ impl<P: LegalPair, O: Observer> Client<P, O> {
         let taken_ns = self.observer.ended().saturating_sub(begin).max(self.lasted_ns);
         let taken_ns = taken_ns.clamp(BACK_OFF_NS, BACK_OFF_MAX_NS);
         let most_ns = (taken_ns << tries.min(BACK_OFF_DOUBLINGS)).min(BACK_OFF_MAX_NS);
-        self.env.sleep(self.rng.below(self.pauses * most_ns)).await;
+        self.shard.sleep(self.rng.below(self.pauses * most_ns)).await;
     }
 
     /// Records a transaction.
     pub fn record(&mut self, ended: Ended) {
         let Ended { label, read_only, begin, number, seen, committed } = ended;
         let stamp = committed.stamp.unwrap_or_default();
-        let early = P::Scheme::WAITS && !read_only && stamp > self.env.clock();
+        let early = self.pair.has_times() && !read_only && stamp > self.shard.clock();
         // No answer waits for long for clocks that are far apart, and then that is counted.
-        if early && self.env.local(|node| node.base().counters.early_answers) == 0 {
-            let clock = self.env.clock();
+        if early && self.shard.status().counters.early_answers == 0 {
+            let clock = self.shard.clock();
             self.left.broken.push(format!(
                 "{:?} was answered at {clock:?}, before its timestamp {stamp:?}",
                 committed.id
@@ -250,7 +256,7 @@ impl<P: LegalPair, O: Observer> Client<P, O> {
             id: committed.id,
             label,
             read_only,
-            timestamp: committed.stamp.filter(|_| P::Scheme::SCALAR),
+            timestamp: committed.stamp.filter(|_| self.pair.has_scalars()),
             session: self.session,
             begin,
             end,
@@ -271,15 +277,14 @@ impl<P: LegalPair, O: Observer> Client<P, O> {
     ) -> Result<Option<Committed>, Abort> {
         for tries in 0..ATTEMPTS {
             let begin = self.begin();
-            let env = self.env.clone();
-            self.work.committed.id = TxnId::default();
-            let executed = execute(&env, attempt, procedure, &mut self.work).await;
-            let id = Some(self.work.committed.id).filter(|id| id.number > 0);
+            self.coordinator.committed().id = TxnId::default();
+            let executed = self.coordinator.execute(attempt, procedure).await;
+            let id = Some(self.coordinator.committed().id).filter(|id| id.number > 0);
             let why = executed.err();
             self.left.attempts.push(Tried { id, session: self.session, label, why });
             self.present = None;
             match executed {
-                Ok(()) => return Ok(Some(std::mem::take(&mut self.work.committed))),
+                Ok(()) => return Ok(Some(std::mem::take(self.coordinator.committed()))),
                 Err(Abort::User) => return Err(Abort::User),
                 Err(abort) if procedure.is_read_only() => self.unread(abort),
                 Err(_) => self.left.aborts += 1,

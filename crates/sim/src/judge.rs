@@ -1,37 +1,35 @@
 //! What must hold when a world has come to rest.
 //!
-//! * Everybody is done, no lock, no vote and no dependency graph is left, nobody was told what cannot be, and under DST all
-//!   garbage goes.
-//! * What clients saw for themselves was right: sums, rings, values, numbers drawn once; read-only transactions at
-//!   snapshots never aborted.
-//! * Everything can still be read and written; what was appended is there once, what was not is not.
-//! * The recorded history is serializable, with timestamps in the order of every dependency if the scheme has
-//!   scalar ones (I1, I2, I4), in sessions (at snapshots under DST, unless clocks are further apart than tokens are believed),
-//!   and *read-write transactions are strict*: who begins after another was
-//!   answered comes after it, whatever the clocks say. So are read-only ones that are validated. The one-round commit of OCC
-//!   promises that only of who begins 2ε later, as all promise it of timestamps.
+//! * All clients are done, no lock, no vote and no dependency graph is left, no shard was told what
+//!   cannot be, and under DST all garbage goes.
+//! * What clients saw for themselves was right: sums, rings, values, numbers drawn once; read-only
+//!   transactions at snapshots never aborted.
+//! * Everything can still be read and written; what was appended is there once, what was not is
+//!   not.
+//! * The recorded history is serializable, with timestamps in the order of every dependency if the
+//!   scheme has scalar ones (I1, I2, I4), in sessions (at snapshots under DST, unless clocks are
+//!   further apart than tokens are believed), and *read-write transactions are strict*: a
+//!   transaction that begins after another was answered comes after it, whatever the clocks say. So
+//!   are read-only ones that are validated. The one-round commit of OCC promises that only of a
+//!   transaction that begins 2ε later, as all promise it of timestamps.
 //! * And what was seen of that while the world ran (`online.rs`).
 //! * Copies of a table have got the same versions in the same order, and hold the same rows.
-//! * Under DST, *freshness*: a snapshot contains everything that was answered before it began, less its staleness, less
-//!   twice the largest clock error ε of the run. For it is at least what the reader's clock shows, a writer is answered
-//!   once its own shows the timestamp, and both are at most ε wrong. Checked by recording all beginnings 2ε earlier.
+//! * Under DST, *freshness*: a snapshot contains everything that was answered before it began, less
+//!   its staleness, less twice the largest clock error ε of the run. For it is at least what the
+//!   reader's clock shows, a writer is answered once its own shows the timestamp, and both are at
+//!   most ε wrong. Checked by recording all beginnings 2ε earlier.
 
-use plimsoll_runtime::Tasks;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 
 use plimsoll_checker::Options;
-use plimsoll_runtime::ShardEnv;
 use plimsoll_runtime::sim::Fault;
-use plimsoll_store::Visited;
+use plimsoll_txn::any_shard::ShardStatus;
 use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::base::GraphSize;
-use plimsoll_txn::pairs::{InteractivePair, LegalPair};
-use plimsoll_txn::timestamp::{MAX_OFFSET_NS, ReadOnly, Scheme};
+use plimsoll_txn::pairs::Pair;
+use plimsoll_txn::timestamp::MAX_OFFSET_NS;
 use plimsoll_types::history::{History, Install, Transaction, of_one_copy};
-use plimsoll_types::{
-    ColumnGroup, IndexKind, Key, Partitioning, ShardId, TableId, TableSpec, Timestamp, TxnId,
-};
+use plimsoll_types::{ColumnGroup, IndexKind, Partitioning, ShardId, TableId, TableSpec, Timestamp, TxnId};
 
 use crate::client::Left;
 use crate::plan::{Plan, WorkloadName};
@@ -44,44 +42,42 @@ const TOLD: usize = 3;
 const DRAIN_NS: u64 = 500_000_000;
 
 /// Judges a world. `more` adds what the workload itself finds wrong.
-pub(crate) fn judge<P: LegalPair>(
+pub(crate) fn judge(
     plan: &Plan,
-    mut setting: Setting<P>,
+    mut setting: Setting,
     mut left: Left,
     stuck: Option<String>,
-    more: &mut dyn FnMut(&mut Setting<P>, &mut Left, &mut Found),
+    more: &mut dyn FnMut(&mut Setting, &mut Left, &mut Found),
 ) -> Outcome {
-    let mut found = Found::default();
+    let (pair, mut found) = (setting.pair, Found::default());
     found.add("stuck", stuck);
-    found.add("offence", offences(&mut setting));
+    found.add("offence", offences(&setting));
     found.add("broken", left.broken.iter().cloned());
     found.add("torn snapshot", left.torn.iter().cloned());
-    // While a machine is away nobody keeps versions for it, and its clock may be behind when it comes back.
+    // While a machine is away no shard keeps versions for it, and its clock may be behind when it
+    // comes back.
     let crashed =
         setting.world.occurrences().iter().any(|occurrence| matches!(occurrence.fault, Fault::Crash(_)));
     let may_be_behind = crashed && setting.world.clock_error_ns() > 0;
-    if P::Scheme::READ_ONLY == ReadOnly::Snapshot && left.read_only_aborts > 0 && !may_be_behind {
+    if pair.reads_at_snapshots() && left.read_only_aborts > 0 && !may_be_behind {
         found.add("read-only abort", [format!("{} attempts at snapshots aborted", left.read_only_aborts)]);
     }
     if found.violations.is_empty() {
-        found.add("lock left behind", locks(&mut setting));
-        found.add("vote left behind", votes(&mut setting));
-        found.add("transaction left behind", remembered(&mut setting));
-        found.add("graph left behind", graphs(&mut setting));
+        found.add("lock left behind", locks(&setting));
+        found.add("vote left behind", votes(&setting));
+        found.add("transaction left behind", remembered(&setting));
+        found.add("graph left behind", graphs(&setting));
         more(&mut setting, &mut left, &mut found);
-        if P::Scheme::WAITS {
+        if pair.has_times() {
             found.add("garbage", drain(&mut setting));
         }
     }
     let mut installs: Vec<Vec<Install>> = setting
         .shards()
-        .map(|shard| {
-            let taken = setting.world.node(shard, |node| node.base().installs.take());
-            taken.flatten().unwrap_or_default()
-        })
+        .map(|shard| setting.world.shard(shard).map(|shard| shard.take_installs()).unwrap_or_default())
         .collect();
-    found.add("copies differ", copies(&mut setting, &mut installs));
-    let in_doubt = in_doubt::<P>(plan, &left, &installs);
+    found.add("copies differ", copies(&setting, &mut installs));
+    let in_doubt = in_doubt(plan, &left, &installs);
     if matches!(plan.workload, WorkloadName::Random | WorkloadName::Pieces) {
         let written: BTreeSet<TxnId> = in_doubt.iter().map(|transaction| transaction.id).collect();
         found.add("wrong value", random::wrong_values(&left, &installs, &written));
@@ -94,7 +90,7 @@ pub(crate) fn judge<P: LegalPair>(
     transactions.extend(in_doubt);
     outcome.history = History { transactions, installs };
     let (history, error_ns) = (&mut outcome.history, outcome.clock_error_ns);
-    judge_history::<P>(&setting, history, error_ns, plan.one_round, complete, &mut found);
+    judge_history(&setting, history, error_ns, plan.one_round, complete, &mut found);
     if let Some(online) = &setting.online {
         found.add("seen while it ran", online.borrow().violations().iter().cloned());
     }
@@ -104,9 +100,11 @@ pub(crate) fn judge<P: LegalPair>(
     outcome
 }
 
-/// Transactions that have committed although nobody was told, for their client's machine has crashed. What they have
-/// read, and how much they wrote, is not known; that all of it is there is seen in lists ([`lists`]), and where sums would be wrong.
-fn in_doubt<P: LegalPair>(plan: &Plan, left: &Left, installs: &[Vec<Install>]) -> Vec<Transaction> {
+/// Transactions that have committed although no client was told, for their client's machine has
+/// crashed. What they have read, and how much they wrote, is not known; that all of it is there is
+/// seen in lists ([`lists`]), and where sums would be wrong.
+fn in_doubt(plan: &Plan, left: &Left, installs: &[Vec<Install>]) -> Vec<Transaction> {
+    let has_scalars = plan.legal_pair().has_scalars();
     let known: BTreeSet<TxnId> = left.attempts.iter().filter_map(|tried| tried.id).collect();
     let told: BTreeSet<TxnId> = left.transactions.iter().map(|transaction| transaction.id).collect();
     let crashing = plan.crashing();
@@ -123,7 +121,7 @@ fn in_doubt<P: LegalPair>(plan: &Plan, left: &Left, installs: &[Vec<Install>]) -
         id,
         label: "in doubt",
         read_only: false,
-        timestamp: P::Scheme::SCALAR.then_some(stamp),
+        timestamp: has_scalars.then_some(stamp),
         session,
         begin: 0,
         end: u64::MAX,
@@ -134,13 +132,9 @@ fn in_doubt<P: LegalPair>(plan: &Plan, left: &Left, installs: &[Vec<Install>]) -
     (u32::MAX / 2..).zip(installed).map(transaction).collect()
 }
 
-fn has_snapshots<P: LegalPair>() -> bool {
-    P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE
-}
-
 /// Whether timestamps increase along every dependency.
-pub(crate) fn has_order<P: LegalPair>() -> bool {
-    P::Scheme::SCALAR && has_snapshots::<P>()
+pub(crate) fn has_order(pair: Pair) -> bool {
+    pair.has_scalars() && pair.has_snapshots()
 }
 
 #[derive(Default)]
@@ -164,16 +158,17 @@ pub(crate) fn name(tables: &[TableSpec], column: ColumnGroup) -> String {
     }
 }
 
-fn judge_history<P: LegalPair>(
-    setting: &Setting<P>,
+fn judge_history(
+    setting: &Setting,
     history: &mut History,
     clock_error_ns: u64,
     one_round: bool,
     complete: bool,
     found: &mut Found,
 ) {
+    let pair = setting.pair;
     let names = |column: ColumnGroup| name(&setting.tables, column);
-    let snapshots = has_snapshots::<P>();
+    let snapshots = pair.has_snapshots();
     let mut check = |history: &History, options| {
         let report = plimsoll_checker::check(history, options, &names);
         let told = report.violations.into_iter();
@@ -181,101 +176,79 @@ fn judge_history<P: LegalPair>(
             .violations
             .extend(told.map(|told| Violation { kind: told.kind.to_owned(), detail: told.detail }));
     };
-    if P::Scheme::WAITS {
+    if pair.has_times() {
         for transaction in &mut history.transactions {
             transaction.begin = transaction.begin.saturating_sub(2 * clock_error_ns);
         }
     }
-    // What a session has seen may be ahead of the next clock it meets by as much as two clocks are apart; by more than half a
-    // second it is cut down.
+    // What a session has seen may be ahead of the next clock it meets by as much as two clocks are
+    // apart; by more than half a second it is cut down.
     let tokens_hold = 2 * clock_error_ns <= MAX_OFFSET_NS;
     let options = Options {
-        scalar: has_order::<P>(),
-        realtime: P::Scheme::WAITS,
+        scalar: has_order(pair),
+        realtime: pair.has_times(),
         // Under 2PL an oracle's number tells nothing of what was only read.
-        sessions: snapshots && if P::Scheme::WAITS { tokens_hold } else { !P::LOCKS },
+        sessions: snapshots && if pair.has_times() { tokens_hold } else { !pair.has_locks() },
         complete,
     };
     check(history, options);
-    if P::Scheme::WAITS {
+    if pair.has_times() {
         for transaction in &mut history.transactions {
             transaction.begin = transaction.begin.saturating_add(2 * clock_error_ns);
         }
     }
     // What reads at a snapshot need not be strict; what is validated is.
-    let at_snapshot =
-        |transaction: &mut Transaction| P::Scheme::READ_ONLY == ReadOnly::Snapshot && transaction.read_only;
+    let at_snapshot = |transaction: &mut Transaction| pair.reads_at_snapshots() && transaction.read_only;
     let lax: Vec<Transaction> = history.transactions.extract_if(.., at_snapshot).collect();
     // Within a session an answer comes before what begins in the same nanosecond.
     check(history, Options { realtime: !one_round, sessions: true, ..Options::default() });
     history.transactions.extend(lax);
 }
 
-fn locks<P: LegalPair>(setting: &mut Setting<P>) -> Vec<String> {
-    let mut left = Vec::new();
-    for shard in setting.shards() {
-        let locks = setting.world.node(shard, |node| node.base().store.locks()).unwrap_or_default();
-        if locks > 0 {
-            left.push(format!("{locks} locks on shard {} although nobody runs", shard.0));
-        }
-    }
-    left
+/// What there is to tell of the shards that are up.
+fn told_of(setting: &Setting, tell: impl Fn(u16, ShardStatus) -> Option<String>) -> Vec<String> {
+    let status = |shard| setting.world.shard(shard).map(|shard| shard.status());
+    setting.shards().filter_map(|shard| tell(shard.0, status(shard)?)).collect()
 }
 
-fn votes<P: LegalPair>(setting: &mut Setting<P>) -> Vec<String> {
-    let mut left = Vec::new();
-    for shard in setting.shards() {
-        let votes = setting.world.node(shard, |node| node.base().votes()).unwrap_or_default();
-        if votes > 0 {
-            left.push(format!("shard {} remembers {votes} transactions that are settled", shard.0));
-        }
-    }
-    left
+fn locks(setting: &Setting) -> Vec<String> {
+    told_of(setting, |shard, ShardStatus { locks, .. }| {
+        (locks > 0).then(|| format!("{locks} locks on shard {shard} although nobody runs"))
+    })
 }
 
-fn remembered<P: LegalPair>(setting: &mut Setting<P>) -> Vec<String> {
-    let mut left = Vec::new();
-    for shard in setting.shards() {
-        let remembered = setting.world.node(shard, |node| node.remembered()).unwrap_or_default();
-        if remembered > 0 {
-            left.push(format!(
-                "shard {} remembers {remembered} things of transactions that are over",
-                shard.0
-            ));
-        }
-    }
-    left
+fn votes(setting: &Setting) -> Vec<String> {
+    told_of(setting, |shard, ShardStatus { votes, .. }| {
+        (votes > 0).then(|| format!("shard {shard} remembers {votes} transactions that are settled"))
+    })
+}
+
+fn remembered(setting: &Setting) -> Vec<String> {
+    told_of(setting, |shard, ShardStatus { remembered, .. }| {
+        let what = || format!("shard {shard} remembers {remembered} things of transactions that are over");
+        (remembered > 0).then(what)
+    })
 }
 
 /// Dependency graphs that are not empty although nobody runs.
-fn graphs<P: LegalPair>(setting: &mut Setting<P>) -> Vec<String> {
-    let mut left = Vec::new();
-    for shard in setting.shards() {
-        let counters = setting.world.node(shard, |node| node.base().counters);
-        let graph = counters.map_or_else(GraphSize::default, |counters| counters.graph);
-        if graph != GraphSize::default() {
-            left.push(format!("shard {} has {graph:?}", shard.0));
-        }
-    }
-    left
+fn graphs(setting: &Setting) -> Vec<String> {
+    told_of(setting, |shard, status| {
+        let graph = status.counters.graph;
+        (graph != GraphSize::default()).then(|| format!("shard {shard} has {graph:?}"))
+    })
 }
 
-/// Shards that were told what cannot be, as if anybody lied.
-fn offences<P: LegalPair>(setting: &mut Setting<P>) -> Vec<String> {
-    let mut told = Vec::new();
-    for shard in setting.shards() {
-        let counters = setting.world.node(shard, |node| node.base().counters);
-        let offences = counters.map_or(0, |counters| counters.offences);
-        if offences > 0 {
-            told.push(format!("shard {} was told {offences} times what cannot be", shard.0));
-        }
-    }
-    told
+/// Shards that were told what cannot be, as if another shard lied.
+fn offences(setting: &Setting) -> Vec<String> {
+    told_of(setting, |shard, status| {
+        let offences = status.counters.offences;
+        (offences > 0).then(|| format!("shard {shard} was told {offences} times what cannot be"))
+    })
 }
 
-/// Copies of a table on different shards that have not got the same versions in the same order, or do not end with the same
-/// rows. What was installed counts once, from the first copy.
-fn copies<P: LegalPair>(setting: &mut Setting<P>, installs: &mut [Vec<Install>]) -> Vec<String> {
+/// Copies of a table on different shards that have not got the same versions in the same order, or
+/// do not end with the same rows. What was installed counts once, from the first copy.
+fn copies(setting: &Setting, installs: &mut [Vec<Install>]) -> Vec<String> {
     let tables = setting.tables.clone();
     let copied = |table: TableId| tables[table.index()].partitioning == Partitioning::Everywhere;
     let holders: Vec<ShardId> = setting.placement.holders().collect();
@@ -284,33 +257,15 @@ fn copies<P: LegalPair>(setting: &mut Setting<P>, installs: &mut [Vec<Install>])
     let ids = (0..).map(TableId).take(tables.len());
     let ordered = |id: &TableId| copied(*id) && tables[id.index()].index == IndexKind::Ordered;
     for column in ids.filter(ordered).map(TableId::row) {
-        let rows = |shard| {
-            setting.world.node(shard, |node| {
-                let mut rows = Vec::new();
-                node.base().store.scan(column.table, &Key::MIN, None, |found, visited| {
-                    if let Visited::Row(row) = visited
-                        && let Some(value) = found.newest(row, column.group).map(<[u8]>::to_vec)
-                    {
-                        rows.push((found.key(row), found.record(row, column.group).stamp(), value));
-                    }
-                    ControlFlow::Continue(())
-                });
-                rows
-            })
-        };
-        let first = rows(ShardId(0));
-        differ.extend(holders.iter().copied().filter(|&shard| rows(shard) != first));
+        let first = setting.world.newest_rows(ShardId(0), column);
+        let differs = |&shard: &ShardId| setting.world.newest_rows(shard, column) != first;
+        differ.extend(holders.iter().copied().filter(differs));
     }
     differ.iter().map(|shard| format!("shards 0 and {} have different copies of a table", shard.0)).collect()
 }
 
-/// What clients find at the very end, when nobody else is about.
-pub(crate) fn last_look<P: InteractivePair>(
-    plan: &Plan,
-    setting: &mut Setting<P>,
-    left: &mut Left,
-    found: &mut Found,
-) {
+/// What clients find at the very end, when nothing else runs.
+pub(crate) fn last_look(plan: &Plan, setting: &mut Setting, left: &mut Left, found: &mut Found) {
     match plan.workload {
         WorkloadName::Random => match rewrite_all(setting) {
             Ok(transaction) => left.transactions.push(transaction),
@@ -321,18 +276,19 @@ pub(crate) fn last_look<P: InteractivePair>(
     }
 }
 
-/// Reads and writes everything in one transaction, which nobody is in the way of.
-fn rewrite_all<P: InteractivePair>(setting: &mut Setting<P>) -> Result<Transaction, String> {
+/// Reads and writes everything in one transaction, while nothing is in its way.
+fn rewrite_all(setting: &mut Setting) -> Result<Transaction, String> {
     let began = setting.world.true_time().0;
-    let done = setting.run_on(ShardId(0), |env: ShardEnv<P>| async move {
-        let mut result = random::rewrite_all(&env).await;
-        // An insert that was undone may be in the way under OCC, until it is collected. A lock would stay.
+    let done = setting.run_on(ShardId(0), |shard| async move {
+        let mut result = random::rewrite_all(&*shard).await;
+        // An insert that was undone may be in the way under OCC, until it is collected. A lock
+        // would stay.
         for _ in 0..20 {
             if result.is_ok() {
                 break;
             }
-            env.sleep(1_000_000).await;
-            result = random::rewrite_all(&env).await;
+            shard.sleep(1_000_000).await;
+            result = random::rewrite_all(&*shard).await;
         }
         result
     });
@@ -348,7 +304,7 @@ fn rewrite_all<P: InteractivePair>(setting: &mut Setting<P>) -> Result<Transacti
         id: committed.id,
         label: "rewrite all",
         read_only: false,
-        timestamp: committed.stamp.filter(|_| P::Scheme::SCALAR),
+        timestamp: committed.stamp.filter(|_| setting.pair.has_scalars()),
         session: u32::MAX,
         begin: began,
         end,
@@ -358,9 +314,10 @@ fn rewrite_all<P: InteractivePair>(setting: &mut Setting<P>) -> Result<Transacti
     })
 }
 
-/// Every list holds what committed transactions appended, each number once, and nothing else; of what an attempt appended that was
-/// not answered all or nothing is there. This last look at them is an attempt like the others.
-fn lists<P: InteractivePair>(setting: &mut Setting<P>, left: &mut Left) -> Vec<String> {
+/// Every list holds what committed transactions appended, each number once, and nothing else; of
+/// what an attempt appended that was not answered all or nothing is there. This last look at them
+/// is an attempt like the others.
+fn lists(setting: &mut Setting, left: &mut Left) -> Vec<String> {
     let mut expected: BTreeMap<(u64, u64), i32> = BTreeMap::new();
     let mut in_doubt: Vec<Vec<(u64, u64)>> = Vec::new();
     for attempted in &left.appended {
@@ -376,14 +333,14 @@ fn lists<P: InteractivePair>(setting: &mut Setting<P>, left: &mut Left) -> Vec<S
     }
     let settled_ns = setting.settled_ns();
     let begin = setting.world.true_time().0 + settled_ns;
-    let read = setting.run_on(ShardId(0), move |env: ShardEnv<P>| async move {
-        env.sleep(settled_ns).await;
+    let read = setting.run_on(ShardId(0), move |shard| async move {
+        shard.sleep(settled_ns).await;
         loop {
-            let attempt = Attempt { age: env.clock().0, ..Attempt::default() };
-            if let Ok(lists) = append::read_all(&env, attempt).await {
+            let attempt = Attempt { age: shard.clock().0, ..Attempt::default() };
+            if let Ok(lists) = append::read_all(&*shard, attempt).await {
                 return lists;
             }
-            env.sleep(1_000_000).await;
+            shard.sleep(1_000_000).await;
         }
     });
     let Some(lists) = read else { return vec!["the lists cannot be read although nobody runs".to_owned()] };
@@ -424,21 +381,19 @@ fn lists<P: InteractivePair>(setting: &mut Setting<P>, left: &mut Left) -> Vec<S
     wrong
 }
 
-/// Garbage that is left although nothing runs any more, and every clock has passed what the fastest has stamped.
-fn drain<P: LegalPair>(setting: &mut Setting<P>) -> Vec<String> {
+/// Garbage that is left although nothing runs any more, and every clock has passed what the fastest
+/// has stamped.
+fn drain(setting: &mut Setting) -> Vec<String> {
     let mut left = Vec::new();
     let until_ns = setting.world.now() + setting.settled_ns() + DRAIN_NS;
     while setting.world.now() < until_ns {
         for shard in setting.shards() {
-            setting.run_on(shard, |env: ShardEnv<P>| async move { env.sleep(1_000_000).await });
+            setting.run_on(shard, |shard| async move { shard.sleep(1_000_000).await });
         }
-        left.clear();
-        for shard in setting.shards() {
-            let garbage = setting.world.node(shard, |node| node.base().store.garbage()).unwrap_or_default();
-            if garbage > 0 {
-                left.push(format!("{garbage} entries on shard {} are not collected", shard.0));
-            }
-        }
+        left = told_of(setting, |shard, status| {
+            let garbage = status.garbage;
+            (garbage > 0).then(|| format!("{garbage} entries on shard {shard} are not collected"))
+        });
         if left.is_empty() {
             break;
         }

@@ -1,14 +1,17 @@
 //! Simulated worlds: every protocol under every scheme, under faults, judged; one seed, one world.
 //!
-//! [`plan::Plan::drawn`] makes a plan of a seed: protocol, scheme, workload, machines, faults. [`run::run`] lets the world
-//! of the plan run, in virtual time ([`plimsoll_runtime::sim`]), and judges what came of it; `docs/simulator.md` lists
-//! what is judged. [`shrink::shrink`] makes a world that fails smaller, [`recorder::Recorder`] keeps what happened in one.
+//! [`plan::Plan::drawn`] makes a plan of a seed: protocol, scheme, workload, machines, faults.
+//! [`run::run`] lets the world of the plan run, in virtual time ([`plimsoll_runtime::sim`]), and
+//! judges what came of it; `docs/simulator.md` lists what is judged. [`shrink::shrink`] makes a
+//! world that fails smaller, [`recorder::Recorder`] keeps what happened in one.
 //!
-//! Clients are written over `Env`, so the same transactions run on real threads as well. All they need besides is an
-//! [`client::Observer`], who tells the time at which transactions begin and end for the record; it is no part of
-//! the world.
+//! Clients are written over [`AnyShard`](plimsoll_txn::any_shard::AnyShard), so they are compiled
+//! once for all pairs, and the same transactions run on real threads as well. All they need besides
+//! is a [`client::Observer`], which tells the time at which transactions begin and end for the
+//! record; it is no part of the world.
 //!
-//! Example: `run(&Plan::drawn(42, &Selection::default())?, None).violations` is empty, and is so every time.
+//! Example: `run(&Plan::drawn(42, &Selection::default())?, None).violations` is empty, and is so
+//! every time.
 //!
 //! Left out: crashes of machines with data, which the protocols do not survive yet.
 
@@ -21,3 +24,4 @@ pub mod recorder;
 pub mod run;
 pub mod shrink;
 pub mod workload;
+mod world;

@@ -1,15 +1,15 @@
 //! What is recorded of a world for whoever looks at it afterwards: a trace, a timeline.
 //!
-//! Three things, in the order of virtual time. *Events* are what the world itself tells. *Messages* say what is in the
-//! batches that are sent; an answer names no transaction, so it is known by the request that it answers. *Steps* are what
-//! transactions did to records on each shard: nodes keep them, and they are taken after every event, so they have its
-//! time. Looking changes nothing: the hash of a world that is recorded is that of one that is not.
+//! Three things, in the order of virtual time. *Events* are what the world itself tells. *Messages*
+//! say what is in the batches that are sent; an answer names no transaction, so it is known by the
+//! request that it answers. *Steps* are what transactions did to records on each shard: nodes keep
+//! them, and they are taken after every event, so they have its time. Looking changes nothing: the
+//! hash of a world that is recorded is that of one that is not.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_runtime::Tasks;
 use plimsoll_runtime::sim::{Carried, Event, World};
 use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::protocol;
@@ -17,6 +17,7 @@ use plimsoll_txn::trace::{About, Step};
 use plimsoll_types::{ShardId, Timestamp};
 
 use crate::client::Tried;
+use crate::world::AnyWorld;
 
 /// Records a world. Clones record the same one.
 #[derive(Clone, Default)]
@@ -33,9 +34,27 @@ pub struct Recording {
     pub steps: Vec<Taken>,
     /// Attempts of clients, each client's in its order; none if the world ended in a panic.
     pub attempts: Vec<Tried>,
-    /// What calls are about, by caller, who is asked, and number, which is used again when the answer is there or is given
-    /// up. An answer to one that was given up may still be sent.
-    asked: BTreeMap<(ShardId, ShardId, u32), About>,
+    /// What calls are about, by the shard that calls, the shard that is called, and number, which
+    /// is used again when the answer is there or is given up. An answer to one that was given up
+    /// may still be sent.
+    asked: BTreeMap<Call, About>,
+}
+
+/// A call: the shard that calls, the shard that is called, and number.
+type Call = (ShardId, ShardId, u32);
+
+impl Recording {
+    /// A request is sent, with its call, unless it is one-way.
+    fn asks(&mut self, call: Option<Call>, about: About) {
+        self.asked.extend(call.map(|call| (call, about.clone())));
+        self.messages.push(Message { event: self.events.len(), about, answer: None });
+    }
+
+    /// The answer to a call is sent.
+    fn answers(&mut self, call: Call, answer: &'static str) {
+        let about = self.asked.get(&call).cloned().expect("what is answered was asked");
+        self.messages.push(Message { event: self.events.len(), about, answer: Some(answer) });
+    }
 }
 
 /// A message that was sent.
@@ -75,29 +94,23 @@ impl Recorder {
         let recording = self.0.clone();
         world.watch_messages(move |from, to, carried| {
             let mut recording = recording.borrow_mut();
-            let event = recording.events.len();
-            let (about, answer) = match carried {
+            match carried {
                 Carried::Request(request, call) => {
-                    let about = protocol::about::<P>(request);
-                    recording.asked.extend(call.map(|call| ((from, to, call), about.clone())));
-                    (about, None)
+                    recording.asks(call.map(|call| (from, to, call)), protocol::about::<P>(request));
                 }
                 Carried::Reply(reply, call) => {
-                    let about = recording.asked.get(&(to, from, call)).cloned();
-                    (about.expect("what is answered was asked"), Some(protocol::answer::<P>(reply)))
+                    recording.answers((to, from, call), protocol::answer::<P>(reply));
                 }
-            };
-            recording.messages.push(Message { event, about, answer });
+            }
         });
     }
 
     /// Takes the steps that were made since the last event.
-    pub(crate) fn look<P: LegalPair>(&self, world: &World<P>, shards: impl Iterator<Item = ShardId>) {
+    pub(crate) fn look(&self, world: &dyn AnyWorld, shards: impl Iterator<Item = ShardId>) {
         let mut recording = self.0.borrow_mut();
         for shard in shards {
-            let steps = world.node(shard, |node| node.base().steps.as_mut().map(std::mem::take)).flatten();
-            let Some((steps, env)) = steps.zip(world.env(shard)) else { continue };
-            let (time_ns, clock) = (world.now(), env.clock());
+            let Some((clock, steps)) = world.take_steps(shard) else { continue };
+            let time_ns = world.now();
             recording.steps.extend(steps.into_iter().map(|step| Taken { time_ns, shard, clock, step }));
         }
     }

@@ -12,11 +12,11 @@ use plimsoll_runtime::sim::{Carried, Costs, Hardware, Maker, World};
 use plimsoll_runtime::{LowWater, Tasks};
 use plimsoll_txn::attempt::{Attempt, ProtocolOptions};
 use plimsoll_txn::base::{Base, Layout};
-use plimsoll_txn::envelope;
 use plimsoll_txn::executable::AnyProcedure;
 use plimsoll_txn::execute::execute;
 use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
+use plimsoll_txn::protocol;
 use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
@@ -168,8 +168,8 @@ fn attempted<P: LegalPair, T: AnyProcedure + 'static>(
             let said = said.clone();
             Box::new(move |carried| {
                 let words = match carried {
-                    Carried::Request(request, _) => envelope::about::<P>(request).kind,
-                    Carried::Reply(reply, _) => envelope::answer::<P>(reply).to_owned(),
+                    Carried::Request(request, _) => protocol::about::<P>(request).kind,
+                    Carried::Reply(reply, _) => protocol::answer::<P>(reply).to_owned(),
                 };
                 if !LAZY.contains(&words.as_str()) {
                     said.borrow_mut().push(words);

@@ -1,5 +1,6 @@
-//! Messages as bytes, for every protocol under every scheme: those of a world are decoded to what was encoded, and
-//! whatever else is decoded ends with a message or is refused, in memory that is a small multiple of its length.
+//! Messages as bytes, for every protocol under every scheme: those of a world are decoded to what
+//! was encoded, and whatever else is decoded ends with a message or is refused, in memory that is a
+//! small multiple of its length.
 //!
 //! One test, for it counts all memory of the process.
 
@@ -19,7 +20,7 @@ use plimsoll_txn::attempt::{LockPolicy, ProtocolOptions};
 use plimsoll_txn::base::{Base, Layout};
 use plimsoll_txn::envelope::Envelope;
 use plimsoll_txn::messages::Common;
-use plimsoll_txn::pairs::{InteractivePair, LegalPair};
+use plimsoll_txn::pairs::{InteractivePair, LegalPair, Pair};
 use plimsoll_txn::protocol;
 use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
@@ -37,8 +38,8 @@ const CLIENTS: usize = 4;
 const TRANSACTIONS: usize = 60;
 /// Virtual time after which everybody is done, in nanoseconds.
 const LONG_NS: u64 = 5_000_000_000;
-/// Bytes of memory at most for a byte of input: that many has a list of the smallest things to validate while it
-/// grows.
+/// Bytes of memory at most for a byte of input: that many has a list of the smallest things to
+/// validate while it grows.
 const MEMORY_PER_BYTE: usize = 100;
 /// And bytes of memory at most for no input.
 const MEMORY_MIN: usize = 256;
@@ -66,7 +67,7 @@ fn messages<P: LegalPair>(
     tables: Vec<TableSpec>,
     rows: Vec<(u64, TableId, Key, u64)>,
     options: ProtocolOptions,
-    transaction: impl AsyncFn(&mut Client<P, Outsider>) + Copy + 'static,
+    transaction: impl AsyncFn(&mut Client<Outsider>) + Copy + 'static,
 ) -> Messages {
     let placement = Arc::new(Placement::even(SHARDS));
     // The last is a process of its own: those who write there and elsewhere vote.
@@ -118,10 +119,11 @@ fn messages<P: LegalPair>(
             }
         }
     });
+    let pair = Pair::parse(&name::<P>()).expect("there is such a pair");
     for number in 0..SHARDS * CLIENTS {
         let observer = Outsider::new(world.observer());
         world.spawn_on(ShardId((number % SHARDS) as u16), move |env| async move {
-            let mut client = Client::new(env, observer, 1, number as u32);
+            let mut client = Client::new(P::any(env), pair, observer, 1, number as u32);
             for _ in 0..TRANSACTIONS {
                 transaction(&mut client).await;
             }
@@ -225,15 +227,20 @@ fn refuses<M: Wire>(messages: &BTreeSet<Vec<u8>>, look: impl Fn(&M) + Copy) {
 
 /// `kinds` are the requests of the protocol.
 fn check<P: InteractivePair>(kinds: u8) {
-    // The first kind are the common requests, the second those that concern votes. A coordinator that asks an oracle
-    // cannot commit in one step elsewhere, which is the last kind under OCC.
+    // The first kind are the common requests, the second those that concern votes. A coordinator
+    // that asks an oracle cannot commit in one step elsewhere, which is the last kind under OCC.
     let last = kinds - u8::from(P::Scheme::ORACLE && !P::LOCKS);
     check_those::<P>(&of_operations::<P>(), &(0..last).collect::<Vec<u8>>());
 }
 
+/// As in `occ/dst`.
+fn name<P: LegalPair>() -> String {
+    format!("{}/{}", P::NAME, P::Scheme::NAME)
+}
+
 /// `kinds` are the requests of the protocol that such a world has.
 fn check_those<P: LegalPair>(messages: &Messages, kinds: &[u8]) {
-    let pair = format!("{}/{}", P::NAME, P::Scheme::NAME);
+    let pair = name::<P>();
     let seen: BTreeSet<u8> = messages.requests.iter().map(|bytes| bytes[0]).collect();
     assert!(seen.iter().eq(kinds), "{pair}: {seen:?}");
     refuses::<P::Request>(&messages.requests, |request| drop(protocol::about::<P>(request)));
@@ -254,7 +261,8 @@ fn a_message_is_decoded_to_what_was_encoded_and_anything_else_is_refused_in_litt
     check::<TwoPl<ReadCommitted>>(8);
     check::<Client2pc<Dst>>(4);
     check::<Client2pc<NoTimestamps>>(4);
-    // Snapshots read by common requests, rounds by one of its own; nobody votes, or has to be reminded.
+    // Snapshots read by common requests, rounds by one of its own; nobody votes, or has to be
+    // reminded.
     check_those::<Rococo<Dst>>(&of_pieces::<Rococo<Dst>>(), &[0, 2, 3, 4, 5, 6, 8]);
     check_those::<Rococo<NoTimestamps>>(&of_pieces::<Rococo<NoTimestamps>>(), &[0, 2, 3, 4, 5, 6, 7, 8]);
 }

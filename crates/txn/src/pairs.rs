@@ -446,9 +446,22 @@ impl Pair {
         read_only == ReadOnly::Snapshot && self.serializable()
     }
 
+    /// Whether read-only transactions read at snapshots, also at some that change while they are
+    /// read, and are neither validated nor locked.
+    pub fn reads_at_snapshots(self) -> bool {
+        let read_only = with_pair!(self, P => <P as crate::protocol::Protocol>::Scheme::READ_ONLY);
+        read_only == ReadOnly::Snapshot
+    }
+
+    /// Whether timestamps are times: readers wait for writers that may commit within their
+    /// snapshot, and answers wait until the clock has reached their timestamp.
+    pub fn has_times(self) -> bool {
+        with_pair!(self, P => <P as crate::protocol::Protocol>::Scheme::WAITS)
+    }
+
     /// Whether a snapshot may begin in the past: its timestamps are times.
     pub fn has_staleness(self) -> bool {
-        with_pair!(self, P => <P as crate::protocol::Protocol>::Scheme::WAITS)
+        self.has_times()
     }
 
     /// Whether its timestamps are numbers.
@@ -517,6 +530,9 @@ mod tests {
         assert_eq!(with(Pair::serializable), ["dst", "gts", "vts", "none"]);
         assert_eq!(with(Pair::has_oracle), ["gts", "vts"]);
         assert_eq!(with(Pair::has_snapshots), ["dst", "gts", "vts"]);
+        assert_eq!(with(Pair::reads_at_snapshots), ["dst", "gts", "vts", "rc"]);
+        assert_eq!(with(Pair::has_scalars), ["dst", "gts"]);
+        assert_eq!(with(Pair::has_times), ["dst"]);
         assert_eq!(with(Pair::has_staleness), ["dst"]);
     }
 

@@ -1,46 +1,42 @@
 //! How fast a cluster would be: the protocols' own code in a world where everything has a price.
 //!
-//! [`predict`] loads a workload into as many shards as the cluster would have, lets clients run transactions on
-//! them, and measures in virtual time: throughput, latencies, aborts, what the cores, the network and the oracle were
-//! busy with. Protocols, schemes, workloads and the executor are those of production, so conflicts, retries, waits and
-//! messages are not modelled but happen; only time is, by a [`CostModel`]. A node is a machine with so many shards;
-//! the oracle, if the scheme has one, has a machine to itself, and so it has for the schemes that do not need it in the
-//! DST paper's comparison (§5). Prices come from measurements (`plimsoll calibrate`) or from a paper.
+//! [`predict`] loads a workload into as many shards as the cluster would have, lets clients run
+//! transactions on them, and measures in virtual time: throughput, latencies, aborts, what the
+//! cores, the network and the oracle were busy with. Protocols, schemes, workloads and the executor
+//! are those of production, so conflicts, retries, waits and messages are not modelled but happen;
+//! only time is, by a [`CostModel`]. A node is a machine with so many shards; the oracle, if the
+//! scheme has one, has a machine to itself, and so it has for the schemes that do not need it in
+//! the DST paper's comparison (§5). Prices come from measurements (`plimsoll calibrate`) or from a
+//! paper.
 //!
-//! A transaction's latency counts what its shard does for it and what it waits for. Within a pass the clock of
-//! the world stands still, so both ends of it are set to where in the pass they are: the price of what the pass has done
-//! by then.
+//! A transaction's latency counts what its shard does for it and what it waits for. Within a pass
+//! the clock of the world stands still, so both ends of it are set to where in the pass they are:
+//! the price of what the pass has done by then.
 //!
-//! Left out: faults, clocks that differ, disks, replication, and clients who are elsewhere. Watermarks are known
-//! everywhere at once.
+//! Left out: faults, clocks that differ, disks, replication, and clients that are elsewhere.
+//! Watermarks are known everywhere at once.
 
 pub mod model;
 pub mod published;
 pub mod study;
+mod world;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
-use plimsoll_runtime::sim::{Carried, Costs, EPOCH_NS, Maker, Pass, Watch, World};
-use plimsoll_runtime::{Env, LowWater, ShardEnv};
+use plimsoll_runtime::Task;
+use plimsoll_runtime::sim::{EPOCH_NS, Pass, Watch};
 use plimsoll_txn::attempt::Attempt;
-use plimsoll_txn::base::{Base, Layout};
-use plimsoll_txn::envelope::Envelope;
-use plimsoll_txn::execute::execute;
-use plimsoll_txn::messages::Common;
-use plimsoll_txn::pairs::{LEGAL_PAIRS, LegalPair, Pair};
-use plimsoll_txn::procedure::Reads;
-use plimsoll_txn::service::Service as _;
-use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
+use plimsoll_txn::base::Layout;
+use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair};
+use plimsoll_txn::timestamp::OracleOptions;
 use plimsoll_txn::with_pair;
-use plimsoll_txn::work::Work;
-use plimsoll_types::wire::Wire;
-use plimsoll_types::{Abort, Placement, ShardId, TxnId};
-use plimsoll_workloads::Workload;
+use plimsoll_types::{Abort, Placement, ShardId};
+use plimsoll_workloads::{AnyClient, AnyWorkload};
 
 use model::{AccessCosts, CostModel, Done, KINDS_MAX, OracleCosts};
+use world::{PricedShard, PricedWorld};
 
 /// The longest back-off after repeated aborts, in nanoseconds, as in benchmarks.
 const BACK_OFF_MAX_NS: u64 = 64_000;
@@ -72,8 +68,9 @@ pub struct Cluster {
     pub scheme: &'static str,
     /// How an oracle is asked.
     pub oracle: OracleOptions,
-    /// Whether a read-write transaction takes a round trip to the oracle longer, as in the DST paper, where it waits for its
-    /// report to be answered (Figure 4, line 6 of COMMIT). Its shard reports it in the background in any case.
+    /// Whether a read-write transaction takes a round trip to the oracle longer, as in the DST
+    /// paper, where it waits for its report to be answered (Figure 4, line 6 of COMMIT). Its shard
+    /// reports it in the background in any case.
     pub awaits_report: bool,
     /// Transactions to commit while measuring; a quarter as many go before.
     pub transactions: u64,
@@ -103,7 +100,8 @@ pub struct Prediction {
     pub read_only_aborts: u64,
     /// By transaction type: latencies in nanoseconds, in the order in which they were answered.
     pub latencies: Vec<(&'static str, Vec<u32>)>,
-    /// By transaction type, in the same order: attempts that aborted, but for those whose own logic said no.
+    /// By transaction type, in the same order: attempts that aborted, but for those whose own logic
+    /// said no.
     pub aborts_by: Vec<u64>,
     /// By transaction type, in the same order: whether it only reads.
     pub read_only: Vec<bool>,
@@ -117,11 +115,23 @@ pub struct Prediction {
     pub bytes: u64,
     /// What the data shards have done.
     pub done: Done,
-    /// What the oracle has done: its passes, the messages that it has received, the outcomes among them.
+    /// What the oracle has done: its passes, the messages that it has received, the outcomes among
+    /// them.
     pub oracle: Done,
 }
 
 impl Prediction {
+    /// Nothing yet, of this workload's transactions.
+    fn of_nothing(workload: &dyn AnyWorkload) -> Prediction {
+        let kinds = workload.kinds();
+        Prediction {
+            latencies: kinds.iter().map(|kind| (kind.name, Vec::new())).collect(),
+            aborts_by: vec![0; kinds.len()],
+            read_only: kinds.iter().map(|kind| kind.read_only).collect(),
+            ..Prediction::default()
+        }
+    }
+
     /// Transactions per second.
     pub fn throughput(&self) -> f64 {
         self.committed as f64 / self.seconds
@@ -137,7 +147,8 @@ impl Prediction {
         quantile_of(self.latencies.iter().flat_map(|(_, latencies)| latencies).copied().collect(), quantile)
     }
 
-    /// A quantile of the latencies of all types that only read, or of all others, in nanoseconds; nothing if there were none.
+    /// A quantile of the latencies of all types that only read, or of all others, in nanoseconds;
+    /// nothing if there were none.
     pub fn latency_of_class_ns(&self, read_only: bool, quantile: f64) -> Option<u32> {
         let of_class = self.latencies.iter().zip(&self.read_only).filter(|(_, only)| **only == read_only);
         let latencies: Vec<u32> = of_class.flat_map(|((_, latencies), _)| latencies).copied().collect();
@@ -178,38 +189,32 @@ fn quantile_of(mut latencies: Vec<u32>, quantile: f64) -> u32 {
 }
 
 /// Runs a cluster, or as much of it as there is before `stop` says so.
-pub fn predict<W: Workload>(
+pub fn predict(
     cluster: &Cluster,
     model: &CostModel,
     access: AccessCosts,
-    workload: &W,
+    workload: &Arc<dyn AnyWorkload>,
     stop: &dyn Fn() -> bool,
 ) -> Prediction {
     let pair = Pair::parse(&format!("{}/{}", cluster.protocol, cluster.scheme));
     let pair = pair.and_then(|pair| pair.legal(LEGAL_PAIRS)).expect("a cluster runs a legal pair");
-    with_pair!(pair, P => run::<P, W>(cluster, model, access, workload, stop))
-}
-
-/// What a shard has done, ever.
-fn done<P: LegalPair>(node: &mut P, attempts: [f64; KINDS_MAX]) -> Done {
-    let base = node.base();
-    let operations = base.store.operations();
-    Done {
-        attempts,
-        lookups: operations.lookups as f64,
-        scanned: operations.scanned as f64,
-        links: operations.links as f64,
-        installs: operations.installs as f64,
-        kept: operations.kept as f64,
-        marks: base.counters.mark_raises as f64,
-        pins: base.counters.pins as f64,
-        locks: base.counters.locks as f64,
-        validated: base.counters.validated as f64,
-        coordinated: base.counters.coordinated as f64,
-        vain: base.counters.vain as f64,
-        reports: base.counters.reports as f64,
-        ..Done::default()
-    }
+    let shared = Rc::new(Shared {
+        model: model.clone(),
+        access,
+        oracle: model.oracle(cluster.scheme),
+        crowded: if cluster.shards_per_node > 1 { access.crowded } else { 1.0 },
+        has_oracle: pair.has_oracle(),
+        awaits_report: cluster.awaits_report && pair.has_oracle(),
+        meters: (0..=cluster.shards()).map(|_| Meter::default()).collect(),
+        counts: RefCell::new(Counts {
+            measuring: false,
+            committed: 0,
+            prediction: Prediction::of_nothing(&**workload),
+        }),
+    });
+    let mut world = loaded(cluster, pair, &**workload, &shared);
+    start_clients(&mut *world, cluster, workload, &shared);
+    measure(&mut *world, cluster, &shared, stop)
 }
 
 /// What is known of a shard besides its node.
@@ -220,7 +225,7 @@ struct Meter {
     before: Cell<Done>,
 }
 
-/// Everybody's counts.
+/// The counts of all clients.
 struct Counts {
     measuring: bool,
     committed: u64,
@@ -244,6 +249,9 @@ struct Shared {
     oracle: OracleCosts,
     /// What every price is multiplied by.
     crowded: f64,
+    /// Whether the last shard is an oracle.
+    has_oracle: bool,
+    /// Whether read-write transactions wait until it has answered their report.
     awaits_report: bool,
     meters: Vec<Meter>,
     counts: RefCell<Counts>,
@@ -251,9 +259,9 @@ struct Shared {
 
 impl Shared {
     /// What the present pass of a shard has cost so far.
-    fn so_far_ns<P: LegalPair>(&self, shard: ShardId, node: &mut P) -> f64 {
-        let meter = &self.meters[shard.index()];
-        self.price(&done(node, meter.attempts.get()).since(&meter.before.get()))
+    fn so_far_ns(&self, id: ShardId, shard: &dyn PricedShard) -> f64 {
+        let meter = &self.meters[id.index()];
+        self.price(&shard.done(meter.attempts.get()).since(&meter.before.get()))
     }
 
     fn price(&self, done: &Done) -> f64 {
@@ -261,41 +269,25 @@ impl Shared {
     }
 }
 
-fn run<P: LegalPair, W: Workload>(
+/// Lets the clients of a world warm up, and measures them.
+fn measure(
+    world: &mut dyn PricedWorld,
     cluster: &Cluster,
-    model: &CostModel,
-    access: AccessCosts,
-    workload: &W,
+    shared: &Shared,
     stop: &dyn Fn() -> bool,
 ) -> Prediction {
-    let shared = Rc::new(Shared {
-        model: model.clone(),
-        access,
-        oracle: model.oracle(cluster.scheme),
-        crowded: if cluster.shards_per_node > 1 { access.crowded } else { 1.0 },
-        awaits_report: cluster.awaits_report,
-        meters: (0..=cluster.shards()).map(|_| Meter::default()).collect(),
-        counts: RefCell::new(Counts { measuring: false, committed: 0, prediction: Prediction::default() }),
-    });
-    shared.counts.borrow_mut().prediction.latencies =
-        W::KINDS.iter().map(|kind| (kind.name, Vec::new())).collect();
-    shared.counts.borrow_mut().prediction.aborts_by = vec![0; W::KINDS.len()];
-    shared.counts.borrow_mut().prediction.read_only = W::KINDS.iter().map(|kind| kind.read_only).collect();
-    let mut world = world::<P, W>(cluster, workload, &shared);
-    start_clients(&mut world, cluster, workload, &shared);
-
-    let committed = |shared: &Shared| shared.counts.borrow().committed;
+    let committed = || shared.counts.borrow().committed;
     let warm = cluster.transactions / 4;
-    let latencies_ns = LATENCIES * model.latency_ns;
-    let over = |world: &World<P>, transactions: u64, ns: u64, long_ns: u64| {
-        (committed(&shared) >= transactions && world.now() >= ns) || world.now() >= long_ns || stop()
+    let latencies_ns = LATENCIES * shared.model.latency_ns;
+    let over = |now_ns: u64, transactions: u64, ns: u64, long_ns: u64| {
+        (committed() >= transactions && now_ns >= ns) || now_ns >= long_ns || stop()
     };
-    world.run_while(|world| !over(world, warm, latencies_ns / 4, LONG_NS / 4));
-    let begin = Reading::of(&mut world, cluster, &shared);
+    world.run_while(&|now_ns| !over(now_ns, warm, latencies_ns / 4, LONG_NS / 4));
+    let begin = Reading::of(world, cluster, shared);
     shared.counts.borrow_mut().measuring = true;
-    let (transactions, until_ns) = (committed(&shared) + cluster.transactions, world.now() + latencies_ns);
-    world.run_while(|world| !over(world, transactions, until_ns, LONG_NS));
-    let end = Reading::of(&mut world, cluster, &shared);
+    let (transactions, until_ns) = (committed() + cluster.transactions, world.now() + latencies_ns);
+    world.run_while(&|now_ns| !over(now_ns, transactions, until_ns, LONG_NS));
+    let end = Reading::of(world, cluster, shared);
 
     let mut prediction = std::mem::take(&mut shared.counts.borrow_mut().prediction);
     let elapsed_ns = (end.now_ns - begin.now_ns).max(1) as f64;
@@ -324,7 +316,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn of<P: LegalPair>(world: &mut World<P>, cluster: &Cluster, shared: &Shared) -> Reading {
+    fn of(world: &dyn PricedWorld, cluster: &Cluster, shared: &Shared) -> Reading {
         let mut reading = Reading {
             now_ns: world.now(),
             cpu_ns: 0,
@@ -344,7 +336,7 @@ impl Reading {
             }
             reading.done = reading.done.and(&shared.meters[index].before.get());
         }
-        if P::Scheme::ORACLE {
+        if shared.has_oracle {
             let oracle = world.usage(ShardId(cluster.shards() as u16));
             (reading.oracle_ns, reading.oracle_card_ns) = (oracle.cpu_ns, oracle.card_ns);
             reading.messages += oracle.messages;
@@ -355,7 +347,12 @@ impl Reading {
 }
 
 /// A world with the loaded database of a cluster.
-fn world<P: LegalPair, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc<Shared>) -> World<P> {
+fn loaded(
+    cluster: &Cluster,
+    pair: Pair,
+    workload: &dyn AnyWorkload,
+    shared: &Rc<Shared>,
+) -> Box<dyn PricedWorld> {
     let shards = cluster.shards();
     let placement = Arc::new(Placement::even(shards));
     let layout = Layout {
@@ -363,81 +360,27 @@ fn world<P: LegalPair, W: Workload>(cluster: &Cluster, workload: &W, shared: &Rc
         placement: placement.clone(),
         processes: (0..shards).map(|shard| (shard / cluster.shards_per_node) as u16).collect(),
     };
-    let counters: Vec<_> = (0..=cluster.nodes).map(|_| Arc::new(AtomicU64::new(0))).collect();
-    let config = |shard: usize| {
-        let process = shard / cluster.shards_per_node;
-        SchemeConfig {
-            shard: ShardId(shard as u16),
-            data_shards: shards,
-            max_staleness_ns: if cluster.nodes > 1 { STALE_LATENCIES * shared.model.latency_ns } else { 0 },
-            oracle: cluster.oracle,
-            single_version: false,
-            process,
-            processes: cluster.nodes,
-            visitors: shards..shards,
-            process_counter: counters[process].clone(),
-            first_attempt: 1,
-            patience_ns: plimsoll_txn::votes::PATIENCE_NS,
-        }
-    };
-    let low_water = LowWater::new(shards, P::Scheme::slots(&config(0)));
     let options = workload.protocol_options();
-    let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
-        let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
-        let make = move |_| P::new(Base::new(&layout, &config, low_water.clone()), options);
-        Box::new(make) as Maker<P>
-    });
-    let oracle = shards;
-    let costs = {
-        let (model, shared) = (&shared.model, shared.clone());
-        let mut published = 0;
-        Costs {
-            pass: Box::new(move |shard, node: &mut P, pass| {
-                if shard.index() != oracle {
-                    return shared.charge(shard, node, pass);
-                }
-                let outcomes = node.base().scheme.published() - published;
-                published += outcomes;
-                shared.charge_oracle(shard, pass, outcomes)
-            }),
-            weight: Box::new(|carried| {
-                MESSAGE_BYTES
-                    + match carried {
-                        Carried::Request(request, _) => request.bytes(),
-                        Carried::Reply(reply, _) => reply.bytes(),
-                    }
-            }),
-            threads: cluster.threads,
-            frame_ns: model.frame_ns,
-            byte_ns: 8.0 / model.gigabits_per_s,
-        }
-    };
-    let per_machine = cluster.shards_per_node + usize::from(cluster.oracle_inside);
-    let world = World::with_costs(&shared.model.hardware(per_machine), costs, cluster.seed, makers.collect());
+    let world = with_pair!(pair, P => world::begin::<P>(cluster, &layout, options, shared));
     for unit in 0..workload.units() {
         let shards = match workload.unit_slot(unit) {
             Some(slot) => vec![placement.shard(slot)],
             None => (0..shards as u16).map(ShardId).collect(),
         };
         for shard in shards {
-            let load = |node: &mut P| {
-                workload.load(unit, &mut |table, key, values| node.base().store.load(table, &key, values));
-            };
-            world.node(shard, load).expect("a world begins with all shards up");
+            let shard = world.shard(shard).any();
+            workload.load(unit, &mut |table, key, values| shard.load_row(table, &key, values));
         }
     }
     for (index, meter) in shared.meters.iter().enumerate().take(shards) {
-        let loaded = world
-            .node(ShardId(index as u16), |node| done(node, Default::default()))
-            .expect("all shards are up");
-        meter.before.set(loaded);
+        meter.before.set(world.shard(ShardId(index as u16)).done(Default::default()));
     }
     world
 }
 
 impl Shared {
     /// A pass of a data shard is over: what has it cost?
-    fn charge<P: LegalPair>(&self, shard: ShardId, node: &mut P, pass: Pass) -> u64 {
+    fn charge(&self, shard: ShardId, pass: Pass, done: impl FnOnce([f64; KINDS_MAX]) -> Done) -> u64 {
         let meter = &self.meters[shard.index()];
         let before = meter.before.get();
         let now = Done {
@@ -447,7 +390,7 @@ impl Shared {
             handled: before.handled + pass.handled as f64,
             batches: before.batches + pass.local_batches as f64,
             remote_batches: before.remote_batches + pass.remote_batches as f64,
-            ..done(node, meter.attempts.get())
+            ..done(meter.attempts.get())
         };
         meter.before.set(now);
         self.price(&now.since(&before)) as u64
@@ -463,10 +406,10 @@ impl Shared {
     }
 }
 
-fn start_clients<P: LegalPair, W: Workload>(
-    world: &mut World<P>,
+fn start_clients(
+    world: &mut dyn PricedWorld,
     cluster: &Cluster,
-    workload: &W,
+    workload: &Arc<dyn AnyWorkload>,
     shared: &Rc<Shared>,
 ) {
     let placement = Placement::even(cluster.shards());
@@ -474,34 +417,34 @@ fn start_clients<P: LegalPair, W: Workload>(
         let shard = ShardId((number / cluster.concurrency) as u16);
         let client = workload.client(number, shard, &|slot| placement.shard(slot));
         let (workload, shared, watch) = (workload.clone(), shared.clone(), world.observer());
-        world.spawn_on(shard, move |env| run_client::<P, W>(env, watch, workload, client, shared));
+        let task = |shard| Box::pin(run_client(shard, watch, workload, client, shared)) as Task;
+        world.spawn_on(shard, Box::new(task));
     }
 }
 
 /// One client: a closed loop of transactions, as in benchmarks.
-async fn run_client<P: LegalPair, W: Workload>(
-    env: ShardEnv<P>,
+async fn run_client(
+    priced: Rc<dyn PricedShard>,
     watch: Watch,
-    workload: W,
-    mut client: W::Client,
+    workload: Arc<dyn AnyWorkload>,
+    mut client: Box<dyn AnyClient>,
     shared: Rc<Shared>,
 ) {
-    let mut work = Work::default();
-    let meter = &shared.meters[env.shard().index()];
-    let now_ns =
-        || (watch.true_time().0 - EPOCH_NS) as f64 + env.local(|node| shared.so_far_ns(env.shard(), node));
+    let (shard, kinds) = (priced.any(), workload.kinds());
+    let mut coordinator = shard.coordinator();
+    let meter = &shared.meters[shard.shard().index()];
+    let now_ns = || (watch.true_time().0 - EPOCH_NS) as f64 + shared.so_far_ns(shard.shard(), &*priced);
     loop {
-        let mut procedure = workload.next(&mut client);
-        let kind = W::kind(&procedure);
-        let read_only = W::KINDS[kind].read_only;
+        let kind = client.draw();
+        let read_only = kinds[kind].read_only;
         let begin_ns = now_ns();
-        let attempt = Attempt { age: env.clock().0, ..Attempt::default() };
+        let attempt = Attempt { age: shard.clock().0, ..Attempt::default() };
         let mut aborts = 0u32;
         let committed = loop {
             let mut attempts = meter.attempts.get();
             attempts[kind] += 1.0;
             meter.attempts.set(attempts);
-            match execute(&env, attempt, &mut procedure, &mut work).await {
+            match coordinator.execute(attempt, client.procedure()).await {
                 Ok(()) => break true,
                 Err(Abort::User) => break false,
                 Err(_) => {
@@ -509,14 +452,15 @@ async fn run_client<P: LegalPair, W: Workload>(
                     shared.counts.borrow_mut().aborted(kind, read_only);
                 }
             }
-            env.pause().await;
+            shard.pause().await;
             if aborts > 2 {
                 let limit = (1000 << aborts.min(16)).min(BACK_OFF_MAX_NS);
-                env.sleep(env.random() % limit).await;
+                shard.sleep(shard.random() % limit).await;
             }
         };
-        if shared.awaits_report && P::Scheme::ORACLE && committed && !read_only {
-            round_trip::<P>(&env, ShardId(shared.meters.len() as u16 - 1), work.committed.id).await;
+        if shared.awaits_report && committed && !read_only {
+            let oracle = ShardId(shared.meters.len() as u16 - 1);
+            priced.round_trip(oracle, coordinator.committed().id).await;
         }
         {
             let mut counts = shared.counts.borrow_mut();
@@ -524,20 +468,12 @@ async fn run_client<P: LegalPair, W: Workload>(
             if counts.measuring && committed {
                 let prediction = &mut counts.prediction;
                 prediction.committed += 1;
-                prediction.distributed += u64::from(work.committed.shards > 1);
+                prediction.distributed += u64::from(coordinator.committed().shards > 1);
                 prediction.latencies[kind].1.push((now_ns() - begin_ns) as u32);
             }
         }
-        if env.clock().0 == attempt.age {
-            env.pause().await;
+        if shard.clock().0 == attempt.age {
+            shard.pause().await;
         }
     }
-}
-
-/// A round trip to the oracle. What is all on this shard has been reported by then, for the channel keeps the order; who wrote
-/// elsewhere reports once that is installed, which is not waited for. The oracle handles a message more than the paper's, whose
-/// report is the request.
-async fn round_trip<P: LegalPair>(env: &ShardEnv<P>, oracle: ShardId, txn: TxnId) {
-    let nothing = Common::Read { txn, reads: Reads::default() };
-    let _answer = env.call(oracle, Envelope::Common(nothing)).await;
 }

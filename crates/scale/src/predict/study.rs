@@ -1,11 +1,14 @@
 //! Configurations to predict: a cluster, a workload, and data that fits into one machine's memory.
 //!
-//! A thousand warehouses of the specification's size do not fit; but who conflicts with whom depends on warehouses,
-//! districts and clients, hardly on how many customers and items there are besides. So the number of nodes decides how
-//! large a shard's data is, and the prices of accesses stay those of full tables. Too few items would make conflicts
-//! that large tables do not have: the size that was used is in the result ([`Configuration::rows`]).
+//! A thousand warehouses of the specification's size do not fit; but which transactions conflict
+//! depends on warehouses, districts and clients, hardly on how many customers and items there are
+//! besides. So the number of nodes decides how large a shard's data is, and the prices of accesses
+//! stay those of full tables. Too few items would make conflicts that large tables do not have: the
+//! size that was used is in the result ([`Configuration::rows`]).
 
-use plimsoll_workloads::Workload;
+use std::sync::Arc;
+
+use plimsoll_workloads::AnyWorkload;
 use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
@@ -13,7 +16,8 @@ use plimsoll_workloads::tpcc::{self, Tpcc};
 use super::model::{AccessCosts, CostModel, KINDS_MAX};
 use super::{Cluster, Prediction, predict};
 
-/// Rows that all shards of a world may have together, about; a row with its index takes some 400 bytes.
+/// Rows that all shards of a world may have together, about; a row with its index takes some 400
+/// bytes.
 const ROWS_MAX: usize = 2_500_000;
 /// TPC-C's customers per district, and orders at the beginning: enough for Stock-Level's twenty.
 const CUSTOMERS: u32 = 30;
@@ -25,7 +29,8 @@ pub enum Load {
     Tpcc {
         /// Districts that a Stock-Level looks at.
         districts: u32,
-        /// How many warehouses there are, each spread over all shards; `None`: one per shard, there entirely.
+        /// How many warehouses there are, each spread over all shards; `None`: one per shard, there
+        /// entirely.
         spread: Option<u32>,
     },
     /// SmallBank.
@@ -35,8 +40,8 @@ pub enum Load {
     },
     /// Read-only transactions over ten tuples, nine of ten at home (Figure 6(c) of the DST paper).
     ReadTen,
-    /// Read-write transactions that do nothing for a while (Figure 6(b)) and then write a tuple of their own shard, so
-    /// that there is something to stamp.
+    /// Read-write transactions that do nothing for a while (Figure 6(b)) and then write a tuple of
+    /// their own shard, so that there is something to stamp.
     Spin {
         /// How long, in nanoseconds.
         spin_ns: u64,
@@ -76,63 +81,58 @@ impl Configuration {
         }
     }
 
-    /// Predicts it, or as much as there is before `stop` says so. Prices of the workload that are missing from the model
-    /// are an error that names them.
+    /// Predicts it, or as much as there is before `stop` says so. Prices of the workload that are
+    /// missing from the model are an error that names them.
     pub fn predict(&self, model: &CostModel, stop: &dyn Fn() -> bool) -> Result<Prediction, String> {
         let name = self.load.name();
-        let access = *model.access.get(name).ok_or_else(|| {
+        let mut access = *model.access.get(name).ok_or_else(|| {
             format!("the cost model knows no prices of {name}: measure them with `plimsoll calibrate`")
         })?;
+        if let Load::Spin { spin_ns } = self.load {
+            access = spinning(access, spin_ns);
+        }
+        let workload = self.workload()?;
+        if self.cluster.protocol == "rococo" {
+            workload.chopping().map_err(|why| why.to_string())?;
+        }
+        Ok(predict(&self.cluster, model, access, &workload, stop))
+    }
+
+    /// The workload, whether or not its protocol can run it.
+    fn workload(&self) -> Result<Arc<dyn AnyWorkload>, String> {
         let (shards, rows, seed) = (self.cluster.shards() as u64, self.rows(), self.cluster.seed);
         Ok(match self.load {
-            Load::Tpcc { districts, spread } => {
-                let parameters = tpcc::Parameters {
-                    items: rows as u32,
-                    customers_per_district: CUSTOMERS,
-                    stock_level_districts: districts,
-                    spread: spread.is_some(),
-                    seed,
-                    ..tpcc::Parameters::new(spread.unwrap_or(shards as u32))
-                };
-                predict(&self.cluster, model, access, &self.fit(Tpcc::new(parameters)?)?, stop)
-            }
-            Load::SmallBank { distributed_pct } => {
-                let distributed_pct = if shards > 1 { distributed_pct } else { 0.0 };
-                let parameters = smallbank::Parameters {
-                    distributed_pct,
-                    seed,
-                    ..smallbank::Parameters::new(shards, rows)
-                };
-                predict(&self.cluster, model, access, &self.fit(SmallBank::new(parameters)?)?, stop)
-            }
+            Load::Tpcc { districts, spread } => Arc::new(Tpcc::new(tpcc::Parameters {
+                items: rows as u32,
+                customers_per_district: CUSTOMERS,
+                stock_level_districts: districts,
+                spread: spread.is_some(),
+                seed,
+                ..tpcc::Parameters::new(spread.unwrap_or(shards as u32))
+            })?),
+            Load::SmallBank { distributed_pct } => Arc::new(SmallBank::new(smallbank::Parameters {
+                distributed_pct: if shards > 1 { distributed_pct } else { 0.0 },
+                seed,
+                ..smallbank::Parameters::new(shards, rows)
+            })?),
             Load::Micro | Load::ReadTen | Load::Spin { .. } => {
                 let mut parameters =
                     micro::Parameters { tuples_per_shard: rows, seed, ..micro::Parameters::new(shards) };
-                let mut access = access;
                 match self.load {
                     Load::ReadTen => parameters.read_only_pct = 100.0,
-                    Load::Spin { spin_ns } => {
+                    Load::Spin { .. } => {
                         parameters.tuples_per_transaction = 1;
                         (parameters.read_only_pct, parameters.read_share_pct) = (0.0, 0.0);
                         parameters.distributed_pct = 0.0;
-                        access = spinning(access, spin_ns);
                     }
                     _ => {}
                 }
                 if shards == 1 {
                     parameters.distributed_pct = 0.0;
                 }
-                predict(&self.cluster, model, access, &self.fit(Micro::new(parameters)?)?, stop)
+                Arc::new(Micro::new(parameters)?)
             }
         })
-    }
-
-    /// The workload, if its protocol can run it.
-    fn fit<W: Workload>(&self, workload: W) -> Result<W, String> {
-        if self.cluster.protocol == "rococo" {
-            workload.chopping().map_err(|why| why.to_string())?;
-        }
-        Ok(workload)
     }
 }
 

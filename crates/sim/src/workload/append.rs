@@ -1,17 +1,14 @@
 //! List-append: every value is a list, every write appends the transaction's own number to one.
 //!
-//! A list that is read tells the whole history of its key, in order, so a checker that knows nothing of versions
-//! or timestamps can find the dependencies (Kingsbury and Alvaro, *Elle*, VLDB 2020). This is the workload whose
-//! histories are exported for such checkers ([`crate::export`]).
+//! A list that is read tells the whole history of its key, in order, so a checker that knows
+//! nothing of versions or timestamps can find the dependencies (Kingsbury and Alvaro, *Elle*, VLDB
+//! 2020). This is the workload whose histories are exported for such checkers ([`crate::export`]).
 
-use plimsoll_runtime::ShardEnv;
+use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_txn::attempt::{Attempt, Committed};
-use plimsoll_txn::interactive::Transaction;
-use plimsoll_txn::pairs::InteractivePair;
-use plimsoll_txn::timestamp::{ReadOnly, Scheme};
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, TableId, TableSpec};
 
-use crate::client::{Client, Ended, Observer, Seen};
+use crate::client::{Client, Ended, Observer, Seen, interactive};
 
 /// How many lists there are at most.
 pub const KEYS: u64 = 6;
@@ -69,7 +66,7 @@ fn numbers(value: Option<Vec<u8>>) -> Vec<u64> {
     value.chunks_exact(8).map(|bytes| u64::from_be_bytes(bytes.try_into().expect("eight bytes"))).collect()
 }
 
-impl<P: InteractivePair, O: Observer> Client<P, O> {
+impl<O: Observer> Client<O> {
     /// One transaction of a few reads and appends to so many lists, [`KEYS`] at most.
     pub async fn append(&mut self, lists: u64) {
         let look = self.one_in(3);
@@ -92,9 +89,9 @@ impl<P: InteractivePair, O: Observer> Client<P, O> {
             attempted.end = end;
             match result {
                 Ok(committed) => {
-                    // Interactive, under OCC with snapshots: who wrote nothing has only looked at his own.
-                    let snapshot =
-                        P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE && !P::LOCKS;
+                    // Under OCC with snapshots a transaction that wrote nothing has only looked at
+                    // its own.
+                    let snapshot = self.pair.has_snapshots() && !self.pair.has_locks();
                     let read_only = look || snapshot && committed.writes == 0;
                     (attempted.snapshot, attempted.how) = (read_only, End::Committed);
                     self.record(Ended { label, read_only, begin, number: 0, seen: Seen::new(), committed });
@@ -103,7 +100,7 @@ impl<P: InteractivePair, O: Observer> Client<P, O> {
                 Err(abort) => {
                     attempted.how = End::Aborted;
                     self.failed(label, abort);
-                    match look && P::Scheme::READ_ONLY == ReadOnly::Snapshot {
+                    match look && self.pair.reads_at_snapshots() {
                         true => self.unread(abort),
                         false => self.left.aborts += 1,
                     }
@@ -125,37 +122,36 @@ impl<P: InteractivePair, O: Observer> Client<P, O> {
         look: bool,
         lists: u64,
     ) -> Result<Committed, Abort> {
-        let env = self.env.clone();
-        let mut txn = Transaction::begin(&env, attempt, look).await?;
-        self.attempts(label(look), txn.id());
+        let shard = self.shard.clone();
+        let shard = interactive(&*shard);
+        let mut txn = shard.begin(attempt, look).await?;
+        self.attempts(label(look), shard.id(&txn));
         for _ in 0..1 + self.rng.below(4) {
             let list = self.rng.below(lists);
             let key = Key::of_u64(list);
-            let mut value = txn.get(&env, LISTS.row(), &key).await?;
+            let mut value = shard.get(&mut txn, LISTS.row(), &key).await?;
             if look || self.one_in(2) {
                 self.appended(Operation::Read(list, numbers(value)));
             } else {
                 let number = self.next_number();
                 value.get_or_insert_default().extend(number.to_be_bytes());
                 self.appended(Operation::Append(list, number));
-                txn.put(&env, LISTS.row(), &key, &value.unwrap_or_default()).await?;
+                shard.put(&mut txn, LISTS.row(), &key, &value.unwrap_or_default()).await?;
             }
             self.dawdle().await;
         }
-        txn.commit(&env).await
+        shard.commit(txn).await
     }
 }
 
 /// All lists that there may be, in one transaction that only reads.
-pub async fn read_all<P: InteractivePair>(
-    env: &ShardEnv<P>,
-    attempt: Attempt,
-) -> Result<Vec<(u64, Vec<u64>)>, Abort> {
-    let mut txn = Transaction::begin(env, attempt, true).await?;
+pub async fn read_all(shard: &dyn AnyShard, attempt: Attempt) -> Result<Vec<(u64, Vec<u64>)>, Abort> {
+    let shard = interactive(shard);
+    let mut txn = shard.begin(attempt, true).await?;
     let mut lists = Vec::new();
     for list in 0..KEYS {
-        lists.push((list, numbers(txn.get(env, LISTS.row(), &Key::of_u64(list)).await?)));
+        lists.push((list, numbers(shard.get(&mut txn, LISTS.row(), &Key::of_u64(list)).await?)));
     }
-    txn.commit(env).await?;
+    shard.commit(txn).await?;
     Ok(lists)
 }

@@ -1,7 +1,7 @@
 //! What a random transaction does with a row: [`Operation`].
 //!
-//! Rows are numbered within their partition. The value of a row is a number, and a transaction writes its own everywhere, so
-//! what was read tells who wrote it.
+//! Rows are numbered within their partition. The value of a row is a number, and a transaction
+//! writes its own everywhere, so what was read tells who wrote it.
 
 use std::ops::ControlFlow;
 

@@ -1,22 +1,22 @@
 //! Random one-shot transactions, for protocols that ship pieces, and for all others.
 //!
-//! Every piece of a transaction names what it touches before it executes, and hardly any of them feeds another: what ROCOCO
-//! can express ([`plimsoll_txn::chopping`]). There is little data, so that transactions meet on several servers in different
-//! orders.
+//! Every piece of a transaction names what it touches before it executes, and hardly any of them
+//! feeds another: what ROCOCO can express ([`plimsoll_txn::chopping`]). There is little data, so
+//! that transactions meet on several servers in different orders.
 //!
 //! | transaction | pieces |
 //! |---|---|
-//! | mix | one that executes when it starts: reads, writes, scans, and may say no; several that wait |
+//! | mix | one that executes when it starts: reads, writes, scans, may say no; several that wait |
 //! | move | two that wait: money goes from one account to another |
 //! | draw | draws a number from a counter, at once; inserts a row under it, which waits |
 //! | audit | read-only: the sum of all accounts |
 //! | look | read-only: anything, in one or two stages |
 //!
-//! All but the money is written with the transaction's own number, so what was read tells who wrote it.
+//! All but the money is written with the transaction's own number, so what was read tells who wrote
+//! it.
 
 use plimsoll_txn::attempt::ProtocolOptions;
 use plimsoll_txn::chopping::{Chopping, PieceType};
-use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
 use plimsoll_txn::shipped::{Items, OneShot, Shipped, unpack};
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Partitioning, Slot, TableId, TableSpec};
@@ -277,7 +277,7 @@ impl OneShot for Pieces {
     }
 }
 
-impl<P: LegalPair, O: Observer> Client<P, O> {
+impl<O: Observer> Client<O> {
     /// One transaction of any kind.
     pub async fn pieces(&mut self) {
         self.pieces_of(ROWS).await;

@@ -1,30 +1,28 @@
 //! Random transactions on very little data, and what must hold of the values they saw.
 //!
-//! Some are *interactive* and read, write, insert, delete and scan at random and dawdle in between; some are
-//! *procedures* with pieces on several shards; some only read, at several stalenesses. All but the transfers write
-//! their own number everywhere, so what was read tells who wrote it: the checker is blind to values, this is not.
-//! Transfers move money about, so its sum is the same in every scan of the accounts; a number that is drawn from a
-//! counter is drawn once.
+//! Some are *interactive* and read, write, insert, delete and scan at random and dawdle in between;
+//! some are *procedures* with pieces on several shards; some only read, at several stalenesses. All
+//! but the transfers write their own number everywhere, so what was read tells who wrote it: the
+//! checker is blind to values, this is not. Transfers move money about, so its sum is the same in
+//! every scan of the accounts; a number that is drawn from a counter is drawn once.
 //!
-//! A stale read-only transaction is recorded as having begun so much earlier: then its promise is the usual one.
+//! A stale read-only transaction is recorded as having begun so much earlier: then its promise is
+//! the usual one.
 
-use plimsoll_runtime::Tasks;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use plimsoll_runtime::ShardEnv;
+use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_txn::attempt::{Attempt, Committed};
-use plimsoll_txn::interactive::Transaction;
-use plimsoll_txn::pairs::InteractivePair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
-use plimsoll_txn::timestamp::{Freshness, ReadOnly, Scheme};
+use plimsoll_txn::timestamp::Freshness;
 use plimsoll_types::history::{Install, Version};
 use plimsoll_types::{
     Abort, ColumnGroup, IndexKind, Key, Partitioning, Slot, TableId, TableSpec, Timestamp, TxnId,
 };
 
 use super::operation::{Operation, all, key, number};
-use crate::client::{Client, Ended, Left, Observer, Seen};
+use crate::client::{Client, Ended, Left, Observer, Seen, interactive};
 
 /// Partition keys; each has a slot of its own.
 pub const PARTITIONS: u64 = 3;
@@ -88,7 +86,7 @@ pub fn rows_of(rows: u64) -> Vec<(u64, TableId, Key, u64)> {
     loaded
 }
 
-impl<P: InteractivePair, O: Observer> Client<P, O> {
+impl<O: Observer> Client<O> {
     /// One transaction of any kind.
     pub async fn random(&mut self) {
         self.random_of(ROWS).await;
@@ -140,8 +138,7 @@ impl<P: InteractivePair, O: Observer> Client<P, O> {
             let (number, mut seen) = (self.next_number(), Seen::new());
             match self.interact(attempt, rows, number, &mut seen).await {
                 Ok(Some(committed)) => {
-                    let snapshot =
-                        P::Scheme::READ_ONLY == ReadOnly::Snapshot && P::Scheme::SERIALIZABLE && !P::LOCKS;
+                    let snapshot = self.pair.has_snapshots() && !self.pair.has_locks();
                     let read_only = snapshot && committed.writes == 0;
                     self.record(Ended { label: "interactive", read_only, begin, number, seen, committed });
                     return;
@@ -166,9 +163,10 @@ impl<P: InteractivePair, O: Observer> Client<P, O> {
         own: u64,
         seen: &mut Seen,
     ) -> Result<Option<Committed>, Abort> {
-        let (env, value) = (self.env.clone(), own.to_be_bytes());
-        let mut transaction = Transaction::begin(&env, attempt, false).await?;
-        self.attempts("interactive", transaction.id());
+        let (shard, value) = (self.shard.clone(), own.to_be_bytes());
+        let shard = interactive(&*shard);
+        let mut transaction = shard.begin(attempt, false).await?;
+        self.attempts("interactive", shard.id(&transaction));
         let mut see = |column, key: Key, value: &[u8]| {
             if number(value) != own {
                 seen.push((column, key, number(value)));
@@ -178,20 +176,20 @@ impl<P: InteractivePair, O: Observer> Client<P, O> {
             let (table, key) = (self.random_table(), self.random_key(rows));
             match self.rng.below(10) {
                 0..=3 => {
-                    if let Some(value) = transaction.get(&env, table.row(), &key).await? {
+                    if let Some(value) = shard.get(&mut transaction, table.row(), &key).await? {
                         see(table.row(), key, &value);
                     }
                 }
-                4 | 5 => transaction.put(&env, table.row(), &key, &value).await?,
+                4 | 5 => shard.put(&mut transaction, table.row(), &key, &value).await?,
                 6 => {
-                    if transaction.get(&env, table.row(), &key).await?.is_none() {
-                        transaction.insert(&env, table, &key, &[&value]).await?;
+                    if shard.get(&mut transaction, table.row(), &key).await?.is_none() {
+                        shard.insert(&mut transaction, table, &key, &[&value]).await?;
                     }
                 }
-                7 => transaction.delete(&env, table, &key).await?,
+                7 => shard.delete(&mut transaction, table, &key).await?,
                 _ => {
                     let scan = self.random_scan(rows);
-                    let found = transaction.scan(&env, &scan).await?;
+                    let found = shard.scan(&mut transaction, &scan).await?;
                     assert!(found.is_sorted(), "a scan is in key order");
                     assert!(found.len() <= scan.limit, "a scan keeps its limit");
                     found.into_iter().for_each(|(key, value)| see(scan.column, key, &value));
@@ -200,10 +198,10 @@ impl<P: InteractivePair, O: Observer> Client<P, O> {
             self.dawdle().await;
         }
         if self.rng.below(10) == 0 {
-            transaction.rollback(&env).await;
+            shard.rollback(transaction).await;
             return Ok(None);
         }
-        transaction.commit(&env).await.map(Some)
+        shard.commit(transaction).await.map(Some)
     }
 
     /// Interactive and read-only.
@@ -222,24 +220,25 @@ impl<P: InteractivePair, O: Observer> Client<P, O> {
     }
 
     async fn looked(&mut self, staleness_ns: u64, rows: u64, seen: &mut Seen) -> Result<Committed, Abort> {
-        let (env, attempt) = (self.env.clone(), self.attempt(staleness_ns));
-        let mut transaction = Transaction::begin(&env, attempt, true).await?;
-        self.attempts("look", transaction.id());
+        let (shard, attempt) = (self.shard.clone(), self.attempt(staleness_ns));
+        let shard = interactive(&*shard);
+        let mut transaction = shard.begin(attempt, true).await?;
+        self.attempts("look", shard.id(&transaction));
         for _ in 0..1 + self.rng.below(6) {
             if self.rng.below(3) == 0 {
                 let scan = self.random_scan(rows);
-                for (key, value) in transaction.scan(&env, &scan).await? {
+                for (key, value) in shard.scan(&mut transaction, &scan).await? {
                     seen.push((scan.column, key, number(&value)));
                 }
             } else {
                 let (table, key) = (self.random_table(), self.random_key(rows));
-                if let Some(value) = transaction.get(&env, table.row(), &key).await? {
+                if let Some(value) = shard.get(&mut transaction, table.row(), &key).await? {
                     seen.push((table.row(), key, number(&value)));
                 }
             }
             self.dawdle().await;
         }
-        transaction.commit(&env).await
+        shard.commit(transaction).await
     }
 
     async fn transfer(&mut self, rows: u64) {
@@ -402,7 +401,8 @@ impl Procedure for Audit {
 
 plimsoll_txn::executable!(Audit);
 
-/// Draws a number from a counter and inserts a row under it, perhaps on another shard. The number is never taken.
+/// Draws a number from a counter and inserts a row under it, perhaps on another shard. The number
+/// is never taken.
 struct Draw {
     counter: u64,
     rows: u64,
@@ -480,32 +480,34 @@ impl Procedure for Mix {
 
 plimsoll_txn::executable!(Mix);
 
-/// Reads and writes all rows there may be, and all accounts and counters. Nobody else is about.
-pub async fn rewrite_all<P: InteractivePair>(env: &ShardEnv<P>) -> Result<Committed, Abort> {
+/// Reads and writes all rows there may be, and all accounts and counters, while nothing else runs.
+pub async fn rewrite_all(shard: &dyn AnyShard) -> Result<Committed, Abort> {
     // Fresh enough for an oracle to have heard of everything, if it has been asked by now.
-    env.sleep(5_000_000).await;
-    let attempt = Attempt { age: env.clock().0, freshness: Freshness::default() };
-    let mut transaction = Transaction::begin(env, attempt, false).await?;
+    shard.sleep(5_000_000).await;
+    let attempt = Attempt { age: shard.clock().0, freshness: Freshness::default() };
+    let shard = interactive(shard);
+    let mut transaction = shard.begin(attempt, false).await?;
     for partition in 0..PARTITIONS {
         for table in [LIST, ACCOUNT, NUMBERED, COPIED] {
             let scan = Scan::prefix(table.row(), all(partition));
-            for (key, value) in transaction.scan(env, &scan).await? {
-                transaction.put(env, table.row(), &key, &value).await?;
+            for (key, value) in shard.scan(&mut transaction, &scan).await? {
+                shard.put(&mut transaction, table.row(), &key, &value).await?;
             }
         }
         for (table, rows) in [(POINT, ROWS), (COUNTER, 1)] {
             for row in 0..rows {
                 let key = key(partition, row);
-                let value = transaction.get(env, table.row(), &key).await?;
+                let value = shard.get(&mut transaction, table.row(), &key).await?;
                 let value = value.unwrap_or_else(|| 0u64.to_be_bytes().to_vec());
-                transaction.put(env, table.row(), &key, &value).await?;
+                shard.put(&mut transaction, table.row(), &key, &value).await?;
             }
         }
     }
-    transaction.commit(env).await
+    shard.commit(transaction).await
 }
 
-/// Values that are not what the recorded writer of the version wrote. Of some writers nobody knows what that was.
+/// Values that are not what the recorded writer of the version wrote. What the writers in `unknown`
+/// wrote is not known.
 pub fn wrong_values(left: &Left, installs: &[Vec<Install>], unknown: &BTreeSet<TxnId>) -> Vec<String> {
     let writers: BTreeMap<(ColumnGroup, &Key, Timestamp), TxnId> = (installs.iter().flatten())
         .map(|install| ((install.column, &install.key, install.stamp), install.txn))

@@ -117,6 +117,9 @@ pub trait InteractiveShard: AnyShard {
     /// See [`Transaction::begin`].
     fn begin(&self, attempt: Attempt, read_only: bool) -> Step<'_, Result<TransactionHandle, Abort>>;
 
+    /// See [`Transaction::id`].
+    fn id(&self, txn: &TransactionHandle) -> TxnId;
+
     /// See [`Transaction::follow`].
     fn follow(&self, txn: &mut TransactionHandle, seen: Timestamp);
 
@@ -207,6 +210,8 @@ pub struct ShardStatus {
     pub in_doubt: u64,
     /// Records that are locked.
     pub locks: u64,
+    /// What its protocol remembers of transactions besides: nothing once all are over.
+    pub remembered: u64,
     /// Versions and rows that nobody can see any more, and that are not collected yet.
     pub garbage: u64,
     /// On the oracle: outcomes that it has published. Elsewhere 0.
@@ -285,6 +290,7 @@ pub struct FoundRows {
 impl<P: AnyPair> AnyShard for ShardEnv<P> {
     fn status(&self) -> ShardStatus {
         self.local(|node| {
+            let remembered = node.remembered() as u64;
             let base = node.base();
             ShardStatus {
                 counters: base.counters,
@@ -292,6 +298,7 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
                 votes_given: base.votes_given(),
                 in_doubt: base.in_doubt() as u64,
                 locks: base.store.locks() as u64,
+                remembered,
                 garbage: base.store.garbage() as u64,
                 published: base.scheme.published(),
                 unpublished: base.scheme.unpublished(),
@@ -448,6 +455,10 @@ impl<P: AnyPair + CompiledOperations> InteractiveShard for ShardEnv<P> {
     fn begin(&self, attempt: Attempt, read_only: bool) -> Step<'_, Result<TransactionHandle, Abort>> {
         let begun = P::begin_transaction(self, attempt, read_only);
         Box::pin(async move { Ok(TransactionHandle(Box::new(begun.await?))) })
+    }
+
+    fn id(&self, txn: &TransactionHandle) -> TxnId {
+        txn.of::<P::Scheme>().id()
     }
 
     fn follow(&self, txn: &mut TransactionHandle, seen: Timestamp) {

@@ -1,0 +1,253 @@
+//! A world without its pair.
+//!
+//! Only the world's own code depends on the pair: what shards do, and how it begins. Everything
+//! else that happens to a world, from its clients to its judge, goes through an [`AnyWorld`], and
+//! so is compiled once for all pairs.
+
+use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use plimsoll_runtime::sim::{Faults, Maker, Occurrence, Watch, World};
+use plimsoll_runtime::{LowWater, Task, Tasks};
+use plimsoll_store::Visited;
+use plimsoll_txn::any_shard::AnyShard;
+use plimsoll_txn::attempt::ProtocolOptions;
+use plimsoll_txn::base::{Base, Layout, OnInstall};
+use plimsoll_txn::pairs::LegalPair;
+use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
+use plimsoll_txn::trace::Step;
+use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp};
+
+use crate::online::Online;
+use crate::plan::Plan;
+use crate::recorder::Recorder;
+use crate::workload::random;
+
+/// A world of any pair.
+pub(crate) trait AnyWorld {
+    /// See [`World::now`].
+    fn now(&self) -> u64;
+    /// See [`World::true_time`].
+    fn true_time(&self) -> Timestamp;
+    /// See [`World::clock_error_ns`].
+    fn clock_error_ns(&self) -> u64;
+    /// See [`World::observer`].
+    fn observer(&self) -> Watch;
+    /// See [`World::step`].
+    fn step(&mut self) -> bool;
+    /// See [`World::hash`].
+    fn hash(&self) -> u64;
+    /// See [`World::occurrences`].
+    fn occurrences(&self) -> &[Occurrence];
+    /// See [`World::heal_all`].
+    fn heal_all(&mut self);
+    /// See [`World::spawn_on`].
+    fn spawn_on(&mut self, shard: ShardId, task: Box<dyn FnOnce(Rc<dyn AnyShard>) -> Task>);
+    /// See [`World::on_start`].
+    fn on_start(&mut self, beginning: Box<dyn Fn(Rc<dyn AnyShard>)>);
+    /// A shard in its present life; `None` while it is down.
+    fn shard(&self, shard: ShardId) -> Option<Rc<dyn AnyShard>>;
+    /// Takes the steps that were recorded on a shard since the last time, and reads its clock.
+    fn take_steps(&self, shard: ShardId) -> Option<(Timestamp, Vec<Step>)>;
+    /// The newest versions of a table's rows on a shard, in key order.
+    fn newest_rows(&self, shard: ShardId, column: ColumnGroup) -> Option<Vec<(Key, Timestamp, Vec<u8>)>>;
+}
+
+impl<P: LegalPair> AnyWorld for World<P> {
+    fn now(&self) -> u64 {
+        World::now(self)
+    }
+
+    fn true_time(&self) -> Timestamp {
+        World::true_time(self)
+    }
+
+    fn clock_error_ns(&self) -> u64 {
+        World::clock_error_ns(self)
+    }
+
+    fn observer(&self) -> Watch {
+        World::observer(self)
+    }
+
+    fn step(&mut self) -> bool {
+        World::step(self)
+    }
+
+    fn hash(&self) -> u64 {
+        World::hash(self)
+    }
+
+    fn occurrences(&self) -> &[Occurrence] {
+        World::occurrences(self)
+    }
+
+    fn heal_all(&mut self) {
+        World::heal_all(self);
+    }
+
+    fn spawn_on(&mut self, shard: ShardId, task: Box<dyn FnOnce(Rc<dyn AnyShard>) -> Task>) {
+        World::spawn_on(self, shard, |env| task(P::any(env)));
+    }
+
+    fn on_start(&mut self, beginning: Box<dyn Fn(Rc<dyn AnyShard>)>) {
+        World::on_start(self, move |env| beginning(P::any(env.clone())));
+    }
+
+    fn shard(&self, shard: ShardId) -> Option<Rc<dyn AnyShard>> {
+        self.env(shard).cloned().map(P::any)
+    }
+
+    fn take_steps(&self, shard: ShardId) -> Option<(Timestamp, Vec<Step>)> {
+        let steps = self.node(shard, |node| node.base().steps.as_mut().map(std::mem::take)).flatten()?;
+        Some((self.env(shard)?.clock(), steps))
+    }
+
+    fn newest_rows(&self, shard: ShardId, column: ColumnGroup) -> Option<Vec<(Key, Timestamp, Vec<u8>)>> {
+        self.node(shard, |node| {
+            let mut rows = Vec::new();
+            node.base().store.scan(column.table, &Key::MIN, None, |found, visited| {
+                if let Visited::Row(row) = visited
+                    && let Some(value) = found.newest(row, column.group).map(<[u8]>::to_vec)
+                {
+                    rows.push((found.key(row), found.record(row, column.group).stamp(), value));
+                }
+                ControlFlow::Continue(())
+            });
+            rows
+        })
+    }
+}
+
+/// What a world is made of, but for the pair.
+pub(crate) struct Blueprint<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) layout: &'a Layout,
+    pub(crate) options: ProtocolOptions,
+    /// Keeps what happens in the world.
+    pub(crate) recorder: Option<&'a Recorder>,
+    /// Watches timestamps.
+    pub(crate) online: Option<Rc<RefCell<Online>>>,
+}
+
+impl Blueprint<'_> {
+    /// The machine of a shard.
+    fn machine(&self, shard: usize) -> usize {
+        shard / self.plan.hardware.shards_per_machine as usize
+    }
+
+    /// What the schemes of all shards are told, and of the oracle's, which is the last.
+    fn configs(&self) -> Vec<SchemeConfig> {
+        let (plan, shards) = (self.plan, self.plan.shards_in_all());
+        let members = match plan.fronts {
+            0 => self.machine(shards - 1) + 1,
+            _ => plan.crashing().start,
+        };
+        let counters: Vec<_> = (0..=self.machine(shards)).map(|_| Arc::new(AtomicU64::new(0))).collect();
+        let config = |shard: usize| SchemeConfig {
+            shard: ShardId(shard as u16),
+            data_shards: shards,
+            max_staleness_ns: random::MAX_STALENESS_NS,
+            oracle: OracleOptions {
+                batch: !plan.seed.is_multiple_of(3),
+                compress: plan.seed.is_multiple_of(2),
+                prefetch: plan.seed.is_multiple_of(5),
+            },
+            single_version: false,
+            process: self.machine(shard),
+            processes: members,
+            visitors: shards.min(members * plan.hardware.shards_per_machine as usize)..shards,
+            process_counter: counters[self.machine(shard)].clone(),
+            first_attempt: 1,
+            patience_ns: plan.patience_ns(),
+        };
+        (0..=shards).map(config).collect()
+    }
+
+    /// The faults of the world. Machines with data never crash by themselves, nor does the
+    /// oracle's, whatever the plan says: nothing makes up yet for what they forget.
+    fn faults(&self) -> Faults {
+        let none_crashes = self.plan.crashing().is_empty();
+        let crashes_per_s = if none_crashes { 0.0 } else { self.plan.faults.crashes_per_s };
+        Faults { crashes_per_s, ..self.plan.faults.clone() }
+    }
+
+    /// The world under a pair.
+    pub(crate) fn begin<P: LegalPair>(&self) -> Box<dyn AnyWorld> {
+        let (plan, shards) = (self.plan, self.plan.shards_in_all());
+        let configs = self.configs();
+        let low_waters = LowWaters::of_machines(self, P::Scheme::slots(&configs[0]));
+        let watched = self.recorder.is_some();
+        let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
+            let (layout, config, options) = (self.layout.clone(), configs[shard].clone(), self.options);
+            // The oracle has none; it is given any.
+            let low_water = low_waters[self.machine(shard.min(shards - 1))].clone();
+            let online = self.online.clone();
+            let make = move |life| {
+                let config = SchemeConfig { first_attempt: life, ..config.clone() };
+                let mut base = Base::new(&layout, &config, low_water.in_life(life));
+                base.installs = Some(Vec::new());
+                base.on_install = online.clone().map(told);
+                base.steps = watched.then(Vec::new);
+                P::new(base, options)
+            };
+            Box::new(make) as Maker<P>
+        });
+        let mut world = World::new(&plan.hardware, &self.faults(), plan.seed, makers.collect());
+        world.skip(plan.skip.iter().copied());
+        if !plan.crashing().is_empty() {
+            world.only_crash(plan.crashing());
+        }
+        if plan.encoded {
+            world.encode();
+        }
+        if let Some(recorder) = self.recorder {
+            recorder.listen(&mut world);
+        }
+        Box::new(world)
+    }
+}
+
+/// Tells what watches timestamps of what is installed.
+fn told(online: Rc<RefCell<Online>>) -> OnInstall {
+    Box::new(move |install| online.borrow_mut().installed(install))
+}
+
+/// The low-water marks of a machine, which are those of its present life: the first of its shards
+/// that begins another life makes them anew.
+struct LowWaters {
+    make: Box<dyn Fn() -> Arc<LowWater>>,
+    present: RefCell<Arc<LowWater>>,
+    life: Cell<u64>,
+}
+
+impl LowWaters {
+    /// Those of all machines with shards, for watermarks of so many values.
+    fn of_machines(blueprint: &Blueprint<'_>, slots: usize) -> Vec<Rc<LowWaters>> {
+        let shards = blueprint.plan.shards_in_all();
+        let (machines, per_machine) =
+            (blueprint.machine(shards - 1) + 1, blueprint.plan.hardware.shards_per_machine as usize);
+        let of = |machine: usize| {
+            let make = Box::new(move || {
+                let others: Vec<usize> = (0..machines).filter(|&other| other != machine).collect();
+                let first = machine * per_machine;
+                LowWater::among(first..shards.min(first + per_machine), slots, &others)
+            });
+            let present = RefCell::new(make());
+            Rc::new(LowWaters { make, present, life: Cell::new(0) })
+        };
+        (0..machines).map(of).collect()
+    }
+
+    /// Those of this life, which is the present one or the next.
+    fn in_life(&self, life: u64) -> Arc<LowWater> {
+        if self.life.get() < life {
+            self.life.set(life);
+            *self.present.borrow_mut() = (self.make)();
+        }
+        self.present.borrow().clone()
+    }
+}
