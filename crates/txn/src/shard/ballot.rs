@@ -1,15 +1,15 @@
-//! Ballots: what a shard knows of transactions that are voted on, and of its own that others may
-//! hold something for.
+//! Ballots: what a shard knows of transactions that are voted on, and of its own transactions for
+//! which other shards may hold locks or votes.
 //!
 //! [`crate::votes`] has the rules of voting and says why they suffice. This module keeps the state
 //! that the rules work on, and knows no protocol:
 //!
-//! * *Ballots* (`State`), one for each transaction of another process that holds locks here or
-//!   was voted on, with the time when something was last heard of it.
-//! * *Own attempts*: which of them are not settled, and which peers have to be told.
-//! * *Peers*: in which life each is, and whether there is a channel to it.
+//! * *Ballots* (`State`), one for each transaction of another process that holds locks here or was
+//!   voted on here, with the time when the shard last heard of it.
+//! * *Own attempts*: which of them are not settled, and which peers must be told.
+//! * *Peers*: the life that each is in, and whether there is a channel to it.
 //!
-//! What shards say to each other about votes is in `messages`.
+//! The messages about votes are in `messages`.
 
 mod messages;
 
@@ -26,17 +26,18 @@ use crate::timestamp::SchemeConfig;
 use crate::work::Packed;
 pub use messages::{Outcome, Reply, Request, Vote};
 
-/// A peer is told what is settled after so many transactions at the latest, or as many as are open
-/// if they are more: what it is told may name them.
+/// Limit on the transactions that settle before a peer is told, or the number of open ones if that
+/// is larger: the peer may hold votes or locks of the settled transactions.
 const SETTLED_MAX: usize = 16;
 
 /// What a shard knows of a transaction of another process.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// It holds locks here.
+    /// It holds locks here, and this shard has not voted on it.
     Open,
-    /// The vote is RECORD, the outcome not known. The stamp is the largest of those in the votes it
-    /// has heard of: who repeats it as its own vote does not change the largest of all.
+    /// The vote is RECORD, the outcome is not known. The stamp is the largest of all votes that
+    /// this shard has heard of. The shard may repeat it as its own vote, because that does not
+    /// change the largest stamp of all votes.
     Recorded {
         stamp: Timestamp,
         writes: Packed,
@@ -46,63 +47,66 @@ pub(crate) enum State {
     },
     /// The vote is REFUSE.
     Refused,
-    /// The vote was RECORD and the outcome is known; if it is committed, with this stamp.
+    /// The vote was RECORD and the outcome is known; if it is committed, this is its stamp.
     Known { stamp: Timestamp, committed: bool, voters: Vec<(ShardId, u64)>, told: Vec<ShardId> },
 }
 
-/// Whether a shard that has voted may commit because all others have told it that they have, too.
+/// Whether a shard that voted RECORD may commit because all other voters have told it that they
+/// voted RECORD too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Doubt {
     /// It may.
     No,
-    /// It has promised not to: a vote is lost.
+    /// It has promised not to: another shard's vote is lost.
     Promised,
-    /// Nor may anybody who has answered since: it asks for their promises itself.
+    /// It has promised not to, and counts only voters that have promised the same: it asks them
+    /// itself.
     Asks,
 }
 
 #[derive(Debug)]
 struct Entry {
     state: State,
-    /// When something was last heard of it, by the shard's clock.
+    /// When the shard last heard of the transaction, by the shard's clock.
     heard: Timestamp,
-    /// Whether it stands among those to be looked at.
+    /// Whether the entry stands in `Votes::watch`.
     watched: bool,
 }
 
-/// What is known of a coordinator.
+/// What a coordinator has said: the first number of its present life, and the number below which
+/// all its attempts are settled.
 #[derive(Clone, Copy, Debug, Default)]
 struct Settled {
     first: u64,
     below: u64,
 }
 
-/// The votes of a shard, and what it coordinates itself.
+/// The votes of a shard, and the attempts that it coordinates itself.
 #[derive(Debug)]
 pub struct Votes {
     shard: ShardId,
     /// By shard: its process.
     processes: Arc<[u16]>,
-    /// By shard of another process: its life, as far as is known.
+    /// By shard of another process: its life, as far as this shard knows.
     lives: Vec<u64>,
     patience_ns: u64,
     clock: Timestamp,
-    /// By coordinator and number.
+    /// By coordinator and attempt number.
     entries: BTreeMap<(ShardId, u64), Entry>,
-    /// What something was heard of since the last pass: messages are handled before the clock is
-    /// sampled.
+    /// Transactions that the shard has heard of since the last pass. Their time is set at the next
+    /// pass: messages are handled before the clock is sampled.
     heard: Vec<TxnId>,
-    /// Which entries to look at, in the order of when they were last heard of.
+    /// Entries to check for silence, in the order of the times when they were last heard of.
     watch: VecDeque<(Timestamp, TxnId)>,
     settled: BTreeMap<ShardId, Settled>,
     /// The first number of this shard's own attempts.
     first: u64,
     /// Own attempts that are not settled.
     open: BTreeSet<u64>,
-    /// Who may hold something for own attempts: the largest number, and how many were settled since
-    /// they were told.
+    /// Shards that may hold locks or votes of own attempts: the largest such attempt, and how many
+    /// attempts were settled since the shard was told.
     owed: BTreeMap<ShardId, (u64, usize)>,
-    /// Shards of other processes that there is a channel to.
+    /// Shards of other processes with a channel to this one.
     up: BTreeSet<ShardId>,
     /// How many votes were given: RECORD, and REFUSE.
     given: [u64; 2],
@@ -144,7 +148,7 @@ impl Votes {
     /// Whether a shard is in another process than this one.
     #[inline]
     pub(crate) fn elsewhere(&self, shard: ShardId) -> bool {
-        // The oracle and whoever is not named holds no data.
+        // The oracle, and a shard that is not listed, hold no data.
         let process = |shard: ShardId| self.processes.get(shard.index());
         process(shard) != process(self.shard)
     }
@@ -155,14 +159,14 @@ impl Votes {
         self.processes.first() != self.processes.last()
     }
 
-    /// Whether somebody who votes on a transaction, or coordinates it, is in another process than
-    /// this shard. All of them come to the same answer.
+    /// Whether a voter of a transaction, or its coordinator, is in another process than this shard.
+    /// All of these shards come to the same answer.
     pub(crate) fn between_processes(&self, txn: TxnId, voters: impl IntoIterator<Item = ShardId>) -> bool {
         let mut others = voters.into_iter().chain([txn.coordinator]);
         self.distributed() && others.any(|shard| self.elsewhere(shard))
     }
 
-    /// The present life of a shard. Nothing that is sent to it reaches another.
+    /// The present life of a shard. A message to it reaches only this life.
     #[inline]
     pub(crate) fn life(&self, shard: ShardId) -> u64 {
         match self.elsewhere(shard) {
@@ -171,8 +175,8 @@ impl Votes {
         }
     }
 
-    /// A shard of another process is connected, in this life, or is not any more. Returns whether
-    /// that is news.
+    /// The channel to a shard of another process was connected, in this life, or was reset
+    /// (`None`). Returns whether this is a change.
     pub(crate) fn connected(&mut self, peer: ShardId, life: Option<u64>) -> bool {
         if let (Some(known), Some(life)) = (self.lives.get_mut(peer.index()), life) {
             *known = life;
@@ -188,19 +192,19 @@ impl Votes {
         !self.elsewhere(shard) || self.up.contains(&shard)
     }
 
-    /// Whether a transaction's coordinator has begun a new life since. Then nothing comes from it
-    /// any more.
+    /// Whether a transaction's coordinator has begun a new life since. Then no message comes from
+    /// its old life any more.
     pub(crate) fn fenced(&self, txn: TxnId) -> bool {
         txn.number < self.first_of(txn.coordinator)
     }
 
-    /// The first number of a coordinator's present life, as far as is known.
+    /// The first attempt number of a coordinator's present life, as far as this shard knows.
     fn first_of(&self, coordinator: ShardId) -> u64 {
         let told = self.settled.get(&coordinator).map_or(0, |settled| settled.first);
         self.life(coordinator).max(told)
     }
 
-    /// How many transactions the shard has voted for whose outcome it does not know.
+    /// How many transactions the shard has voted RECORD on without knowing their outcome.
     pub fn in_doubt(&self) -> usize {
         self.entries.values().filter(|entry| matches!(entry.state, State::Recorded { .. })).count()
     }
@@ -210,8 +214,8 @@ impl Votes {
         self.given
     }
 
-    /// Whether an attempt that an oracle asks about has been voted on here with an outcome that is
-    /// not known, or holds locks.
+    /// Whether an attempt that an oracle asks about is undecided here: this shard has voted RECORD
+    /// and does not know the outcome or, if the inquiry counts locks, the attempt holds locks.
     pub(crate) fn undecided(&self, Inquiry { of, below, locks }: Inquiry) -> bool {
         let mut entries = self.entries.range((of, 0)..(of, below));
         entries.any(|(_, entry)| match entry.state {
@@ -221,7 +225,7 @@ impl Votes {
         })
     }
 
-    /// How many votes and locks of other processes' transactions are remembered.
+    /// How many transactions of other processes have a vote or locks here.
     pub fn entries(&self) -> usize {
         self.entries.len()
     }
@@ -233,7 +237,7 @@ impl Votes {
         }
     }
 
-    /// A shard may hold something for an own attempt from now on.
+    /// Notes that a shard may hold locks or votes of an own attempt from now on.
     pub(crate) fn owe(&mut self, number: u64, shard: ShardId) {
         if shard == self.shard || !self.distributed() {
             return;
@@ -242,8 +246,8 @@ impl Votes {
         *largest = number.max(*largest);
     }
 
-    /// An own attempt is settled: it is nobody's in doubt, and nothing will be sent for it any
-    /// more.
+    /// An own attempt is settled: no shard is in doubt about it, and nothing will be sent for it
+    /// any more.
     pub(crate) fn settle(&mut self, number: u64, next: u64) {
         if !self.open.remove(&number) {
             return;
@@ -273,17 +277,18 @@ impl Votes {
         *settled = Settled { first: settled.first.max(first), below: settled.below.max(below) };
     }
 
-    /// Sends a request at the end of the pass.
+    /// Queues a request, to be sent at the end of the pass.
     pub(crate) fn send(&mut self, to: ShardId, request: Request) {
         self.outgoing.push((to, request));
     }
 
-    /// All own attempts below this number are settled.
+    /// The number below which all own attempts are settled.
     fn below(&self, next: u64) -> u64 {
         self.open.first().copied().unwrap_or(next)
     }
 
-    /// A transaction wants locks here. Returns false if it was refused already.
+    /// Called when a transaction asks for locks here. Returns false if this shard has voted on it
+    /// already, or its coordinator has settled it.
     pub(crate) fn admit(&mut self, txn: TxnId) -> bool {
         if !self.elsewhere(txn.coordinator) {
             return true;
@@ -297,26 +302,27 @@ impl Votes {
         matches!(self.entries.entry(key(txn)).or_insert_with(new).state, State::Open)
     }
 
-    /// Forgets a transaction: its coordinator has given it up before any shard voted, its locks
-    /// were all that it had here, or all shards that vote know the outcome.
+    /// Forgets a transaction: its coordinator has aborted it before any shard voted, or it had
+    /// nothing here but locks, or all voters know the outcome.
     pub(crate) fn close(&mut self, txn: TxnId) {
         self.entries.remove(&key(txn));
     }
 
-    /// A transaction has committed that writes nowhere else.
+    /// Enters that a transaction has committed that writes on this shard only.
     pub(crate) fn committed_alone(&mut self, txn: TxnId, stamp: Timestamp) {
         if self.elsewhere(txn.coordinator) {
             self.committed(txn, stamp, vec![(self.shard, self.first)]);
         }
     }
 
-    /// A transaction has committed here because all others who vote had done so before.
+    /// Enters that a transaction has committed here because all other voters had voted RECORD
+    /// before.
     pub(crate) fn committed(&mut self, txn: TxnId, stamp: Timestamp, voters: Vec<(ShardId, u64)>) {
         self.enter(txn, State::Known { stamp, committed: true, voters, told: Vec::new() });
     }
 
-    /// The own attempts of this life, and those of them that are not settled, in order. `next` is
-    /// the number of the next one.
+    /// The numbers of own attempts in this life, and those of them that are not settled, in order.
+    /// `next` is the number of the next attempt.
     pub(crate) fn attempts(&self, next: u64) -> (Range<u64>, Vec<u64>) {
         (self.first..next, self.open.iter().copied().collect())
     }
@@ -326,8 +332,7 @@ impl Votes {
         (self.first..next).contains(&number) && !self.open.contains(&number)
     }
 
-    /// How long a shard waits for word of a transaction before it does something about it, in
-    /// nanoseconds.
+    /// How long a shard waits for news of a transaction before it acts on its own, in nanoseconds.
     pub(crate) fn patience_ns(&self) -> u64 {
         self.patience_ns
     }
@@ -337,17 +342,18 @@ impl Votes {
         self.clock
     }
 
-    /// When something has to be done that nobody will ask for.
+    /// When the shard must run a pass even if no message arrives.
     pub(crate) fn due(&self) -> Option<u64> {
         self.watch.front().map(|(heard, _)| heard.0 + self.patience_ns)
     }
 
-    /// What is to be sent.
+    /// Takes the queued requests, to be sent.
     pub(crate) fn outgoing(&mut self) -> impl Iterator<Item = (ShardId, Request)> + '_ {
         self.outgoing.drain(..)
     }
 
-    /// Of what the coordinator has settled, nothing is remembered that somebody could still need.
+    /// Forgets a coordinator's settled transactions, except where another voter may still need the
+    /// outcome. Returns those that still held locks here.
     pub(crate) fn forget(&mut self, coordinator: ShardId) -> Vec<TxnId> {
         let Settled { first, below } = self.settled[&coordinator];
         let mut orphans = Vec::new();
@@ -369,7 +375,7 @@ impl Votes {
         orphans
     }
 
-    /// Enters what the shard has voted.
+    /// Enters the vote of this shard.
     pub(crate) fn enter(&mut self, txn: TxnId, state: State) {
         self.given[usize::from(matches!(state, State::Refused))] += 1;
         self.heard.push(txn);
@@ -377,7 +383,7 @@ impl Votes {
         self.entries.insert(key(txn), Entry { state, heard: self.clock, watched });
     }
 
-    /// The clock was sampled.
+    /// A pass has begun with this sample of the clock.
     pub(crate) fn pass(&mut self, clock: Timestamp) {
         self.clock = clock;
         for txn in self.heard.drain(..) {
@@ -400,12 +406,12 @@ impl Votes {
         self.entries.get(&key(txn)).map(|entry| &entry.state)
     }
 
-    /// The same, to be changed by what is heard of it.
+    /// The same, to be changed by news of it.
     pub(crate) fn state_mut(&mut self, txn: TxnId) -> Option<&mut State> {
         self.entries.get_mut(&key(txn)).map(|entry| &mut entry.state)
     }
 
-    /// Those who vote on a transaction with this shard and have not told it anything.
+    /// The other voters on a transaction that have not told this shard anything.
     pub(crate) fn others(&self, voters: &[(ShardId, u64)], told: &[ShardId]) -> Others {
         let mut others = Others::default();
         for &(voter, life) in voters.iter().filter(|(voter, _)| *voter != self.shard && !told.contains(voter))
@@ -419,7 +425,7 @@ impl Votes {
         others
     }
 
-    /// Asks others who vote on a transaction what they know.
+    /// Asks other voters on a transaction what they know.
     pub(crate) fn inquire(
         &mut self,
         voters: Vec<ShardId>,
@@ -431,7 +437,7 @@ impl Votes {
         self.outgoing.extend(asked.map(|voter| (voter, Request::Inquire { txn, outcome, doubt })));
     }
 
-    /// The next entry of which nothing was heard for too long.
+    /// The next entry that the shard has not heard of for `patience_ns`.
     pub(crate) fn overdue(&mut self) -> Option<TxnId> {
         while let Some(&(heard, txn)) = self.watch.front() {
             if heard.0 + self.patience_ns > self.clock.0 {
@@ -439,7 +445,7 @@ impl Votes {
             }
             self.watch.pop_front();
             let Some(entry) = self.entries.get(&key(txn)) else { continue };
-            // It is looked at again after as long a time, or when what was heard since is as old.
+            // Check it again `patience_ns` after now, or after the time when it was last heard of.
             let (again, late) = match entry.heard > heard {
                 true => (entry.heard, false),
                 false => (self.clock, true),
@@ -454,8 +460,8 @@ impl Votes {
         None
     }
 
-    /// Asks the others for the outcome of a transaction that the shard has recorded. Returns true
-    /// if nobody knows it and nobody can come to know it any more.
+    /// Asks the other voters for the outcome of a transaction that this shard has recorded. Returns
+    /// true if no voter knows the outcome and none can learn it any more.
     pub(crate) fn doubts(&mut self, txn: TxnId) -> bool {
         let fenced = self.fenced(txn).then(|| self.first_of(txn.coordinator));
         let Some(State::Recorded { voters, told, .. }) = self.state(txn) else { return false };
@@ -465,7 +471,7 @@ impl Votes {
             self.inquire(others.asked, txn, None, None);
             return false;
         };
-        // What was told before could be out of date by now: only promises count.
+        // Earlier answers may be out of date: from now on only promises count.
         if let Some(Entry { state: State::Recorded { told, doubt, .. }, .. }) =
             self.entries.get_mut(&key(txn))
             && std::mem::replace(doubt, Doubt::Asks) != Doubt::Asks
@@ -480,14 +486,14 @@ impl Votes {
     }
 }
 
-/// Who is still to tell something.
+/// The voters that have not told anything yet.
 #[derive(Default)]
 pub(crate) struct Others {
-    /// To be asked: they live the life that they vote in.
+    /// Those to ask: they are still in the life in which they vote.
     pub(crate) asked: Vec<ShardId>,
-    /// Whether the life of one has not been met yet.
+    /// Whether this shard has not yet heard of the life in which one of them votes.
     pub(crate) unknown: bool,
-    /// Whether that of one is over, and its vote lost.
+    /// Whether one of these lives is over, and the vote lost.
     gone: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What every protocol's participant is built on: a shard's store, its timestamp scheme, and active
-//! snapshots.
+//! One shard's share of a database, under every protocol: its store, its part of the timestamp
+//! scheme, and its active snapshots. Each protocol's participant is built on it.
 
 use std::ops::{AddAssign, Range};
 use std::sync::Arc;
@@ -28,19 +28,20 @@ pub struct Layout {
     pub tables: Arc<[TableSpec]>,
     /// Which shard owns which slot.
     pub placement: Arc<Placement>,
-    /// By shard: the process that it is in.
+    /// By shard: the number of its process.
     pub processes: Arc<[u16]>,
 }
 
 impl Layout {
-    /// The first shard of a process; the last shard of all if there is no such process.
+    /// The first shard of a process. If no shard is listed for the process, the number behind the
+    /// last listed shard.
     fn first_shard(&self, process: usize) -> ShardId {
         let at = self.processes.iter().position(|&other| usize::from(other) == process);
         ShardId(at.unwrap_or(self.processes.len()) as u16)
     }
 
-    /// Where a shard finds tables that are everywhere: here, or if it holds no data, on one that
-    /// does.
+    /// The shard where `shard` reads tables that are on every shard: itself, or if it holds no
+    /// data, a shard that does.
     fn copies(&self, shard: ShardId) -> ShardId {
         match self.placement.is_holder(shard) {
             true => shard,
@@ -58,89 +59,94 @@ impl Layout {
     }
 }
 
-/// A process that has something to drop, or is asked by one that has, tells the others its
-/// watermark every so many nanoseconds for each of them. So long garbage stays at least, and what
-/// has left the cache by then is expensive to drop; with many others it stays longer, and telling
-/// costs no more.
+/// Interval between watermark messages in nanoseconds, per peer process, while this process has
+/// garbage to drop or a peer has asked. Garbage stays at least as long as this; with a longer
+/// interval versions would leave the cache first and be expensive to drop. The interval is
+/// multiplied by the number of connected peers, so the message rate stays the same and garbage
+/// stays longer.
 const TELL_NS: u64 = 1_000_000;
-/// And every so many in any case.
+/// Least interval between watermark messages in nanoseconds while no process has garbage to drop.
 const TELL_IDLE_NS: u64 = 100_000_000;
 
-/// How often a shard publishes its low-water mark, in nanoseconds. Where shards are in conversation
-/// most passes find so little to do that publishing in each would take longer than the rest.
+/// Interval between publications of a shard's low-water mark, in nanoseconds. Shards that exchange
+/// messages have many passes with little work; publishing in each would take longer than the work.
 const SWEEP_NS: u64 = 5_000;
 
-/// How often a process tells so many others its watermark.
+/// The interval between watermark messages of a process with `others` connected peers, in
+/// nanoseconds.
 fn tell_every_ns(others: usize, wanted: bool) -> u64 {
     let every_ns = TELL_NS * others as u64;
     if wanted { every_ns } else { every_ns.max(TELL_IDLE_NS) }
 }
 
-/// What a shard counts. Copied out by whoever reports.
+/// What a shard counts. Reports take copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Messages from and to the oracle.
+    /// Messages from this shard to the oracle, or from the oracle to shards.
     pub oracle_messages: u64,
     /// Times a read-only transaction had to wait for a writer.
     pub read_only_waits: u64,
-    /// Read-only transactions that began again with a newer snapshot.
+    /// Read-only transactions that restarted with a newer snapshot.
     pub read_only_restarts: u64,
-    /// Answers to read-write transactions that did not wait until the clock had reached their
-    /// timestamp, because it was further ahead than clocks may be apart.
+    /// Answers to read-write transactions that were sent before the clock had reached the
+    /// transaction's timestamp, because the timestamp was further ahead of the clock than clocks
+    /// may be apart.
     pub early_answers: u64,
-    /// Messages with reads at a snapshot that were answered.
+    /// Messages with snapshot reads that were answered.
     pub snapshot_reads: u64,
-    /// Transactions whose writes were installed here after they had been locked: all but those that
-    /// run in one step.
+    /// Transactions whose locked writes were installed here. Transactions that run in one step take
+    /// no locks and are not counted.
     pub installs: u64,
-    /// What coordinators were refused that asked for locks, reads or validation here, by reason: in
-    /// the order of [`Abort::ALL`].
+    /// Requests for locks, reads or validation that this shard refused to coordinators, by reason
+    /// in the order of [`Abort::ALL`].
     pub refusals: [u64; Abort::ALL.len()],
-    /// Outcomes that became known here of transactions with a vote RECORD: aborted, and committed.
+    /// Outcomes that this shard learned of transactions for which it had voted RECORD: aborted, and
+    /// committed.
     pub outcomes: [u64; 2],
-    /// Those of them that were learned from others who vote, because the coordinator said nothing.
+    /// Those of them that it learned from other voters, because the coordinator was silent.
     pub outcomes_asked: u64,
     /// Marks raised by snapshot reads.
     pub mark_raises: u64,
-    /// What read-write transactions have read and pinned when they committed.
+    /// Records, leaves and absent cells that read-write transactions had read and pinned when they
+    /// committed.
     pub pins: u64,
-    /// Locks taken on records, shared and exclusive, but for those that nobody could see; and under
-    /// 2PL those asked for in vain.
+    /// Locks taken on records, shared and exclusive. A transaction that runs in one step takes
+    /// none. Under 2PL refused and waiting requests count as well.
     pub locks: u64,
-    /// Reads that were looked at again before a commit.
+    /// Reads that were checked again before a commit.
     pub validated: u64,
-    /// Attempts that were more than one step on this shard: they coordinated others, waited, or
-    /// asked an oracle.
+    /// Attempts that took more than one step on this shard: they coordinated other shards, waited,
+    /// or asked an oracle.
     pub coordinated: u64,
-    /// Executions on the store that were in vain: a lock was in the way, or what came next was
-    /// elsewhere.
+    /// Executions on the store that were thrown away, because a record was locked or the next piece
+    /// belonged to another shard.
     pub vain: u64,
-    /// Stamps whose outcome was reported to the oracle.
+    /// Stamps whose outcome this shard reported to the oracle.
     pub reports: u64,
-    /// ROCOCO: bytes of dependency graph in what was sent to other shards, encoded or not.
+    /// ROCOCO: bytes of dependency graph in messages to other shards, encoded or not.
     pub graph_sent_bytes: u64,
-    /// ROCOCO: the dependency graph in memory at the end of the last pass.
+    /// ROCOCO: the size of the dependency graph in memory at the end of the last pass.
     pub graph: GraphSize,
-    /// ROCOCO: the same at its largest.
+    /// ROCOCO: the largest size so far.
     pub graph_max: GraphSize,
-    /// ROCOCO: what other shards have said that cannot be, and was not believed.
+    /// ROCOCO: impossible statements in other shards' messages, which were ignored.
     pub offences: u64,
 }
 
-/// A dependency graph in memory.
+/// The size of a dependency graph in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GraphSize {
-    /// Transactions whose start phase is known to be over, decided ones that are remembered among
-    /// them.
+    /// Transactions whose start phase is known to be over, including decided ones that are still
+    /// kept.
     pub vertices: u64,
-    /// What they and their predecessors take.
+    /// Memory for these transactions and their lists of predecessors.
     pub bytes: u64,
 }
 
 plimsoll_types::wire!(struct GraphSize { vertices, bytes });
 
 impl GraphSize {
-    /// The larger of each.
+    /// Sets each number to the larger of the two.
     pub fn raise(&mut self, other: GraphSize) {
         self.vertices = self.vertices.max(other.vertices);
         self.bytes = self.bytes.max(other.bytes);
@@ -154,7 +160,7 @@ impl AddAssign for GraphSize {
     }
 }
 
-/// Whoever wants to know of every version when it is installed.
+/// A callback for every installed version.
 pub type OnInstall = Box<dyn FnMut(&Install)>;
 
 /// One shard's share of a database.
@@ -165,41 +171,44 @@ pub struct Base<S: Scheme> {
     pub store: Store<S::Mark>,
     /// Its part of the timestamp scheme.
     pub scheme: S,
-    /// What it counts.
+    /// What the shard counts.
     pub counters: Counters,
-    /// The versions it installed, in order, if the run is recorded.
+    /// The versions that the shard installed, in order, if the run is recorded.
     pub installs: Option<Vec<Install>>,
-    /// Told of them as well, while the run is recorded.
+    /// Called for each of these versions as well, while the run is recorded.
     pub on_install: Option<OnInstall>,
-    /// What transactions did here, in order, if somebody watches; then the run is recorded as well.
+    /// The steps of transactions on this shard, in order, if they are watched; such a run is
+    /// recorded as well.
     pub steps: Option<Vec<Step>>,
-    /// Whether several writers of a record are undecided at once; otherwise one has locked it.
+    /// Whether a record may have several undecided writers at once (ROCOCO). Otherwise its one
+    /// writer has locked it.
     pub(crate) queues: bool,
     pub(crate) released: Vec<Ticket>,
     pub(crate) votes: Votes,
     pub(crate) moves: Moves<S>,
     pub(crate) layout: Layout,
-    /// Where this shard finds tables that are everywhere.
+    /// The shard where this one reads tables that are on every shard.
     copies: ShardId,
     attempts: u64,
     active: Slab<S::Snapshot>,
-    /// None on an oracle's shard, which has no versions and begins no snapshots.
+    /// `None` on an oracle's shard, which has no versions and begins no snapshots.
     pub(super) watermark: Option<Watermark>,
     low: Vec<u64>,
-    /// The first shards of the other processes, if this is the first of its own: whom it tells the
-    /// watermark while they are connected.
+    /// On the first shard of a process: the first shards of the other processes, and whether each
+    /// is connected. It sends the watermark to those that are.
     listeners: Vec<(ShardId, bool)>,
     /// How many of them are connected.
     listening: usize,
-    /// When it told them last, and whether it was asked since.
+    /// When this shard last sent them the watermark, and whether one of them has asked for it
+    /// since.
     told: Timestamp,
     pub(super) asked: bool,
     /// When it last published its low-water mark.
     swept: Timestamp,
-    /// Whether it is to tell them at the end of the present pass.
+    /// Whether it sends the watermark at the end of the present pass.
     telling: bool,
     scheme_messages: Vec<(ShardId, S::Message)>,
-    /// What a mutant has not pinned yet.
+    /// Reads that a mutant has not pinned yet.
     pub(crate) unpinned: Vec<(ReadRef, Timestamp)>,
 }
 
@@ -246,8 +255,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Adds an empty table; its id is its position, the same on all shards if all add the same
-    /// tables in the same order.
+    /// Adds an empty table. Its id is its position, and is the same on all shards if all shards add
+    /// the same tables in the same order.
     pub fn create_table(&mut self, spec: TableSpec) -> TableId {
         self.layout.tables = self.layout.tables.iter().cloned().chain([spec.clone()]).collect();
         self.store.create_table(spec)
@@ -259,14 +268,15 @@ impl<S: Scheme> Base<S> {
         TxnId { coordinator: self.shard, number: self.attempts }
     }
 
-    /// Forgets what a former attempt has done; this one is ordered after what its session has seen.
+    /// Forgets what the former attempt did. The new attempt is ordered after what its session has
+    /// seen.
     #[inline]
     pub(crate) fn start(&self, work: &mut Work<S>, attempt: Attempt) {
         work.reset(self.installs.is_some());
         self.scheme.follow(&mut work.observed, attempt.freshness.at_least);
     }
 
-    /// The id of an attempt that begins and takes more than one step.
+    /// Begins an attempt that takes more than one step, and returns its id.
     pub(crate) fn begin(&mut self) -> TxnId {
         let txn = self.next_id();
         self.votes.begin(txn.number);
@@ -279,22 +289,24 @@ impl<S: Scheme> Base<S> {
         self.attempts + 1
     }
 
-    /// An attempt that was begun is over, and nothing will be sent for it any more.
+    /// Ends an attempt that was begun: nothing will be sent for it any more.
     pub(crate) fn settled(&mut self, txn: TxnId) {
         self.votes.settle(txn.number, self.next_attempt());
     }
 
-    /// The attempts of this life, and those of them that are not settled, in order.
+    /// The numbers of this shard's attempts in its present life, and those of them that are not
+    /// settled, in order.
     pub(crate) fn own_attempts(&self) -> (Range<u64>, Vec<u64>) {
         self.votes.attempts(self.next_attempt())
     }
 
-    /// Whether an own attempt is settled.
+    /// Whether one of this shard's own attempts is settled.
     pub(crate) fn is_settled(&self, txn: TxnId) -> bool {
         self.votes.is_settled(txn.number, self.next_attempt())
     }
 
-    /// How many votes on transactions this shard remembers, and locks of those that have not voted.
+    /// How many votes this shard remembers, plus the transactions without a vote that hold locks
+    /// here.
     pub fn votes(&self) -> usize {
         self.votes.entries()
     }
@@ -304,19 +316,19 @@ impl<S: Scheme> Base<S> {
         self.votes.given()
     }
 
-    /// Counts that a coordinator was refused something, and why.
+    /// Counts a refusal to a coordinator by its reason, and returns the reason.
     pub(crate) fn refused(&mut self, why: Abort) -> Abort {
         self.counters.refusals[why.index()] += 1;
         why
     }
 
-    /// How many transactions this shard has voted for whose outcome it does not know: their locks
-    /// stay until it does.
+    /// How many transactions this shard has voted for without knowing their outcome. Their locks
+    /// stay until it knows.
     pub fn in_doubt(&self) -> usize {
         self.votes.in_doubt()
     }
 
-    /// A transaction that ran in one step has given up. It has had a number as well.
+    /// Gives a number to a transaction that ran in one step and aborted.
     #[cold]
     pub(crate) fn gave_up(&mut self, why: Abort) -> TxnId {
         let txn = self.next_id();
@@ -324,7 +336,7 @@ impl<S: Scheme> Base<S> {
         txn
     }
 
-    /// The id that [`Base::next_id`] will give next.
+    /// The id that [`Base::next_id`] will return next.
     #[inline]
     pub(crate) fn coming(&self) -> TxnId {
         TxnId { coordinator: self.shard, number: self.attempts + 1 }
@@ -336,8 +348,8 @@ impl<S: Scheme> Base<S> {
         self.layout.placement.shard(slot)
     }
 
-    /// The shard that holds a key of a table. Of a table that is everywhere, this one; if it holds
-    /// no data, one that does.
+    /// The shard that holds a key of a table. If the table is on every shard, this shard; if this
+    /// shard holds no data, one that does.
     #[inline]
     pub fn home(&self, table: TableId, key: &Key) -> ShardId {
         match self.layout.tables[table.index()].partitioning.slot(key) {
@@ -346,14 +358,14 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Whether a table's rows are here, all of them, and stay as they are.
+    /// Whether all rows of a table are on this shard and never change.
     #[inline]
     pub fn at_hand(&self, table: TableId) -> bool {
         self.immutable(table) && self.everywhere(table) && self.copies == self.shard
     }
 
-    /// The shards besides `home` that a write of a record is done on, if they have copies of its
-    /// table.
+    /// The shards other than `home` that must do a write of this table as well, because they have
+    /// copies of it.
     pub fn other_copies(&self, table: TableId, home: ShardId) -> impl Iterator<Item = ShardId> + use<S> {
         let holders = self.everywhere(table).then(|| self.layout.placement.holders());
         let skipped = usize::from(planted(Mutant::CopyForgotten));
@@ -361,7 +373,7 @@ impl<S: Scheme> Base<S> {
         others.skip(skipped)
     }
 
-    /// Whether a write of a record of this table is a write on several shards.
+    /// Whether a write of a record of this table must be done on several shards.
     #[inline]
     pub fn copied(&self, table: TableId) -> bool {
         self.everywhere(table) && self.layout.placement.holders().len() > 1
@@ -395,7 +407,8 @@ impl<S: Scheme> Base<S> {
         self.layout.tables[table.index()].groups.len() as u8
     }
 
-    /// Begins a pass: the clock, and now and then the watermark and some garbage.
+    /// Begins a pass with a sample of the clock. At intervals it publishes the low-water mark and
+    /// drops garbage.
     pub(crate) fn pass(&mut self, clock: Timestamp) {
         self.scheme.tick(clock);
         self.tick_moves(clock);
@@ -414,7 +427,7 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Publishes the low-water mark, and drops versions that nobody can ask for any more.
+    /// Publishes the low-water mark, and drops versions that no snapshot can read any more.
     fn sweep(&mut self) {
         let Some(watermark) = &mut self.watermark else { return };
         self.scheme.low(&mut self.low);
@@ -430,7 +443,8 @@ impl<S: Scheme> Base<S> {
         self.store.collect(|stamp| S::passed(watermark.current(), stamp));
     }
 
-    /// The shard is about to sleep. It holds nobody's garbage back unless it has active snapshots.
+    /// Called before the shard sleeps: drops garbage, and publishes that it sleeps, so that it
+    /// holds back no other shard's garbage. It does not publish that while it has active snapshots.
     pub(crate) fn park(&mut self) {
         self.sweep();
         if self.active.is_empty()
@@ -441,7 +455,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// A shard of another process can be reached, or cannot any more.
+    /// The channel to a shard of another process was connected, in this life, or was reset
+    /// (`None`).
     pub(crate) fn connected(&mut self, peer: ShardId, life: Option<u64>) {
         let news = self.votes.connected(peer, life);
         if let Some((_, up)) = self.listeners.iter_mut().find(|(listener, _)| *listener == peer) {
@@ -457,14 +472,15 @@ impl<S: Scheme> Base<S> {
         self.scheme.connected(peer, life, &mut self.released);
     }
 
-    /// When the shard has something to do that nobody asks for.
+    /// When the shard must run a pass even if no message arrives.
     pub(crate) fn due(&self) -> Option<u64> {
         let every_ns = tell_every_ns(self.listening, self.asked);
         let tell = (self.listening > 0).then(|| self.told.0 + every_ns);
         tell.into_iter().chain(self.votes.due()).chain(self.moves.due()).chain(self.scheme.due()).min()
     }
 
-    /// What the shard itself has to tell others at the end of a pass.
+    /// Sends the shard's own messages at the end of a pass: watermark, moves, requests to the
+    /// oracle.
     pub(crate) fn outgoing(&mut self, mut send: impl FnMut(ShardId, Common<S>)) {
         if std::mem::take(&mut self.telling)
             && let Some(watermark) = &self.watermark
@@ -486,8 +502,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Registers a snapshot that outlives this step; versions it may read are kept until it is
-    /// released.
+    /// Registers a snapshot that outlives this step. The versions that it may read are kept until
+    /// [`Base::release`].
     pub fn hold(&mut self, snapshot: S::Snapshot) -> u32 {
         self.active.insert(snapshot)
     }

@@ -19,7 +19,8 @@ impl<S: Scheme> Base<S> {
     ) -> Handled<CommonReply<S>> {
         Handled::Reply(match request {
             Common::ReadAt { txn, reads, .. } | Common::Read { txn, reads } if !self.serves(*txn, reads) => {
-                // Who reads at a snapshot asks again, elsewhere.
+                // The coordinator repeats a snapshot read on another shard, so it does not count as
+                // refused.
                 if let Common::Read { .. } = request {
                     self.refused(Abort::StaleTerm);
                 }
@@ -32,7 +33,8 @@ impl<S: Scheme> Base<S> {
                         CommonReply::Fetched(Some(fetched))
                     }
                     Err(Unread::TooOld) => CommonReply::Fetched(None),
-                    // One owner at a time: the marks keep all later ones out of this snapshot.
+                    // The reader waits for one owner of a record at most: its mark keeps all later
+                    // owners out of this snapshot.
                     Err(Unread::Wait(at)) => {
                         self.step_waits(*txn, at);
                         let record = (at.column, self.store.key(at.column.table, at.row));
@@ -70,7 +72,8 @@ impl<S: Scheme> Base<S> {
                 CommonReply::Validated(valid)
             }
             Common::Snapshot(freshness) => {
-                // Asked in any case: the ticket will be another's, who is not lost.
+                // Call `lost` even if the snapshot is ready: it forgets the ticket, whose number
+                // will be reused.
                 let lost = self.scheme.lost(ticket);
                 match self.scheme.snapshot(*freshness) {
                     Some(snapshot) => CommonReply::Snapshot(snapshot.clone(), self.hold(snapshot)),

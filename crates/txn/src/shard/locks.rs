@@ -1,11 +1,11 @@
-//! What a transaction has locked on a shard: its writes exclusively, its reads shared, its ranges
-//! as such.
+//! A transaction's locks on a shard: exclusive ones on its writes, shared ones on its reads, and
+//! locks on its ranges.
 //!
-//! Used by the protocols that hold what they read until the outcome is known. A range is an exact
-//! predicate: inserts into it conflict with its lock. A shard is one thread, so the list of locked
-//! ranges needs no index of its own, and no supremum or next key is locked that nobody has asked
-//! for. What was read gets its mark in the step that drops its lock, and before that: the next
-//! writer must find it.
+//! Used by the protocols that hold locks on reads until the outcome is known. A range lock is an
+//! exact predicate: inserts into the range conflict with it. A shard is one thread, so the list of
+//! locked ranges needs no index of its own, and no next key or supremum is locked in place of the
+//! range. The step that drops the lock of a read raises its mark first, so that the next writer
+//! finds the mark.
 
 use std::ops::ControlFlow;
 
@@ -27,15 +27,15 @@ pub(crate) struct Locks {
 }
 
 impl Locks {
-    /// Whether there are none.
+    /// Whether there are no locks.
     pub fn is_empty(&self) -> bool {
         self.exclusive.is_empty() && self.shared.is_empty() && self.ranges.is_empty()
     }
 }
 
 impl<S: Scheme> Base<S> {
-    /// Takes the shared lock of a record, which nobody is in the way of, unless the transaction has
-    /// locked it already. Tells whether the lock is new.
+    /// Takes the shared lock of a record, which is free of conflicts, unless the transaction has
+    /// locked the record already. Returns whether the lock is new.
     pub(crate) fn share(&mut self, holder: Holder, at: At, locks: &mut Locks) -> bool {
         let lock = self.store.lock_mut(at);
         let new = !lock.sharers.contains(&holder) && lock.owner != Some(holder);
@@ -47,8 +47,8 @@ impl<S: Scheme> Base<S> {
         new
     }
 
-    /// Takes the shared lock of a range, which nobody is ever in the way of: rows that are locked
-    /// are met one by one.
+    /// Takes the shared lock of a range. This never conflicts: locked rows in the range are checked
+    /// one by one.
     pub(crate) fn share_range(&mut self, holder: Holder, (table, low, high): Range, locks: &mut Locks) {
         let lock = self.store.lock_range(table, low, high);
         self.store.lock_by_id_mut(lock).expect("a range was just locked").sharers.push(holder);
@@ -68,7 +68,7 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Drops locks; if the transaction committed, what they protected is pinned first.
+    /// Drops locks. If the transaction committed, its reads and writes are pinned first.
     pub(crate) fn drop_locks(&mut self, txn: TxnId, locks: &Locks, committed: Option<Timestamp>) {
         if let Some(stamp) = committed {
             self.scheme.pinned(stamp);
@@ -99,7 +99,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// The leaves that cover a scanned range carry its mark, or the cell of an absent key.
+    /// Raises the marks of the leaves that cover a scanned range, or the mark of an absent key's
+    /// cell.
     fn pin_range(&mut self, txn: TxnId, table: TableId, lock: LockId, stamp: Timestamp) {
         if size_of::<S::Mark>() == 0 {
             return;

@@ -2,35 +2,34 @@
 //!
 //! The owner of some slots is asked to give them to another shard ([`Common::Move`]). It
 //!
-//! 1. **drains**: it refuses new locks in the slots until nobody holds any there, nor on any range;
+//! 1. **drains**: it refuses new locks in the slots until no transaction holds a lock there, nor on
+//!    any range;
 //! 2. **cuts**: in one step it takes the rows out of its store, with all their versions, and notes
-//!    in its placement map
-//!    that the slots belong to the other, one term later. From now on it refuses whatever is asked
-//!    about them;
+//!    in its placement map that the other shard owns the slots, one term later. From now on it
+//!    refuses every request about them;
 //! 3. **sends** the rows, with a bound above all its marks and with its floor, and keeps them until
-//!    the other has
-//!    answered. A broken channel makes it send them again.
+//!    the other shard has answered. If the channel breaks it sends them again.
 //!
-//! The receiver puts them in and notes that it owns the slots, in one step as well; only then it
-//! serves them. In between nobody does: transactions abort and try again, and snapshots wait and go
-//! on at their timestamp.
+//! The receiver stores the rows and notes that it owns the slots, in one step as well; it serves
+//! them from then on. In between no shard serves them: read-write transactions abort and try again,
+//! and snapshot reads wait and continue at their timestamp.
 //!
-//! Nothing else is told of a move. A coordinator goes by its own map. What it sends to a shard that
-//! does not own the slot of a key is refused with [`Abort::StaleTerm`], and the map follows the
-//! refusal ([`Common::Map`]). A scan must find every row of its range exactly once, so it says
-//! which slots its coordinator takes the shard to own ([`crate::procedure::Reads`]), and is refused
-//! if the shard owns others: as each slot has one owner in one map, the shards that have served a
-//! scan have served every slot once.
+//! Only these two shards learn of a move directly. A coordinator uses its own map. A shard that
+//! does not own the slot of a key refuses the request with [`Abort::StaleTerm`], and sends the
+//! newer map after the refusal ([`Common::Map`]). A scan must find every row of its range exactly
+//! once. So it names the slots that its coordinator believes the shard to own
+//! ([`crate::procedure::Reads`]), and the shard refuses if it owns others: each slot has one owner
+//! in one map, so the shards that have served a scan have served every slot once.
 //!
-//! Why this is serializable: a transaction that holds locks keeps its slots from moving. One that
-//! has read without locks finds, when it validates, that its rows are gone or the versions of its
-//! ranges have changed. Whoever has read at a timestamp, validated or dropped a lock has left that
-//! timestamp in a mark; the bound that comes with the rows is above all marks, so later writers are
-//! ordered after them wherever the slot is. Versions move with the rows, so that a snapshot finds
-//! in the new place what it would have found in the old.
+//! Why this is serializable: a transaction that holds locks keeps its slots from moving. A
+//! transaction that has read without locks finds at validation that its rows are gone or the
+//! versions of its ranges have changed. A transaction that has read at a timestamp, validated or
+//! dropped a lock has left its timestamp in a mark. The bound that travels with the rows is above
+//! all marks, so later writers are ordered after that transaction wherever the slot is. Versions
+//! move with the rows, so a snapshot finds at the receiver the same versions as before.
 //!
-//! Left out: a move is one step on either side, however large the slots are; while its receiver is
-//! dead, what was sent is in doubt, and the slots are served by nobody.
+//! Left out: a move is one step on either side, however large the slots are. While the receiver is
+//! dead, the move is in doubt and no shard serves the slots.
 
 use std::sync::Arc;
 
@@ -48,16 +47,15 @@ use crate::procedure::Reads;
 use crate::slots::{Leaving, Moves, SlotSet};
 use crate::timestamp::Scheme;
 
-/// How long a shard waits between looks whether locks are gone, in nanoseconds: at first, and at
-/// most.
+/// How long a shard waits between checks for locks, in nanoseconds: at first, and at most.
 const LOOK_NS: (u64, u64) = (100_000, 20_000_000);
-/// So many moves of slots are remembered one by one.
+/// How many moves of slots the journal lists one by one, at most.
 const JOURNAL_MAX: usize = 4 * SLOTS;
-/// About how many bytes of rows travel in one message.
+/// Size of a message with moving rows, in bytes (approximate).
 const PARCEL_BYTES: usize = 1 << 18;
 
 impl Layout {
-    /// The slot of a key, unless its table is everywhere.
+    /// The slot of a key; `None` if its table is on every shard.
     #[inline]
     fn slot(&self, table: TableId, key: &Key) -> Option<Slot> {
         self.tables[table.index()].partitioning.slot(key)
@@ -70,7 +68,7 @@ impl<S: Scheme> Base<S> {
         &self.layout.placement
     }
 
-    /// Differs before and after anything about slots has changed here.
+    /// A counter that changes whenever this shard's placement map changes.
     pub(crate) fn map(&self) -> u64 {
         self.moves.changes
     }
@@ -89,8 +87,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Whether what is asked of this shard is here. If it is elsewhere, the coordinator will be
-    /// told where it is.
+    /// Whether this shard has all the rows that a request asks for. If not, it will tell the
+    /// coordinator where they are.
     pub(crate) fn serves(&mut self, txn: TxnId, reads: &Reads) -> bool {
         if !reads.gets.iter().all(|(column, ..)| self.has(*column)) {
             return false;
@@ -106,13 +104,13 @@ impl<S: Scheme> Base<S> {
         self.serves_scans(txn, reads)
     }
 
-    /// Whether there is such a column group: another process may ask for anything.
+    /// Whether a column group exists: a request of another process may name any.
     fn has(&self, column: ColumnGroup) -> bool {
         let table = self.layout.tables.get(column.table.index());
         table.is_some_and(|table| usize::from(column.group) < table.groups.len())
     }
 
-    /// The same of the ranges only, for who asks [`Base::may_lock`] of each key.
+    /// The same for the ranges only, for callers that ask [`Base::may_lock`] for each key.
     pub(crate) fn serves_scans(&mut self, txn: TxnId, reads: &Reads) -> bool {
         if !reads.scans.iter().all(|(scan, _)| self.has(scan.column)) {
             return false;
@@ -126,7 +124,7 @@ impl<S: Scheme> Base<S> {
         serves
     }
 
-    /// Whether a row is on this shard, or a copy of it.
+    /// Whether this shard stores a key's row, or a copy of it.
     pub(crate) fn keeps(&self, table: TableId, key: &Key) -> bool {
         match self.layout.slot(table, key) {
             Some(slot) => self.owner(slot) == self.shard,
@@ -134,7 +132,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Whether a coordinator may lock a key here, to write it: rows of immutable tables are only loaded.
+    /// Whether a coordinator may lock a key here in order to write it. Rows of immutable tables are
+    /// only loaded.
     pub(crate) fn may_write(&mut self, txn: TxnId, column: ColumnGroup, key: &Key) -> Result<(), Abort> {
         self.may_lock(txn, column, key)?;
         if self.immutable(column.table) { Err(Abort::Refused) } else { Ok(()) }
@@ -154,7 +153,7 @@ impl<S: Scheme> Base<S> {
         Err(Abort::StaleTerm)
     }
 
-    /// Whether new locks may be taken on records that were read here, or on ranges.
+    /// Whether new locks may be taken here on ranges and on records that were read.
     pub(crate) fn may_lock_reads(&self) -> bool {
         self.moves.leaving.as_ref().is_none_or(|leaving| !leaving.sent.is_empty())
     }
@@ -167,7 +166,7 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Says, of a batch for a shard, which slots this shard takes that shard to own.
+    /// Notes in a batch for `shard` which slots this shard's map says that it owns.
     pub fn seal(&self, shard: ShardId, reads: &mut Reads) {
         if !reads.scans.is_empty() {
             reads.owned = self.layout.placement.fingerprint(shard);
@@ -217,12 +216,12 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// While something is loaded that belongs to slots of this shard, they stay.
+    /// While `keep` is set, no slot leaves this shard: rows are being loaded into them.
     pub fn keep_slots(&mut self, keep: bool) {
         self.moves.kept = keep;
     }
 
-    /// Looks whether what leaves can be cut off.
+    /// Cuts the leaving slots if no lock is in the way.
     pub(crate) fn tick_moves(&mut self, clock: Timestamp) {
         let Some(leaving) = &self.moves.leaving else { return };
         if !leaving.sent.is_empty() || clock.0 < leaving.look {
@@ -244,7 +243,7 @@ impl<S: Scheme> Base<S> {
         leaving.wait = (2 * leaving.wait).min(LOOK_NS.1);
     }
 
-    /// Takes slots out and sends them away.
+    /// Takes the slots out of the store and sends them.
     fn cut(&mut self, slots: &[Slot], wanted: impl Fn(TableId, &Key) -> bool) {
         let (floor, marked) = (self.store.floor(), self.store.marked());
         let mut pinned = S::Observed::default();
@@ -301,14 +300,16 @@ impl<S: Scheme> Base<S> {
         self.released.push(leaving.ticket);
     }
 
-    /// Some of what another shard gives to this one. Takes it over when all of it is here.
+    /// Takes a parcel of moving slots. When all parcels have arrived, this shard takes over the
+    /// slots.
     pub(crate) fn receive_parcel(&mut self, from: ShardId, parcel: Arc<Parcel<S>>) {
         let slots = parcel.slots.clone();
         let placement = &self.layout.placement;
         let to_me = slots.iter().all(|&(_, to, _)| to == self.shard);
         let news = |&(slot, _, term): &Moved| term > placement.term(slot);
         let count = slots.iter().filter(|moved| news(moved)).count();
-        // None is news if it was taken over before, and all are otherwise.
+        // If this shard took the slots over before, none of these entries is newer than its map;
+        // otherwise all are.
         if !to_me || 0 < count && count < slots.len() {
             return;
         }
@@ -342,7 +343,7 @@ impl<S: Scheme> Base<S> {
             installs.extend(parcels.iter().flat_map(|parcel| parcel.installs.iter().cloned()));
         }
         let moved = SlotSet::new(slots.iter().map(|&(slot, ..)| slot));
-        // Whoever sends others has a bug, or is nobody's friend.
+        // Rows outside the slots, or of unknown tables, come from a faulty or hostile peer.
         let known = |row: &&MovedRow| {
             let spec = self.layout.tables.get(row.table.index());
             let groups = |spec: &plimsoll_types::TableSpec| spec.groups.len() == row.records.len();
@@ -354,7 +355,7 @@ impl<S: Scheme> Base<S> {
         self.change_map(slots);
     }
 
-    /// The receiver has what was sent.
+    /// The receiver has taken over the slots.
     pub(crate) fn taken_over(&mut self, from: ShardId, slots: &[Moved]) {
         let sent = self.moves.leaving.as_ref().and_then(|leaving| Some((leaving.to, leaving.sent.first()?)));
         if sent.is_some_and(|(to, parcel)| to == from && parcel.slots == slots) {
@@ -362,8 +363,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Learns where slots are. What is here only this shard itself gives away, and only a parcel
-    /// brings anything.
+    /// Learns from a peer where slots are. It changes no entry to or from this shard: only the
+    /// shard itself gives its slots away, and it gains slots only by parcels.
     pub(crate) fn learn_map(&mut self, moved: &[Moved]) {
         let placement = &self.layout.placement;
         let news = |&&(slot, to, term): &&Moved| {
@@ -375,7 +376,7 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// A shard can be reached again, or not any more.
+    /// The channel to a shard was connected, or was reset.
     pub(crate) fn connected_moves(&mut self, peer: ShardId, up: bool) {
         self.moves.arriving.retain(|(sender, _)| *sender != peer);
         self.moves.told.remove(&peer);
@@ -384,7 +385,7 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// What is to be sent at the end of a pass.
+    /// Takes the messages to be sent at the end of a pass.
     pub(crate) fn outgoing_moves(&mut self) -> Vec<(ShardId, Common<S>)> {
         let mut outgoing = std::mem::take(&mut self.moves.outgoing);
         let Moves { behind, journal, told, .. } = &mut self.moves;

@@ -13,15 +13,15 @@ use crate::procedure::{Reads, Scan};
 use crate::timestamp::Scheme;
 
 impl<S: Scheme> Base<S> {
-    /// Whether rows have been forgotten that a snapshot may see. Then what is not there is not
-    /// absent, nor is a row that was linked again later, and a range may lack some.
+    /// Whether the store has dropped rows that a snapshot may see. Then a missing row is not proved
+    /// absent, nor is a row that was linked again later, and a scanned range may lack rows.
     #[inline]
     pub(crate) fn may_have_forgotten(&self, snapshot: &S::Snapshot) -> bool {
         S::place(snapshot).is_some_and(|at| at < self.store.floor())
     }
 
-    /// Raises the mark of a record that is about to be read at `mark`. Always before anybody looks
-    /// at its lock, and whether or not the reader will wait: the owner may abort, and the next
+    /// Raises the mark of a record that is about to be read at `mark`. Done before the reader looks
+    /// at the lock, and whether or not the reader will wait: the owner may abort, and the next
     /// writer must find the mark (`docs/protocols/dst.md`, C4 and C5).
     #[inline]
     pub(crate) fn raise_for_read(&mut self, at: At, cover: Cover, mark: Timestamp) {
@@ -49,8 +49,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Whether a snapshot at `mark` must wait for the owner of a record, who may commit at or below
-    /// it. The only reason not to wait is the owner's own lower bound.
+    /// Whether a snapshot at `mark` must wait for the owner of a record, which may commit at or
+    /// below `mark`. The only reason not to wait is that the owner's lower bound is above `mark`.
     #[inline]
     pub(crate) fn must_wait(&self, at: At, mark: Timestamp) -> bool {
         S::WAITS
@@ -60,10 +60,10 @@ impl<S: Scheme> Base<S> {
             && self.store.lock(at).is_some_and(|lock| lock.owner.is_some() && lock.lb <= mark)
     }
 
-    /// Reads a batch at a snapshot, or (`None`) the newest committed versions. At a snapshot the
-    /// marks of everything rise, whether or not somebody has to be waited for: nobody who locks
-    /// later will be in the way again. All of it is one step, so that each record is looked for
-    /// once, and read as soon as its mark is raised.
+    /// Reads a batch at a snapshot, or (`None`) the newest committed versions. At a snapshot it
+    /// raises the marks of all records, even if it must wait for an owner: a transaction that locks
+    /// later can then not make it wait again. All of it is one step, so that each record is looked
+    /// up once, and read as soon as its mark is raised.
     pub(crate) fn fetch(
         &mut self,
         txn: TxnId,
@@ -105,8 +105,8 @@ impl<S: Scheme> Base<S> {
         Ok(fetched)
     }
 
-    /// Raises the mark of one record, or of what covers it. Returns the record if its owner must be
-    /// waited for.
+    /// Raises the mark of one record, or of what covers an absent key. Returns the record if the
+    /// reader must wait for its owner.
     fn raise_place(&mut self, column: ColumnGroup, place: Place, mark: Timestamp) -> Option<At> {
         let Some(row) = place.row() else {
             self.raise_cover_for_read(column.table, place.cover(), mark);
@@ -150,13 +150,13 @@ impl<S: Scheme> Base<S> {
         let read = match (immutable, head) {
             (true, _) => ReadRef::Immutable,
             (false, None) if !self.store.record(at).is_locked() => {
-                // Left behind by an insert that was undone. It may be collected, and the key linked
-                // again.
+                // The row was left by an insert that aborted. It may be collected, and its key
+                // linked again.
                 let version = self.store.cover_version(column.table, place.cover());
                 fetched.also.push(ReadRef::Cover { table: column.table, cover: place.cover(), version });
                 ReadRef::Row { at, head }
             }
-            // Its own insert is under way: nobody else can change it.
+            // The reader's own insert is in progress: its lock keeps other writers out.
             (false, None) if self.store.lock(at).is_some_and(|lock| lock.owned_by(txn)) => {
                 ReadRef::Row { at, head }
             }
@@ -171,9 +171,9 @@ impl<S: Scheme> Base<S> {
         Ok(Got { value, version, read })
     }
 
-    /// Reads a range, with `mark` after raising the marks of the leaves that cover it; they stand
-    /// in for the marks of its records. What lies behind a record whose owner must be waited for is
-    /// looked at after the wait.
+    /// Reads a range. With `mark` it first raises the marks of the leaves that cover the range, in
+    /// place of the marks of the records. If it must wait for the owner of a record, it reads the
+    /// rest of the range after the wait.
     fn fetch_range(
         &mut self,
         txn: TxnId,
@@ -224,7 +224,8 @@ impl<S: Scheme> Base<S> {
                     let at = At { row, column: scan.column };
                     let read = match (immutable, head) {
                         (true, _) => ReadRef::Immutable,
-                        // The leaf, which is validated as well, tells if the key is linked again.
+                        // The leaf's version, which is validated as well, shows if the key is
+                        // linked again.
                         (false, None) if !locked => ReadRef::Row { at, head },
                         (false, None) if rows.lock(row, group).is_some_and(|lock| lock.owned_by(txn)) => {
                             ReadRef::Row { at, head }
@@ -255,23 +256,23 @@ impl<S: Scheme> Base<S> {
             }
             ControlFlow::Continue(())
         });
-        // 2PL has locked the range as far as the last row within the limit, even if none follows.
+        // 2PL has locked the range up to the last row within the limit, even if no row follows.
         scanned.more |= scanned.rows.len() >= scan.limit;
         self.counters.mark_raises += raised;
         unread.map_or(Ok(scanned), Err)
     }
 }
 
-/// Whether as much was read as is wanted at once.
+/// Whether the answer has reached the size that is wanted at once.
 fn has_enough<S: Scheme>(reads: &Reads, fetched: &Fetched<S>) -> bool {
     reads.most.is_some_and(|most| fetched.bytes.len() >= most as usize)
 }
 
-/// What a read of this record has to be validated against: it was, and must stay, the newest
-/// version.
+/// What a read of this record must be validated against. It is valid only if the version read was
+/// the newest, and still is.
 fn read_ref<S: Scheme>(snapshot: Option<&S::Snapshot>, at: At, head: Option<Timestamp>) -> ReadRef {
     match head {
-        // An insert is under way, or was undone.
+        // An insert is in progress, or was aborted.
         None => ReadRef::Stale,
         Some(stamp) if snapshot.is_some_and(|snapshot| !S::sees(snapshot, stamp)) => ReadRef::Stale,
         Some(_) => ReadRef::Row { at, head },

@@ -1,11 +1,10 @@
-//! What transactions do to records, whatever the protocol: check, lock, link, validate, pin,
-//! install.
+//! What transactions do to records under every protocol: check, lock, link, validate, pin, install.
 //!
 //! Everything here happens in one step of a shard. A write is checked first (`Base::check_write`):
-//! nobody's lock is in its way, what it expects is still so, and its bound is observed. Then it is
-//! granted (`Base::grant`) or, where the whole transaction is one step, installed without a lock
-//! that nobody could have seen. A read is pinned before anybody looks whether it is current
-//! (`Base::validate`): the reverse would let a writer in between.
+//! no other transaction's lock conflicts with it, what it expects is still so, and its bound is
+//! observed. Then it is locked (`Base::grant`). If the whole transaction is one step, the write is
+//! installed without a lock, because no other transaction could see the lock. A read is pinned
+//! before it is checked (`Base::validate`): in the reverse order a writer could come in between.
 
 use plimsoll_store::{At, Cover, Holder, Mark, Place, Record};
 use plimsoll_types::history::Install;
@@ -19,7 +18,7 @@ use crate::trace::{Item, What};
 use crate::work::{Change, Work, Write};
 
 impl<S: Scheme> Base<S> {
-    /// What a writer of this place must be ordered after.
+    /// Observes what a writer of this place must be ordered after.
     #[inline]
     pub(crate) fn observe_overwritten(&self, observed: &mut S::Observed, column: ColumnGroup, place: Place) {
         let record = place.row().map(|row| self.store.record(At { row, column }));
@@ -38,22 +37,22 @@ impl<S: Scheme> Base<S> {
         head(self.store.record(at))
     }
 
-    /// Whether somebody else holds the exclusive lock of a record.
+    /// Whether another transaction holds the exclusive lock of a record.
     #[inline]
     pub(crate) fn locked_by_other(&self, at: At, txn: Option<&TxnId>) -> bool {
         self.store.lock(at).is_some_and(|lock| lock.owned_by_other(txn))
     }
 
-    /// What a read that finds nothing observes: a deletion whose row was unlinked is not above the
-    /// floor.
+    /// What a read that finds nothing observes: the floor, because a deletion whose row was
+    /// unlinked has no larger stamp.
     #[inline]
     pub(crate) fn absence(&self) -> Timestamp {
         if planted(Mutant::FloorIgnored) { Timestamp::ZERO } else { self.store.floor() }
     }
 
-    /// Checks, without locking, that `txn` could lock a write now: nobody else holds a lock in its
-    /// way, and what it expects is still so. On success returns the write's place and observes its
-    /// bound.
+    /// Checks, without locking, whether `txn` could lock a write now: no other transaction holds a
+    /// conflicting lock, and what the write expects is still so. On success returns the write's
+    /// place and observes its bound.
     #[inline]
     pub(crate) fn check_write(
         &mut self,
@@ -97,7 +96,7 @@ impl<S: Scheme> Base<S> {
         Ok(place)
     }
 
-    /// The same for a write that is about to be granted, which learns its place.
+    /// The same for a write that will be locked next. Notes the place in the write.
     pub(crate) fn check(
         &mut self,
         txn: &TxnId,
@@ -123,10 +122,10 @@ impl<S: Scheme> Base<S> {
         })
     }
 
-    /// Takes the exclusive lock that [`Base::check_write`] found free. If the key has to be linked,
-    /// it returns what covers it with the version before and after, and the row is locked with all
-    /// its column groups: who has found one of them absent has noted the version of what covered
-    /// the key, which another's write to it would not change.
+    /// Takes the exclusive lock that [`Base::check_write`] found free. If the key must be linked
+    /// first, returns what covers it, with the version before and after, and locks all column
+    /// groups of the new row: a reader that found another group absent validates the version of the
+    /// *cover*, and a later write to that group would not change it.
     pub(crate) fn grant(
         &mut self,
         holder: Holder,
@@ -165,10 +164,10 @@ impl<S: Scheme> Base<S> {
         (at, linked)
     }
 
-    /// Locks a record that was only read, on a shard where the transaction writes as well: saves it
-    /// the validation there. Nobody may overwrite the record until the lock is dropped; snapshots
-    /// do not wait for it, for it has no version to come. Tells whether the lock is new; `None` if
-    /// the record cannot be locked.
+    /// Locks a record that was only read, on a shard where the transaction writes as well; this
+    /// replaces its validation there. No transaction can overwrite the record until the lock is
+    /// dropped. Snapshots do not wait for the lock, because it brings no new version. Returns
+    /// whether the lock is new; `None` if the record cannot be locked.
     pub(crate) fn lock_read(&mut self, holder: Holder, at: At, head: Option<Timestamp>) -> Option<bool> {
         if self.head(at) != head || self.locked_by_other(at, Some(&holder.txn)) || !self.may_lock_reads() {
             return None;
@@ -184,7 +183,7 @@ impl<S: Scheme> Base<S> {
         Some(new)
     }
 
-    /// Links the row of a write, unless an earlier write of the transaction has done it.
+    /// Links the row of a write, unless an earlier write of the transaction has linked it.
     fn link(&mut self, write: &Write) -> (At, Option<Linked>) {
         let table = write.column.table;
         // Earlier links of the same transaction may have linked this row or split its leaf.
@@ -206,7 +205,7 @@ impl<S: Scheme> Base<S> {
         (At { row, column: write.column }, Some(linked))
     }
 
-    /// Drops the exclusive lock of a record; whoever waited for its owner is released.
+    /// Drops the exclusive lock of a record, and releases the requests that waited for its owner.
     pub(crate) fn unlock(&mut self, at: At, txn: TxnId) {
         let lock = self.store.lock_mut(at);
         if lock.owner.is_some_and(|owner| owner.txn == txn) {
@@ -252,7 +251,7 @@ impl<S: Scheme> Base<S> {
         self.installs.iter_mut().for_each(|installs| installs.push(install.clone()));
     }
 
-    /// Pins what was read to `stamp` and then looks whether it still is what was read. One step.
+    /// Pins reads to `stamp`, and then checks whether they are still current. One step.
     pub(crate) fn validate(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool {
         self.counters.pins += reads.len() as u64;
         self.counters.validated += reads.len() as u64;
@@ -266,7 +265,7 @@ impl<S: Scheme> Base<S> {
         reads.iter().all(|read| self.still_valid(txn, read))
     }
 
-    /// Pins everything that was read directly from this store.
+    /// Pins all reads that were done directly on this store.
     #[inline]
     pub(crate) fn pin_local(&mut self, txn: TxnId, work: &Work<S>, stamp: Timestamp) {
         if self.steps.is_some() {
@@ -331,8 +330,9 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Commits a transaction whose data is all here, checked write by write and read by read within
-    /// this very step: nobody can have come in between, so its locks were never needed.
+    /// Commits a transaction whose data is all on this shard, and whose writes and reads were
+    /// checked one by one within this same step: no other transaction can have come in between, so
+    /// it needs no locks.
     pub(crate) fn commit_in_one_step(&mut self, txn: TxnId, work: &Work<S>) -> Timestamp {
         let stamp = self.scheme.stamp(&work.observed);
         if self.steps.is_some() {
@@ -346,14 +346,14 @@ impl<S: Scheme> Base<S> {
         stamp
     }
 
-    /// Whether a stamp can be had in this very step.
+    /// Whether a stamp can be drawn within this step.
     #[inline]
     pub(crate) fn stamps_at_once(&self) -> bool {
         S::AT_ONCE && self.scheme.ready()
     }
 
-    /// The outcome of a transaction that has a stamp, for a scheme that reports: see
-    /// [`Service::finished`](crate::service::Service::finished).
+    /// Takes the outcome of a transaction that has a stamp, for a scheme that reports to an oracle:
+    /// see [`Service::finished`](crate::service::Service::finished).
     pub(crate) fn finished(&mut self, stamp: Timestamp, committed: Option<&S::Observed>) {
         self.counters.reports += 1;
         self.scheme.finished(stamp, committed);
@@ -379,11 +379,11 @@ impl<S: Scheme> Base<S> {
 /// The stamp of a record's newest version; `None` if it has none.
 #[inline]
 fn head<M: Mark>(record: &Record<M>) -> Option<Timestamp> {
-    // A row that was unlinked has a stamp that nobody has read.
+    // The stamp of an unlinked row was never read by any transaction.
     (!record.is_empty() || record.stamp() == Timestamp::MAX).then(|| record.stamp())
 }
 
-/// A key that a lock request had to link.
+/// A key that was linked for a lock request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Linked {
     /// The table.
@@ -392,9 +392,9 @@ pub struct Linked {
     pub cover: Cover,
     /// The cover's version before the key was linked.
     pub before: u64,
-    /// And after.
+    /// The cover's version after it.
     pub after: u64,
-    /// The cover was split: the upper part of its range is covered by this one now, which has this
+    /// If the cover was split: the new cover of the upper part of its range, and that one's
     /// version.
     pub split: Option<(Cover, u64)>,
 }

@@ -1,5 +1,5 @@
-//! What a shard knows of slots on their way: those that leave it, those that arrive, and which
-//! coordinators have an old map. [`crate::moves`] says how slots move.
+//! What a shard knows of moving slots: those that leave it, those that arrive, and the coordinators
+//! whose map is out of date. [`crate::moves`] says how slots move.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use plimsoll_types::{SLOTS, ShardId, Slot, Ticket};
 use crate::messages::{Common, MoveOutcome, Parcel};
 use crate::timestamp::Scheme;
 
-/// A set of slots, looked at once per row.
+/// A set of slots. It is asked once per row.
 pub(super) struct SlotSet(Box<[bool]>);
 
 impl SlotSet {
@@ -33,35 +33,36 @@ pub(super) struct Leaving<S: Scheme> {
     pub(super) slots: Vec<Slot>,
     pub(super) set: Arc<SlotSet>,
     pub(super) to: ShardId,
-    /// Who has asked for it.
+    /// The shard that asked for the move.
     pub(super) asker: ShardId,
     pub(super) ticket: Ticket,
-    /// When it gives up, unless the locks are gone by then; set when it looks for the first time.
+    /// When the shard gives up if there are still locks, in nanoseconds; set at the first check for
+    /// locks.
     pub(super) until: Option<u64>,
-    /// When it looks next, and how long it waits after that.
+    /// When it next checks for locks, and how long it waits after that, in nanoseconds.
     pub(super) look: u64,
     pub(super) wait: u64,
-    /// What was sent and not confirmed; none before the cut.
+    /// Parcels that were sent and not confirmed; empty before the cut.
     pub(super) sent: Vec<Arc<Parcel<S>>>,
 }
 
-/// What moves from and to a shard.
+/// Slots that move from and to a shard.
 pub(crate) struct Moves<S: Scheme> {
     pub(super) leaving: Option<Leaving<S>>,
-    /// What became of requests that were waiting.
+    /// Outcomes of requests that were waiting.
     pub(super) over: Vec<(Ticket, MoveOutcome)>,
-    /// By sender, what has come so far.
+    /// By sender: the parcels that have arrived so far.
     pub(super) arriving: Vec<(ShardId, Vec<Arc<Parcel<S>>>)>,
-    /// Coordinators with an old map.
+    /// Coordinators with an old map, to be told at the end of the pass.
     pub(super) behind: Vec<ShardId>,
-    /// Slots in the order in which their moves were heard of, and how much of that each coordinator
-    /// was told.
+    /// Slots in the order in which this shard heard of their moves, and how much of that list each
+    /// coordinator was told.
     pub(super) journal: Vec<Slot>,
     pub(super) told: BTreeMap<ShardId, usize>,
     pub(super) outgoing: Vec<(ShardId, Common<S>)>,
     /// How often the map has changed.
     pub(super) changes: u64,
-    /// None of the slots here may leave.
+    /// Whether no slot of this shard may leave.
     pub(super) kept: bool,
     pub(super) patience_ns: u64,
 }
@@ -82,7 +83,7 @@ impl<S: Scheme> Moves<S> {
         }
     }
 
-    /// When it has something to do that nobody asks for.
+    /// When the shard must check for locks even if no message arrives.
     pub fn due(&self) -> Option<u64> {
         self.leaving.as_ref().filter(|leaving| leaving.sent.is_empty()).map(|leaving| leaving.look)
     }

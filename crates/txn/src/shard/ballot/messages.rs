@@ -1,4 +1,4 @@
-//! What is said about votes, and how it travels.
+//! The messages about votes, and their encoding.
 
 use plimsoll_types::{ShardId, Timestamp, TxnId};
 
@@ -9,13 +9,13 @@ use crate::work::Packed;
 /// A shard's vote on a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Vote {
-    /// To commit, with no smaller stamp than this.
+    /// To commit, with this stamp or a larger one.
     Record(Timestamp),
     /// To abort.
     Refuse,
 }
 
-/// What all votes together come to.
+/// The result of all votes together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// All were RECORD, and this is the largest of their stamps.
@@ -24,39 +24,40 @@ pub enum Outcome {
     Aborted,
 }
 
-/// What is asked of those who vote.
+/// Requests to voters, and from them.
 #[derive(Debug)]
 pub enum Request {
     /// All locks are held and the stamp is final.
     Record {
         /// The transaction.
         txn: TxnId,
-        /// Its stamp.
+        /// Its stamp, final.
         stamp: Timestamp,
-        /// What it writes here.
+        /// Its writes on this shard.
         writes: Packed,
-        /// What it has read here and not locked: to be validated first.
+        /// Its reads on this shard that it has not locked: this shard validates them first.
         reads: Vec<ReadRef>,
         /// The shards that it writes, which all vote, and the lives in which they hold its locks.
         voters: Vec<(ShardId, u64)>,
     },
-    /// The outcome, which will be acknowledged.
+    /// From a coordinator: the outcome, which the voter acknowledges.
     Outcome {
         /// The transaction.
         txn: TxnId,
-        /// What has become of it.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// From a coordinator: the vote.
+    /// From a coordinator: asks for the vote.
     Ask(TxnId),
-    /// From another who votes: the vote, to be [`Request::Told`].
+    /// From another voter: asks for the vote, which [`Request::Told`] answers.
     Inquire {
         /// The transaction.
         txn: TxnId,
-        /// The outcome, if the one who asks knows it.
+        /// The outcome, if the sender knows it.
         outcome: Option<Outcome>,
-        /// To be promised: not to commit unless somebody knows that it is committed. The
-        /// coordinator's life is over, and this is the first number of its present one.
+        /// Asks for a promise: not to commit unless a voter knows that the transaction is
+        /// committed. The coordinator's life is over, and this is the first number of its present
+        /// one.
         doubt: Option<u64>,
     },
     /// Answers [`Request::Inquire`].
@@ -65,25 +66,26 @@ pub enum Request {
         txn: TxnId,
         /// The vote.
         vote: Vote,
-        /// The outcome, if the one who answers knows it.
+        /// The outcome, if the sender knows it.
         outcome: Option<Outcome>,
-        /// Whether it has promised.
+        /// Whether the sender has given the promise of [`Request::Inquire`].
         promised: bool,
     },
-    /// From a coordinator: a vote is lost. The outcome, or the promise of [`Request::Inquire`].
+    /// From a coordinator: a vote is lost. Asks for the outcome if it is known, and else for the
+    /// promise of [`Request::Inquire`].
     Doubt(TxnId),
-    /// To a coordinator that says nothing: what is settled?
+    /// To a silent coordinator: asks which attempts are settled.
     Remind,
-    /// From a coordinator: what it will not ask for any more.
+    /// From a coordinator: the attempts that it will not ask about any more.
     Settled {
         /// The first number of its present life.
         first: u64,
-        /// All attempts below are settled.
+        /// All its attempts below this number are settled.
         below: u64,
     },
 }
 
-/// What those who vote answer.
+/// The answers of voters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reply {
     /// The vote.
@@ -93,7 +95,7 @@ pub enum Reply {
 }
 
 impl Request {
-    /// What it is about, for whoever watches.
+    /// What the request is about, for the trace.
     pub(crate) fn about(&self) -> About {
         match self {
             Request::Record { txn, writes, .. } => {
@@ -113,7 +115,7 @@ impl Request {
 }
 
 impl Reply {
-    /// It in a word, for whoever watches.
+    /// The answer in a word, for the trace.
     pub(crate) fn answer(&self) -> &'static str {
         match self {
             Reply::Vote(Vote::Record(_)) => "record",
