@@ -1,56 +1,56 @@
 //! Atomic commit between processes: votes.
 //!
-//! The shards of one process share its fate, and what one sends to another arrives: a transaction
-//! that holds all its locks, and whose reads are valid, is committed, and tells the others to
-//! install. Between processes a channel can be reset and a process can end, so the shards that a
-//! transaction writes *vote*. A vote is the first of two entries that a shard makes for a
-//! transaction:
+//! The shards of one process share its fate, and messages between them are not lost: a transaction
+//! that holds all its locks, and whose reads are valid, is committed, and its coordinator tells the
+//! other shards to install. Between processes a channel can be reset and a process can end, so the
+//! shards that a transaction writes *vote*. A vote is the first of two entries that a shard makes
+//! for a transaction:
 //!
-//! * RECORD, if the transaction owns its locks there: a stamp, the writes, and who else votes;
+//! * RECORD, if the transaction owns its locks there: a stamp, the writes, and the list of all
+//!   voters;
 //! * REFUSE, in every other state.
 //!
 //! The transaction is committed if all votes are RECORD, and aborted if one is REFUSE. Its stamp is
-//! the largest of those in the votes: under 2PL they are all the one that the coordinator has
-//! chosen, under client-driven two-phase commit each is what that shard needs
+//! the largest of those in the votes. Under 2PL all are the stamp that the coordinator has chosen.
+//! Under client-driven two-phase commit each is the least stamp that fits that shard
 //! ([`crate::protocols::Client2pc`]), and so under OCC if the coordinator's shard votes last, with
-//! the largest. There is no other record of it, and so the rules are few:
+//! the largest. There is no other record of the outcome, so the rules are few:
 //!
-//! 1. A coordinator may give up alone until it has sent its first RECORD, or as long as its own
-//!    shard has not voted. From
-//!    then on it *asks*: silence says nothing.
-//! 2. Whoever is asked and has not voted refuses, and drops the transaction's locks.
-//! 3. A shard whose locks are held by a transaction that has not voted refuses after a while by
-//!    itself
-//!    ([`PATIENCE_NS`]), so that a dead coordinator leaves no lock behind. After RECORD it may not:
-//!    it asks the others.
-//! 4. A vote is kept until everybody who votes knows the outcome and the coordinator will not ask
+//! 1. A coordinator may abort alone until it has sent its first RECORD, or as long as its own shard
+//!    has not voted. From then on it *asks*: silence is not an answer.
+//! 2. A shard that is asked before it has voted votes REFUSE, and drops the transaction's locks.
+//! 3. A shard votes REFUSE by itself if a transaction holds locks there and is silent for
+//!    [`PATIENCE_NS`], so that a dead coordinator leaves no lock behind. After RECORD it may not:
+//!    it asks the other voters.
+//! 4. A shard keeps its vote until all voters know the outcome and the coordinator will not ask
 //!    again.
 //!
 //! Example. T writes on A and B and has locked both. RECORD reaches A; the channel to B is reset.
-//! After a while B refuses, by itself or because A or T's coordinator asks. A had voted RECORD and
-//! hears of B's refusal: it aborts. Had B voted and only its answer been lost, everybody who asks
-//! would hear RECORD and commit.
+//! After a while B votes REFUSE, by itself or because A or T's coordinator asks. A has voted
+//! RECORD, hears of B's refusal and aborts. If instead B had voted RECORD and only its answer was
+//! lost, every shard that asks would hear RECORD, and T would commit.
 //!
-//! A shard that is written alone decides alone, and installs when it votes.
+//! A shard that is the only voter decides alone, and installs when it votes.
 //!
-//! *Forgetting.* A coordinator knows the least number of an attempt of its own that is not settled,
-//! and tells those who may hold votes now and then ([`Request::Settled`]): all below is forgotten.
-//! Numbers grow with the clock from process to process, so a coordinator that has begun a new life
-//! says the same of its former ones, with one difference: not everybody need have heard of their
-//! outcomes. Those who know one tell the others, and forget when all know.
+//! *Forgetting.* A coordinator knows its least attempt number that is not settled, and sends it
+//! from time to time to the shards that may hold votes ([`Request::Settled`]): they forget all
+//! attempts below it. Numbers grow with the clock from process to process, so a coordinator in a
+//! new life thereby settles its former lives too, with one difference: some voters may not have
+//! learned the outcomes. Voters that know one tell the others, and forget it when all know.
 //!
-//! *Lives.* A process that ends takes its data and its votes with it, and a process that is started
-//! again is another: it must not be asked how its former life has voted, and rows have other places
-//! there. A channel connects two lives, so whoever sends knows whom it reaches
-//! ([`plimsoll_runtime::Participant::connected`]); a transaction notes the life in which it met a
-//! shard, and those who vote are named with theirs. A vote that was lost with its life is replaced
-//! by what the others know. If nobody knows the outcome the transaction is aborted, under two
-//! conditions: its coordinator has lost the vote itself, or its life is over as well; and all
-//! others have promised not to commit any more because of what they were told before.
+//! *Lives.* When a process ends, its data and its votes are lost. A restarted process is a
+//! different one: it must not be asked how its former life has voted, and its rows have other
+//! places. A channel connects two lives, so a sender knows which life it reaches
+//! ([`plimsoll_runtime::Participant::connected`]). A transaction notes the life in which it first
+//! met a shard, and the list of voters names their lives. If a vote is lost with its life, the
+//! other voters' knowledge replaces it. If no voter knows the outcome, the transaction is aborted,
+//! under two conditions: its coordinator has itself found the vote lost, or the coordinator's life
+//! is over as well; and all other voters have promised not to commit because of votes that they
+//! were told before.
 //!
-//! What is said and what is kept of it is in [`crate::ballot`], what a coordinator does in
-//! `coordinator`; here is what a shard does that votes. Votes are entries of a log in memory, and
-//! the shard is all its replicas. Left out, therefore: terms, and what a promoted backup does.
+//! The messages and the state are in [`crate::ballot`], the coordinator's part is in `coordinator`,
+//! and the voter's part is here. Votes are entries of a log in memory, and the shard is its only
+//! replica. Left out, therefore: terms, and what a promoted backup does.
 
 mod coordinator;
 
@@ -65,14 +65,14 @@ use crate::service::Service as _;
 use crate::work::Packed;
 pub(crate) use coordinator::{ask, conclude, decide, needed, voters};
 
-/// How long a shard waits for word of a transaction that holds locks there before it does something
-/// about it, in nanoseconds.
+/// How long a shard waits for news of a transaction that holds locks there before it acts on its
+/// own, in nanoseconds.
 pub const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// A protocol whose transactions vote, as its participants are seen from here.
+/// What voting needs of a protocol's participant.
 pub(crate) trait Voter: Interactive {
-    /// Whether the transaction owns the locks here that it was granted, and what it has read
-    /// without locking it is still current; pins that.
+    /// Whether the transaction still owns the locks that it was granted here, and its reads without
+    /// locks are still current. Pins these reads.
     fn ready(&mut self, txn: TxnId, stamp: Timestamp, reads: &[ReadRef]) -> bool;
 
     /// Installs the writes and drops the locks.
@@ -92,8 +92,8 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
         Request::Outcome { txn, outcome } => {
             let votes = &node.base().votes;
             let recorded = matches!(votes.state(*txn), Some(State::Recorded { .. }));
-            // Somebody was promised that the word of a coordinator whose life is over comes too
-            // late.
+            // The shard may have promised not to commit on the word of a coordinator whose life is
+            // over.
             Handled::Reply(Reply::Outcome(
                 match *outcome != Outcome::Aborted && recorded && votes.fenced(*txn) {
                     true => None,
@@ -115,7 +115,8 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
                 learn_from_voter(node, *txn, outcome);
             }
             let vote = match known {
-                // Whoever has forgotten knew.
+                // No entry: this shard has learned the outcome and forgotten it, so its vote no
+                // longer matters.
                 Some(_) if node.base().votes.state(*txn).is_none() => Vote::Refuse,
                 _ => vote(node, *txn),
             };
@@ -148,7 +149,7 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
     }
 }
 
-/// The vote on a transaction whose locks are all held.
+/// Votes on a transaction that holds all its locks.
 fn record<P: Voter>(
     node: &mut P,
     txn: TxnId,
@@ -166,7 +167,7 @@ fn record<P: Voter>(
     Vote::Record(stamp)
 }
 
-/// Enters RECORD: the locks are held until the outcome is known. Who votes alone knows it.
+/// Enters RECORD: the locks are held until the outcome is known. A single voter knows it at once.
 pub(crate) fn enter_record<P: Voter>(
     node: &mut P,
     txn: TxnId,
@@ -185,7 +186,7 @@ pub(crate) fn enter_record<P: Voter>(
     node.base().votes.enter(txn, state);
 }
 
-/// The vote, which is REFUSE if there was none.
+/// The vote; REFUSE is entered if there was none.
 pub(crate) fn vote<P: Voter>(node: &mut P, txn: TxnId) -> Vote {
     match node.base().votes.state(txn) {
         Some(State::Recorded { stamp, .. } | State::Known { stamp, .. }) => Vote::Record(*stamp),
@@ -199,8 +200,8 @@ pub(crate) fn vote<P: Voter>(node: &mut P, txn: TxnId) -> Vote {
     }
 }
 
-/// From now on the shard does not commit because of what others have voted. Returns the outcome if
-/// it is known.
+/// From now on the shard does not commit because of other shards' votes. Returns the outcome if it
+/// is known.
 fn promise<P: Voter>(node: &mut P, txn: TxnId) -> Option<Outcome> {
     let state = node.base().votes.state_mut(txn)?;
     if let State::Recorded { doubt: doubt @ Doubt::No, .. } = state {
@@ -209,8 +210,8 @@ fn promise<P: Voter>(node: &mut P, txn: TxnId) -> Option<Outcome> {
     state.outcome()
 }
 
-/// The outcome of a transaction is known. Returns what it has been here all along, or is from now
-/// on; `None` if it was forgotten.
+/// Takes the outcome of a transaction. Returns the outcome that this shard had entered before, or
+/// enters now; `None` if it has no entry.
 fn learn<P: Voter>(node: &mut P, txn: TxnId, outcome: Outcome) -> Option<Outcome> {
     let state = node.base().votes.state_mut(txn)?;
     match std::mem::replace(state, State::Refused) {
@@ -231,7 +232,7 @@ fn learn<P: Voter>(node: &mut P, txn: TxnId, outcome: Outcome) -> Option<Outcome
             *state = known;
             state.outcome()
         }
-        // It says no, whatever the other says.
+        // This shard has not voted RECORD, so the transaction is aborted whatever the sender says.
         State::Open | State::Refused => {
             node.release(txn);
             Some(Outcome::Aborted)
@@ -239,7 +240,7 @@ fn learn<P: Voter>(node: &mut P, txn: TxnId, outcome: Outcome) -> Option<Outcome
     }
 }
 
-/// The same, and it was others who vote that knew it.
+/// The same, if another voter has told the outcome.
 fn learn_from_voter<P: Voter>(node: &mut P, txn: TxnId, outcome: Outcome) {
     let base = node.base();
     let news = matches!(base.votes.state(txn), Some(State::Recorded { .. }));
@@ -247,14 +248,14 @@ fn learn_from_voter<P: Voter>(node: &mut P, txn: TxnId, outcome: Outcome) {
     learn(node, txn, outcome);
 }
 
-/// Takes another vote into account: the stamp is the largest.
+/// Joins another vote: the stamp becomes the larger of the two.
 pub(crate) fn join(stamp: &mut Timestamp, vote: Timestamp) {
     if !planted(Mutant::VotesNotJoined) {
         stamp.raise(vote);
     }
 }
 
-/// Another who votes has told its vote.
+/// Another voter has told its vote.
 fn told<P: Voter>(
     node: &mut P,
     from: ShardId,
@@ -281,8 +282,8 @@ fn told<P: Voter>(
                 learn_from_voter(node, txn, outcome);
             }
         }
-        // A coordinator that lives may still ask. Who is the last to be told is seen when it is
-        // looked at again.
+        // Only if the coordinator's life is over: a living one may still ask. `tick` checks later
+        // whether all voters have been told.
         State::Known { told, .. }
             if (outcome.is_some() || vote == Vote::Refuse) && fenced && !told.contains(&from) =>
         {
@@ -292,7 +293,7 @@ fn told<P: Voter>(
     }
 }
 
-/// A new pass has begun: does something about transactions of which nothing is heard.
+/// A new pass has begun: acts on transactions that the shard has not heard of for too long.
 pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
     node.base().votes.pass(clock);
     let mut reminded = Vec::new();

@@ -1,10 +1,10 @@
-//! The coordinator's part: it asks for the votes, knows what they come to, and tells those who
-//! voted, as often as it takes.
+//! The coordinator's part in a vote: it asks for the votes, derives the outcome, and tells it to
+//! the voters until each has acknowledged it.
 //!
 //! See the parent for the rules. Example. RECORD was sent to A and B; B's channel is reset. The
-//! coordinator *asks* B over the next one ([`ask`]): RECORD, and the transaction is committed;
-//! REFUSE, and it is not; or B lives another life and has nothing to say, and what the others know
-//! decides ([`conclude`]).
+//! coordinator *asks* B over the next channel ([`ask`]). If B answers RECORD, the transaction is
+//! committed; if REFUSE, it is aborted. If B is in another life, its vote is lost, and the
+//! knowledge of the other voters decides ([`conclude`]).
 
 use plimsoll_runtime::{Env, Unknown};
 use plimsoll_types::mutants::{Mutant, planted};
@@ -17,18 +17,18 @@ use crate::fetched::ReadRef;
 use crate::protocol::Open;
 use crate::timestamp::Scheme;
 
-/// How long whoever was not answered waits before asking again, in nanoseconds.
+/// How long the coordinator waits before it repeats a request that was not answered, in
+/// nanoseconds.
 const RETRY_NS: u64 = 5_000_000;
 
-/// Whether a transaction has to be voted on if these shards do so: one of them is in another
-/// process.
+/// Whether a transaction needs a vote of these shards: one of them is in another process.
 pub(crate) fn needed<P: Voter, E: Env<P>>(env: &E, txn: TxnId, voters: &[ShardId]) -> bool {
     env.local(|node| node.base().votes.between_processes(txn, voters.iter().copied()))
 }
 
-/// Those who vote on a transaction, with the lives in which they hold its locks. They will have to
+/// The voters on a transaction, with the lives in which they hold its locks. Notes that they must
 /// be told when it is settled. `None` if one of them has lost what was read there or cannot be
-/// reached: once one has been asked to vote, it is too late to give up alone.
+/// reached: once one shard has been asked to vote, the coordinator may not abort alone any more.
 pub(crate) fn voters<P: Voter, E: Env<P>>(
     env: &E,
     open: &Open<P::Scheme>,
@@ -43,8 +43,8 @@ pub(crate) fn voters<P: Voter, E: Env<P>>(
     })
 }
 
-/// Lets all shards vote that a transaction writes, and tells them the outcome. Fails if it is
-/// aborted. `reads` are those that a shard has still to validate.
+/// Asks all shards that a transaction writes for their votes, and tells them the outcome. Fails if
+/// it is aborted. `reads` are those that a shard has still to validate.
 pub(crate) async fn decide<P: Voter, E: Env<P>>(
     env: &E,
     open: &mut Open<P::Scheme>,
@@ -85,9 +85,10 @@ pub(crate) async fn decide<P: Voter, E: Env<P>>(
     conclude(env, open, voters, Some(stamp), outcome).await.map(drop)
 }
 
-/// All votes are known, or as many as it takes: tells those who voted the outcome, in the
-/// background if they are elsewhere. Returns the stamp, or why it is aborted; [`Abort::Unknown`] if
-/// a vote is lost. `named` is the stamp that an oracle waits to hear about, if there is such a one.
+/// Called when all votes are known, or enough of them: tells the voters the outcome, in the
+/// background if they are elsewhere. Returns the stamp, or the reason of the abort;
+/// [`Abort::Unknown`] if a vote is lost. `named` is the stamp whose outcome the oracle waits for,
+/// if it does.
 pub(crate) async fn conclude<P: Voter, E: Env<P>>(
     env: &E,
     open: &mut Open<P::Scheme>,
@@ -97,8 +98,8 @@ pub(crate) async fn conclude<P: Voter, E: Env<P>>(
 ) -> Result<Timestamp, Abort> {
     let (me, txn) = (env.shard(), open.holder.txn);
     let doubt = || Request::Doubt(txn);
-    // The vote is lost, but the others may have known it. If not, none of them will commit any
-    // more.
+    // The vote is lost, but the other voters may have heard of it. If none knows the outcome, none
+    // of them will commit any more.
     if outcome == Err(Abort::Unknown)
         && let Some(stamp) = gather(env, ask_all(env, voters.clone(), &doubt), doubt).await
     {
@@ -111,11 +112,11 @@ pub(crate) async fn conclude<P: Voter, E: Env<P>>(
     }
     open.settling = true;
     let observed = outcome.is_ok().then(|| open.work.observed.clone());
-    // Who votes alone knows.
+    // A single voter knows the outcome.
     let alone = voters.len() == 1;
     voters.retain(|&(shard, _)| shard != me && !alone);
     let tell = move || Request::Outcome { txn, outcome: decided };
-    // It leaves with this pass: others wait for the locks.
+    // Send this within the present pass: other transactions wait for the locks.
     let told = ask_all(env, voters, &tell);
     let inner = env.clone();
     env.spawn(async move {
@@ -131,8 +132,7 @@ pub(crate) async fn conclude<P: Voter, E: Env<P>>(
     outcome
 }
 
-/// Asks a shard for its vote until it answers; `None` if the life that it would have voted in is
-/// over.
+/// Asks a shard for its vote until it answers; `None` if the life in which it was to vote is over.
 pub(crate) async fn ask<P: Voter, E: Env<P>>(env: &E, shard: ShardId, life: u64, txn: TxnId) -> Option<Vote> {
     while env.local(|node| node.base().votes.life(shard) == life) {
         match env.call(shard, Envelope::Vote(Request::Ask(txn))).await.map(Answer::vote) {
@@ -144,22 +144,22 @@ pub(crate) async fn ask<P: Voter, E: Env<P>>(env: &E, shard: ShardId, life: u64,
     None
 }
 
-/// Who is asked something, and the call.
+/// Voters with their lives, and the calls to them.
 type Asked<C> = Vec<((ShardId, u64), C)>;
 
-/// Asks or tells all who voted something.
+/// Sends a request to all voters.
 fn ask_all<'e, P: Voter, E: Env<P>, R: Fn() -> Request>(
     env: &'e E,
     mut voters: Vec<(ShardId, u64)>,
     request: &R,
 ) -> Asked<impl Future<Output = Result<P::Reply, Unknown>> + 'static + use<'e, P, E, R>> {
-    // Who has lost everything has nothing to say, and nothing to learn.
+    // A voter in another life has lost its vote: it can tell nothing, and needs no outcome.
     env.local(|node| voters.retain(|&(shard, life)| node.base().votes.life(shard) == life));
     voters.into_iter().map(|voter| (voter, env.call(voter.0, Envelope::Vote(request())))).collect()
 }
 
-/// Asks or tells those again who do not answer, until all have. Returns the stamp if any of them
-/// knows that the transaction is committed.
+/// Waits until all voters have answered, and repeats the request to those that have not. Returns
+/// the stamp if any of them knows that the transaction is committed.
 async fn gather<P: Voter, E: Env<P>>(
     env: &E,
     asked: Asked<impl Future<Output = Result<P::Reply, Unknown>>>,
@@ -175,8 +175,8 @@ async fn gather<P: Voter, E: Env<P>>(
     any
 }
 
-/// Waits for answers: the stamp if somebody knows that the transaction is committed, and who has
-/// not answered.
+/// Waits for the answers. Notes the stamp if a voter knows that the transaction is committed, and
+/// the voters that have not answered.
 async fn collect<P: Voter>(
     asked: Asked<impl Future<Output = Result<P::Reply, Unknown>>>,
     any: &mut Option<Timestamp>,
