@@ -1,9 +1,10 @@
 //! Interactive transactions: operations one at a time, with client code in between.
 //!
 //! Under OCC with a snapshot scheme a transaction reads at its begin snapshot, with its own writes
-//! on top, and validates at commit that what it read is still the newest: it holds no lock while
-//! the client thinks, all its reads are consistent, and one that wrote nothing never aborts.
-//! Without snapshots (RC, none) it reads the newest versions. Under 2PL it locks as it goes.
+//! on top, and validates at commit that the versions it read are still the newest: it holds no lock
+//! while the client thinks, all its reads are consistent, and a transaction without writes never
+//! aborts. Without snapshots (RC, none) it reads the newest versions, which are validated at
+//! commit. Under 2PL it locks as it goes.
 //!
 //! The state moves freely between threads; every operation runs as a task on the coordinating
 //! shard.
@@ -29,10 +30,11 @@ use crate::timestamp::{ReadOnly, Scheme};
 use crate::trace::What;
 use crate::work::Work;
 
-/// Rows that a scan asks a shard for in one step: it holds others up for about 20 µs.
+/// Rows that a scan asks a shard for in one step, at most: other work on the shard waits for it for
+/// about 20 µs.
 pub const CHUNK_ROWS: usize = 256;
-/// Bytes of values after which a shard reads no further in one step. With the longest value behind
-/// them they fit into a message.
+/// Bytes of values after which a shard stops reading in one step. With one more value of the
+/// greatest length they still fit into a message.
 pub const CHUNK_BYTES: u32 = 1 << 20;
 
 /// An interactive transaction.
@@ -41,14 +43,14 @@ pub struct Transaction<S: Scheme> {
     open: Open<S>,
     held: Option<u32>,
     read_only: bool,
-    /// After an abort nothing works any more.
+    /// Why it has aborted; every later operation fails with the same reason.
     over: Option<Abort>,
 }
 
 /// The rows of a scan, in key order.
 pub type Rows = Vec<(Key, Vec<u8>)>;
 
-/// What an operation comes to, once it is done.
+/// The result of an operation, once it is done.
 pub type Step<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// The operations, compiled for one pair of protocol and scheme: [`crate::pairs`].
@@ -111,7 +113,7 @@ pub trait CompiledOperations: Interactive + Participant {
     fn roll_back(txn: Transaction<Self::Scheme>, env: &ShardEnv<Self>) -> Step<'_, ()>;
 }
 
-/// The operations. Each is compiled with its pair, and not again where it is called.
+/// The operations. Each is compiled once for its pair, not again in each caller.
 impl<S: Scheme> Transaction<S> {
     /// Begins a transaction on the shard of `env`. A read-only one reads at a snapshot under every
     /// protocol, if the scheme has snapshots.
@@ -133,7 +135,14 @@ impl<S: Scheme> Transaction<S> {
         P::get_record(self, env, column, key)
     }
 
-    /// Reads a range of an ordered table in key order; it may span shards.
+    /// Reads a range of an ordered table in key order, with the transaction's own writes on top.
+    /// The range may span shards.
+    ///
+    /// Under a scheme with snapshots (DST, GTS, VTS) the rows come from the begin snapshot if the
+    /// transaction is read-only, or runs under OCC or client-driven two-phase commit. Otherwise
+    /// they are the newest versions at the time when each part of the range is read: 2PL locks
+    /// them, the other protocols validate them at commit. A read-only transaction under RC also
+    /// reads the newest versions, but without validation: its rows need not be of one moment.
     pub fn scan<'a, P: CompiledOperations<Scheme = S>>(
         &'a mut self,
         env: &'a ShardEnv<P>,
@@ -182,7 +191,7 @@ impl<S: Scheme> Transaction<S> {
         P::commit_transaction(self, env)
     }
 
-    /// Gives the transaction up.
+    /// Aborts the transaction.
     pub fn rollback<'a, P: CompiledOperations<Scheme = S>>(self, env: &'a ShardEnv<P>) -> Step<'a, ()> {
         P::roll_back(self, env)
     }
@@ -224,12 +233,13 @@ impl<S: Scheme> Transaction<S> {
         self.open.holder.txn
     }
 
-    /// Its session has seen more since it began.
+    /// The transaction's session has read up to `seen` since the transaction began.
     pub fn follow<P: Interactive<Scheme = S>, E: Env<P>>(&mut self, env: &E, seen: Timestamp) {
         env.local(|node| node.base().scheme.follow(&mut self.open.work.observed, seen));
     }
 
-    /// What whoever was told its answers so far has seen, if the scheme knows.
+    /// The timestamp up to which a client has read once it was given this transaction's results so
+    /// far, if the scheme knows.
     pub fn shown(&self) -> Option<Timestamp> {
         match &self.open.snapshot {
             Some(snapshot) => S::place(snapshot),
@@ -325,14 +335,15 @@ impl<S: Scheme> Transaction<S> {
         Ok(rows)
     }
 
-    /// Reads the next rows of a range. Tells from where on nothing was read.
+    /// Reads the next rows of a range. Returns the key from which on nothing was read; `None` at
+    /// the end of the range.
     async fn scan_some<P: Interactive<Scheme = S>, E: Env<P>>(
         &mut self,
         env: &E,
         scan: &Scan,
         rows: &mut Vec<(Key, Vec<u8>)>,
     ) -> Result<Option<Key>, Abort> {
-        // Own deletes may hide rows within the limit.
+        // The transaction's own deletes may hide rows within the limit.
         let own = self.open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref());
         let limit = scan.limit.saturating_add(own.take(CHUNK_ROWS).count()).min(CHUNK_ROWS);
         let asked = Scan { limit, ..scan.clone() };
@@ -349,7 +360,7 @@ impl<S: Scheme> Transaction<S> {
         };
         self.read(env, batches).await?;
         let parts = self.open.parts.since(first);
-        // Behind the last row of a shard that had more nothing is known.
+        // If a shard has more rows, nothing is known behind the last row that it sent.
         let full = parts.iter().map(|part| &part.fetched.scans[0]).filter(|scanned| scanned.more);
         let end = full.filter_map(|scanned| scanned.rows.last()).map(|(key, _)| just_after(key)).min();
         let high = end.as_ref().or(scan.high.as_ref());

@@ -1,9 +1,10 @@
-//! Pieces whose data is at hand execute directly on the store.
+//! Executes pieces whose data is on this shard directly on the store.
 //!
 //! [`Local`] runs a read-write piece: nothing else runs on the shard meanwhile, so a record that is
-//! free now is free until the end of the step, and the checks that a lock would have made are made
-//! on the way. A record that another transaction holds ends the attempt ([`Local::stop`] tells it
-//! from an abort of the procedure's own). [`AtSnapshot`] runs a read-only piece at a snapshot.
+//! free now is free until the end of the step, and the piece makes the checks of a lock request as
+//! it goes. A record that another transaction has locked ends the attempt ([`Local::stop`] tells
+//! this from an abort by the procedure itself). [`AtSnapshot`] runs a read-only piece at a
+//! snapshot.
 
 use std::ops::ControlFlow;
 
@@ -20,7 +21,8 @@ use crate::procedure::{Access, Scan};
 use crate::timestamp::Scheme;
 use crate::work::{Change, Work, Write, Writes};
 
-/// Where a scan that visited `rows` stopped: it says nothing about keys beyond.
+/// The end of the range that a scan has read, if it visited `rows`: it says nothing about keys
+/// beyond.
 pub(crate) fn scanned_to<T>(scan: &Scan, rows: &[(Key, T)], stopped: bool) -> Option<Key> {
     match rows.last() {
         Some((last, _)) if stopped => Some(just_after(last)),
@@ -41,10 +43,10 @@ pub struct Local<'a, S: Scheme> {
     pub(crate) work: &'a mut Work<S>,
     /// The transaction, if it may hold locks here already.
     pub(crate) txn: Option<&'a TxnId>,
-    /// Whether reads will be validated later; otherwise they only have to be pinned.
+    /// Whether reads will be validated or locked later; otherwise they only have to be pinned.
     pub(crate) track: bool,
-    /// Why the attempt has ended, if not by the procedure's own decision: somebody else holds a
-    /// lock, or it writes what other shards have copies of.
+    /// Why the attempt has ended, if not by the procedure's own decision: another transaction holds
+    /// a lock, or the piece writes a table that other shards have copies of.
     pub(crate) stop: Option<Stop>,
 }
 
@@ -82,7 +84,8 @@ impl<S: Scheme> Local<'_, S> {
         }
         match self.base.check_write(self.txn, (column, key, change), None, observed) {
             Ok(place) => {
-                // What was just read and is now overwritten gets its mark with the new version.
+                // A record that was just read and is now overwritten gets its mark with the new
+                // version.
                 if pins.last().is_some_and(|at| column == at.column && place.row() == Some(at.row)) {
                     pins.pop();
                 }
@@ -94,7 +97,7 @@ impl<S: Scheme> Local<'_, S> {
                 self.blocked()
             }
             Err(abort) => {
-                // "It exists" is something this transaction has read.
+                // That the record exists is something that this transaction has read.
                 self.read_for_error(column, key);
                 Err(abort)
             }
@@ -148,7 +151,7 @@ impl<S: Scheme> Access for Local<'_, S> {
         S::observe(&mut self.work.observed, head.unwrap_or(self.base.absence()));
         self.remember_record(at, head);
         if head.is_none() {
-            // The empty row may be collected, and the key linked again in another.
+            // The empty row may be collected, and its key linked again as another row.
             let version = self.base.store.cover_version(column.table, place.cover());
             self.remember(ReadRef::Cover { table: column.table, cover: place.cover(), version });
         }
@@ -212,7 +215,8 @@ impl<S: Scheme> Access for Local<'_, S> {
                         S::observe(observed, head);
                     }
                     if track {
-                        // The leaf's mark stands in for the record's, its version does not.
+                        // The leaf's mark replaces the record's mark, but its version does not
+                        // replace the record's version.
                         local_reads.push(ReadRef::Row { at: At { row, column: scan.column }, head });
                     }
                     let Some(value) = rows.newest(row, group) else { return ControlFlow::Continue(()) };
@@ -250,13 +254,13 @@ pub(crate) struct Merged<'a, I: Iterator<Item = &'a Write>, V> {
     /// The own writes in the range, in key order.
     pub own: std::iter::Peekable<I>,
     pub writes: &'a Writes,
-    /// How many rows are still to be shown, at least one.
+    /// How many rows may still be shown, at least one.
     pub left: usize,
     pub visit: V,
 }
 
 impl<'a, I: Iterator<Item = &'a Write>, V: FnMut(&Key, &[u8]) -> ControlFlow<()>> Merged<'a, I, V> {
-    /// Shows these stored rows, and the own ones between and behind them.
+    /// Shows these stored rows, and the own rows between and behind them.
     pub fn show_all<'b>(mut self, rows: impl IntoIterator<Item = (&'b Key, &'b [u8])>) {
         if !rows.into_iter().any(|(key, value)| self.stored(key, value).is_break()) {
             self.finish();
@@ -270,7 +274,8 @@ impl<'a, I: Iterator<Item = &'a Write>, V: FnMut(&Key, &[u8]) -> ControlFlow<()>
         if self.left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// The next stored row. Own rows before it come first; an own write of it replaces it.
+    /// Shows the next stored row. Own rows before it come first; an own write of the same key
+    /// replaces it.
     #[inline]
     fn stored(&mut self, key: &Key, value: &[u8]) -> ControlFlow<()> {
         while let Some(own) = self.own.next_if(|own| own.key <= *key) {
@@ -284,7 +289,7 @@ impl<'a, I: Iterator<Item = &'a Write>, V: FnMut(&Key, &[u8]) -> ControlFlow<()>
         self.show(key, value)
     }
 
-    /// Own rows behind the last stored one.
+    /// Shows the own rows behind the last stored one.
     fn finish(&mut self) {
         while let Some(own) = self.own.next() {
             if let Some(value) = self.writes.value(own)
@@ -304,13 +309,13 @@ pub struct AtSnapshot<'a, S: Scheme> {
     pub(crate) recorded: Option<&'a mut Recorded>,
     /// The attempt ended because a writer may still commit within the snapshot.
     pub(crate) blocked: bool,
-    /// The attempt ended because a version is gone.
+    /// The attempt ended because the store has dropped a version that the snapshot may see.
     pub(crate) too_old: bool,
     /// Rows read so far.
     pub(crate) rows: usize,
 }
 
-/// What ends an attempt of a piece that will be made again; never seen by a user.
+/// Ends an attempt of a piece that will be repeated; no user ever sees it.
 const AGAIN: Abort = Abort::WriteConflict;
 
 const READ_ONLY: &str = "a read-only transaction does not write";

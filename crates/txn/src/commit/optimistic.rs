@@ -1,10 +1,11 @@
-//! Reading without locks, and looking later whether what was read is still so.
+//! Reads without locks, and their validation: the common part of OCC and client-driven two-phase
+//! commit.
 //!
-//! What OCC and client-driven two-phase commit have in common. A transaction reads the newest
-//! committed versions, or those at its snapshot if it is interactive, one message per shard and
-//! stage, and notes what the answers depend on ([`ReadRef`]). [`validate`] asks all shards about it
-//! again: all reads precede all checks, so what passes was so at one moment in between. Each shard
-//! pins what it is asked about to the stamp and then looks, in one step.
+//! A transaction reads the newest committed versions, or those at its snapshot if it is
+//! interactive, with one message per shard and stage, and notes what the answers depend on
+//! ([`ReadRef`]). [`validate`] asks all shards about it again. All reads precede all checks, so
+//! reads that pass were all current at one moment in between. Each shard pins the reads to the
+//! stamp and then checks them, in one step.
 
 use plimsoll_runtime::Env;
 use plimsoll_types::{Abort, ShardId, Timestamp};
@@ -40,8 +41,8 @@ pub(crate) async fn read<P: Interactive, E: Env<P>>(
         let fetched = match call.await.map(Answer::common) {
             Ok(CommonReply::Fetched(Some(fetched))) => fetched,
             Ok(CommonReply::Elsewhere) => return Err(P::abort(env, open, Abort::StaleTerm).await),
-            // It may have locked something already, if not all that was left could be executed
-            // here.
+            // The transaction may already hold locks, if not all of its remaining pieces could be
+            // executed on this shard.
             Ok(_) => return Err(P::abort(env, open, Abort::Validation).await),
             Err(_) => return Err(P::abort(env, open, Abort::Unknown).await),
         };
@@ -51,13 +52,13 @@ pub(crate) async fn read<P: Interactive, E: Env<P>>(
     Ok(())
 }
 
-/// All that was read on another shard.
+/// All reads on another shard.
 pub(crate) fn all_reads<S: Scheme>(open: &Open<S>, shard: ShardId) -> Vec<ReadRef> {
     open.parts.of(shard).flat_map(|part| part.fetched.read_refs()).collect()
 }
 
-/// Pins what was read to the stamp and looks whether it is still current, on every shard:
-/// `elsewhere` says what to ask another.
+/// Pins the reads to the stamp and checks whether they are still current, on every shard.
+/// `elsewhere` returns the reads to validate on another shard.
 pub(crate) async fn validate<P: Interactive, E: Env<P>>(
     env: &E,
     open: &Open<P::Scheme>,
@@ -86,8 +87,8 @@ pub(crate) async fn validate<P: Interactive, E: Env<P>>(
     valid
 }
 
-/// A transaction holds no locks any more, and its procedure has given up because of what it has
-/// read: that must have been so at one moment. Returns the reason to report.
+/// Called when a transaction holds no locks any more and its procedure has aborted because of what
+/// it read: these reads must all have been current at one moment. Returns the reason to report.
 pub(crate) async fn given_up<P: Interactive, E: Env<P>>(env: &E, open: &Open<P::Scheme>) -> Abort {
     let stamp = match size_of::<<P::Scheme as Scheme>::Mark>() > 0 {
         true => env.local(|node| node.base().stamp(open.holder.txn, &open.work.observed)),

@@ -1,9 +1,9 @@
-//! PREPARE: all that a transaction asks of a shard before it votes, in one message.
+//! PREPARE: everything that a transaction needs of a shard before the shard votes, in one message.
 //!
-//! The shard, in one step, **checks** that everything is as the transaction has read it and that
-//! nobody's lock is in its way, and **locks** it: writes exclusively, reads shared, absent keys and
-//! ranges as ranges. What is held needs no validation later, and is pinned to the stamp when the
-//! locks are dropped, so the stamp need not be known yet.
+//! The shard, in one step, **checks** that everything is as the transaction has read it and that no
+//! other transaction's lock is in the way, and **locks** it: writes exclusively, reads shared,
+//! absent keys and ranges as ranges. A locked read needs no validation later, and is pinned to the
+//! stamp when its lock is dropped, so the stamp need not be known yet.
 
 use plimsoll_store::Holder;
 use plimsoll_types::mutants::{Mutant, planted};
@@ -19,21 +19,21 @@ use crate::records::Linked;
 use crate::timestamp::Scheme;
 use crate::work::{Packed, Write};
 
-/// All that a transaction asks of one shard.
+/// Everything that a transaction needs of one shard.
 pub struct Prepare<S: Scheme> {
     /// The transaction.
     holder: Holder,
     /// What it is ordered after so far.
     observed: S::Observed,
-    /// What it has read and does not write, with what must still be so.
+    /// Its reads of records that it does not write, with what must still be so.
     reads: Vec<ReadRef>,
-    /// The ranges among it, and absent keys as ranges: nothing may be inserted there.
+    /// Its scanned ranges, and its absent keys as ranges: nothing may be inserted there.
     ranges: Vec<Range>,
-    /// What it writes, and what it has read there.
+    /// Its writes, with what it has read of their records.
     writes: Vec<Write>,
-    /// And the values.
+    /// The values of the writes.
     values: Packed,
-    /// All shards that take part, and the lives in which they do.
+    /// All participants, and the lives in which they take part.
     participants: Vec<(ShardId, u64)>,
 }
 
@@ -43,7 +43,7 @@ plimsoll_types::wire!(<S: Scheme> struct Prepare<S> {
 
 /// The coordinator.
 impl<S: Scheme> Prepare<S> {
-    /// What a transaction asks of another shard than its coordinator's, or of that.
+    /// The request to one shard, which may be the coordinator's own.
     pub(crate) fn new(
         base: &Base<S>,
         open: &Open<S>,
@@ -56,7 +56,7 @@ impl<S: Scheme> Prepare<S> {
             reads.extend(&open.work.local_reads);
             ranges.extend(open.work.local_ranges.iter().cloned());
         }
-        // Whoever checks a write checks what was read there, too.
+        // A check of a write includes what was read of its record.
         reads.retain(|read| overwritten.binary_search(read).is_err());
         Prepare {
             holder: open.holder,
@@ -82,7 +82,7 @@ impl<S: Scheme> Prepare<S> {
 
 /// The participant.
 impl<S: Scheme> Prepare<S> {
-    /// All shards that take part, for the vote.
+    /// All participants, for the vote.
     pub(crate) fn participants(&mut self) -> Vec<(ShardId, u64)> {
         std::mem::take(&mut self.participants)
     }
@@ -97,8 +97,9 @@ impl<S: Scheme> Prepare<S> {
         &self.observed
     }
 
-    /// Whether it makes sense: the receiver takes part, nobody does twice, and there is a value for
-    /// each write. Whoever sends another has a bug, or is nobody's friend.
+    /// Whether the request is consistent: the receiver is a participant, no participant is listed
+    /// twice, and there is a value for each write. Any other request comes from a faulty or hostile
+    /// peer.
     pub(crate) fn agrees(&self, participants: &[(ShardId, u64)], receiver: ShardId) -> bool {
         let valued = self.values.iter().map(|(column, key, _)| (column, key));
         let mut shards: Vec<ShardId> = participants.iter().map(|&(shard, _)| shard).collect();
@@ -106,23 +107,25 @@ impl<S: Scheme> Prepare<S> {
         shards.is_sorted_by(|one, next| one < next) && shards.contains(&receiver) && self.written().eq(valued)
     }
 
-    /// Whether everything is as the transaction has read it, and nobody's lock is in its way.
+    /// Whether everything is as the transaction has read it, and no other transaction's lock is in
+    /// the way.
     pub(crate) fn check(&mut self, base: &mut Base<S>) -> Result<(), Abort> {
         let Prepare { holder, observed, reads, ranges, writes, .. } = self;
         let reads_here = !reads.is_empty() || !ranges.is_empty();
         if reads_here && !base.may_lock_reads() {
             return Err(Abort::StaleTerm);
         }
-        // Reads first: "it exists" is an answer only if nothing else has changed.
+        // Reads first: that a row exists is an answer only if nothing else has changed.
         if !reads.iter().all(|read| base.still_valid(holder.txn, read)) {
             return Err(Abort::Validation);
         }
         writes.iter_mut().try_for_each(|write| base.check(&holder.txn, write, observed))
     }
 
-    /// Takes locks that were found free. The bounds were read in this very step: whoever raises a
-    /// mark from now on sees the owner. Returns the lower bound that the locks of writes promise,
-    /// which is the smallest stamp that the shard can vote for; and the keys that had to be linked.
+    /// Takes locks that were found free. The bounds were read in this same step, so a reader that
+    /// raises a mark from now on sees the owner. Returns the lower bound that is published with the
+    /// locks of writes, which is the smallest stamp that the shard can vote for; and the keys that
+    /// had to be linked.
     pub(crate) fn lock(&mut self, base: &mut Base<S>, locks: &mut Locks) -> (Timestamp, Vec<Linked>) {
         let Prepare { holder, observed, reads, ranges, writes, .. } = self;
         let mut linked = Vec::new();

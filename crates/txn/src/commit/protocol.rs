@@ -1,9 +1,9 @@
-//! The seam between protocols and everything that runs transactions: what a protocol is and what it
-//! coordinates ([`Open`]).
+//! The seam between protocols and the code that runs transactions: what a protocol is, and the
+//! state of a transaction that it coordinates ([`Open`]).
 //!
-//! A protocol handles the messages of its paper ([`Protocol::handle_own`]). What a shard does with
-//! the others of its [`Envelope`], when a channel is connected and at the end of a pass is here,
-//! once for all protocols.
+//! A protocol handles the messages of its paper ([`Protocol::handle_own`]). This module handles the
+//! other messages of its [`Envelope`], connected channels and the end of a pass, once for all
+//! protocols.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -38,22 +38,23 @@ pub trait Protocol:
     type Scheme: Scheme;
     /// The protocol's own requests, those of its paper.
     type Own: Wire + Send + 'static;
-    /// And the answers.
+    /// The answers to them.
     type OwnReply: Wire + Send + 'static;
     /// The protocol's name on the command line.
     const NAME: &'static str;
-    /// Whether a transaction that meets a lock may wait for it instead of aborting.
+    /// Whether a transaction that finds a record locked may wait for the lock instead of aborting.
     const LOCKS: bool;
-    /// Whether it orders transactions by a dependency graph.
+    /// Whether the protocol orders transactions by a dependency graph.
     const GRAPH: bool = false;
 
     /// The participant of a shard.
     fn new(base: Base<Self::Scheme>, options: ProtocolOptions) -> Self;
 
-    /// The shard's data.
+    /// The shard's data, which the participant is built on.
     fn base(&mut self) -> &mut Base<Self::Scheme>;
 
-    /// How much it remembers of transactions, beside locks and votes: nothing once all are over.
+    /// How many transactions the participant remembers, besides locks and votes: zero once all are
+    /// over.
     fn remembered(&self) -> usize {
         0
     }
@@ -75,8 +76,8 @@ pub trait Protocol:
         self.base().handle(from, request, ticket)
     }
 
-    /// Handles a request that concerns votes. A protocol without votes has no answer to one; only a
-    /// process that is none of the database's sends it.
+    /// Handles a request about votes. A protocol without votes gives no answer; only a process
+    /// outside the database would send one.
     fn handle_vote(&mut self, _from: ShardId, _request: &mut ballot::Request) -> Handled<ballot::Reply> {
         Handled::Done
     }
@@ -86,20 +87,20 @@ pub trait Protocol:
         self.base().pass(clock);
     }
 
-    /// The channel to a shard of another process was connected, or reset; the base knows already.
+    /// The channel to a shard of another process was connected, or reset. The base already knows.
     fn reconnected(&mut self, _peer: ShardId, _up: bool) {}
 
-    /// At the end of a pass: what the protocol itself has to tell other shards.
+    /// At the end of a pass: messages of the protocol's own to other shards.
     fn outgoing_own(&mut self, _tell: &mut dyn FnMut(ShardId, Self::Own)) {}
 
-    /// What a request of its own is about, for whoever watches.
+    /// What a request of its own is about, for the trace.
     fn about(own: &Self::Own) -> About;
 
-    /// An answer of its own in a word or two, for whoever watches.
+    /// An answer of its own in a word or two, for the trace.
     fn answer(own: &Self::OwnReply) -> &'static str;
 
-    /// Runs one attempt of a procedure that is not read at a snapshot in one step, if its data is
-    /// all here and no lock is in the way.
+    /// Runs one attempt of a procedure in one step, if its data is all on this shard and no lock is
+    /// in the way. Not for procedures that read at a snapshot.
     fn at_once(
         &mut self,
         attempt: Attempt,
@@ -109,8 +110,8 @@ pub trait Protocol:
         executable::at_once(self.base(), attempt, procedure, work)
     }
 
-    /// Runs one attempt of a procedure that is not read at a snapshot and could not run in one
-    /// step.
+    /// Runs one attempt of a procedure that could not run in one step. Not for procedures that read
+    /// at a snapshot.
     fn run<E: Env<Self>>(
         env: &E,
         attempt: Attempt,
@@ -134,24 +135,25 @@ pub trait Interactive: Protocol {
     fn wrote<E: Env<Self>>(env: &E, open: &mut Open<Self::Scheme>)
     -> impl Future<Output = Result<(), Abort>>;
 
-    /// Commits, and notes it in the transaction's work. `rest` executes what is left of the
-    /// transaction, if anything is, directly on the coordinator's shard, once everything else is
-    /// locked. On [`Stop::Conflict`] and [`Stop::Elsewhere`] that was not possible, nothing of it
-    /// was done, and the transaction is still open; on [`Stop::Abort`] it has been aborted.
+    /// Commits, and notes the result in the transaction's work. `rest` executes the remaining
+    /// pieces directly on the coordinator's shard, after everything else is locked.
+    /// [`Stop::Conflict`] and [`Stop::Elsewhere`] mean that this was not possible: none of `rest`
+    /// was done, and the transaction is still open. [`Stop::Abort`] means that it has been aborted.
     fn commit<E: Env<Self>>(
         env: &E,
         open: &mut Open<Self::Scheme>,
         rest: Option<Rest<'_, Self::Scheme>>,
     ) -> impl Future<Output = Result<(), Stop>>;
 
-    /// Aborts, and tells the reason to report: an abort of the procedure's own counts only if what
-    /// it has read was consistent.
+    /// Aborts, and returns the reason to report: an abort by the procedure itself counts only if
+    /// its reads were consistent.
     fn abort<E: Env<Self>>(env: &E, open: &mut Open<Self::Scheme>, why: Abort)
     -> impl Future<Output = Abort>;
 }
 
-/// The pieces of a transaction that execute directly on the coordinator's store, called at most
-/// once. Told its id, and whether to note what is read, to be locked or validated later.
+/// The pieces of a transaction that execute directly on the coordinator's store; called at most
+/// once. Its arguments are the transaction's id, and whether to note reads because they will be
+/// locked or validated later.
 pub type Rest<'a, S> = &'a mut dyn FnMut(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>;
 
 /// A transaction that is being coordinated.
@@ -159,17 +161,18 @@ pub type Rest<'a, S> = &'a mut dyn FnMut(&mut Base<S>, &mut Work<S>, TxnId, bool
 pub struct Open<S: Scheme> {
     /// The attempt and its age.
     pub holder: Holder,
-    /// What it read and will write.
+    /// Its reads and writes so far.
     pub work: Work<S>,
-    /// What other shards, or this one, have answered so far.
+    /// The answers to its reads so far, from other shards or from this one.
     pub(crate) parts: Parts<S>,
-    /// Interactive transactions read here, until they commit.
+    /// The snapshot at which an interactive transaction reads until it commits.
     pub(crate) snapshot: Option<S::Snapshot>,
     /// Shards where it may hold locks.
     pub(crate) touched: Vec<ShardId>,
-    /// Shards of other processes that it has asked for something, and in which of their lives.
+    /// Shards of other processes that it has sent requests to, each with its life at the first of
+    /// them.
     met: Vec<(ShardId, u64)>,
-    /// Somebody else will say when it is settled.
+    /// Another task will report when the transaction is settled.
     pub(crate) settling: bool,
 }
 
@@ -187,15 +190,15 @@ impl<S: Scheme> Open<S> {
         }
     }
 
-    /// It is over, one way or the other.
+    /// The transaction has ended: committed or aborted.
     pub(crate) fn end<P: Protocol<Scheme = S>, E: Env<P>>(&self, env: &E) {
         if !self.settling {
             env.local(|node| node.base().settled(self.holder.txn));
         }
     }
 
-    /// Goes on as another attempt with what it has read and written. The former one is given up,
-    /// and whoever tells others of that will say when it is settled.
+    /// Continues as another attempt with the same reads and writes. The former attempt is given up;
+    /// the task that tells the voters so reports when it is settled.
     pub(crate) fn again<P: Protocol<Scheme = S>, E: Env<P>>(&mut self, env: &E) {
         let former = self.holder.txn;
         self.holder.txn = env.local(|node| {
@@ -206,8 +209,8 @@ impl<S: Scheme> Open<S> {
         self.work.committed.id = self.holder.txn;
         for write in self.work.writes.iter_mut() {
             write.locked = false;
-            // The former attempt may have linked the key, and has noted that where it noted the
-            // read.
+            // The former attempt may have linked the key; then the new version of its cover is in
+            // the entry of the read.
             write.expected = write.expected.filter(|read| read.is_record());
         }
         self.settling = false;
@@ -219,8 +222,8 @@ impl<S: Scheme> Open<S> {
         }
     }
 
-    /// It is going to ask these shards for something. Returns false if one that it has met before
-    /// is [`Open::lost`].
+    /// Call this before sending requests to these shards. Returns false if a shard that the
+    /// transaction has used before is [`Open::lost`].
     pub(crate) fn meet<P: Protocol<Scheme = S>, E: Env<P>>(
         &mut self,
         env: &E,
@@ -237,19 +240,20 @@ impl<S: Scheme> Open<S> {
         })
     }
 
-    /// Whether a shard that it has met has lost everything since. What was read there names rows
-    /// that another life has in other places, if it has them at all, and must not be sent to it.
+    /// Whether a shard that the transaction has used has lost everything since. Its reads there
+    /// name rows by place; in another life of the shard the rows have other places, if they exist,
+    /// so these reads must not be sent to it.
     pub(crate) fn lost(&self, votes: &Votes) -> bool {
         self.met.iter().any(|&(shard, life)| votes.life(shard) != life)
     }
 
-    /// The life in which it has met a shard, its present one if it has not.
+    /// The life of a shard when the transaction first used it; its present life if it has not.
     pub(crate) fn life(&self, votes: &Votes, shard: ShardId) -> u64 {
         let met = self.met.iter().find(|(met, _)| *met == shard);
         met.map_or_else(|| votes.life(shard), |&(_, life)| life)
     }
 
-    /// The other shard that it has all its reads and writes on, if there is such a one.
+    /// The other shard that has all its reads and writes, if there is one.
     pub(crate) fn only_shard(&self) -> Option<ShardId> {
         let first = self.work.writes.iter().next()?.shard;
         let written = self.work.writes.iter().all(|write| write.shard == first);
@@ -269,8 +273,8 @@ impl<S: Scheme> Open<S> {
     }
 }
 
-/// Waits for several answers at once and hands each on as it comes, until all have come or the hand
-/// says that it is enough.
+/// Waits for several answers at once and passes each to `answered` as it arrives, until all have
+/// arrived or `answered` returns true.
 pub(crate) async fn as_answered<K: Copy, F: Future>(
     calls: Vec<(K, F)>,
     mut answered: impl FnMut(K, F::Output) -> bool,
@@ -291,8 +295,8 @@ pub(crate) async fn as_answered<K: Copy, F: Future>(
     .await;
 }
 
-/// Executes what is left of a transaction directly on the coordinator's shard. If that is not
-/// possible, nothing of it was done; if the procedure gives up, what it has read here is noted.
+/// Executes the remaining pieces of a transaction directly on the coordinator's shard. If that is
+/// not possible, nothing of them is kept. If the procedure aborts, its reads here are kept.
 pub(crate) fn execute_rest<S: Scheme>(
     base: &mut Base<S>,
     open: &mut Open<S>,
@@ -313,7 +317,7 @@ pub(crate) fn execute_rest<S: Scheme>(
     }
 }
 
-/// Asks a shard something of the protocol's own.
+/// Sends a request of the protocol's own to a shard; the future is the answer.
 pub(crate) fn ask<'e, P: Protocol, E: Env<P>>(
     env: &'e E,
     to: ShardId,
@@ -323,7 +327,7 @@ pub(crate) fn ask<'e, P: Protocol, E: Env<P>>(
     async move { call.await.map(Answer::own) }
 }
 
-/// Tells a shard something of the protocol's own.
+/// Sends a request of the protocol's own to a shard, without an answer.
 pub(crate) fn tell<P: Protocol, E: Env<P>>(env: &E, to: ShardId, own: P::Own) {
     env.send(to, Envelope::Own(own));
 }
@@ -342,13 +346,13 @@ pub(crate) fn handle<P: Protocol>(
     }
 }
 
-/// The channel to a shard was connected or reset.
+/// The channel to a shard was connected, in this life, or was reset (`None`).
 pub(crate) fn connected<P: Protocol>(shard: &mut P, peer: ShardId, life: Option<u64>) {
     shard.base().connected(peer, life);
     shard.reconnected(peer, life.is_some());
 }
 
-/// What the shard has to tell others at the end of a pass.
+/// Collects the shard's own messages at the end of a pass.
 pub(crate) fn outgoing<P: Protocol>(shard: &mut P, send: &mut Vec<(ShardId, P::Request)>) {
     shard.outgoing_own(&mut |to, own| send.push((to, Envelope::Own(own))));
     let base = shard.base();
@@ -356,7 +360,7 @@ pub(crate) fn outgoing<P: Protocol>(shard: &mut P, send: &mut Vec<(ShardId, P::R
     base.outgoing(|to, common| send.push((to, Envelope::Common(common))));
 }
 
-/// What a request is about, for whoever watches.
+/// What a request is about, for the trace.
 pub fn about<P: Protocol>(request: &P::Request) -> About {
     match request {
         Envelope::Common(common) => common.about(),
@@ -365,7 +369,7 @@ pub fn about<P: Protocol>(request: &P::Request) -> About {
     }
 }
 
-/// An answer in a word or two, for whoever watches.
+/// An answer in a word or two, for the trace.
 pub fn answer<P: Protocol>(reply: &P::Reply) -> &'static str {
     match reply {
         Answer::Common(reply) => reply.answer(),

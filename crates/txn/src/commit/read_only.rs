@@ -1,14 +1,15 @@
 //! Read-only transactions.
 //!
-//! At a snapshot (DST, GTS, VTS): the same under every protocol, because all a protocol contributes
-//! is who holds a write lock with which lower bound. Pieces whose data is here read the store
-//! directly; the reads of all others travel in one message per shard and stage. The snapshot is
-//! fixed at the beginning, so there is nothing to validate and nothing to abort; a long transaction
-//! lets others run between its pieces and goes on at the same snapshot. A snapshot older than the
-//! watermark, which only a clock fault can produce, begins again silently.
+//! At a snapshot (DST, GTS, VTS) they run in the same way under every protocol, because a protocol
+//! contributes only the owners of write locks and their lower bounds. Pieces whose data is on this
+//! shard read the store directly; the reads of all others travel in one message per shard and
+//! stage. The snapshot is fixed at the beginning, so there is nothing to validate and no reason to
+//! abort. A long transaction lets others run between its pieces and continues at the same snapshot.
+//! If the snapshot is older than the watermark, which only a clock fault can cause, the transaction
+//! restarts silently.
 //!
-//! RC goes the same way: its "snapshot" contains every version, so each read finds the newest
-//! committed one, and there are no marks to raise and nobody to wait for.
+//! RC uses the same code: its "snapshot" contains every version, so each read finds the newest
+//! committed one. It raises no marks and waits for no writer.
 
 use std::future::Future;
 
@@ -29,12 +30,13 @@ use crate::timestamp::{Freshness, Scheme};
 use crate::trace::What;
 use crate::work::Work;
 
-/// How long a reader waits that was not answered before it asks again, in nanoseconds.
+/// How long a reader waits before it repeats a request that was not answered, in nanoseconds.
 pub(crate) const RETRY_NS: u64 = 1_000_000;
-/// So often a read is asked for again.
+/// How often a read is repeated, at most.
 const RETRIES: u32 = 1000;
-/// The pause before that is doubled after so many times, and so often: slots move as slowly as two
-/// machines reach each other, and belong to nobody meanwhile. A reader waits for some 15 s.
+/// The pause between repetitions doubles after every `PATIENT_RETRIES`, at most `RETRY_DOUBLINGS`
+/// times. Slots move as slowly as two machines reach each other, and no shard serves them
+/// meanwhile. In all a reader waits for about 15 s.
 const PATIENT_RETRIES: u32 = 16;
 const RETRY_DOUBLINGS: u32 = 4;
 
@@ -52,7 +54,8 @@ pub(crate) fn first_step<S: Scheme>(
     }
 }
 
-/// Runs a procedure at a snapshot: `ready`, at which it could not be run in one step, or another.
+/// Runs a procedure at a snapshot: at `ready`, if one step at that snapshot was not enough, or else
+/// at a new one.
 pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>>(
     env: &E,
     attempt: Attempt,
@@ -65,8 +68,8 @@ pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>>(
             Some(snapshot) => (snapshot, None),
             None => {
                 let (snapshot, held) = snapshot::<P, E>(env, attempt.freshness).await?;
-                // A transaction that is done before anything else happens needs no protection from
-                // the collector.
+                // A transaction that ends within this step needs no protection from garbage
+                // collection.
                 let result = env.local(|node| {
                     let base = node.base();
                     let result = here(base, &snapshot, attempt.freshness, procedure, work)?;
@@ -90,13 +93,13 @@ pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>>(
     }
 }
 
-/// The result of a transaction that was done in one step; one that gave up gets a number.
+/// The result of a transaction that ended in one step. If it aborted, it gets a number.
 fn ended<S: Scheme>(base: &mut Base<S>, result: Result<(), Abort>, work: &mut Work<S>) -> Result<(), Abort> {
     result.inspect_err(|&abort| work.committed.id = base.gave_up(abort))
 }
 
-/// A snapshot as fresh as asked for. One that had to be waited for is already held, from the moment
-/// it was known; another has to be, if it outlives this step.
+/// A snapshot as fresh as asked for. If it had to be waited for, it has been held since it became
+/// known. Otherwise the caller must hold it if it outlives this step.
 pub async fn snapshot<P: Protocol, E: Env<P>>(
     env: &E,
     freshness: Freshness,
@@ -114,17 +117,17 @@ pub async fn snapshot<P: Protocol, E: Env<P>>(
     }
 }
 
-/// Why a read was not answered.
+/// Why a read returned nothing.
 enum Unread {
     /// The snapshot is too old.
     TooOld,
-    /// Some of it is on another shard than the map says.
+    /// Some of the rows are not on the shard that the map names.
     Elsewhere,
     Abort(Abort),
 }
 
 impl Unread {
-    /// For those who have already shown something and cannot begin again.
+    /// For a transaction that has already shown a result and cannot restart.
     fn into_abort(self) -> Abort {
         match self {
             Unread::TooOld => Abort::Validation,
@@ -134,7 +137,8 @@ impl Unread {
     }
 }
 
-/// The whole transaction in one step, if its data is here and it is short and not blocked.
+/// Runs the whole transaction in one step, if its data is on this shard and it is short and not
+/// blocked.
 fn here<S: Scheme>(
     base: &mut Base<S>,
     snapshot: &S::Snapshot,
@@ -152,14 +156,14 @@ fn here<S: Scheme>(
     Some(Ok(()))
 }
 
-/// The general case: remote reads in one batch per shard and stage, and pauses.
+/// The general case: remote reads in one batch per shard and stage, with pauses.
 async fn everywhere<P: Protocol, E: Env<P>>(
     env: &E,
     snapshot: &<P::Scheme as Scheme>::Snapshot,
     procedure: &mut dyn Executable<P::Scheme>,
     work: &mut Work<P::Scheme>,
 ) -> Result<(), Unread> {
-    // The number that the attempt to do it all here would have had.
+    // The number that the attempt to run in one step would have had.
     let txn = env.local(|node| {
         let base = node.base();
         base.counters.coordinated += 1;
@@ -202,7 +206,8 @@ async fn everywhere<P: Protocol, E: Env<P>>(
                 match result {
                     Ok(()) => continue,
                     Err(abort) if !unread => return Err(Unread::Abort(abort)),
-                    // It was moved meanwhile; or a writer is waited for by asking this very shard.
+                    // The piece's slot has moved meanwhile, or a writer is in the way: a message to
+                    // the owner, even this shard, can wait.
                     Err(_) => {
                         let part =
                             again(env, async || fetch_piece(env, procedure, piece, &ask).await).await?;
@@ -222,8 +227,8 @@ async fn everywhere<P: Protocol, E: Env<P>>(
     Ok(())
 }
 
-/// Reads, and reads again while the map says where something was and not where it is: at the same
-/// snapshot, for which it does not matter.
+/// Reads, and repeats the read at the same snapshot while the map names a shard that does not have
+/// the rows any more. A repeated read finds the same versions.
 async fn again<P: Protocol, E: Env<P>, R>(
     env: &E,
     read: impl AsyncFn() -> Result<R, Unread>,
@@ -239,7 +244,7 @@ async fn again<P: Protocol, E: Env<P>, R>(
 }
 
 /// Sends the reads of all pieces of a stage that belong to other shards than `me`, one batch per
-/// shard, and waits for the answers. Tells which pieces these are.
+/// shard, and waits for the answers. Returns them, and for each piece whether it was among these.
 async fn fetch_stage<P: Protocol, E: Env<P>>(
     env: &E,
     procedure: &dyn Executable<P::Scheme>,
@@ -279,7 +284,7 @@ async fn fetch_batches<P: Protocol, E: Env<P>>(
     Ok(parts)
 }
 
-/// Reads batches at a snapshot, on whichever shards they are.
+/// Reads batches at a snapshot, on the shards that have the rows.
 pub(crate) async fn read_parts<P: Protocol, E: Env<P>>(
     env: &E,
     txn: TxnId,
@@ -308,8 +313,8 @@ async fn fetch_piece<P: Protocol, E: Env<P>>(
     collect::<P, E>(env, shard, reads, call, ask).await
 }
 
-/// The answer to a read. If it was lost the read is repeated at the same snapshot, which no
-/// channel's reset ends; only a shard that cannot be reached at all does.
+/// The answer to a read. A lost read is repeated at the same snapshot: the reset of a channel does
+/// not end the transaction, only a shard that stays unreachable does.
 async fn collect<P: Protocol, E: Env<P>>(
     env: &E,
     shard: ShardId,
