@@ -1,40 +1,39 @@
-//! Client-driven two-phase commit, after RAMCloud: one message to each shard says everything.
+//! Client-driven two-phase commit, after RAMCloud: one message to each shard carries everything.
 //!
 //! A transaction reads without locks and buffers its writes, as under OCC. To commit, its
 //! coordinator (RAMCloud's client) sends one **PREPARE** to every shard that it has read or
 //! written: the reads with their reject rule (the version must still be the one that was read, the
 //! key must still be absent, the range must hold the same rows), the writes with their values, and
-//! who else takes part. The shard, in one step,
+//! the list of participants. The shard, in one step,
 //!
-//! 1. **checks** everything: whatever is locked by another, or has changed, makes its vote ABORT.
-//!    Nobody waits;
+//! 1. **checks** everything: if anything is locked by another transaction, or has changed, its vote
+//!    is ABORT. It never waits;
 //! 2. **locks** it: writes exclusively, reads shared, absent keys and ranges as ranges;
 //! 3. **votes** PREPARED, with the smallest stamp that it could accept: one more than the bounds of
-//!    what is
-//!    overwritten there and than everything that the coordinator has observed.
+//!    what is overwritten there and than everything that the coordinator has observed.
 //!
 //! When all votes are PREPARED the transaction is committed and its client is answered, after a
 //! single round trip. The **DECISION** follows in the background. It carries the stamp, the largest
-//! of all votes: what was read is pinned to it, what was written is installed under it, and the
-//! locks go. A shard that is the only one decides when it votes. A transaction that has written
-//! nothing is *validated* instead: the shards look whether all is still current and not locked, and
-//! hold nothing.
+//! of all votes: the shard pins the reads to it, installs the writes under it, and drops the locks.
+//! If there is only one participant, it decides when it votes. A transaction without writes is
+//! *validated* instead: the shards check that all reads are current and not locked, and hold
+//! nothing.
 //!
 //! Worked example, under DST. T reads `x` on A at @5 and writes `y` on B, whose mark is 7; the
 //! coordinator's clock shows 4. A holds `x` and votes 6, B locks `y` with `lb = 8` and votes 8. T
-//! commits at 8. A reader of `y` at s = 7 needs not wait: T's stamp is at least 8. One at s = 9
+//! commits at 8. A reader of `y` at s = 7 does not wait: T's stamp is at least 8. A reader at s = 9
 //! waits for the decision. W wants to overwrite `x` and cannot until A has raised the mark of `x`
-//! to 8; then it commits at 9 or later, after T, which has not seen it.
+//! to 8; then it commits at 9 or later. That is after T, which has not seen W's version.
 //!
-//! That reads are held until the decision is what makes one round enough: the stamp is not known
-//! when they are checked, so they cannot be pinned then. It is also why absent keys and ranges must
-//! be held: if an insert could slip in between a shard's vote and the last vote elsewhere, T would
-//! be before it there, and could be after it somewhere else.
+//! One round is enough because reads are held until the decision: the stamp is not known when they
+//! are checked, so they cannot be pinned then. For the same reason absent keys and ranges must be
+//! held: if an insert could come between a shard's vote and the last vote elsewhere, T would be
+//! before it there, and could be after it on another shard.
 //!
-//! Between processes PREPARED is a RECORD, and ABORT a REFUSE, of [`crate::votes`]: shards that
-//! were only read vote as well, because their locks count, and whoever asks them all finds the same
-//! stamp. Within one process a DECISION cannot be lost, and the writes wait for it beside their
-//! locks.
+//! Between processes PREPARED is a RECORD, and ABORT a REFUSE, of [`crate::votes`]. Shards that
+//! were only read vote as well: their votes enter the stamp, so a shard that asks all participants
+//! finds the same stamp. Within one process a DECISION cannot be lost, and the participant keeps
+//! the writes beside their locks until it comes.
 //!
 //! Left out: durability; more than one PREPARE per shard for large transactions.
 
@@ -66,7 +65,7 @@ use crate::work::{Packed, Work};
 /// Client-driven two-phase commit on one shard.
 pub struct Client2pc<S: Scheme> {
     base: Base<S>,
-    /// What is prepared here and not decided.
+    /// Transactions that are prepared here and not decided.
     prepared: BTreeMap<TxnId, Prepared>,
 }
 
@@ -74,15 +73,15 @@ pub struct Client2pc<S: Scheme> {
 #[derive(Debug, Default)]
 struct Prepared {
     locks: Locks,
-    /// What it writes here, unless the vote has it.
+    /// Its writes here, unless the vote's entry has them.
     values: Packed,
 }
 
-/// What a participant is asked.
+/// Requests to a participant.
 pub enum Request<S: Scheme> {
     /// Checks and locks everything, and votes.
     Prepare(Prepare<S>),
-    /// Within one process: what has become of a transaction that was prepared.
+    /// Within one process: the outcome of a prepared transaction.
     Decision {
         /// The transaction.
         txn: TxnId,
@@ -96,13 +95,13 @@ plimsoll_types::wire!(<S: Scheme> enum Request<S> {
     Decision { txn, stamp } = 3
 });
 
-/// What it answers.
+/// Answers of a participant.
 pub enum Reply {
-    /// The vote: PREPARED, with no smaller stamp than this.
+    /// The vote: PREPARED, with this stamp or a larger one.
     Prepared(Timestamp),
-    /// Nobody else takes part: committed, with this stamp.
+    /// The only participant: committed, with this stamp.
     Committed(Timestamp),
-    /// The vote: ABORT, and why. Nothing is locked.
+    /// The vote: ABORT, for this reason. Nothing is locked.
     Refused(Abort),
 }
 
@@ -125,8 +124,8 @@ impl<S: Scheme> Client2pc<S> {
     fn prepare(&mut self, prepare: &mut Prepare<S>) -> Reply {
         let txn = prepare.txn();
         let participants = prepare.participants();
-        // Somebody may have asked for the vote before PREPARE came: then it was ABORT, and stays
-        // it.
+        // Another participant may have asked for this vote before PREPARE arrived. Then the vote
+        // was ABORT, and stays ABORT.
         let new = !self.prepared.contains_key(&txn) && prepare.agrees(&participants, self.base.shard);
         let votes = &mut self.base.votes;
         if !(new && votes.admit(txn) && votes.unvoted(txn) || planted(Mutant::LateRecord)) {
@@ -153,8 +152,8 @@ impl<S: Scheme> Client2pc<S> {
         if alone { Reply::Committed(stamp) } else { Reply::Prepared(stamp) }
     }
 
-    /// Installs at the stamp and pins what was read to it, or does neither, and drops the locks.
-    /// Whoever has not prepared anything, or has been told before, has nothing to abort.
+    /// With a stamp, installs the writes at it and pins the reads to it; drops the locks in any
+    /// case. A shard that has prepared nothing, or has been told before, has nothing to abort.
     fn decide(&mut self, txn: TxnId, stamp: Option<Timestamp>, values: Option<&Packed>) {
         let Some(prepared) = self.prepared.remove(&txn) else {
             assert!(stamp.is_none(), "a shard that has voted holds its locks until the decision");
@@ -169,7 +168,8 @@ impl<S: Scheme> Client2pc<S> {
 
 impl<S: Scheme> Voter for Client2pc<S> {
     fn ready(&mut self, _: TxnId, _: Timestamp, _: &[ReadRef]) -> bool {
-        // PREPARE locks and votes at once: whoever has locks here has voted.
+        // PREPARE locks and votes in one step: a transaction that has locks here has a vote
+        // already.
         false
     }
 
@@ -211,7 +211,7 @@ impl<S: Scheme> Protocol for Client2pc<S> {
                 vote => vote,
             },
             Request::Decision { txn, stamp } => {
-                // Another process has no say but by votes.
+                // A shard of another process decides by votes only.
                 if !self.base.votes.elsewhere(from) {
                     self.decide(*txn, *stamp, None);
                 }
@@ -273,8 +273,8 @@ impl<S: Scheme> Interactive for Client2pc<S> {
         open: &mut Open<S>,
         rest: Option<Rest<'_, S>>,
     ) -> Result<(), Stop> {
-        // What is left executes on the store. From here to the own vote nothing else runs on this
-        // shard.
+        // The remaining pieces execute on the store. From here to the own vote nothing else runs on
+        // this shard.
         let executed = env.local(|node| protocol::execute_rest(&mut node.base, open, rest, true));
         let decided = match executed {
             Err(Stop::Elsewhere) => return Err(Stop::Elsewhere),
@@ -297,7 +297,7 @@ impl<S: Scheme> Interactive for Client2pc<S> {
     }
 
     async fn abort<E: Env<Self>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
-        // What was prepared has been decided: there is nothing to unlock.
+        // A prepared transaction has been decided: there is nothing to unlock.
         env.local(|node| node.base.step(open.holder.txn, |_| What::Aborts(why)));
         match why {
             Abort::User => optimistic::given_up(env, open).await,
@@ -306,7 +306,7 @@ impl<S: Scheme> Interactive for Client2pc<S> {
     }
 }
 
-/// Commits a transaction that has written nothing, without locks and votes.
+/// Commits a transaction without writes, without locks and votes.
 async fn validated<S: Scheme, E: Env<Client2pc<S>>>(
     env: &E,
     open: &Open<S>,
@@ -318,8 +318,8 @@ async fn validated<S: Scheme, E: Env<Client2pc<S>>>(
     }
 }
 
-/// Commits a transaction that writes: one PREPARE to every shard that takes part, and what their
-/// votes come to.
+/// Commits a transaction that writes: sends one PREPARE to every participant, and derives the
+/// outcome from their votes.
 async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
     env: &E,
     open: &mut Open<S>,
@@ -331,8 +331,8 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
     let participants = votes::voters(env, open, &shards).ok_or(Abort::Unknown)?;
     let voting = votes::needed(env, txn, &shards);
 
-    // PREPARE: here, where nothing has changed since the last piece was executed, and everywhere
-    // else at once.
+    // PREPARE: on this shard, where nothing has changed since the last piece was executed, and on
+    // all others at once.
     let mut votes = Vec::with_capacity(shards.len());
     if shards.contains(&me) {
         let own = env.local(|node| {
@@ -341,7 +341,7 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
         });
         match vote(own) {
             Ok(vote) => votes.push(vote),
-            // Nobody else has checked anything yet.
+            // No other shard has checked anything yet.
             Err(Abort::User) => return Err(optimistic::given_up(env, open).await),
             Err(abort) => return Err(abort),
         }
@@ -353,7 +353,7 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
         })
         .collect();
     let (mut outcome, mut exists, mut lost) = (Ok(()), false, Vec::new());
-    // One refusal is enough, whoever has not answered yet.
+    // One refusal is enough; do not wait for the remaining answers.
     protocol::as_answered(calls, |participant, answer| {
         match answer.map(vote) {
             Ok(Ok(vote)) => votes.push(vote),
@@ -364,8 +364,8 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
         outcome.is_err()
     })
     .await;
-    // "It exists" is an answer if nothing else has changed: all others have checked what was read,
-    // and hold it.
+    // That a row exists is an answer if nothing else has changed: all other shards have checked the
+    // reads, and hold them.
     if exists && outcome.is_ok() {
         outcome = Err(if lost.is_empty() { Abort::User } else { Abort::Refused });
     }
@@ -380,7 +380,7 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
         }
     }
 
-    // The outcome is what the votes say. The DECISION is for those who wait for it.
+    // The votes give the outcome. DECISION goes to the participants that still hold locks.
     let outcome = outcome.map(|()| largest(votes));
     let outcome = match participants.len() {
         1 => outcome,
@@ -402,7 +402,7 @@ async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
     Ok(stamp)
 }
 
-/// A shard's vote, or why it is ABORT.
+/// A shard's vote, or the reason for ABORT.
 fn vote(reply: Reply) -> Result<Timestamp, Abort> {
     match reply {
         Reply::Prepared(vote) | Reply::Committed(vote) => Ok(vote),
@@ -410,7 +410,7 @@ fn vote(reply: Reply) -> Result<Timestamp, Abort> {
     }
 }
 
-/// What all votes come to.
+/// The largest of all votes.
 fn largest(votes: Vec<Timestamp>) -> Timestamp {
     let largest = votes.into_iter().reduce(|mut stamp, vote| {
         votes::join(&mut stamp, vote);
@@ -419,8 +419,8 @@ fn largest(votes: Vec<Timestamp>) -> Timestamp {
     largest.expect("somebody takes part")
 }
 
-/// The shards that the transaction has read or writes, in order. Where it has read only what never
-/// changes there is nothing to vote on.
+/// The shards that the transaction has read or written, in order. Shards where it has read only
+/// immutable rows do not take part.
 fn participants<S: Scheme>(open: &Open<S>) -> Vec<ShardId> {
     let mut shards = open.work.writes.shards();
     let read = |&shard: &ShardId| !optimistic::all_reads(open, shard).is_empty();

@@ -1,4 +1,4 @@
-//! The coordinator: commits in the order of the steps.
+//! The coordinator: commits in the order of the steps in the parent.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ use crate::work::{Work, Write};
 enum Last {
     /// Stamped, validated and installed here; other shards only have to install.
     Committed(Timestamp),
-    /// All is locked; stamp and validation are to come.
+    /// All writes are locked; stamp and validation follow.
     Locked,
     Failed(Stop),
 }
@@ -149,7 +149,8 @@ impl<S: Scheme> Interactive for Occ<S> {
         rest: Option<Rest<'_, S>>,
     ) -> Result<(), Stop> {
         let (me, txn) = (env.shard(), open.holder.txn);
-        // Who reports names its own process's stamps.
+        // A scheme with an oracle (`REPORTS`) must draw the stamp in the coordinator's own process,
+        // so the commit in one message is not available.
         let elsewhere = S::AT_ONCE && !S::REPORTS && rest.is_none() && open.touched.is_empty();
         if let Some(shard) = open.only_shard().filter(|_| elsewhere) {
             return commit_on(env, open, shard).await.map_err(Stop::Abort);
@@ -162,7 +163,7 @@ impl<S: Scheme> Interactive for Occ<S> {
         if let Err(abort) = lock_elsewhere(env, open, proposed).await {
             return Err(Stop::Abort(Self::abort(env, open, abort).await));
         }
-        // The own shard last, together with all that can be done in the same step.
+        // The own shard last, with everything that can be done in the same step.
         let elsewhere = |shard| shard != me && !unlocked_reads(open, shard).is_empty();
         let elsewhere = open.parts.shards().into_iter().any(elsewhere);
         let voting = votes::needed(env, txn, &open.work.writes.shards());
@@ -181,7 +182,7 @@ impl<S: Scheme> Interactive for Occ<S> {
                 let Some((stamp, validated)) = final_stamp(env, open, proposed).await else {
                     return Err(Stop::Abort(fail(env, open, Abort::Unknown)));
                 };
-                // Validate the read set; those who vote do it when they vote.
+                // Validate the read set. Voters validate when they vote.
                 let written = open.work.writes.shards();
                 let reads = |open: &Open<S>, shard| match written.contains(&shard) {
                     true if voting => Vec::new(),
@@ -197,7 +198,8 @@ impl<S: Scheme> Interactive for Occ<S> {
                 if voting {
                     return match votes::decide(env, open, stamp, unlocked_reads).await {
                         Ok(()) => {
-                            // Without a write here there was nothing to vote on.
+                            // If it writes nothing on this shard, this shard has not voted and
+                            // still has its entry.
                             env.local(|node| node.unlock(txn));
                             let shards = open.shards();
                             open.work.commit(txn, Some(stamp), shards);
@@ -268,16 +270,16 @@ async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
     }
 }
 
-/// Whether the coordinator's shard writes, as far as can be seen, with shards of other processes,
-/// and may vote after they have.
+/// Whether the coordinator's shard writes, as far as is known, together with shards of other
+/// processes, and may vote after them.
 fn votes_last<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, rest: bool) -> bool {
     let written = open.work.writes.shards();
     let here = rest || written.contains(&env.shard());
     here && open.touched.is_empty() && votes::needed(env, open.holder.txn, &written)
 }
 
-/// Commits a transaction whose coordinator's shard votes last. Until then the coordinator may give
-/// up alone: its own vote is missing.
+/// Commits a transaction whose coordinator's shard votes last. Until that vote the coordinator may
+/// abort alone.
 async fn commit_last<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
     open: &mut Open<S>,
@@ -295,7 +297,8 @@ async fn commit_last<S: Scheme, E: Env<Occ<S>>>(
     };
     let _ = votes::conclude(env, open, asked, named, outcome).await;
     if outcome.is_err() {
-        // What was never voted for has no outcome to learn.
+        // If this shard has not voted, it has no entry through which the outcome would drop the
+        // locks.
         env.local(|node| node.unlock(txn));
     }
     match decided {
@@ -306,7 +309,8 @@ async fn commit_last<S: Scheme, E: Env<Occ<S>>>(
             Ok(())
         }
         Err((_, Stop::Elsewhere)) => {
-            // More shards have to vote than the others were told of: it goes on as another attempt.
+            // The remaining pieces need more voters than the others were told of: continue as
+            // another attempt.
             fail(env, open, Abort::Refused);
             open.again(env);
             Err(Stop::Elsewhere)
@@ -316,9 +320,9 @@ async fn commit_last<S: Scheme, E: Env<Occ<S>>>(
     }
 }
 
-/// Lets all other shards that are written lock and vote, one message each. Leaves those in `voters`
-/// who may hold something, and the own shard. Returns the stamp at which what was only read
-/// elsewhere has been validated, if one was proposed.
+/// Asks all other shards that are written to lock and vote, one message each. Adds to `voters` the
+/// shards that may hold locks, and the own shard. Returns the proposed stamp, if any, at which the
+/// shards that are only read have validated.
 async fn prepare_elsewhere<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
     open: &mut Open<S>,
@@ -350,7 +354,8 @@ async fn prepare_elsewhere<S: Scheme, E: Env<Occ<S>>>(
         if let Ok(Reply::Refused(_)) = answer {
             voters.retain(|other| *other != voter);
         }
-        // Whatever the vote of one who is not heard of is: the own one will be REFUSE.
+        // A shard that does not answer may have voted RECORD. It will abort too, because the own
+        // vote will be REFUSE.
         granted(open, voter.0, answer, Abort::Refused, &mut refused);
     }
     for call in validations {
@@ -362,7 +367,7 @@ async fn prepare_elsewhere<S: Scheme, E: Env<Occ<S>>>(
 }
 
 /// The vote of the coordinator's shard, when all others have voted RECORD. Returns the stamp; or
-/// why the vote is REFUSE, with the stamp if there was one already.
+/// the reason for REFUSE, with the stamp if one was already drawn.
 async fn vote_here<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
     open: &mut Open<S>,
@@ -371,7 +376,7 @@ async fn vote_here<S: Scheme, E: Env<Occ<S>>>(
     proposed: Option<Timestamp>,
 ) -> Result<Timestamp, (Option<Timestamp>, Stop)> {
     let (me, txn) = (env.shard(), open.holder.txn);
-    // Who votes holds what was read there.
+    // Voters hold their reads until the outcome.
     let unheld = |open: &Open<S>, shard| match voters.iter().any(|(voter, _)| *voter == shard) {
         true => Vec::new(),
         false => unlocked_reads(open, shard),
@@ -379,7 +384,7 @@ async fn vote_here<S: Scheme, E: Env<Occ<S>>>(
     let elsewhere =
         open.parts.shards().into_iter().any(|shard| shard != me && !unheld(open, shard).is_empty());
     let last = env.local(|node| {
-        // Who has waited too long for the outcome has been told that there will be none.
+        // Another voter may have waited too long and asked: then this shard has voted REFUSE.
         if !node.base.votes.unvoted(txn) && !planted(Mutant::OwnRefusalForgotten) {
             return Last::Failed(Stop::Abort(Abort::Refused));
         }
@@ -415,7 +420,7 @@ async fn vote_here<S: Scheme, E: Env<Occ<S>>>(
 }
 
 /// The stamp of a transaction that holds all its locks, and whether it is the proposed one, at
-/// which what was only read elsewhere has been validated. `None` if there is none to be had.
+/// which the shards that are only read have validated. `None` if no stamp can be had.
 async fn final_stamp<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
     open: &Open<S>,
@@ -431,8 +436,7 @@ async fn final_stamp<S: Scheme, E: Env<Occ<S>>>(
     Some((stamp, proposed.is_some() && planted(Mutant::FastPath)))
 }
 
-/// Asks the shards where the transaction has only read whether that is valid at a stamp that is
-/// proposed.
+/// Asks the shards where the transaction has only read to validate at a proposed stamp.
 fn validate_only_read<'e, S: Scheme, E: Env<Occ<S>>>(
     env: &'e E,
     open: &Open<S>,
@@ -446,8 +450,8 @@ fn validate_only_read<'e, S: Scheme, E: Env<Occ<S>>>(
     only_read(open).into_iter().map(validate).collect()
 }
 
-/// A shard has locked what it was asked to lock, or says why not; `lost` is why not if nothing is
-/// heard of it. What a transaction has linked itself does not make what it has read stale.
+/// Takes a shard's answer to a lock request. Notes in `refused` why it was refused, which is `lost`
+/// if there was no answer. The transaction's own links do not make its reads stale.
 fn granted<S: Scheme>(
     open: &mut Open<S>,
     shard: ShardId,
@@ -464,7 +468,7 @@ fn granted<S: Scheme>(
                 *refused = Some(Abort::Validation);
             }
         }
-        // "It exists" is an answer only if nothing else has changed.
+        // That a row exists is an answer only if nothing else has changed.
         Ok(Reply::Refused(Abort::User)) => *refused = refused.or(Some(Abort::User)),
         Ok(Reply::Refused(abort)) => *refused = Some(abort),
         Ok(_) => unreachable!("locks are granted or refused"),
@@ -472,13 +476,13 @@ fn granted<S: Scheme>(
     }
 }
 
-/// Whether what was asked about is valid.
+/// Whether the shard has found all reads valid.
 fn is_valid<S: Scheme>(answer: Result<<Occ<S> as Messages>::Reply, Unknown>) -> bool {
     matches!(answer, Ok(Answer::Common(CommonReply::Validated(true))))
 }
 
-/// Locks the remote write sets, one message per shard. If a stamp is proposed, what was only read
-/// on other shards is pinned to it and validated.
+/// Locks the remote write sets, one message per shard. If a stamp is proposed, shards that are only
+/// read pin and validate at it.
 async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
     open: &mut Open<S>,
@@ -526,8 +530,8 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(
 }
 
 impl<S: Scheme> Occ<S> {
-    /// The stamp to validate at while the locks are taken, if that saves a round trip: right if no
-    /// bound that the locks come with is above it.
+    /// The stamp to validate at while the locks are taken, if that saves a round trip. It is final
+    /// if no bound in the answers to the lock requests is above it.
     fn propose(&mut self, open: &Open<S>) -> Option<Timestamp> {
         let locks = || open.work.writes.iter().any(|write| write.shard != self.base.shard);
         if planted(Mutant::FastPath) {
@@ -538,9 +542,9 @@ impl<S: Scheme> Occ<S> {
         saves.then(|| self.base.scheme.stamp(&open.work.observed))
     }
 
-    /// The last shard to be locked is the coordinator's own. What is left of the transaction's code
-    /// executes on the store; then its writes are checked and, if nothing is to be asked or
-    /// validated elsewhere, stamped, validated and installed before anybody else gets to run.
+    /// Locks the coordinator's own shard, which is last. The rest of the transaction's code
+    /// executes on the store. Then its writes are checked and, if no other shard must vote or
+    /// validate, it is stamped, validated and installed in this same step.
     fn last(&mut self, open: &mut Open<S>, at_once: bool, rest: Option<Rest<'_, S>>) -> Last {
         let (holder, me) = (open.holder, self.base.shard);
         if let Err(stop) = protocol::execute_rest(&mut self.base, open, rest, !at_once) {
@@ -550,7 +554,7 @@ impl<S: Scheme> Occ<S> {
         for write in writes.iter_mut().filter(|write| write.shard == me) {
             let checked = match write.place {
                 None => self.base.check(&holder.txn, write, observed),
-                // It was checked in this very step.
+                // It was checked in this same step.
                 Some(_) if at_once => Ok(()),
                 Some(_) => self.base.may_lock(holder.txn, write.column, &write.key),
             };
@@ -590,8 +594,8 @@ impl<S: Scheme> Occ<S> {
     }
 }
 
-/// Tells the other shards to install. Nothing can go wrong any more, so nobody waits, except for an
-/// oracle that must not hear of the commit before it is installed everywhere.
+/// Tells the other shards to install. Nothing can fail any more, so the coordinator does not wait;
+/// only a report to an oracle must wait until the commit is installed everywhere.
 fn install_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: Timestamp) {
     let (me, txn) = (env.shard(), open.holder.txn);
     if !open.work.needs_stamp() {
@@ -619,7 +623,7 @@ fn install_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: 
     }
 }
 
-/// Gives up: unlocks everything. Marks that were raised stay raised; they are only upper bounds.
+/// Aborts: unlocks everything. Marks that were raised stay raised; they are only upper bounds.
 fn fail<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
     let (me, txn) = (env.shard(), open.holder.txn);
     env.local(|node| node.base.step(txn, |_| What::Aborts(why)));

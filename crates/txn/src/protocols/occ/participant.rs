@@ -42,8 +42,8 @@ impl<S: Scheme> Occ<S> {
                 }
             }
         }
-        // All are free. The bounds were read in this very step: whoever raises a mark from now on
-        // sees the owner.
+        // All are free. The bounds were read in this same step, so a reader that raises a mark from
+        // now on sees the owner.
         let held = self.held.entry(holder.txn).or_default();
         held.exclusive.append(&mut locked);
         Ok(self.grant(holder, writes, observed))
@@ -63,8 +63,8 @@ impl<S: Scheme> Occ<S> {
     pub(super) fn prepare(&mut self, prepare: &mut Prepare<S>) -> Result<Vec<Linked>, Abort> {
         let txn = prepare.txn();
         let participants = prepare.participants();
-        // Somebody may have asked for the vote before PREPARE came: then it was REFUSE, and stays
-        // it.
+        // Another voter may have asked for this vote before PREPARE arrived. Then the vote was
+        // REFUSE, and stays REFUSE.
         let last = participants.iter().any(|&(shard, _)| shard == txn.coordinator);
         let new = last && !self.held.contains_key(&txn) && prepare.agrees(&participants, self.base.shard);
         if !(new && self.base.votes.admit(txn) && self.base.votes.unvoted(txn) || planted(Mutant::LateRecord))
@@ -80,8 +80,8 @@ impl<S: Scheme> Occ<S> {
         Ok(linked)
     }
 
-    /// Commits a transaction that has read and writes nowhere else. Nothing comes in between the
-    /// steps, so its own inserts are linked after its ranges were validated.
+    /// Commits a transaction that reads and writes on this shard only. No other transaction comes
+    /// between the steps, so its own inserts can be linked after its ranges were validated.
     pub(super) fn commit_alone(
         &mut self,
         holder: Holder,
@@ -97,7 +97,7 @@ impl<S: Scheme> Occ<S> {
         let stamp = self.base.stamp(holder.txn, observed);
         let valid = self.base.validate(holder.txn, stamp, reads);
         let refused = match checked {
-            // "It exists" is an answer only if nothing else has changed.
+            // That a row exists is an answer only if nothing else has changed.
             Err(Abort::User) | Ok(()) if !valid => Some(Abort::Validation),
             checked => checked.err(),
         };

@@ -1,4 +1,4 @@
-//! What a transaction has read, as its coordinator has to have it validated.
+//! The read set: which reads the coordinator must have validated, and where.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::protocol::Open;
 use crate::records::Linked;
 use crate::timestamp::Scheme;
 
-/// The other shards with reads to validate that are not written.
+/// The other shards that have reads to validate and no writes.
 pub(super) fn only_read<S: Scheme>(open: &Open<S>) -> Vec<ShardId> {
     let written = open.work.writes.shards();
     let read = |&shard: &ShardId| shard != open.holder.txn.coordinator && !written.contains(&shard);
@@ -18,7 +18,7 @@ pub(super) fn only_read<S: Scheme>(open: &Open<S>) -> Vec<ShardId> {
     shards.filter(|&shard| !unlocked_reads(open, shard).is_empty()).collect()
 }
 
-/// The reads that have to be validated on a shard once the stamp is final: all that are not locked
+/// The reads that must be validated on a shard once the stamp is final: all that are not locked
 /// there. Absent keys and ranges cannot be locked.
 pub(super) fn unlocked_reads<S: Scheme>(open: &Open<S>, shard: ShardId) -> Vec<ReadRef> {
     let overwritten = open.work.writes.overwritten(shard);
@@ -29,9 +29,9 @@ pub(super) fn unlocked_reads<S: Scheme>(open: &Open<S>, shard: ShardId) -> Vec<R
     reads.filter(|read| overwritten.binary_search(read).is_err()).collect()
 }
 
-/// The transaction's own inserts on a shard have changed the versions of what it had read there:
-/// goes on with the new versions if nobody else was there in between. Where they have split a leaf,
-/// both halves count from now on.
+/// The transaction's own inserts on a shard have changed versions that it had read there. Replaces
+/// them by the new versions if no other transaction has changed them in between; returns false if
+/// one has. If an insert has split a leaf, both halves are in the read set from now on.
 pub(super) fn own_links<S: Scheme>(open: &mut Open<S>, shard: ShardId, linked: &[Linked]) -> bool {
     if linked.is_empty() {
         return true;
@@ -62,7 +62,7 @@ pub(super) fn own_links<S: Scheme>(open: &mut Open<S>, shard: ShardId, linked: &
     });
     match open.parts.of_mut(shard).next() {
         Some(part) => part.fetched.also.extend(added),
-        // All that it has read on the shard it has read directly from the store.
+        // All its reads on this shard were done directly on the store.
         None => open.work.local_reads.extend(added),
     }
     true

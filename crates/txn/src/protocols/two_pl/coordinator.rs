@@ -160,11 +160,11 @@ impl<S: Scheme> Interactive for TwoPl<S> {
         rest: Option<Rest<'_, S>>,
     ) -> Result<(), Stop> {
         let txn = open.holder.txn;
-        // The last locks for what has been written so far.
+        // The last locks for the writes so far.
         lock_writes(env, open).await.map_err(Stop::Abort)?;
-        // What is left executes on the store, checking for locks as it goes. From here to the stamp
-        // nothing else runs on this shard; to the end, if no other process has to be asked
-        // anything.
+        // The remaining pieces execute on the store and check for locks as they go. From here to
+        // the stamp nothing else runs on this shard; or to the end, if no other process must be
+        // asked.
         let alone = env.local(|node| !open.touched.iter().any(|&shard| node.base.votes.elsewhere(shard)));
         if let Err(stop) = env.local(|node| node.last(open, alone, rest)) {
             return Err(match stop {
@@ -209,8 +209,8 @@ impl<S: Scheme> Interactive for TwoPl<S> {
 
     async fn abort<E: Env<Self>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
         let (me, txn) = (env.shard(), open.holder.txn);
-        // The procedure gave up because of what it has read: that must be so as long as its locks
-        // are held.
+        // The procedure aborts because of what it has read. That is a valid answer only if its
+        // locks are still held.
         let why = match why {
             Abort::User if !pin_elsewhere(env, open, &[], Timestamp::ZERO).await => Abort::Refused,
             why => why,
@@ -230,9 +230,9 @@ impl<S: Scheme> Interactive for TwoPl<S> {
 }
 
 impl<S: Scheme> TwoPl<S> {
-    /// Executes what is left directly on the store. If the transaction has to ask for its stamp, or
-    /// another process for anything, what it read and wrote is then locked, which nobody can be in
-    /// the way of within this step.
+    /// Executes the remaining pieces directly on the store. If the transaction must then wait for a
+    /// stamp or for another process, locks their reads and writes. These locks are free, because
+    /// this is the same step.
     fn last(&mut self, open: &mut Open<S>, alone: bool, rest: Option<Rest<'_, S>>) -> Result<(), Stop> {
         let (holder, me) = (open.holder, self.base.shard);
         if self.running.get(&holder.txn).is_some_and(|running| running.wounded) {
@@ -276,7 +276,7 @@ impl<S: Scheme> TwoPl<S> {
     fn finish_here(&mut self, open: &Open<S>, voted: bool, stamp: Timestamp) {
         let (me, txn) = (self.base.shard, open.holder.txn);
         if voted {
-            // Without a write here there was nothing to vote on.
+            // If it writes nothing on this shard, this shard has not voted, and only releases.
             self.release(txn, Some(stamp));
         } else {
             self.base.pin_local(txn, &open.work, stamp);
@@ -287,7 +287,7 @@ impl<S: Scheme> TwoPl<S> {
     }
 }
 
-/// Locks and reads, one message per shard; on refusal the transaction is aborted everywhere.
+/// Locks and reads, one message per shard. On refusal the transaction is aborted everywhere.
 async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
     env: &E,
     open: &mut Open<S>,
@@ -296,7 +296,8 @@ async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
     let holder = open.holder;
     let wounded = |node: &mut TwoPl<S>| node.running.get(&holder.txn).is_some_and(|running| running.wounded);
     if env.local(wounded) {
-        // Where it would wait from now on nobody would tell it to stop.
+        // Already wounded: CANCEL was sent to the shards asked so far, so a request sent now could
+        // wait for ever.
         return Err(TwoPl::abort(env, open, Abort::Wounded).await);
     }
     if !open.meet(env, batches.iter().map(|(shard, ..)| *shard)) {
@@ -344,8 +345,8 @@ async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>) -
     let Open { work, parts, .. } = &mut *open;
     let first = work.writes.locked();
     let new = work.writes.since(first);
-    // What was read to be written is locked exclusively since then. Present: that nobody has locked
-    // a range around an absent key is still to be seen.
+    // A present record that was read for update has been locked exclusively since then. For an
+    // absent key it must still be checked that no other transaction has locked a range around it.
     for write in new.iter_mut().filter(|write| write.change != Change::Insert) {
         write.locked = parts.read_for_update(write.shard, write.column, &write.key);
     }
@@ -366,8 +367,8 @@ async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>) -
     Ok(())
 }
 
-/// Pins what was read in other processes, but for these shards, and releases its locks. Returns
-/// false if one of them was lost.
+/// Pins the reads on shards of other processes, except for those in `written`, and releases their
+/// locks. Returns false if one of the locks was lost.
 async fn pin_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(
     env: &E,
     open: &mut Open<S>,
@@ -391,11 +392,11 @@ async fn pin_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(
     pinned
 }
 
-/// Tells the other shards to install, pin and release. Nobody waits, except for an oracle that must
-/// not hear of the commit before it is installed everywhere.
+/// Tells the other shards to install, pin and release. The coordinator does not wait; only a report
+/// to an oracle must wait until the commit is installed everywhere.
 fn finish_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>, voted: bool, stamp: Timestamp) {
     let (me, txn) = (env.shard(), open.holder.txn);
-    // Who voted reports when all have installed.
+    // After a vote, `votes::conclude` reports when all voters have installed.
     let report = S::REPORTS && open.work.needs_stamp() && !voted;
     let mut calls = Vec::new();
     for shard in std::mem::take(&mut open.touched).into_iter().filter(|&shard| shard != me) {

@@ -1,31 +1,30 @@
-//! 2PL: strict two-phase locking, distributed, with a choice of what to do about conflicts.
+//! 2PL: strict two-phase locking, distributed, with a choice of conflict policies.
 //!
-//! Growing phase: a record is locked when it is read, shared, or exclusively if the transaction has
-//! declared that it will write it; what it only writes is locked before it commits. Writes are
-//! buffered. When the last lock is granted the commit stamp is final: above the versions read and
-//! above the bounds of what is overwritten, the bounds taken while the exclusive lock is held.
-//! Shrinking phase: each shard installs the writes, raises the marks of what was only read (PIN)
-//! and only then releases the locks; the mark of a record must not be missing when the next writer
-//! gets its lock.
+//! Growing phase: a read locks its record, shared, or exclusively if the transaction has declared
+//! that it will write it; a blind write locks its record before the commit. Writes are buffered.
+//! When the last lock is granted the commit stamp is final: above the versions read and above the
+//! bounds of the overwritten records, read while the exclusive lock is held. Shrinking phase: each
+//! shard installs the writes, raises the marks of records that were only read (PIN) and only then
+//! releases the locks: the next writer must find the mark when it gets its lock.
 //!
 //! Worked example, under DST: T holds a shared lock on `x` (@5) and upgrades it. Between the two
-//! grants a read-only transaction has read `x` at 9 without waiting, for shared locks make nobody
-//! wait. The bound is read again at the upgrade: 9, and T commits at 10. With the bound of the
-//! first grant it would commit at 6, underneath that reader.
+//! grants a read-only transaction has read `x` at 9 without waiting, because shared locks never
+//! make a snapshot wait. The upgrade reads the bound again: it is 9, and T commits at 10. With the
+//! bound of the first grant it would commit at 6, underneath that reader.
 //!
-//! *Conflicts.* Wait-die: whoever is older than all that stand in its way waits, others abort.
-//! Wound-wait: whoever is older takes the lock away (its owner's coordinator is told, unless it is
-//! already committing), others wait. No-wait: abort. Age is that of the first attempt. Waiting
-//! requests count as standing in the way of later ones they conflict with, under wait-die in the
+//! *Conflicts.* Wait-die: a transaction that is older than all conflicting ones waits, others
+//! abort. Wound-wait: an older transaction takes the lock from a younger owner (whose coordinator
+//! is told, unless it is already committing), others wait. No-wait: abort. The age is that of the
+//! first attempt. Waiting requests conflict with later ones like owners do: under wait-die in the
 //! order of arrival, under wound-wait in the order of age.
 //!
-//! *Phantoms.* A scan locks its range on the shard: an exact predicate lock, which inserts into the
-//! range conflict with ([`crate::locks`]). A locked absent key is an empty row.
+//! *Phantoms.* A scan locks its range on the shard: an exact predicate lock, with which inserts
+//! into the range conflict ([`crate::locks`]). A locked absent key is an empty row.
 //!
 //! A step that runs on the coordinator's own shard to the end, commit included, only checks for
 //! locks: see [`crate::protocol`]. Within one process PIN and the release of shared locks travel
-//! with the install. In other processes locks may be lost: there what was only read is pinned in a
-//! round of its own, which asks whether its locks are still held, and what is written is voted on
+//! with the install. Locks in other processes may be lost: there a separate round pins records that
+//! were only read and asks whether their locks are still held, and shards that are written vote
 //! ([`crate::votes`]).
 
 mod coordinator;
@@ -51,9 +50,9 @@ use crate::work::{Packed, Write};
 pub struct TwoPl<S: Scheme> {
     base: Base<S>,
     policy: LockPolicy,
-    /// What each transaction has locked here, or waits for.
+    /// Each transaction's locks here, and what it waits for.
     held: BTreeMap<TxnId, Held>,
-    /// Transactions this shard coordinates, and whether they were wounded (wound-wait).
+    /// Transactions that this shard coordinates, and whether they were wounded (wound-wait).
     running: BTreeMap<TxnId, Running>,
     outgoing: Vec<(ShardId, Request<S>)>,
 }
@@ -63,9 +62,11 @@ struct Held {
     locks: Locks,
     /// Its parked request.
     ticket: Option<Ticket>,
-    /// The queues it stands in. Handled again, a request may come to wait elsewhere, or not at all.
+    /// The queues that its request stands in. When the request is handled again, it may wait in
+    /// another queue, or in none.
     queued: Vec<WaitsFor>,
-    /// Why waiting ends: its coordinator has given it up, or this shard has refused it.
+    /// Why it must not wait any longer: its coordinator has given it up, or this shard has refused
+    /// it.
     cancelled: Option<Abort>,
 }
 
@@ -78,17 +79,17 @@ enum WaitsFor {
 #[derive(Debug, Default)]
 struct Running {
     wounded: bool,
-    /// All locks are held: too late to wound it.
+    /// All locks are held: it cannot be wounded any more.
     committing: bool,
     /// Shards that may have a parked request of it.
     asked: Vec<ShardId>,
 }
 
-/// What a participant is asked.
+/// Requests to a participant.
 pub enum Request<S: Scheme> {
-    /// Locks what is read, and what is written blindly, then reads.
+    /// Locks the reads and blind writes, then reads.
     Acquire {
-        /// Who locks.
+        /// The transaction that locks.
         holder: Holder,
         /// What to lock and read.
         reads: Reads,
@@ -97,9 +98,9 @@ pub enum Request<S: Scheme> {
         /// What the transaction is ordered after so far.
         observed: S::Observed,
     },
-    /// Installs the writes on this shard, pins what was only read, and releases all locks.
+    /// Installs the writes on this shard, pins records that were only read, and releases all locks.
     Finish {
-        /// Who holds the locks.
+        /// The transaction that holds the locks.
         txn: TxnId,
         /// The commit stamp, final.
         stamp: Timestamp,
@@ -108,10 +109,10 @@ pub enum Request<S: Scheme> {
         /// Whether to answer when it is done.
         answer: bool,
     },
-    /// In another process than the coordinator, where nothing is written: pins what was read, and
-    /// releases all locks.
+    /// To a shard in another process where nothing is written: pins the reads, and releases all
+    /// locks.
     Pin {
-        /// Who holds the locks.
+        /// The transaction that holds the locks.
         txn: TxnId,
         /// The commit stamp, final.
         stamp: Timestamp,
@@ -133,9 +134,10 @@ plimsoll_types::wire!(<S: Scheme> enum Request<S> {
     Pin { txn, stamp } = 7
 });
 
-/// What it answers.
+/// Answers of a participant.
 pub enum Reply<S: Scheme> {
-    /// All is locked; this was read. What is overwritten is observed as well.
+    /// All is locked; these are the values read. The bounds of overwritten records are observed as
+    /// well.
     Acquired(Fetched<S>),
     /// The transaction must abort.
     Refused(Abort),

@@ -1,4 +1,4 @@
-//! The participant: who gets a lock, who waits, who is wounded.
+//! The participant: grants locks, parks requests, wounds transactions.
 
 use std::ops::ControlFlow;
 
@@ -17,7 +17,7 @@ use crate::trace::What;
 use crate::votes::Voter;
 use crate::work::{Change, Packed, Write};
 
-/// Whether a lock is to be had.
+/// The result of a lock request.
 enum Grant {
     Granted,
     Wait,
@@ -25,8 +25,8 @@ enum Grant {
 }
 
 impl<S: Scheme> TwoPl<S> {
-    /// Locks everything, or waits with what it has. Handled again after a wait, it finds its own
-    /// locks.
+    /// Locks everything, or parks the request and keeps the locks granted so far. When it is
+    /// handled again, it finds its own locks.
     pub(super) fn acquire(
         &mut self,
         holder: Holder,
@@ -80,8 +80,8 @@ impl<S: Scheme> TwoPl<S> {
                 Grant::Refused(abort) => return Err(abort),
             }
         }
-        // All is locked. The bounds are read now: a reader that came between a shared and an
-        // exclusive grant is in them.
+        // All is locked. The bounds are read now, so that they include a reader that came between a
+        // shared and an exclusive grant.
         let mut fetched = self.base.fetch(holder.txn, None, reads).expect("the newest version is never gone");
         S::join(&mut fetched.observed, so_far);
         let exclusive =
@@ -136,7 +136,7 @@ impl<S: Scheme> TwoPl<S> {
         if exclusive {
             holders.extend(lock.sharers.iter().filter(|sharer| !mine(sharer)));
         }
-        // An upgrade goes before all that wait: they wait for its shared lock.
+        // An upgrade goes ahead of all waiting requests: they wait for its shared lock.
         let ahead: Vec<Holder> = match (upgrade, self.policy) {
             (true, _) => Vec::new(),
             (false, LockPolicy::WoundWait) => (lock.waiting.iter())
@@ -175,7 +175,7 @@ impl<S: Scheme> TwoPl<S> {
         self.conflict(WaitsFor::Record(at), holder, exclusive, &holders, &ahead, ticket)
     }
 
-    /// Waits, wounds or gives up.
+    /// Waits, wounds or refuses, as the policy says.
     fn conflict(
         &mut self,
         place: WaitsFor,
@@ -204,7 +204,7 @@ impl<S: Scheme> TwoPl<S> {
             if may_wait { What::Waits(item, by) } else { What::Refused(item, Abort::WriteConflict, by) }
         });
         if !may_wait {
-            // A ghost that was linked for this lock is not left behind.
+            // Remove the empty row if it was linked only for this lock.
             if let WaitsFor::Record(at) = place {
                 self.base.store.tidy_lock(at);
             }
@@ -234,7 +234,7 @@ impl<S: Scheme> TwoPl<S> {
         Grant::Wait
     }
 
-    /// The request is answered: it leaves all queues it still stands in.
+    /// The request is answered: takes it out of all queues that it still stands in.
     pub(super) fn stop_waiting(&mut self, txn: TxnId) {
         let Some(held) = self.held.get_mut(&txn) else { return };
         held.ticket = None;
@@ -252,7 +252,7 @@ impl<S: Scheme> TwoPl<S> {
             let before = lock.waiting.len();
             lock.waiting.retain(|waiter| waiter.holder.txn != txn);
             if lock.waiting.len() < before {
-                // Those behind it may go on.
+                // Requests behind it may be able to continue.
                 self.base.released.extend(lock.waiting.iter().map(|waiter| waiter.ticket));
             }
         }
@@ -261,7 +261,7 @@ impl<S: Scheme> TwoPl<S> {
         }
     }
 
-    /// Locks the rows of a range as the scan meets them, and the range itself as far as the scan
+    /// Locks the rows of a range as the scan finds them, and the range itself as far as the scan
     /// goes.
     fn lock_range(&mut self, scan: &Scan, holder: Holder, exclusive: bool, ticket: Ticket) -> Grant {
         let ColumnGroup { table, group } = scan.column;
@@ -272,8 +272,8 @@ impl<S: Scheme> TwoPl<S> {
                 rows.push(row);
                 live += usize::from(found.record(row, group).is_present());
             }
-            // A row that is locked exclusively by another may turn out either way; it is waited for
-            // first.
+            // A row that another transaction has locked exclusively may turn out present or absent;
+            // the scan waits for it first.
             if live >= scan.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         for &row in &rows {
@@ -296,8 +296,8 @@ impl<S: Scheme> TwoPl<S> {
         Grant::Granted
     }
 
-    /// Locks a record that is written without having been read; an absent one must not be in a
-    /// range that somebody else has scanned.
+    /// Locks a record that is written without having been read. An absent record must not be in a
+    /// range that another transaction has locked.
     fn lock_write(&mut self, write: &Write, holder: Holder, ticket: Ticket) -> Grant {
         let table = write.column.table;
         let ranges = self.base.store.ranges(table).iter().filter(|range| range.contains(&write.key));
@@ -325,22 +325,22 @@ impl<S: Scheme> TwoPl<S> {
         self.release(txn, Some(stamp));
     }
 
-    /// Releases all locks of a transaction; if it committed, what it read is pinned first.
+    /// Releases all locks of a transaction. If it committed, its reads are pinned first.
     pub(super) fn release(&mut self, txn: TxnId, committed: Option<Timestamp>) {
         let parked = self.held.get(&txn).and_then(|held| held.ticket);
         self.stop_waiting(txn);
         let Some(held) = self.held.remove(&txn) else { return };
         if let Some(ticket) = parked {
-            // Nobody is interested in it any more. It must not lock anything when it is handled
-            // again.
+            // Its request is still parked. No task waits for the answer, and the request must not
+            // lock anything when it is handled again.
             self.held.insert(txn, Held { cancelled: Some(Abort::Refused), ..Held::default() });
             self.base.released.push(ticket);
         }
         self.base.drop_locks(txn, &held.locks, committed);
     }
 
-    /// A transaction of this shard was wounded: wherever it waits, it stops, and its coordinator
-    /// aborts it.
+    /// A transaction of this shard was wounded: its parked requests are cancelled everywhere, and
+    /// its coordinator aborts it.
     pub(super) fn wound(&mut self, txn: TxnId) {
         let Some(running) = self.running.get_mut(&txn) else { return };
         if running.committing || std::mem::replace(&mut running.wounded, true) {
@@ -349,7 +349,7 @@ impl<S: Scheme> TwoPl<S> {
         self.outgoing.extend(running.asked.iter().map(|&shard| (shard, Request::Cancel(txn))));
     }
 
-    /// Whether a transaction still has the locks here that it was granted.
+    /// Whether a transaction still holds the locks that it was granted here.
     pub(super) fn holds(&self, txn: TxnId) -> bool {
         self.held.get(&txn).is_some_and(|held| held.cancelled.is_none() && held.ticket.is_none())
     }
