@@ -31,9 +31,9 @@
 //! before it there, and could be after it on another shard.
 //!
 //! Between processes PREPARED is a RECORD, and ABORT a REFUSE, of [`crate::votes`]. Shards that
-//! were only read vote as well: their votes enter the stamp, so a shard that asks all participants
-//! finds the same stamp. Within one process a DECISION cannot be lost, and the participant keeps
-//! the writes beside their locks until it comes.
+//! were only read vote as well, because their locks count: their votes enter the stamp, and a shard
+//! that asks all participants finds the same stamp. Within one process a DECISION cannot be lost,
+//! and the participant keeps the writes beside their locks until it comes.
 //!
 //! Left out: durability; more than one PREPARE per shard for large transactions.
 

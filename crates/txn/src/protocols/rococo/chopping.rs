@@ -1,37 +1,37 @@
-//! ROCOCO's offline checker: which pieces may wait, and whether reordering those that do repairs
+//! ROCOCO's offline checker: which pieces may be deferred, and whether reordering these repairs
 //! every cycle.
 //!
 //! ROCOCO (Mu et al., OSDI 2014, §3) executes an *immediate* piece when it starts, because a
 //! sibling needs its output, and a *deferrable* one when its transaction commits, in an order that
-//! all servers have agreed upon. Two instances of every transaction type are looked at. Siblings
-//! are joined by an **S-edge**; pieces of different instances that touch the same columns of the
-//! same table, one of them writing, by a **C-edge**. Then:
+//! all servers have agreed upon. The checker looks at two instances of every transaction type.
+//! Siblings are joined by an **S-edge**; pieces of different instances that touch the same columns
+//! of the same table, one of them writing, by a **C-edge**. Then:
 //!
-//! 1. A deferrable piece with a C-edge to an immediate one is *promoted*: an item is executed upon
-//!    in one way or the
-//!    other. Repeated until nothing changes.
+//! 1. A deferrable piece with a C-edge to an immediate one is *promoted*: all pieces on one item
+//!    must execute in the same way. Repeated until nothing changes.
 //! 2. A cycle with S- and C-edges whose C-edges are all between immediate pieces cannot be
-//!    repaired: both have executed
-//!    before anybody knows. With at least one deferrable C-edge it can be.
+//!    repaired: both pieces of an edge have executed before any server knows of the cycle. With at
+//!    least one deferrable C-edge it can be.
 //!
-//! Step 2 is simple. Immediate pieces fall into classes, connected by C-edges. If a transaction
-//! type has two immediate pieces with C-edges, in classes K and L (perhaps the same), its other
-//! instance has two as well: from the first piece through K to the other instance's first, by an
-//! S-edge to its second, through L back to the second, by an S-edge to the first. That is a cycle.
-//! If no type has two, no S-edge can be part of one. So: **at most one immediate piece of a
-//! transaction may have a C-edge to another immediate piece.**
+//! Step 2 is simple. Immediate pieces fall into classes, connected by C-edges. Suppose that a
+//! transaction type has two immediate pieces with C-edges, in classes K and L (perhaps the same).
+//! Its other instance has two as well, and there is a cycle: from the first piece through K to the
+//! other instance's first, by an S-edge to its second, through L back to the second, by an S-edge
+//! to the first. If no type has two, no S-edge can be part of such a cycle. So: **at most one
+//! immediate piece of a transaction may have a C-edge to another immediate piece.**
 //!
-//! Example. Amalgamate takes all money out of one account (immediate: the sum is what the next
-//! piece adds) and adds it to another. Both touch `checking`, so adding is promoted, and two
-//! amalgamations in opposite directions are a cycle. The remedy is to make one piece of them, which
-//! takes both accounts to be on one server.
+//! Example. Amalgamate takes all money out of one account (immediate: the sum is the input of the
+//! next piece) and adds it to another. Both touch `checking`, so the second piece is promoted, and
+//! two amalgamations in opposite directions are a cycle. The remedy is to merge the two pieces,
+//! which requires both accounts to be on one server.
 //!
-//! What is read-only is left out, for it is not started at all. What never changes is no item. A
-//! piece that may abort its transaction is immediate, for the others have to know; and it must come
-//! before all others that are immediate and write, for what they have written cannot be taken back.
+//! Read-only transactions are left out, because they are never started. Immutable records are no
+//! items. A piece that may abort its transaction is immediate, because the others must know; and it
+//! must come before all other immediate pieces that write, because their writes cannot be taken
+//! back.
 //!
-//! All of this is said of types. Whether transactions are what their types say is looked up in a
-//! sample of them ([`Chopping::check`]).
+//! All of this is about types. A sample of transactions is checked against their types
+//! ([`Chopping::check`]).
 
 mod drawn;
 
@@ -40,10 +40,10 @@ use std::fmt::{self, Write as _};
 
 use plimsoll_types::{ColumnGroup, TableSpec};
 
-/// The types of pieces that a workload has at most.
+/// Types of pieces of a workload, at most.
 pub const TYPES_MAX: usize = 64;
 
-/// Pieces of one sort: those that do the same in all transactions of a type.
+/// A type of pieces, which do the same in all transactions of one type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PieceType {
     /// The transaction type.
@@ -53,33 +53,34 @@ pub struct PieceType {
     /// Of two pieces of one transaction that execute when they start, the one with the larger
     /// number starts in a later stage. Equal numbers promise nothing.
     pub stage: usize,
-    /// What it touches, and whether it may write there. Not what never changes.
+    /// The column groups that it touches, and whether it may write there. Immutable ones are not
+    /// listed.
     pub touches: Vec<(ColumnGroup, bool)>,
-    /// Pieces of the same transaction whose inputs are outputs of this one, by name.
+    /// Names of the pieces of the same transaction whose inputs are outputs of this one.
     pub feeds: Vec<&'static str>,
-    /// Whether it reads ranges: which records these are is only known once it executes.
+    /// Whether it reads ranges: its records are known only when it executes.
     pub scans: bool,
     /// Whether it may abort the transaction.
     pub aborts: bool,
-    /// Whether a transaction may have several: at different homes, or in stages that do not execute
-    /// as one.
+    /// Whether a transaction may have several of them: at different homes, or in stages that do not
+    /// execute as one.
     pub many: bool,
 }
 
 impl PieceType {
-    /// A piece that touches nothing that changes, feeds nobody, and does not abort.
+    /// A piece that touches only immutable records, feeds no sibling, and does not abort.
     pub fn new(transaction: &'static str, name: &'static str, stage: usize) -> PieceType {
         let (touches, feeds) = (Vec::new(), Vec::new());
         PieceType { transaction, name, stage, touches, feeds, scans: false, aborts: false, many: false }
     }
 
-    /// The same, which reads these.
+    /// The same, which reads these column groups.
     pub fn reads(mut self, columns: impl IntoIterator<Item = ColumnGroup>) -> PieceType {
         self.touches.extend(columns.into_iter().map(|column| (column, false)));
         self
     }
 
-    /// The same, which may write these, and read them.
+    /// The same, which reads these column groups and may write them.
     pub fn writes(mut self, columns: impl IntoIterator<Item = ColumnGroup>) -> PieceType {
         self.touches.extend(columns.into_iter().map(|column| (column, true)));
         self
@@ -113,7 +114,7 @@ impl PieceType {
         format!("{}.{}", self.transaction, self.name)
     }
 
-    /// The column groups that both touch and one of them writes.
+    /// The column groups that both touch, and at least one of them writes.
     fn shared<'a>(&'a self, other: &'a PieceType) -> impl Iterator<Item = ColumnGroup> + 'a {
         self.touches.iter().filter_map(|&(column, write)| {
             let theirs =
@@ -136,7 +137,7 @@ impl PieceType {
 pub enum Reason {
     /// A sibling needs its output.
     Feeds,
-    /// Which records it touches is not known before.
+    /// Its records are not known before it executes.
     Scans,
     /// It may abort the transaction.
     Aborts,
@@ -235,7 +236,7 @@ impl Chopping {
     }
 
     fn check_aborts(&self) -> Result<(), Unrepairable> {
-        // Only what has a larger number is certain to start once it is known whether this one
+        // Only a piece with a larger number is sure to start after it is known whether this one
         // aborts.
         for (number, piece) in self.types.iter().enumerate().filter(|(_, piece)| piece.aborts) {
             let before = self.types.iter().enumerate().find(|&(other, before)| {
@@ -258,7 +259,7 @@ impl Chopping {
         Ok(())
     }
 
-    /// The way from one instance's piece to the other's by C-edges between immediate pieces.
+    /// The path from one instance's piece to the other's by C-edges between immediate pieces.
     fn way(&self, from: usize) -> Vec<usize> {
         let mut before = vec![None; self.types.len()];
         let mut next = VecDeque::from([from]);
@@ -314,7 +315,7 @@ impl Chopping {
         }
     }
 
-    /// The graph in words.
+    /// The graph as text.
     pub fn explain(&self, tables: &[TableSpec]) -> String {
         let mut text = String::new();
         let mut transaction = "";

@@ -19,16 +19,17 @@ use crate::timestamp::Scheme;
 use crate::trace::What;
 use crate::work::Work;
 
-/// How long whoever was not answered waits before asking again, in nanoseconds; twice as long each
+/// The first pause before an unanswered request is sent again, in nanoseconds; it doubles each
 /// time.
 pub(super) const RETRY_NS: u64 = 5_000_000;
-/// And at most.
+/// The longest such pause, in nanoseconds.
 pub(super) const RETRY_MAX_NS: u64 = 500_000_000;
 
 const NOT_SHIPPED: &str =
     "a procedure that rococo runs is one-shot: others are refused when they are registered";
 
-/// Runs a read-write procedure on its servers. It commits, or its own pieces say no.
+/// Runs a read-write procedure on its servers. It commits, or aborts because one of its own pieces
+/// refuses.
 pub(super) async fn run<S: Scheme, E: Env<Rococo<S>>>(
     env: &E,
     attempt: Attempt,
@@ -48,8 +49,8 @@ pub(super) async fn run<S: Scheme, E: Env<Rococo<S>>>(
     }
 }
 
-/// Goes on with transactions of other processes' coordinators that say nothing any more, for as
-/// long as the shard lives.
+/// Continues transactions of other processes' coordinators that have become silent, for as long as
+/// the shard lives.
 pub(super) async fn look_after<S: Scheme, E: Env<Rococo<S>>>(env: E) {
     loop {
         env.sleep(env.local(|node| node.base.votes.patience_ns())).await;
@@ -59,9 +60,9 @@ pub(super) async fn look_after<S: Scheme, E: Env<Rococo<S>>>(env: E) {
     }
 }
 
-/// Does what the coordinator would have done, which may be doing it as well. Everything is answered
-/// as it was answered the first time, so both come to the same. Only the coordinator ends it, or
-/// whoever knows that it never will.
+/// Does what the coordinator would have done, and may still be doing. Servers repeat their first
+/// answers, so both get the same result. Only the coordinator ends the transaction, or a server
+/// that knows that the coordinator never will.
 async fn take_over<S: Scheme, E: Env<Rococo<S>>>(env: E, mut orphan: Orphan) {
     let txn = orphan.txn;
     let mut transaction = Running::new(txn, orphan.least);
@@ -72,32 +73,32 @@ async fn take_over<S: Scheme, E: Env<Rococo<S>>>(env: E, mut orphan: Orphan) {
     }
     env.local(|node| {
         if let Some(Left::Over) = left {
-            // All servers have decided it, this one among them.
+            // All servers have decided it, including this one.
             node.ended(txn);
         }
         node.driven(txn);
     });
 }
 
-/// Why a transaction was left to others.
+/// Why this driver stopped working on a transaction.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Left {
-    /// It is decided everywhere.
+    /// The transaction is decided everywhere.
     Over,
-    /// A server has lost its memory, or says what cannot be.
+    /// A server has lost its memory, or has said something impossible.
     Lost,
 }
 
-/// A transaction that is being coordinated.
+/// A transaction that this shard drives.
 struct Running {
     txn: TxnId,
     least: Timestamp,
-    /// What the start phase has come to so far: tentative stamp, predecessors by where they met,
-    /// whether a piece has said no.
+    /// The result of the start phase so far: tentative stamp, predecessors with the servers where
+    /// they met, whether a piece has refused.
     tentative: Timestamp,
     preds: BTreeMap<(TxnId, ShardId), bool>,
     noop: bool,
-    /// Where pieces have started.
+    /// Servers where pieces have started.
     servers: Vec<ShardId>,
 }
 
@@ -109,8 +110,9 @@ impl<S: Scheme> Rococo<S> {
         Running::new(txn, self.base.scheme.stamp(&work.observed))
     }
 
-    /// The whole transaction in one step, if its data is all here and nobody undecided has started
-    /// on it: then nobody is before it but those whose marks it meets.
+    /// Runs the whole transaction in one step, if its data is all on this shard and no undecided
+    /// transaction has started on it: then all transactions before it are decided, and it finds
+    /// their marks.
     pub(super) fn in_one_step(
         &mut self,
         attempt: Attempt,
@@ -153,7 +155,7 @@ impl Running {
         Running { txn, least, tentative: least, preds: BTreeMap::new(), noop: false, servers: Vec::new() }
     }
 
-    /// Both phases. Returns what the servers say.
+    /// Runs both phases. Returns the servers' answers to COMMIT.
     async fn go<S: Scheme, E: Env<Rococo<S>>>(
         &mut self,
         env: &E,
@@ -175,7 +177,7 @@ impl Running {
                 return Err(Left::Lost);
             };
             if all.first().is_some_and(|first| first.stamp != decided.stamp) {
-                // Every server has the same stamp for a transaction.
+                // Every server must give a transaction the same stamp.
                 env.local(|node| node.offended());
                 return Err(Left::Lost);
             }
@@ -235,7 +237,7 @@ impl Running {
         Request::Start { txn: self.txn, least: self.least, cargo, stage, pieces: pieces.to_vec() }
     }
 
-    /// The pieces of a stage by server; those take part from now on.
+    /// The pieces of a stage by server. These servers take part from now on.
     fn batches<S: Scheme>(
         &mut self,
         node: &mut Rococo<S>,
@@ -261,7 +263,7 @@ impl Running {
         batches
     }
 
-    /// Unites what the servers say: each of what has met there.
+    /// Adds a server's answer to START; each predecessor in it must have been met on that server.
     fn learn(&mut self, server: ShardId, known: Known) -> Result<(), Left> {
         self.tentative.raise(known.tentative);
         self.noop |= known.noop;
@@ -274,7 +276,7 @@ impl Running {
         Ok(())
     }
 
-    /// All servers have decided it.
+    /// All servers have decided the transaction: ends it, and takes over their outputs.
     fn commit<S: Scheme, E: Env<Rococo<S>>>(
         &self,
         env: &E,
@@ -318,7 +320,7 @@ impl Running {
     }
 }
 
-/// Waits for an answer, and asks again until there is one.
+/// Waits for an answer, and repeats the request until there is one.
 pub(super) async fn insist<S: Scheme, E: Env<Rococo<S>>>(
     env: &E,
     server: ShardId,
@@ -335,7 +337,7 @@ pub(super) async fn insist<S: Scheme, E: Env<Rococo<S>>>(
             Ok(reply) => return Ok(reply),
             Err(Unknown) => env.sleep(pause_ns).await,
         }
-        // It may have begun another meanwhile.
+        // The server may have begun another life meanwhile.
         if met > 0 && life() != met {
             return Err(Left::Lost);
         }
@@ -344,8 +346,8 @@ pub(super) async fn insist<S: Scheme, E: Env<Rococo<S>>>(
     }
 }
 
-/// Takes over the outputs of pieces of a stage, and of those after it, up to `next`, that were
-/// executed with them.
+/// Takes over the outputs of the pieces of a stage, and of those of later stages, up to `next`,
+/// that were executed with them.
 pub(super) fn absorb(
     procedure: &mut dyn Shipped,
     executed: &dyn Shipped,

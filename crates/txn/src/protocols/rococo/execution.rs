@@ -1,13 +1,12 @@
-//! Executes pieces on the store of their server, before it is known when they will have taken
-//! place.
+//! Executes pieces on the store of their server, before their place in the order is known.
 //!
-//! An immediate piece executes when it starts; its transaction gets its stamp later. Until then
-//! what it has written is *pending*: later immediate pieces see it, snapshots do not, and wait for
-//! it if its stamp may be within theirs, as they wait for the holder of a lock. Of several pending
-//! writes of one record the first is installed first, because whoever comes later is a successor in
-//! the dependency graph.
+//! An immediate piece executes when it starts; its transaction gets its stamp later. Until then its
+//! writes are *pending*: later immediate pieces see them, snapshots do not, and wait for them if
+//! their stamp may be within the snapshot, as they wait for the owner of a lock. Of several pending
+//! writes of one record the first is installed first, because each later writer is a successor of
+//! it in the dependency graph.
 //!
-//! A deferred piece executes the same way in the very step in which its transaction is installed.
+//! A deferred piece executes in the same way, in the step in which its transaction is installed.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -24,14 +23,14 @@ use crate::shipped::{AnyAccess, Item};
 use crate::timestamp::Scheme;
 use crate::trace::What;
 
-/// Who writes a record, and what; `None` deletes.
+/// The writer of a record, and the value; `None` deletes.
 type Write = (TxnId, Option<Vec<u8>>);
 
 /// Pending writes, by record in the order in which they will be installed.
 #[derive(Debug, Default)]
 pub struct Pending {
     writes: BTreeMap<(ColumnGroup, Key), Vec<Write>>,
-    /// By record: whoever may write it and is undecided, with a lower bound of its stamp.
+    /// By record: the undecided transactions that may write it, with lower bounds of their stamps.
     writers: BTreeMap<At, Vec<(TxnId, Timestamp)>>,
 }
 
@@ -51,7 +50,7 @@ impl Pending {
         }
     }
 
-    /// A transaction's write of a record, which is not pending any more.
+    /// Removes a transaction's pending write of a record and returns it.
     fn take(&mut self, column: ColumnGroup, key: &Key, txn: TxnId) -> Option<Option<Vec<u8>>> {
         let writes = self.writes.get_mut(&(column, key.clone()))?;
         let at = writes.iter().position(|(writer, _)| *writer == txn)?;
@@ -62,22 +61,24 @@ impl Pending {
         Some(value)
     }
 
-    /// How many records have pending writes, or may be written by somebody who is undecided.
+    /// How many records have pending writes, plus how many records undecided transactions may
+    /// write.
     pub fn len(&self) -> usize {
         self.writes.len() + self.writers.len()
     }
 }
 
-/// What a transaction has done on a server and left undone.
+/// What a transaction has done on a server before it is decided.
 #[derive(Debug, Default)]
 pub struct Doings {
-    /// Records that were read and are present: they stay until it is decided.
+    /// Present records that were read: their rows stay until the transaction is decided.
     rows: Vec<At>,
     /// Absent keys and ranges that were read.
     ranges: Vec<Range>,
     /// Records that it may write, with their keys.
     writes: Vec<(ColumnGroup, Key, At)>,
-    /// What it has read, if the run is recorded: whose version, if that is not installed yet.
+    /// Its reads, if the run is recorded: the version, or its writer if the version is not
+    /// installed yet.
     reads: Vec<(ColumnGroup, Key, Result<Version, TxnId>)>,
     scans: Vec<Scanned>,
 }
@@ -89,7 +90,7 @@ struct Scanned {
     rows: Vec<(Key, Result<Timestamp, TxnId>)>,
 }
 
-/// What a transaction has read on a server, if the run is recorded.
+/// A transaction's reads on a server, if the run is recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// Point reads.
@@ -100,7 +101,7 @@ pub struct Seen {
 
 plimsoll_types::wire!(struct Seen { reads, scans });
 
-/// A piece that executes.
+/// A piece in execution.
 pub struct Execution<'a, S: Scheme> {
     pub base: &'a mut Base<S>,
     pub pending: &'a mut Pending,
@@ -108,11 +109,11 @@ pub struct Execution<'a, S: Scheme> {
     /// What its transaction must be ordered after.
     pub observed: &'a mut S::Observed,
     pub doings: &'a mut Doings,
-    /// The transaction's stamp is no smaller.
+    /// The transaction's stamp will not be below this.
     pub least: Timestamp,
-    /// What an immediate piece has declared. Deferred ones have announced what they write.
+    /// The items that an immediate piece has declared. Deferred pieces have announced their writes.
     pub declared: Option<&'a [Item]>,
-    /// The value that was read last, if it was pending.
+    /// The value read last, if it was pending.
     buffer: Vec<u8>,
 }
 
@@ -132,9 +133,9 @@ impl<'a, S: Scheme> Execution<'a, S> {
         self.base.installs.is_some()
     }
 
-    /// The transaction may write a record: it is ordered after all who have read or written it so
-    /// far, and snapshots that may see the write wait for it from here on. Links the key if it is
-    /// absent.
+    /// Announces that the transaction may write a record: it is ordered after all transactions that
+    /// have read or written it so far, and from here on snapshots that may see the write wait for
+    /// it. Links the key if it is absent.
     pub fn announce(&mut self, column: ColumnGroup, key: &Key) -> At {
         let place = self.base.store.find(column, key);
         if let Some(at) = place.row().map(|row| At { row, column })
@@ -155,7 +156,7 @@ impl<'a, S: Scheme> Execution<'a, S> {
         at
     }
 
-    /// What a deferred piece will read: it is ordered after what is there now.
+    /// For a read of a deferred piece: the transaction is ordered after the present version.
     pub fn observe(&mut self, column: ColumnGroup, key: &Key) {
         let place = self.base.store.find(column, key);
         let head = place.row().and_then(|row| self.base.head(At { row, column }));
@@ -173,7 +174,7 @@ impl<'a, S: Scheme> Execution<'a, S> {
         self.pending.push(column, key, self.txn, value.map(<[u8]>::to_vec));
     }
 
-    /// Whether a record is present, for this piece.
+    /// Whether a record is present, as this piece sees it.
     fn present(&mut self, column: ColumnGroup, key: &Key) -> bool {
         match self.pending.newest(column, key) {
             Some((_, value)) => value.is_some(),
@@ -196,8 +197,8 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
             if *writer != self.txn {
                 match value {
                     Some(_) => self.doings.rows.extend(place.row().map(|row| At { row, column })),
-                    // The row may be collected once the writer is decided, and be another key's by
-                    // the time this is.
+                    // Once the writer is decided the row may be collected, and may belong to
+                    // another key when this transaction is decided.
                     None => self.doings.ranges.push((column.table, key.clone(), Some(just_after(key)))),
                 }
                 if recording {
@@ -233,7 +234,7 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
         for (group, value) in values.iter().enumerate() {
             let column = table.group(group as u8);
             if self.present(column, key) {
-                // "It exists" is something the transaction has read.
+                // That the row exists is something that the transaction has read.
                 self.get_any(column, key)?;
                 return Err(Abort::User);
             }
@@ -287,7 +288,7 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
             while ahead.next_if(|(at, _)| **at < key).is_some() {}
             let writes = ahead.next_if(|(at, _)| **at == key).map_or(&[][..], |(_, writes)| writes);
             if recording {
-                // What it has written itself it has not read, but what that hides.
+                // An own write is not a read; the version that it hides is.
                 let read = match writes.iter().rfind(|(writer, _)| writer != txn) {
                     Some((writer, value)) => value.as_ref().map(|_| Err(*writer)),
                     None => stored.map(|_| Ok(head.unwrap_or_default())),
@@ -314,7 +315,8 @@ fn begins_with(key: &Key, prefix: &Key) -> bool {
     key >= prefix && (prefix.is_empty() || prefix.prefix_end().is_none_or(|end| *key < end))
 }
 
-/// Shows snapshots the undecided writer of a record whose stamp may be the smallest.
+/// Sets the record's lock owner, for snapshots, to the undecided writer with the smallest lower
+/// bound.
 fn show_writers<S: Scheme>(base: &mut Base<S>, pending: &Pending, at: At) {
     let writers = pending.writers.get(&at).map_or(&[][..], Vec::as_slice);
     let first = writers.iter().min_by_key(|(_, lb)| *lb);
@@ -322,14 +324,14 @@ fn show_writers<S: Scheme>(base: &mut Base<S>, pending: &Pending, at: At) {
     let lock = base.store.lock_mut(at);
     lock.lb = first.map_or(Timestamp::ZERO, |(_, lb)| *lb);
     if std::mem::replace(&mut lock.owner, owner).map(|owner| owner.txn) != owner.map(|owner| owner.txn) {
-        // Whoever waits looks again: this writer may be in its way, or nobody.
+        // The waiting readers look again: the new owner may be in their way, or there is no owner.
         base.released.append(&mut lock.readers);
     }
     base.store.tidy_lock(at);
 }
 
 impl Doings {
-    /// Takes back all that the transaction has done here.
+    /// Undoes everything that the transaction has done here.
     pub fn undo<S: Scheme>(self, base: &mut Base<S>, pending: &mut Pending, txn: TxnId) {
         for (column, key, at) in self.writes {
             pending.take(column, &key, txn);
@@ -337,8 +339,8 @@ impl Doings {
         }
     }
 
-    /// The transaction has its stamp: pins what it has read, installs what it has written, and
-    /// tells what it has seen, and how many records it has written.
+    /// The transaction has its stamp: pins its reads, installs its writes, and returns its recorded
+    /// reads and the number of records written.
     pub fn install<S: Scheme>(
         self,
         base: &mut Base<S>,
@@ -385,8 +387,8 @@ impl Doings {
     }
 }
 
-/// The stamp of a write that was pending when it was read, and is installed now; `None` if it
-/// deletes.
+/// The stamp of a write that was pending when it was read, and is installed now; `None` if it is a
+/// deletion.
 fn installed<S: Scheme>(base: &Base<S>, column: ColumnGroup, key: &Key, writer: TxnId) -> Option<Timestamp> {
     let installs = base.installs.as_ref().expect("what is read is noted in recorded runs only");
     let of_record =
@@ -420,7 +422,7 @@ fn pin_range<S: Scheme>(base: &mut Base<S>, table: TableId, low: &Key, high: Opt
     }
     let place = base.store.find(table.row(), low);
     match place.row() {
-        // Somebody means to insert it since.
+        // Another transaction has linked a row for the key since, in order to insert it.
         Some(row) => (0..base.groups(table)).for_each(|group| {
             base.pin(&ReadRef::Row { at: At { row, column: table.group(group) }, head: None }, stamp);
         }),

@@ -1,22 +1,21 @@
-//! The dependency graph: who must execute before whom, and at which stamp.
+//! The dependency graph: the order in which transactions must execute, and their stamps.
 //!
-//! A vertex is a transaction that has started somewhere. Its *predecessors* are those that had
-//! started on one of its items before it and were undecided then; each server notes those that met
-//! there, and the coordinator of T unites them. Once all pieces of T have started nothing can be
-//! added to them: T is *known*.
+//! A vertex is a transaction that has started somewhere. Its *predecessors* are the transactions
+//! that had started on one of its items before it and were undecided then; each server notes those
+//! that met there, and the coordinator of T unites them. Once all pieces of T have started, no
+//! predecessor can be added: T is *known*.
 //!
 //! Two transactions may have met in one order on one server and in the other on another. Then they
-//! are in a cycle, and every server has to break it in the same way. [`Graph::fix`] looks at
-//! everything that can be reached from T along predecessors; if all of it is known, it is the same
-//! on whichever server looks, and so are its strongly connected components. Predecessors first,
-//! each component is **fixed**:
+//! are in a cycle, and every server must break it in the same way. [`Graph::fix`] looks at all
+//! transactions that can be reached from T along predecessors. If all of them are known, every
+//! server finds the same transactions and the same strongly connected components. Predecessors
+//! first, each component is **fixed**:
 //!
-//! * its *order* is topological by immediate edges (what has been executed in that order already),
-//!   ties go to the smaller
-//!   id. [`crate::chopping`] sees to it that immediate edges alone never make a cycle;
-//! * its *stamps* are `base, base + 1, ...` in that order, with
-//!   `base = max(tentative stamps of all members, 1 + last stamps of the components of all
-//!   predecessors outside)`.
+//! * its *order* is topological by immediate edges (pieces that have already been executed in that
+//!   order), ties go to the smaller id. [`crate::chopping`] ensures that immediate edges alone
+//!   never make a cycle;
+//! * its *stamps* are `base, base + 1, ...` in that order, with `base = max(tentative stamps of all
+//!   members, 1 + last stamps of the components of all predecessors outside)`.
 //!
 //! So stamps increase along every edge, and within a component in the order of execution: a
 //! snapshot between two of them sees a prefix of that order. The DST paper (§4.2) takes stamps from
@@ -27,8 +26,9 @@
 //! is 7, and a predecessor T0 of T2 is fixed at 14. The component {T1, T2} gets base 15: T1 at 15,
 //! T2 at 16, on A and on B.
 //!
-//! A fixed vertex is not looked behind any more, for its stamp is above all that is there. Whoever
-//! is told of a fixed vertex is told its whole component: the asker may be in it.
+//! A search ends at a fixed vertex, because its stamp is above those of all its predecessors. A
+//! server that asks about a fixed vertex is sent its whole component, because the transaction for
+//! which it asks may be a member.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,20 +45,20 @@ pub struct Pred {
     pub txn: TxnId,
     /// The server where they met.
     pub via: ShardId,
-    /// Whether the later one's piece has executed there already.
+    /// Whether the later one's piece has already executed there.
     pub immediate: bool,
 }
 
 plimsoll_types::wire!(struct Pred { txn, via, immediate });
 
-/// What the start phase of a transaction has come to.
+/// The result of a transaction's start phase.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Known {
-    /// Its stamp is no smaller.
+    /// Its stamp will not be below this.
     pub tentative: Timestamp,
     /// Its direct predecessors, in order.
     pub preds: Vec<Pred>,
-    /// It does nothing: one of its pieces has said no before anything was written.
+    /// It does nothing: one of its pieces has refused before anything was written.
     pub noop: bool,
 }
 
@@ -67,7 +67,7 @@ plimsoll_types::wire!(struct Known { tentative, preds, noop });
 /// A transaction in its component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Member {
-    /// Which.
+    /// The transaction.
     pub txn: TxnId,
     /// Its stamp.
     pub stamp: Timestamp,
@@ -80,15 +80,15 @@ plimsoll_types::wire!(struct Member { txn, stamp, noop });
 /// A strongly connected component: its members in the order of execution.
 pub type Component = Arc<[Member]>;
 
-/// What one server tells another of a transaction. Who is fixed is told with all members of its
-/// component, and which of them do nothing.
+/// A server's answer about a transaction. A fixed transaction is told with all members of its
+/// component, and whether each of them does nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Told {
     /// It is known.
     Known(TxnId, Known),
-    /// It is fixed, along with those that it is in a cycle with.
+    /// It is fixed, with the members of its component.
     Fixed(Vec<Member>),
-    /// It, and everybody who had met it here, is decided everywhere and forgotten.
+    /// It, and every transaction that had met it here, is decided everywhere and forgotten.
     Gone(TxnId),
 }
 
@@ -107,32 +107,33 @@ enum Vertex {
 }
 
 impl Vertex {
-    /// Memory that it takes.
+    /// Its memory, in bytes.
     fn bytes(&self) -> usize {
         let more = match self {
             Vertex::Known(known) => size_of_val(&known.preds[..]),
-            // The members share it.
+            // The members share the component.
             Vertex::Fixed(_) => size_of::<Member>(),
         };
         size_of::<(TxnId, Vertex)>() + more
     }
 }
 
-/// What a server knows of the dependency graph.
+/// The part of the dependency graph that a server knows.
 #[derive(Debug, Default)]
 pub struct Graph {
     vertices: BTreeMap<TxnId, Vertex>,
-    /// Memory that they take.
+    /// Memory of the vertices.
     bytes: usize,
-    /// How many were left when it was last swept.
+    /// How many vertices the last sweep has left.
     swept: usize,
-    /// Whether immediate edges were a cycle, which cannot be.
+    /// Whether immediate edges made a cycle, which is impossible if all servers tell the truth.
     pub contradicted: bool,
 }
 
 impl Graph {
-    /// The start phase of a transaction is over. That may be old news: of somebody who was fixed
-    /// here, and forgotten, but not by those who are fixed with it, one of whom is a predecessor.
+    /// The start phase of a transaction is over. This may be out of date: the transaction may have
+    /// been fixed here and forgotten, while other members of its component are still there. One of
+    /// them is its predecessor, and has the component.
     pub fn learn(&mut self, txn: TxnId, known: Known) {
         let with = |pred: &Pred| {
             let component = self.component(pred.txn)?;
@@ -150,7 +151,7 @@ impl Graph {
         component.iter().for_each(|member| self.put(member.txn, Vertex::Fixed(component.clone())));
     }
 
-    /// Whether what another server has fixed agrees with what is fixed here.
+    /// Whether a component that another server has fixed agrees with the ones fixed here.
     pub fn agrees(&self, members: &[Member]) -> bool {
         let same = |member: &Member| self.component(member.txn).is_none_or(|mine| mine.contains(member));
         members.iter().all(same)
@@ -197,8 +198,9 @@ impl Graph {
         });
     }
 
-    /// Somebody who had met `gone` is decided everywhere, and is not known to be fixed here: what
-    /// is known of it is out of date. `keep` are this server's own.
+    /// `gone`, and every transaction that had met it, is decided everywhere. If such a transaction
+    /// is not fixed here, the information about it is out of date and is dropped. `keep` returns
+    /// true for the server's own transactions.
     pub fn forget_successors(&mut self, gone: TxnId, keep: impl Fn(&TxnId) -> bool) {
         self.retain(|txn, vertex| match vertex {
             Vertex::Known(known) => keep(txn) || !known.preds.iter().any(|pred| pred.txn == gone),
@@ -206,7 +208,7 @@ impl Graph {
         });
     }
 
-    /// Keeps only what can be reached from `roots`, and `keep`.
+    /// Keeps only the vertices that can be reached from `roots`, and those that `keep` names.
     pub fn sweep(&mut self, roots: impl Iterator<Item = TxnId>, keep: impl Fn(&TxnId) -> bool) {
         let mut reached = BTreeSet::new();
         for root in roots {
@@ -216,18 +218,18 @@ impl Graph {
         self.swept = self.vertices.len();
     }
 
-    /// Whether it has more than twice as many vertices as the last sweep has left, and `least`
-    /// besides: then the next costs no more than what has come since.
+    /// Whether it has more than twice the vertices that the last sweep has left, plus `least`: then
+    /// the next sweep costs no more than the vertices added since.
     pub fn has_grown(&self, least: usize) -> bool {
         self.vertices.len() > 2 * self.swept + least
     }
 
-    /// How many transactions it has heard of.
+    /// How many transactions it has vertices for.
     pub fn len(&self) -> usize {
         self.vertices.len()
     }
 
-    /// What it takes.
+    /// Its size in vertices and in memory.
     pub fn size(&self) -> GraphSize {
         GraphSize { vertices: self.vertices.len() as u64, bytes: self.bytes as u64 }
     }
@@ -243,7 +245,8 @@ impl Graph {
         }
     }
 
-    /// All that is known of a transaction, and behind it: what whoever asks for it needs to fix it.
+    /// Everything known of a transaction and of those before it: another server needs this to fix
+    /// the transaction.
     pub fn tell(&self, txn: TxnId) -> Vec<Told> {
         let mut reached = BTreeSet::new();
         self.reach(txn, &mut reached);
@@ -254,8 +257,9 @@ impl Graph {
         told.collect()
     }
 
-    /// Fixes a transaction and everybody before it. Returns the new components, predecessors first;
-    /// or whose start phase is not known to be over, each with the server to ask.
+    /// Fixes a transaction and all transactions before it. Returns the new components, predecessors
+    /// first; or the transactions whose start phase is not known to be over, each with the server
+    /// to ask.
     pub fn fix(&mut self, txn: TxnId) -> Result<Vec<Component>, Vec<Pred>> {
         let reachable = self.reachable(txn)?;
         let mut fixed = Vec::new();
@@ -268,7 +272,7 @@ impl Graph {
         Ok(fixed)
     }
 
-    /// What can be reached from a transaction without passing one that is fixed.
+    /// The transactions that can be reached from `root` without passing a fixed one.
     fn reachable(&self, root: TxnId) -> Result<Reachable, Vec<Pred>> {
         let mut found = Reachable::default();
         if self.component(root).is_some() {
@@ -304,8 +308,8 @@ impl Graph {
         if unknown.is_empty() { Ok(found) } else { Err(unknown.into_values().collect()) }
     }
 
-    /// Orders the members of a component and gives them stamps. All their predecessors outside are
-    /// fixed.
+    /// Orders the members of a component and gives them stamps. All their predecessors outside of
+    /// it are fixed.
     fn stamped(&mut self, members: &[TxnId]) -> Vec<Member> {
         let known = |txn: &TxnId| match &self.vertices[txn] {
             Vertex::Known(known) => known,
@@ -314,8 +318,9 @@ impl Graph {
         let mut base = members.iter().map(|txn| known(txn).tentative).max().expect("it has members");
         for pred in members.iter().flat_map(|txn| &known(txn).preds) {
             let Some(component) = self.component(pred.txn) else { continue };
-            // Of two members on one item the later one may have started first: only one of them is
-            // a predecessor.
+            // The component's last stamp, not that of `pred`: of two members on one item the one
+            // with the later stamp may have started first, and then only the other one is a
+            // predecessor.
             let last = match planted(Mutant::SiblingsIgnored) {
                 true => self.stamp(pred.txn),
                 false => component.last().map(|member| member.stamp),
@@ -324,7 +329,8 @@ impl Graph {
                 base = base.max(last.expect("a component has members").next());
             }
         }
-        // Kahn's algorithm; the smallest id of those that nothing keeps back any more.
+        // Kahn's algorithm; of the transactions without unordered predecessors the one with the
+        // smallest id is next.
         let inside: BTreeSet<TxnId> = members.iter().copied().collect();
         let mut waits: BTreeMap<TxnId, usize> = BTreeMap::new();
         let mut releases: BTreeMap<TxnId, Vec<TxnId>> = BTreeMap::new();
@@ -340,8 +346,8 @@ impl Graph {
         while ordered.len() < members.len() {
             let txn = match ready.pop_first() {
                 Some(txn) => txn,
-                // The chopping was checked: somebody has said what is not so, and nobody is to wait
-                // for ever because of it.
+                // A checked chopping has no such cycle, so a server has told something wrong. Break
+                // the cycle, so that no transaction waits for ever.
                 None => {
                     self.contradicted = true;
                     *waits.iter().find(|(_, waits)| **waits > 0).expect("somebody is left").0
@@ -354,7 +360,7 @@ impl Graph {
             };
             ordered.push(Member { txn, stamp, noop: known(&txn).noop });
             for next in releases.remove(&txn).unwrap_or_default() {
-                // Whoever is ordered already was not released.
+                // It was already ordered, to break a cycle.
                 let Some(waits) = waits.get_mut(&next) else { continue };
                 *waits -= 1;
                 if *waits == 0 {
@@ -370,7 +376,7 @@ impl Graph {
 #[derive(Debug, Default)]
 struct Reachable {
     txns: Vec<TxnId>,
-    /// To predecessors.
+    /// Edges to predecessors.
     edges: Vec<Vec<usize>>,
 }
 

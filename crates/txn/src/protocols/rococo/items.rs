@@ -1,8 +1,9 @@
-//! Who has started on which item and is undecided: the last who may write it, and those who have
-//! started to read it since.
+//! The undecided transactions that have started on each item: the last one that may write it, and
+//! those that have started to read it since.
 //!
-//! Whoever comes later gets an edge from them. Earlier ones are predecessors of those. An item that
-//! nobody undecided has started on is not kept: the marks of its records tell what is decided.
+//! A later transaction gets an edge from these; earlier ones are their predecessors. An item is
+//! kept only while an undecided transaction has started on it: the marks of its records tell about
+//! decided ones.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ pub struct Conflicts {
 }
 
 impl Conflicts {
-    /// Whether somebody undecided is to be ordered before whoever starts on this item now.
+    /// Whether a transaction that starts on this item now has an undecided predecessor.
     pub fn any(&self, item: &Item) -> bool {
         if self.items.is_empty() {
             return false;
@@ -33,7 +34,7 @@ impl Conflicts {
         started.is_some_and(|started| started.writer.is_some() || item.write && !started.readers.is_empty())
     }
 
-    /// A transaction starts on an item: `pred` is called for each that is before it.
+    /// A transaction starts on an item: `pred` is called for each predecessor.
     pub fn start(&mut self, txn: TxnId, item: &Item, mut pred: impl FnMut(TxnId)) {
         let started = self.items.entry((item.column, item.key.clone())).or_default();
         started.writer.into_iter().filter(|writer| *writer != txn).for_each(&mut pred);
@@ -61,7 +62,7 @@ impl Conflicts {
         }
     }
 
-    /// How many items somebody undecided has started on.
+    /// How many items undecided transactions have started on.
     pub fn len(&self) -> usize {
         self.items.len()
     }

@@ -1,53 +1,53 @@
 //! ROCOCO (Mu et al., "Extracting More Concurrency from Distributed Transactions", OSDI 2014):
 //! reorder instead of abort.
 //!
-//! A transaction is a procedure cut into pieces ([`crate::chopping`]), each of which executes where
+//! A transaction is a procedure cut into pieces ([`crate::chopping`]). Each piece executes where
 //! its data is, on a copy of the procedure ([`crate::shipped`]).
 //!
 //! **Start.** The coordinator sends START for the pieces of a stage to their servers. A server
-//! notes who has started on the same items before and is undecided: those are predecessors
-//! ([`items`]). An immediate piece executes at once, and what it writes is pending ([`execution`]);
-//! a deferrable one is kept. START never waits, so every transaction gets to the end of its start
+//! notes which undecided transactions have started on the same items before: those are predecessors
+//! ([`items`]). An immediate piece executes at once, and its writes are pending ([`execution`]); a
+//! deferrable piece is kept. START never waits, so every transaction reaches the end of its start
 //! phase. The reply has the outputs, the predecessors, and the bound that the stamp must exceed.
 //!
 //! **Commit.** The coordinator unites the predecessors and sends COMMIT to all servers. A server
-//! finds out the place of the transaction in the dependency graph ([`graph`]): the start phases of
-//! all that are before it must be over. Of those that have started here it will hear; for others it
-//! ASKs a server where they met. Then order and stamps of its strongly connected component are the
-//! same on every server. Once all its predecessors here that are outside of the component are
-//! decided, the server executes the deferred pieces of the component in that order and installs
-//! what its members have written: they are *decided* here. When all servers have answered, the
-//! transaction is over, and END tells them so.
+//! determines the transaction's place in the dependency graph ([`graph`]): the start phases of all
+//! transactions before it must be over. The server will hear of those that have started here; for
+//! others it ASKs a server where they met. Then order and stamps of the transaction's strongly
+//! connected component are the same on every server. Once all its predecessors here outside of the
+//! component are decided, the server executes the deferred pieces of the component in that order
+//! and installs its members' writes: they are *decided* here. When all servers have answered, the
+//! transaction is over, and the coordinator tells them so by END.
 //!
-//! Nothing is ever aborted, and nobody waits for a lock. The paper's START replies carry the graph;
-//! here they carry the direct predecessors only, and whoever does not know somebody in between
-//! asks: a message more in long chains across servers, in exchange for messages that do not grow
-//! with contention.
+//! No transaction is ever aborted for a conflict, and none waits for a lock. The paper's START
+//! replies carry the graph; here they carry the direct predecessors only, and a server that lacks a
+//! transaction in between asks for it: one more message in long chains across servers, in exchange
+//! for messages that do not grow with contention.
 //!
-//! **Memory.** A decided transaction is remembered until it has ended and everybody who has met it
-//! here has: nobody asks for it any more. If one does, all who had met it here are decided
-//! everywhere, and the asker learns of those instead.
+//! **Memory.** A server remembers a decided transaction until it has ended, and all transactions
+//! that have met it here have ended: no server asks for it any more. If one does, all transactions
+//! that had met it here are decided everywhere, and the asker learns of those instead.
 //!
 //! **Timestamps.** A version carries the stamp of its transaction, which grows along every edge of
-//! the graph. Under DST the tentative stamp is above the coordinator's clock and the marks of all
-//! that was touched; what was read is pinned when the transaction is decided; and a snapshot that
-//! finds a pending write whose stamp may be within it waits. So snapshots are as under every other
-//! protocol: one round, no aborts ([`crate::read_only`]). Without timestamps a read-only
-//! transaction reads in rounds, each of which waits for the undecided writers that it meets, until
-//! two see the same ([`rounds`]).
+//! the graph. Under DST the tentative stamp is not below the coordinator's clock and above the
+//! marks of everything that was touched. Reads are pinned when the transaction is decided, and a
+//! snapshot waits for a pending write whose stamp may be within it. So snapshots work as under
+//! every other protocol: one round, no aborts ([`crate::read_only`]). Without timestamps a
+//! read-only transaction reads in rounds, each of which waits for the undecided writers of its
+//! records, until two rounds see the same ([`rounds`]).
 //!
-//! A transaction whose data is all here and that meets nobody undecided runs in one step, as under
-//! every other protocol.
+//! A transaction runs in one step, as under every other protocol, if its data is all on this shard
+//! and no undecided transaction has started on it.
 //!
 //! **Between processes** messages may be lost and coordinators may die. START and COMMIT are sent
-//! until they are answered, and a server answers them as it has the first time ([`participant`]).
-//! So anybody can do what the coordinator does, at the same time as well, and comes to the same: a
-//! server that has not heard of a transaction for a while goes on with it
-//! ([`coordinator::look_after`]). What is over never starts again ([`over`]). What another process
-//! says that cannot be is refused or ignored, and counted.
+//! until they are answered, and a server repeats its first answer ([`participant`]). So a server
+//! can act as the coordinator, even at the same time, with the same result: a server that has not
+//! heard of a transaction for a while continues it ([`coordinator::look_after`]). A transaction
+//! that is over never starts again ([`over`]). Impossible statements of another process are refused
+//! or ignored, and counted.
 //!
-//! Left out: interactive transactions and aborts after effects, which ROCOCO cannot express; tables
-//! with copies that are written; slots that move; a server that loses its memory.
+//! Left out: interactive transactions and aborts after effects, which ROCOCO cannot express; writes
+//! to tables with copies; slots that move; a server that loses its memory.
 
 pub mod chopping;
 mod coordinator;
@@ -81,35 +81,36 @@ use execution::Seen;
 use graph::{Known, Told};
 pub use participant::Rococo;
 
-/// What a participant is asked.
+/// Requests to a participant.
 pub enum Request {
     /// Starts pieces of a stage.
     Start {
         /// The transaction.
         txn: TxnId,
-        /// Its stamp is no smaller.
+        /// Its stamp will not be below this.
         least: Timestamp,
-        /// The procedure, with the outputs of all earlier stages; taken out when it is handled.
+        /// The procedure, with the outputs of all earlier stages; taken out when the request is
+        /// handled.
         cargo: Option<Cargo>,
         /// The stage.
         stage: usize,
-        /// Which pieces of it.
+        /// The numbers of the pieces of this stage to start.
         pieces: Vec<usize>,
     },
     /// The start phase is over: executes the transaction, after those before it.
     Commit {
         /// The transaction.
         txn: TxnId,
-        /// What its start phase has come to.
+        /// The result of its start phase.
         known: Known,
     },
-    /// From server to server: what is known of a transaction that has started at the receiver?
+    /// From server to server: asks about a transaction that has started at the receiver.
     Ask(TxnId),
     /// The answer.
     Answer(Vec<Told>),
     /// The transaction is decided on all servers.
     End(TxnId),
-    /// From a coordinator: what it has settled, END or not.
+    /// From a coordinator: the attempts that it has settled, even if their END was lost.
     Settled {
         /// The first number of its present life.
         first: u64,
@@ -118,11 +119,11 @@ pub enum Request {
         /// The attempts between that are not settled, in order.
         open: Vec<u64>,
     },
-    /// To a coordinator that says nothing: what is settled?
+    /// To a silent coordinator: asks which attempts are settled.
     Remind,
-    /// The newest committed versions, once nobody undecided means to write there.
+    /// Reads the newest committed versions, once no undecided transaction may write these records.
     ReadDecided {
-        /// Who reads.
+        /// The transaction that reads.
         txn: TxnId,
         /// What to read.
         reads: Reads,
@@ -134,19 +135,19 @@ plimsoll_types::wire!(enum Request {
     End(txn) = 6, ReadDecided { txn, reads } = 7, Settled { first, next, open } = 8, Remind = 9
 });
 
-/// What it answers.
+/// Answers of a participant.
 pub enum Reply<S: Scheme> {
     /// The pieces have started.
     Started(Started),
     /// The transaction is decided here.
     Decided(Decided),
-    /// The request makes no sense here.
+    /// The request is impossible here.
     Refused,
     /// The transaction is decided on all servers.
     Over,
-    /// What was read.
+    /// The values read.
     Read(Fetched<S>),
-    /// Some of what was to be read is on another shard.
+    /// Some of the rows are on another shard.
     Elsewhere,
 }
 
@@ -154,27 +155,28 @@ plimsoll_types::wire!(<S: Scheme> enum Reply<S> {
     Started(started) = 2, Decided(decided) = 3, Refused = 4, Over = 5, Read(fetched) = 6, Elsewhere = 7
 });
 
-/// What came of START.
+/// The result of START.
 pub struct Started {
-    /// The procedure with the outputs of what has executed; `None` if nothing has.
+    /// The procedure with the outputs of the pieces that have executed; `None` if none has.
     executed: Option<Cargo>,
-    /// The stage to go on with: pieces of one type that follow each other have executed as one.
+    /// The stage to continue with: consecutive stages with pieces of one type have executed as one.
     next: usize,
-    /// What is before it here, and its tentative stamp; whether a piece has said no.
+    /// Its predecessors here and its tentative stamp; whether a piece has refused.
     known: Known,
 }
 
 plimsoll_types::wire!(struct Started { executed, next, known });
 
-/// What came of COMMIT.
+/// The result of COMMIT.
 pub struct Decided {
     /// Its stamp.
     stamp: Timestamp,
     /// How many records it has written here.
     writes: u64,
-    /// Copies of the procedure with the outputs of deferred pieces, and which these are.
+    /// Copies of the procedure with the outputs of deferred pieces, and the pieces that each has
+    /// executed.
     executed: Vec<(Cargo, Vec<Piece>)>,
-    /// What it has read here, if the run is recorded.
+    /// Its reads here, if the run is recorded.
     seen: Option<Box<Seen>>,
 }
 
@@ -253,7 +255,7 @@ impl<S: Scheme> Protocol for Rococo<S> {
         })
     }
 
-    /// Slots do not move: servers remember who was where before whom.
+    /// Slots do not move: a server remembers the order in which transactions met on its items.
     fn handle_common(
         &mut self,
         from: ShardId,

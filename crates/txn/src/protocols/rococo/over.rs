@@ -1,28 +1,29 @@
-//! Which transactions of other coordinators are over: decided on all their servers. They must never
+//! Transactions of other coordinators that are over: decided on all their servers. They must never
 //! start again.
 //!
-//! Between processes a START may come late: whoever goes on with a transaction may be overtaken by
-//! its coordinator. So a server remembers the numbers of what has ended, as ranges. Now and then a
-//! coordinator says which of its attempts are not settled; all others up to the present one are
-//! over, and their ranges become one. What it has said in a life stays true in the next; of the
-//! attempts that were under way when that life ended, some may have to be started here to be
-//! finished.
+//! Between processes a START may come late: a server that continues a transaction may be overtaken
+//! by its coordinator. So each server remembers the numbers of ended transactions, as ranges. From
+//! time to time a coordinator says which of its attempts are not settled; all others up to the
+//! present one are over, and their ranges become one. Its statements in one life stay true in the
+//! next. Of the attempts that were running when that life ended, some may still have to start here
+//! in order to be finished.
 //!
-//! So there are as many ranges as attempts under way at once, of all lives, and a few more that
-//! have ended since it was said. What hangs costs one gap, however long it does.
+//! So the number of ranges is at most the number of attempts that run at once, of all lives, plus a
+//! few that have ended since the coordinator's last message. An attempt that hangs costs one gap,
+//! however long it hangs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use plimsoll_types::{ShardId, TxnId};
 
-/// What a server knows to be over.
+/// The transactions that a server knows to be over.
 #[derive(Debug, Default)]
 pub struct Over {
     coordinators: BTreeMap<ShardId, Numbers>,
 }
 
-/// Numbers, as ranges that do not touch: by first, the end.
+/// A set of numbers, as ranges that do not touch: from the first number to the end.
 #[derive(Debug, Default)]
 struct Numbers(BTreeMap<u64, u64>);
 
@@ -33,8 +34,8 @@ impl Over {
         numbers.add(txn.number..txn.number.saturating_add(1));
     }
 
-    /// All attempts of a coordinator with these numbers are settled, but for those in `open`, which
-    /// is sorted. Returns the first that was not known to be.
+    /// All attempts of a coordinator with these numbers are settled, except for those in `open`,
+    /// which is sorted. Returns the first number that this server did not know to be settled.
     pub fn settled(&mut self, coordinator: ShardId, numbers: Range<u64>, open: &[u64]) -> u64 {
         let over = self.coordinators.entry(coordinator).or_default();
         let news = over.end_of(numbers.start).unwrap_or(numbers.start);
@@ -61,7 +62,7 @@ impl Over {
 }
 
 impl Numbers {
-    /// Where the range ends that a number is in.
+    /// The end of the range that contains a number.
     fn end_of(&self, number: u64) -> Option<u64> {
         let (_, &end) = self.0.range(..=number).next_back()?;
         (number < end).then_some(end)
@@ -71,7 +72,7 @@ impl Numbers {
         if start >= end {
             return;
         }
-        // One after the other those that it touches become part of it.
+        // Merge the ranges that it touches into it, one after the other.
         while let Some((&first, &last)) = self.0.range(..=end).next_back().filter(|(_, last)| **last >= start)
         {
             self.0.remove(&first);

@@ -1,5 +1,5 @@
-//! A server: "on receiving START", "on receiving COMMIT" (Figures 4 and 5 of the paper), and who
-//! asks for whom.
+//! A server: "on receiving START", "on receiving COMMIT" (Figures 4 and 5 of the paper), and the
+//! questions between servers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -24,39 +24,41 @@ use crate::shipped::{Cargo, Item, Items, Shipped, Unpack};
 use crate::timestamp::Scheme;
 use crate::trace::What;
 
-/// The graph is swept when it has grown by so many vertices, besides those of transactions that
-/// have started here.
+/// Growth of the graph after which it is swept, in vertices beyond those of transactions that have
+/// started here.
 const SWEPT_AT: usize = 256;
 
-/// So many times as long as the first server of an orphaned transaction the others wait before they
-/// go on with it.
+/// How many times as long as the first server of an orphaned transaction the other servers wait
+/// before they continue it.
 const PATIENT: u64 = 3;
 
-/// One transaction is asked for so often at most between two looks around. Three times would do:
-/// servers that contradict themselves, or each other, keep nobody busy.
+/// ASKs for one transaction between two sweeps, at most. Three would be enough; the limit protects
+/// this server from endless work for servers that contradict themselves or each other.
 pub(super) const ASKS_MAX: u32 = 8;
 
-/// Numbers of attempts are smaller: between processes they begin with the clock.
+/// All attempt numbers are below this: between processes they begin with the clock.
 const NUMBERS_END: u64 = 1 << 63;
 
 /// ROCOCO on one shard.
 pub struct Rococo<S: Scheme> {
     pub(super) base: Base<S>,
-    /// Which types of pieces execute when they start, one bit each.
+    /// The types of pieces that execute when they start, one bit each.
     immediate: u64,
     pub(super) unpack: Option<Unpack>,
     pub(super) conflicts: Conflicts,
     pending: Pending,
     pub(super) graph: Graph,
-    /// What has started here, until it and all who have met it here have ended.
+    /// Transactions that have started here, until they and all transactions that have met them here
+    /// have ended.
     running: BTreeMap<TxnId, Running<S>>,
-    /// By transaction: those that cannot go on before something happens to it.
+    /// By transaction: those that cannot continue before something happens to it.
     waiting: BTreeMap<TxnId, Vec<TxnId>>,
-    /// Transactions that another server was asked for and has not answered, and which.
+    /// Transactions that this server has asked another about, and which server. The answer has not
+    /// come yet.
     asked: BTreeMap<TxnId, ShardId>,
-    /// How often a transaction was asked for since the last look around.
+    /// By transaction: ASKs since the last sweep.
     asks: BTreeMap<TxnId, u32>,
-    /// Those that wait for one that was asked for too often.
+    /// Transactions that wait for one with too many ASKs.
     stalled: BTreeSet<TxnId>,
     over: Over,
     /// To be sent at the end of the pass.
@@ -65,51 +67,52 @@ pub struct Rococo<S: Scheme> {
 
 /// A transaction that has started here.
 struct Running<S: Scheme> {
-    /// What it has started on.
+    /// The items that it has started on.
     items: Vec<(ColumnGroup, Key)>,
-    /// Who is before it here, and whether it has executed after them already.
+    /// Its predecessors here, and whether it has executed after each already.
     preds: BTreeMap<TxnId, bool>,
     /// What it must be ordered after.
     observed: S::Observed,
     least: Timestamp,
-    /// What its start phase has found here: its stamp is no smaller.
+    /// The result of its start phase here: its stamp will not be below this.
     tentative: Timestamp,
-    /// Between processes: for who has to send it again, or goes on with it.
+    /// Between processes: kept for a driver that sends START again, or for this server to continue
+    /// it.
     kept: Option<Kept>,
     doings: Doings,
     deferred: Vec<(Box<dyn Shipped>, Vec<Piece>)>,
-    /// In which stage one of its pieces has said no.
+    /// The stage in which one of its pieces has refused.
     refused: Option<usize>,
     /// The COMMITs that wait for it.
     commits: Vec<Ticket>,
-    /// Once it is decided here: what COMMIT is answered.
+    /// Once it is decided here: the answer to COMMIT.
     decided: Option<Decided>,
     stamp: Option<Timestamp>,
     ended: bool,
-    /// How many of those that have met it here have not ended.
+    /// How many transactions that have met it here have not ended.
     successors: usize,
-    /// Who is told once its start phase is over.
+    /// Servers to tell once its start phase is over.
     askers: Vec<ShardId>,
-    /// At which look around it was found that nothing had been heard of its coordinator; `None` if
-    /// something was heard since the last. A message is handled before the clock is read: what that
-    /// showed last may be long ago.
+    /// Time of the sweep that first found its coordinator silent; `None` if it was heard since the
+    /// last sweep. Not the time of the last message: messages are handled before the clock is
+    /// sampled, so the last sample may be old.
     silent_since: Option<Timestamp>,
-    /// Whether this server goes on with it.
+    /// Whether this server continues it now.
     driven: bool,
 }
 
-/// What START has brought and how it was answered, so that it can be sent again, by whomever.
+/// The procedure from START and the answers, so that any server can send START again.
 struct Kept {
     procedure: Box<dyn Shipped>,
     stages: BTreeMap<usize, Stage>,
 }
 
-/// How START was answered for a stage.
+/// The answer to START for a stage.
 struct Stage {
     pieces: Vec<usize>,
-    /// The stage to go on with.
+    /// The stage to continue with.
     next: usize,
-    /// A copy with the outputs of what was executed.
+    /// A copy with the outputs of the pieces that were executed.
     executed: Option<Box<dyn Shipped>>,
 }
 
@@ -118,12 +121,12 @@ struct Stage {
 pub(super) enum NotStarted {
     /// The transaction is over.
     Over,
-    /// Its start phase is over, and they were no part of it; or other pieces of the stage have
-    /// started here.
+    /// Its start phase is over, and these pieces were no part of it; or other pieces of the stage
+    /// have started here.
     TooLate,
 }
 
-/// A transaction whose coordinator says nothing.
+/// A transaction whose coordinator is silent.
 pub(super) struct Orphan {
     pub(super) txn: TxnId,
     pub(super) least: Timestamp,
@@ -167,19 +170,19 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// Another process has said what cannot be. Nobody in this one does.
+    /// Counts an impossible statement of another process. Shards of the same process make none.
     pub(super) fn offended(&mut self) {
         assert!(self.base.votes.distributed(), "shards of one process do not contradict each other");
         self.base.counters.offences += 1;
     }
 
-    /// Whether there is such a transaction, as far as anybody can tell.
+    /// Whether a transaction with this id can exist, as far as this server can tell.
     fn may_be(&self, txn: TxnId) -> bool {
         txn.coordinator.index() < self.base.layout.processes.len() && txn.number < NUMBERS_END
     }
 
-    /// Whether a start phase may have come to this: predecessors are other transactions, met at
-    /// shards that there are. Those met here are those that START has found.
+    /// Whether this can be the result of a start phase: predecessors are other transactions, met at
+    /// shards that exist, and those met here are the ones that START has found here.
     fn is_sound(&self, txn: TxnId, known: &Known) -> bool {
         let there = self.base.layout.processes.len();
         let may_be = |pred: &Pred| pred.txn != txn && self.may_be(pred.txn) && pred.via.index() < there;
@@ -236,8 +239,8 @@ impl<S: Scheme> Rococo<S> {
         self.base.owner(procedure.home(piece)) == self.base.shard
     }
 
-    /// Starts pieces, and executes those that are immediate on this very copy. Returns the stage to
-    /// go on with, and whether anything was executed. Whoever asks again is told the same.
+    /// Starts pieces, and executes the immediate ones on this copy. Returns the stage to continue
+    /// with, and whether any piece was executed. A repeated START gets the same answer.
     pub(super) fn start(
         &mut self,
         txn: TxnId,
@@ -290,7 +293,7 @@ impl<S: Scheme> Rococo<S> {
         }
         let (next, executed) = self.start_new(txn, procedure, stage, pieces);
         let running = self.running.get_mut(&txn).expect("it has started");
-        // Pieces of later stages may have executed with this one.
+        // Pieces of later stages may have executed in the same START.
         running.refused = running.refused.map(|refused| refused.min(stage));
         running.tentative.raise(S::lower_bound(&running.observed));
         if let Some(kept) = &mut running.kept {
@@ -325,7 +328,7 @@ impl<S: Scheme> Rococo<S> {
                 return (stage + 1, true);
             }
         }
-        // Stages that consist of pieces of the same type as this one are part of it.
+        // Later stages that consist of pieces of the same type as this one are part of it.
         let mut next = stage + 1;
         let Some(&first) = now.first() else { return (next, executed) };
         let piece_type = procedure.piece_type(first);
@@ -351,7 +354,7 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// For each item: an edge from the last who has started on it. Returns the items.
+    /// Adds an edge from the last transactions that have started on each item. Returns the items.
     fn enter(&mut self, txn: TxnId, procedure: &dyn Shipped, piece: Piece, immediate: bool) -> Vec<Item> {
         let mut items = Items::default();
         procedure.items(piece, &mut items);
@@ -375,7 +378,7 @@ impl<S: Scheme> Rococo<S> {
         items.0
     }
 
-    /// Returns false if the piece has said no: then nothing of the transaction is done here.
+    /// Returns false if the piece has refused: then nothing that the transaction did here remains.
     fn enter_and_execute(&mut self, txn: TxnId, procedure: &mut dyn Shipped, piece: Piece) -> bool {
         let items = self.enter(txn, procedure, piece, true);
         let running = self.running.get_mut(&txn).expect("it has started");
@@ -391,8 +394,8 @@ impl<S: Scheme> Rococo<S> {
         false
     }
 
-    /// A deferred piece: whoever looks for a snapshot must know that it will write, and its stamp
-    /// be above what is there.
+    /// For a deferred piece: a snapshot must see that the transaction will write, and its stamp
+    /// must be above the present versions.
     fn announce(&mut self, txn: TxnId, items: &[Item]) {
         let running = self.running.get_mut(&txn).expect("it has started");
         let least = running.least;
@@ -406,9 +409,9 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// What its start phase has come to here, for whoever asks for a stage. That a piece of a later
-    /// one has said no is told when that is asked for: whoever goes on with the transaction has to
-    /// get there, and to all its servers.
+    /// The result of its start phase here, as the answer to START for a stage. A refusal in a later
+    /// stage is told only when START for that stage comes: each driver of the transaction must get
+    /// to that stage, and to all servers up to it.
     pub(super) fn known(&self, txn: TxnId, stage: usize) -> Known {
         let running = &self.running[&txn];
         let via = self.base.shard;
@@ -446,7 +449,7 @@ impl<S: Scheme> Rococo<S> {
         }
         let running = self.running.get_mut(&txn).expect("it has not ended");
         let decided = match between {
-            // Nobody asks a second time.
+            // Within one process COMMIT is sent once.
             false => running.decided.take(),
             true => running.decided.as_ref().map(Decided::copy),
         };
@@ -467,7 +470,8 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// Goes on with transactions to which something has happened, and with whomever that helps.
+    /// Continues these transactions, because something has happened to them or to a predecessor,
+    /// and then those that waited for them.
     fn advance(&mut self, mut next: Vec<TxnId>) {
         while let Some(txn) = next.pop() {
             let undecided = self.running.get(&txn).is_some_and(|running| running.stamp.is_none());
@@ -492,8 +496,8 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// The start phase of `pred`, which is before `txn` or before somebody before it, is not known
-    /// to be over.
+    /// The start phase of `pred`, a direct or indirect predecessor of `txn`, is not known to be
+    /// over: waits for it, and asks about it.
     fn find_out(&mut self, txn: TxnId, pred: Pred) {
         self.wait(pred.txn, txn);
         if self.running.contains_key(&pred.txn) || self.asked.contains_key(&pred.txn) {
@@ -511,8 +515,8 @@ impl<S: Scheme> Rococo<S> {
         self.out.push((pred.via, Request::Ask(pred.txn)));
     }
 
-    /// Executes the members of a component that have started here, if everybody before them is
-    /// decided.
+    /// Executes the members of a component that have started here, if all their other predecessors
+    /// here are decided.
     fn execute(&mut self, component: &Component, next: &mut Vec<TxnId>) {
         let mut here = Vec::new();
         for member in component.iter() {
@@ -532,7 +536,7 @@ impl<S: Scheme> Rococo<S> {
             let last = outside.filter_map(|pred| self.running.get(pred)?.stamp).max();
             let early = member.stamp < running.tentative || last.is_some_and(|last| last >= member.stamp);
             if early && self.base.votes.distributed() {
-                // What another process says of the component is not so.
+                // Another process has given wrong information about the component.
                 self.offended();
                 return;
             }
@@ -544,7 +548,7 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// Executes what was deferred and installs everything.
+    /// Executes the deferred pieces and installs all writes.
     fn decide(&mut self, txn: TxnId, stamp: Timestamp, noop: bool) {
         let running = self.running.get_mut(&txn).expect("it has started");
         let (base, pending) = (&mut self.base, &mut self.pending);
@@ -575,7 +579,7 @@ impl<S: Scheme> Rococo<S> {
         running.decided = Some(Decided { stamp, writes, executed: outputs, seen });
         base.released.append(&mut running.commits);
         if refused {
-            // A deferred piece does not abort: the chopping was checked.
+            // A checked chopping has no deferred piece that aborts.
             self.offended();
         }
     }
@@ -583,7 +587,7 @@ impl<S: Scheme> Rococo<S> {
     /// On receiving ASK.
     pub(super) fn asked(&mut self, from: ShardId, txn: TxnId) {
         let Some(running) = self.running.get_mut(&txn) else {
-            // What the graph has heard of it may be old news.
+            // The graph's information about it may be out of date.
             return self.out.push((from, Request::Answer(vec![Told::Gone(txn)])));
         };
         match self.graph.knows(txn) {
@@ -601,14 +605,14 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// On receiving what was asked for.
+    /// On receiving ANSWER.
     pub(super) fn answered(&mut self, from: ShardId, told: Vec<Told>) {
         let about = |told: &Told| match told {
             Told::Known(txn, _) | Told::Gone(txn) => self.asked.get(txn) == Some(&from),
             Told::Fixed(members) => members.iter().any(|member| self.asked.get(&member.txn) == Some(&from)),
         };
         if !told.iter().any(about) {
-            // It was asked for again over a new channel, and answered twice.
+            // This server asked again over a new channel, and got two answers.
             return;
         }
         if !told.iter().all(|told| self.is_credible(told)) {
@@ -626,7 +630,8 @@ impl<S: Scheme> Rococo<S> {
                     self.graph.learn_fixed(&component);
                     component.iter().for_each(|member| self.heard(member.txn, &mut next));
                 }
-                // What has started here is not gone where others have met it.
+                // Ignored: a transaction that has started here cannot be forgotten where others
+                // have met it.
                 Told::Gone(txn) if self.running.contains_key(&txn) => {}
                 Told::Gone(txn) => {
                     let running = &self.running;
@@ -636,11 +641,11 @@ impl<S: Scheme> Rococo<S> {
             }
         }
         self.advance(next);
-        // It may have come too late for anybody.
+        // The answer may have come after all transactions that needed it.
         self.rest();
     }
 
-    /// Forgets what was heard of others, if nobody is left whom it concerns.
+    /// If no transaction is kept here, forgets what it has heard of others.
     fn rest(&mut self) {
         if self.running.is_empty() && !planted(Mutant::GraphKept) {
             self.graph = Graph::default();
@@ -649,7 +654,7 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// Whether what another server tells agrees with itself, and with what is known here.
+    /// Whether another server's answer agrees with itself, and with what this server knows.
     fn is_credible(&self, told: &Told) -> bool {
         match told {
             Told::Gone(_) => true,
@@ -672,7 +677,8 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// A channel was reset, or there is one: what was asked over the last one was not answered.
+    /// The channel to a peer was connected or reset. Questions over the former channel were lost:
+    /// asks them again.
     pub(super) fn reconnected(&mut self, peer: ShardId, up: bool) {
         if up {
             let asked = self.asked.iter().filter(|(_, via)| **via == peer);
@@ -682,10 +688,10 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// Looks around. Returns transactions whose coordinators, in other processes, have said nothing
-    /// for too long: to go on with, all of them if the coordinator has lost its memory, those whose
-    /// start phase may never be over if it has not. Of what is decided and was not ended it is
-    /// reminded.
+    /// Sweeps for silent coordinators of other processes. Returns transactions that this server
+    /// must continue: all of a coordinator that has lost its memory, otherwise those whose start
+    /// phase may never be over. Reminds coordinators of transactions that are decided and not
+    /// ended.
     pub(super) fn orphans(&mut self) -> Vec<Orphan> {
         self.asks.clear();
         let stalled = std::mem::take(&mut self.stalled);
@@ -698,7 +704,7 @@ impl<S: Scheme> Rococo<S> {
             let Some(kept) = running.kept.as_ref().filter(|_| votes.elsewhere(txn.coordinator)) else {
                 continue;
             };
-            // One server is enough, but it may not have heard of the transaction.
+            // One server is enough; but the first one may not have heard of the transaction.
             let first = self.base.owner(kept.procedure.home(Piece { stage: 0, number: 0 }));
             let patience_ns = votes.patience_ns() * if first == self.base.shard { 1 } else { PATIENT };
             let silent_since = *running.silent_since.get_or_insert(clock);
@@ -717,21 +723,21 @@ impl<S: Scheme> Rococo<S> {
         orphans
     }
 
-    /// This server has gone on with a transaction as far as it could.
+    /// This server has continued a transaction as far as it could.
     pub(super) fn driven(&mut self, txn: TxnId) {
         if let Some(running) = self.running.get_mut(&txn) {
             (running.driven, running.silent_since) = (false, None);
         }
     }
 
-    /// What others are to know of the own attempts.
+    /// What this shard tells others of its own attempts.
     pub(super) fn settled_so_far(&self) -> Request {
         let (Range { start: first, end: next }, open) = self.base.own_attempts();
         Request::Settled { first, next, open }
     }
 
-    /// On hearing what a coordinator has settled: END may have been lost. Not more is looked at
-    /// than has begun since what it had settled already.
+    /// On receiving SETTLED, because END may have been lost. Looks only at attempts that were not
+    /// known to be settled before.
     pub(super) fn settled(&mut self, coordinator: ShardId, numbers: Range<u64>, open: &[u64]) {
         let end = numbers.end.min(NUMBERS_END);
         let from = self.over.settled(coordinator, numbers.start..end, open);
@@ -775,7 +781,7 @@ impl<S: Scheme> Rococo<S> {
         }
     }
 
-    /// At the end of a pass.
+    /// Measures the graph and the messages about it, at the end of a pass.
     pub(super) fn measure(&mut self) {
         let size = self.graph.size();
         let counters = &mut self.base.counters;
@@ -785,7 +791,7 @@ impl<S: Scheme> Rococo<S> {
         counters.graph_sent_bytes += graph.map(|(_, request)| request.bytes()).sum::<u64>();
     }
 
-    /// Reads the newest committed versions, once nobody undecided means to write there.
+    /// Reads the newest committed versions, once no undecided transaction may write these records.
     pub(super) fn read_decided(&mut self, txn: TxnId, reads: &Reads, ticket: Ticket) -> Handled<Reply<S>> {
         if !self.base.serves(txn, reads) {
             return Handled::Reply(Reply::Elsewhere);

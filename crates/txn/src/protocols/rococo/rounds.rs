@@ -1,12 +1,12 @@
-//! Read-only transactions without timestamps, ROCOCO's own way (§3.5 of the paper): rounds, until
-//! two see the same.
+//! Read-only transactions without timestamps, as in the paper (§3.5): they read in rounds, until
+//! two rounds see the same.
 //!
-//! In each round a server answers once nobody undecided means to write what is read. If the second
-//! of two rounds finds all as the first has left it, that was so at one moment in between. What is
-//! compared is what OCC would validate ([`ReadRef`]): absent keys and ranges by the version of what
-//! covers them, or a key that was inserted and deleted between the rounds would go unnoticed. Under
-//! contention two rounds rarely agree; after [`ROUNDS`] the transaction gives up, which counts as
-//! an abort.
+//! In each round a server answers once no undecided transaction may write the records. If the
+//! second of two rounds finds everything unchanged since the first, all of it was current at one
+//! moment in between. The rounds compare the same things that OCC would validate ([`ReadRef`]),
+//! with absent keys and ranges by the version of what covers them; otherwise a key that was
+//! inserted and deleted between the rounds would go unnoticed. Under contention two rounds rarely
+//! agree; after [`ROUNDS`] the transaction aborts.
 
 use plimsoll_runtime::Env;
 use plimsoll_types::Abort;
@@ -23,7 +23,7 @@ use crate::timestamp::Scheme;
 use crate::trace::What;
 use crate::work::Work;
 
-/// So many rounds at most.
+/// Rounds of a transaction, at most.
 const ROUNDS: usize = 4;
 
 pub(super) async fn read<S: Scheme, E: Env<Rococo<S>>>(

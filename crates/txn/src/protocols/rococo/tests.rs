@@ -56,7 +56,8 @@ fn a_stamp_is_above_those_before_it_whatever_its_start_phase_found() {
     assert_eq!(fixed.iter().map(stamps).collect::<Vec<_>>(), [[(1, 10)], [(2, 11)]]);
 }
 
-/// T2 → T0 and T0 → T2 are a cycle; T1 has met T0 only, which T2 came after on the same item.
+/// T2 → T0 and T0 → T2 are a cycle. T1 has only T0 as predecessor; T2, which is ordered after T0,
+/// must be before T1 as well.
 #[test]
 fn who_is_in_a_cycle_with_a_predecessor_counts_as_well() {
     let mut graph =
@@ -67,7 +68,7 @@ fn who_is_in_a_cycle_with_a_predecessor_counts_as_well() {
 
 #[test]
 fn what_has_been_executed_in_an_order_keeps_it_and_ties_go_to_the_smaller_id() {
-    // T3 has executed before T1 somewhere; T2 is bound by nothing.
+    // T3 has executed before T1 on some server; T2 has no immediate edge.
     let mut graph = graph(&[
         (1, known(1, &[(3, true), (2, false)])),
         (2, known(1, &[(1, false)])),
@@ -107,8 +108,8 @@ fn a_chain_as_long_as_a_hot_item_can_make_it_is_fixed_without_recursion() {
 }
 
 proptest! {
-    /// Each server knows another part of the graph, learns the rest in another order, and fixes in
-    /// another order, and some are told what others have fixed.
+    /// Each server knows another part of the graph, learns the rest in another order, fixes in
+    /// another order, and may be told what others have fixed.
     #[test]
     fn every_server_fixes_everybody_at_the_same_stamp_above_all_predecessors(
         edges in prop::collection::vec((0u64..10, 0u64..10), 0..30),
@@ -133,7 +134,8 @@ proptest! {
         for &number in &order {
             first.fix(txn(number)).expect("all are known");
         }
-        // The second hears from the first of one transaction before it knows anything itself.
+        // The second server is told by the first about one transaction before it knows anything
+        // itself.
         let mut second = Graph::default();
         for news in first.tell(txn(other[told])) {
             match news {
@@ -160,8 +162,7 @@ proptest! {
     }
 }
 
-/// V deletes a key, T reads that it is gone, V is decided, and its row is collected before T is
-/// decided.
+/// V deletes a key, T finds it absent, V is decided, and the row is collected before T is decided.
 #[test]
 fn a_pending_delete_that_was_read_is_pinned_where_the_key_would_be_and_not_where_it_was() {
     let table = TableId(0);
@@ -192,7 +193,7 @@ fn a_pending_delete_that_was_read_is_pinned_where_the_key_would_be_and_not_where
     }
 }
 
-/// Reads a key that is not there, or the range around it.
+/// Reads an absent key, or the range around it.
 struct Look {
     scans: bool,
     found: bool,
@@ -240,8 +241,7 @@ impl Procedure for Look {
 
 crate::executable!(Look);
 
-/// A shard by itself, whose answers are there at once. After its first, the key is inserted and
-/// deleted.
+/// A shard by itself that answers at once. After its first answer the key is inserted and deleted.
 #[derive(Clone)]
 struct Alone {
     node: Rc<RefCell<Rococo<NoTimestamps>>>,
@@ -330,7 +330,7 @@ impl Env<Rococo<NoTimestamps>> for Alone {
     }
 }
 
-/// The key has no version before and none after, and two rounds that compared versions would agree.
+/// The key has no version before and none after, so two rounds that compared versions would agree.
 #[test]
 fn rounds_that_find_a_key_absent_do_not_agree_if_it_was_there_in_between() {
     let setups = [(IndexKind::Hash, false), (IndexKind::Ordered, false), (IndexKind::Ordered, true)];

@@ -13,7 +13,7 @@
 //! bound of the first grant it would commit at 6, underneath that reader.
 //!
 //! *Conflicts.* Wait-die: a transaction that is older than all conflicting ones waits, others
-//! abort. Wound-wait: an older transaction takes the lock from a younger owner (whose coordinator
+//! abort. Wound-wait: an older transaction takes the lock from a younger holder (whose coordinator
 //! is told, unless it is already committing), others wait. No-wait: abort. The age is that of the
 //! first attempt. Waiting requests conflict with later ones like owners do: under wait-die in the
 //! order of arrival, under wound-wait in the order of age.

@@ -1,12 +1,12 @@
-//! Whether a transaction is what the types of its pieces say.
+//! Whether a transaction agrees with the types of its pieces.
 //!
-//! The checker believes the types. One that says less than a piece does hides an edge from it, and
-//! what follows is no error but a history that is not serializable. So when a workload is
-//! registered, some of its transactions are drawn and looked at as they are, before anything of
-//! them has run: what depends on outputs is seen as it is without them.
+//! The checker believes the types. A type that declares less than its pieces do hides an edge from
+//! the checker, and the result is not an error but a history that is not serializable. So when a
+//! workload is registered, a sample of its transactions is drawn and compared with the types before
+//! any piece has run. What depends on outputs is compared as it is without them.
 //!
-//! Pieces of one type at one home that share a stage, or fill stages that follow each other,
-//! execute as one. Such a *run* is what the types speak of.
+//! Pieces of one type at one home that share a stage, or fill consecutive stages, execute as one.
+//! The types are about such a *run*.
 
 use plimsoll_types::{ColumnGroup, Partitioning, SLOTS, Slot, TableSpec};
 
@@ -14,7 +14,7 @@ use super::{Chopping, PieceType, Unrepairable, named};
 use crate::procedure::{Piece, Procedure, Reads};
 use crate::shipped::{Item, Items};
 
-/// A transaction has fewer stages, or no end.
+/// Stages of a transaction, at most. One with more may have no end.
 const STAGES_MAX: usize = 1024;
 
 /// Pieces that execute as one.
@@ -40,7 +40,7 @@ impl Chopping {
             return Ok(());
         }
         let mut runs: Vec<Run> = Vec::new();
-        // The stage before, if one run fills it.
+        // Whether one run fills the stage before.
         let mut filled = false;
         for stage in 0.. {
             let count = procedure.stage(stage);
@@ -74,7 +74,7 @@ impl Chopping {
         self.check_runs(&runs)
     }
 
-    /// What one piece says of itself. Returns its type.
+    /// Compares one piece with its type, and returns the type.
     fn check_piece<T: Procedure>(
         &self,
         transaction: &str,

@@ -1,6 +1,6 @@
-//! Between processes: what is repeated, late or lost, and what cannot be. Whatever another process
-//! says, a server neither panics nor is kept busy, and does not believe what contradicts what it
-//! knows.
+//! Between processes: repeated, late, lost and impossible messages. Whatever another process says,
+//! a server does not panic, does not work endlessly, and does not believe what contradicts its own
+//! knowledge.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -39,13 +39,13 @@ const THERE: ShardId = ShardId(1);
 const ELSEWHERE: ShardId = ShardId(2);
 const SECOND: u64 = 1_000_000_000;
 
-/// Writes keys, one piece each: the first stage at once, all others when it commits.
+/// Writes keys, one piece each: the first stage when it starts, all others when it commits.
 #[derive(Clone, Default)]
 struct Writes {
     stages: Vec<Vec<u8>>,
-    /// The first as well.
+    /// Whether the first stage is deferred as well.
     later: bool,
-    /// Whether there must be no row.
+    /// Whether it fails if a row exists.
     inserts: bool,
 }
 
@@ -134,7 +134,7 @@ impl Server {
         server
     }
 
-    /// Time passes. Returns what the server sends.
+    /// Lets time pass. Returns the messages that the server sends.
     fn passes(&mut self, ns: u64) -> Vec<(ShardId, Envelope<Dst, Request>)> {
         self.clock += ns;
         self.node.pass(Timestamp(self.clock));
@@ -143,7 +143,7 @@ impl Server {
         sent
     }
 
-    /// Keys that are here.
+    /// Keys that this shard owns.
     fn keys(&self) -> Vec<u8> {
         let here = |key: &u8| self.node.base.home(TABLE, &Key::new(&[*key])) == HERE;
         (0..=u8::MAX).filter(here).collect()
@@ -170,7 +170,7 @@ impl Server {
         self.handle(txn.coordinator, Request::Start { txn, least, cargo, stage, pieces })
     }
 
-    /// Starts its first stage, which must be possible.
+    /// Starts the first stage of a transaction, which must succeed.
     fn started(&mut self, txn: TxnId, procedure: &Writes) -> Known {
         let pieces: Vec<usize> = (0..procedure.stages[0].len()).collect();
         match self.start(txn, procedure, 0, &pieces) {
@@ -196,7 +196,7 @@ fn is_refused(reply: Option<Reply<Dst>>) -> bool {
     matches!(reply, Some(Reply::Refused))
 }
 
-/// With one more predecessor.
+/// `known` with one more predecessor.
 fn after(known: &Known, pred: Pred) -> Known {
     let mut known = known.clone();
     known.preds.push(pred);
@@ -222,7 +222,7 @@ fn what_is_sent_again_is_answered_again_and_what_is_over_does_not_start() {
     assert_eq!((server.node.remembers(), server.offences()), (0, 0));
 }
 
-/// Attempt 5 hangs; of the others every second is of no concern to this server.
+/// Attempt 5 hangs; every second of the others has no piece on this server.
 #[test]
 fn while_a_transaction_hangs_what_has_ended_is_remembered_as_two_ranges() {
     let mut over = Over::default();
@@ -237,7 +237,7 @@ fn while_a_transaction_hangs_what_has_ended_is_remembered_as_two_ranges() {
     assert!(!over.contains(of(ELSEWHERE, 4)));
     over.settled(THERE, 1..10_000, &[]);
     assert_eq!(over.len(), 1);
-    // Whatever it says.
+    // Any other statement.
     assert_eq!(over.settled(THERE, Range { start: 20_000, end: 1 }, &[7, 3]), 20_000);
     over.settled(THERE, u64::MAX..u64::MAX, &[u64::MAX]);
     over.ended(txn(u64::MAX));
@@ -295,7 +295,7 @@ fn what_is_settled_is_forgotten_and_what_is_open_is_not() {
     assert!(graph_max.bytes > 4 * size_of::<Known>() as u64);
 }
 
-/// The clock that the server read last is an hour behind when START comes.
+/// The last clock sample of the server is an hour old when START comes.
 #[test]
 fn a_coordinator_has_been_silent_since_nothing_was_heard_of_it() {
     let mut server = Server::new();
@@ -312,14 +312,14 @@ fn a_coordinator_has_been_silent_since_nothing_was_heard_of_it() {
     assert!(server.node.orphans().is_empty(), "somebody is at it");
 }
 
-/// Answers nobody; notes how long it was slept.
+/// Loses the first answers; notes how long the caller sleeps.
 #[derive(Clone)]
 struct Deaf {
     node: Rc<RefCell<Rococo<Dst>>>,
     slept_ns: Rc<RefCell<Vec<u64>>>,
 }
 
-/// So often the answer to a call is lost.
+/// How many repetitions of a call lose their answer.
 const LOST: usize = 12;
 
 impl Tasks for Deaf {
@@ -408,7 +408,7 @@ fn a_start_that_makes_no_sense_is_refused() {
     assert!(is_refused(server.start(txn(1), &without_a_beginning, 1, &[0])));
     assert!(is_refused(server.start(of(ShardId(9), 1), &here, 0, &[0])));
     assert_eq!((server.offences(), server.node.remembers()), (10, 0));
-    // Another procedure under the number of one that has started, and another part of the same.
+    // Another procedure under the id of one that has started, and other pieces of the same.
     server.started(txn(1), &here);
     assert!(is_refused(server.start(txn(1), &Writes::at_once(&keys[..3]), 0, &[0, 1, 2])));
     assert!(is_refused(server.start(txn(1), &here, 0, &[1])));
@@ -436,7 +436,7 @@ fn a_commit_that_says_what_is_not_so_is_refused() {
         assert!(is_refused(server.commit(txn(2), lie.clone())), "{lie:?}");
     }
     assert_eq!(server.offences(), count);
-    // It is not lost: whoever says what is so goes on with it.
+    // It is not lost: a true COMMIT continues it.
     let first = server.started(txn(1), &procedure);
     assert!(server.commit(txn(2), known).is_none(), "it waits");
     assert!(is_decided(server.commit(txn(1), first)));
@@ -444,7 +444,7 @@ fn a_commit_that_says_what_is_not_so_is_refused() {
     assert_eq!(server.offences(), count);
 }
 
-/// A predecessor that there never was, at a server that says so each time.
+/// A predecessor that never existed, and a server that says so each time.
 #[test]
 fn an_invented_predecessor_keeps_nobody_busy() {
     let mut server = Server::new();
@@ -461,7 +461,7 @@ fn an_invented_predecessor_keeps_nobody_busy() {
     };
     assert_eq!(asks(&mut server), ASKS_MAX);
     assert_eq!(asks(&mut server), 0);
-    // It may be told better later.
+    // A later answer may be better.
     server.node.orphans();
     assert_eq!(asks(&mut server), ASKS_MAX);
     server.node.orphans();
@@ -480,7 +480,7 @@ fn an_answer_that_cannot_be_is_not_believed() {
     let stamp = Timestamp(known.tentative.0 + 10);
     let member = |txn, stamp| Member { txn, stamp, noop: false };
     let asked = txn(77);
-    // Nobody has asked.
+    // An answer that was not asked for.
     server.handle(ELSEWHERE, Request::Answer(vec![Told::Fixed(vec![member(asked, stamp)])]));
     assert_eq!(server.node.remembers(), 4, "its item, its write and who writes it, and itself");
     assert!(server.commit(txn(1), after(&known, met(asked, ELSEWHERE))).is_none());
@@ -502,7 +502,7 @@ fn an_answer_that_cannot_be_is_not_believed() {
         assert!(server.node.released().is_empty(), "{lie:?}");
     }
     assert_eq!(server.offences(), count);
-    // A component that contradicts what has started here: the stamp is smaller than what START has
+    // A component that contradicts what has started here: the stamp is below the one that START has
     // found.
     let early = Timestamp(known.tentative.0 - 1);
     server.handle(
@@ -530,7 +530,7 @@ fn servers_that_fix_a_transaction_at_two_stamps_are_not_both_believed() {
     assert_eq!((server.node.released().len(), server.offences()), (1, 1));
 }
 
-/// Each says that it has executed after the other.
+/// Each of the two says that it has executed after the other.
 #[test]
 fn immediate_pieces_that_are_said_to_make_a_cycle_are_ordered_all_the_same() {
     let mut server = Server::new();
@@ -545,7 +545,7 @@ fn immediate_pieces_that_are_said_to_make_a_cycle_are_ordered_all_the_same() {
 #[test]
 fn a_deferred_piece_that_says_no_does_no_harm() {
     let mut server = Server::new();
-    // The row is there.
+    // The row exists, so the insert fails.
     let procedure = Writes { inserts: true, later: true, ..Writes::at_once(&server.keys()[..1]) };
     let known = server.started(txn(1), &procedure);
     assert!(is_decided(server.commit(txn(1), known)));
@@ -568,15 +568,15 @@ fn a_table_that_does_not_exist_is_elsewhere() {
 fn outputs_of_another_procedure_are_not_taken_over() {
     let mut short = Writes::at_once(&[1]);
     let long = Writes::at_once(&[1, 2]);
-    // It would panic.
+    // An index out of range would panic.
     Shipped::absorb(&mut short, Piece { stage: 0, number: 1 }, &long);
     Shipped::absorb(&mut long.clone(), Piece { stage: 0, number: 1 }, &short);
     Shipped::absorb(&mut short, Piece { stage: 7, number: 0 }, &long);
     Shipped::absorb(&mut short, Piece { stage: 0, number: 0 }, &long);
 }
 
-/// Something another process may say: what it is, who says it, of whom, and a few numbers to make
-/// the rest of.
+/// A random message of another process: its kind, its sender, its transaction, and numbers for the
+/// rest.
 type Said = (u8, u16, (u64, u16), u64, Vec<(u64, u16, u16, bool)>);
 
 fn said() -> impl Strategy<Value = Said> {
@@ -585,7 +585,8 @@ fn said() -> impl Strategy<Value = Said> {
 }
 
 impl Server {
-    /// What is asked for may be answered, what has started committed: lies among what is so.
+    /// Handles a message, which may be a lie. Others answer ASKs and commit started transactions
+    /// truthfully.
     fn told(&mut self, (kind, from, (number, coordinator), any, preds): Said, so: &mut Vec<(TxnId, Known)>) {
         let (from, txn) = (ShardId(from), of(ShardId(coordinator), number));
         let keys = self.keys();
