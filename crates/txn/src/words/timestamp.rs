@@ -1,19 +1,19 @@
-//! The seam between protocols and time: what a protocol asks of a timestamp scheme, and where.
+//! The seam between protocols and time: what a protocol asks of a timestamp scheme, and when.
 //!
-//! A protocol orders conflicting transactions; a scheme writes that order down in the stamps of
-//! versions, and says which versions a read-only transaction sees. The places are the same for
-//! every protocol:
+//! A protocol orders conflicting transactions; a scheme records that order in the stamps of
+//! versions, and says which versions a read-only transaction sees. The calls are the same for every
+//! protocol:
 //!
 //! | when | the protocol calls |
 //! |---|---|
 //! | a version was read, or will be overwritten | [`Scheme::observe`] with its stamp |
-//! | something will be overwritten, its lock held | [`Scheme::observe`] with its bound (mark and floor) |
+//! | a record is locked, to be overwritten | [`Scheme::observe`] with its bound (mark and floor) |
 //! | all write locks are held | [`Scheme::stamp`]: the commit stamp, final from here on |
-//! | a read is validated, or its lock dropped | the mark rises to the stamp ([`plimsoll_store::Mark::raise`]) |
+//! | a read is validated or unlocked | mark rises to the stamp ([`plimsoll_store::Mark::raise`]) |
 //! | a version is installed | it carries the stamp; the mark rises with it |
 //! | the outcome is known | [`Service::finished`] |
 //! | a read-only transaction begins | [`Scheme::snapshot`] |
-//! | it reads a record | the mark rises to [`Scheme::read_mark`]; versions that it [`Scheme::sees`] |
+//! | it reads a record | the mark rises to [`Scheme::read_mark`]; it [`Scheme::sees`] versions |
 //!
 //! A scheme that asks an oracle, or keeps vectors and no marks, needs more verbs: [`Service`].
 
@@ -28,28 +28,28 @@ use plimsoll_types::{ShardId, Timestamp};
 
 use crate::service::Service;
 
-/// How far apart clocks are expected to be at most, in nanoseconds: what is further ahead of a
-/// clock comes of one that is wrong, and nobody waits for it.
+/// The largest expected difference between clocks, in nanoseconds. If a stamp is further ahead of a
+/// clock, some clock is wrong, and no transaction waits for it.
 pub const MAX_OFFSET_NS: u64 = 500_000_000;
 
 /// How a scheme runs read-only transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadOnly {
-    /// At a snapshot: no validation, no abort, one round per shard and stage. RC's contains every
-    /// version, so that each read finds the newest.
+    /// At a snapshot: no validation, no abort, one round per shard and stage. RC's snapshot
+    /// contains every version, so each read finds the newest.
     Snapshot,
-    /// The way the protocol runs everybody else: validated (OCC) or locked (2PL).
+    /// In the same way as the protocol's read-write transactions: validated (OCC) or locked (2PL).
     Validated,
 }
 
 /// How fresh a snapshot has to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Freshness {
-    /// Read so many nanoseconds in the past; 0 is as fresh as can be. Schemes without a scalar
-    /// clock ignore it.
+    /// How far in the past to read, in nanoseconds; 0 is as fresh as possible. Schemes without a
+    /// scalar clock ignore it.
     pub staleness_ns: u64,
-    /// See everything up to this stamp, or be ordered after it: what the session has written or
-    /// seen.
+    /// Lower bound for a snapshot, and for the stamp of a read-write transaction: what the session
+    /// has written or seen up to this stamp comes before.
     pub at_least: Timestamp,
 }
 
@@ -58,10 +58,10 @@ pub struct Freshness {
 pub struct OracleOptions {
     /// One message carries all transactions of a shard that wait when it is sent.
     pub batch: bool,
-    /// VTS: one slot for a whole process that stays, instead of one per shard.
+    /// VTS: one slot for a whole process that stays, instead of one slot per shard.
     pub compress: bool,
-    /// Snapshots are read from a local, staler copy, which is fetched anew in the background as
-    /// soon as it was used.
+    /// Snapshots come from a local, staler copy, which is fetched again in the background after
+    /// each use.
     pub prefetch: bool,
 }
 
@@ -71,44 +71,45 @@ impl Default for OracleOptions {
     }
 }
 
-/// What a scheme knows when it is made, one per shard.
+/// A scheme's configuration on one shard.
 #[derive(Clone, Debug)]
 pub struct SchemeConfig {
     /// The shard.
     pub shard: ShardId,
-    /// How many shards hold data. If the scheme has an oracle, it is the shard after them.
+    /// How many shards hold data. If the scheme has an oracle, it is on the shard after them.
     pub data_shards: usize,
-    /// The largest staleness a snapshot may ask for, in nanoseconds: versions are kept so much
-    /// longer.
+    /// The largest staleness that a snapshot may ask for, in nanoseconds: versions are kept longer
+    /// by this time.
     pub max_staleness_ns: u64,
     /// How the oracle is asked.
     pub oracle: OracleOptions,
     /// RC only: keep no older versions.
     pub single_version: bool,
-    /// The number of the process that the shard is in.
+    /// The number of the shard's process.
     pub process: usize,
-    /// How many processes stay as long as the database, the oracle's not counted.
+    /// How many processes stay as long as the database, not counting the oracle's.
     pub processes: usize,
-    /// The shards of processes that come and go. They hold no data; where there are none, the range
-    /// is empty and begins after all others.
+    /// The shards of processes that come and go (clients). They hold no data. If there are none,
+    /// the range is empty and begins after all others.
     pub visitors: Range<usize>,
     /// The counter from which all shards of the process draw under compressed VTS.
     pub process_counter: Arc<AtomicU64>,
-    /// The number of the shard's first attempt: larger than all in former lives of the process.
+    /// The number of the shard's first attempt: larger than all numbers in former lives of the
+    /// process.
     pub first_attempt: u64,
-    /// How long the shard waits for word of another process's transaction that holds locks there,
+    /// How long the shard waits for news of another process's transaction that holds locks there,
     /// in nanoseconds.
     pub patience_ns: u64,
 }
 
 impl SchemeConfig {
-    /// The shard the oracle lives on.
+    /// The oracle's shard.
     pub fn oracle_shard(&self) -> ShardId {
         ShardId(self.data_shards as u16)
     }
 
-    /// The shards that may hold data: those that an oracle asks what became of a coordinator's
-    /// transactions.
+    /// The shards that may hold data: an oracle asks them about the transactions of a coordinator
+    /// that is gone.
     pub(crate) fn holders(&self) -> impl Iterator<Item = ShardId> + use<> {
         (0..self.data_shards.min(self.visitors.start) as u16).map(ShardId)
     }
@@ -122,8 +123,8 @@ pub trait Scheme: Service<<Self as Scheme>::Observed> + Sized + 'static {
     const SERIALIZABLE: bool = true;
     /// How read-only transactions run.
     const READ_ONLY: ReadOnly;
-    /// Whether [`Scheme::stamp`] knows a commit stamp at once, if the scheme is [`Service::ready`].
-    /// Otherwise it is asked for.
+    /// Whether [`Scheme::stamp`] knows a commit stamp at once, provided that the scheme is
+    /// [`Service::ready`]. Otherwise [`Service::want_stamp`] asks for it.
     const AT_ONCE: bool = true;
     /// Whether stamps are numbers that increase along every dependency.
     const SCALAR: bool;
@@ -132,14 +133,14 @@ pub trait Scheme: Service<<Self as Scheme>::Observed> + Sized + 'static {
     const WAITS: bool = false;
     /// Whether an oracle must learn of every commit, after it was installed everywhere.
     const REPORTS: bool = false;
-    /// Whether the scheme lives with an oracle on a shard of its own.
+    /// Whether the scheme has an oracle on a shard of its own.
     const ORACLE: bool = false;
 
-    /// Kept beside each record, leaf and absent cell.
+    /// The type of the marks beside each record, leaf and absent cell.
     type Mark: Mark;
-    /// What a read-only transaction reads at.
+    /// The type of a read-only transaction's snapshot.
     type Snapshot: Clone + Debug + Send + Sync + Wire + 'static;
-    /// What a coordinator gathers on its way.
+    /// What a coordinator collects on its way: everything that its transaction is ordered after.
     type Observed: Clone + Debug + Default + Send + Sync + Wire + 'static;
 
     /// The scheme's state on a shard.
@@ -163,46 +164,47 @@ pub trait Scheme: Service<<Self as Scheme>::Observed> + Sized + 'static {
     /// The transaction is ordered after this stamp.
     fn observe(observed: &mut Self::Observed, stamp: Timestamp);
 
-    /// The transaction is ordered after all that another observed.
+    /// The transaction is ordered after everything that another has observed.
     fn join(observed: &mut Self::Observed, other: &Self::Observed);
 
-    /// A transaction of a session that has seen everything up to this stamp is ordered after that
-    /// ("writes follow reads"). For schemes whose stamps do not grow with time anyway.
+    /// The transaction is ordered after everything that its session has seen, up to this stamp
+    /// ("writes follow reads"). For schemes whose stamps do not grow with time by themselves.
     #[inline]
     fn follow(&self, observed: &mut Self::Observed, seen: Timestamp) {
         let _ = (observed, seen);
     }
 
-    /// What a session has seen that was shown what a transaction has observed, whether or not that
-    /// commits. `None` if the scheme does not know.
+    /// The timestamp up to which a client's session has read once it was given this transaction's
+    /// results, committed or not. `None` if the scheme does not know.
     fn shown(observed: &Self::Observed) -> Option<Timestamp> {
         let _ = observed;
         None
     }
 
-    /// A lower bound of the commit stamp of a transaction that has observed this much (`lb`).
+    /// A lower bound of the commit stamp of a transaction that has observed `observed` so far
+    /// (`lb`).
     fn lower_bound(observed: &Self::Observed) -> Timestamp {
         let _ = observed;
         Timestamp::ZERO
     }
 
-    /// The commit stamp: every write lock is held, no read is validated yet. Only if
+    /// The commit stamp: every write lock is held, no read is validated yet. Call only if
     /// [`Scheme::AT_ONCE`] and [`Service::ready`].
     fn stamp(&mut self, observed: &Self::Observed) -> Timestamp;
 
-    /// A snapshot, or `None` if it has to be asked for.
+    /// A snapshot; `None` if [`Service::want_snapshot`] must ask for it.
     fn snapshot(&mut self, freshness: Freshness) -> Option<Self::Snapshot>;
 
     /// Whether a snapshot contains the version with this stamp.
     fn sees(at: &Self::Snapshot, stamp: Timestamp) -> bool;
 
-    /// What the marks of everything read at this snapshot rise to.
+    /// The stamp to which the marks of everything read at this snapshot rise.
     fn read_mark(at: &Self::Snapshot) -> Timestamp {
         let _ = at;
         Timestamp::ZERO
     }
 
-    /// The snapshot as a place in the order of timestamps, if there is such an order.
+    /// The snapshot's place in the order of timestamps; `None` if the scheme has no such order.
     fn place(at: &Self::Snapshot) -> Option<Timestamp>;
 
     /// The oldest snapshot that may still begin on this shard, one value per slot.
@@ -211,7 +213,7 @@ pub trait Scheme: Service<<Self as Scheme>::Observed> + Sized + 'static {
     /// Lowers `low` to an active snapshot.
     fn lower(at: &Self::Snapshot, low: &mut [u64]);
 
-    /// No snapshot below this begins on this shard any more.
+    /// From now on no snapshot below `low` begins on this shard.
     fn raise(&mut self, low: &[u64]);
 
     /// Whether every snapshot at or above the watermark contains the version with this stamp.

@@ -1,4 +1,4 @@
-//! What a running transaction has read and will write.
+//! The reads and writes of a running transaction.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::timestamp::Scheme;
 /// What a buffered write does to its record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// Writes a value, whatever was there.
+    /// Writes a value, whether or not the record is present.
     Put,
     /// Writes a value; the record must be absent.
     Insert,
@@ -38,33 +38,35 @@ pub struct Write {
     pub column: ColumnGroup,
     /// The row's key.
     pub key: Key,
-    /// What is done.
+    /// What it does.
     pub change: Change,
     /// The shard that holds the record.
     pub shard: ShardId,
-    /// What the transaction has read there, if it has: must still be so when the lock is taken.
+    /// The transaction's read of the record, if any: it must still be current when the lock is
+    /// taken.
     pub expected: Option<ReadRef>,
-    /// Where the record is; known once the write was checked.
+    /// The record's place; known once the write was checked.
     pub place: Option<Place>,
-    /// Whether the transaction holds its lock already.
+    /// Whether the transaction already holds its lock.
     pub locked: bool,
-    /// The same write is done on another shard as well, and counts there.
+    /// Whether this is a copy of the same write on another shard, which is the one that counts.
     copy: bool,
     /// Position and length of the value in the buffer of the [`Writes`].
     pub(crate) value: (u32, u32),
 }
 
-// Who is asked for the lock knows which shard it is and finds the place; the value follows with the
-// stamp.
+// The receiver of a lock request knows its own shard and finds the place; the value follows with
+// the stamp.
 plimsoll_types::wire!(struct Write { column, key, change, expected; shard, place, locked, copy, value });
 
-/// Up to so many writes are searched by their tags, one after the other; TPC-C's Delivery has 130.
+/// Up to this many writes are searched by their tags, one after the other; TPC-C's Delivery has
+/// 130.
 const FEW: usize = 256;
-/// So many tags are compared before any of their entries is looked at.
+/// Tags that are compared before the entries of any of them are.
 const TAGS: usize = 8;
 
 /// The buffered writes of a transaction, at most one per record and copy of it. Copies stand behind
-/// the first.
+/// their first write.
 #[derive(Debug, Default)]
 pub struct Writes {
     entries: Vec<Write>,
@@ -72,9 +74,9 @@ pub struct Writes {
     /// of one.
     tags: Vec<u32>,
     bytes: Vec<u8>,
-    /// Where the write of each record is; empty while there are few.
+    /// By record: the position of its write; empty while there are few writes.
     index: BTreeMap<(ColumnGroup, Key), usize>,
-    /// One bit per hashed record: a read that finds its bit clear need not look for an own write.
+    /// One bit per hashed record: if its bit is clear, a read need not look for an own write.
     filter: u64,
     /// How many entries are copies.
     copies: usize,
@@ -153,8 +155,8 @@ impl Writes {
         self.position(column, key).map(|position| &self.entries[position])
     }
 
-    /// The own writes in a range of a table's column group, in key order. Costs only what is taken
-    /// of it.
+    /// The own writes in a range of a table's column group, in key order. The cost grows with the
+    /// number of writes that the caller takes, once there are many.
     pub fn in_range<'a>(
         &'a self,
         column: ColumnGroup,
@@ -175,8 +177,8 @@ impl Writes {
         few.into_iter().chain(many).take_while(inside)
     }
 
-    /// The records on one shard that were read before they were written, sorted: whoever locks the
-    /// write checks the read as well.
+    /// The records on one shard that were read before they were written, sorted: a shard that locks
+    /// the write checks the read as well.
     pub fn overwritten(&self, shard: ShardId) -> Vec<ReadRef> {
         let read = self.of(shard).filter_map(|write| write.expected);
         let mut read: Vec<ReadRef> = read.filter(ReadRef::is_record).collect();
@@ -216,8 +218,7 @@ impl Writes {
         self.entries.push_mut(Write { column, key, change, shard, expected, place, locked, copy, value })
     }
 
-    /// Buffers the write that was pushed last for another shard as well, which has a copy of the
-    /// record.
+    /// Buffers the last pushed write for another shard as well, which has a copy of the record.
     pub fn push_copy(&mut self, shard: ShardId) -> &mut Write {
         let first = self.entries.last().expect("a write was pushed").clone();
         self.copies += 1;
@@ -235,7 +236,7 @@ impl Writes {
         self.index.clear();
     }
 
-    /// Indexes the write that is pushed next; before the first of them, all others.
+    /// Indexes the write that is pushed next; with the first such write, all earlier ones as well.
     #[cold]
     fn index_next(&mut self, column: ColumnGroup, key: &Key) {
         if self.index.is_empty() {
@@ -246,7 +247,8 @@ impl Writes {
     }
 
     /// A further write of a record: replaces the earlier one, but keeps what that one expected.
-    /// `None` if there is no earlier one; [`Abort::User`] if it inserts what is there.
+    /// `None` if there is no earlier one; [`Abort::User`] if it inserts a record that the earlier
+    /// one has written.
     #[inline]
     pub fn again(
         &mut self,
@@ -261,7 +263,7 @@ impl Writes {
             (Change::Put | Change::Insert, Change::Insert) => return Some(Err(Abort::User)),
             (Change::Insert, Change::Put) => Change::Insert,
             (_, Change::Delete) => Change::Delete,
-            // Deleting and inserting again is a put.
+            // An insert after a delete is a put.
             _ => Change::Put,
         };
         let (first, behind) = self.entries[position..].split_first_mut().expect("it is there");
@@ -277,7 +279,7 @@ impl Writes {
         (start, value.len() as u32)
     }
 
-    /// How far the writes go at the moment.
+    /// The position behind the last write.
     pub fn mark(&self) -> usize {
         self.entries.len()
     }
@@ -300,7 +302,7 @@ impl Writes {
         packed
     }
 
-    /// Forgets the writes behind a mark.
+    /// Forgets the writes from `mark` on.
     fn truncate(&mut self, mark: usize) {
         if mark <= FEW {
             self.index.clear();
@@ -325,12 +327,12 @@ impl Writes {
     }
 }
 
-/// A transaction's writes on one shard, as they travel.
+/// A transaction's writes on one shard, packed for a message.
 #[derive(Clone, Debug, Default)]
 pub struct Packed {
     /// The records, each with the length of its value; `None` deletes.
     writes: Vec<(ColumnGroup, Key, Option<u32>)>,
-    /// The values, one after the other.
+    /// The values, concatenated.
     bytes: Vec<u8>,
 }
 
@@ -348,7 +350,7 @@ impl Packed {
     }
 }
 
-/// The values come last, and are as long as they are together.
+/// The values come last; their lengths give the end.
 impl Wire for Packed {
     fn encode(&self, out: &mut impl Sink) {
         self.writes.encode(out);
@@ -368,7 +370,7 @@ impl Wire for Packed {
     }
 }
 
-/// A point that a transaction's work can go back to.
+/// A point to which a transaction's work can return.
 pub(crate) struct Saved {
     writes: usize,
     pins: usize,
@@ -377,23 +379,23 @@ pub(crate) struct Saved {
     recorded: Option<Box<Recorded>>,
 }
 
-/// A transaction's working state.
+/// A running transaction's reads, writes and observed stamps.
 #[derive(Debug)]
 pub struct Work<S: Scheme> {
     /// What it is ordered after.
     pub observed: S::Observed,
-    /// Records it read on its own shard, directly from the store, in a step that ends with its
+    /// Records that it read on its own shard, directly from the store, in a step that ends with its
     /// commit: they only have to be pinned.
     pub pins: Vec<At>,
-    /// Whatever else it read there.
+    /// All its other reads there.
     pub local_reads: Vec<ReadRef>,
-    /// Ranges it read there, and absent keys as ranges, if they have to be locked later.
+    /// Ranges that it read there, and absent keys as ranges, if they must be locked later.
     pub(crate) local_ranges: Vec<Range>,
-    /// What it will write, anywhere.
+    /// Its writes, on all shards.
     pub writes: Writes,
-    /// What came of the last transaction that has committed.
+    /// The result of the last transaction that has committed.
     pub committed: Committed,
-    /// What it read, if the run is recorded.
+    /// Its reads, if the run is recorded.
     pub recorded: Option<Box<Recorded>>,
 }
 
@@ -412,7 +414,7 @@ impl<S: Scheme> Default for Work<S> {
 }
 
 impl<S: Scheme> Work<S> {
-    /// Forgets everything, keeps the memory.
+    /// Forgets everything, but keeps the memory.
     pub fn reset(&mut self, record: bool) {
         self.observed = S::Observed::default();
         self.pins.clear();
@@ -422,8 +424,8 @@ impl<S: Scheme> Work<S> {
         self.recorded = record.then(Box::default);
     }
 
-    /// A transaction that writes nothing needs a stamp only to pin with it, or for its session: an
-    /// oracle's next snapshot must contain what it has read.
+    /// Whether the transaction needs a stamp. Without writes it needs one only to pin its reads, or
+    /// for its session: an oracle's next snapshot must contain what it has read.
     #[inline]
     pub(crate) fn needs_stamp(&self) -> bool {
         if planted(Mutant::ReadersWithoutPin) && S::WAITS {
@@ -439,7 +441,7 @@ impl<S: Scheme> Work<S> {
         self.committed = Committed { id, stamp, shards, writes, recorded };
     }
 
-    /// What has been done so far.
+    /// Notes the present state of the work.
     pub(crate) fn save(&self) -> Saved {
         Saved {
             writes: self.writes.mark(),
@@ -450,8 +452,8 @@ impl<S: Scheme> Work<S> {
         }
     }
 
-    /// Forgets what was done since. What was already written and has been overwritten stays
-    /// overwritten: it will be overwritten again. What was observed stays observed: it only raises
+    /// Forgets everything done since `saved`. Earlier writes that were overwritten since keep their
+    /// new values: they will be overwritten again. Observed stamps stay observed: they only raise
     /// the stamp.
     pub(crate) fn restore(&mut self, saved: Saved) {
         self.writes.truncate(saved.writes);
