@@ -34,9 +34,9 @@ use crate::work::Work;
 pub(crate) const RETRY_NS: u64 = 1_000_000;
 /// How often a read is repeated, at most.
 const RETRIES: u32 = 1000;
-/// The pause between repetitions doubles after every `PATIENT_RETRIES`, at most `RETRY_DOUBLINGS`
-/// times. Slots move as slowly as two machines reach each other, and no shard serves them
-/// meanwhile. In all a reader waits for about 15 s.
+/// The pause between repetitions doubles after every `PATIENT_RETRIES` of them, at most
+/// `RETRY_DOUBLINGS` times. Slots move as slowly as two machines reach each other, and no shard
+/// serves them meanwhile. In all a reader waits for about 15 s.
 const PATIENT_RETRIES: u32 = 16;
 const RETRY_DOUBLINGS: u32 = 4;
 

@@ -92,7 +92,7 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
         Request::Outcome { txn, outcome } => {
             let votes = &node.base().votes;
             let recorded = matches!(votes.state(*txn), Some(State::Recorded { .. }));
-            // The shard may have promised not to commit on the word of a coordinator whose life is
+            // This shard may have promised another voter to ignore a coordinator whose life is
             // over.
             Handled::Reply(Reply::Outcome(
                 match *outcome != Outcome::Aborted && recorded && votes.fenced(*txn) {

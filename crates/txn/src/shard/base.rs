@@ -65,7 +65,7 @@ impl Layout {
 /// multiplied by the number of connected peers, so the message rate stays the same and garbage
 /// stays longer.
 const TELL_NS: u64 = 1_000_000;
-/// Least interval between watermark messages in nanoseconds while no process has garbage to drop.
+/// Least interval between watermark messages in nanoseconds in all other cases.
 const TELL_IDLE_NS: u64 = 100_000_000;
 
 /// Interval between publications of a shard's low-water mark, in nanoseconds. Shards that exchange
