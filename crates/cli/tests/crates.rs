@@ -5,6 +5,7 @@
 //! * Whoever embeds the library compiles few crates, and neither a server nor a command line nor a driver.
 //! * Command lines are read in crates that have one.
 //! * Protocols and timestamp schemes are named together in one file.
+//! * A new protocol, scheme or workload is added to the lists that CONTRIBUTING.md names, and to no other.
 //! * Modules of txn form no circle, and its folders use only those before them.
 //!
 //! Left out: which module of another crate may use which.
@@ -184,6 +185,51 @@ fn protocols_and_schemes_are_named_together_in_one_file() {
                 let pair = [format!("{protocol}<{scheme}>"), format!("{protocol}::<{scheme}>")];
                 let named = pair.iter().any(|pair| line.contains(pair));
                 assert!(!named, "{} names a pair: {line}", path.display());
+            }
+        }
+    }
+}
+
+/// Words that stand beside each other in every list of all protocols, of all schemes, of all workloads; the paragraph of
+/// CONTRIBUTING.md that says where such lists are; and files that name them all without being a list: they describe
+/// certain experiments.
+const LISTS: [(&[&str], &str, &[&str]); 7] = [
+    (&["Occ", "TwoPl", "Client2pc", "Rococo"], "**A protocol.**", &[]),
+    (&["\"two_pl\"", "\"client_2pc\"", "\"rococo\""], "**A protocol.**", &[]),
+    (&["Dst", "Gts", "Vts", "Rc"], "**A timestamp scheme.**", &["scale/src/calibrate.rs"]),
+    (
+        &["\"dst\"", "\"gts\"", "\"vts\"", "\"rc\""],
+        "**A timestamp scheme.**",
+        &["bench/src/report/sample.rs", "scale/src/page.rs", "scale/src/predict/published.rs"],
+    ),
+    (&["MicroFlags", "SmallBankFlags", "TpccFlags"], "**A workload.**", &[]),
+    (&["Micro", "SmallBank", "Tpcc"], "**A workload.**", &["scale/src/calibrate.rs"]),
+    (&["\"micro\"", "\"smallbank\"", "\"tpcc\""], "**A workload.**", &[]),
+];
+
+#[test]
+fn what_is_added_to_lists_is_added_to_those_that_contributing_names() {
+    let contributing = read(&root().join("CONTRIBUTING.md"));
+    for (words, paragraph, others) in LISTS {
+        let paragraph = contributing.split("\n\n").find(|text| text.starts_with(paragraph)).expect(paragraph);
+        let mut files: BTreeMap<PathBuf, String> = BTreeMap::new();
+        for (path, line) in MAY_USE.into_iter().flat_map(|(name, _)| code(name)) {
+            *files.entry(path).or_default() += &(line + "\n");
+        }
+        for (path, code) in files {
+            let file =
+                path.strip_prefix(root().join("crates")).expect("a crate is here").display().to_string();
+            let named = |word: &&str| {
+                let inside = |c: char| c.is_alphanumeric() || c == '_';
+                code.match_indices(*word).any(|(at, word)| {
+                    !code[..at].ends_with(inside) && !code[at + word.len()..].starts_with(inside)
+                })
+            };
+            if words.iter().all(named) && !others.contains(&file.as_str()) {
+                assert!(
+                    paragraph.contains(&format!("(crates/{file})")),
+                    "{file} lists {words:?}: {paragraph}"
+                );
             }
         }
     }

@@ -50,6 +50,8 @@ impl Setting {
 pub trait Flags: Args {
     /// Its name: see [`Workload::NAME`](crate::Workload::NAME).
     const NAME: &'static str;
+    /// Its name in a report.
+    const TITLE: &'static str;
     /// What it does, in a line of help.
     const ABOUT: &'static str;
 
@@ -73,6 +75,8 @@ pub trait Scale: fmt::Debug + Send + Sync {
 pub struct Registration {
     /// Its name.
     pub name: &'static str,
+    /// Its name in a report.
+    pub title: &'static str,
     /// What it does, in a line of help.
     pub about: &'static str,
     augment: fn(Command) -> Command,
@@ -87,7 +91,8 @@ impl fmt::Debug for Registration {
 
 impl Registration {
     const fn new<F: Flags>() -> Registration {
-        Registration { name: F::NAME, about: F::ABOUT, augment: F::augment_args, read: read::<F> }
+        let (name, title, about) = (F::NAME, F::TITLE, F::ABOUT);
+        Registration { name, title, about, augment: F::augment_args, read: read::<F> }
     }
 
     /// The workload of this name.

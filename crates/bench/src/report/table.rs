@@ -12,6 +12,7 @@
 use plimsoll_page::table::Columns;
 use plimsoll_page::terminal::{Terminal, wrap};
 use plimsoll_page::units;
+use plimsoll_workloads::registry::Registration;
 
 use super::model::{Aborts, Check, Document, Link, Run, Spread, per};
 
@@ -132,12 +133,7 @@ fn heading(run: &Run, what: &str, times: &str, terminal: Terminal) -> String {
 
 /// The workload's own spelling.
 pub fn workload_title(name: &str) -> String {
-    match name {
-        "tpcc" => "TPC-C".to_owned(),
-        "smallbank" => "SmallBank".to_owned(),
-        "micro" => "Microbenchmark".to_owned(),
-        other => other.to_owned(),
-    }
+    Registration::named(name).map_or(name, |workload| workload.title).to_owned()
 }
 
 fn transactions(run: &Run) -> Columns {

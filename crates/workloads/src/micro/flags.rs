@@ -67,6 +67,7 @@ struct MicroScale {
 
 impl Flags for MicroFlags {
     const NAME: &'static str = Micro::NAME;
+    const TITLE: &'static str = "Microbenchmark";
     const ABOUT: &'static str =
         "The DST paper's microbenchmarks: a few 8-byte tuples, read or updated, or time spun away";
 

@@ -30,6 +30,7 @@ pub struct SmallBankFlags {
 
 impl Flags for SmallBankFlags {
     const NAME: &'static str = SmallBank::NAME;
+    const TITLE: &'static str = "SmallBank";
     const ABOUT: &'static str = "A bank: six tiny transactions on two accounts at most, hot spots";
 
     fn scale(self, setting: &Setting) -> Result<Arc<dyn Scale>, Refusal> {

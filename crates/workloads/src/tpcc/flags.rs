@@ -58,6 +58,7 @@ pub struct TpccFlags {
 
 impl Flags for TpccFlags {
     const NAME: &'static str = Tpcc::NAME;
+    const TITLE: &'static str = "TPC-C";
     const ABOUT: &'static str = "Order processing: nine tables, five transactions, 8% read-only (TPC-C)";
 
     fn scale(self, setting: &Setting) -> Result<Arc<dyn Scale>, Refusal> {
