@@ -37,7 +37,7 @@ fn start(node: u16, nodes: &[Address], listener: TcpListener) -> Runtime<Echo> {
         cluster: 1,
         role: Role::Member { node, listener },
         nodes: nodes.to_vec(),
-        visitors: 2,
+        clients: 2,
         life: 1,
         secret: Some(SECRET.to_vec()),
         silence: SILENCE,

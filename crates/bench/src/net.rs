@@ -219,7 +219,7 @@ pub fn between_two(number: u16, listener: TcpListener, nodes: [SocketAddr; 2]) -
         cluster: 1,
         role: Role::Member { node: number, listener },
         nodes: (0..).zip(nodes).map(|(id, address)| Address { id, address, shards: 1 }).collect(),
-        visitors: 0,
+        clients: 0,
         volatile: true,
         life: clock.now().0,
         secret: None,

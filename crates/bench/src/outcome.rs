@@ -25,7 +25,7 @@ pub fn outcome<S: Scheme>(time: Duration) -> (f64, f64) {
         single_version: false,
         process: 0,
         processes: 1,
-        visitors: 1..1,
+        clients: 1..1,
         process_counter: Default::default(),
         first_attempt: 1,
         patience_ns: plimsoll_txn::votes::PATIENCE_NS,

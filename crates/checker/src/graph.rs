@@ -173,15 +173,15 @@ fn build(index: &Index, settled: &Settled) -> (Graph, Vec<(u32, u32)>) {
     let mut walker = Walker { index, settled, rows: Vec::new() };
     for txn in 0..index.history.transactions.len() as u32 {
         walker.visit(txn, &mut |found| match found {
-            Found::Edge(edge) => pairs.push((edge.from, pack(edge.to, edge.kind))),
-            Found::Block(block) => {
+            WalkResult::Edge(edge) => pairs.push((edge.from, pack(edge.to, edge.kind))),
+            WalkResult::Block(block) => {
                 // Without a scalar order a settled absence says nothing new.
                 if index.options.scalar {
                     used[block as usize] = true;
                     pairs.push((first_block + block, pack(txn, Kind::Wr)));
                 }
             }
-            Found::Impossible(record) => impossible.push((txn, record)),
+            WalkResult::Impossible(record) => impossible.push((txn, record)),
         });
     }
     settled.connect(index, used, first_block, &mut pairs);
@@ -227,7 +227,7 @@ fn write_edges(index: &Index, sink: &mut dyn FnMut(Edge)) {
 }
 
 /// What a walk over a transaction's reads finds.
-enum Found {
+enum WalkResult {
     Edge(Edge),
     /// A scan covers this block of settled records.
     Block(u32),
@@ -245,7 +245,7 @@ struct Walker<'a, 'h> {
 
 impl Walker<'_, '_> {
     /// Everything that a transaction's reads say about its place in the order.
-    fn visit(&mut self, txn: u32, sink: &mut dyn FnMut(Found)) {
+    fn visit(&mut self, txn: u32, sink: &mut dyn FnMut(WalkResult)) {
         let index = self.index;
         for (read, record) in index.reads(txn) {
             match read.version {
@@ -271,7 +271,7 @@ impl Walker<'_, '_> {
     }
 
     /// The records of a scan's range that it did not see.
-    fn missing(&self, txn: u32, scan: &ScanRead, sink: &mut dyn FnMut(Found)) {
+    fn missing(&self, txn: u32, scan: &ScanRead, sink: &mut dyn FnMut(WalkResult)) {
         let range = self.index.range(scan);
         let horizon = self.index.settled_horizon(txn);
         let (mut at, mut seen) = (range.start, 0);
@@ -286,7 +286,7 @@ impl Walker<'_, '_> {
             }
             match self.settled.block(at, next_row, horizon) {
                 Some((block, end)) => {
-                    sink(Found::Block(block));
+                    sink(WalkResult::Block(block));
                     at = end;
                 }
                 None => {
@@ -297,26 +297,33 @@ impl Walker<'_, '_> {
         }
     }
 
-    fn live(&self, txn: u32, record: u32, position: u32, sink: &mut dyn FnMut(Found)) {
+    fn live(&self, txn: u32, record: u32, position: u32, sink: &mut dyn FnMut(WalkResult)) {
         self.reads_from(txn, record, position, false, sink);
         self.overwritten(txn, record, position, false, Kind::Rw, sink);
     }
 
-    fn absent(&self, txn: u32, record: u32, anti: Kind, sink: &mut dyn FnMut(Found)) {
+    fn absent(&self, txn: u32, record: u32, anti: Kind, sink: &mut dyn FnMut(WalkResult)) {
         match self.index.absence(record, txn) {
             Some(span) => {
                 self.reads_from(txn, record, span.first, true, sink);
                 self.overwritten(txn, record, span.last, true, anti, sink);
             }
-            None => sink(Found::Impossible(record)),
+            None => sink(WalkResult::Impossible(record)),
         }
     }
 
-    fn reads_from(&self, to: u32, record: u32, position: u32, absent: bool, sink: &mut dyn FnMut(Found)) {
+    fn reads_from(
+        &self,
+        to: u32,
+        record: u32,
+        position: u32,
+        absent: bool,
+        sink: &mut dyn FnMut(WalkResult),
+    ) {
         if position > 0 {
             let from = self.index.chain(record)[position as usize - 1].writer;
             if from != to {
-                sink(Found::Edge(Edge { from, to, kind: Kind::Wr, record, position, absent }));
+                sink(WalkResult::Edge(Edge { from, to, kind: Kind::Wr, record, position, absent }));
             }
         }
     }
@@ -328,12 +335,12 @@ impl Walker<'_, '_> {
         position: u32,
         absent: bool,
         kind: Kind,
-        sink: &mut dyn FnMut(Found),
+        sink: &mut dyn FnMut(WalkResult),
     ) {
         if let Some(next) = self.index.chain(record).get(position as usize)
             && next.writer != from
         {
-            sink(Found::Edge(Edge { from, to: next.writer, kind, record, position, absent }));
+            sink(WalkResult::Edge(Edge { from, to: next.writer, kind, record, position, absent }));
         }
     }
 }
@@ -363,7 +370,7 @@ fn reasons(index: &Index, cycles: &[Vec<cycles::Step>]) -> Reasons {
     let mut walker = Walker { index, settled: &settled, rows: Vec::new() };
     for &txn in readers.iter().filter(|&&txn| index.transaction(txn).is_some()) {
         walker.visit(txn, &mut |found| {
-            if let Found::Edge(edge) = found {
+            if let WalkResult::Edge(edge) = found {
                 add(edge);
             }
         });

@@ -289,7 +289,7 @@ impl Cluster {
             cluster: self.id,
             role,
             nodes: self.processes().map(address).collect(),
-            visitors: self.clients,
+            clients: self.clients,
             volatile: true,
             life: clock.now().0,
             secret: self.secret.clone(),

@@ -110,8 +110,8 @@ struct Part {
     /// How many processes there may be, without the oracle's.
     process_count: usize,
     /// The number of the first client's process, and the shards of all clients.
-    visitors: usize,
-    visiting: Range<usize>,
+    first_client: usize,
+    client_shards: Range<usize>,
     /// The number of this process.
     process: usize,
     /// Its shards, an oracle included.
@@ -147,8 +147,8 @@ impl Engine {
             holders: options.shards,
             processes: vec![0; options.shards].into(),
             process_count: 1,
-            visitors: 1,
-            visiting: options.shards..options.shards,
+            first_client: 1,
+            client_shards: options.shards..options.shards,
             process: 0,
             shards: 0..options.shards + usize::from(pair.has_oracle()),
             first_attempt: 1,
@@ -174,7 +174,7 @@ impl Engine {
         let mut nodes = network.nodes.clone();
         nodes.sort_by_key(|node| node.id);
         let data = &nodes[..nodes.len().saturating_sub(usize::from(pair.has_oracle()))];
-        let places = data.len() as u16..data.len() as u16 + network.visitors as u16;
+        let places = data.len() as u16..data.len() as u16 + network.clients as u16;
         let processes =
             data.iter().zip(0u16..).flat_map(|(node, process)| std::iter::repeat_n(process, node.shards));
         let holders = data.iter().map(|node| node.shards).sum();
@@ -185,7 +185,7 @@ impl Engine {
         }
         // Clients come after the oracle, so it needs an entry; it is no process that is asked for
         // watermarks or votes.
-        let oracle = (pair.has_oracle() && network.visitors > 0).then_some(ORACLE_ID);
+        let oracle = (pair.has_oracle() && network.clients > 0).then_some(ORACLE_ID);
         let first = total.unwrap_or(holders);
         let (process, own) = match &network.role {
             Role::Member { node, .. } => {
@@ -194,14 +194,14 @@ impl Engine {
                 let here = nodes.iter().find(|other| other.id == *node).map_or(0, |node| node.shards);
                 (before().count(), first..first + here)
             }
-            Role::Visitor { place } => (data.len() + place, first + place..first + place + 1),
+            Role::Client { place } => (data.len() + place, first + place..first + place + 1),
         };
         let part = Part {
             holders,
             processes: processes.chain(oracle).chain(places).collect(),
-            process_count: data.len() + network.visitors,
-            visitors: data.len(),
-            visiting: first..first + network.visitors,
+            process_count: data.len() + network.clients,
+            first_client: data.len(),
+            client_shards: first..first + network.clients,
             process,
             shards: own.clone(),
             first_attempt: network.life,
@@ -240,7 +240,7 @@ impl Engine {
                 std::thread::sleep(Duration::from_millis(random.hash_one(taken) % 50));
             }
             let place = first.wrapping_add(taken) % cluster.clients;
-            let network = cluster.network(Role::Visitor { place }, clock, limit);
+            let network = cluster.network(Role::Client { place }, clock, limit);
             let engine = Engine::take_part(cluster, network).map_err(OpenError::Threads)?;
             loop {
                 match engine.runtime().refused() {
@@ -509,7 +509,9 @@ impl Part {
 
     /// Makers for the shards of this process.
     fn makers<P: LegalPair>(self, layout: &Layout, options: &EngineOptions) -> Vec<Maker<P>> {
-        let Part { holders, process_count, visitors, visiting, process, shards, first_attempt, .. } = self;
+        let Part {
+            holders, process_count, first_client, client_shards, process, shards, first_attempt, ..
+        } = self;
         let options = *options;
         let process_counter = Arc::new(AtomicU64::new(0));
         let config = |shard| SchemeConfig {
@@ -519,8 +521,8 @@ impl Part {
             oracle: options.oracle,
             single_version: options.single_version,
             process,
-            processes: visitors,
-            visitors: visiting.clone(),
+            processes: first_client,
+            clients: client_shards.clone(),
             process_counter: process_counter.clone(),
             first_attempt,
             patience_ns: plimsoll_txn::votes::PATIENCE_NS,
@@ -533,7 +535,7 @@ impl Part {
         };
         let low_water = LowWater::among(here, P::Scheme::slots(&config(0)), &others);
         // A client that has never been connected has begun no snapshot.
-        (visitors..process_count).for_each(|visitor| low_water.absent(visitor));
+        (first_client..process_count).for_each(|client| low_water.absent(client));
         let makers = shards.map(|shard| {
             let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
             let make = move || {

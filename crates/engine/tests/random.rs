@@ -31,7 +31,7 @@ use std::time::Duration;
 use common::Setup;
 use plimsoll_engine::Engine;
 use plimsoll_runtime::real::Clock;
-use plimsoll_sim::client::{Client, Left, Observer};
+use plimsoll_sim::client::{Client, ClientResults, Observer};
 use plimsoll_sim::workload::random::{self, MAX_STALENESS_NS};
 use plimsoll_types::history::{Install, Transaction as Recorded};
 use plimsoll_types::{Abort, Partitioning, ShardId, Timestamp};
@@ -103,7 +103,7 @@ fn run(setup: Setup) -> Vec<String> {
         start_client(&engine, client, done.clone());
     }
     drop(done);
-    let mut left = Left::default();
+    let mut left = ClientResults::default();
     for _ in 0..CLIENTS_PER_SHARD * setup.shards as u64 {
         let Ok(one) = results.recv_timeout(STUCK) else {
             return vec!["a client is stuck".to_owned()];
@@ -126,7 +126,7 @@ fn load(engine: &Engine) {
     }
 }
 
-fn start_client(engine: &Engine, client: u64, done: Sender<Left>) {
+fn start_client(engine: &Engine, client: u64, done: Sender<ClientResults>) {
     let shard = ShardId((client / CLIENTS_PER_SHARD) as u16);
     let (pair, times) = (engine.pair(), Times(engine.runtime().clock()));
     engine.spawn_on(shard, move |shard| async move {
@@ -141,7 +141,7 @@ fn start_client(engine: &Engine, client: u64, done: Sender<Left>) {
 }
 
 /// What does not hold after a run.
-fn judge(engine: &Engine, mut left: Left) -> Vec<String> {
+fn judge(engine: &Engine, mut left: ClientResults) -> Vec<String> {
     let mut failures = Vec::new();
     let pair = engine.pair();
     let serializable = pair.serializable();

@@ -29,7 +29,7 @@ const SHARDS_SHOWN: usize = 16;
 
 /// A node, and what it said or why it did not.
 #[derive(Serialize)]
-struct Asked {
+struct NodeAnswer {
     node: u16,
     address: String,
     shards: usize,
@@ -40,12 +40,12 @@ struct Asked {
     state: Option<State>,
     error: Option<String>,
     /// Of a node that was not asked, because its HTTP address is not known: what the others say.
-    seen: Option<Seen>,
+    seen: Option<ReachedBy>,
 }
 
 /// How many of the processes that answer are connected to a node that was not asked.
 #[derive(Clone, Copy, Default, Serialize)]
-struct Seen {
+struct ReachedBy {
     connected: usize,
     of: usize,
 }
@@ -70,8 +70,8 @@ struct Document {
     protocol: &'static str,
     scheme: &'static str,
     serializable: bool,
-    nodes: Vec<Asked>,
-    oracle: Option<Asked>,
+    nodes: Vec<NodeAnswer>,
+    oracle: Option<NodeAnswer>,
     shards: Vec<Led>,
     /// The node that all clocks are compared with.
     clock_reference: Option<u16>,
@@ -79,7 +79,7 @@ struct Document {
 
 impl Document {
     /// What the processes of a cluster have said, put together.
-    fn new(cluster: &Cluster, mut nodes: Vec<Asked>, mut oracle: Option<Asked>) -> Document {
+    fn new(cluster: &Cluster, mut nodes: Vec<NodeAnswer>, mut oracle: Option<NodeAnswer>) -> Document {
         let Cluster { name, pair, .. } = cluster;
         let states: Vec<State> =
             nodes.iter().chain(&oracle).filter_map(|asked| asked.state.clone()).collect();
@@ -103,7 +103,7 @@ impl Document {
 }
 
 /// The shards of all nodes, in order.
-fn led(nodes: &[Asked]) -> Vec<Led> {
+fn led(nodes: &[NodeAnswer]) -> Vec<Led> {
     let mut shards = Vec::new();
     for node in nodes {
         for place in 0..node.shards {
@@ -123,10 +123,10 @@ fn led(nodes: &[Asked]) -> Vec<Led> {
     shards
 }
 
-impl Asked {
+impl NodeAnswer {
     /// Whether it answers, or all that answer are connected to it.
     fn is_up(&self) -> bool {
-        let seen = self.seen.is_some_and(|Seen { connected, of }| 0 < of && connected == of);
+        let seen = self.seen.is_some_and(|ReachedBy { connected, of }| 0 < of && connected == of);
         self.state.is_some() || seen
     }
 
@@ -140,7 +140,7 @@ impl Asked {
         let Some(seen) = &mut self.seen else { return };
         let whole = |peer: &&PeerState| peer.node == Some(self.node) && peer.connected == peer.pairs;
         let connected = states.iter().filter(|state| state.peers.iter().any(|peer| whole(&peer))).count();
-        *seen = Seen { connected, of: states.len() };
+        *seen = ReachedBy { connected, of: states.len() };
     }
 
     /// Notes by how much the clock is ahead of the reference's, if the process is there to have one.
@@ -169,12 +169,12 @@ pub fn status(plan: &StatusPlan) -> Result<bool, Box<dyn std::error::Error>> {
         nodes.iter().map(|node| ask(node, &plan.addresses)).collect(),
         oracle.as_ref().map(|oracle| ask(&oracle.node, &plan.addresses)),
     );
-    let well = document.nodes.iter().chain(&document.oracle).all(Asked::is_well);
+    let well = document.nodes.iter().chain(&document.oracle).all(NodeAnswer::is_well);
     publish(&plan.json, &document, || show(&document, Terminal::stdout()))?;
     Ok(well)
 }
 
-fn ask(node: &NodeConfig, addresses: &[SocketAddr]) -> Asked {
+fn ask(node: &NodeConfig, addresses: &[SocketAddr]) -> NodeAnswer {
     let status = |address: &SocketAddr| fetch(&format!("http://{address}/status"));
     let found = match &node.http {
         Some(address) => Some(status(address)),
@@ -182,7 +182,7 @@ fn ask(node: &NodeConfig, addresses: &[SocketAddr]) -> Asked {
             addresses.iter().map(status).find(|said| said.as_ref().is_ok_and(|state| state.node == node.id))
         }
     };
-    let seen = found.is_none().then(Seen::default);
+    let seen = found.is_none().then(ReachedBy::default);
     let (state, error) = match found {
         None => (None, Some("its `http` address is not known".to_owned())),
         Some(Ok(state)) if state.node != node.id => {
@@ -191,7 +191,7 @@ fn ask(node: &NodeConfig, addresses: &[SocketAddr]) -> Asked {
         Some(Ok(state)) => (Some(state), None),
         Some(Err(error)) => (None, Some(error)),
     };
-    Asked {
+    NodeAnswer {
         node: node.id,
         address: node.address.to_string(),
         shards: node.shards,
@@ -267,7 +267,7 @@ fn show(document: &Document, terminal: Terminal) -> String {
         let Some(state) = &asked.state else {
             let error = asked.error.as_deref().unwrap_or_default();
             let (state, connected) = match asked.seen {
-                Some(Seen { connected, of }) => {
+                Some(ReachedBy { connected, of }) => {
                     notes.push(format!(
                         "{called} was not asked: {error}; {connected} of {of} that answer are connected to it"
                     ));
@@ -342,7 +342,7 @@ fn show(document: &Document, terminal: Terminal) -> String {
 }
 
 /// The clock of a process, as it is shown: ahead of that of the reference, or behind.
-fn clock(asked: &Asked) -> String {
+fn clock(asked: &NodeAnswer) -> String {
     let Some(ahead) = asked.clock_ahead_seconds else { return String::new() };
     let sign = if ahead < 0.0 { '−' } else { '+' };
     let far = |seconds: f64| units::duration_us(seconds.abs() * 1e6);
@@ -408,7 +408,7 @@ mod tests {
                 ..State::default()
             };
             let is_up = up.contains(&node.id);
-            Asked {
+            NodeAnswer {
                 node: node.id,
                 address: node.address.to_string(),
                 shards: node.shards,
@@ -475,7 +475,8 @@ mod tests {
                 let peer = PeerState { node: Some(3), pairs: 1, connected, ..PeerState::default() };
                 node.state.as_mut().expect("it answers").peers.push(peer);
             }
-            (nodes[2].error, nodes[2].seen) = (Some("nobody knows where".to_owned()), Some(Seen::default()));
+            (nodes[2].error, nodes[2].seen) =
+                (Some("nobody knows where".to_owned()), Some(ReachedBy::default()));
             let text = "cluster = \"c\"\n[[node]]\nid = 1\naddress = \"127.0.0.1:1\"\n";
             let cluster = Cluster::parse(text).expect("it is a cluster");
             let document = Document::new(&cluster, document.nodes, None);

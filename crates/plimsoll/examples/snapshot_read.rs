@@ -33,7 +33,7 @@ use plimsoll_txn::protocols::Occ;
 use plimsoll_txn::timestamp::{OracleOptions, SchemeConfig};
 use plimsoll_txn::timestamps::Dst;
 use plimsoll_txn::votes::PATIENCE_NS;
-use plimsoll_txn::work::Work;
+use plimsoll_txn::work::Footprint;
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec};
 
 type Node = Occ<Dst>;
@@ -122,7 +122,7 @@ fn plain(env: &RealEnv<Node>, case: Case, keys: &[Key]) -> u128 {
 
 /// Reads them in read-only transactions. Returns nanoseconds.
 async fn snapshot(env: &RealEnv<Node>, case: Case, keys: &Rc<[Key]>, part: Range<usize>) -> u128 {
-    let mut work = Work::default();
+    let mut work = Footprint::default();
     let keys = keys.clone();
     let mut lookups = Lookups { column: case.column, keys, range: 0..0, times: case.times, sum: 0 };
     let began = Instant::now();
@@ -203,7 +203,7 @@ fn config() -> SchemeConfig {
         single_version: false,
         process: 0,
         processes: 1,
-        visitors: 1..1,
+        clients: 1..1,
         process_counter: Default::default(),
         first_attempt: 1,
         patience_ns: PATIENCE_NS,

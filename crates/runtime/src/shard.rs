@@ -87,7 +87,7 @@ pub(crate) trait Outside<N: Participant> {
 
 /// What a pass has done.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Worked {
+pub(crate) struct PassSummary {
     /// Messages taken out of the inbox.
     pub(crate) messages: usize,
     /// Tasks polled.
@@ -97,7 +97,7 @@ pub(crate) struct Worked {
     pub(crate) handled: usize,
 }
 
-impl Worked {
+impl PassSummary {
     /// Whether there was nothing to do.
     #[inline]
     pub(crate) fn idle(self) -> bool {
@@ -173,7 +173,7 @@ struct Core<N: Participant> {
     has_disk: bool,
     transfers: RefCell<Slab<Transfer>>,
     submitted: RefCell<Vec<Submitted>>,
-    /// See [`Worked::handled`]; of the present pass.
+    /// See [`PassSummary::handled`]; of the present pass.
     handled: Cell<usize>,
 }
 
@@ -231,9 +231,9 @@ impl<N: Participant> ShardEnv<N> {
     }
 
     /// One pass.
-    pub(crate) fn pass(&self, outside: &mut impl Outside<N>) -> Worked {
+    pub(crate) fn pass(&self, outside: &mut impl Outside<N>) -> PassSummary {
         let core = &*self.core;
-        let mut worked = Worked { messages: 0, polls: 0, handled: 0 };
+        let mut worked = PassSummary { messages: 0, polls: 0, handled: 0 };
         // Drain the inbox.
         while let Some(batch) = outside.arrived() {
             worked.messages += batch.messages.len();

@@ -42,7 +42,7 @@ pub trait Observer: Clone + 'static {
 
 /// An attempt that a client has made.
 #[derive(Clone, Copy, Debug)]
-pub struct Tried {
+pub struct AttemptRecord {
     /// Its number, if it did not fail before it had one.
     pub id: Option<TxnId>,
     /// Whose it was.
@@ -55,9 +55,9 @@ pub struct Tried {
 
 /// What clients leave behind.
 #[derive(Clone, Debug, Default)]
-pub struct Left {
+pub struct ClientResults {
     /// All attempts, each client's in its order.
-    pub attempts: Vec<Tried>,
+    pub attempts: Vec<AttemptRecord>,
     /// Committed transactions, each client's in its order.
     pub transactions: Vec<Recorded>,
     /// By committed transaction: the number it wrote, and what it saw that was not its own.
@@ -78,9 +78,9 @@ pub struct Left {
     pub in_doubt: Vec<TxnId>,
 }
 
-impl Left {
+impl ClientResults {
     /// Takes what another client has left.
-    pub fn join(&mut self, mut other: Left) {
+    pub fn join(&mut self, mut other: ClientResults) {
         self.attempts.append(&mut other.attempts);
         self.transactions.append(&mut other.transactions);
         self.values.append(&mut other.values);
@@ -116,7 +116,7 @@ pub struct Client<O> {
     /// How many times as long as usual it pauses before another attempt.
     pub pauses: u64,
     /// What it leaves behind.
-    pub left: Left,
+    pub left: ClientResults,
     numbers: u64,
     /// The attempt that has begun and is not over.
     present: Option<TxnId>,
@@ -154,7 +154,7 @@ impl<O: Observer> Client<O> {
             session,
             token: Timestamp::ZERO,
             pauses: 1,
-            left: Left::default(),
+            left: ClientResults::default(),
             numbers: 0,
             present: None,
             lasted_ns: 0,
@@ -173,7 +173,7 @@ impl<O: Observer> Client<O> {
 
     /// Notes an attempt that goes on until the next is noted, or this one is recorded.
     pub fn attempts(&mut self, label: &'static str, id: TxnId) {
-        self.left.attempts.push(Tried { id: Some(id), session: self.session, label, why: None });
+        self.left.attempts.push(AttemptRecord { id: Some(id), session: self.session, label, why: None });
         self.present = Some(id);
     }
 
@@ -184,7 +184,7 @@ impl<O: Observer> Client<O> {
             Some(last) if last.why.is_none() && last.id.is_some() && last.id == self.present => {
                 last.why = Some(why);
             }
-            _ => self.left.attempts.push(Tried { id: None, session, label, why: Some(why) }),
+            _ => self.left.attempts.push(AttemptRecord { id: None, session, label, why: Some(why) }),
         }
     }
 
@@ -281,7 +281,7 @@ impl<O: Observer> Client<O> {
             let executed = self.coordinator.execute(attempt, procedure).await;
             let id = Some(self.coordinator.committed().id).filter(|id| id.number > 0);
             let why = executed.err();
-            self.left.attempts.push(Tried { id, session: self.session, label, why });
+            self.left.attempts.push(AttemptRecord { id, session: self.session, label, why });
             self.present = None;
             match executed {
                 Ok(()) => return Ok(Some(std::mem::take(self.coordinator.committed()))),

@@ -31,7 +31,7 @@ use plimsoll_txn::timestamp::MAX_OFFSET_NS;
 use plimsoll_types::history::{History, Install, Transaction, of_one_copy};
 use plimsoll_types::{ColumnGroup, IndexKind, Partitioning, ShardId, TableId, TableSpec, Timestamp, TxnId};
 
-use crate::client::Left;
+use crate::client::ClientResults;
 use crate::plan::{Plan, WorkloadName};
 use crate::run::{Outcome, Setting, Violation};
 use crate::workload::{append, random};
@@ -45,11 +45,11 @@ const DRAIN_NS: u64 = 500_000_000;
 pub(crate) fn judge(
     plan: &Plan,
     mut setting: Setting,
-    mut left: Left,
+    mut left: ClientResults,
     stuck: Option<String>,
-    more: &mut dyn FnMut(&mut Setting, &mut Left, &mut Found),
+    more: &mut dyn FnMut(&mut Setting, &mut ClientResults, &mut Findings),
 ) -> Outcome {
-    let (pair, mut found) = (setting.pair, Found::default());
+    let (pair, mut found) = (setting.pair, Findings::default());
     found.add("stuck", stuck);
     found.add("offence", offences(&setting));
     found.add("broken", left.broken.iter().cloned());
@@ -103,7 +103,7 @@ pub(crate) fn judge(
 /// Transactions that have committed although no client was told, for their client's machine has
 /// crashed. What they have read, and how much they wrote, is not known; that all of it is there is
 /// seen in lists ([`lists`]), and where sums would be wrong.
-fn in_doubt(plan: &Plan, left: &Left, installs: &[Vec<Install>]) -> Vec<Transaction> {
+fn in_doubt(plan: &Plan, left: &ClientResults, installs: &[Vec<Install>]) -> Vec<Transaction> {
     let has_scalars = plan.legal_pair().has_scalars();
     let known: BTreeSet<TxnId> = left.attempts.iter().filter_map(|tried| tried.id).collect();
     let told: BTreeSet<TxnId> = left.transactions.iter().map(|transaction| transaction.id).collect();
@@ -138,11 +138,11 @@ pub(crate) fn has_order(pair: Pair) -> bool {
 }
 
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct Findings {
     pub(crate) violations: Vec<Violation>,
 }
 
-impl Found {
+impl Findings {
     fn add(&mut self, kind: &str, details: impl IntoIterator<Item = String>) {
         let told = details.into_iter().take(TOLD);
         self.violations.extend(told.map(|detail| Violation { kind: kind.to_owned(), detail }));
@@ -164,7 +164,7 @@ fn judge_history(
     clock_error_ns: u64,
     one_round: bool,
     complete: bool,
-    found: &mut Found,
+    found: &mut Findings,
 ) {
     let pair = setting.pair;
     let names = |column: ColumnGroup| name(&setting.tables, column);
@@ -265,7 +265,7 @@ fn copies(setting: &Setting, installs: &mut [Vec<Install>]) -> Vec<String> {
 }
 
 /// What clients find at the very end, when nothing else runs.
-pub(crate) fn last_look(plan: &Plan, setting: &mut Setting, left: &mut Left, found: &mut Found) {
+pub(crate) fn last_look(plan: &Plan, setting: &mut Setting, left: &mut ClientResults, found: &mut Findings) {
     match plan.workload {
         WorkloadName::Random => match rewrite_all(setting) {
             Ok(transaction) => left.transactions.push(transaction),
@@ -317,7 +317,7 @@ fn rewrite_all(setting: &mut Setting) -> Result<Transaction, String> {
 /// Every list holds what committed transactions appended, each number once, and nothing else; of
 /// what an attempt appended that was not answered all or nothing is there. This last look at them
 /// is an attempt like the others.
-fn lists(setting: &mut Setting, left: &mut Left) -> Vec<String> {
+fn lists(setting: &mut Setting, left: &mut ClientResults) -> Vec<String> {
     let mut expected: BTreeMap<(u64, u64), i32> = BTreeMap::new();
     let mut in_doubt: Vec<Vec<(u64, u64)>> = Vec::new();
     for attempted in &left.appended {

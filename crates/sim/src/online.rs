@@ -48,7 +48,7 @@ struct Column {
 struct Record {
     /// In the order of their stamps.
     versions: Vec<Written>,
-    frozen: Frozen,
+    frozen: ReadMarks,
 }
 
 struct Written {
@@ -59,14 +59,14 @@ struct Written {
 
 /// The highest timestamps at which something was read.
 #[derive(Default)]
-struct Frozen {
+struct ReadMarks {
     /// By a transaction at a snapshot, which sees what has its timestamp.
     snapshot: Option<(Timestamp, TxnId)>,
     /// By one that comes before what has its timestamp.
     writer: Option<(Timestamp, TxnId)>,
 }
 
-impl Frozen {
+impl ReadMarks {
     fn freeze(&mut self, reader: &Reader) {
         let place = if reader.at_snapshot { &mut self.snapshot } else { &mut self.writer };
         let new = (reader.at, reader.txn);
@@ -88,7 +88,7 @@ impl Frozen {
 struct Range {
     low: Key,
     high: Option<Key>,
-    frozen: Frozen,
+    frozen: ReadMarks,
 }
 
 impl Range {
@@ -233,7 +233,7 @@ impl Online {
         for key in missed.collect::<Vec<_>>() {
             self.read(reader, *column, &key, Version::Absent);
         }
-        let mut range = Range { low: low.clone(), high: high.clone(), frozen: Frozen::default() };
+        let mut range = Range { low: low.clone(), high: high.clone(), frozen: ReadMarks::default() };
         range.frozen.freeze(reader);
         let ranges = &mut self.columns.entry(*column).or_default().ranges;
         match ranges.iter_mut().find(|known| known.low == range.low && known.high == range.high) {

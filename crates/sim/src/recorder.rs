@@ -16,7 +16,7 @@ use plimsoll_txn::protocol;
 use plimsoll_txn::trace::{About, Step};
 use plimsoll_types::{ShardId, Timestamp};
 
-use crate::client::Tried;
+use crate::client::AttemptRecord;
 use crate::world::AnyWorld;
 
 /// Records a world. Clones record the same one.
@@ -31,9 +31,9 @@ pub struct Recording {
     /// The messages of all batches.
     pub messages: Vec<Message>,
     /// Steps on all shards.
-    pub steps: Vec<Taken>,
+    pub steps: Vec<TimedStep>,
     /// Attempts of clients, each client's in its order; none if the world ended in a panic.
-    pub attempts: Vec<Tried>,
+    pub attempts: Vec<AttemptRecord>,
     /// What calls are about, by the shard that calls, the shard that is called, and number, which
     /// is used again when the answer is there or is given up. An answer to one that was given up
     /// may still be sent.
@@ -70,7 +70,7 @@ pub struct Message {
 
 /// A step that was taken.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct TimedStep {
     /// Virtual nanoseconds.
     pub time_ns: u64,
     /// Where.
@@ -111,12 +111,12 @@ impl Recorder {
         for shard in shards {
             let Some((clock, steps)) = world.take_steps(shard) else { continue };
             let time_ns = world.now();
-            recording.steps.extend(steps.into_iter().map(|step| Taken { time_ns, shard, clock, step }));
+            recording.steps.extend(steps.into_iter().map(|step| TimedStep { time_ns, shard, clock, step }));
         }
     }
 
     /// Notes which attempts clients have made.
-    pub(crate) fn attempts(&self, attempts: &[Tried]) {
+    pub(crate) fn attempts(&self, attempts: &[AttemptRecord]) {
         self.0.borrow_mut().attempts.extend(attempts);
     }
 }

@@ -35,7 +35,7 @@ use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
 use plimsoll_workloads::{AnyClient, AnyWorkload};
 
-use crate::client::{Client, Left, Observer};
+use crate::client::{Client, ClientResults, Observer};
 use crate::judge;
 use crate::online::Online;
 use crate::plan::{Nth, Plan, WorkloadName};
@@ -192,12 +192,12 @@ impl Observer for Outsider {
 }
 
 /// A client leaves behind what it has even if its machine crashes.
-struct Leaving {
+struct ClientTask {
     client: SimClient,
-    sink: Rc<RefCell<Left>>,
+    sink: Rc<RefCell<ClientResults>>,
 }
 
-impl Drop for Leaving {
+impl Drop for ClientTask {
     fn drop(&mut self) {
         self.client.crash();
         self.sink.borrow_mut().join(std::mem::take(&mut self.client.left));
@@ -224,7 +224,7 @@ struct Way {
 }
 
 impl Way {
-    async fn go(self, mut leaving: Leaving) {
+    async fn go(self, mut leaving: ClientTask) {
         let Way { plan, mut benchmark, number, to_do, running } = self;
         let to_do = &to_do[number];
         while to_do.get() > 0 {
@@ -370,11 +370,15 @@ impl Setting {
 
     /// Lets the clients run, with a benchmark's workload or one of this crate. Clients of a machine
     /// that crashes are others when it starts again, and do what is left to do.
-    fn clients(&mut self, plan: &Plan, benchmark: Option<Arc<dyn AnyWorkload>>) -> (Left, Option<String>) {
+    fn clients(
+        &mut self,
+        plan: &Plan,
+        benchmark: Option<Arc<dyn AnyWorkload>>,
+    ) -> (ClientResults, Option<String>) {
         let (clients, all) = (plan.clients, plan.clients_in_all());
         let world = Rc::new(plan.clone());
         let running = Rc::new(Cell::new(all));
-        let left = Rc::new(RefCell::new(Left::default()));
+        let left = Rc::new(RefCell::new(ClientResults::default()));
         let to_do: Rc<[Cell<usize>]> = vec![Cell::new(plan.transactions); all].into();
         let (watch, placement) = (self.outsider(), self.placement.clone());
         let (pair, data_shards) = (self.pair, self.data_shards);
@@ -401,7 +405,7 @@ impl Setting {
                 };
                 let mut client = Client::new(shard.clone(), pair, watch.clone(), world.seed, session as u32);
                 client.pauses = world.pauses;
-                shard.start(Box::pin(way.go(Leaving { client, sink: sink.clone() })));
+                shard.start(Box::pin(way.go(ClientTask { client, sink: sink.clone() })));
             }
         }));
         self.move_slots(plan, running.clone());
@@ -519,7 +523,7 @@ fn benchmark(plan: &Plan, recorder: Option<Recorder>, workload: Arc<dyn AnyWorkl
 
 /// The workload's own invariants, at the end. They need snapshots, and every scheme has one when
 /// all is quiet.
-fn audits(setting: &mut Setting, workload: &dyn AnyWorkload, left: &Left) -> Vec<Violation> {
+fn audits(setting: &mut Setting, workload: &dyn AnyWorkload, left: &ClientResults) -> Vec<Violation> {
     let mut done = Vec::new();
     for (number, mut audit) in workload.audits().into_iter().enumerate() {
         let shard = ShardId((number % setting.shards) as u16);

@@ -159,7 +159,7 @@ impl Blueprint<'_> {
             single_version: false,
             process: self.machine(shard),
             processes: members,
-            visitors: shards.min(members * plan.hardware.shards_per_machine as usize)..shards,
+            clients: shards.min(members * plan.hardware.shards_per_machine as usize)..shards,
             process_counter: counters[self.machine(shard)].clone(),
             first_attempt: 1,
             patience_ns: plan.patience_ns(),

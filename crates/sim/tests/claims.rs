@@ -67,7 +67,7 @@ impl<P: InteractivePair<Scheme = Vts>> Stage<P> {
                     single_version: false,
                     process: machine,
                     processes: 2,
-                    visitors: 2..3,
+                    clients: 2..3,
                     process_counter: Arc::default(),
                     first_attempt: life,
                     patience_ns: if machine == ORACLE { SOON_NS } else { PATIENCE_NS },

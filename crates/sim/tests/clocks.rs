@@ -15,7 +15,7 @@ use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_txn::protocols::{Occ, TwoPl};
 use plimsoll_txn::timestamp::{MAX_OFFSET_NS, OracleOptions, SchemeConfig};
 use plimsoll_txn::timestamps::Dst;
-use plimsoll_txn::work::Work;
+use plimsoll_txn::work::Footprint;
 use plimsoll_types::{
     Abort, IndexKind, Key, Partitioning, Placement, ShardId, Slot, TableId, TableSpec, Timestamp,
 };
@@ -67,7 +67,7 @@ fn world<P: LegalPair>() -> World<P> {
             single_version: false,
             process: 0,
             processes: 1,
-            visitors: 1..1,
+            clients: 1..1,
             process_counter: Default::default(),
             first_attempt: 1,
             patience_ns: plimsoll_txn::votes::PATIENCE_NS,
@@ -100,11 +100,11 @@ fn write<P: LegalPair>(ahead_ns: u64) -> (u64, u64, Vec<u8>) {
     world.spawn_on(ShardId(0), move |env| async move {
         let mut touch = Touch { write: true, read: None };
         let begun = watch.true_time().0;
-        let result = execute::<P>(&env, Attempt::default(), &mut touch, &mut Work::default()).await;
+        let result = execute::<P>(&env, Attempt::default(), &mut touch, &mut Footprint::default()).await;
         result.expect("there is nobody to conflict with");
         tell.set(Some(watch.true_time().0 - begun));
         touch.write = false;
-        let result = execute::<P>(&env, Attempt::default(), &mut touch, &mut Work::default()).await;
+        let result = execute::<P>(&env, Attempt::default(), &mut touch, &mut Footprint::default()).await;
         result.expect("a snapshot does not abort");
         told.set(touch.read);
     });

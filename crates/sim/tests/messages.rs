@@ -20,7 +20,7 @@ use plimsoll_txn::protocol;
 use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
-use plimsoll_txn::work::Work;
+use plimsoll_txn::work::Footprint;
 use plimsoll_types::{
     Abort, IndexKind, Key, Partitioning, Placement, SLOTS, ShardId, Slot, TableId, TableSpec,
 };
@@ -150,7 +150,7 @@ fn attempted<P: LegalPair, T: AnyProcedure + 'static>(
         single_version: false,
         process: shard,
         processes: SHARDS,
-        visitors: SHARDS..SHARDS,
+        clients: SHARDS..SHARDS,
         process_counter: Default::default(),
         first_attempt: 1,
         patience_ns: plimsoll_txn::votes::PATIENCE_NS,
@@ -202,7 +202,7 @@ fn attempted<P: LegalPair, T: AnyProcedure + 'static>(
     said.borrow_mut().clear();
     world.spawn_on(ShardId(0), move |env| async move {
         let begun = watch.true_time().0;
-        let mut work = Work::default();
+        let mut work = Footprint::default();
         let result = execute::<P>(&env, Attempt::default(), &mut procedure, &mut work).await;
         *tell.borrow_mut() = Some((result, watch.true_time().0 - begun));
         env.sleep(1).await;

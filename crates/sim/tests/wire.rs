@@ -82,7 +82,7 @@ fn messages<P: LegalPair>(
         single_version: false,
         process: 0,
         processes: 1,
-        visitors: SHARDS..SHARDS,
+        clients: SHARDS..SHARDS,
         process_counter: counter.clone(),
         first_attempt: 1,
         patience_ns: plimsoll_txn::votes::PATIENCE_NS,

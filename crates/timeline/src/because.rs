@@ -10,11 +10,11 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_sim::recorder::Taken;
+use plimsoll_sim::recorder::TimedStep;
 use plimsoll_txn::trace::What;
 use plimsoll_types::Timestamp;
 
-use super::model::{Because, Stamp, Told};
+use super::model::{Because, Stamp, StepLine};
 
 /// Gathers what is needed to explain.
 pub(super) struct Reasons {
@@ -32,7 +32,7 @@ impl Reasons {
     }
 
     /// Notes a step of an attempt.
-    pub(super) fn step(&mut self, attempt: usize, taken: &Taken) {
+    pub(super) fn step(&mut self, attempt: usize, taken: &TimedStep) {
         let clock = taken.clock;
         match taken.step.what {
             What::Stamps { stamp, least } => {
@@ -59,8 +59,8 @@ impl Reasons {
     }
 
     /// The reasons of all stamps and snapshots, by attempt.
-    pub(super) fn finish(mut self, told: &[Told], times: bool) -> Vec<(usize, Because)> {
-        let mut of: BTreeMap<usize, Vec<&Told>> = BTreeMap::new();
+    pub(super) fn finish(mut self, told: &[StepLine], times: bool) -> Vec<(usize, Because)> {
+        let mut of: BTreeMap<usize, Vec<&StepLine>> = BTreeMap::new();
         for step in told {
             of.entry(step.x).or_default().push(step);
         }
@@ -89,11 +89,11 @@ impl Reasons {
 }
 
 /// Which of the things an attempt has observed was this.
-fn observed(steps: &[&Told], limit: Stamp, by: Option<usize>, clock: Stamp) -> Because {
+fn observed(steps: &[&StepLine], limit: Stamp, by: Option<usize>, clock: Stamp) -> Because {
     let read = steps.iter().find(|step| step.k == "reads" && step.v == Some(limit));
     let locked = steps.iter().find(|step| ["locks", "bounds"].contains(&step.k) && step.v == Some(limit));
     let written = steps.iter().find(|step| {
-        let overwrites = |other: &&Told| other.k == "installs" && other.i == step.i;
+        let overwrites = |other: &&StepLine| other.k == "installs" && other.i == step.i;
         ["installs", "pins"].contains(&step.k)
             && step.m.is_some_and(|(before, _)| before == limit)
             && steps.iter().any(overwrites)

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use plimsoll_page::units::thousands;
 use plimsoll_runtime::sim::{EPOCH_NS, Event};
 use plimsoll_sim::plan::Plan;
-use plimsoll_sim::recorder::{Recording, Taken};
+use plimsoll_sim::recorder::{Recording, TimedStep};
 use plimsoll_sim::run::{Outcome, answered_ns};
 use plimsoll_txn::trace::{Item, What};
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Partitioning, ShardId, Timestamp, TxnId};
@@ -173,12 +173,12 @@ impl<'a> Build<'a> {
         }
     }
 
-    fn step(&mut self, taken: &Taken, reasons: &mut Reasons) {
+    fn step(&mut self, taken: &TimedStep, reasons: &mut Reasons) {
         let (t, s, step) = (taken.time_ns, taken.shard.0, &taken.step);
         let x = self.attempt(step.txn, t);
         let end = &mut self.out.attempts[x].end;
         *end = t.max(*end);
-        let mut told = Told { t, s, x, ..Told::default() };
+        let mut told = StepLine { t, s, x, ..StepLine::default() };
         let on = |build: &mut Build, item: &Item| Some(build.item(taken.shard, item));
         match &step.what {
             What::Begins => {
@@ -219,7 +219,7 @@ impl<'a> Build<'a> {
             What::Bounds(item, bound) => {
                 (told.k, told.i, told.v) = ("bounds", on(self, item), Some(self.stamp(*bound)));
                 // Looked at with every request; only news is told.
-                let same = |known: &&Told| {
+                let same = |known: &&StepLine| {
                     known.x == x && known.i == told.i && ["locks", "bounds"].contains(&known.k)
                 };
                 if self.out.steps.iter().rev().take(200).find(same).is_some_and(|known| known.v == told.v) {
@@ -256,11 +256,12 @@ impl<'a> Build<'a> {
         }
         reasons.step(x, taken);
         // A request that waits is looked at again and again.
-        let again = |last: &Told| (last.k, last.x, last.i, last.o, last.s) == (told.k, x, told.i, told.o, s);
+        let again =
+            |last: &StepLine| (last.k, last.x, last.i, last.o, last.s) == (told.k, x, told.i, told.o, s);
         if told.k == "waits" && self.out.steps.last().is_some_and(again) {
             return;
         }
-        let installed = |last: &&Told| (last.k, last.x, last.i, last.t) == ("installs", x, told.i, t);
+        let installed = |last: &&StepLine| (last.k, last.x, last.i, last.t) == ("installs", x, told.i, t);
         if told.k == "pins" {
             // Under 2PL without marks a lock that is dropped pins nothing. What was just written has its mark already.
             let same = told.m.is_some_and(|(before, after)| before == after);

@@ -81,7 +81,7 @@ pub struct Timeline {
     /// What steps are called: see `words.rs`.
     pub phrases: Vec<&'static str>,
     /// Steps, in the order of time.
-    pub steps: Vec<Told>,
+    pub steps: Vec<StepLine>,
     /// Batches of messages.
     pub batches: Vec<Sent>,
     /// Faults.
@@ -159,7 +159,7 @@ pub struct Because {
 
 /// A step.
 #[derive(Debug, Default, Serialize)]
-pub struct Told {
+pub struct StepLine {
     /// When.
     pub t: u64,
     /// Where.

@@ -27,7 +27,7 @@ use plimsoll_types::history::{Transaction, Version};
 use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp};
 
 use super::build::timeline;
-use super::model::{Attempt, Message, Sent, Stamp, Timeline, Told};
+use super::model::{Attempt, Message, Sent, Stamp, StepLine, Timeline};
 use super::names::{are_times, in_words, short, stamp, table};
 use super::words::gives_up;
 
@@ -230,7 +230,7 @@ impl Trace<'_> {
     }
 
     /// The words of a step with what differs filled in.
-    fn phrase(&self, step: &Told) -> String {
+    fn phrase(&self, step: &StepLine) -> String {
         let mut text = String::new();
         for part in self.world.phrases[step.p].split_inclusive('}') {
             let (plain, place) = part.split_once('{').unwrap_or((part, ""));

@@ -4,10 +4,10 @@
 //! and `{after}` what a mark was and is, `{o}` another attempt. A trace fills in names; a page gets the phrases along with the
 //! steps, fills in buttons, and adds what follows from the step (`words.js`).
 
-use super::model::{Timeline, Told};
+use super::model::{StepLine, Timeline};
 
 /// The phrase of a step. Its attempt is known, and what snapshot it has.
-pub(super) fn phrase(step: &Told, world: &Timeline) -> &'static str {
+pub(super) fn phrase(step: &StepLine, world: &Timeline) -> &'static str {
     let mark = step.m.map(|(before, after)| (before.rank(), after.rank()));
     let rises = world.marks && mark.is_some_and(|(before, after)| before < after);
     match step.k {
@@ -52,7 +52,7 @@ pub(super) fn phrase(step: &Told, world: &Timeline) -> &'static str {
 }
 
 /// A snapshot read that leaves the mark below the snapshot, which no correct protocol does.
-fn below_snapshot(step: &Told, world: &Timeline) -> bool {
+fn below_snapshot(step: &StepLine, world: &Timeline) -> bool {
     let attempt = &world.attempts[step.x];
     let snapshot = attempt.stamp.filter(|_| attempt.snapshot && world.marks);
     snapshot.zip(step.m).is_some_and(|(snapshot, (_, after))| after.rank() < snapshot.rank())

@@ -27,7 +27,7 @@ use crate::procedure::Scan;
 use crate::protocol::{self, Protocol as _};
 use crate::protocols;
 use crate::timestamp::{ReadOnly, Scheme as _};
-use crate::work::Work;
+use crate::work::Footprint;
 
 /// The concurrency-control protocols.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,7 +133,7 @@ macro_rules! compile {
                 env: &ShardEnv<Self>,
                 attempt: Attempt,
                 procedure: &mut dyn Executable<Self::Scheme>,
-                work: &mut Work<Self::Scheme>,
+                work: &mut Footprint<Self::Scheme>,
             ) -> First<Self::Scheme> {
                 execute::first_step(env, attempt, procedure, work)
             }
@@ -143,7 +143,7 @@ macro_rules! compile {
                 first: First<Self::Scheme>,
                 attempt: Attempt,
                 procedure: &'a mut dyn Executable<Self::Scheme>,
-                work: &'a mut Work<Self::Scheme>,
+                work: &'a mut Footprint<Self::Scheme>,
             ) -> Step<'a, Result<(), Abort>> {
                 Box::pin(execute::other_steps(env, first, attempt, procedure, work))
             }

@@ -13,7 +13,7 @@ pub fn scheme_config(shard: u16, data_shards: usize) -> SchemeConfig {
         single_version: false,
         process: 0,
         processes: 1,
-        visitors: data_shards..data_shards,
+        clients: data_shards..data_shards,
         process_counter: Default::default(),
         first_attempt: 1,
         patience_ns: crate::votes::PATIENCE_NS,

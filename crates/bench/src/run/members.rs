@@ -124,12 +124,12 @@ impl From<io::Error> for Failure {
 }
 
 /// What one process of the cluster said last: a frame, or nothing any more.
-type Said = (usize, Option<Vec<u8>>);
+type Frame = (usize, Option<Vec<u8>>);
 
 /// The other processes, from the leader's side.
 pub struct Members {
     processes: Vec<(Child, Option<ChildStdin>)>,
-    said: Receiver<Said>,
+    said: Receiver<Frame>,
 }
 
 impl Members {
@@ -161,7 +161,7 @@ impl Members {
         Ok(members)
     }
 
-    fn spawn(&mut self, node: usize, say: Sender<Said>) -> io::Result<()> {
+    fn spawn(&mut self, node: usize, say: Sender<Frame>) -> io::Result<()> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(std::env::args_os().skip(1))
             .arg("--member")
@@ -295,7 +295,7 @@ impl Joining {
         let network = Network {
             cluster: join.cluster,
             role: Role::Member { node: join.node, listener },
-            visitors: 0,
+            clients: 0,
             volatile: true,
             nodes: (0..).zip(join.nodes).map(address).collect::<io::Result<_>>()?,
             secret: Some(join.secret),

@@ -63,7 +63,7 @@ enum Sites {
 impl Sites {
     fn start(workload: &Arc<dyn AnyWorkload>, plan: &BenchPlan, pair: Pair) -> Result<Sites, Failure> {
         if let Some(cluster) = &plan.cluster {
-            return Ok(Sites::Here(Box::new(Site::visit(workload, plan, cluster)?)));
+            return Ok(Sites::Here(Box::new(Site::connect(workload, plan, cluster)?)));
         }
         let Some(processes) = plan.processes else {
             return Ok(Sites::Here(Box::new(Site::start(workload, plan, pair, None)?)));

@@ -353,7 +353,7 @@ impl Site {
     }
 
     /// Joins a running cluster as a client.
-    pub fn visit(
+    pub fn connect(
         workload: &Arc<dyn AnyWorkload>,
         plan: &BenchPlan,
         cluster: &Cluster,

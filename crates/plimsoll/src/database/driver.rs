@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use plimsoll_engine::Engine;
 use plimsoll_store::TableMemory;
 use plimsoll_txn::any_shard::{
-    AnyShard, Found, HeldSnapshot, InteractiveShard, SnapshotHandle, SnapshotRead, TransactionHandle,
+    AnyShard, HeldSnapshot, InteractiveShard, ReadResults, SnapshotHandle, SnapshotRead, TransactionHandle,
 };
 use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::messages::MoveOutcome;
@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Waits for the results of reads that were sent to a shard; `None` if some of the data is on
 /// another shard than the map says.
-pub(super) type Answer<'a> = Box<dyn FnOnce() -> Result<Option<Found>, Error> + 'a>;
+pub(super) type Answer<'a> = Box<dyn FnOnce() -> Result<Option<ReadResults>, Error> + 'a>;
 
 /// A write that was not sent to a shard yet.
 pub(super) enum Write {
@@ -57,7 +57,7 @@ pub(super) enum Outcome {
 
 /// A transaction on its way to the shard that coordinates it, with the writes since its last
 /// operation.
-pub(super) struct Going {
+pub(super) struct StepRequest {
     pub(super) shard: ShardId,
     pub(super) attempt: Attempt,
     pub(super) begun: Option<TransactionHandle>,
@@ -67,7 +67,7 @@ pub(super) struct Going {
 }
 
 /// A transaction after an operation.
-pub(super) struct Went {
+pub(super) struct StepResult {
     pub(super) begun: TransactionHandle,
     pub(super) outcome: Outcome,
     /// The timestamp up to which the client has seen the database with this result; `None` if the
@@ -136,8 +136,8 @@ impl Driver {
 
     /// Begins the transaction unless it has begun, applies its waiting writes, and does the
     /// operation. Gives up if there is no answer in time.
-    pub(super) fn step(&self, going: Going, operation: Operation) -> Result<Went, Abort> {
-        let Going { shard, attempt, begun, writes, patience } = going;
+    pub(super) fn step(&self, going: StepRequest, operation: Operation) -> Result<StepResult, Abort> {
+        let StepRequest { shard, attempt, begun, writes, patience } = going;
         let (done, result) = mpsc::sync_channel(1);
         self.0.spawn_on(shard, move |shard| async move {
             let shard = interactive(&*shard);
@@ -150,9 +150,9 @@ impl Driver {
                     }
                     Operation::Scan(scan) => Outcome::Rows(shard.scan(&mut txn, &scan).await?),
                 };
-                Ok(Went { shown: shard.shown(&txn), begun: txn, outcome })
+                Ok(StepResult { shown: shard.shown(&txn), begun: txn, outcome })
             };
-            if let Err(SendError(Ok(Went { begun, .. }))) = done.send(went.await) {
+            if let Err(SendError(Ok(StepResult { begun, .. }))) = done.send(went.await) {
                 shard.rollback(begun).await;
             }
         });
@@ -160,8 +160,8 @@ impl Driver {
     }
 
     /// Commits. `Err(None)`: there was no answer in time.
-    pub(super) fn commit(&self, going: Going) -> Result<Option<Timestamp>, Option<Abort>> {
-        let Going { shard, attempt, begun, writes, patience } = going;
+    pub(super) fn commit(&self, going: StepRequest) -> Result<Option<Timestamp>, Option<Abort>> {
+        let StepRequest { shard, attempt, begun, writes, patience } = going;
         let (done, result) = mpsc::sync_channel(1);
         self.0.spawn_on(shard, move |shard| async move {
             let shard = interactive(&*shard);

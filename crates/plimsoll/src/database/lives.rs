@@ -80,7 +80,7 @@ impl Lives {
     }
 
     /// Whether the data is in other processes.
-    pub(super) fn visits(&self) -> bool {
+    pub(super) fn is_client(&self) -> bool {
         self.connect.is_some()
     }
 

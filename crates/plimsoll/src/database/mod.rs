@@ -237,7 +237,7 @@ impl Database {
         if options.transactions_per_shard == 0 {
             return Err(OpenError::NoTransactions);
         }
-        let engine = visit(cluster, options.patience)?;
+        let engine = connect(cluster, options.patience)?;
         let options = Options { max_staleness: cluster.max_staleness, pair: cluster.pair, ..options };
         let again = {
             let cluster = cluster.clone();
@@ -247,7 +247,7 @@ impl Database {
                         "what its sessions have seen means nothing in another place under vts".to_owned();
                     return Err(Error::CutOff { why });
                 }
-                visit(&cluster, options.patience).map_err(|error| match error {
+                connect(&cluster, options.patience).map_err(|error| match error {
                     OpenError::Unreachable { waited, .. } => Error::Unreachable { waited },
                     other => Error::CutOff { why: other.to_string() },
                 })
@@ -307,7 +307,7 @@ impl Database {
         spec: TableSpec,
         rows: impl IntoIterator<Item = (Key, Vec<Vec<u8>>)>,
     ) -> Result<TableId, Error> {
-        if self.inner.visits() {
+        if self.inner.is_client() {
             return Err(Error::TablesAreFixed);
         }
         check_table(&spec)?;
@@ -405,7 +405,7 @@ impl Database {
 }
 
 /// Connects to a cluster.
-fn visit(cluster: &Cluster, patience: Duration) -> Result<Driver, OpenError> {
+fn connect(cluster: &Cluster, patience: Duration) -> Result<Driver, OpenError> {
     Ok(Driver::new(Engine::connect(cluster, patience)?))
 }
 
@@ -418,7 +418,7 @@ impl Inner {
     /// Waits until less than [`BACKLOG_MAX`] is queued for nodes that do not keep up.
     fn wait_for_room(&self) -> Result<(), Error> {
         let begun = Instant::now();
-        while self.visits() && self.running()?.bytes_waiting() > BACKLOG_MAX {
+        while self.is_client() && self.running()?.bytes_waiting() > BACKLOG_MAX {
             let waited = begun.elapsed();
             if waited >= self.options.patience {
                 return Err(Error::Congested { waited });
@@ -432,12 +432,12 @@ impl Inner {
     /// in time. In a cluster, an answer that needs an unreachable node that has voted may never
     /// come, nor one that meets the locks of such a transaction.
     fn patience(&self, least: Duration) -> Option<Duration> {
-        self.visits().then_some(self.options.patience.max(least))
+        self.is_client().then_some(self.options.patience.max(least))
     }
 
     /// Whether the data is in other processes.
-    fn visits(&self) -> bool {
-        self.lives.visits()
+    fn is_client(&self) -> bool {
+        self.lives.is_client()
     }
 
     /// Whether a transaction reads at a snapshot until it commits.

@@ -32,7 +32,7 @@ use plimsoll_txn::timestamp;
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp};
 
 use super::admission::Admitted;
-use super::driver::{Going, Operation, Outcome, Went, Write};
+use super::driver::{Operation, Outcome, StepRequest, StepResult, Write};
 use super::stats::End;
 use super::{
     Column, Database, KeyRange, LARGE_BYTES, READ_MIN, Row, Running, WRITTEN_MAX, WRITTEN_MAX_CLUSTER,
@@ -230,14 +230,14 @@ impl Txn<'_> {
             return Err(Error::Conflict(abort));
         }
         let inner = &self.database.inner;
-        let (bytes, max) = match inner.visits() {
+        let (bytes, max) = match inner.is_client() {
             true => (records * (bytes + WRITE_BYTES), WRITTEN_MAX_CLUSTER),
             false => (records * bytes, WRITTEN_MAX),
         };
         if self.written_bytes + bytes > max {
             return Err(Error::TooMuchWritten { max });
         }
-        if self.large.is_none() && inner.visits() && self.written_bytes + bytes > LARGE_BYTES {
+        if self.large.is_none() && inner.is_client() && self.written_bytes + bytes > LARGE_BYTES {
             let begun = Instant::now();
             let turn = inner.large.admit(inner.options.patience);
             self.large = Some(turn.map_err(|_| Error::Congested { waited: begun.elapsed() })?);
@@ -255,7 +255,7 @@ impl Txn<'_> {
         let going = self.go(&running, first, READ_MIN)?;
         let shard = going.shard;
         match running.step(going, operation) {
-            Ok(Went { begun, outcome, shown }) => {
+            Ok(StepResult { begun, outcome, shown }) => {
                 self.database.saw(shown.unwrap_or_default());
                 self.state = State::Begun(begun, shard, running.life());
                 Ok(outcome)
@@ -294,10 +294,16 @@ impl Txn<'_> {
     }
 
     /// The attempt, to be sent to its shard, or to `first` if it begins.
-    fn go(&mut self, running: &Running<'_>, first: ShardId, least: Duration) -> Result<Going, Error> {
+    fn go(&mut self, running: &Running<'_>, first: ShardId, least: Duration) -> Result<StepRequest, Error> {
         let (begun, shard) = self.take(running, first)?;
         let patience = self.database.inner.patience(least);
-        Ok(Going { shard, attempt: self.attempt(), begun, writes: mem::take(&mut self.waiting), patience })
+        Ok(StepRequest {
+            shard,
+            attempt: self.attempt(),
+            begun,
+            writes: mem::take(&mut self.waiting),
+            patience,
+        })
     }
 
     /// The transaction, if it has begun, and its shard. If it began in a former life, all shards

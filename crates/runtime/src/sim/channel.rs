@@ -7,17 +7,17 @@
 //! little later. The receiver drops what it has already, holds back what came too early, and hands
 //! on the rest in order.
 //!
-//! A *reset* begins a new *incarnation*: what was not delivered is gone, and numbering starts
+//! A *reset* begins a new *connection*: what was not delivered is gone, and numbering starts
 //! again. An end that resets says so with an *open* packet, which is sent until it is acknowledged,
 //! so that the other end learns of it even if it has nothing to say. An end that gets a packet of a
-//! newer incarnation than its own resets as well and goes on in that one; a packet of an older
-//! incarnation is ignored. Whoever is behind learns it from the open packet, at the latest.
-//! Incarnations are unique over both ends and increase, also over crashes, so that nothing an end
+//! newer connection than its own resets as well and goes on in that one; a packet of an older
+//! connection is ignored. Whoever is behind learns it from the open packet, at the latest.
+//! Connections are unique over both ends and increase, also over crashes, so that nothing an end
 //! has sent in one can be taken for something sent in another.
 //!
-//! Example. A has sent packet 3 of incarnation 0 and crashes; it comes back with incarnation 8.
+//! Example. A has sent packet 3 of connection 0 and crashes; it comes back with connection 8.
 //! Packet 3 may still be delivered to B, which does not know yet: a request is executed though its
-//! coordinator is gone. When B has seen A's open packet of incarnation 8, it is too late for packet
+//! coordinator is gone. When B has seen A's open packet of connection 8, it is too late for packet
 //! 3.
 //!
 //! The content of a packet exists once, however often the packet is sent: whichever copy is
@@ -43,7 +43,7 @@ pub(super) struct Parcel<P> {
 pub(super) enum Body<P> {
     /// To acknowledge; its sequence number means nothing.
     Nothing,
-    /// To begin an incarnation.
+    /// To begin a connection.
     Open,
     /// To carry a batch.
     Data(Rc<Parcel<P>>),
@@ -61,7 +61,7 @@ impl<P> Clone for Body<P> {
 
 /// What the network carries, loses, doubles and mixes up.
 pub(super) struct Packet<P> {
-    pub(super) incarnation: u64,
+    pub(super) connection: u64,
     pub(super) sequence: u64,
     /// All packets of the other direction below this one have been received.
     received: u64,
@@ -77,8 +77,8 @@ impl<P> Packet<P> {
 
 impl<P> Clone for Packet<P> {
     fn clone(&self) -> Self {
-        let Packet { incarnation, sequence, received, .. } = *self;
-        Packet { incarnation, sequence, received, body: self.body.clone() }
+        let Packet { connection, sequence, received, .. } = *self;
+        Packet { connection, sequence, received, body: self.body.clone() }
     }
 }
 
@@ -98,7 +98,7 @@ struct Unacknowledged<P> {
 
 /// One shard's end of its channel to another.
 pub(super) struct End<P> {
-    pub(super) incarnation: u64,
+    pub(super) connection: u64,
     /// Number of the next new packet, and the packets before it that may still be on their way.
     next_sent: u64,
     unacknowledged: VecDeque<Unacknowledged<P>>,
@@ -118,7 +118,7 @@ pub(super) struct End<P> {
 impl<P> Default for End<P> {
     fn default() -> Self {
         End {
-            incarnation: 0,
+            connection: 0,
             next_sent: 0,
             unacknowledged: VecDeque::new(),
             patience_ns: 0,
@@ -138,23 +138,23 @@ impl<P> End<P> {
         self.post(now_ns, Body::Data(Rc::new(parcel)))
     }
 
-    /// Drops everything and begins an incarnation of which the other end has learnt.
-    pub(super) fn reset(&mut self, incarnation: u64) {
-        assert!(incarnation > self.incarnation, "incarnations of a channel increase");
+    /// Drops everything and begins a connection of which the other end has learnt.
+    pub(super) fn reset(&mut self, connection: u64) {
+        assert!(connection > self.connection, "connections of a channel increase");
         let End { acknowledge_ns, resend_ns, .. } = *self;
-        *self = End { incarnation, acknowledge_ns, resend_ns, ..End::default() };
+        *self = End { connection, acknowledge_ns, resend_ns, ..End::default() };
     }
 
-    /// The packet that tells the other end of the incarnation just begun.
+    /// The packet that tells the other end of the connection just begun.
     pub(super) fn open(&mut self, now_ns: u64) -> Packet<P> {
-        assert_eq!(self.next_sent, 0, "an incarnation is opened by its first packet");
+        assert_eq!(self.next_sent, 0, "a connection is opened by its first packet");
         self.post(now_ns, Body::Open)
     }
 
-    /// Takes a packet of the present incarnation; what is now in order goes to `delivered`. Returns
+    /// Takes a packet of the present connection; what is now in order goes to `delivered`. Returns
     /// whether it has acknowledged anything.
     pub(super) fn receive(&mut self, packet: Packet<P>, delivered: &mut Vec<Delivered<P>>) -> bool {
-        assert_eq!(packet.incarnation, self.incarnation, "packets of other incarnations are not received");
+        assert_eq!(packet.connection, self.connection, "packets of other connections are not received");
         let acknowledged = self.forget_below(packet.received);
         let Packet { sequence, body, .. } = packet;
         if let Body::Nothing = body {
@@ -233,7 +233,7 @@ impl<P> End<P> {
     }
 
     fn packet(&self, sequence: u64, body: Body<P>) -> Packet<P> {
-        Packet { incarnation: self.incarnation, sequence, received: self.next_received, body }
+        Packet { connection: self.connection, sequence, received: self.next_received, body }
     }
 
     fn forget_below(&mut self, received: u64) -> bool {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_incarnation_begins_with_nothing_outstanding() {
+    fn a_new_connection_begins_with_nothing_outstanding() {
         let (mut a, mut b) = (End::default(), End::default());
         a.send(0, 1);
         receive(&mut b, a.send(0, 2));

@@ -18,7 +18,7 @@
 //! in vain, and after another 2 ms, at 5 ms; 20 µs later shard 1 wakes, handles the request, and
 //! the reply travels back. The task saw a slow call and nothing else.
 //!
-//! Invariants: a channel delivers exactly once and in order within an incarnation; `Env::clock`
+//! Invariants: a channel delivers exactly once and in order within a connection; `Env::clock`
 //! never falls within a life of a shard; a shard makes at most one pass at a time, and none while
 //! its machine stands still or is down; skipping a fault changes nothing before it would have
 //! begun.

@@ -34,7 +34,7 @@ pub enum Fault {
     Clog(Link),
     /// A machine's clock is set by so many nanoseconds. Has no duration.
     Step(usize, i64),
-    /// The first shard begins a new incarnation of its channel to the second. Has no duration.
+    /// The first shard begins a new connection of its channel to the second. Has no duration.
     Reset(ShardId, ShardId),
     /// A machine stands still. Its network does not: packets are received and acknowledged.
     Pause(usize),

@@ -70,9 +70,9 @@ pub(super) struct Network<N: Participant> {
     last_handover_ns: Vec<u64>,
     /// How long handovers take.
     delay: Draw,
-    /// By incarnation of any channel, in the order in which they began: the life of the shard that
+    /// By connection of any channel, in the order in which they began: the life of the shard that
     /// began it.
-    incarnations: Vec<u64>,
+    connections: Vec<u64>,
     /// Packets are no longer lost, doubled or held back.
     pub(super) calm: bool,
     /// In worlds where messages are encoded.
@@ -103,7 +103,7 @@ impl<N: Participant> Network<N> {
             handovers: Slab::default(),
             last_handover_ns: vec![0; shards * shards],
             delay: Draw::new(seed, "handover", 0),
-            incarnations: Vec::new(),
+            connections: Vec::new(),
             calm: false,
             travel: None,
             encoding: Vec::new(),
@@ -291,7 +291,7 @@ impl<N: Participant> World<N> {
     pub(super) fn arrive(&mut self, flight: u32) {
         let &Flight { from, to, ref packet } =
             self.network.flights.get(flight).expect("a packet arrives once");
-        let incarnation = packet.incarnation;
+        let connection = packet.connection;
         let link = Self::link_of(&self.hardware, from, to);
         let link = self.network.link(link.0, link.1);
         if link.clogged > 0 {
@@ -303,12 +303,12 @@ impl<N: Participant> World<N> {
             return;
         }
         let end = self.network.end(to, from);
-        if incarnation < end.incarnation {
+        if connection < end.connection {
             return;
         }
-        if incarnation > end.incarnation {
-            let life = self.network.incarnations[incarnation as usize - 1];
-            self.begin_incarnation(to, from, incarnation, life);
+        if connection > end.connection {
+            let life = self.network.connections[connection as usize - 1];
+            self.begin_connection(to, from, connection, life);
         }
         self.accept(from, to, packet);
     }
@@ -350,20 +350,20 @@ impl<N: Participant> World<N> {
 
     /// A shard that is up gives its channel to a peer up, and says so.
     pub(super) fn reset(&mut self, shard: ShardId, peer: ShardId) {
-        self.network.incarnations.push(self.shards[shard.index()].number());
-        let incarnation = self.network.incarnations.len() as u64;
-        // If the peer is down it will begin another incarnation when it starts.
+        self.network.connections.push(self.shards[shard.index()].number());
+        let connection = self.network.connections.len() as u64;
+        // If the peer is down it will begin another connection when it starts.
         let life = self.shards[peer.index()].number();
-        self.begin_incarnation(shard, peer, incarnation, life);
+        self.begin_connection(shard, peer, connection, life);
         let packet = self.network.end(shard, peer).open(self.queue.now_ns);
         self.transmit(shard, peer, packet);
         self.watch(shard, peer);
     }
 
     /// Drops what is not delivered, also what is delivered but not handled or about to be sent.
-    fn begin_incarnation(&mut self, shard: ShardId, peer: ShardId, incarnation: u64, life: u64) {
-        self.trace.record(self.queue.now_ns, Event::Reset { shard, peer, incarnation });
-        self.network.end(shard, peer).reset(incarnation);
+    fn begin_connection(&mut self, shard: ShardId, peer: ShardId, connection: u64, life: u64) {
+        self.trace.record(self.queue.now_ns, Event::Reset { shard, peer, connection });
+        self.network.end(shard, peer).reset(connection);
         let state = &mut self.shards[shard.index()];
         state.inbox.retain(|batch| batch.from != peer);
         state.outbox.retain(|(to, _)| *to != peer);

@@ -60,14 +60,14 @@ pub enum Event {
         /// When each copy arrives, unless the link is clogged then; a packet that is lost has none.
         arrives_ns: [Option<u64>; 2],
     },
-    /// A shard's end of a channel begins a new incarnation; calls made over it have failed.
+    /// A shard's end of a channel begins a new connection; calls made over it have failed.
     Reset {
         /// Whose end.
         shard: ShardId,
         /// To whom.
         peer: ShardId,
-        /// Which incarnation.
-        incarnation: u64,
+        /// Which connection.
+        connection: u64,
     },
     /// A shard begins a life.
     Start {
@@ -123,7 +123,7 @@ impl Event {
             Event::Sent { from, to, sequence, messages } => [ends(2, from, to), sequence, messages as u64],
             Event::Delivered { from, to, sequence, sent_ns } => [ends(3, from, to), sequence, sent_ns],
             Event::Transmitted { .. } => return None,
-            Event::Reset { shard, peer, incarnation } => [ends(4, shard, peer), incarnation, 0],
+            Event::Reset { shard, peer, connection } => [ends(4, shard, peer), connection, 0],
             Event::Start { shard, life } => [ends(5, shard, shard), u64::from(life), 0],
             Event::Begins { index } => [6 << 32, u64::from(index), 0],
             Event::Ends { index } => [7 << 32, u64::from(index), 0],

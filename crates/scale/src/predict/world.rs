@@ -136,7 +136,7 @@ fn configs(cluster: &Cluster, latency_ns: u64) -> Vec<SchemeConfig> {
             single_version: false,
             process,
             processes: cluster.nodes,
-            visitors: shards..shards,
+            clients: shards..shards,
             process_counter: counters[process].clone(),
             first_attempt: 1,
             patience_ns: plimsoll_txn::votes::PATIENCE_NS,

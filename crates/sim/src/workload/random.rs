@@ -22,7 +22,7 @@ use plimsoll_types::{
 };
 
 use super::operation::{Operation, all, key, number};
-use crate::client::{Client, Ended, Left, Observer, Seen, interactive};
+use crate::client::{Client, ClientResults, Ended, Observer, Seen, interactive};
 
 /// Partition keys; each has a slot of its own.
 pub const PARTITIONS: u64 = 3;
@@ -508,7 +508,11 @@ pub async fn rewrite_all(shard: &dyn AnyShard) -> Result<Committed, Abort> {
 
 /// Values that are not what the recorded writer of the version wrote. What the writers in `unknown`
 /// wrote is not known.
-pub fn wrong_values(left: &Left, installs: &[Vec<Install>], unknown: &BTreeSet<TxnId>) -> Vec<String> {
+pub fn wrong_values(
+    left: &ClientResults,
+    installs: &[Vec<Install>],
+    unknown: &BTreeSet<TxnId>,
+) -> Vec<String> {
     let writers: BTreeMap<(ColumnGroup, &Key, Timestamp), TxnId> = (installs.iter().flatten())
         .map(|install| ((install.column, &install.key, install.stamp), install.txn))
         .collect();

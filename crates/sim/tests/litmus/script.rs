@@ -25,7 +25,7 @@
 //! Records begin with a version @0; `x?` is absent. `Q beside P at 1: ...` shares P's coordinator. A step with a
 //! `?` at its end is left out if no such message is on its way; any other step fails then. `R is answered` fails
 //! if R is not. `T is cut off`: nothing that its coordinator says reaches an oracle, until it ends. `T ends`: its
-//! coordinator's machine does, and begins again at once; then every machine is a process, and coordinators are visitors. What
+//! coordinator's machine does, and begins again at once; then every machine is a process, and coordinators are clients. What
 //! others make of T then counts if they install any of it.
 //!
 //! Clocks tick in units that are longer than the whole script, so `at 4` stays 4. Under 2PL an earlier clock is an
@@ -54,7 +54,7 @@ use plimsoll_txn::shipped::{Items, OneShot, Shipped, unpack};
 use plimsoll_txn::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::Dst;
 use plimsoll_txn::with_pair;
-use plimsoll_txn::work::Work;
+use plimsoll_txn::work::Footprint;
 use plimsoll_types::history::{History, Transaction};
 use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec};
 
@@ -413,7 +413,7 @@ impl<P: LegalPair> Stage<P> {
             single_version: false,
             process: if apart { shard } else { 0 },
             processes: if apart { script.shards } else { 1 },
-            visitors: if apart { script.shards } else { data_shards }..data_shards,
+            clients: if apart { script.shards } else { data_shards }..data_shards,
             process_counter: counter.clone(),
             first_attempt: 1,
             patience_ns: SILENCE_NS,
@@ -578,7 +578,7 @@ impl<P: LegalPair> Stage<P> {
             begun.set(watch.true_time().0);
             let age = plimsoll_runtime::Tasks::clock(&env).0;
             let attempt = Attempt { age, freshness: Freshness::default() };
-            let mut work = Work::default();
+            let mut work = Footprint::default();
             let result = execute(&env, attempt, &mut procedure, &mut work).await;
             let transaction = result.is_ok().then(|| {
                 let recorded = work.committed.recorded.take().unwrap_or_default();

@@ -18,7 +18,7 @@ use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_txn::shipped::{Items, OneShot, Shipped, unpack};
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::votes::PATIENCE_NS;
-use plimsoll_txn::work::Work;
+use plimsoll_txn::work::Footprint;
 use plimsoll_types::{
     Abort, IndexKind, Key, Partitioning, Placement, ShardId, Slot, TableId, TableSpec, Timestamp,
 };
@@ -70,7 +70,7 @@ impl<P: LegalPair> Stage<P> {
                     single_version: false,
                     process: shard,
                     processes: 4,
-                    visitors: 4..4,
+                    clients: 4..4,
                     process_counter: Arc::new(AtomicU64::new(0)),
                     first_attempt: life,
                     patience_ns: PATIENCE_NS,
@@ -224,7 +224,7 @@ pub async fn write<P: InteractivePair>(env: ShardEnv<P>, records: &[usize]) -> R
 
 /// Runs a procedure once.
 pub async fn play<P: LegalPair>(env: &ShardEnv<P>, procedure: &mut Play) -> Result<(), Abort> {
-    execute(env, Attempt::default(), procedure, &mut Work::default()).await
+    execute(env, Attempt::default(), procedure, &mut Footprint::default()).await
 }
 
 /// Reads some records and then writes some, each in a piece of its own: under every protocol.

@@ -29,7 +29,7 @@ use crate::procedure::{Reads, Scan};
 use crate::read_only;
 use crate::service::Service;
 use crate::timestamp::{Freshness, MAX_OFFSET_NS, Scheme};
-use crate::work::Work;
+use crate::work::Footprint;
 
 /// A pair whose shards can be held without their type: [`crate::pairs`].
 pub trait AnyPair: CompiledSteps {
@@ -264,7 +264,7 @@ pub struct HeldSnapshot {
 /// What came of reads at a snapshot.
 pub enum SnapshotRead {
     /// The results, which are put together by whoever needs them, in another thread.
-    Found(Box<dyn FnOnce() -> Found + Send>),
+    Found(Box<dyn FnOnce() -> ReadResults + Send>),
     /// Nothing: some of the data is on another shard than the map says.
     Elsewhere,
     /// Nothing: the snapshot is older than what is kept.
@@ -272,15 +272,15 @@ pub enum SnapshotRead {
 }
 
 /// What a snapshot has read on one shard: a value per get, and rows per scan.
-pub struct Found {
+pub struct ReadResults {
     /// Values.
     pub gets: Vec<Option<Vec<u8>>>,
     /// Rows.
-    pub scans: Vec<FoundRows>,
+    pub scans: Vec<ScanRows>,
 }
 
 /// Rows of one scan on one shard.
-pub struct FoundRows {
+pub struct ScanRows {
     /// In key order.
     pub rows: Rows,
     /// The last key that was visited, if more rows may follow it.
@@ -351,7 +351,7 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
     }
 
     fn coordinator(&self) -> Box<dyn Coordinator> {
-        Box::new(Coordinating::<P> { env: self.clone(), work: Work::default(), first: None })
+        Box::new(Coordinating::<P> { env: self.clone(), work: Footprint::default(), first: None })
     }
 
     fn interactive(&self) -> Option<&dyn InteractiveShard> {
@@ -435,13 +435,13 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
             Ok(match fetched.await?.common() {
                 CommonReply::Fetched(Some(fetched)) => SnapshotRead::Found(Box::new(move || {
                     let value = |got| fetched.value(got).map(<[u8]>::to_vec);
-                    let scans = fetched.scans.iter().map(|scan| FoundRows {
+                    let scans = fetched.scans.iter().map(|scan| ScanRows {
                         rows: (scan.rows.iter())
                             .filter_map(|(key, got)| Some((key.clone(), value(got)?)))
                             .collect(),
                         last: scan.rows.last().filter(|_| scan.more).map(|(key, _)| key.clone()),
                     });
-                    Found { gets: fetched.gets.iter().map(value).collect(), scans: scans.collect() }
+                    ReadResults { gets: fetched.gets.iter().map(value).collect(), scans: scans.collect() }
                 })),
                 CommonReply::Fetched(None) => SnapshotRead::Gone,
                 CommonReply::Elsewhere => SnapshotRead::Elsewhere,
@@ -523,7 +523,7 @@ impl<P: AnyPair + CompiledOperations> InteractiveShard for ShardEnv<P> {
 /// The [`Coordinator`] of a pair.
 struct Coordinating<P: CompiledSteps> {
     env: ShardEnv<P>,
-    work: Work<P::Scheme>,
+    work: Footprint<P::Scheme>,
     /// What the first step has come to, if it was not enough.
     first: Option<First<P::Scheme>>,
 }

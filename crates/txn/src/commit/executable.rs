@@ -23,7 +23,7 @@ pub use crate::remote::Remote;
 use crate::shipped::Shipped;
 use crate::timestamp::Scheme;
 use crate::timestamps::{Dst, Gts, NoTimestamps, Rc, Vts};
-use crate::work::Work;
+use crate::work::Footprint;
 
 /// Rows that a read-only transaction reads in one go: about 100 µs.
 pub(crate) const ROWS_PER_STEP: usize = 1000;
@@ -60,7 +60,7 @@ pub trait Executable<S: Scheme> {
     fn run_here(
         &mut self,
         base: &mut Base<S>,
-        work: &mut Work<S>,
+        work: &mut Footprint<S>,
         first: usize,
         txn: Option<&TxnId>,
         track: bool,
@@ -74,7 +74,7 @@ pub trait Executable<S: Scheme> {
         base: &mut Base<S>,
         txn: TxnId,
         snapshot: &S::Snapshot,
-        work: &mut Work<S>,
+        work: &mut Footprint<S>,
     ) -> Option<Result<(), Abort>>;
 }
 
@@ -137,7 +137,7 @@ impl Executes for NoTimestamps {
 pub fn run_here<S: Scheme, T: Procedure>(
     procedure: &mut T,
     base: &mut Base<S>,
-    work: &mut Work<S>,
+    work: &mut Footprint<S>,
     first: usize,
     txn: Option<&TxnId>,
     track: bool,
@@ -177,7 +177,7 @@ pub fn run_at<S: Scheme, T: Procedure>(
     base: &mut Base<S>,
     txn: TxnId,
     snapshot: &S::Snapshot,
-    work: &mut Work<S>,
+    work: &mut Footprint<S>,
 ) -> Option<Result<(), Abort>> {
     let mut rows = 0;
     for stage in 0.. {
@@ -210,7 +210,7 @@ pub(crate) fn at_once<S: Scheme>(
     base: &mut Base<S>,
     attempt: Attempt,
     procedure: &mut dyn Executable<S>,
-    work: &mut Work<S>,
+    work: &mut Footprint<S>,
 ) -> Result<(), Stop> {
     if !base.stamps_at_once() {
         return Err(Stop::Elsewhere);
@@ -315,7 +315,7 @@ macro_rules! executable {
             fn run_here(
                 &mut self,
                 base: &mut $crate::base::Base<$crate::timestamps::$scheme>,
-                work: &mut $crate::work::Work<$crate::timestamps::$scheme>,
+                work: &mut $crate::work::Footprint<$crate::timestamps::$scheme>,
                 first: usize,
                 txn: Option<&$crate::executable::TxnId>,
                 track: bool,
@@ -328,7 +328,7 @@ macro_rules! executable {
                 base: &mut $crate::base::Base<$crate::timestamps::$scheme>,
                 txn: $crate::executable::TxnId,
                 snapshot: &<$crate::timestamps::$scheme as $crate::timestamp::Scheme>::Snapshot,
-                work: &mut $crate::work::Work<$crate::timestamps::$scheme>,
+                work: &mut $crate::work::Footprint<$crate::timestamps::$scheme>,
             ) -> Option<Result<(), $crate::executable::Abort>> {
                 $crate::executable::run_at(self, base, txn, snapshot, work)
             }

@@ -19,12 +19,12 @@ use crate::attempt::{Attempt, First, Stop};
 use crate::base::Base;
 use crate::executable::{AnyProcedure, Executable, Executes};
 use crate::procedure::{Piece, Reads};
-use crate::protocol::{Interactive, Open, Protocol, Rest};
+use crate::protocol::{ActiveTransaction, Interactive, Protocol, Rest};
 use crate::read_only;
 use crate::remote::Remote;
 use crate::stamps::answerable;
 use crate::timestamp::{ReadOnly, Scheme};
-use crate::work::Work;
+use crate::work::Footprint;
 
 /// The steps of an attempt, compiled for one pair of protocol and scheme: [`crate::pairs`].
 pub trait CompiledSteps: Protocol<Scheme: Executes> + Participant {
@@ -33,7 +33,7 @@ pub trait CompiledSteps: Protocol<Scheme: Executes> + Participant {
         env: &ShardEnv<Self>,
         attempt: Attempt,
         procedure: &mut dyn Executable<Self::Scheme>,
-        work: &mut Work<Self::Scheme>,
+        work: &mut Footprint<Self::Scheme>,
     ) -> First<Self::Scheme>;
 
     /// All other steps: see [`execute`].
@@ -42,7 +42,7 @@ pub trait CompiledSteps: Protocol<Scheme: Executes> + Participant {
         first: First<Self::Scheme>,
         attempt: Attempt,
         procedure: &'a mut dyn Executable<Self::Scheme>,
-        work: &'a mut Work<Self::Scheme>,
+        work: &'a mut Footprint<Self::Scheme>,
     ) -> Pin<Box<dyn Future<Output = Result<(), Abort>> + 'a>>;
 }
 
@@ -53,7 +53,7 @@ pub async fn execute<P: CompiledSteps>(
     env: &ShardEnv<P>,
     attempt: Attempt,
     procedure: &mut dyn AnyProcedure,
-    work: &mut Work<P::Scheme>,
+    work: &mut Footprint<P::Scheme>,
 ) -> Result<(), Abort> {
     let procedure = <P::Scheme as Executes>::executable(procedure);
     match P::first_step(env, attempt, procedure, work) {
@@ -67,7 +67,7 @@ pub(crate) fn first_step<P: Protocol, E: Env<P>>(
     env: &E,
     attempt: Attempt,
     procedure: &mut dyn Executable<P::Scheme>,
-    work: &mut Work<P::Scheme>,
+    work: &mut Footprint<P::Scheme>,
 ) -> First<P::Scheme> {
     if procedure.read_only() && <P::Scheme as Scheme>::READ_ONLY == ReadOnly::Snapshot {
         return env.local(|node| read_only::first_step(node.base(), attempt, procedure, work));
@@ -87,7 +87,7 @@ pub(crate) fn first_step<P: Protocol, E: Env<P>>(
     }
 }
 
-fn is_answerable<P: Protocol, E: Env<P>>(env: &E, work: &Work<P::Scheme>) -> bool {
+fn is_answerable<P: Protocol, E: Env<P>>(env: &E, work: &Footprint<P::Scheme>) -> bool {
     !<P::Scheme as Scheme>::WAITS || env.clock() >= work.committed.stamp.unwrap_or_default()
 }
 
@@ -97,7 +97,7 @@ pub(crate) async fn other_steps<P: Protocol, E: Env<P>>(
     first: First<P::Scheme>,
     attempt: Attempt,
     procedure: &mut dyn Executable<P::Scheme>,
-    work: &mut Work<P::Scheme>,
+    work: &mut Footprint<P::Scheme>,
 ) -> Result<(), Abort> {
     match first {
         First::Over(result) => return result,
@@ -116,14 +116,14 @@ pub(crate) async fn run<P: Interactive, E: Env<P>>(
     env: &E,
     attempt: Attempt,
     procedure: &mut dyn Executable<P::Scheme>,
-    work: &mut Work<P::Scheme>,
+    work: &mut Footprint<P::Scheme>,
 ) -> Result<(), Abort> {
     let mut open = env.local(|node| {
         node.base().start(work, attempt);
         node.base().counters.coordinated += 1;
         let holder = Holder { age: attempt.age, txn: node.base().begin() };
         work.committed.id = holder.txn;
-        Open::new(holder, std::mem::take(work))
+        ActiveTransaction::new(holder, std::mem::take(work))
     });
     let result = run_open(env, &mut open, procedure).await;
     open.end(env);
@@ -133,7 +133,7 @@ pub(crate) async fn run<P: Interactive, E: Env<P>>(
 
 async fn run_open<P: Interactive, E: Env<P>>(
     env: &E,
-    open: &mut Open<P::Scheme>,
+    open: &mut ActiveTransaction<P::Scheme>,
     procedure: &mut dyn Executable<P::Scheme>,
 ) -> Result<(), Abort> {
     // Which pieces are here must not change between one look and the next.
@@ -184,7 +184,7 @@ async fn run_open<P: Interactive, E: Env<P>>(
             stage += 1;
         }
         let left = direct && procedure.stage(stage) > 0;
-        let mut rest = |base: &mut Base<P::Scheme>, work: &mut Work<P::Scheme>, txn: TxnId, track| {
+        let mut rest = |base: &mut Base<P::Scheme>, work: &mut Footprint<P::Scheme>, txn: TxnId, track| {
             if base.map() != map {
                 return Err(Stop::Abort(Abort::StaleTerm));
             }

@@ -19,16 +19,16 @@ use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId
 
 use crate::attempt::{Attempt, Committed, Stop};
 use crate::base::Base;
-use crate::local::{Merged, just_after};
-use crate::parts::Parts;
+use crate::local::{MergedRows, just_after};
+use crate::parts::FetchedBatches;
 use crate::procedure::{Access, Reads, Scan};
-use crate::protocol::{Interactive, Open};
+use crate::protocol::{ActiveTransaction, Interactive};
 use crate::read_only;
 use crate::remote::Remote;
 use crate::stamps::answerable;
 use crate::timestamp::{ReadOnly, Scheme};
 use crate::trace::What;
-use crate::work::Work;
+use crate::work::Footprint;
 
 /// Rows that a scan asks a shard for in one step, at most: other work on the shard waits for it for
 /// about 20 µs.
@@ -40,7 +40,7 @@ pub const CHUNK_BYTES: u32 = 1 << 20;
 /// An interactive transaction.
 #[derive(Debug)]
 pub struct Transaction<S: Scheme> {
-    open: Open<S>,
+    open: ActiveTransaction<S>,
     held: Option<u32>,
     read_only: bool,
     /// Why it has aborted; every later operation fails with the same reason.
@@ -205,9 +205,9 @@ impl<S: Scheme> Transaction<S> {
     ) -> Result<Transaction<S>, Abort> {
         let mut open = env.local(|node| {
             let base = node.base();
-            let mut work = Work::default();
+            let mut work = Footprint::default();
             base.start(&mut work, attempt);
-            Open::new(Holder { age: attempt.age, txn: base.begin() }, work)
+            ActiveTransaction::new(Holder { age: attempt.age, txn: base.begin() }, work)
         });
         let mut held = None;
         if S::READ_ONLY == ReadOnly::Snapshot && (read_only || S::SERIALIZABLE && !P::LOCKS) {
@@ -382,7 +382,7 @@ impl<S: Scheme> Transaction<S> {
             ControlFlow::Continue(())
         };
         let stored = found.iter().filter_map(|(key, part, got)| Some((*key, part.fetched.value(got)?)));
-        Merged { own, writes, left: scan.limit, visit }.show_all(stored);
+        MergedRows { own, writes, left: scan.limit, visit }.show_all(stored);
         Ok(end)
     }
 
@@ -462,7 +462,7 @@ impl<S: Scheme> Transaction<S> {
 
     pub(crate) async fn rollback_on<P: Interactive<Scheme = S>, E: Env<P>>(mut self, env: &E) {
         if self.over.is_none() {
-            self.open.parts = Parts::default();
+            self.open.parts = FetchedBatches::default();
             P::abort(env, &mut self.open, Abort::User).await;
             self.close(env, Abort::User);
         }

@@ -19,7 +19,7 @@ use crate::base::Base;
 use crate::fetched::ReadRef;
 use crate::procedure::{Access, Scan};
 use crate::timestamp::Scheme;
-use crate::work::{Change, Work, Write, Writes};
+use crate::work::{Change, Footprint, Write, Writes};
 
 /// The end of the range that a scan has read, if it visited `rows`: it says nothing about keys
 /// beyond.
@@ -40,7 +40,7 @@ pub(crate) fn just_after(key: &Key) -> Key {
 /// Executes read-write pieces on the store of their shard.
 pub struct Local<'a, S: Scheme> {
     pub(crate) base: &'a mut Base<S>,
-    pub(crate) work: &'a mut Work<S>,
+    pub(crate) work: &'a mut Footprint<S>,
     /// The transaction, if it may hold locks here already.
     pub(crate) txn: Option<&'a TxnId>,
     /// Whether reads will be validated or locked later; otherwise they only have to be pinned.
@@ -78,7 +78,7 @@ impl<S: Scheme> Local<'_, S> {
             self.stop = Some(Stop::Elsewhere);
             return Err(Abort::WriteConflict);
         }
-        let Work { writes, observed, pins, .. } = &mut *self.work;
+        let Footprint { writes, observed, pins, .. } = &mut *self.work;
         if let Some(again) = writes.again(column, key, change, value) {
             return again;
         }
@@ -185,13 +185,13 @@ impl<S: Scheme> Access for Local<'_, S> {
         let immutable = self.base.immutable(table);
         let track = self.track && !immutable;
         let (txn, remember) = (self.txn, !immutable && (track || size_of::<S::Mark>() > 0));
-        let Work { observed, local_reads, local_ranges, recorded, writes, .. } = &mut *self.work;
+        let Footprint { observed, local_reads, local_ranges, recorded, writes, .. } = &mut *self.work;
         S::observe(observed, self.base.absence());
         let mut blocked = false;
         let mut rows_seen = Vec::new();
         let mut stopped = false;
         let own = writes.in_range(scan.column, &scan.low, scan.high.as_ref());
-        let mut merged = Merged { own: own.peekable(), writes, left: scan.limit, visit };
+        let mut merged = MergedRows { own: own.peekable(), writes, left: scan.limit, visit };
         if track {
             local_ranges.push((table, scan.low.clone(), scan.high.clone()));
         }
@@ -250,7 +250,7 @@ impl<S: Scheme> Access for Local<'_, S> {
 }
 
 /// Stored rows in key order with the transaction's own writes on top.
-pub(crate) struct Merged<'a, I: Iterator<Item = &'a Write>, V> {
+pub(crate) struct MergedRows<'a, I: Iterator<Item = &'a Write>, V> {
     /// The own writes in the range, in key order.
     pub own: std::iter::Peekable<I>,
     pub writes: &'a Writes,
@@ -259,7 +259,7 @@ pub(crate) struct Merged<'a, I: Iterator<Item = &'a Write>, V> {
     pub visit: V,
 }
 
-impl<'a, I: Iterator<Item = &'a Write>, V: FnMut(&Key, &[u8]) -> ControlFlow<()>> Merged<'a, I, V> {
+impl<'a, I: Iterator<Item = &'a Write>, V: FnMut(&Key, &[u8]) -> ControlFlow<()>> MergedRows<'a, I, V> {
     /// Shows these stored rows, and the own rows between and behind them.
     pub fn show_all<'b>(mut self, rows: impl IntoIterator<Item = (&'b Key, &'b [u8])>) {
         if !rows.into_iter().any(|(key, value)| self.stored(key, value).is_break()) {

@@ -13,16 +13,16 @@ use plimsoll_types::{Abort, ShardId, Timestamp};
 use crate::envelope::{Answer, Envelope};
 use crate::fetched::ReadRef;
 use crate::messages::{Common, CommonReply};
-use crate::parts::Part;
+use crate::parts::FetchedBatch;
 use crate::procedure::Reads;
-use crate::protocol::{Interactive, Open};
+use crate::protocol::{ActiveTransaction, Interactive};
 use crate::timestamp::Scheme;
 
 /// Reads one batch per shard and appends the answers to the transaction's parts. If it fails, the
 /// transaction is aborted.
 pub(crate) async fn read<P: Interactive, E: Env<P>>(
     env: &E,
-    open: &mut Open<P::Scheme>,
+    open: &mut ActiveTransaction<P::Scheme>,
     batches: Vec<(ShardId, Reads)>,
 ) -> Result<(), Abort> {
     let txn = open.holder.txn;
@@ -47,13 +47,13 @@ pub(crate) async fn read<P: Interactive, E: Env<P>>(
             Err(_) => return Err(P::abort(env, open, Abort::Unknown).await),
         };
         P::Scheme::join(&mut open.work.observed, &fetched.observed);
-        open.parts.push(Part { shard, reads, fetched, locked: false });
+        open.parts.push(FetchedBatch { shard, reads, fetched, locked: false });
     }
     Ok(())
 }
 
 /// All reads on another shard.
-pub(crate) fn all_reads<S: Scheme>(open: &Open<S>, shard: ShardId) -> Vec<ReadRef> {
+pub(crate) fn all_reads<S: Scheme>(open: &ActiveTransaction<S>, shard: ShardId) -> Vec<ReadRef> {
     open.parts.of(shard).flat_map(|part| part.fetched.read_refs()).collect()
 }
 
@@ -61,9 +61,9 @@ pub(crate) fn all_reads<S: Scheme>(open: &Open<S>, shard: ShardId) -> Vec<ReadRe
 /// `elsewhere` returns the reads to validate on another shard.
 pub(crate) async fn validate<P: Interactive, E: Env<P>>(
     env: &E,
-    open: &Open<P::Scheme>,
+    open: &ActiveTransaction<P::Scheme>,
     stamp: Timestamp,
-    elsewhere: impl Fn(&Open<P::Scheme>, ShardId) -> Vec<ReadRef>,
+    elsewhere: impl Fn(&ActiveTransaction<P::Scheme>, ShardId) -> Vec<ReadRef>,
 ) -> bool {
     let (me, txn) = (env.shard(), open.holder.txn);
     if env.local(|node| open.lost(&node.base().votes)) {
@@ -89,7 +89,10 @@ pub(crate) async fn validate<P: Interactive, E: Env<P>>(
 
 /// Called when a transaction holds no locks any more and its procedure has aborted because of what
 /// it read: these reads must all have been current at one moment. Returns the reason to report.
-pub(crate) async fn given_up<P: Interactive, E: Env<P>>(env: &E, open: &Open<P::Scheme>) -> Abort {
+pub(crate) async fn given_up<P: Interactive, E: Env<P>>(
+    env: &E,
+    open: &ActiveTransaction<P::Scheme>,
+) -> Abort {
     let stamp = match size_of::<<P::Scheme as Scheme>::Mark>() > 0 {
         true => env.local(|node| node.base().stamp(open.holder.txn, &open.work.observed)),
         false => Timestamp::ZERO,

@@ -14,7 +14,7 @@ use crate::fetched::{Range, ReadRef};
 use crate::local::{just_after, scanned_to};
 use crate::locks::Locks;
 use crate::optimistic;
-use crate::protocol::Open;
+use crate::protocol::ActiveTransaction;
 use crate::records::Linked;
 use crate::timestamp::Scheme;
 use crate::work::{Packed, Write};
@@ -46,7 +46,7 @@ impl<S: Scheme> Prepare<S> {
     /// The request to one shard, which may be the coordinator's own.
     pub(crate) fn new(
         base: &Base<S>,
-        open: &Open<S>,
+        open: &ActiveTransaction<S>,
         shard: ShardId,
         participants: &[(ShardId, u64)],
     ) -> Prepare<S> {
@@ -147,7 +147,7 @@ impl<S: Scheme> Prepare<S> {
 }
 
 /// The absent keys and ranges that were read on a shard by messages.
-fn ranges<S: Scheme>(base: &Base<S>, open: &Open<S>, shard: ShardId) -> Vec<Range> {
+fn ranges<S: Scheme>(base: &Base<S>, open: &ActiveTransaction<S>, shard: ShardId) -> Vec<Range> {
     let mut ranges = Vec::new();
     for part in open.parts.of(shard) {
         for ((column, key, _), got) in part.reads.gets.iter().zip(&part.fetched.gets) {

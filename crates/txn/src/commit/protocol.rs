@@ -1,5 +1,5 @@
 //! The seam between protocols and the code that runs transactions: what a protocol is, and the
-//! state of a transaction that it coordinates ([`Open`]).
+//! state of a transaction that it coordinates ([`ActiveTransaction`]).
 //!
 //! A protocol handles the messages of its paper ([`Protocol::handle_own`]). This module handles the
 //! other messages of its [`Envelope`], connected channels and the end of a pass, once for all
@@ -20,11 +20,11 @@ use crate::base::Base;
 use crate::envelope::{Answer, Envelope};
 use crate::executable::{self, Executable};
 use crate::messages::{Common, CommonReply};
-use crate::parts::Parts;
+use crate::parts::FetchedBatches;
 use crate::procedure::Reads;
 use crate::timestamp::Scheme;
 use crate::trace::{About, What};
-use crate::work::Work;
+use crate::work::Footprint;
 
 /// A concurrency-control protocol with its timestamp scheme: the participant that lives on a shard,
 /// and the coordinator's steps against the participants.
@@ -105,7 +105,7 @@ pub trait Protocol:
         &mut self,
         attempt: Attempt,
         procedure: &mut dyn Executable<Self::Scheme>,
-        work: &mut Work<Self::Scheme>,
+        work: &mut Footprint<Self::Scheme>,
     ) -> Result<(), Stop> {
         executable::at_once(self.base(), attempt, procedure, work)
     }
@@ -116,7 +116,7 @@ pub trait Protocol:
         env: &E,
         attempt: Attempt,
         procedure: &mut dyn Executable<Self::Scheme>,
-        work: &mut Work<Self::Scheme>,
+        work: &mut Footprint<Self::Scheme>,
     ) -> impl Future<Output = Result<(), Abort>>;
 }
 
@@ -127,13 +127,15 @@ pub trait Interactive: Protocol {
     /// parts.
     fn read<E: Env<Self>>(
         env: &E,
-        open: &mut Open<Self::Scheme>,
+        open: &mut ActiveTransaction<Self::Scheme>,
         batches: Vec<(ShardId, Reads)>,
     ) -> impl Future<Output = Result<(), Abort>>;
 
     /// An interactive transaction has buffered a write: locks it if the protocol locks early.
-    fn wrote<E: Env<Self>>(env: &E, open: &mut Open<Self::Scheme>)
-    -> impl Future<Output = Result<(), Abort>>;
+    fn wrote<E: Env<Self>>(
+        env: &E,
+        open: &mut ActiveTransaction<Self::Scheme>,
+    ) -> impl Future<Output = Result<(), Abort>>;
 
     /// Commits, and notes the result in the transaction's work. `rest` executes the remaining
     /// pieces directly on the coordinator's shard, after everything else is locked.
@@ -141,30 +143,33 @@ pub trait Interactive: Protocol {
     /// was done, and the transaction is still open. [`Stop::Abort`] means that it has been aborted.
     fn commit<E: Env<Self>>(
         env: &E,
-        open: &mut Open<Self::Scheme>,
+        open: &mut ActiveTransaction<Self::Scheme>,
         rest: Option<Rest<'_, Self::Scheme>>,
     ) -> impl Future<Output = Result<(), Stop>>;
 
     /// Aborts, and returns the reason to report: an abort by the procedure itself counts only if
     /// its reads were consistent.
-    fn abort<E: Env<Self>>(env: &E, open: &mut Open<Self::Scheme>, why: Abort)
-    -> impl Future<Output = Abort>;
+    fn abort<E: Env<Self>>(
+        env: &E,
+        open: &mut ActiveTransaction<Self::Scheme>,
+        why: Abort,
+    ) -> impl Future<Output = Abort>;
 }
 
 /// The pieces of a transaction that execute directly on the coordinator's store; called at most
 /// once. Its arguments are the transaction's id, and whether to note reads because they will be
 /// locked or validated later.
-pub type Rest<'a, S> = &'a mut dyn FnMut(&mut Base<S>, &mut Work<S>, TxnId, bool) -> Result<(), Stop>;
+pub type Rest<'a, S> = &'a mut dyn FnMut(&mut Base<S>, &mut Footprint<S>, TxnId, bool) -> Result<(), Stop>;
 
 /// A transaction that is being coordinated.
 #[derive(Debug)]
-pub struct Open<S: Scheme> {
+pub struct ActiveTransaction<S: Scheme> {
     /// The attempt and its age.
     pub holder: Holder,
     /// Its reads and writes so far.
-    pub work: Work<S>,
+    pub work: Footprint<S>,
     /// The answers to its reads so far, from other shards or from this one.
-    pub(crate) parts: Parts<S>,
+    pub(crate) parts: FetchedBatches<S>,
     /// The snapshot at which an interactive transaction reads until it commits.
     pub(crate) snapshot: Option<S::Snapshot>,
     /// Shards where it may hold locks.
@@ -176,13 +181,13 @@ pub struct Open<S: Scheme> {
     pub(crate) settling: bool,
 }
 
-impl<S: Scheme> Open<S> {
+impl<S: Scheme> ActiveTransaction<S> {
     /// A new attempt.
-    pub(crate) fn new(holder: Holder, work: Work<S>) -> Open<S> {
-        Open {
+    pub(crate) fn new(holder: Holder, work: Footprint<S>) -> ActiveTransaction<S> {
+        ActiveTransaction {
             holder,
             work,
-            parts: Parts::default(),
+            parts: FetchedBatches::default(),
             snapshot: None,
             touched: Vec::new(),
             met: Vec::new(),
@@ -223,7 +228,7 @@ impl<S: Scheme> Open<S> {
     }
 
     /// Call this before sending requests to these shards. Returns false if a shard that the
-    /// transaction has used before is [`Open::lost`].
+    /// transaction has used before is [`ActiveTransaction::lost`].
     pub(crate) fn meet<P: Protocol<Scheme = S>, E: Env<P>>(
         &mut self,
         env: &E,
@@ -299,7 +304,7 @@ pub(crate) async fn as_answered<K: Copy, F: Future>(
 /// not possible, nothing of them is kept. If the procedure aborts, its reads here are kept.
 pub(crate) fn execute_rest<S: Scheme>(
     base: &mut Base<S>,
-    open: &mut Open<S>,
+    open: &mut ActiveTransaction<S>,
     rest: Option<Rest<'_, S>>,
     track: bool,
 ) -> Result<(), Stop> {

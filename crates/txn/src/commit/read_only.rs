@@ -22,13 +22,13 @@ use crate::envelope::{Answer, Envelope};
 use crate::executable::{Executable, ROWS_PER_STEP};
 use crate::local::AtSnapshot;
 use crate::messages::{Common, CommonReply};
-use crate::parts::{Part, Parts};
+use crate::parts::{FetchedBatch, FetchedBatches};
 use crate::procedure::{Piece, Reads};
 use crate::protocol::Protocol;
 use crate::remote::Remote;
 use crate::timestamp::{Freshness, Scheme};
 use crate::trace::What;
-use crate::work::Work;
+use crate::work::Footprint;
 
 /// How long a reader waits before it repeats a request that was not answered, in nanoseconds.
 pub(crate) const RETRY_NS: u64 = 1_000_000;
@@ -45,7 +45,7 @@ pub(crate) fn first_step<S: Scheme>(
     base: &mut Base<S>,
     attempt: Attempt,
     procedure: &mut dyn Executable<S>,
-    work: &mut Work<S>,
+    work: &mut Footprint<S>,
 ) -> First<S> {
     let Some(snapshot) = base.scheme.snapshot(attempt.freshness) else { return First::Reads(None) };
     match here(base, &snapshot, attempt.freshness, procedure, work) {
@@ -61,7 +61,7 @@ pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>>(
     attempt: Attempt,
     mut ready: Option<<P::Scheme as Scheme>::Snapshot>,
     procedure: &mut dyn Executable<P::Scheme>,
-    work: &mut Work<P::Scheme>,
+    work: &mut Footprint<P::Scheme>,
 ) -> Result<(), Abort> {
     loop {
         let (snapshot, held) = match ready.take() {
@@ -86,7 +86,7 @@ pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>>(
         let result = everywhere(env, &snapshot, procedure, work).await;
         env.local(|node| node.base().release(held));
         match result {
-            Err(Unread::TooOld) => env.local(|node| node.base().counters.read_only_restarts += 1),
+            Err(ReadFailure::TooOld) => env.local(|node| node.base().counters.read_only_restarts += 1),
             Err(unread) => return Err(unread.into_abort()),
             Ok(()) => return Ok(()),
         }
@@ -94,7 +94,11 @@ pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>>(
 }
 
 /// The result of a transaction that ended in one step. If it aborted, it gets a number.
-fn ended<S: Scheme>(base: &mut Base<S>, result: Result<(), Abort>, work: &mut Work<S>) -> Result<(), Abort> {
+fn ended<S: Scheme>(
+    base: &mut Base<S>,
+    result: Result<(), Abort>,
+    work: &mut Footprint<S>,
+) -> Result<(), Abort> {
     result.inspect_err(|&abort| work.committed.id = base.gave_up(abort))
 }
 
@@ -118,7 +122,7 @@ pub async fn snapshot<P: Protocol, E: Env<P>>(
 }
 
 /// Why a read returned nothing.
-enum Unread {
+enum ReadFailure {
     /// The snapshot is too old.
     TooOld,
     /// Some of the rows are not on the shard that the map names.
@@ -126,13 +130,13 @@ enum Unread {
     Abort(Abort),
 }
 
-impl Unread {
+impl ReadFailure {
     /// For a transaction that has already shown a result and cannot restart.
     fn into_abort(self) -> Abort {
         match self {
-            Unread::TooOld => Abort::Validation,
-            Unread::Elsewhere => Abort::StaleTerm,
-            Unread::Abort(abort) => abort,
+            ReadFailure::TooOld => Abort::Validation,
+            ReadFailure::Elsewhere => Abort::StaleTerm,
+            ReadFailure::Abort(abort) => abort,
         }
     }
 }
@@ -144,7 +148,7 @@ fn here<S: Scheme>(
     snapshot: &S::Snapshot,
     freshness: Freshness,
     procedure: &mut dyn Executable<S>,
-    work: &mut Work<S>,
+    work: &mut Footprint<S>,
 ) -> Option<Result<(), Abort>> {
     work.reset(base.installs.is_some());
     let txn = base.coming();
@@ -161,8 +165,8 @@ async fn everywhere<P: Protocol, E: Env<P>>(
     env: &E,
     snapshot: &<P::Scheme as Scheme>::Snapshot,
     procedure: &mut dyn Executable<P::Scheme>,
-    work: &mut Work<P::Scheme>,
-) -> Result<(), Unread> {
+    work: &mut Footprint<P::Scheme>,
+) -> Result<(), ReadFailure> {
     // The number that the attempt to run in one step would have had.
     let txn = env.local(|node| {
         let base = node.base();
@@ -182,8 +186,8 @@ async fn everywhere<P: Protocol, E: Env<P>>(
         }
         let ask = |reads| Envelope::Common(Common::read_at(txn, snapshot.clone(), reads));
         let (parts, remote) = again(env, async || fetch_stage(env, procedure, stage, me, &ask).await).await?;
-        shards.extend(parts.iter().map(|part: &Part<P::Scheme>| part.shard));
-        let mut parts: Parts<P::Scheme> = parts.into_iter().collect();
+        shards.extend(parts.iter().map(|part: &FetchedBatch<P::Scheme>| part.shard));
+        let mut parts: FetchedBatches<P::Scheme> = parts.into_iter().collect();
         for (number, remote) in remote.into_iter().enumerate() {
             let piece = Piece { stage, number };
             if !remote {
@@ -205,7 +209,7 @@ async fn everywhere<P: Protocol, E: Env<P>>(
                 });
                 match result {
                     Ok(()) => continue,
-                    Err(abort) if !unread => return Err(Unread::Abort(abort)),
+                    Err(abort) if !unread => return Err(ReadFailure::Abort(abort)),
                     // The piece's slot has moved meanwhile, or a writer is in the way: a message to
                     // the owner, even this shard, can wait.
                     Err(_) => {
@@ -218,7 +222,7 @@ async fn everywhere<P: Protocol, E: Env<P>>(
             env.local(|node| {
                 procedure.execute_fetched(piece, &mut Remote::new(node.base(), &mut parts, work))
             })
-            .map_err(Unread::Abort)?;
+            .map_err(ReadFailure::Abort)?;
         }
     }
     shards.sort_unstable();
@@ -231,12 +235,12 @@ async fn everywhere<P: Protocol, E: Env<P>>(
 /// the rows any more. A repeated read finds the same versions.
 async fn again<P: Protocol, E: Env<P>, R>(
     env: &E,
-    read: impl AsyncFn() -> Result<R, Unread>,
-) -> Result<R, Unread> {
+    read: impl AsyncFn() -> Result<R, ReadFailure>,
+) -> Result<R, ReadFailure> {
     let mut retries = 0;
     loop {
         match read().await {
-            Err(Unread::Elsewhere) if retries < RETRIES => retries += 1,
+            Err(ReadFailure::Elsewhere) if retries < RETRIES => retries += 1,
             result => return result,
         }
         env.sleep(RETRY_NS << (retries / PATIENT_RETRIES).min(RETRY_DOUBLINGS)).await;
@@ -251,7 +255,7 @@ async fn fetch_stage<P: Protocol, E: Env<P>>(
     stage: usize,
     me: ShardId,
     ask: &impl Fn(Reads) -> P::Request,
-) -> Result<(Vec<Part<P::Scheme>>, Vec<bool>), Unread> {
+) -> Result<(Vec<FetchedBatch<P::Scheme>>, Vec<bool>), ReadFailure> {
     let mut batches: Vec<(ShardId, Reads)> = Vec::new();
     let mut remote = Vec::new();
     env.local(|node| {
@@ -272,7 +276,7 @@ async fn fetch_batches<P: Protocol, E: Env<P>>(
     env: &E,
     batches: Vec<(ShardId, Reads)>,
     ask: &impl Fn(Reads) -> P::Request,
-) -> Result<Vec<Part<P::Scheme>>, Unread> {
+) -> Result<Vec<FetchedBatch<P::Scheme>>, ReadFailure> {
     let calls: Vec<_> = batches
         .into_iter()
         .map(|(shard, reads)| (shard, reads.clone(), env.call(shard, ask(reads))))
@@ -290,10 +294,10 @@ pub(crate) async fn read_parts<P: Protocol, E: Env<P>>(
     txn: TxnId,
     snapshot: &<P::Scheme as Scheme>::Snapshot,
     batches: &impl Fn(&Base<P::Scheme>) -> Vec<(ShardId, Reads)>,
-) -> Result<Vec<Part<P::Scheme>>, Abort> {
+) -> Result<Vec<FetchedBatch<P::Scheme>>, Abort> {
     let ask = |reads| Envelope::Common(Common::read_at(txn, snapshot.clone(), reads));
     let read = async || fetch_batches(env, env.local(|node| batches(node.base())), &ask).await;
-    again(env, read).await.map_err(Unread::into_abort)
+    again(env, read).await.map_err(ReadFailure::into_abort)
 }
 
 async fn fetch_piece<P: Protocol, E: Env<P>>(
@@ -301,7 +305,7 @@ async fn fetch_piece<P: Protocol, E: Env<P>>(
     procedure: &dyn Executable<P::Scheme>,
     piece: Piece,
     ask: &impl Fn(Reads) -> P::Request,
-) -> Result<Part<P::Scheme>, Unread> {
+) -> Result<FetchedBatch<P::Scheme>, ReadFailure> {
     let mut reads = Reads::default();
     procedure.reads(piece, &mut reads);
     let shard = env.local(|node| {
@@ -321,7 +325,7 @@ async fn collect<P: Protocol, E: Env<P>>(
     reads: Reads,
     call: impl Future<Output = Result<P::Reply, Unknown>>,
     ask: &impl Fn(Reads) -> P::Request,
-) -> Result<Part<P::Scheme>, Unread> {
+) -> Result<FetchedBatch<P::Scheme>, ReadFailure> {
     let mut reply = call.await;
     for _ in 0..RETRIES {
         if reply.is_ok() {
@@ -331,11 +335,11 @@ async fn collect<P: Protocol, E: Env<P>>(
         reply = env.call(shard, ask(reads.clone())).await;
     }
     match reply.map(Answer::common) {
-        Ok(CommonReply::Fetched(Some(fetched))) => Ok(Part { shard, reads, fetched, locked: false }),
-        Ok(CommonReply::Fetched(None)) => Err(Unread::TooOld),
-        Ok(CommonReply::Elsewhere) => Err(Unread::Elsewhere),
+        Ok(CommonReply::Fetched(Some(fetched))) => Ok(FetchedBatch { shard, reads, fetched, locked: false }),
+        Ok(CommonReply::Fetched(None)) => Err(ReadFailure::TooOld),
+        Ok(CommonReply::Elsewhere) => Err(ReadFailure::Elsewhere),
         Ok(_) => unreachable!("a read is answered with what was read"),
-        Err(Unknown) => Err(Unread::Abort(Abort::Unknown)),
+        Err(Unknown) => Err(ReadFailure::Abort(Abort::Unknown)),
     }
 }
 

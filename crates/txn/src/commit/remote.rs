@@ -10,21 +10,25 @@ use plimsoll_types::{Abort, ColumnGroup, Key, TableId};
 use crate::attempt::Recorded;
 use crate::base::Base;
 use crate::fetched::Got;
-use crate::local::{Merged, scanned_to};
-use crate::parts::Parts;
+use crate::local::{MergedRows, scanned_to};
+use crate::parts::FetchedBatches;
 use crate::procedure::{Access, Scan};
 use crate::timestamp::Scheme;
-use crate::work::{Change, Work};
+use crate::work::{Change, Footprint};
 
 /// Executes pieces over fetched values.
 pub struct Remote<'a, S: Scheme> {
     pub(crate) base: &'a mut Base<S>,
-    pub(crate) parts: &'a mut Parts<S>,
-    pub(crate) work: &'a mut Work<S>,
+    pub(crate) parts: &'a mut FetchedBatches<S>,
+    pub(crate) work: &'a mut Footprint<S>,
 }
 
 impl<'a, S: Scheme> Remote<'a, S> {
-    pub(crate) fn new(base: &'a mut Base<S>, parts: &'a mut Parts<S>, work: &'a mut Work<S>) -> Self {
+    pub(crate) fn new(
+        base: &'a mut Base<S>,
+        parts: &'a mut FetchedBatches<S>,
+        work: &'a mut Footprint<S>,
+    ) -> Self {
         Remote { base, parts, work }
     }
 
@@ -105,7 +109,7 @@ impl<S: Scheme> Access for Remote<'_, S> {
         let own = writes.in_range(scan.column, &scan.low, scan.high.as_ref());
         let own = own.take_while(|own| end.is_none_or(|end| own.key <= *end));
         let rows = scanned.rows.iter().filter_map(|(key, got)| Some((key, part.fetched.value(got)?)));
-        Merged { own: own.peekable(), writes, left: scan.limit, visit }.show_all(rows);
+        MergedRows { own: own.peekable(), writes, left: scan.limit, visit }.show_all(rows);
         Ok(())
     }
 }

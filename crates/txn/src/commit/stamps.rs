@@ -7,7 +7,7 @@ use plimsoll_types::mutants::{Mutant, planted};
 
 use crate::envelope::{Answer, Envelope};
 use crate::messages::{Common, CommonReply};
-use crate::protocol::{Open, Protocol};
+use crate::protocol::{ActiveTransaction, Protocol};
 use crate::read_only;
 use crate::timestamp::{MAX_OFFSET_NS, Scheme};
 use crate::trace::What;
@@ -32,7 +32,10 @@ pub(crate) async fn answerable<P: Protocol, E: Env<P>>(env: &E, stamp: Timestamp
 
 /// The commit stamp of a transaction that holds every write lock; zero if it needs none, `None` if
 /// the oracle cannot be reached.
-pub(crate) async fn stamp<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme>) -> Option<Timestamp> {
+pub(crate) async fn stamp<P: Protocol, E: Env<P>>(
+    env: &E,
+    open: &ActiveTransaction<P::Scheme>,
+) -> Option<Timestamp> {
     let (txn, observed) = (open.holder.txn, &open.work.observed);
     if !open.work.needs_stamp() {
         return Some(Timestamp::ZERO);
@@ -60,7 +63,7 @@ pub(crate) async fn stamp<P: Protocol, E: Env<P>>(env: &E, open: &Open<P::Scheme
 
 /// Others will stamp it, above all that this shard's transactions have seen: their clocks may be
 /// behind, and were sampled earlier.
-pub(crate) fn follow_shard<P: Protocol, E: Env<P>>(env: &E, open: &mut Open<P::Scheme>) {
+pub(crate) fn follow_shard<P: Protocol, E: Env<P>>(env: &E, open: &mut ActiveTransaction<P::Scheme>) {
     if P::Scheme::WAITS {
         let latest = match planted(Mutant::SessionForgotten) {
             true => env.clock(),

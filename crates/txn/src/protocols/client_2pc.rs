@@ -55,12 +55,12 @@ use crate::locks::Locks;
 use crate::optimistic;
 use crate::prepare::Prepare;
 use crate::procedure::Reads;
-use crate::protocol::{self, Interactive, Open, Protocol, Rest, ask, tell};
+use crate::protocol::{self, ActiveTransaction, Interactive, Protocol, Rest, ask, tell};
 use crate::stamps;
 use crate::timestamp::{ReadOnly, Scheme};
 use crate::trace::{About, What};
 use crate::votes::{self, Voter};
-use crate::work::{Packed, Work};
+use crate::work::{Footprint, Packed};
 
 /// Client-driven two-phase commit on one shard.
 pub struct Client2pc<S: Scheme> {
@@ -249,7 +249,7 @@ impl<S: Scheme> Protocol for Client2pc<S> {
         env: &E,
         attempt: Attempt,
         procedure: &mut dyn Executable<S>,
-        work: &mut Work<S>,
+        work: &mut Footprint<S>,
     ) -> Result<(), Abort> {
         execute::run(env, attempt, procedure, work).await
     }
@@ -258,19 +258,19 @@ impl<S: Scheme> Protocol for Client2pc<S> {
 impl<S: Scheme> Interactive for Client2pc<S> {
     async fn read<E: Env<Self>>(
         env: &E,
-        open: &mut Open<S>,
+        open: &mut ActiveTransaction<S>,
         batches: Vec<(ShardId, Reads)>,
     ) -> Result<(), Abort> {
         optimistic::read(env, open, batches).await
     }
 
-    async fn wrote<E: Env<Self>>(_: &E, _: &mut Open<S>) -> Result<(), Abort> {
+    async fn wrote<E: Env<Self>>(_: &E, _: &mut ActiveTransaction<S>) -> Result<(), Abort> {
         Ok(())
     }
 
     async fn commit<E: Env<Self>>(
         env: &E,
-        open: &mut Open<S>,
+        open: &mut ActiveTransaction<S>,
         rest: Option<Rest<'_, S>>,
     ) -> Result<(), Stop> {
         // The remaining pieces execute on the store. From here to the own vote nothing else runs on
@@ -296,7 +296,7 @@ impl<S: Scheme> Interactive for Client2pc<S> {
         }
     }
 
-    async fn abort<E: Env<Self>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
+    async fn abort<E: Env<Self>>(env: &E, open: &mut ActiveTransaction<S>, why: Abort) -> Abort {
         // A prepared transaction has been decided: there is nothing to unlock.
         env.local(|node| node.base.step(open.holder.txn, |_| What::Aborts(why)));
         match why {
@@ -309,7 +309,7 @@ impl<S: Scheme> Interactive for Client2pc<S> {
 /// Commits a transaction without writes, without locks and votes.
 async fn validated<S: Scheme, E: Env<Client2pc<S>>>(
     env: &E,
-    open: &Open<S>,
+    open: &ActiveTransaction<S>,
 ) -> Result<Option<Timestamp>, Abort> {
     let stamp = stamps::stamp(env, open).await.ok_or(Abort::Unknown)?;
     match optimistic::validate(env, open, stamp, optimistic::all_reads).await {
@@ -322,7 +322,7 @@ async fn validated<S: Scheme, E: Env<Client2pc<S>>>(
 /// outcome from their votes.
 async fn two_phases<S: Scheme, E: Env<Client2pc<S>>>(
     env: &E,
-    open: &mut Open<S>,
+    open: &mut ActiveTransaction<S>,
 ) -> Result<Timestamp, Abort> {
     let (me, txn) = (env.shard(), open.holder.txn);
     stamps::follow_shard(env, open);
@@ -421,7 +421,7 @@ fn largest(votes: Vec<Timestamp>) -> Timestamp {
 
 /// The shards that the transaction has read or written, in order. Shards where it has read only
 /// immutable rows do not take part.
-fn participants<S: Scheme>(open: &Open<S>) -> Vec<ShardId> {
+fn participants<S: Scheme>(open: &ActiveTransaction<S>) -> Vec<ShardId> {
     let mut shards = open.work.writes.shards();
     let read = |&shard: &ShardId| !optimistic::all_reads(open, shard).is_empty();
     shards.extend(open.parts.shards().into_iter().filter(read));

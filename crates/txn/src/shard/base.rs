@@ -19,7 +19,7 @@ use crate::messages::Common;
 use crate::slots::Moves;
 use crate::timestamp::{Scheme, SchemeConfig};
 use crate::trace::{Step, What};
-use crate::work::Work;
+use crate::work::Footprint;
 
 /// How a database is laid out; the same on every shard.
 #[derive(Clone, Debug)]
@@ -271,7 +271,7 @@ impl<S: Scheme> Base<S> {
     /// Forgets what the former attempt did. The new attempt is ordered after what its session has
     /// seen.
     #[inline]
-    pub(crate) fn start(&self, work: &mut Work<S>, attempt: Attempt) {
+    pub(crate) fn start(&self, work: &mut Footprint<S>, attempt: Attempt) {
         work.reset(self.installs.is_some());
         self.scheme.follow(&mut work.observed, attempt.freshness.at_least);
     }

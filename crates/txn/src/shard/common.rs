@@ -5,7 +5,7 @@ use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ShardId, Ticket};
 
 use crate::base::Base;
-use crate::fetched::Unread;
+use crate::fetched::BatchFailure;
 use crate::messages::{Common, CommonReply};
 use crate::timestamp::Scheme;
 
@@ -32,10 +32,10 @@ impl<S: Scheme> Base<S> {
                         self.counters.snapshot_reads += 1;
                         CommonReply::Fetched(Some(fetched))
                     }
-                    Err(Unread::TooOld) => CommonReply::Fetched(None),
+                    Err(BatchFailure::TooOld) => CommonReply::Fetched(None),
                     // The reader waits for one owner of a record at most: its mark keeps all later
                     // owners out of this snapshot.
-                    Err(Unread::Wait(at)) => {
+                    Err(BatchFailure::Wait(at)) => {
                         self.step_waits(*txn, at);
                         let record = (at.column, self.store.key(at.column.table, at.row));
                         if !self.queues {

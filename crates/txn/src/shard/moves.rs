@@ -44,7 +44,7 @@ use plimsoll_types::{
 use crate::base::{Base, Layout};
 use crate::messages::{Common, CommonReply, MoveOutcome, Parcel};
 use crate::procedure::Reads;
-use crate::slots::{Leaving, Moves, SlotSet};
+use crate::slots::{DepartingSlots, Moves, SlotSet};
 use crate::timestamp::Scheme;
 
 /// How long a shard waits between checks for locks, in nanoseconds: at first, and at most.
@@ -198,7 +198,7 @@ impl<S: Scheme> Base<S> {
                 self.tell_map(from);
                 return Handled::Reply(CommonReply::MoveOver(refused));
             }
-            self.moves.leaving = Some(Leaving {
+            self.moves.leaving = Some(DepartingSlots {
                 slots: slots.to_vec(),
                 set: Arc::new(SlotSet::new(slots.iter().copied())),
                 to,

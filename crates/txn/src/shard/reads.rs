@@ -8,7 +8,7 @@ use plimsoll_types::{ColumnGroup, TableId, Timestamp, TxnId};
 use plimsoll_types::mutants::{Mutant, planted};
 
 use crate::base::Base;
-use crate::fetched::{Fetched, Got, ReadRef, Scanned, Unread};
+use crate::fetched::{BatchFailure, Fetched, Got, ReadRef, ScanResult};
 use crate::procedure::{Reads, Scan};
 use crate::timestamp::Scheme;
 
@@ -69,7 +69,7 @@ impl<S: Scheme> Base<S> {
         txn: TxnId,
         at: Option<&S::Snapshot>,
         reads: &Reads,
-    ) -> Result<Fetched<S>, Unread> {
+    ) -> Result<Fetched<S>, BatchFailure> {
         let mark = at.filter(|_| S::WAITS).map(S::read_mark);
         let before = mark.map_or_else(Vec::new, |_| self.watched_reads(reads));
         let mut fetched = Fetched::default();
@@ -93,13 +93,13 @@ impl<S: Scheme> Base<S> {
         for (scan, _) in &reads.scans {
             match self.fetch_range(txn, at, mark, (reads, scan), &mut fetched) {
                 Ok(scanned) => fetched.scans.push(scanned),
-                Err(Unread::Wait(at)) => wait_for = Some(at),
-                Err(Unread::TooOld) => return Err(Unread::TooOld),
+                Err(BatchFailure::Wait(at)) => wait_for = Some(at),
+                Err(BatchFailure::TooOld) => return Err(BatchFailure::TooOld),
             }
         }
         self.step_raised(txn, before);
         if let Some(at) = wait_for {
-            return Err(Unread::Wait(at));
+            return Err(BatchFailure::Wait(at));
         }
         self.step_fetched(txn, reads, &fetched);
         Ok(fetched)
@@ -181,14 +181,14 @@ impl<S: Scheme> Base<S> {
         mark: Option<Timestamp>,
         (reads, scan): (&Reads, &Scan),
         fetched: &mut Fetched<S>,
-    ) -> Result<Scanned, Unread> {
+    ) -> Result<ScanResult, BatchFailure> {
         if snapshot.is_some_and(|snapshot| self.may_have_forgotten(snapshot)) {
-            return Err(Unread::TooOld);
+            return Err(BatchFailure::TooOld);
         }
         let ColumnGroup { table, group } = scan.column;
         let immutable = self.immutable(table);
         let mark = mark.filter(|_| !immutable);
-        let mut scanned = Scanned::default();
+        let mut scanned = ScanResult::default();
         let mut unread = None;
         let mut raised = 0;
         S::observe(&mut fetched.observed, self.absence());
@@ -215,7 +215,7 @@ impl<S: Scheme> Base<S> {
                         lock.is_some_and(|lock| lock.owner.is_some() && lock.lb <= mark)
                     };
                     if mark.is_some_and(in_the_way) && !planted(Mutant::NoWait) {
-                        unread = Some(Unread::Wait(At { row, column: scan.column }));
+                        unread = Some(BatchFailure::Wait(At { row, column: scan.column }));
                         return ControlFlow::Break(());
                     }
                     let record = rows.record(row, group);
@@ -236,7 +236,7 @@ impl<S: Scheme> Base<S> {
                         Some(snapshot) => match rows.visible(row, group, |stamp| S::sees(snapshot, stamp)) {
                             Ok(found) => found,
                             Err(_) => {
-                                unread = Some(Unread::TooOld);
+                                unread = Some(BatchFailure::TooOld);
                                 return ControlFlow::Break(());
                             }
                         },

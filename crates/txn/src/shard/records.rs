@@ -15,7 +15,7 @@ use crate::base::Base;
 use crate::fetched::ReadRef;
 use crate::timestamp::Scheme;
 use crate::trace::{Item, What};
-use crate::work::{Change, Work, Write};
+use crate::work::{Change, Footprint, Write};
 
 impl<S: Scheme> Base<S> {
     /// Observes what a writer of this place must be ordered after.
@@ -267,7 +267,7 @@ impl<S: Scheme> Base<S> {
 
     /// Pins all reads that were done directly on this store.
     #[inline]
-    pub(crate) fn pin_local(&mut self, txn: TxnId, work: &Work<S>, stamp: Timestamp) {
+    pub(crate) fn pin_local(&mut self, txn: TxnId, work: &Footprint<S>, stamp: Timestamp) {
         if self.steps.is_some() {
             self.pin_watched(txn, work, stamp);
         }
@@ -275,7 +275,7 @@ impl<S: Scheme> Base<S> {
     }
 
     #[inline]
-    fn pin_here(&mut self, work: &Work<S>, stamp: Timestamp) {
+    fn pin_here(&mut self, work: &Footprint<S>, stamp: Timestamp) {
         if planted(Mutant::NoPin) {
             return;
         }
@@ -333,7 +333,7 @@ impl<S: Scheme> Base<S> {
     /// Commits a transaction whose data is all on this shard, and whose writes and reads were
     /// checked one by one within this same step: no other transaction can have come in between, so
     /// it needs no locks.
-    pub(crate) fn commit_in_one_step(&mut self, txn: TxnId, work: &Work<S>) -> Timestamp {
+    pub(crate) fn commit_in_one_step(&mut self, txn: TxnId, work: &Footprint<S>) -> Timestamp {
         let stamp = self.scheme.stamp(&work.observed);
         if self.steps.is_some() {
             self.step_one_step(txn, work, stamp);
@@ -360,7 +360,13 @@ impl<S: Scheme> Base<S> {
     }
 
     /// Installs the writes on one shard that were checked but not locked.
-    pub(crate) fn install_checked(&mut self, txn: TxnId, stamp: Timestamp, work: &Work<S>, shard: ShardId) {
+    pub(crate) fn install_checked(
+        &mut self,
+        txn: TxnId,
+        stamp: Timestamp,
+        work: &Footprint<S>,
+        shard: ShardId,
+    ) {
         for write in work.writes.of(shard).filter(|write| !write.locked) {
             let place = write.place.expect("a write is checked before it is installed");
             let at = match place.row() {

@@ -29,7 +29,7 @@ impl SlotSet {
 }
 
 /// Slots that leave this shard.
-pub(super) struct Leaving<S: Scheme> {
+pub(super) struct DepartingSlots<S: Scheme> {
     pub(super) slots: Vec<Slot>,
     pub(super) set: Arc<SlotSet>,
     pub(super) to: ShardId,
@@ -48,7 +48,7 @@ pub(super) struct Leaving<S: Scheme> {
 
 /// Slots that move from and to a shard.
 pub(crate) struct Moves<S: Scheme> {
-    pub(super) leaving: Option<Leaving<S>>,
+    pub(super) leaving: Option<DepartingSlots<S>>,
     /// Outcomes of requests that were waiting.
     pub(super) over: Vec<(Ticket, MoveOutcome)>,
     /// By sender: the parcels that have arrived so far.

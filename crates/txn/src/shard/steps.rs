@@ -30,7 +30,7 @@ use crate::fetched::{Fetched, ReadRef};
 use crate::procedure::{Reads, Scan};
 use crate::timestamp::Scheme;
 use crate::trace::{Item, What, note};
-use crate::work::Work;
+use crate::work::Footprint;
 
 /// Something that was read, what it is, and its bound before it is pinned.
 pub(crate) type Watched = (ReadRef, Item, Timestamp);
@@ -137,7 +137,7 @@ impl<S: Scheme> Base<S> {
     /// once more, which changes nothing, and so need not look at any bound itself.
     #[cold]
     #[inline(never)]
-    pub(crate) fn pin_watched(&mut self, txn: TxnId, work: &Work<S>, stamp: Timestamp) {
+    pub(crate) fn pin_watched(&mut self, txn: TxnId, work: &Footprint<S>, stamp: Timestamp) {
         let pins = work.pins.iter().map(|&at| ReadRef::Row { at, head: None });
         let before = self.bounds_of_all(pins.chain(work.local_reads.iter().copied()));
         before.iter().for_each(|(read, ..)| self.pin(read, stamp));
@@ -269,7 +269,7 @@ impl<S: Scheme> Base<S> {
     /// Notes what was read directly from this store, from what is recorded of it.
     #[cold]
     #[inline(never)]
-    pub(crate) fn step_read_here(&mut self, txn: TxnId, work: &Work<S>) {
+    pub(crate) fn step_read_here(&mut self, txn: TxnId, work: &Footprint<S>) {
         let Some(recorded) = work.recorded.as_deref().filter(|_| self.steps.is_some()) else { return };
         for Read { column, key, version } in &recorded.reads {
             if self.home(column.table, key) == self.shard {
@@ -290,7 +290,7 @@ impl<S: Scheme> Base<S> {
     /// Notes a transaction that is read, stamped and pinned in one step, before it is.
     #[cold]
     #[inline(never)]
-    pub(crate) fn step_one_step(&mut self, txn: TxnId, work: &Work<S>, stamp: Timestamp) {
+    pub(crate) fn step_one_step(&mut self, txn: TxnId, work: &Footprint<S>, stamp: Timestamp) {
         self.step_read_here(txn, work);
         let least = S::lower_bound(&work.observed);
         note(&mut self.steps, txn, || What::Stamps { stamp, least });

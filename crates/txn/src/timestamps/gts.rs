@@ -523,25 +523,25 @@ mod tests {
     #[test]
     fn numbers_of_a_coordinator_that_is_gone_count_when_no_shard_has_anything_left_of_it() {
         let mut oracle = Gts::new(&scheme_config(2, 2));
-        let visitor = ShardId(3);
+        let client = ShardId(3);
         oracle.tick(Timestamp(1));
-        oracle.connected(visitor, Some(10), &mut Vec::new());
-        oracle.receive(visitor, &mut Message::Fetch(2), &mut Vec::new());
+        oracle.connected(client, Some(10), &mut Vec::new());
+        oracle.receive(client, &mut Message::Fetch(2), &mut Vec::new());
         oracle.receive(A, &mut Message::Fetch(1), &mut Vec::new());
         oracle.receive(A, &mut Message::Report(vec![Timestamp(3)]), &mut Vec::new());
-        oracle.connected(visitor, None, &mut Vec::new());
+        oracle.connected(client, None, &mut Vec::new());
         let asked = |oracle: &mut Gts| -> Vec<ShardId> {
             let mut sent = Vec::new();
             oracle.outgoing(&mut sent);
-            let inquiry = service::Inquiry { of: visitor, below: 20, locks: true };
+            let inquiry = service::Inquiry { of: client, below: 20, locks: true };
             sent.retain(|(_, message)| Gts::inquiry(message) == Some(inquiry));
             sent.into_iter().map(|(to, _)| to).collect()
         };
         assert!(asked(&mut oracle).is_empty(), "it may come back");
         // Another has its place; what it fetches is its own.
-        oracle.connected(visitor, Some(20), &mut Vec::new());
-        oracle.receive(visitor, &mut Message::Resume(Vec::new()), &mut Vec::new());
-        oracle.receive(visitor, &mut Message::Fetch(1), &mut Vec::new());
+        oracle.connected(client, Some(20), &mut Vec::new());
+        oracle.receive(client, &mut Message::Resume(Vec::new()), &mut Vec::new());
+        oracle.receive(client, &mut Message::Fetch(1), &mut Vec::new());
         assert_eq!(asked(&mut oracle), [A, B]);
         let left = |oracle: &mut Gts, number, from, left| {
             oracle.receive(from, &mut Message::Left { number, left }, &mut Vec::new());

@@ -22,7 +22,7 @@
 //! * *A channel* breaks between a shard and the oracle. A shard keeps what it has reported until it
 //!   finds it published, and
 //!   reports it again over the next channel; what comes twice counts once.
-//! * *A coordinator* is gone that comes and goes, a visitor. Its slot is another's one day, and its
+//! * *A coordinator* is gone that comes and goes, a client. Its slot is another's one day, and its
 //!   last reports may have
 //!   gone with it. So it stamps with what the oracle has let it have, and when it is gone all of
 //!   that is settled
@@ -84,7 +84,7 @@ pub struct Vts {
     clock: Timestamp,
     /// The counter that this shard draws from: its own, or the one of the process.
     counter: Arc<AtomicU64>,
-    /// The last that it may draw: a visitor's claim.
+    /// The last that it may draw: a client's claim.
     through: u64,
     /// Whether it wants more, and whether it has asked for them.
     wants: bool,
@@ -115,7 +115,7 @@ pub enum Message {
     AskVector,
     /// The answer.
     Published(Arc<Vector>),
-    /// From a visitor: more counters, please.
+    /// From a client: more counters, please.
     Claim,
     /// The answer.
     Claimed {
@@ -158,7 +158,7 @@ plimsoll_types::wire!(
     }
 );
 
-/// How many slots are of those who stay; the visitors' follow.
+/// How many slots are of those who stay; the clients' follow.
 fn members(config: &SchemeConfig) -> usize {
     match config.oracle.compress {
         true => config.processes,
@@ -171,14 +171,14 @@ impl Vts {
     fn draw(&mut self) -> Timestamp {
         // Relaxed: the counter orders nothing but itself; versions travel by message.
         let counter = self.counter.fetch_add(1, Ordering::Relaxed) + 1;
-        assert!(counter <= self.through, "a visitor stamps with what it has claimed");
+        assert!(counter <= self.through, "a client stamps with what it has claimed");
         if self.visits && self.through - counter == CLAIM / 2 {
             self.wants = true;
         }
         pack(self.slot, counter)
     }
 
-    /// A visitor may stamp with more.
+    /// A client may stamp with more.
     fn claimed(&mut self, after: u64, through: u64, released: &mut Vec<Ticket>) {
         self.counter.fetch_max(after, Ordering::Relaxed);
         self.through = through;
@@ -209,9 +209,9 @@ impl Scheme for Vts {
 
     fn new(config: &SchemeConfig) -> Vts {
         let slots = Self::slots(config);
-        let visits = config.visitors.contains(&config.shard.index());
+        let visits = config.clients.contains(&config.shard.index());
         let (slot, counter) = match config.oracle.compress {
-            _ if visits => (members(config) + config.shard.index() - config.visitors.start, Arc::default()),
+            _ if visits => (members(config) + config.shard.index() - config.clients.start, Arc::default()),
             true => (config.process, config.process_counter.clone()),
             false => (config.shard.index(), Arc::default()),
         };
@@ -240,7 +240,7 @@ impl Scheme for Vts {
     }
 
     fn slots(config: &SchemeConfig) -> usize {
-        members(config) + config.visitors.len()
+        members(config) + config.clients.len()
     }
 
     fn tick(&mut self, clock: Timestamp) {
@@ -465,7 +465,7 @@ mod tests {
     const A: ShardId = ShardId(0);
     const B: ShardId = ShardId(1);
     const ORACLE: ShardId = ShardId(2);
-    const VISITOR: ShardId = ShardId(3);
+    const CLIENT: ShardId = ShardId(3);
     const OTHER: ShardId = ShardId(4);
 
     #[test]
@@ -476,10 +476,10 @@ mod tests {
         assert!(Vts::sees(&Arc::new(vec![0]), Timestamp::ZERO));
     }
 
-    /// Two shards with data, an oracle and two visitors.
+    /// Two shards with data, an oracle and two clients.
     fn vts(shard: ShardId) -> Vts {
         let oracle = OracleOptions { compress: false, ..OracleOptions::default() };
-        let mut vts = Vts::new(&SchemeConfig { visitors: 3..5, oracle, ..scheme_config(shard.0, 2) });
+        let mut vts = Vts::new(&SchemeConfig { clients: 3..5, oracle, ..scheme_config(shard.0, 2) });
         vts.tick(Timestamp(1));
         vts
     }
@@ -541,44 +541,44 @@ mod tests {
     }
 
     #[test]
-    fn a_visitor_stamps_with_what_it_has_claimed_and_only_then() {
-        let (mut visitor, mut oracle) = (vts(VISITOR), vts(ORACLE));
-        visitor.want_stamp(1);
-        let released = connect((VISITOR, &mut visitor), (ORACLE, &mut oracle), None);
-        assert_eq!((released, visitor.lost(1)), (vec![1], true), "there is no oracle");
-        connect((VISITOR, &mut visitor), (ORACLE, &mut oracle), Some(7));
-        assert!(!visitor.ready());
-        visitor.want_stamp(2);
-        assert_eq!(talk(&mut [(VISITOR, &mut visitor), (ORACLE, &mut oracle)], NOTHING), [2]);
-        assert_eq!(visitor.take_stamp(2), Some(pack(2, 1)));
-        assert!(visitor.ready());
+    fn a_client_stamps_with_what_it_has_claimed_and_only_then() {
+        let (mut client, mut oracle) = (vts(CLIENT), vts(ORACLE));
+        client.want_stamp(1);
+        let released = connect((CLIENT, &mut client), (ORACLE, &mut oracle), None);
+        assert_eq!((released, client.lost(1)), (vec![1], true), "there is no oracle");
+        connect((CLIENT, &mut client), (ORACLE, &mut oracle), Some(7));
+        assert!(!client.ready());
+        client.want_stamp(2);
+        assert_eq!(talk(&mut [(CLIENT, &mut client), (ORACLE, &mut oracle)], NOTHING), [2]);
+        assert_eq!(client.take_stamp(2), Some(pack(2, 1)));
+        assert!(client.ready());
         // Half of it is used: it asks for more before it has none.
-        visitor.counter.store(CLAIM / 2 - 1, Ordering::Relaxed);
-        visitor.stamp(&Vec::new());
-        talk(&mut [(VISITOR, &mut visitor), (ORACLE, &mut oracle)], NOTHING);
-        assert_eq!(visitor.through, 2 * CLAIM);
+        client.counter.store(CLAIM / 2 - 1, Ordering::Relaxed);
+        client.stamp(&Vec::new());
+        talk(&mut [(CLIENT, &mut client), (ORACLE, &mut oracle)], NOTHING);
+        assert_eq!(client.through, 2 * CLAIM);
         // Its channel breaks, and is mended in time.
         for life in [None, Some(7)] {
-            connect((VISITOR, &mut visitor), (ORACLE, &mut oracle), life);
-            assert!(!visitor.ready());
+            connect((CLIENT, &mut client), (ORACLE, &mut oracle), life);
+            assert!(!client.ready());
         }
-        talk(&mut [(VISITOR, &mut visitor), (ORACLE, &mut oracle)], NOTHING);
-        assert_eq!(visitor.stamp(&Vec::new()), pack(2, CLAIM / 2 + 1));
+        talk(&mut [(CLIENT, &mut client), (ORACLE, &mut oracle)], NOTHING);
+        assert_eq!(client.stamp(&Vec::new()), pack(2, CLAIM / 2 + 1));
         assert_eq!(oracle.unpublished(), 0, "it is nobody's former claim");
     }
 
     #[test]
-    fn the_stamps_of_a_visitor_that_is_gone_are_published_with_what_they_may_depend_on() {
+    fn the_stamps_of_a_client_that_is_gone_are_published_with_what_they_may_depend_on() {
         let (mut a, mut b, mut oracle) = (vts(A), vts(B), vts(ORACLE));
-        let mut visitor = vts(VISITOR);
-        connect((VISITOR, &mut visitor), (ORACLE, &mut oracle), Some(7));
-        talk(&mut [(VISITOR, &mut visitor), (ORACLE, &mut oracle)], NOTHING);
+        let mut client = vts(CLIENT);
+        connect((CLIENT, &mut client), (ORACLE, &mut oracle), Some(7));
+        talk(&mut [(CLIENT, &mut client), (ORACLE, &mut oracle)], NOTHING);
         // It has read on B what A's coordinator wrote there, and written on A.
         let read = a.stamp(&Vec::new());
         b.pinned(read);
-        let lost = visitor.stamp(&Vec::new());
+        let lost = client.stamp(&Vec::new());
         a.pinned(lost);
-        oracle.connected(VISITOR, None, &mut Vec::new());
+        oracle.connected(CLIENT, None, &mut Vec::new());
         let mut all = |oracle: &mut Vts, left: &dyn Fn(ShardId) -> bool| {
             talk(&mut [(A, &mut a), (B, &mut b), (ORACLE, oracle)], left);
             (a.over(lost), b.over(lost), oracle.published.vector.clone(), oracle.unpublished())
@@ -598,15 +598,15 @@ mod tests {
     #[test]
     fn who_takes_the_place_of_another_goes_on_behind_it_and_waits_until_that_is_settled() {
         let (mut a, mut b, mut oracle) = (vts(A), vts(B), vts(ORACLE));
-        let (mut first, mut second) = (vts(VISITOR), vts(VISITOR));
-        connect((VISITOR, &mut first), (ORACLE, &mut oracle), Some(7));
-        talk(&mut [(VISITOR, &mut first), (ORACLE, &mut oracle)], NOTHING);
+        let (mut first, mut second) = (vts(CLIENT), vts(CLIENT));
+        connect((CLIENT, &mut first), (ORACLE, &mut oracle), Some(7));
+        talk(&mut [(CLIENT, &mut first), (ORACLE, &mut oracle)], NOTHING);
         let late = first.stamp(&Vec::new());
-        oracle.connected(VISITOR, None, &mut Vec::new());
-        connect((VISITOR, &mut second), (ORACLE, &mut oracle), Some(8));
+        oracle.connected(CLIENT, None, &mut Vec::new());
+        connect((CLIENT, &mut second), (ORACLE, &mut oracle), Some(8));
         second.want_stamp(1);
         let mut all = |oracle: &mut Vts, left: &dyn Fn(ShardId) -> bool| {
-            talk(&mut [(A, &mut a), (B, &mut b), (VISITOR, &mut second), (ORACLE, oracle)], left)
+            talk(&mut [(A, &mut a), (B, &mut b), (CLIENT, &mut second), (ORACLE, oracle)], left)
         };
         assert!(all(&mut oracle, &|shard| shard == B).is_empty());
         oracle.tick(Timestamp(oracle.clock.0 + INQUIRE_NS));
@@ -617,13 +617,13 @@ mod tests {
     }
 
     #[test]
-    fn a_visitor_that_was_cut_off_too_long_is_given_other_stamps() {
+    fn a_client_that_was_cut_off_too_long_is_given_other_stamps() {
         let (mut a, mut b, mut oracle) = (vts(A), vts(B), vts(ORACLE));
-        let mut visitor = vts(OTHER);
-        connect((OTHER, &mut visitor), (ORACLE, &mut oracle), Some(7));
-        talk(&mut [(OTHER, &mut visitor), (ORACLE, &mut oracle)], NOTHING);
-        let late = visitor.stamp(&Vec::new());
-        connect((OTHER, &mut visitor), (ORACLE, &mut oracle), None);
+        let mut client = vts(OTHER);
+        connect((OTHER, &mut client), (ORACLE, &mut oracle), Some(7));
+        talk(&mut [(OTHER, &mut client), (ORACLE, &mut oracle)], NOTHING);
+        let late = client.stamp(&Vec::new());
+        connect((OTHER, &mut client), (ORACLE, &mut oracle), None);
         talk(&mut [(ORACLE, &mut oracle)], NOTHING);
         oracle.tick(Timestamp(oracle.due().expect("it is waited for")));
         // It reads what A's coordinator has written after A was asked for the first time; that is
@@ -636,14 +636,14 @@ mod tests {
         }
         let written = b.stamp(&Vec::new());
         a.pinned(written);
-        connect((OTHER, &mut visitor), (ORACLE, &mut oracle), Some(7));
-        talk(&mut [(A, &mut a), (B, &mut b), (OTHER, &mut visitor), (ORACLE, &mut oracle)], NOTHING);
+        connect((OTHER, &mut client), (ORACLE, &mut oracle), Some(7));
+        talk(&mut [(A, &mut a), (B, &mut b), (OTHER, &mut client), (ORACLE, &mut oracle)], NOTHING);
         assert!(a.over(late) && b.over(late), "nobody votes for it any more");
-        assert_eq!(visitor.stamp(&Vec::new()), pack(3, CLAIM + 1));
+        assert_eq!(client.stamp(&Vec::new()), pack(3, CLAIM + 1));
         assert_eq!(oracle.published.vector, [0; 4], "it may depend on what is not published");
         b.finished(written, Some(&Vec::new()));
-        visitor.finished(late, None);
-        talk(&mut [(B, &mut b), (OTHER, &mut visitor), (ORACLE, &mut oracle)], NOTHING);
+        client.finished(late, None);
+        talk(&mut [(B, &mut b), (OTHER, &mut client), (ORACLE, &mut oracle)], NOTHING);
         assert_eq!(oracle.published.vector, [0, 1, 0, CLAIM]);
     }
 }

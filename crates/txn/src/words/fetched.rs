@@ -77,7 +77,7 @@ impl Wire for Got {
 
 /// One range read.
 #[derive(Clone, Debug, Default)]
-pub struct Scanned {
+pub struct ScanResult {
     /// The live rows, in key order, up to the scan's limit or
     /// [`Reads::most`](crate::procedure::Reads::most).
     pub rows: Vec<(Key, Got)>,
@@ -88,19 +88,19 @@ pub struct Scanned {
 }
 
 /// Rows are searched by their keys.
-impl Wire for Scanned {
+impl Wire for ScanResult {
     fn encode(&self, out: &mut impl Sink) {
         self.rows.encode(out);
         self.more.encode(out);
         self.reads.encode(out);
     }
 
-    fn decode(input: &mut Input<'_>) -> Result<Scanned, Malformed> {
+    fn decode(input: &mut Input<'_>) -> Result<ScanResult, Malformed> {
         let rows = Vec::<(Key, Got)>::decode(input)?;
         if !rows.is_sorted_by(|(a, _), (b, _)| a < b) {
             return Err(Malformed("rows that are not in the order of their keys"));
         }
-        Ok(Scanned { rows, more: Wire::decode(input)?, reads: Wire::decode(input)? })
+        Ok(ScanResult { rows, more: Wire::decode(input)?, reads: Wire::decode(input)? })
     }
 }
 
@@ -112,7 +112,7 @@ pub struct Fetched<S: Scheme> {
     /// One per get, up to [`Reads::most`](crate::procedure::Reads::most).
     pub gets: Vec<Got>,
     /// One per scan.
-    pub scans: Vec<Scanned>,
+    pub scans: Vec<ScanResult>,
     /// Further things to validate for the gets.
     pub also: Vec<ReadRef>,
     /// What a transaction that relies on these reads is ordered after.
@@ -136,7 +136,7 @@ impl<S: Scheme> Wire for Fetched<S> {
     }
 
     fn decode(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        let (mut gets, mut scans) = (Vec::<Got>::decode(input)?, Vec::<Scanned>::decode(input)?);
+        let (mut gets, mut scans) = (Vec::<Got>::decode(input)?, Vec::<ScanResult>::decode(input)?);
         let (also, observed) = (Wire::decode(input)?, Wire::decode(input)?);
         let rows = scans.iter_mut().flat_map(|scan| scan.rows.iter_mut().map(|(_, got)| got));
         let mut end = 0u32;
@@ -185,8 +185,8 @@ impl<S: Scheme> Fetched<S> {
 
     /// The same, to change what it is validated against.
     pub(crate) fn read_refs_mut<'a>(&'a mut self) -> impl Iterator<Item = &'a mut ReadRef> {
-        let rows = |scan: &'a mut Scanned| {
-            let Scanned { rows, reads, .. } = scan;
+        let rows = |scan: &'a mut ScanResult| {
+            let ScanResult { rows, reads, .. } = scan;
             rows.iter_mut().map(|(_, got)| &mut got.read).chain(reads)
         };
         let gets = self.gets.iter_mut().map(|got| &mut got.read).chain(&mut self.also);
@@ -196,16 +196,16 @@ impl<S: Scheme> Fetched<S> {
 
 /// Why a batch could not be read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Unread {
+pub(crate) enum BatchFailure {
     /// The snapshot is older than the watermark.
     TooOld,
     /// The owner of this record may commit within the snapshot.
     Wait(At),
 }
 
-impl From<SnapshotTooOld> for Unread {
-    fn from(_: SnapshotTooOld) -> Unread {
-        Unread::TooOld
+impl From<SnapshotTooOld> for BatchFailure {
+    fn from(_: SnapshotTooOld) -> BatchFailure {
+        BatchFailure::TooOld
     }
 }
 
@@ -226,7 +226,7 @@ mod tests {
         fetched.gets = [Some(&b"one"[..]), None, Some(b"")].map(|value| got(&mut fetched, value)).into();
         let rows = keys.map(|key| (Key::of_u64(key), got(&mut fetched, Some(&key.to_be_bytes())))).into();
         fetched.scans =
-            vec![Scanned::default(), Scanned { rows, more: true, reads: vec![ReadRef::Immutable] }];
+            vec![ScanResult::default(), ScanResult { rows, more: true, reads: vec![ReadRef::Immutable] }];
         fetched
     }
 

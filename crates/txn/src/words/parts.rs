@@ -1,6 +1,6 @@
 //! What a transaction has read from the shards, findable by key.
 //!
-//! Reads come in batches, one [`Part`] per shard and batch, in which a record is a get or a row
+//! Reads come in batches, one [`FetchedBatch`] per shard and batch, in which a record is a get or a row
 //! that a scan has met. A procedure has few parts and asks for its reads in the order in which it
 //! has declared them, so a cursor finds most and a linear search the others. An interactive
 //! transaction has a part per operation, as many as its client likes: beyond a few reads there is
@@ -20,7 +20,7 @@ const FEW: usize = 64;
 
 /// A batch of reads that was sent to a shard, and its answer.
 #[derive(Debug)]
-pub(crate) struct Part<S: Scheme> {
+pub(crate) struct FetchedBatch<S: Scheme> {
     pub shard: ShardId,
     pub reads: Reads,
     pub fetched: Fetched<S>,
@@ -43,8 +43,8 @@ const FIRST: Position = Position { scan: None, part: 0, row: 0 };
 
 /// All batches of a transaction, in the order in which they were answered.
 #[derive(Debug)]
-pub(crate) struct Parts<S: Scheme> {
-    parts: Vec<Part<S>>,
+pub(crate) struct FetchedBatches<S: Scheme> {
+    parts: Vec<FetchedBatch<S>>,
     /// How many gets and scans there are; a part without any counts as one.
     reads: usize,
     /// Where each record was read, in the first `indexed` parts; empty while there are few reads.
@@ -54,23 +54,23 @@ pub(crate) struct Parts<S: Scheme> {
     cursor: Position,
 }
 
-impl<S: Scheme> Default for Parts<S> {
+impl<S: Scheme> Default for FetchedBatches<S> {
     fn default() -> Self {
-        Parts { parts: Vec::new(), reads: 0, index: BTreeSet::new(), indexed: 0, cursor: FIRST }
+        FetchedBatches { parts: Vec::new(), reads: 0, index: BTreeSet::new(), indexed: 0, cursor: FIRST }
     }
 }
 
-impl<S: Scheme> FromIterator<Part<S>> for Parts<S> {
-    fn from_iter<I: IntoIterator<Item = Part<S>>>(iter: I) -> Self {
-        let mut parts = Parts::default();
+impl<S: Scheme> FromIterator<FetchedBatch<S>> for FetchedBatches<S> {
+    fn from_iter<I: IntoIterator<Item = FetchedBatch<S>>>(iter: I) -> Self {
+        let mut parts = FetchedBatches::default();
         iter.into_iter().for_each(|part| parts.push(part));
         parts
     }
 }
 
-impl<S: Scheme> Parts<S> {
+impl<S: Scheme> FetchedBatches<S> {
     /// Appends an answer.
-    pub fn push(&mut self, part: Part<S>) {
+    pub fn push(&mut self, part: FetchedBatch<S>) {
         self.reads += (part.reads.gets.len() + part.reads.scans.len()).max(1);
         self.parts.push(part);
     }
@@ -81,17 +81,17 @@ impl<S: Scheme> Parts<S> {
     }
 
     /// All answers from a number on.
-    pub fn since(&self, first: usize) -> &[Part<S>] {
+    pub fn since(&self, first: usize) -> &[FetchedBatch<S>] {
         &self.parts[first..]
     }
 
     /// The answers of one shard.
-    pub fn of(&self, shard: ShardId) -> impl Iterator<Item = &Part<S>> {
+    pub fn of(&self, shard: ShardId) -> impl Iterator<Item = &FetchedBatch<S>> {
         self.parts.iter().filter(move |part| part.shard == shard)
     }
 
     /// The answers of one shard, to note what has become of the reads since. Keys must not change.
-    pub fn of_mut(&mut self, shard: ShardId) -> impl Iterator<Item = &mut Part<S>> {
+    pub fn of_mut(&mut self, shard: ShardId) -> impl Iterator<Item = &mut FetchedBatch<S>> {
         self.parts.iter_mut().filter(move |part| part.shard == shard)
     }
 
@@ -105,7 +105,7 @@ impl<S: Scheme> Parts<S> {
 
     /// A record that was read, and the part that has its value. What a scan has not met, because it
     /// is absent, is not found.
-    pub fn find(&mut self, column: ColumnGroup, key: &Key) -> Option<(&Part<S>, &Got)> {
+    pub fn find(&mut self, column: ColumnGroup, key: &Key) -> Option<(&FetchedBatch<S>, &Got)> {
         let Position { part, row, .. } = self.cursor;
         let next = self.parts.get(part as usize).and_then(|part| part.reads.gets.get(row as usize));
         let position = match next.is_some_and(|(c, k, _)| *c == column && k == key) {
@@ -120,14 +120,14 @@ impl<S: Scheme> Parts<S> {
 
     /// Whether a record that is present was read on a shard to be written.
     pub fn read_for_update(&mut self, shard: ShardId, column: ColumnGroup, key: &Key) -> bool {
-        let update = |part: &Part<S>, intent, got: &Got| {
+        let update = |part: &FetchedBatch<S>, intent, got: &Got| {
             part.shard == shard && intent == Intent::Update && got.value.is_some()
         };
         self.position(column, key, update).is_some()
     }
 
     fn read(&self, Position { scan, part, row }: Position) -> (Intent, &Got) {
-        let Part { reads, fetched, .. } = &self.parts[part as usize];
+        let FetchedBatch { reads, fetched, .. } = &self.parts[part as usize];
         match scan {
             None => (reads.gets[row as usize].2, &fetched.gets[row as usize]),
             Some(scan) => (reads.scans[scan as usize].1, &fetched.scans[scan as usize].rows[row as usize].1),
@@ -139,7 +139,7 @@ impl<S: Scheme> Parts<S> {
         &mut self,
         column: ColumnGroup,
         key: &Key,
-        wanted: impl Fn(&Part<S>, Intent, &Got) -> bool,
+        wanted: impl Fn(&FetchedBatch<S>, Intent, &Got) -> bool,
     ) -> Option<Position> {
         let wanted = |parts: &Self, position: Position| {
             let (intent, got) = parts.read(position);
@@ -189,7 +189,7 @@ mod tests {
     use plimsoll_types::{TableId, Timestamp};
 
     use super::*;
-    use crate::fetched::{ReadRef, Scanned};
+    use crate::fetched::{ReadRef, ScanResult};
     use crate::procedure::Scan;
     use crate::timestamps::Dst;
 
@@ -204,28 +204,29 @@ mod tests {
         Got { value: Some((0, 0)), version: Some(Timestamp(version)), read: ReadRef::Stale }
     }
 
-    fn get(parts: &mut Parts<Dst>, number: u64, intent: Intent, got: Got) {
+    fn get(parts: &mut FetchedBatches<Dst>, number: u64, intent: Intent, got: Got) {
         let reads = Reads { gets: vec![(COLUMN, key(number), intent)], ..Reads::default() };
         let fetched = Fetched { gets: vec![got], ..Fetched::default() };
-        parts.push(Part { shard: ShardId(0), reads, fetched, locked: false });
+        parts.push(FetchedBatch { shard: ShardId(0), reads, fetched, locked: false });
     }
 
-    fn scan(parts: &mut Parts<Dst>, numbers: std::ops::Range<u64>, intent: Intent, version: u64) {
+    fn scan(parts: &mut FetchedBatches<Dst>, numbers: std::ops::Range<u64>, intent: Intent, version: u64) {
         let scan = Scan::range(COLUMN, key(numbers.start), key(numbers.end));
         let rows = numbers.map(|number| (key(number), got(version))).collect();
         let reads = Reads { scans: vec![(scan, intent)], ..Reads::default() };
-        let fetched = Fetched { scans: vec![Scanned { rows, ..Scanned::default() }], ..Fetched::default() };
-        parts.push(Part { shard: ShardId(0), reads, fetched, locked: false });
+        let fetched =
+            Fetched { scans: vec![ScanResult { rows, ..ScanResult::default() }], ..Fetched::default() };
+        parts.push(FetchedBatch { shard: ShardId(0), reads, fetched, locked: false });
     }
 
-    fn found(parts: &mut Parts<Dst>, number: u64) -> Option<u64> {
+    fn found(parts: &mut FetchedBatches<Dst>, number: u64) -> Option<u64> {
         parts.find(COLUMN, &key(number)).map(|(_, got)| got.version.unwrap().0)
     }
 
     #[test]
     fn reads_are_found_however_many_there_are_and_the_first_get_before_all_scans() {
         let many = 3 * FEW as u64;
-        let mut parts = Parts::default();
+        let mut parts = FetchedBatches::default();
         scan(&mut parts, 1000..1010, Intent::Read, 7);
         get(&mut parts, 1003, Intent::Read, got(8));
         get(&mut parts, 1003, Intent::Read, got(9));
@@ -245,7 +246,7 @@ mod tests {
     #[test]
     fn a_read_for_update_is_found_behind_others_of_the_same_record() {
         for others in [0, 3 * FEW as u64] {
-            let mut parts = Parts::default();
+            let mut parts = FetchedBatches::default();
             (0..others).for_each(|number| get(&mut parts, 100 + number, Intent::Read, got(0)));
             get(&mut parts, 1, Intent::Read, got(1));
             get(&mut parts, 2, Intent::Update, Got { value: None, version: None, read: ReadRef::Stale });

@@ -91,7 +91,7 @@ pub struct SchemeConfig {
     pub processes: usize,
     /// The shards of processes that come and go (clients). They hold no data. If there are none,
     /// the range is empty and begins after all others.
-    pub visitors: Range<usize>,
+    pub clients: Range<usize>,
     /// The counter from which all shards of the process draw under compressed VTS.
     pub process_counter: Arc<AtomicU64>,
     /// The number of the shard's first attempt: larger than all numbers in former lives of the
@@ -111,7 +111,7 @@ impl SchemeConfig {
     /// The shards that may hold data: an oracle asks them about the transactions of a coordinator
     /// that is gone.
     pub(crate) fn holders(&self) -> impl Iterator<Item = ShardId> + use<> {
-        (0..self.data_shards.min(self.visitors.start) as u16).map(ShardId)
+        (0..self.data_shards.min(self.clients.start) as u16).map(ShardId)
     }
 }
 

@@ -381,7 +381,7 @@ pub(crate) struct Saved {
 
 /// A running transaction's reads, writes and observed stamps.
 #[derive(Debug)]
-pub struct Work<S: Scheme> {
+pub struct Footprint<S: Scheme> {
     /// What it is ordered after.
     pub observed: S::Observed,
     /// Records that it read on its own shard, directly from the store, in a step that ends with its
@@ -399,9 +399,9 @@ pub struct Work<S: Scheme> {
     pub recorded: Option<Box<Recorded>>,
 }
 
-impl<S: Scheme> Default for Work<S> {
+impl<S: Scheme> Default for Footprint<S> {
     fn default() -> Self {
-        Work {
+        Footprint {
             observed: S::Observed::default(),
             pins: Vec::new(),
             local_reads: Vec::new(),
@@ -413,7 +413,7 @@ impl<S: Scheme> Default for Work<S> {
     }
 }
 
-impl<S: Scheme> Work<S> {
+impl<S: Scheme> Footprint<S> {
     /// Forgets everything, but keeps the memory.
     pub fn reset(&mut self, record: bool) {
         self.observed = S::Observed::default();
@@ -488,17 +488,17 @@ mod tests {
         Key::of_u64(number as u64)
     }
 
-    fn push(work: &mut Work<Dst>, number: usize) {
+    fn push(work: &mut Footprint<Dst>, number: usize) {
         work.writes.push(TABLE.row(), &key(number), Change::Put, ShardId(0), &number.to_be_bytes());
     }
 
-    fn value(work: &Work<Dst>, number: usize) -> Option<Vec<u8>> {
+    fn value(work: &Footprint<Dst>, number: usize) -> Option<Vec<u8>> {
         let write = work.writes.find(TABLE.row(), &key(number))?;
         assert_eq!((write.column, &write.key), (TABLE.row(), &key(number)));
         work.writes.value(write).map(<[u8]>::to_vec)
     }
 
-    fn check(work: &Work<Dst>, writes: usize) {
+    fn check(work: &Footprint<Dst>, writes: usize) {
         for number in 0..2 * FEW {
             let expected = (number < writes).then(|| number.to_be_bytes().to_vec());
             assert_eq!(value(work, number), expected, "{number} of {writes}");
@@ -511,7 +511,7 @@ mod tests {
 
     #[test]
     fn writes_are_found_however_many_there_are() {
-        let mut work: Work<Dst> = Work::default();
+        let mut work: Footprint<Dst> = Footprint::default();
         for writes in 0..FEW + 40 {
             check(&work, writes);
             push(&mut work, writes);
@@ -523,7 +523,7 @@ mod tests {
     #[test]
     fn an_overwritten_write_is_found_with_its_last_value() {
         for writes in [FEW, FEW + 1, 3 * FEW] {
-            let mut work: Work<Dst> = Work::default();
+            let mut work: Footprint<Dst> = Footprint::default();
             (0..writes).for_each(|number| push(&mut work, number));
             for number in 0..writes {
                 let again = work.writes.again(TABLE.row(), &key(number), Change::Put, b"again");
@@ -538,7 +538,7 @@ mod tests {
     #[test]
     fn a_write_and_its_copies_are_one_record_wherever_they_are() {
         for before in [0, FEW - 2, FEW - 1, FEW, FEW + 1] {
-            let mut work: Work<Dst> = Work::default();
+            let mut work: Footprint<Dst> = Footprint::default();
             (0..before).for_each(|number| push(&mut work, number));
             let saved = work.save();
             for number in before..before + 2 {
@@ -564,7 +564,7 @@ mod tests {
 
     #[test]
     fn packed_writes_arrive_with_their_values_and_none_is_longer_than_a_record_can_be() {
-        let mut work: Work<Dst> = Work::default();
+        let mut work: Footprint<Dst> = Footprint::default();
         (0..3).for_each(|number| push(&mut work, number));
         work.writes.again(TABLE.row(), &key(1), Change::Delete, b"");
         work.writes.iter_mut().for_each(|write| write.locked = true);
@@ -588,7 +588,7 @@ mod tests {
     fn what_was_restored_is_as_it_was_when_it_was_saved() {
         for before in [0, FEW - 1, FEW, FEW + 1, FEW + 40] {
             for after in [0, 1, 2, FEW] {
-                let mut work: Work<Dst> = Work::default();
+                let mut work: Footprint<Dst> = Footprint::default();
                 (0..before).for_each(|number| push(&mut work, number));
                 let saved = work.save();
                 (before..before + after).for_each(|number| push(&mut work, number));

@@ -48,7 +48,7 @@ pub enum Role {
         listener: TcpListener,
     },
     /// A client: it joins, dials the nodes, and leaves. It has one shard.
-    Visitor {
+    Client {
         /// The place that it takes, counted from 0. If another client has it, a node refuses this
         /// one: see [`crate::real::Runtime::refused`].
         place: usize,
@@ -64,7 +64,7 @@ pub struct Network {
     /// All nodes, including this process if it is one.
     pub nodes: Vec<Address>,
     /// Places for clients, each with one shard; the same on all nodes.
-    pub visitors: usize,
+    pub clients: usize,
     /// The life of this process: larger than any earlier life of this node, or of its place. A
     /// clock of nanoseconds will do.
     pub life: u64,
@@ -91,12 +91,12 @@ pub struct Network {
 
 impl fmt::Debug for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Network { cluster, role, nodes, visitors, .. } = self;
+        let Network { cluster, role, nodes, clients, .. } = self;
         let who = match role {
             Role::Member { node, .. } => format!("node {node}"),
-            Role::Visitor { place } => format!("visitor {place}"),
+            Role::Client { place } => format!("client {place}"),
         };
-        write!(f, "{who} of cluster {cluster:016x}, {nodes:?}, {visitors} places for visitors")
+        write!(f, "{who} of cluster {cluster:016x}, {nodes:?}, {clients} places for clients")
     }
 }
 
@@ -109,13 +109,13 @@ pub enum Who {
     /// The node of this number.
     Node(u16),
     /// The client in this place.
-    Visitor(u16),
+    Client(u16),
 }
 
 wire!(
     enum Who {
         Node(id) = 0,
-        Visitor(place) = 1,
+        Client(place) = 1,
     }
 );
 
@@ -124,7 +124,7 @@ impl fmt::Display for Who {
         match self {
             Who::Node(ORACLE) => f.write_str("the oracle"),
             Who::Node(id) => write!(f, "node {id}"),
-            Who::Visitor(place) => write!(f, "visitor {place}"),
+            Who::Client(place) => write!(f, "client {place}"),
         }
     }
 }
@@ -142,14 +142,14 @@ pub(super) struct Cluster {
     /// By number.
     pub(super) nodes: Vec<Member>,
     /// How many places for clients there are.
-    visitors: usize,
+    clients: usize,
     /// Which client has which place.
     pub(super) places: Places,
     /// The index of this process.
     pub(super) here: usize,
     pub(super) secret: Vec<u8>,
     /// The life of this process: the later, the larger.
-    pub(super) incarnation: u64,
+    pub(super) life: u64,
     /// By shard here and shard of a node: the life of the node that the pair is connected to; 0 if
     /// it is not connected.
     live: Vec<AtomicU64>,
@@ -192,33 +192,33 @@ impl Cluster {
             nodes.push(Member { id, address, shards: total..total.saturating_add(shards) });
             total = total.saturating_add(shards);
         }
-        let all = total.saturating_add(network.visitors);
+        let all = total.saturating_add(network.clients);
         if all > usize::from(u16::MAX) {
             return Err(invalid(format!(
-                "a cluster has at most {} shards, those of visitors included, not {all}",
+                "a cluster has at most {} shards, those of clients included, not {all}",
                 u16::MAX
             )));
         }
         Ok(Cluster {
             id: network.cluster,
             nodes,
-            visitors: network.visitors,
-            places: Places::new(network.visitors),
+            clients: network.clients,
+            places: Places::new(network.clients),
             here,
             secret: network.secret.clone().unwrap_or_default(),
-            incarnation: network.life,
+            life: network.life,
             live: (0..shards * total).map(|_| AtomicU64::new(0)).collect(),
             volatile: network.volatile,
             known: listed.iter().map(|_| AtomicU64::new(0)).collect(),
             formed: AtomicBool::new(listed.len() == 1),
             clock: network.clock,
-            clock_limit: network.clock_limit.filter(|_| matches!(network.role, Role::Visitor { .. })),
+            clock_limit: network.clock_limit.filter(|_| matches!(network.role, Role::Client { .. })),
             heard: listed.iter().map(|_| OnceLock::new()).collect(),
         })
     }
 
     /// Notes the clock that a node has told. Returns whether this client may connect to it.
-    pub(super) fn may_visit(&self, node: usize, clock_ns: u64) -> bool {
+    pub(super) fn may_connect(&self, node: usize, clock_ns: u64) -> bool {
         let ahead = i128::from(clock_ns) - i128::from(self.clock.now().0);
         let ahead_ns = ahead.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         if let Some(heard) = self.heard.get(node) {
@@ -243,18 +243,18 @@ impl Cluster {
     }
 
     /// Whether this process is a client.
-    pub(super) fn is_visitor(&self) -> bool {
+    pub(super) fn is_client(&self) -> bool {
         self.here >= self.nodes.len()
     }
 
     /// How many places for clients there are.
-    pub(super) fn visitors(&self) -> usize {
-        self.visitors
+    pub(super) fn clients(&self) -> usize {
+        self.clients
     }
 
     /// How many shards all nodes and places have.
     pub(super) fn shards(&self) -> usize {
-        self.shards_of_nodes() + self.visitors
+        self.shards_of_nodes() + self.clients
     }
 
     fn shards_of_nodes(&self) -> usize {
@@ -265,8 +265,8 @@ impl Cluster {
     pub(super) fn index(&self, who: Who) -> Option<usize> {
         match who {
             Who::Node(id) => self.nodes.binary_search_by_key(&id, |node| node.id).ok(),
-            Who::Visitor(place) => {
-                (usize::from(place) < self.visitors).then(|| self.nodes.len() + usize::from(place))
+            Who::Client(place) => {
+                (usize::from(place) < self.clients).then(|| self.nodes.len() + usize::from(place))
             }
         }
     }
@@ -283,7 +283,7 @@ impl Cluster {
     pub(super) fn who(&self, index: usize) -> Who {
         match self.nodes.get(index) {
             Some(node) => Who::Node(node.id),
-            None => Who::Visitor((index - self.nodes.len()) as u16),
+            None => Who::Client((index - self.nodes.len()) as u16),
         }
     }
 
@@ -310,7 +310,7 @@ impl Cluster {
             let sum = crc32c::crc32c_append(sum, &node.id.to_le_bytes());
             crc32c::crc32c_append(sum, &(node.shards.len() as u64).to_le_bytes())
         });
-        crc32c::crc32c_append(nodes, &(self.visitors as u64).to_le_bytes())
+        crc32c::crc32c_append(nodes, &(self.clients as u64).to_le_bytes())
     }
 
     /// `None` if the peer is a client, whose lives are in [`Places`].
@@ -320,19 +320,19 @@ impl Cluster {
     }
 
     /// Whether a shard here is connected to a later life of its peer, a shard of a node.
-    pub(super) fn has_later(&self, shard: ShardId, peer: ShardId, incarnation: u64) -> bool {
-        self.live(shard, peer).is_some_and(|live| live.load(Relaxed) > incarnation)
+    pub(super) fn has_later(&self, shard: ShardId, peer: ShardId, life: u64) -> bool {
+        self.live(shard, peer).is_some_and(|live| live.load(Relaxed) > life)
     }
 
     /// Notes that a shard here was connected to its peer in this life, or disconnected (0).
-    pub(super) fn set_live(&self, shard: ShardId, peer: ShardId, incarnation: u64) {
+    pub(super) fn set_live(&self, shard: ShardId, peer: ShardId, life: u64) {
         let Some(live) = self.live(shard, peer) else { return };
-        live.store(incarnation, Relaxed);
-        if incarnation == 0 {
+        live.store(life, Relaxed);
+        if life == 0 {
             return;
         }
         let known = &self.known[self.index_of(peer)];
-        let _ = known.compare_exchange(0, incarnation, Relaxed, Relaxed);
+        let _ = known.compare_exchange(0, life, Relaxed, Relaxed);
         let mut others = (0..self.shards_of_nodes()).filter(|peer| !self.own().contains(peer));
         let connected = |live: &AtomicU64| live.load(Relaxed) != 0;
         let all = others.all(|peer| {
@@ -345,10 +345,10 @@ impl Cluster {
 
     /// Refuses a process that claims to be a node that was met in another life, because it does not
     /// have that life's data. It was started as a replacement, or by mistake as a duplicate.
-    pub(super) fn check_memory(&self, peer: ShardId, incarnation: u64) -> Result<(), Refusal> {
+    pub(super) fn check_memory(&self, peer: ShardId, life: u64) -> Result<(), Refusal> {
         let index = self.index_of(peer);
         let Some(known) = self.known.get(index).map(|known| known.load(Relaxed)) else { return Ok(()) };
-        match self.volatile && known != 0 && known != incarnation {
+        match self.volatile && known != 0 && known != life {
             true if self.is_connected(index) => Err(Refusal::running(&self.nodes[index])),
             true => Err(Refusal::Forgotten),
             false => Ok(()),
@@ -385,15 +385,13 @@ fn find_here(network: &Network, listed: &[&Address], shards: usize) -> io::Resul
                 said => Err(invalid(format!("node {node} is listed with {said} shards and has {shards}"))),
             }
         }
-        Role::Visitor { .. } if listed.is_empty() => {
-            Err(invalid("a cluster without nodes cannot be visited"))
-        }
-        Role::Visitor { place } if place >= network.visitors => Err(invalid(format!(
-            "place {place} is not among the {} places for visitors, counted from 0",
-            network.visitors
+        Role::Client { .. } if listed.is_empty() => Err(invalid("a cluster without nodes cannot be visited")),
+        Role::Client { place } if place >= network.clients => Err(invalid(format!(
+            "place {place} is not among the {} places for clients, counted from 0",
+            network.clients
         ))),
-        Role::Visitor { .. } if shards != 1 => Err(invalid(format!("a visitor has 1 shard, not {shards}"))),
-        Role::Visitor { place } => Ok(listed.len() + place),
+        Role::Client { .. } if shards != 1 => Err(invalid(format!("a client has 1 shard, not {shards}"))),
+        Role::Client { place } => Ok(listed.len() + place),
     }
 }
 
@@ -402,7 +400,7 @@ fn find_here(network: &Network, listed: &[&Address], shards: usize) -> io::Resul
 fn only_loopback(network: &Network, nodes: &[&Address]) -> io::Result<()> {
     let listening = match &network.role {
         Role::Member { listener, .. } => Some(listener.local_addr()?),
-        Role::Visitor { .. } => None,
+        Role::Client { .. } => None,
     };
     let elsewhere = listening
         .into_iter()
@@ -434,7 +432,7 @@ mod tests {
         Network {
             cluster: 1,
             role: Role::Member { node: 4, listener: TcpListener::bind("127.0.0.1:0").unwrap() },
-            visitors: 0,
+            clients: 0,
             volatile: false,
             life: 1,
             nodes: nodes
@@ -498,8 +496,8 @@ mod tests {
 
     #[test]
     fn an_oracle_is_called_what_it_is() {
-        let names = [Who::Node(3), Who::Node(ORACLE), Who::Visitor(2)].map(|who| who.to_string());
-        assert_eq!(names, ["node 3", "the oracle", "visitor 2"]);
+        let names = [Who::Node(3), Who::Node(ORACLE), Who::Client(2)].map(|who| who.to_string());
+        assert_eq!(names, ["node 3", "the oracle", "client 2"]);
         let nodes = [HERE, (ORACLE, "[::1]:9", 1)];
         let cluster = Cluster::new(&network(None, &nodes), 2).unwrap();
         let said = Refusal::running(&cluster.nodes[1]).to_string();
@@ -507,46 +505,46 @@ mod tests {
     }
 
     #[test]
-    fn visitors_come_after_the_nodes() {
+    fn clients_come_after_the_nodes() {
         let nodes = [HERE, (1, "127.0.0.1:1", 3)];
-        let node = Network { visitors: 2, ..network(None, &nodes) };
-        let visitor = Network { role: Role::Visitor { place: 1 }, visitors: 2, ..network(None, &nodes) };
-        let [node, visitor] =
-            [(node, 2), (visitor, 1)].map(|(network, shards)| Cluster::new(&network, shards).unwrap());
-        assert_eq!((visitor.me(), visitor.own(), visitor.shards()), (Who::Visitor(1), 6..7, 7));
-        assert_eq!(visitor.topology(), node.topology());
-        assert_ne!(visitor.topology(), Cluster::new(&network(None, &nodes), 2).unwrap().topology());
+        let node = Network { clients: 2, ..network(None, &nodes) };
+        let client = Network { role: Role::Client { place: 1 }, clients: 2, ..network(None, &nodes) };
+        let [node, client] =
+            [(node, 2), (client, 1)].map(|(network, shards)| Cluster::new(&network, shards).unwrap());
+        assert_eq!((client.me(), client.own(), client.shards()), (Who::Client(1), 6..7, 7));
+        assert_eq!(client.topology(), node.topology());
+        assert_ne!(client.topology(), Cluster::new(&network(None, &nodes), 2).unwrap().topology());
         for shard in 0..7 {
             let index = node.index_of(ShardId(shard));
             assert!(node.shards_of(index).contains(&usize::from(shard)));
             assert_eq!(node.index(node.who(index)), Some(index));
         }
-        assert_eq!(node.index(Who::Visitor(2)), None);
+        assert_eq!(node.index(Who::Client(2)), None);
         let dials = |from| (0..4).filter(|&to| node.dials(from, to)).collect::<Vec<_>>();
         assert_eq!([dials(0), dials(1), dials(2), dials(3)], [vec![1], vec![], vec![0, 1], vec![0, 1]]);
     }
 
     #[test]
-    fn who_cannot_be_a_visitor_is_refused_with_the_reason() {
-        let visitor = |place, visitors, nodes: &[Listed]| Network {
-            role: Role::Visitor { place },
-            visitors,
+    fn who_cannot_be_a_client_is_refused_with_the_reason() {
+        let client = |place, clients, nodes: &[Listed]| Network {
+            role: Role::Client { place },
+            clients,
             ..network(None, nodes)
         };
         let far = (5, "192.0.2.1:5", 1);
         let cases = [
-            (visitor(2, 2, &[HERE]), 1, "place 2 is not among the 2 places for visitors, counted from 0"),
-            (visitor(0, 2, &[HERE]), 2, "a visitor has 1 shard, not 2"),
-            (visitor(0, 2, &[]), 1, "a cluster without nodes cannot be visited"),
-            (visitor(0, usize::MAX, &[HERE]), 1, "a cluster has at most 65535 shards"),
-            (visitor(0, 2, &[HERE, far]), 1, "a cluster without a secret stays on one machine"),
+            (client(2, 2, &[HERE]), 1, "place 2 is not among the 2 places for clients, counted from 0"),
+            (client(0, 2, &[HERE]), 2, "a client has 1 shard, not 2"),
+            (client(0, 2, &[]), 1, "a cluster without nodes cannot be visited"),
+            (client(0, usize::MAX, &[HERE]), 1, "a cluster has at most 65535 shards"),
+            (client(0, 2, &[HERE, far]), 1, "a cluster without a secret stays on one machine"),
         ];
         for (network, shards, reason) in cases {
             let said = refusal(&network, shards);
             assert!(said.starts_with(reason), "{said}");
         }
         let secret = Some(b"secret".to_vec());
-        assert!(Cluster::new(&Network { secret, ..visitor(0, 2, &[HERE, far]) }, 1).is_ok());
+        assert!(Cluster::new(&Network { secret, ..client(0, 2, &[HERE, far]) }, 1).is_ok());
     }
 
     #[test]

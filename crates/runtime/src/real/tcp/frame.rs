@@ -104,7 +104,7 @@ impl fmt::Display for Closed {
             Closed::Malformed => "a frame that is malformed",
             Closed::Rule => "a message against the rules",
             Closed::Oversized => "a message too long for a frame",
-            Closed::Refused => "a node has refused this visitor",
+            Closed::Refused => "a node has refused this client",
         })
     }
 }

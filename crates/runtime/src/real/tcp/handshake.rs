@@ -36,7 +36,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::super::Clock;
 use super::hello::{Agreed, Greeting, MESSAGE_MAX, Next, Refusal};
-use super::{Fresh, Shared, wake};
+use super::{Accepted, Shared, wake};
 
 /// Time limit of a conversation, in nanoseconds.
 const PATIENCE_NS: u64 = 2_000_000_000;
@@ -246,7 +246,7 @@ struct Dial {
 
 /// What was logged about a node that cannot be reached.
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct LoggedRefusals {
     /// The last refusal.
     refusal: Option<Refusal>,
     /// One of the lines was a warning.
@@ -297,7 +297,7 @@ pub(super) struct Handshakes {
     conversations: Slab<Conversation>,
     dials: Vec<Dial>,
     /// By node: what was logged since it last recovered.
-    told: Vec<Told>,
+    told: Vec<LoggedRefusals>,
     begun_ns: u64,
     /// Conversations with processes that have dialed.
     strangers: usize,
@@ -340,7 +340,7 @@ impl Handshakes {
             }));
         }
         Ok(Handshakes {
-            told: vec![Told::default(); shared.cluster.nodes.len()],
+            told: vec![LoggedRefusals::default(); shared.cluster.nodes.len()],
             begun_ns,
             shared,
             clock,
@@ -503,7 +503,7 @@ impl Handshakes {
         conversation
     }
 
-    fn hand_over(&mut self, number: u32, Agreed { shard, peer, incarnation }: Agreed) {
+    fn hand_over(&mut self, number: u32, Agreed { shard, peer, life }: Agreed) {
         let Conversation { mut stream, mut greeting, dial, with, .. } = self.remove(number);
         let now_ns = self.clock.now().0;
         // The shard will register the socket with its own poll.
@@ -516,7 +516,7 @@ impl Handshakes {
                 }
                 let door = self.shared.door(shard);
                 let claim = greeting.take_claim();
-                door.fresh.push(Fresh { stream, address: with, peer, incarnation, claim });
+                door.fresh.push(Accepted { stream, address: with, peer, life, claim });
                 wake(&door.waker);
             }
             (Err(error), Some(dial)) => self.failed(dial, &Trouble::Failed(error), now_ns),
@@ -542,13 +542,13 @@ impl Handshakes {
         let Dial { node, asks, .. } = self.dials[dial];
         let with = self.shared.cluster.who(node);
         let address = self.shared.cluster.nodes[node].address;
-        if self.shared.cluster.is_visitor() {
+        if self.shared.cluster.is_client() {
             match trouble {
                 Trouble::Refused(refusal) => {
                     if is_normal(*refusal) {
-                        tracing::info!(%with, %address, "refuses this visitor, which leaves the cluster: {refusal}");
+                        tracing::info!(%with, %address, "refuses this client, which leaves the cluster: {refusal}");
                     } else {
-                        tracing::warn!(%with, %address, "refuses this visitor, which leaves the cluster: {refusal}");
+                        tracing::warn!(%with, %address, "refuses this client, which leaves the cluster: {refusal}");
                     }
                     return self.shared.refuse(*refusal);
                 }
@@ -559,7 +559,7 @@ impl Handshakes {
             }
         }
         let refusal = trouble.refusal();
-        let Told { refusal: before, warned } = self.told[node];
+        let LoggedRefusals { refusal: before, warned } = self.told[node];
         // A further failure is not logged, but a new reason is.
         let news = !self.is_failing(node) || (refusal.is_some() && refusal != before);
         let early = refusal.is_none() && now_ns < self.begun_ns + LATE_NS;
@@ -576,7 +576,8 @@ impl Handshakes {
             }
             _ => {}
         }
-        self.told[node] = Told { refusal: if news { refusal } else { before }, warned: warned || !early };
+        self.told[node] =
+            LoggedRefusals { refusal: if news { refusal } else { before }, warned: warned || !early };
         self.dials[dial].failing = true;
         self.dials[dial].pause(now_ns);
     }
@@ -584,7 +585,7 @@ impl Handshakes {
     fn recovered(&mut self, dial: usize) {
         let node = self.dials[dial].node;
         if std::mem::take(&mut self.dials[dial].failing) && !self.is_failing(node) {
-            self.told[node] = Told::default();
+            self.told[node] = LoggedRefusals::default();
             tracing::info!(with = %self.shared.cluster.who(node), "can be reached now");
         }
     }

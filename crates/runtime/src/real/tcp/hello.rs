@@ -34,7 +34,7 @@ use plimsoll_types::{ShardId, wire};
 use sha2::Sha256;
 
 use super::cluster::{Cluster, Member, Who};
-use super::places::Claim;
+use super::places::PlaceLease;
 
 /// The first bytes of every hello.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"plimsoll");
@@ -129,9 +129,9 @@ impl fmt::Display for Refusal {
             Refusal::Magic => "it does not speak this protocol",
             Refusal::Version => "it speaks another version of the protocol",
             Refusal::Cluster => "it belongs to another cluster",
-            Refusal::Topology => "it was given other nodes, numbers of shards or places for visitors",
+            Refusal::Topology => "it was given other nodes, numbers of shards or places for clients",
             Refusal::Myself => "it says that it is the very node it talks to",
-            Refusal::Stranger => "the cluster has no node of its number, or no such place for visitors",
+            Refusal::Stranger => "the cluster has no node of its number, or no such place for clients",
             Refusal::Shard => "the shards it names belong to others",
             Refusal::Direction => "it dials where it should be dialed",
             Refusal::Superseded => {
@@ -139,7 +139,7 @@ impl fmt::Display for Refusal {
             }
             Refusal::Secret => "it does not know the secret of the cluster",
             Refusal::Malformed => "what it says makes no sense",
-            Refusal::PlaceTaken => "another visitor has its place",
+            Refusal::PlaceTaken => "another client has its place",
             Refusal::Forgotten => {
                 "it was started again and has lost its part of the data: start all nodes of the cluster again"
             }
@@ -169,7 +169,7 @@ pub(super) struct Hello {
     pub(super) shards: u16,
     pub(super) who: Who,
     /// Its life.
-    pub(super) incarnation: u64,
+    pub(super) life: u64,
     /// The sender's shard, and the shard it wants to talk to.
     pub(super) from: u16,
     pub(super) to: u16,
@@ -179,7 +179,7 @@ pub(super) struct Hello {
     pub(super) clock_ns: u64,
 }
 
-wire!(struct Hello { magic, version, cluster, topology, shards, who, incarnation, from, to, nonce, clock_ns });
+wire!(struct Hello { magic, version, cluster, topology, shards, who, life, from, to, nonce, clock_ns });
 
 /// The result of a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,7 +188,7 @@ pub(super) struct Agreed {
     pub(super) shard: ShardId,
     pub(super) peer: ShardId,
     /// The life of the peer's process.
-    pub(super) incarnation: u64,
+    pub(super) life: u64,
 }
 
 /// The next step of a handshake.
@@ -215,7 +215,7 @@ pub(super) struct Greeting {
     theirs: Vec<u8>,
     agreed: Option<Agreed>,
     /// A client gets its place before it is told that it is admitted.
-    claim: Option<Claim>,
+    claim: Option<PlaceLease>,
 }
 
 impl Greeting {
@@ -251,7 +251,7 @@ impl Greeting {
     }
 
     /// The other side's claim to its place, if it is a client that was admitted.
-    pub(super) fn take_claim(&mut self) -> Option<Claim> {
+    pub(super) fn take_claim(&mut self) -> Option<PlaceLease> {
         self.claim.take()
     }
 
@@ -302,7 +302,7 @@ impl Greeting {
             topology: cluster.topology(),
             shards: cluster.shards() as u16,
             who: cluster.me(),
-            incarnation: cluster.incarnation,
+            life: cluster.life,
             from: from.0,
             to: to.0,
             nonce: self.nonce,
@@ -341,27 +341,27 @@ impl Greeting {
             if dialed != (shard, peer) {
                 return Err(Refusal::Shard);
             }
-            cluster.check_memory(peer, hello.incarnation)?;
-            if !cluster.may_visit(other, hello.clock_ns) {
+            cluster.check_memory(peer, hello.life)?;
+            if !cluster.may_connect(other, hello.clock_ns) {
                 return Err(Refusal::Clock);
             }
         }
-        Ok(Agreed { shard, peer, incarnation: hello.incarnation })
+        Ok(Agreed { shard, peer, life: hello.life })
     }
 
     /// Admits a dialer that knows the secret, unless another process, a later life or another
     /// client is connected in its stead.
-    fn admit(&mut self, Agreed { shard, peer, incarnation }: Agreed) -> Result<(), Refusal> {
+    fn admit(&mut self, Agreed { shard, peer, life }: Agreed) -> Result<(), Refusal> {
         let cluster = &self.cluster;
-        cluster.check_memory(peer, incarnation)?;
+        cluster.check_memory(peer, life)?;
         let dialer = cluster.index_of(peer);
         if !cluster.dials(dialer, cluster.here) {
             return Err(Refusal::Direction);
         }
         match cluster.who(dialer) {
-            Who::Visitor(_) if !cluster.is_open() => return Err(Refusal::NotOpen),
-            Who::Visitor(place) => self.claim = Some(cluster.places.claim(place.into(), incarnation)?),
-            Who::Node(_) if cluster.has_later(shard, peer, incarnation) => return Err(Refusal::Superseded),
+            Who::Client(_) if !cluster.is_open() => return Err(Refusal::NotOpen),
+            Who::Client(place) => self.claim = Some(cluster.places.claim(place.into(), life)?),
+            Who::Node(_) if cluster.has_later(shard, peer, life) => return Err(Refusal::Superseded),
             Who::Node(_) => {}
         }
         Ok(())
@@ -430,7 +430,7 @@ mod tests {
             cluster: 9,
             role,
             nodes: Vec::new(),
-            visitors: 3,
+            clients: 3,
             life: 1,
             secret: None,
             silence: SILENCE,
@@ -456,10 +456,10 @@ mod tests {
     }
 
     /// A client of nodes 1 and 2; the places have shards 4, 5 and 6.
-    fn visitor(place: usize, life: u64) -> Arc<Cluster> {
+    fn client(place: usize, life: u64) -> Arc<Cluster> {
         let address = "127.0.0.1:1".parse().unwrap();
         let nodes = NODES.iter().map(|&id| Address { id, address, shards: 2 }).collect();
-        let network = Network { nodes, life, ..network(Role::Visitor { place }) };
+        let network = Network { nodes, life, ..network(Role::Client { place }) };
         Arc::new(Cluster::new(&network, 1).unwrap())
     }
 
@@ -507,8 +507,7 @@ mod tests {
         for secret in ["", "a secret"] {
             let (dialer, listener) = (cluster(9, 1, &NODES, secret), cluster(9, 2, &NODES, secret));
             let (at_dialer, at_listener) = meet(dialer, listener, 1, 2);
-            let agreed =
-                |shard, peer, incarnation| Agreed { shard: ShardId(shard), peer: ShardId(peer), incarnation };
+            let agreed = |shard, peer, life| Agreed { shard: ShardId(shard), peer: ShardId(peer), life };
             assert_eq!(at_dialer, Next::Agreed(Vec::new(), agreed(1, 2, 102)));
             assert!(matches!(at_listener, Next::Agreed(_, said) if said == agreed(2, 1, 101)));
         }
@@ -562,12 +561,12 @@ mod tests {
     }
 
     #[test]
-    fn a_visitor_has_its_place_when_it_is_let_in_and_until_it_is_gone() {
+    fn a_client_has_its_place_when_it_is_let_in_and_until_it_is_gone() {
         let here = cluster(9, 2, &NODES, "");
         // Both have said hello before either proves anything.
         let mut meetings: Vec<_> = [10, 11]
             .map(|life| {
-                let (mut dialer, hello) = Greeting::dial(visitor(1, life), (1, 2), ShardId(5), ShardId(2));
+                let (mut dialer, hello) = Greeting::dial(client(1, life), (1, 2), ShardId(5), ShardId(2));
                 let mut listener = Greeting::listen(here.clone(), (3, 4));
                 let Next::Say(heard) = listener.received(message(&hello)) else { panic!("a hello") };
                 let Next::Say(proof) = dialer.received(message(&heard)) else { panic!("a proof") };
@@ -584,7 +583,7 @@ mod tests {
         assert!(claim.is_some());
         drop(second);
         let meets =
-            |place: usize, life: u64| match meet(visitor(place, life), here.clone(), 4 + place as u16, 3) {
+            |place: usize, life: u64| match meet(client(place, life), here.clone(), 4 + place as u16, 3) {
                 (Next::Agreed(..), Next::Agreed(..)) => None,
                 (Next::Refused(heard), Next::Refuse(_, said)) if heard == said => Some(said),
                 other => panic!("{other:?}"),
@@ -596,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_taken_for_a_visitor_or_a_node_that_it_is_not() {
+    fn nobody_is_taken_for_a_client_or_a_node_that_it_is_not() {
         let judge = |here: Arc<Cluster>, who, from, to| {
             let message = hello(|hello| (hello.who, hello.from, hello.to) = (who, from, to));
             match Greeting::listen(here, (3, 4)).received(&message) {
@@ -605,23 +604,23 @@ mod tests {
             }
         };
         let node = || cluster(9, 2, &NODES, "");
-        assert_eq!(judge(node(), Who::Visitor(2), 6, 2), None);
-        assert_eq!(judge(node(), Who::Visitor(3), 7, 2), Some(Refusal::Stranger));
-        assert_eq!(judge(node(), Who::Visitor(u16::MAX), 4, 2), Some(Refusal::Stranger));
-        assert_eq!(judge(node(), Who::Visitor(2), 5, 2), Some(Refusal::Shard));
+        assert_eq!(judge(node(), Who::Client(2), 6, 2), None);
+        assert_eq!(judge(node(), Who::Client(3), 7, 2), Some(Refusal::Stranger));
+        assert_eq!(judge(node(), Who::Client(u16::MAX), 4, 2), Some(Refusal::Stranger));
+        assert_eq!(judge(node(), Who::Client(2), 5, 2), Some(Refusal::Shard));
         // A node claims to be a client, and a client to be a node.
-        assert_eq!(judge(node(), Who::Visitor(0), 0, 2), Some(Refusal::Shard));
+        assert_eq!(judge(node(), Who::Client(0), 0, 2), Some(Refusal::Shard));
         assert_eq!(judge(node(), Who::Node(1), 4, 2), Some(Refusal::Shard));
-        assert_eq!(judge(node(), Who::Visitor(0), 4, 5), Some(Refusal::Shard));
+        assert_eq!(judge(node(), Who::Client(0), 4, 5), Some(Refusal::Shard));
         // No process dials a client.
-        for (dialer, from) in [(visitor(1, 7), 5), (cluster(9, 1, &NODES, ""), 0)] {
-            let (heard, _) = meet(dialer, visitor(0, 7), from, 4);
+        for (dialer, from) in [(client(1, 7), 5), (cluster(9, 1, &NODES, ""), 0)] {
+            let (heard, _) = meet(dialer, client(0, 7), from, 4);
             assert_eq!(heard, Next::Refused(Refusal::Direction));
         }
-        assert_eq!(judge(visitor(0, 7), Who::Visitor(0), 4, 4), Some(Refusal::Myself));
+        assert_eq!(judge(client(0, 7), Who::Client(0), 4, 4), Some(Refusal::Myself));
         // A client cannot answer in the name of a node.
-        let (mut dialer, _) = Greeting::dial(visitor(0, 7), (1, 2), ShardId(4), ShardId(2));
-        let answer = hello(|hello| (hello.who, hello.from, hello.to) = (Who::Visitor(1), 5, 4));
+        let (mut dialer, _) = Greeting::dial(client(0, 7), (1, 2), ShardId(4), ShardId(2));
+        let answer = hello(|hello| (hello.who, hello.from, hello.to) = (Who::Client(1), 5, 4));
         assert!(matches!(dialer.received(&answer), Next::Refuse(_, Refusal::Shard)));
     }
 

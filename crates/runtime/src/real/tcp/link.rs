@@ -13,7 +13,7 @@ use mio::net::TcpStream;
 
 use super::beat::Beats;
 use super::frame::{self, Closed, Fault};
-use super::places::Claim;
+use super::places::PlaceLease;
 
 /// Initial size of a buffer in bytes, and what it shrinks to at rest: a node may have very many
 /// clients.
@@ -26,14 +26,14 @@ pub(super) const HELD_BACK: usize = 16 << 20;
 
 /// Bytes that are appended at the end and taken from the front.
 #[derive(Default)]
-struct Inlet {
+struct ReadBuffer {
     bytes: Vec<u8>,
     /// The bytes from `start` to `end` were read and not taken yet.
     start: usize,
     end: usize,
 }
 
-impl Inlet {
+impl ReadBuffer {
     fn filled(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
@@ -55,19 +55,19 @@ impl Inlet {
 
     fn rest(&mut self) {
         if self.start == self.end && self.bytes.len() > ROOM {
-            *self = Inlet::default();
+            *self = ReadBuffer::default();
         }
     }
 }
 
 /// Bytes on their way to the operating system.
 #[derive(Default)]
-struct Outlet {
+struct WriteBuffer {
     bytes: Vec<u8>,
     written: usize,
 }
 
-impl Outlet {
+impl WriteBuffer {
     fn waiting(&self) -> &[u8] {
         &self.bytes[self.written..]
     }
@@ -85,7 +85,7 @@ impl Outlet {
 
     fn rest(&mut self) {
         if self.bytes.is_empty() && self.bytes.capacity() > ROOM {
-            *self = Outlet::default();
+            *self = WriteBuffer::default();
         }
     }
 }
@@ -97,11 +97,11 @@ pub(super) struct Link {
     pub(super) address: SocketAddr,
     /// The index of the peer's process, and its life.
     pub(super) with: usize,
-    pub(super) incarnation: u64,
+    pub(super) life: u64,
     /// A client's hold on its place.
-    claim: Option<Claim>,
-    inlet: Inlet,
-    outlet: Outlet,
+    claim: Option<PlaceLease>,
+    inlet: ReadBuffer,
+    outlet: WriteBuffer,
     /// Numbers of the next frames.
     next_received: u64,
     next_sent: u64,
@@ -125,18 +125,18 @@ impl Link {
         stream: TcpStream,
         address: SocketAddr,
         with: usize,
-        incarnation: u64,
-        claim: Option<Claim>,
+        life: u64,
+        claim: Option<PlaceLease>,
         now_ns: u64,
     ) -> Link {
         Link {
             stream,
             address,
             with,
-            incarnation,
+            life,
             claim,
-            inlet: Inlet::default(),
-            outlet: Outlet::default(),
+            inlet: ReadBuffer::default(),
+            outlet: WriteBuffer::default(),
             next_received: 0,
             next_sent: 0,
             tallied: (0, 0),
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn an_inlet_grows_with_what_arrives_and_shrinks_when_it_rests_empty() {
-        let mut inlet = Inlet::default();
+        let mut inlet = ReadBuffer::default();
         let mut largest = 0;
         let mut next = 0u8;
         let mut taken = 0u8;
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn an_inlet_makes_room_by_moving_what_is_left() {
-        let mut inlet = Inlet::default();
+        let mut inlet = ReadBuffer::default();
         let room = inlet.room().len();
         inlet.end = room;
         inlet.start = room - 3;
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn an_outlet_keeps_what_was_not_written() {
-        let mut outlet = Outlet::default();
+        let mut outlet = WriteBuffer::default();
         outlet.bytes.extend(0..10);
         outlet.wrote(4);
         assert_eq!(outlet.waiting(), [4, 5, 6, 7, 8, 9]);
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn an_outlet_shrinks_when_it_rests_empty() {
-        let mut outlet = Outlet::default();
+        let mut outlet = WriteBuffer::default();
         outlet.bytes.resize(3 * ROOM, 0);
         outlet.wrote(ROOM);
         outlet.rest();

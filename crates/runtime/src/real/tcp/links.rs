@@ -44,7 +44,7 @@ use super::cluster::Who;
 use super::counters::Row;
 use super::frame::{Closed, Codec, Fault, encode_beat};
 use super::link::{Link, TURN};
-use super::{Fresh, Shared};
+use super::{Accepted, Shared};
 use crate::Participant;
 use crate::shard::{Batch, ShardEnv};
 
@@ -297,7 +297,7 @@ impl<N: Participant> Links<N> {
         let with = self.shared.cluster.who(link.with);
         let address = link.address;
         match (with, fault.closed) {
-            (Who::Visitor(_), Closed::Ended) => {
+            (Who::Client(_), Closed::Ended) => {
                 tracing::info!(shard = self.me.0, peer = peer.0, %with, %address, "connection closed: {fault}");
             }
             _ => {
@@ -320,10 +320,10 @@ impl<N: Participant> Links<N> {
     }
 
     /// Takes a connection that has passed the handshake.
-    fn connect(&mut self, env: &ShardEnv<N>, fresh: Fresh) {
-        let Fresh { mut stream, address, peer, incarnation, claim } = fresh;
+    fn connect(&mut self, env: &ShardEnv<N>, fresh: Accepted) {
+        let Accepted { mut stream, address, peer, life, claim } = fresh;
         if let Some(link) = &mut self.links[peer.index()] {
-            if link.incarnation > incarnation {
+            if link.life > life {
                 // It passed the handshake just before the later life did. The other end will notice
                 // that it is closed.
                 return;
@@ -338,15 +338,15 @@ impl<N: Participant> Links<N> {
             return;
         }
         let with = self.shared.cluster.index_of(peer);
-        let link = Link::new(stream, address, with, incarnation, claim, self.clock.now().0);
+        let link = Link::new(stream, address, with, life, claim, self.clock.now().0);
         self.install(link, peer);
-        env.connected(peer, Some(incarnation));
+        env.connected(peer, Some(life));
     }
 
     fn install(&mut self, link: Link, peer: ShardId) {
         let with = self.shared.cluster.who(link.with);
         tracing::info!(shard = self.me.0, peer = peer.0, %with, address = %link.address, "connected");
-        self.shared.cluster.set_live(self.me, peer, link.incarnation);
+        self.shared.cluster.set_live(self.me, peer, link.life);
         self.row(link.with).connected.add(1);
         self.connected += 1;
         let now_ns = link.heard_ns;

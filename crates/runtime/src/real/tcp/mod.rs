@@ -9,7 +9,7 @@
 //! number dials, again and again, with pauses of 50 ms to 1 s. Both sides check that the other is
 //! the peer they expect (`hello`, `cluster`); then the thread hands the socket to the shard.
 //!
-//! A *client* ([`Role::Visitor`]) is a process that joins the cluster for a while to coordinate its
+//! A *client* ([`Role::Client`]) is a process that joins the cluster for a while to coordinate its
 //! own transactions. It has no address, and one shard, which is numbered after the shards of the
 //! nodes by the *place* that the client takes. It dials all nodes, no process dials it, and clients
 //! cannot call each other. Otherwise its shard is like any other: it calls, it is called, and
@@ -45,7 +45,7 @@
 //! through, shard 0 tells its participant that shard 2 is connected, and calls work again.
 //!
 //! Example of a client. Nodes 0 and 1 have two shards each, and there are 100 places. A client
-//! draws place 7 and starts as [`Role::Visitor`] there: its shard has the number 4 + 7 = 11, and it
+//! draws place 7 and starts as [`Role::Client`] there: its shard has the number 4 + 7 = 11, and it
 //! dials shards 0 to 3. Node 1 already has another client in place 7, so the client is told
 //! [`Refusal::PlaceTaken`] and closes its connections to node 0 as well. It drops the runtime,
 //! draws place 52, starts again, and waits until [`Traffic`] says that all its pairs are connected.
@@ -103,23 +103,23 @@ pub use frame::{Closed, FRAME_MAX};
 use handshake::Handshakes;
 pub use hello::Refusal;
 pub(super) use links::Links;
-use places::Claim;
+use places::PlaceLease;
 
 /// A connection that has passed the handshake, on its way to its shard.
-struct Fresh {
+struct Accepted {
     stream: TcpStream,
     /// The address of the other end.
     address: SocketAddr,
     peer: ShardId,
     /// The life of the peer's node.
-    incarnation: u64,
+    life: u64,
     /// A client's hold on its place; `None` for a node.
-    claim: Option<Claim>,
+    claim: Option<PlaceLease>,
 }
 
 /// Where the handshake thread leaves new connections for a shard.
-struct Door {
-    fresh: SegQueue<Fresh>,
+struct Handoff {
+    fresh: SegQueue<Accepted>,
     waker: Arc<Waker>,
 }
 
@@ -128,7 +128,7 @@ struct Shared {
     cluster: Arc<Cluster>,
     silence_ns: u64,
     /// By shard of this node.
-    doors: Vec<Door>,
+    doors: Vec<Handoff>,
     /// One row per node and one for all clients, by shard of this node.
     rows: Vec<Row>,
     /// Closed connections that this node has to dial again: a shard here and a shard of another
@@ -147,7 +147,7 @@ impl Shared {
         shard.index() - self.cluster.own().start
     }
 
-    fn door(&self, shard: ShardId) -> &Door {
+    fn door(&self, shard: ShardId) -> &Handoff {
         &self.doors[self.own(shard)]
     }
 
@@ -198,7 +198,7 @@ where
     pub(super) fn new(network: Network, shards: usize, clock: Clock) -> io::Result<Prepared<N>> {
         let cluster = Arc::new(Cluster::new(&network, shards)?);
         let polls = (0..shards).map(|_| Poll::new()).collect::<io::Result<Vec<Poll>>>()?;
-        let door = |poll| Ok(Door { fresh: SegQueue::new(), waker: Arc::new(Links::<N>::waker(poll)?) });
+        let door = |poll| Ok(Handoff { fresh: SegQueue::new(), waker: Arc::new(Links::<N>::waker(poll)?) });
         let poll = Poll::new()?;
         let shared = Arc::new(Shared {
             silence_ns: u64::try_from(network.silence.as_nanos()).unwrap_or(u64::MAX),
@@ -216,7 +216,7 @@ where
         let links = links.collect::<io::Result<_>>()?;
         let listener = match network.role {
             Role::Member { listener, .. } => Some(listener),
-            Role::Visitor { .. } => None,
+            Role::Client { .. } => None,
         };
         let handshakes = Handshakes::new(shared.clone(), listener, clock, poll)?;
         Ok(Prepared { shared, links, handshakes })
@@ -264,8 +264,8 @@ impl Connections {
         let others = cluster.nodes.iter().enumerate().filter(|&(index, _)| index != cluster.here);
         let mut traffic: Vec<Traffic> =
             others.map(|(index, node)| sum(Some(node.id), own * node.shards.len(), rows(index))).collect();
-        if cluster.visitors() > 0 && !cluster.is_visitor() {
-            traffic.push(sum(None, own * cluster.visitors(), rows(cluster.nodes.len())));
+        if cluster.clients() > 0 && !cluster.is_client() {
+            traffic.push(sum(None, own * cluster.clients(), rows(cluster.nodes.len())));
         }
         traffic
     }

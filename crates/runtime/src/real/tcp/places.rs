@@ -2,7 +2,7 @@
 //!
 //! A client chooses its place itself, so two may choose the same. The first is believed, because
 //! neither knows of the other. A place belongs to one life of a client as long as this node has any
-//! connection to that life, on any shard: every connection carries a [`Claim`]. A client that has
+//! connection to that life, on any shard: every connection carries a [`PlaceLease`]. A client that has
 //! lost its connections dials again in the same life, and its place is still its own or free.
 //!
 //! Lives of a place grow, as those of a node do. A client with a smaller life than the last one is
@@ -41,7 +41,7 @@ pub(super) struct Places {
 }
 
 /// A connection's hold on its client's place.
-pub(super) struct Claim {
+pub(super) struct PlaceLease {
     places: Arc<[Place]>,
     place: usize,
 }
@@ -67,15 +67,15 @@ impl Places {
 
     /// Gives the place to a client in this life, until the claim is dropped. Only the handshake
     /// thread calls this, so two clients cannot both find the place free.
-    pub(super) fn claim(&self, place: usize, life: u64) -> Result<Claim, Refusal> {
+    pub(super) fn claim(&self, place: usize, life: u64) -> Result<PlaceLease, Refusal> {
         self.check(place, life)?;
         self.places[place].life.store(life, SeqCst);
         self.places[place].connections.fetch_add(1, SeqCst);
-        Ok(Claim { places: self.places.clone(), place })
+        Ok(PlaceLease { places: self.places.clone(), place })
     }
 }
 
-impl Drop for Claim {
+impl Drop for PlaceLease {
     fn drop(&mut self) {
         let before = self.places[self.place].connections.fetch_sub(1, SeqCst);
         assert!(before > 0, "a claim is given up once");
@@ -91,7 +91,7 @@ mod tests {
         let places = Places::new(2);
         let claim = |place, life| places.claim(place, life);
         let first = claim(0, 10).expect("it is free");
-        let again = claim(0, 10).expect("it is the same visitor");
+        let again = claim(0, 10).expect("it is the same client");
         for other in [9, 11] {
             assert_eq!(claim(0, other).err(), Some(Refusal::PlaceTaken));
         }
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(claim(0, 11).err(), Some(Refusal::PlaceTaken));
         drop(again);
         assert_eq!(claim(0, 9).err(), Some(Refusal::Superseded));
-        drop(claim(0, 10).expect("the same visitor has come back"));
+        drop(claim(0, 10).expect("the same client has come back"));
         let second = claim(0, 11).expect("it is free");
         assert_eq!(claim(0, 10).err(), Some(Refusal::PlaceTaken));
         drop((second, elsewhere));

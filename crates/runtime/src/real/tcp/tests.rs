@@ -2,11 +2,11 @@
 //!
 //! The participant of every shard is a till that counts, answers, lets some requests wait, and
 //! notes what it is told about its channels. Strangers and impostors are in `hostile`, clients in
-//! `visitors`.
+//! `clients`.
 
+mod clients;
 mod hostile;
 mod logs;
-mod visitors;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -117,7 +117,7 @@ impl Participant for Till {
 /// The configuration of a cluster.
 struct Plan {
     nodes: Vec<Address>,
-    visitors: usize,
+    clients: usize,
     volatile: bool,
     secret: Option<Vec<u8>>,
     silence: Duration,
@@ -136,7 +136,7 @@ impl Plan {
         let nodes = listeners.iter().zip(shards).enumerate().map(address).collect();
         // Long, so that no node is given up because the machine was busy.
         (
-            Plan { nodes, visitors: 0, volatile: false, secret: None, silence: Duration::from_secs(60) },
+            Plan { nodes, clients: 0, volatile: false, secret: None, silence: Duration::from_secs(60) },
             listeners,
         )
     }
@@ -146,7 +146,7 @@ impl Plan {
             cluster: 7,
             role,
             nodes: self.nodes.clone(),
-            visitors: self.visitors,
+            clients: self.clients,
             volatile: self.volatile,
             life: Clock::new().now().0,
             secret: self.secret.clone(),
@@ -367,12 +367,12 @@ fn a_request_that_waits_is_answered_to_nobody_after_a_reset() {
 #[test]
 fn a_node_that_has_lost_what_it_held_is_not_let_in_again_by_those_who_knew_it() {
     let (mut plan, listeners) = Plan::new(&[1, 1]);
-    (plan.volatile, plan.visitors) = (true, 1);
+    (plan.volatile, plan.clients) = (true, 1);
     let mut listeners = listeners.into_iter();
     let first = plan.start(0, listeners.next().unwrap());
     let visit = |plan: &Plan| {
         let makers = vec![Box::new(Till::default) as super::super::Maker<Till>];
-        let network = plan.network(Role::Visitor { place: 0 });
+        let network = plan.network(Role::Client { place: 0 });
         Runtime::networked(makers, 1, None, Vec::new(), network).unwrap()
     };
     let early = visit(&plan);

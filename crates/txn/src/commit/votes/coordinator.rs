@@ -14,7 +14,7 @@ use super::{Voter, learn};
 use crate::ballot::{Outcome, Reply, Request, Vote};
 use crate::envelope::{Answer, Envelope};
 use crate::fetched::ReadRef;
-use crate::protocol::Open;
+use crate::protocol::ActiveTransaction;
 use crate::timestamp::Scheme;
 
 /// How long the coordinator waits before it repeats a request that was not answered, in
@@ -31,7 +31,7 @@ pub(crate) fn needed<P: Voter, E: Env<P>>(env: &E, txn: TxnId, voters: &[ShardId
 /// reached: once one shard has been asked to vote, the coordinator may not abort alone any more.
 pub(crate) fn voters<P: Voter, E: Env<P>>(
     env: &E,
-    open: &Open<P::Scheme>,
+    open: &ActiveTransaction<P::Scheme>,
     shards: &[ShardId],
 ) -> Option<Vec<(ShardId, u64)>> {
     env.local(|node| {
@@ -47,9 +47,9 @@ pub(crate) fn voters<P: Voter, E: Env<P>>(
 /// it is aborted. `reads` are those that a shard has still to validate.
 pub(crate) async fn decide<P: Voter, E: Env<P>>(
     env: &E,
-    open: &mut Open<P::Scheme>,
+    open: &mut ActiveTransaction<P::Scheme>,
     stamp: Timestamp,
-    reads: impl Fn(&Open<P::Scheme>, ShardId) -> Vec<ReadRef>,
+    reads: impl Fn(&ActiveTransaction<P::Scheme>, ShardId) -> Vec<ReadRef>,
 ) -> Result<(), Abort> {
     let txn = open.holder.txn;
     let Some(voters) = voters::<P, _>(env, open, &open.work.writes.shards()) else {
@@ -91,7 +91,7 @@ pub(crate) async fn decide<P: Voter, E: Env<P>>(
 /// if it does.
 pub(crate) async fn conclude<P: Voter, E: Env<P>>(
     env: &E,
-    open: &mut Open<P::Scheme>,
+    open: &mut ActiveTransaction<P::Scheme>,
     mut voters: Vec<(ShardId, u64)>,
     named: Option<Timestamp>,
     mut outcome: Result<Timestamp, Abort>,
@@ -145,14 +145,14 @@ pub(crate) async fn ask<P: Voter, E: Env<P>>(env: &E, shard: ShardId, life: u64,
 }
 
 /// Voters with their lives, and the calls to them.
-type Asked<C> = Vec<((ShardId, u64), C)>;
+type VoterCalls<C> = Vec<((ShardId, u64), C)>;
 
 /// Sends a request to all voters.
 fn ask_all<'e, P: Voter, E: Env<P>, R: Fn() -> Request>(
     env: &'e E,
     mut voters: Vec<(ShardId, u64)>,
     request: &R,
-) -> Asked<impl Future<Output = Result<P::Reply, Unknown>> + 'static + use<'e, P, E, R>> {
+) -> VoterCalls<impl Future<Output = Result<P::Reply, Unknown>> + 'static + use<'e, P, E, R>> {
     // A voter in another life has lost its vote: it can tell nothing, and needs no outcome.
     env.local(|node| voters.retain(|&(shard, life)| node.base().votes.life(shard) == life));
     voters.into_iter().map(|voter| (voter, env.call(voter.0, Envelope::Vote(request())))).collect()
@@ -162,7 +162,7 @@ fn ask_all<'e, P: Voter, E: Env<P>, R: Fn() -> Request>(
 /// the stamp if any of them knows that the transaction is committed.
 async fn gather<P: Voter, E: Env<P>>(
     env: &E,
-    asked: Asked<impl Future<Output = Result<P::Reply, Unknown>>>,
+    asked: VoterCalls<impl Future<Output = Result<P::Reply, Unknown>>>,
     request: impl Fn() -> Request,
 ) -> Option<Timestamp> {
     let (mut any, mut left) = (None, Vec::new());
@@ -178,7 +178,7 @@ async fn gather<P: Voter, E: Env<P>>(
 /// Waits for the answers. Notes the stamp if a voter knows that the transaction is committed, and
 /// the voters that have not answered.
 async fn collect<P: Voter>(
-    asked: Asked<impl Future<Output = Result<P::Reply, Unknown>>>,
+    asked: VoterCalls<impl Future<Output = Result<P::Reply, Unknown>>>,
     any: &mut Option<Timestamp>,
     left: &mut Vec<(ShardId, u64)>,
 ) {

@@ -19,12 +19,12 @@ use crate::messages::{Common, CommonReply};
 use crate::optimistic;
 use crate::prepare::Prepare;
 use crate::procedure::Reads;
-use crate::protocol::{self, Interactive, Open, Protocol, Rest, ask, tell};
+use crate::protocol::{self, ActiveTransaction, Interactive, Protocol, Rest, ask, tell};
 use crate::stamps;
 use crate::timestamp::Scheme;
 use crate::trace::{About, What};
 use crate::votes;
-use crate::work::{Work, Write};
+use crate::work::{Footprint, Write};
 
 /// How the step on the coordinator's own shard ended.
 enum Last {
@@ -124,7 +124,7 @@ impl<S: Scheme> Protocol for Occ<S> {
         env: &E,
         attempt: Attempt,
         procedure: &mut dyn Executable<S>,
-        work: &mut Work<S>,
+        work: &mut Footprint<S>,
     ) -> Result<(), Abort> {
         execute::run(env, attempt, procedure, work).await
     }
@@ -133,19 +133,19 @@ impl<S: Scheme> Protocol for Occ<S> {
 impl<S: Scheme> Interactive for Occ<S> {
     async fn read<E: Env<Self>>(
         env: &E,
-        open: &mut Open<S>,
+        open: &mut ActiveTransaction<S>,
         batches: Vec<(ShardId, Reads)>,
     ) -> Result<(), Abort> {
         optimistic::read(env, open, batches).await
     }
 
-    async fn wrote<E: Env<Self>>(_: &E, _: &mut Open<S>) -> Result<(), Abort> {
+    async fn wrote<E: Env<Self>>(_: &E, _: &mut ActiveTransaction<S>) -> Result<(), Abort> {
         Ok(())
     }
 
     async fn commit<E: Env<Self>>(
         env: &E,
-        open: &mut Open<S>,
+        open: &mut ActiveTransaction<S>,
         rest: Option<Rest<'_, S>>,
     ) -> Result<(), Stop> {
         let (me, txn) = (env.shard(), open.holder.txn);
@@ -184,7 +184,7 @@ impl<S: Scheme> Interactive for Occ<S> {
                 };
                 // Validate the read set. Voters validate when they vote.
                 let written = open.work.writes.shards();
-                let reads = |open: &Open<S>, shard| match written.contains(&shard) {
+                let reads = |open: &ActiveTransaction<S>, shard| match written.contains(&shard) {
                     true if voting => Vec::new(),
                     false if validated => Vec::new(),
                     _ => unlocked_reads(open, shard),
@@ -221,7 +221,7 @@ impl<S: Scheme> Interactive for Occ<S> {
         Ok(())
     }
 
-    async fn abort<E: Env<Self>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
+    async fn abort<E: Env<Self>>(env: &E, open: &mut ActiveTransaction<S>, why: Abort) -> Abort {
         fail(env, open, why);
         if why != Abort::User {
             return why;
@@ -233,7 +233,7 @@ impl<S: Scheme> Interactive for Occ<S> {
 /// Commits a transaction whose reads and writes are all on one other shard, in one round trip.
 async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
-    open: &mut Open<S>,
+    open: &mut ActiveTransaction<S>,
     shard: ShardId,
 ) -> Result<(), Abort> {
     let (holder, txn) = (open.holder, open.holder.txn);
@@ -272,7 +272,7 @@ async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
 
 /// Whether the coordinator's shard writes, as far as is known, together with shards of other
 /// processes, and may vote after them.
-fn votes_last<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, rest: bool) -> bool {
+fn votes_last<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &ActiveTransaction<S>, rest: bool) -> bool {
     let written = open.work.writes.shards();
     let here = rest || written.contains(&env.shard());
     here && open.touched.is_empty() && votes::needed(env, open.holder.txn, &written)
@@ -282,7 +282,7 @@ fn votes_last<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, rest: bool) ->
 /// abort alone.
 async fn commit_last<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
-    open: &mut Open<S>,
+    open: &mut ActiveTransaction<S>,
     rest: Option<Rest<'_, S>>,
 ) -> Result<(), Stop> {
     let txn = open.holder.txn;
@@ -325,7 +325,7 @@ async fn commit_last<S: Scheme, E: Env<Occ<S>>>(
 /// shards that are only read have validated.
 async fn prepare_elsewhere<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
-    open: &mut Open<S>,
+    open: &mut ActiveTransaction<S>,
     voters: &mut Vec<(ShardId, u64)>,
 ) -> Result<Option<Timestamp>, Abort> {
     let me = env.shard();
@@ -370,14 +370,14 @@ async fn prepare_elsewhere<S: Scheme, E: Env<Occ<S>>>(
 /// the reason for REFUSE, with the stamp if one was already drawn.
 async fn vote_here<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
-    open: &mut Open<S>,
+    open: &mut ActiveTransaction<S>,
     rest: Option<Rest<'_, S>>,
     voters: &[(ShardId, u64)],
     proposed: Option<Timestamp>,
 ) -> Result<Timestamp, (Option<Timestamp>, Stop)> {
     let (me, txn) = (env.shard(), open.holder.txn);
     // Voters hold their reads until the outcome.
-    let unheld = |open: &Open<S>, shard| match voters.iter().any(|(voter, _)| *voter == shard) {
+    let unheld = |open: &ActiveTransaction<S>, shard| match voters.iter().any(|(voter, _)| *voter == shard) {
         true => Vec::new(),
         false => unlocked_reads(open, shard),
     };
@@ -405,7 +405,7 @@ async fn vote_here<S: Scheme, E: Env<Occ<S>>>(
         return refused(None, Abort::Unknown);
     };
     let named = open.work.needs_stamp().then_some(stamp);
-    let reads = |open: &Open<S>, shard| if validated { Vec::new() } else { unheld(open, shard) };
+    let reads = |open: &ActiveTransaction<S>, shard| if validated { Vec::new() } else { unheld(open, shard) };
     if !optimistic::validate(env, open, stamp, reads).await {
         return refused(named, Abort::Validation);
     }
@@ -423,7 +423,7 @@ async fn vote_here<S: Scheme, E: Env<Occ<S>>>(
 /// which the shards that are only read have validated. `None` if no stamp can be had.
 async fn final_stamp<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
-    open: &Open<S>,
+    open: &ActiveTransaction<S>,
     proposed: Option<Timestamp>,
 ) -> Option<(Timestamp, bool)> {
     let least = S::lower_bound(&open.work.observed);
@@ -439,7 +439,7 @@ async fn final_stamp<S: Scheme, E: Env<Occ<S>>>(
 /// Asks the shards where the transaction has only read to validate at a proposed stamp.
 fn validate_only_read<'e, S: Scheme, E: Env<Occ<S>>>(
     env: &'e E,
-    open: &Open<S>,
+    open: &ActiveTransaction<S>,
     stamp: Timestamp,
 ) -> Vec<impl Future<Output = Result<<Occ<S> as Messages>::Reply, Unknown>> + use<'e, S, E>> {
     let txn = open.holder.txn;
@@ -453,7 +453,7 @@ fn validate_only_read<'e, S: Scheme, E: Env<Occ<S>>>(
 /// Takes a shard's answer to a lock request. Notes in `refused` why it was refused, which is `lost`
 /// if there was no answer. The transaction's own links do not make its reads stale.
 fn granted<S: Scheme>(
-    open: &mut Open<S>,
+    open: &mut ActiveTransaction<S>,
     shard: ShardId,
     answer: Result<Reply<S>, Unknown>,
     lost: Abort,
@@ -485,7 +485,7 @@ fn is_valid<S: Scheme>(answer: Result<<Occ<S> as Messages>::Reply, Unknown>) -> 
 /// read pin and validate at it.
 async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(
     env: &E,
-    open: &mut Open<S>,
+    open: &mut ActiveTransaction<S>,
     proposed: Option<Timestamp>,
 ) -> Result<(), Abort> {
     let (me, txn) = (env.shard(), open.holder.txn);
@@ -532,7 +532,7 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(
 impl<S: Scheme> Occ<S> {
     /// The stamp to validate at while the locks are taken, if that saves a round trip. It is final
     /// if no bound in the answers to the lock requests is above it.
-    fn propose(&mut self, open: &Open<S>) -> Option<Timestamp> {
+    fn propose(&mut self, open: &ActiveTransaction<S>) -> Option<Timestamp> {
         let locks = || open.work.writes.iter().any(|write| write.shard != self.base.shard);
         if planted(Mutant::FastPath) {
             return Some(S::lower_bound(&open.work.observed));
@@ -545,12 +545,12 @@ impl<S: Scheme> Occ<S> {
     /// Locks the coordinator's own shard, which is last. The rest of the transaction's code
     /// executes on the store. Then its writes are checked and, if no other shard must vote or
     /// validate, it is stamped, validated and installed in this same step.
-    fn last(&mut self, open: &mut Open<S>, at_once: bool, rest: Option<Rest<'_, S>>) -> Last {
+    fn last(&mut self, open: &mut ActiveTransaction<S>, at_once: bool, rest: Option<Rest<'_, S>>) -> Last {
         let (holder, me) = (open.holder, self.base.shard);
         if let Err(stop) = protocol::execute_rest(&mut self.base, open, rest, !at_once) {
             return Last::Failed(stop);
         }
-        let Work { observed, writes, .. } = &mut open.work;
+        let Footprint { observed, writes, .. } = &mut open.work;
         for write in writes.iter_mut().filter(|write| write.shard == me) {
             let checked = match write.place {
                 None => self.base.check(&holder.txn, write, observed),
@@ -581,7 +581,7 @@ impl<S: Scheme> Occ<S> {
         }
         let mut linked = Vec::new();
         let held = &mut self.held.entry(holder.txn).or_default().exclusive;
-        let Work { observed, writes, .. } = &mut open.work;
+        let Footprint { observed, writes, .. } = &mut open.work;
         for write in writes.iter_mut().filter(|write| write.shard == me) {
             linked.extend(self.base.grant(holder, write, observed, held).1);
             write.locked = true;
@@ -596,7 +596,7 @@ impl<S: Scheme> Occ<S> {
 
 /// Tells the other shards to install. Nothing can fail any more, so the coordinator does not wait;
 /// only a report to an oracle must wait until the commit is installed everywhere.
-fn install_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: Timestamp) {
+fn install_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &ActiveTransaction<S>, stamp: Timestamp) {
     let (me, txn) = (env.shard(), open.holder.txn);
     if !open.work.needs_stamp() {
         return;
@@ -624,7 +624,7 @@ fn install_elsewhere<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &Open<S>, stamp: 
 }
 
 /// Aborts: unlocks everything. Marks that were raised stay raised; they are only upper bounds.
-fn fail<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
+fn fail<S: Scheme, E: Env<Occ<S>>>(env: &E, open: &mut ActiveTransaction<S>, why: Abort) -> Abort {
     let (me, txn) = (env.shard(), open.holder.txn);
     env.local(|node| node.base.step(txn, |_| What::Aborts(why)));
     for shard in std::mem::take(&mut open.touched) {

@@ -6,12 +6,12 @@ use plimsoll_store::Cover;
 use plimsoll_types::{ShardId, TableId};
 
 use crate::fetched::ReadRef;
-use crate::protocol::Open;
+use crate::protocol::ActiveTransaction;
 use crate::records::Linked;
 use crate::timestamp::Scheme;
 
 /// The other shards that have reads to validate and no writes.
-pub(super) fn only_read<S: Scheme>(open: &Open<S>) -> Vec<ShardId> {
+pub(super) fn only_read<S: Scheme>(open: &ActiveTransaction<S>) -> Vec<ShardId> {
     let written = open.work.writes.shards();
     let read = |&shard: &ShardId| shard != open.holder.txn.coordinator && !written.contains(&shard);
     let shards = open.parts.shards().into_iter().filter(read);
@@ -20,7 +20,7 @@ pub(super) fn only_read<S: Scheme>(open: &Open<S>) -> Vec<ShardId> {
 
 /// The reads that must be validated on a shard once the stamp is final: all that are not locked
 /// there. Absent keys and ranges cannot be locked.
-pub(super) fn unlocked_reads<S: Scheme>(open: &Open<S>, shard: ShardId) -> Vec<ReadRef> {
+pub(super) fn unlocked_reads<S: Scheme>(open: &ActiveTransaction<S>, shard: ShardId) -> Vec<ReadRef> {
     let overwritten = open.work.writes.overwritten(shard);
     let reads = open
         .parts
@@ -32,7 +32,11 @@ pub(super) fn unlocked_reads<S: Scheme>(open: &Open<S>, shard: ShardId) -> Vec<R
 /// The transaction's own inserts on a shard have changed versions that it had read there. Replaces
 /// them by the new versions if no other transaction has changed them in between; returns false if
 /// one has. If an insert has split a leaf, both halves are in the read set from now on.
-pub(super) fn own_links<S: Scheme>(open: &mut Open<S>, shard: ShardId, linked: &[Linked]) -> bool {
+pub(super) fn own_links<S: Scheme>(
+    open: &mut ActiveTransaction<S>,
+    shard: ShardId,
+    linked: &[Linked],
+) -> bool {
     if linked.is_empty() {
         return true;
     }
@@ -70,7 +74,7 @@ pub(super) fn own_links<S: Scheme>(open: &mut Open<S>, shard: ShardId, linked: &
 
 /// The absent keys and ranges that were read on a shard, with their versions.
 fn covers<S: Scheme>(
-    open: &mut Open<S>,
+    open: &mut ActiveTransaction<S>,
     shard: ShardId,
 ) -> impl Iterator<Item = ((TableId, Cover), &mut u64)> {
     let here = shard == open.holder.txn.coordinator;

@@ -6,7 +6,7 @@ use plimsoll_runtime::{Env, Unknown};
 use plimsoll_types::wire::Wire;
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
-use super::graph::{Known, Pred};
+use super::graph::{Pred, StartResult};
 use super::participant::{NotStarted, Orphan};
 use super::{Decided, Reply, Request, Rococo, Started};
 use crate::attempt::{Attempt, Recorded, Stop};
@@ -17,7 +17,7 @@ use crate::protocol::{ask, tell};
 use crate::shipped::{Cargo, Items, Shipped};
 use crate::timestamp::Scheme;
 use crate::trace::What;
-use crate::work::Work;
+use crate::work::Footprint;
 
 /// The first pause before an unanswered request is sent again, in nanoseconds; it doubles each
 /// time.
@@ -34,18 +34,18 @@ pub(super) async fn run<S: Scheme, E: Env<Rococo<S>>>(
     env: &E,
     attempt: Attempt,
     procedure: &mut dyn Executable<S>,
-    work: &mut Work<S>,
+    work: &mut Footprint<S>,
 ) -> Result<(), Abort> {
     let mut transaction = env.local(|node| node.begin(attempt, work));
     work.committed.id = transaction.txn;
     let shipped = procedure.shipped().expect(NOT_SHIPPED);
     match transaction.go(env, shipped).await {
         Ok(decided) => transaction.commit(env, shipped, decided, work),
-        Err(Left::Over) => {
+        Err(StopReason::Over) => {
             env.local(|node| node.base.settled(transaction.txn));
             Err(Abort::Unknown)
         }
-        Err(Left::Lost) => Err(Abort::Unknown),
+        Err(StopReason::Lost) => Err(Abort::Unknown),
     }
 }
 
@@ -72,7 +72,7 @@ async fn take_over<S: Scheme, E: Env<Rococo<S>>>(env: E, mut orphan: Orphan) {
         transaction.end(&env);
     }
     env.local(|node| {
-        if let Some(Left::Over) = left {
+        if let Some(StopReason::Over) = left {
             // All servers have decided it, including this one.
             node.ended(txn);
         }
@@ -82,7 +82,7 @@ async fn take_over<S: Scheme, E: Env<Rococo<S>>>(env: E, mut orphan: Orphan) {
 
 /// Why this driver stopped working on a transaction.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Left {
+pub(super) enum StopReason {
     /// The transaction is decided everywhere.
     Over,
     /// A server has lost its memory, or has said something impossible.
@@ -103,7 +103,7 @@ struct Running {
 }
 
 impl<S: Scheme> Rococo<S> {
-    fn begin(&mut self, attempt: Attempt, work: &mut Work<S>) -> Running {
+    fn begin(&mut self, attempt: Attempt, work: &mut Footprint<S>) -> Running {
         self.base.start(work, attempt);
         self.base.counters.coordinated += 1;
         let txn = self.base.begin();
@@ -117,7 +117,7 @@ impl<S: Scheme> Rococo<S> {
         &mut self,
         attempt: Attempt,
         procedure: &mut dyn Executable<S>,
-        work: &mut Work<S>,
+        work: &mut Footprint<S>,
     ) -> Result<(), Stop> {
         self.base.start(work, attempt);
         for stage in 0.. {
@@ -160,11 +160,11 @@ impl Running {
         &mut self,
         env: &E,
         procedure: &mut dyn Shipped,
-    ) -> Result<Vec<Decided>, Left> {
+    ) -> Result<Vec<Decided>, StopReason> {
         self.start(env, procedure).await?;
         let pred = |(&(txn, via), &immediate): (&(TxnId, ShardId), &bool)| Pred { txn, via, immediate };
         let preds = self.preds.iter().map(pred).collect();
-        let known = Known { tentative: self.tentative, preds, noop: self.noop };
+        let known = StartResult { tentative: self.tentative, preds, noop: self.noop };
         let me = env.shard();
         let others = self.servers.iter().filter(|server| **server != me).count() as u64;
         env.local(|node| node.base.counters.graph_sent_bytes += others * known.preds.bytes());
@@ -174,12 +174,12 @@ impl Running {
         let mut all: Vec<Decided> = Vec::with_capacity(calls.len());
         for (server, call) in calls {
             let Reply::Decided(decided) = insist(env, server, call, commit).await? else {
-                return Err(Left::Lost);
+                return Err(StopReason::Lost);
             };
             if all.first().is_some_and(|first| first.stamp != decided.stamp) {
                 // Every server must give a transaction the same stamp.
                 env.local(|node| node.offended());
-                return Err(Left::Lost);
+                return Err(StopReason::Lost);
             }
             all.push(decided);
         }
@@ -191,7 +191,7 @@ impl Running {
         &mut self,
         env: &E,
         procedure: &mut dyn Shipped,
-    ) -> Result<(), Left> {
+    ) -> Result<(), StopReason> {
         let (me, unpack) = (env.shard(), env.local(|node| node.unpack));
         let mut stage = 0;
         while procedure.stage(stage) > 0 && !self.noop {
@@ -209,8 +209,8 @@ impl Running {
                     started.map(|(next, _)| (next, node.known(self.txn, stage)))
                 });
                 let (after, known) = started.map_err(|why| match why {
-                    NotStarted::Over => Left::Over,
-                    NotStarted::TooLate => Left::Lost,
+                    NotStarted::Over => StopReason::Over,
+                    NotStarted::TooLate => StopReason::Lost,
                 })?;
                 next = after;
                 self.learn(me, known).expect("this server knows itself and others");
@@ -219,7 +219,7 @@ impl Running {
                 let again = || self.request(procedure, stage, pieces);
                 let reply = insist(env, shard, call, again).await?;
                 let Reply::Started(Started { executed, next: after, known }) = reply else {
-                    return Err(Left::Lost);
+                    return Err(StopReason::Lost);
                 };
                 self.learn(shard, known).inspect_err(|_| env.local(|node| node.offended()))?;
                 if let Some(executed) = executed.and_then(|cargo| cargo.open(unpack).ok()) {
@@ -264,12 +264,12 @@ impl Running {
     }
 
     /// Adds a server's answer to START; each predecessor in it must have been met on that server.
-    fn learn(&mut self, server: ShardId, known: Known) -> Result<(), Left> {
+    fn learn(&mut self, server: ShardId, known: StartResult) -> Result<(), StopReason> {
         self.tentative.raise(known.tentative);
         self.noop |= known.noop;
         for Pred { txn, via, immediate } in known.preds {
             if txn == self.txn || via != server {
-                return Err(Left::Lost);
+                return Err(StopReason::Lost);
             }
             *self.preds.entry((txn, via)).or_default() |= immediate;
         }
@@ -282,7 +282,7 @@ impl Running {
         env: &E,
         procedure: &mut dyn Shipped,
         decided: Vec<Decided>,
-        work: &mut Work<S>,
+        work: &mut Footprint<S>,
     ) -> Result<(), Abort> {
         self.end(env);
         let unpack = env.local(|node| {
@@ -326,20 +326,20 @@ pub(super) async fn insist<S: Scheme, E: Env<Rococo<S>>>(
     server: ShardId,
     call: impl Future<Output = Result<Reply<S>, Unknown>>,
     again: impl Fn() -> Request,
-) -> Result<Reply<S>, Left> {
+) -> Result<Reply<S>, StopReason> {
     let life = || env.local(|node| node.base.votes.life(server));
     let met = life();
     let mut answer = call.await;
     let mut pause_ns = RETRY_NS;
     loop {
         match answer {
-            Ok(Reply::Over) => return Err(Left::Over),
+            Ok(Reply::Over) => return Err(StopReason::Over),
             Ok(reply) => return Ok(reply),
             Err(Unknown) => env.sleep(pause_ns).await,
         }
         // The server may have begun another life meanwhile.
         if met > 0 && life() != met {
-            return Err(Left::Lost);
+            return Err(StopReason::Lost);
         }
         pause_ns = RETRY_MAX_NS.min(2 * pause_ns);
         answer = ask::<Rococo<S>, E>(env, server, again()).await;

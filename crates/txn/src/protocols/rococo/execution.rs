@@ -70,7 +70,7 @@ impl Pending {
 
 /// What a transaction has done on a server before it is decided.
 #[derive(Debug, Default)]
-pub struct Doings {
+pub struct Effects {
     /// Present records that were read: their rows stay until the transaction is decided.
     rows: Vec<At>,
     /// Absent keys and ranges that were read.
@@ -80,11 +80,11 @@ pub struct Doings {
     /// Its reads, if the run is recorded: the version, or its writer if the version is not
     /// installed yet.
     reads: Vec<(ColumnGroup, Key, Result<Version, TxnId>)>,
-    scans: Vec<Scanned>,
+    scans: Vec<PendingScan>,
 }
 
 #[derive(Debug)]
-struct Scanned {
+struct PendingScan {
     scan: Scan,
     high: Option<Key>,
     rows: Vec<(Key, Result<Timestamp, TxnId>)>,
@@ -92,14 +92,14 @@ struct Scanned {
 
 /// A transaction's reads on a server, if the run is recorded.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct RecordedReads {
     /// Point reads.
     pub reads: Vec<Read>,
     /// Range scans.
     pub scans: Vec<ScanRead>,
 }
 
-plimsoll_types::wire!(struct Seen { reads, scans });
+plimsoll_types::wire!(struct RecordedReads { reads, scans });
 
 /// A piece in execution.
 pub struct Execution<'a, S: Scheme> {
@@ -108,7 +108,7 @@ pub struct Execution<'a, S: Scheme> {
     pub txn: TxnId,
     /// What its transaction must be ordered after.
     pub observed: &'a mut S::Observed,
-    pub doings: &'a mut Doings,
+    pub doings: &'a mut Effects,
     /// The transaction's stamp will not be below this.
     pub least: Timestamp,
     /// The items that an immediate piece has declared. Deferred pieces have announced their writes.
@@ -123,7 +123,7 @@ impl<'a, S: Scheme> Execution<'a, S> {
         pending: &'a mut Pending,
         txn: TxnId,
         observed: &'a mut S::Observed,
-        doings: &'a mut Doings,
+        doings: &'a mut Effects,
         least: Timestamp,
     ) -> Self {
         Execution { base, pending, txn, observed, doings, least, declared: None, buffer: Vec::new() }
@@ -304,7 +304,7 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
         }
         if recording {
             let high = scanned_to(scan, &seen, stopped);
-            doings.scans.push(Scanned { scan: scan.clone(), high, rows: seen });
+            doings.scans.push(PendingScan { scan: scan.clone(), high, rows: seen });
         }
         Ok(())
     }
@@ -330,7 +330,7 @@ fn show_writers<S: Scheme>(base: &mut Base<S>, pending: &Pending, at: At) {
     base.store.tidy_lock(at);
 }
 
-impl Doings {
+impl Effects {
     /// Undoes everything that the transaction has done here.
     pub fn undo<S: Scheme>(self, base: &mut Base<S>, pending: &mut Pending, txn: TxnId) {
         for (column, key, at) in self.writes {
@@ -347,8 +347,8 @@ impl Doings {
         pending: &mut Pending,
         txn: TxnId,
         stamp: Timestamp,
-    ) -> (Seen, u64) {
-        let mut seen = Seen::default();
+    ) -> (RecordedReads, u64) {
+        let mut seen = RecordedReads::default();
         for (column, key, version) in self.reads {
             let version = version.unwrap_or_else(|writer| match installed(base, column, &key, writer) {
                 Some(stamp) => Version::At(stamp),
@@ -356,7 +356,7 @@ impl Doings {
             });
             seen.reads.push(Read { column, key, version });
         }
-        for Scanned { scan, high, rows } in self.scans {
+        for PendingScan { scan, high, rows } in self.scans {
             let stamp =
                 |key: &Key, writer| installed(base, scan.column, key, writer).expect("a row was read");
             let rows = rows.into_iter().map(|(key, whose)| {

@@ -53,7 +53,7 @@ plimsoll_types::wire!(struct Pred { txn, via, immediate });
 
 /// The result of a transaction's start phase.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Known {
+pub struct StartResult {
     /// Its stamp will not be below this.
     pub tentative: Timestamp,
     /// Its direct predecessors, in order.
@@ -62,7 +62,7 @@ pub struct Known {
     pub noop: bool,
 }
 
-plimsoll_types::wire!(struct Known { tentative, preds, noop });
+plimsoll_types::wire!(struct StartResult { tentative, preds, noop });
 
 /// A transaction in its component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,9 +83,9 @@ pub type Component = Arc<[Member]>;
 /// A server's answer about a transaction. A fixed transaction is told with all members of its
 /// component, and whether each of them does nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Told {
+pub enum TxnReport {
     /// It is known.
-    Known(TxnId, Known),
+    Known(TxnId, StartResult),
     /// It is fixed, with the members of its component.
     Fixed(Vec<Member>),
     /// It, and every transaction that had met it here, is decided everywhere and forgotten.
@@ -93,7 +93,7 @@ pub enum Told {
 }
 
 plimsoll_types::wire!(
-    enum Told {
+    enum TxnReport {
         Known(txn, known) = 0,
         Fixed(component) = 1,
         Gone(txn) = 2,
@@ -102,7 +102,7 @@ plimsoll_types::wire!(
 
 #[derive(Debug)]
 enum Vertex {
-    Known(Known),
+    Known(StartResult),
     Fixed(Component),
 }
 
@@ -134,7 +134,7 @@ impl Graph {
     /// The start phase of a transaction is over. This may be out of date: the transaction may have
     /// been fixed here and forgotten, while other members of its component are still there. One of
     /// them is its predecessor, and has the component.
-    pub fn learn(&mut self, txn: TxnId, known: Known) {
+    pub fn learn(&mut self, txn: TxnId, known: StartResult) {
         let with = |pred: &Pred| {
             let component = self.component(pred.txn)?;
             component.iter().any(|member| member.txn == txn).then(|| component.clone())
@@ -247,12 +247,12 @@ impl Graph {
 
     /// Everything known of a transaction and of those before it: another server needs this to fix
     /// the transaction.
-    pub fn tell(&self, txn: TxnId) -> Vec<Told> {
+    pub fn tell(&self, txn: TxnId) -> Vec<TxnReport> {
         let mut reached = BTreeSet::new();
         self.reach(txn, &mut reached);
         let told = reached.into_iter().filter_map(|txn| match self.vertices.get(&txn)? {
-            Vertex::Known(known) => Some(Told::Known(txn, known.clone())),
-            Vertex::Fixed(component) => Some(Told::Fixed(component.to_vec())),
+            Vertex::Known(known) => Some(TxnReport::Known(txn, known.clone())),
+            Vertex::Fixed(component) => Some(TxnReport::Fixed(component.to_vec())),
         });
         told.collect()
     }

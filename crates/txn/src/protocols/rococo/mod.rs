@@ -76,9 +76,9 @@ use crate::protocol::Protocol;
 use crate::shipped::Cargo;
 use crate::timestamp::Scheme;
 use crate::trace::About;
-use crate::work::Work;
-use execution::Seen;
-use graph::{Known, Told};
+use crate::work::Footprint;
+use execution::RecordedReads;
+use graph::{StartResult, TxnReport};
 pub use participant::Rococo;
 
 /// Requests to a participant.
@@ -102,12 +102,12 @@ pub enum Request {
         /// The transaction.
         txn: TxnId,
         /// The result of its start phase.
-        known: Known,
+        known: StartResult,
     },
     /// From server to server: asks about a transaction that has started at the receiver.
     Ask(TxnId),
     /// The answer.
-    Answer(Vec<Told>),
+    Answer(Vec<TxnReport>),
     /// The transaction is decided on all servers.
     End(TxnId),
     /// From a coordinator: the attempts that it has settled, even if their END was lost.
@@ -162,7 +162,7 @@ pub struct Started {
     /// The stage to continue with: consecutive stages with pieces of one type have executed as one.
     next: usize,
     /// Its predecessors here and its tentative stamp; whether a piece has refused.
-    known: Known,
+    known: StartResult,
 }
 
 plimsoll_types::wire!(struct Started { executed, next, known });
@@ -177,7 +177,7 @@ pub struct Decided {
     /// executed.
     executed: Vec<(Cargo, Vec<Piece>)>,
     /// Its reads here, if the run is recorded.
-    seen: Option<Box<Seen>>,
+    seen: Option<Box<RecordedReads>>,
 }
 
 plimsoll_types::wire!(struct Decided { stamp, writes, executed, seen });
@@ -317,7 +317,7 @@ impl<S: Scheme> Protocol for Rococo<S> {
         &mut self,
         attempt: Attempt,
         procedure: &mut dyn Executable<S>,
-        work: &mut Work<S>,
+        work: &mut Footprint<S>,
     ) -> Result<(), Stop> {
         match procedure.read_only() {
             true => Err(Stop::Elsewhere),
@@ -329,7 +329,7 @@ impl<S: Scheme> Protocol for Rococo<S> {
         env: &E,
         attempt: Attempt,
         procedure: &mut dyn Executable<S>,
-        work: &mut Work<S>,
+        work: &mut Footprint<S>,
     ) -> Result<(), Abort> {
         match procedure.read_only() {
             true => rounds::read(env, procedure, work).await,

@@ -12,8 +12,8 @@ use plimsoll_types::wire::Wire;
 use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp, TxnId};
 
 use super::coordinator::absorb;
-use super::execution::{Doings, Execution, Pending, Seen};
-use super::graph::{Component, Graph, Known, Pred, Told};
+use super::execution::{Effects, Execution, Pending, RecordedReads};
+use super::graph::{Component, Graph, Pred, StartResult, TxnReport};
 use super::items::Conflicts;
 use super::over::Over;
 use super::{Decided, Reply, Request, Started};
@@ -79,7 +79,7 @@ struct Running<S: Scheme> {
     /// Between processes: kept for a driver that sends START again, or for this server to continue
     /// it.
     kept: Option<Kept>,
-    doings: Doings,
+    doings: Effects,
     deferred: Vec<(Box<dyn Shipped>, Vec<Piece>)>,
     /// The stage in which one of its pieces has refused.
     refused: Option<usize>,
@@ -183,7 +183,7 @@ impl<S: Scheme> Rococo<S> {
 
     /// Whether this can be the result of a start phase: predecessors are other transactions, met at
     /// shards that exist, and those met here are the ones that START has found here.
-    fn is_sound(&self, txn: TxnId, known: &Known) -> bool {
+    fn is_sound(&self, txn: TxnId, known: &StartResult) -> bool {
         let there = self.base.layout.processes.len();
         let may_be = |pred: &Pred| pred.txn != txn && self.may_be(pred.txn) && pred.via.index() < there;
         if !known.preds.iter().all(may_be) {
@@ -263,7 +263,7 @@ impl<S: Scheme> Rococo<S> {
             least,
             tentative: least,
             kept: between.then(|| Kept { procedure: procedure.copy(), stages: BTreeMap::new() }),
-            doings: Doings::default(),
+            doings: Effects::default(),
             deferred: Vec::new(),
             refused: None,
             commits: Vec::new(),
@@ -412,16 +412,21 @@ impl<S: Scheme> Rococo<S> {
     /// The result of its start phase here, as the answer to START for a stage. A refusal in a later
     /// stage is told only when START for that stage comes: each driver of the transaction must get
     /// to that stage, and to all servers up to it.
-    pub(super) fn known(&self, txn: TxnId, stage: usize) -> Known {
+    pub(super) fn known(&self, txn: TxnId, stage: usize) -> StartResult {
         let running = &self.running[&txn];
         let via = self.base.shard;
         let preds = running.preds.iter().map(|(&txn, &immediate)| Pred { txn, via, immediate });
         let noop = running.refused.is_some_and(|refused| refused <= stage);
-        Known { tentative: running.tentative, preds: preds.collect(), noop }
+        StartResult { tentative: running.tentative, preds: preds.collect(), noop }
     }
 
     /// On receiving COMMIT.
-    pub(super) fn commit(&mut self, txn: TxnId, known: &mut Known, ticket: Ticket) -> Handled<Reply<S>> {
+    pub(super) fn commit(
+        &mut self,
+        txn: TxnId,
+        known: &mut StartResult,
+        ticket: Ticket,
+    ) -> Handled<Reply<S>> {
         let between = self.base.votes.distributed();
         if !self.running.contains_key(&txn) {
             let over = self.is_over(txn);
@@ -436,7 +441,7 @@ impl<S: Scheme> Rococo<S> {
             }
             let running = self.running.get_mut(&txn).expect("it has not ended");
             running.commits.push(ticket);
-            let known = Known {
+            let known = StartResult {
                 tentative: known.tentative,
                 preds: std::mem::take(&mut known.preds),
                 noop: known.noop,
@@ -563,7 +568,7 @@ impl<S: Scheme> Rococo<S> {
             }
             outputs.push((Cargo::Whole(procedure), pieces));
         }
-        let (mut seen, mut writes) = (Seen::default(), 0);
+        let (mut seen, mut writes) = (RecordedReads::default(), 0);
         match noop {
             true => doings.undo(base, pending, txn),
             false => {
@@ -588,7 +593,7 @@ impl<S: Scheme> Rococo<S> {
     pub(super) fn asked(&mut self, from: ShardId, txn: TxnId) {
         let Some(running) = self.running.get_mut(&txn) else {
             // The graph's information about it may be out of date.
-            return self.out.push((from, Request::Answer(vec![Told::Gone(txn)])));
+            return self.out.push((from, Request::Answer(vec![TxnReport::Gone(txn)])));
         };
         match self.graph.knows(txn) {
             true => self.out.push((from, Request::Answer(self.graph.tell(txn)))),
@@ -606,10 +611,12 @@ impl<S: Scheme> Rococo<S> {
     }
 
     /// On receiving ANSWER.
-    pub(super) fn answered(&mut self, from: ShardId, told: Vec<Told>) {
-        let about = |told: &Told| match told {
-            Told::Known(txn, _) | Told::Gone(txn) => self.asked.get(txn) == Some(&from),
-            Told::Fixed(members) => members.iter().any(|member| self.asked.get(&member.txn) == Some(&from)),
+    pub(super) fn answered(&mut self, from: ShardId, told: Vec<TxnReport>) {
+        let about = |told: &TxnReport| match told {
+            TxnReport::Known(txn, _) | TxnReport::Gone(txn) => self.asked.get(txn) == Some(&from),
+            TxnReport::Fixed(members) => {
+                members.iter().any(|member| self.asked.get(&member.txn) == Some(&from))
+            }
         };
         if !told.iter().any(about) {
             // This server asked again over a new channel, and got two answers.
@@ -621,19 +628,19 @@ impl<S: Scheme> Rococo<S> {
         let mut next = Vec::new();
         for told in told {
             match told {
-                Told::Known(txn, known) => {
+                TxnReport::Known(txn, known) => {
                     self.graph.learn(txn, known);
                     self.heard(txn, &mut next);
                 }
-                Told::Fixed(members) => {
+                TxnReport::Fixed(members) => {
                     let component: Component = members.into();
                     self.graph.learn_fixed(&component);
                     component.iter().for_each(|member| self.heard(member.txn, &mut next));
                 }
                 // Ignored: a transaction that has started here cannot be forgotten where others
                 // have met it.
-                Told::Gone(txn) if self.running.contains_key(&txn) => {}
-                Told::Gone(txn) => {
+                TxnReport::Gone(txn) if self.running.contains_key(&txn) => {}
+                TxnReport::Gone(txn) => {
                     let running = &self.running;
                     self.graph.forget_successors(txn, |other| running.contains_key(other));
                     self.heard(txn, &mut next);
@@ -655,11 +662,11 @@ impl<S: Scheme> Rococo<S> {
     }
 
     /// Whether another server's answer agrees with itself, and with what this server knows.
-    fn is_credible(&self, told: &Told) -> bool {
+    fn is_credible(&self, told: &TxnReport) -> bool {
         match told {
-            Told::Gone(_) => true,
-            Told::Known(txn, known) => self.may_be(*txn) && self.is_sound(*txn, known),
-            Told::Fixed(members) => {
+            TxnReport::Gone(_) => true,
+            TxnReport::Known(txn, known) => self.may_be(*txn) && self.is_sound(*txn, known),
+            TxnReport::Fixed(members) => {
                 !members.is_empty()
                     && members.is_sorted_by(|a, b| a.stamp < b.stamp)
                     && members.iter().all(|member| self.may_be(member.txn))

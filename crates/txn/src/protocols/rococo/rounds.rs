@@ -15,13 +15,13 @@ use super::{Reply, Request, Rococo};
 use crate::executable::Executable;
 use crate::execute::{Pieces, plan};
 use crate::fetched::ReadRef;
-use crate::parts::{Part, Parts};
+use crate::parts::{FetchedBatch, FetchedBatches};
 use crate::procedure::Piece;
 use crate::protocol::ask;
 use crate::remote::Remote;
 use crate::timestamp::Scheme;
 use crate::trace::What;
-use crate::work::Work;
+use crate::work::Footprint;
 
 /// Rounds of a transaction, at most.
 const ROUNDS: usize = 4;
@@ -29,7 +29,7 @@ const ROUNDS: usize = 4;
 pub(super) async fn read<S: Scheme, E: Env<Rococo<S>>>(
     env: &E,
     procedure: &mut dyn Executable<S>,
-    work: &mut Work<S>,
+    work: &mut Footprint<S>,
 ) -> Result<(), Abort> {
     let txn = env.local(|node| {
         let txn = node.base.next_id();
@@ -43,7 +43,7 @@ pub(super) async fn read<S: Scheme, E: Env<Rococo<S>>>(
             env.local(|node| node.base.counters.read_only_restarts += 1);
         }
         env.local(|node| work.reset(node.base.installs.is_some()));
-        let mut parts = Parts::default();
+        let mut parts = FetchedBatches::default();
         let mut result = Ok(());
         for stage in 0.. {
             if procedure.stage(stage) == 0 || result.is_err() {
@@ -61,7 +61,7 @@ pub(super) async fn read<S: Scheme, E: Env<Rococo<S>>>(
             for (shard, reads, call) in calls {
                 match call.await {
                     Ok(Reply::Read(fetched)) => {
-                        parts.push(Part { shard, reads, fetched, locked: false });
+                        parts.push(FetchedBatch { shard, reads, fetched, locked: false });
                     }
                     _ => return Err(Abort::Unknown),
                 }

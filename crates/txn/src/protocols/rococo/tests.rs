@@ -14,8 +14,8 @@ use plimsoll_types::{
 };
 use proptest::prelude::*;
 
-use super::execution::{Doings, Execution, Pending};
-use super::graph::{Component, Graph, Known, Pred, Told};
+use super::execution::{Effects, Execution, Pending};
+use super::graph::{Component, Graph, Pred, StartResult, TxnReport};
 use super::{Reply, Request, Rococo, rounds};
 use crate::attempt::ProtocolOptions;
 use crate::base::{Base, Layout};
@@ -25,18 +25,18 @@ use crate::protocol::Protocol;
 use crate::shipped::AnyAccess;
 use crate::testing::scheme_config;
 use crate::timestamps::{Dst, NoTimestamps};
-use crate::work::Work;
+use crate::work::Footprint;
 
 fn txn(number: u64) -> TxnId {
     TxnId { coordinator: ShardId(0), number }
 }
 
-fn known(tentative: u64, preds: &[(u64, bool)]) -> Known {
+fn known(tentative: u64, preds: &[(u64, bool)]) -> StartResult {
     let pred = |&(number, immediate)| Pred { txn: txn(number), via: ShardId(0), immediate };
-    Known { tentative: Timestamp(tentative), preds: preds.iter().map(pred).collect(), noop: false }
+    StartResult { tentative: Timestamp(tentative), preds: preds.iter().map(pred).collect(), noop: false }
 }
 
-fn graph(vertices: &[(u64, Known)]) -> Graph {
+fn graph(vertices: &[(u64, StartResult)]) -> Graph {
     let mut graph = Graph::default();
     for (number, known) in vertices {
         graph.learn(txn(*number), known.clone());
@@ -139,9 +139,9 @@ proptest! {
         let mut second = Graph::default();
         for news in first.tell(txn(other[told])) {
             match news {
-                Told::Known(txn, known) => second.learn(txn, known),
-                Told::Fixed(members) => second.learn_fixed(&members.into()),
-                Told::Gone(_) => unreachable!("nothing was forgotten"),
+                TxnReport::Known(txn, known) => second.learn(txn, known),
+                TxnReport::Fixed(members) => second.learn_fixed(&members.into()),
+                TxnReport::Gone(_) => unreachable!("nothing was forgotten"),
             }
         }
         for &number in &other {
@@ -173,7 +173,7 @@ fn a_pending_delete_that_was_read_is_pinned_where_the_key_would_be_and_not_where
         let mut base: Base<Dst> = Base::new(&layout, &scheme_config(0, 1), low_water);
         let (mut pending, key) = (Pending::default(), Key::new(&[7]));
         base.store.load(table, &key, &[b"there"]);
-        let mut doings = [Doings::default(), Doings::default()];
+        let mut doings = [Effects::default(), Effects::default()];
         let [deletes, reads] = &mut doings;
         let mut observed = Timestamp::ZERO;
         let (v, t, least) = (txn(1), txn(2), Timestamp(10));
@@ -253,7 +253,7 @@ impl Alone {
     fn insert_and_delete(&self) {
         let base = &mut self.node.borrow_mut().base;
         for (number, value) in [(1, Some(&b"there"[..])), (2, None)] {
-            let (mut pending, mut doings) = (Pending::default(), Doings::default());
+            let (mut pending, mut doings) = (Pending::default(), Effects::default());
             let (txn, stamp, mut observed) = (txn(number), Timestamp(number), Default::default());
             let mut execution = Execution::new(base, &mut pending, txn, &mut observed, &mut doings, stamp);
             let written = match value {
@@ -339,7 +339,7 @@ fn rounds_that_find_a_key_absent_do_not_agree_if_it_was_there_in_between() {
         let base = Base::new(&Layout::in_one_process(tables, 1), &scheme_config(0, 1), LowWater::new(1, 1));
         let node = Rc::new(RefCell::new(Rococo::new(base, ProtocolOptions::default())));
         let env = Alone { node, answers: Rc::default(), collects };
-        let (mut look, mut work) = (Look { scans, found: true }, Work::default());
+        let (mut look, mut work) = (Look { scans, found: true }, Footprint::default());
         let done =
             pin!(rounds::read(&env, &mut look, &mut work)).poll(&mut Context::from_waker(Waker::noop()));
         assert_eq!(done, Poll::Ready(Ok(())));

@@ -13,14 +13,14 @@ use crate::base::Base;
 use crate::executable::Executable;
 use crate::execute;
 use crate::fetched::ReadRef;
-use crate::parts::Part;
+use crate::parts::FetchedBatch;
 use crate::procedure::Reads;
-use crate::protocol::{self, Interactive, Open, Protocol, Rest, ask, tell};
+use crate::protocol::{self, ActiveTransaction, Interactive, Protocol, Rest, ask, tell};
 use crate::stamps;
 use crate::timestamp::Scheme;
 use crate::trace::{About, What};
 use crate::votes;
-use crate::work::{Change, Work, Write};
+use crate::work::{Change, Footprint, Write};
 
 impl<S: Scheme> Protocol for TwoPl<S> {
     type Scheme = S;
@@ -134,7 +134,7 @@ impl<S: Scheme> Protocol for TwoPl<S> {
         env: &E,
         attempt: Attempt,
         procedure: &mut dyn Executable<S>,
-        work: &mut Work<S>,
+        work: &mut Footprint<S>,
     ) -> Result<(), Abort> {
         execute::run(env, attempt, procedure, work).await
     }
@@ -143,20 +143,20 @@ impl<S: Scheme> Protocol for TwoPl<S> {
 impl<S: Scheme> Interactive for TwoPl<S> {
     async fn read<E: Env<Self>>(
         env: &E,
-        open: &mut Open<S>,
+        open: &mut ActiveTransaction<S>,
         batches: Vec<(ShardId, Reads)>,
     ) -> Result<(), Abort> {
         let batches = batches.into_iter().map(|(shard, reads)| (shard, reads, Vec::new())).collect();
         acquire(env, open, batches).await
     }
 
-    async fn wrote<E: Env<Self>>(env: &E, open: &mut Open<S>) -> Result<(), Abort> {
+    async fn wrote<E: Env<Self>>(env: &E, open: &mut ActiveTransaction<S>) -> Result<(), Abort> {
         lock_writes(env, open).await
     }
 
     async fn commit<E: Env<Self>>(
         env: &E,
-        open: &mut Open<S>,
+        open: &mut ActiveTransaction<S>,
         rest: Option<Rest<'_, S>>,
     ) -> Result<(), Stop> {
         let txn = open.holder.txn;
@@ -207,7 +207,7 @@ impl<S: Scheme> Interactive for TwoPl<S> {
         Ok(())
     }
 
-    async fn abort<E: Env<Self>>(env: &E, open: &mut Open<S>, why: Abort) -> Abort {
+    async fn abort<E: Env<Self>>(env: &E, open: &mut ActiveTransaction<S>, why: Abort) -> Abort {
         let (me, txn) = (env.shard(), open.holder.txn);
         // The procedure aborts because of what it has read. That is a valid answer only if its
         // locks are still held.
@@ -233,7 +233,12 @@ impl<S: Scheme> TwoPl<S> {
     /// Executes the remaining pieces directly on the store. If the transaction must then wait for a
     /// stamp or for another process, locks their reads and writes. These locks are free, because
     /// this is the same step.
-    fn last(&mut self, open: &mut Open<S>, alone: bool, rest: Option<Rest<'_, S>>) -> Result<(), Stop> {
+    fn last(
+        &mut self,
+        open: &mut ActiveTransaction<S>,
+        alone: bool,
+        rest: Option<Rest<'_, S>>,
+    ) -> Result<(), Stop> {
         let (holder, me) = (open.holder, self.base.shard);
         if self.running.get(&holder.txn).is_some_and(|running| running.wounded) {
             return Err(Stop::Abort(Abort::Wounded));
@@ -260,7 +265,7 @@ impl<S: Scheme> TwoPl<S> {
         for range in open.work.local_ranges.drain(..) {
             self.base.share_range(holder, range, held);
         }
-        let Work { observed, writes, .. } = &mut open.work;
+        let Footprint { observed, writes, .. } = &mut open.work;
         for write in writes.iter_mut().filter(|write| write.shard == me && write.place.is_some()) {
             let (at, _) = self.base.grant(holder, write, observed, &mut held.exclusive);
             let lock = self.base.store.lock_mut(at);
@@ -273,7 +278,7 @@ impl<S: Scheme> TwoPl<S> {
     }
 
     /// Installs, pins and releases on the coordinator's own shard.
-    fn finish_here(&mut self, open: &Open<S>, voted: bool, stamp: Timestamp) {
+    fn finish_here(&mut self, open: &ActiveTransaction<S>, voted: bool, stamp: Timestamp) {
         let (me, txn) = (self.base.shard, open.holder.txn);
         if voted {
             // If it writes nothing on this shard, this shard has not voted, and only releases.
@@ -290,7 +295,7 @@ impl<S: Scheme> TwoPl<S> {
 /// Locks and reads, one message per shard. On refusal the transaction is aborted everywhere.
 async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
     env: &E,
-    open: &mut Open<S>,
+    open: &mut ActiveTransaction<S>,
     batches: Vec<(ShardId, Reads, Vec<Write>)>,
 ) -> Result<(), Abort> {
     let holder = open.holder;
@@ -324,7 +329,7 @@ async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
                 if !planted(Mutant::BoundIgnored) {
                     S::join(&mut open.work.observed, &fetched.observed);
                 }
-                open.parts.push(Part { shard, reads, fetched, locked: true });
+                open.parts.push(FetchedBatch { shard, reads, fetched, locked: true });
             }
             Ok(Reply::Refused(abort)) => refused = Some(abort),
             Ok(_) => unreachable!("a lock request is granted or refused"),
@@ -341,8 +346,11 @@ async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
 }
 
 /// Locks the writes that are not locked yet.
-async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>) -> Result<(), Abort> {
-    let Open { work, parts, .. } = &mut *open;
+async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(
+    env: &E,
+    open: &mut ActiveTransaction<S>,
+) -> Result<(), Abort> {
+    let ActiveTransaction { work, parts, .. } = &mut *open;
     let first = work.writes.locked();
     let new = work.writes.since(first);
     // A present record that was read for update has been locked exclusively since then. For an
@@ -371,7 +379,7 @@ async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>) -
 /// locks. Returns false if one of the locks was lost.
 async fn pin_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(
     env: &E,
-    open: &mut Open<S>,
+    open: &mut ActiveTransaction<S>,
     written: &[ShardId],
     stamp: Timestamp,
 ) -> bool {
@@ -394,7 +402,12 @@ async fn pin_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(
 
 /// Tells the other shards to install, pin and release. The coordinator does not wait; only a report
 /// to an oracle must wait until the commit is installed everywhere.
-fn finish_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(env: &E, open: &mut Open<S>, voted: bool, stamp: Timestamp) {
+fn finish_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(
+    env: &E,
+    open: &mut ActiveTransaction<S>,
+    voted: bool,
+    stamp: Timestamp,
+) {
     let (me, txn) = (env.shard(), open.holder.txn);
     // After a vote, `votes::conclude` reports when all voters have installed.
     let report = S::REPORTS && open.work.needs_stamp() && !voted;

@@ -51,14 +51,14 @@ pub struct TwoPl<S: Scheme> {
     base: Base<S>,
     policy: LockPolicy,
     /// Each transaction's locks here, and what it waits for.
-    held: BTreeMap<TxnId, Held>,
+    held: BTreeMap<TxnId, HeldLocks>,
     /// Transactions that this shard coordinates, and whether they were wounded (wound-wait).
     running: BTreeMap<TxnId, Running>,
     outgoing: Vec<(ShardId, Request<S>)>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct HeldLocks {
     locks: Locks,
     /// Its parked request.
     ticket: Option<Ticket>,

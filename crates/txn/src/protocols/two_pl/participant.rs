@@ -7,7 +7,7 @@ use plimsoll_types::Ticket;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ColumnGroup, Key, Timestamp, TxnId};
 
-use super::{Held, Request, TwoPl, WaitsFor};
+use super::{HeldLocks, Request, TwoPl, WaitsFor};
 use crate::attempt::LockPolicy;
 use crate::fetched::{Fetched, ReadRef};
 use crate::local::just_after;
@@ -333,7 +333,7 @@ impl<S: Scheme> TwoPl<S> {
         if let Some(ticket) = parked {
             // Its request is still parked. No task waits for the answer, and the request must not
             // lock anything when it is handled again.
-            self.held.insert(txn, Held { cancelled: Some(Abort::Refused), ..Held::default() });
+            self.held.insert(txn, HeldLocks { cancelled: Some(Abort::Refused), ..HeldLocks::default() });
             self.base.released.push(ticket);
         }
         self.base.drop_locks(txn, &held.locks, committed);

@@ -1,8 +1,8 @@
 //! Who may use which slot of the vector, and what becomes of the stamps of those who are gone.
 //!
-//! Shards of processes that stay have slots for ever. A *visitor* comes and goes; its place in the
+//! Shards of processes that stay have slots for ever. A *client* comes and goes; its place in the
 //! cluster has a slot, and it may stamp only with what it has *claimed* from the oracle: counters
-//! up to some number, a million at a time. A claim ends when the oracle has lost the visitor for a
+//! up to some number, a million at a time. A claim ends when the oracle has lost the client for a
 //! while, or when the place has another. Then all its stamps must get into the vector, and the
 //! oracle does not know which of them were used, by whom, or what they depend on:
 //!
@@ -20,7 +20,7 @@
 //! 3. The slot is *settled* through the end of the claim ([`super::published`]), and free: the next
 //!    claim begins behind it.
 //!
-//! A visitor that was only cut off finds that its claim is over, and makes another; what it still
+//! A client that was only cut off finds that its claim is over, and makes another; what it still
 //! tries to commit under the old one is refused. That is why two rounds are needed: it may have
 //! read on a shard after that was asked first.
 
@@ -47,10 +47,10 @@ pub(super) struct Over {
     pub dependencies: Vector,
 }
 
-/// A visitor's slot.
+/// A client's slot.
 #[derive(Debug, Default)]
 struct Claim {
-    /// The life of who is connected at the visitor's place, or was last.
+    /// The life of who is connected at the client's place, or was last.
     life: u64,
     /// The life that has claimed it; `None` if it is free.
     owner: Option<u64>,
@@ -69,20 +69,20 @@ struct Ending {
     number: u64,
     /// Whether it is the second.
     second: bool,
-    /// Whether anybody was asked: until then a visitor may come back.
+    /// Whether anybody was asked: until then a client may come back.
     begun: bool,
     /// When to ask next, in nanoseconds; `None` if the oracle has made no pass since it lost the
-    /// visitor, and its clock is that of the last.
+    /// client, and its clock is that of the last.
     next: Option<u64>,
     /// Shards that have not answered, or have something left.
     left: BTreeSet<ShardId>,
     dependencies: Vector,
 }
 
-/// The slots of all visitors.
+/// The slots of all clients.
 #[derive(Debug)]
 pub(super) struct Claims {
-    visitors: Range<usize>,
+    clients: Range<usize>,
     /// How many slots come before theirs.
     members: usize,
     holders: BTreeSet<ShardId>,
@@ -94,17 +94,17 @@ pub(super) struct Claims {
 impl Claims {
     pub(super) fn new(config: &SchemeConfig, members: usize) -> Claims {
         Claims {
-            visitors: config.visitors.clone(),
+            clients: config.clients.clone(),
             members,
             holders: config.holders().collect(),
             patience_ns: config.patience_ns,
-            claims: config.visitors.clone().map(|_| Claim::default()).collect(),
+            claims: config.clients.clone().map(|_| Claim::default()).collect(),
             rounds: 0,
         }
     }
 
     fn of(&mut self, shard: ShardId) -> Option<&mut Claim> {
-        self.claims.get_mut(shard.index().checked_sub(self.visitors.start)?)
+        self.claims.get_mut(shard.index().checked_sub(self.clients.start)?)
     }
 
     /// How many claims are over whose slots are not settled.
@@ -139,7 +139,7 @@ impl Claims {
         }
     }
 
-    /// A visitor wants counters. It may have to wait.
+    /// A client wants counters. It may have to wait.
     pub(super) fn claim(&mut self, from: ShardId) -> Option<Message> {
         let claim = self.of(from)?;
         if claim.ending.is_some() {
@@ -151,8 +151,8 @@ impl Claims {
 
     /// Asks about the claims that are over.
     pub(super) fn inquire(&mut self, clock: Timestamp, send: &mut Vec<(ShardId, Message)>) {
-        let visitors = self.visitors.clone().map(|shard| ShardId(shard as u16));
-        for (slot, (of, claim)) in (self.members..).zip(visitors.zip(&mut self.claims)) {
+        let clients = self.clients.clone().map(|shard| ShardId(shard as u16));
+        for (slot, (of, claim)) in (self.members..).zip(clients.zip(&mut self.claims)) {
             let Some(ending) = &mut claim.ending else { continue };
             if *ending.next.get_or_insert(clock.0 + self.patience_ns) > clock.0 {
                 continue;
@@ -201,9 +201,9 @@ impl Claims {
         claim.owner = None;
         let slot = self.members + place;
         let over = Over { slot, through: claim.through, dependencies: ending.dependencies };
-        let visitor = ShardId((self.visitors.start + place) as u16);
+        let client = ShardId((self.clients.start + place) as u16);
         let wanted = std::mem::take(&mut claim.wanted);
-        Some((over, (0..wanted).map(|_| (visitor, claim.grant())).collect()))
+        Some((over, (0..wanted).map(|_| (client, claim.grant())).collect()))
     }
 
     /// When somebody is to be asked.

@@ -316,8 +316,8 @@ fn why_somebody_was_refused_is_logged_with_the_address_and_nothing_of_what_was_s
 }
 
 #[test]
-fn impostors_among_visitors_are_refused_with_the_reason() {
-    let scene = scene(|plan| (plan.visitors, plan.secret) = (2, Some(b"a secret".to_vec())));
+fn impostors_among_clients_are_refused_with_the_reason() {
+    let scene = scene(|plan| (plan.clients, plan.secret) = (2, Some(b"a secret".to_vec())));
     let claim = |who: Who, from: u16, to: u16| {
         let (_, said) = scene.hello(|_| {});
         let mut hello: Hello = plimsoll_types::wire::whole(&said[5..]).unwrap();
@@ -330,22 +330,22 @@ fn impostors_among_visitors_are_refused_with_the_reason() {
         refusal(&scene, &bytes)
     };
     // Places that do not exist; a node as a client, a client as a node; a shard of another owner.
-    assert_eq!(claim(Who::Visitor(2), 5, NODE), Refusal::Stranger);
-    assert_eq!(claim(Who::Visitor(u16::MAX), u16::MAX, NODE), Refusal::Stranger);
-    assert_eq!(claim(Who::Visitor(0), ATTACKER, NODE), Refusal::Shard);
+    assert_eq!(claim(Who::Client(2), 5, NODE), Refusal::Stranger);
+    assert_eq!(claim(Who::Client(u16::MAX), u16::MAX, NODE), Refusal::Stranger);
+    assert_eq!(claim(Who::Client(0), ATTACKER, NODE), Refusal::Shard);
     assert_eq!(claim(Who::Node(ATTACKER), 3, NODE), Refusal::Shard);
-    assert_eq!(claim(Who::Visitor(0), 4, NODE), Refusal::Shard);
-    assert_eq!(claim(Who::Visitor(0), 3, 4), Refusal::Shard);
-    let role = || Role::Visitor { place: 1 };
-    let other = scene.hello(|network| (network.role, network.visitors) = (role(), 3));
+    assert_eq!(claim(Who::Client(0), 4, NODE), Refusal::Shard);
+    assert_eq!(claim(Who::Client(0), 3, 4), Refusal::Shard);
+    let role = || Role::Client { place: 1 };
+    let other = scene.hello(|network| (network.role, network.clients) = (role(), 3));
     assert_eq!(refusal(&scene, &other.1), Refusal::Topology);
     let (greeting, hello) =
         scene.hello(|network| (network.role, network.secret) = (role(), Some(b"another".to_vec())));
     assert_eq!(converse(&mut scene.knock(), greeting, hello), Next::Refused(Refusal::Secret));
     // None of them has taken a place: a legitimate client gets it, once.
     let (greeting, hello) = scene.hello(|network| network.role = role());
-    let mut visitor = scene.knock();
-    assert!(matches!(converse(&mut visitor, greeting, hello), Next::Agreed(..)));
+    let mut client = scene.knock();
+    assert!(matches!(converse(&mut client, greeting, hello), Next::Agreed(..)));
     // A dialer that does not know the secret is not told which places are taken.
     let (greeting, hello) = scene.hello(|network| {
         (network.role, network.life, network.secret) = (role(), 2000, Some(b"another".to_vec()));
@@ -356,19 +356,19 @@ fn impostors_among_visitors_are_refused_with_the_reason() {
 }
 
 #[test]
-fn a_visitor_that_falls_silent_loses_its_place() {
-    let scene = scene(|plan| (plan.visitors, plan.silence) = (1, Duration::from_secs(4)));
-    let visitor = |life| {
+fn a_client_that_falls_silent_loses_its_place() {
+    let scene = scene(|plan| (plan.clients, plan.silence) = (1, Duration::from_secs(4)));
+    let client = |life| {
         let mut stream = scene.knock();
-        let role = Role::Visitor { place: 0 };
+        let role = Role::Client { place: 0 };
         let (greeting, hello) = scene.hello(|network| (network.role, network.life) = (role, life));
         let next = converse(&mut stream, greeting, hello);
         (matches!(next, Next::Agreed(..)), stream)
     };
-    let (entered, mut stream) = visitor(1000);
-    assert!(entered && !visitor(2000).0);
+    let (entered, mut stream) = client(1000);
+    assert!(entered && !client(2000).0);
     until_end(&mut stream);
-    until("the place is free", || visitor(2000).0.then_some(()));
+    until("the place is free", || client(2000).0.then_some(()));
 }
 
 #[test]
@@ -415,9 +415,9 @@ fn a_peer_that_does_not_read_stops_nobody() {
 }
 
 /// A client that calls for `calls` replies of a mebibyte each, and reads none of them.
-fn greedy_visitor(scene: &Scene, calls: u64) -> (TcpStream, thread::JoinHandle<()>) {
+fn greedy_client(scene: &Scene, calls: u64) -> (TcpStream, thread::JoinHandle<()>) {
     let mut stream = scene.knock();
-    let (greeting, hello) = scene.hello(|network| network.role = Role::Visitor { place: 0 });
+    let (greeting, hello) = scene.hello(|network| network.role = Role::Client { place: 0 });
     assert!(matches!(converse(&mut stream, greeting, hello), Next::Agreed(..)));
     let mut asking = stream.try_clone().unwrap();
     let asks = thread::spawn(move || {
@@ -428,23 +428,23 @@ fn greedy_visitor(scene: &Scene, calls: u64) -> (TcpStream, thread::JoinHandle<(
             }
         }
     });
-    until("enough waits for the visitor", || {
-        (of_visitors(&scene.node).bytes_waiting > HELD_BACK as u64).then_some(())
+    until("enough waits for the client", || {
+        (of_clients(&scene.node).bytes_waiting > HELD_BACK as u64).then_some(())
     });
     (stream, asks)
 }
 
-fn of_visitors(runtime: &Runtime<Till>) -> Traffic {
-    runtime.traffic().into_iter().find(|traffic| traffic.node.is_none()).expect("visitors have a row")
+fn of_clients(runtime: &Runtime<Till>) -> Traffic {
+    runtime.traffic().into_iter().find(|traffic| traffic.node.is_none()).expect("clients have a row")
 }
 
 #[test]
-fn no_further_requests_are_read_of_a_visitor_that_does_not_take_its_answers() {
+fn no_further_requests_are_read_of_a_client_that_does_not_take_its_answers() {
     const CALLS: u64 = 64;
-    let scene = scene(|plan| (plan.visitors, plan.silence) = (1, Duration::from_secs(60)));
-    let (mut stream, asks) = greedy_visitor(&scene, CALLS);
+    let scene = scene(|plan| (plan.clients, plan.silence) = (1, Duration::from_secs(60)));
+    let (mut stream, asks) = greedy_client(&scene, CALLS);
     thread::sleep(Duration::from_millis(300));
-    let then = of_visitors(&scene.node);
+    let then = of_clients(&scene.node);
     assert!(then.bytes_waiting < (HELD_BACK + 4 * TURN) as u64, "{} bytes wait", then.bytes_waiting);
     assert!(then.messages_received < CALLS);
     assert!(echoes(&scene.node, NODE, FRIEND));
@@ -454,16 +454,16 @@ fn no_further_requests_are_read_of_a_visitor_that_does_not_take_its_answers() {
         left = left.saturating_sub(stream.read(&mut bytes).unwrap() as u64);
     }
     asks.join().unwrap();
-    let now = of_visitors(&scene.node);
+    let now = of_clients(&scene.node);
     assert_eq!((now.messages_received, now.resets), (CALLS, 0));
 }
 
 #[test]
-fn a_visitor_that_takes_none_of_its_answers_is_closed() {
-    let scene = scene(|plan| (plan.visitors, plan.silence) = (1, Duration::from_secs(4)));
-    let (stream, asks) = greedy_visitor(&scene, 64);
-    until("it is closed", || (of_visitors(&scene.node).connected == 0).then_some(()));
-    assert_eq!(of_visitors(&scene.node).last_reset, Some(Closed::Silent));
+fn a_client_that_takes_none_of_its_answers_is_closed() {
+    let scene = scene(|plan| (plan.clients, plan.silence) = (1, Duration::from_secs(4)));
+    let (stream, asks) = greedy_client(&scene, 64);
+    until("it is closed", || (of_clients(&scene.node).connected == 0).then_some(()));
+    assert_eq!(of_clients(&scene.node).last_reset, Some(Closed::Silent));
     asks.join().unwrap();
     drop(stream);
 }

@@ -19,7 +19,7 @@ use plimsoll_types::{
 use proptest::prelude::*;
 
 use super::super::coordinator::{RETRY_MAX_NS, RETRY_NS, insist};
-use super::super::graph::{Known, Member, Pred, Told};
+use super::super::graph::{Member, Pred, StartResult, TxnReport};
 use super::super::over::Over;
 use super::super::participant::ASKS_MAX;
 use super::super::{Reply, Request, Rococo};
@@ -171,7 +171,7 @@ impl Server {
     }
 
     /// Starts the first stage of a transaction, which must succeed.
-    fn started(&mut self, txn: TxnId, procedure: &Writes) -> Known {
+    fn started(&mut self, txn: TxnId, procedure: &Writes) -> StartResult {
         let pieces: Vec<usize> = (0..procedure.stages[0].len()).collect();
         match self.start(txn, procedure, 0, &pieces) {
             Some(Reply::Started(started)) => started.known,
@@ -179,7 +179,7 @@ impl Server {
         }
     }
 
-    fn commit(&mut self, txn: TxnId, known: Known) -> Option<Reply<Dst>> {
+    fn commit(&mut self, txn: TxnId, known: StartResult) -> Option<Reply<Dst>> {
         self.handle(txn.coordinator, Request::Commit { txn, known })
     }
 
@@ -197,7 +197,7 @@ fn is_refused(reply: Option<Reply<Dst>>) -> bool {
 }
 
 /// `known` with one more predecessor.
-fn after(known: &Known, pred: Pred) -> Known {
+fn after(known: &StartResult, pred: Pred) -> StartResult {
     let mut known = known.clone();
     known.preds.push(pred);
     known
@@ -292,7 +292,7 @@ fn what_is_settled_is_forgotten_and_what_is_open_is_not() {
     assert_eq!(server.passes(0).len(), 0);
     let Counters { graph, graph_max, .. } = server.node.base.counters;
     assert_eq!((graph, graph_max.vertices), (GraphSize::default(), 4));
-    assert!(graph_max.bytes > 4 * size_of::<Known>() as u64);
+    assert!(graph_max.bytes > 4 * size_of::<StartResult>() as u64);
 }
 
 /// The last clock sample of the server is an hour old when START comes.
@@ -427,9 +427,9 @@ fn a_commit_that_says_what_is_not_so_is_refused() {
         after(&known, met(txn(7), ShardId(9))),
         after(&known, met(of(ShardId(9), 7), THERE)),
         after(&known, met(txn(7), HERE)),
-        Known { preds: Vec::new(), ..known.clone() },
-        Known { preds: vec![met(txn(1), HERE)], ..known.clone() },
-        Known { tentative: Timestamp(1), ..known.clone() },
+        StartResult { preds: Vec::new(), ..known.clone() },
+        StartResult { preds: vec![met(txn(1), HERE)], ..known.clone() },
+        StartResult { tentative: Timestamp(1), ..known.clone() },
     ];
     let count = lies.len() as u64;
     for lie in lies {
@@ -455,7 +455,7 @@ fn an_invented_predecessor_keeps_nobody_busy() {
         let mut asks = 0;
         while let [(ELSEWHERE, Envelope::Own(Request::Ask(_)))] = server.passes(1000)[..] {
             asks += 1;
-            server.handle(ELSEWHERE, Request::Answer(vec![Told::Gone(txn(77))]));
+            server.handle(ELSEWHERE, Request::Answer(vec![TxnReport::Gone(txn(77))]));
         }
         asks
     };
@@ -465,9 +465,9 @@ fn an_invented_predecessor_keeps_nobody_busy() {
     server.node.orphans();
     assert_eq!(asks(&mut server), ASKS_MAX);
     server.node.orphans();
-    let better = Known { tentative: known.tentative, preds: Vec::new(), noop: false };
+    let better = StartResult { tentative: known.tentative, preds: Vec::new(), noop: false };
     assert_eq!(server.passes(1000).len(), 1);
-    server.handle(ELSEWHERE, Request::Answer(vec![Told::Known(txn(77), better)]));
+    server.handle(ELSEWHERE, Request::Answer(vec![TxnReport::Known(txn(77), better)]));
     assert_eq!(server.node.released().len(), 1, "then it is decided");
     assert_eq!(server.offences(), 0);
 }
@@ -481,20 +481,20 @@ fn an_answer_that_cannot_be_is_not_believed() {
     let member = |txn, stamp| Member { txn, stamp, noop: false };
     let asked = txn(77);
     // An answer that was not asked for.
-    server.handle(ELSEWHERE, Request::Answer(vec![Told::Fixed(vec![member(asked, stamp)])]));
+    server.handle(ELSEWHERE, Request::Answer(vec![TxnReport::Fixed(vec![member(asked, stamp)])]));
     assert_eq!(server.node.remembers(), 4, "its item, its write and who writes it, and itself");
     assert!(server.commit(txn(1), after(&known, met(asked, ELSEWHERE))).is_none());
-    server.handle(THERE, Request::Answer(vec![Told::Fixed(vec![member(asked, stamp)])]));
+    server.handle(THERE, Request::Answer(vec![TxnReport::Fixed(vec![member(asked, stamp)])]));
     assert_eq!(server.offences(), 0, "they were not meant");
     let own = after(&known, met(asked, ELSEWHERE));
     let lies = [
-        vec![Told::Fixed(vec![member(asked, stamp), member(txn(2), stamp)])],
-        vec![Told::Fixed(vec![member(txn(2), stamp.next()), member(asked, stamp)])],
-        vec![Told::Fixed(vec![member(asked, stamp), member(of(ShardId(9), 2), stamp.next())])],
-        vec![Told::Gone(asked), Told::Fixed(Vec::new())],
-        vec![Told::Known(asked, after(&known, met(asked, THERE)))],
-        vec![Told::Known(asked, after(&known, met(txn(2), ShardId(9))))],
-        vec![Told::Gone(asked), Told::Known(txn(1), after(&own, met(txn(2), HERE)))],
+        vec![TxnReport::Fixed(vec![member(asked, stamp), member(txn(2), stamp)])],
+        vec![TxnReport::Fixed(vec![member(txn(2), stamp.next()), member(asked, stamp)])],
+        vec![TxnReport::Fixed(vec![member(asked, stamp), member(of(ShardId(9), 2), stamp.next())])],
+        vec![TxnReport::Gone(asked), TxnReport::Fixed(Vec::new())],
+        vec![TxnReport::Known(asked, after(&known, met(asked, THERE)))],
+        vec![TxnReport::Known(asked, after(&known, met(txn(2), ShardId(9))))],
+        vec![TxnReport::Gone(asked), TxnReport::Known(txn(1), after(&own, met(txn(2), HERE)))],
     ];
     let count = lies.len() as u64;
     for lie in lies {
@@ -507,7 +507,7 @@ fn an_answer_that_cannot_be_is_not_believed() {
     let early = Timestamp(known.tentative.0 - 1);
     server.handle(
         ELSEWHERE,
-        Request::Answer(vec![Told::Fixed(vec![member(txn(1), early), member(asked, stamp)])]),
+        Request::Answer(vec![TxnReport::Fixed(vec![member(txn(1), early), member(asked, stamp)])]),
     );
     assert!(server.node.released().is_empty());
     assert!(server.offences() > count);
@@ -518,7 +518,7 @@ fn servers_that_fix_a_transaction_at_two_stamps_are_not_both_believed() {
     let mut server = Server::new();
     let keys = server.keys();
     let member = |txn, stamp| Member { txn, stamp: Timestamp(stamp), noop: false };
-    let fixed = |members: &[Member]| Request::Answer(vec![Told::Fixed(members.to_vec())]);
+    let fixed = |members: &[Member]| Request::Answer(vec![TxnReport::Fixed(members.to_vec())]);
     let first = server.started(txn(1), &Writes::at_once(&keys[..1]));
     let second = server.started(txn(2), &Writes::at_once(&keys[1..2]));
     let stamp = first.tentative.0 + 100;
@@ -537,8 +537,8 @@ fn immediate_pieces_that_are_said_to_make_a_cycle_are_ordered_all_the_same() {
     let known = server.started(txn(1), &Writes::at_once(&server.keys()[..1]));
     let at_once = |txn| Pred { txn, via: ELSEWHERE, immediate: true };
     assert!(server.commit(txn(1), after(&known, at_once(txn(2)))).is_none());
-    let other = Known { preds: vec![at_once(txn(1))], ..known };
-    server.handle(ELSEWHERE, Request::Answer(vec![Told::Known(txn(2), other)]));
+    let other = StartResult { preds: vec![at_once(txn(1))], ..known };
+    server.handle(ELSEWHERE, Request::Answer(vec![TxnReport::Known(txn(2), other)]));
     assert_eq!((server.node.released().len(), server.offences()), (1, 1));
 }
 
@@ -587,7 +587,11 @@ fn said() -> impl Strategy<Value = Said> {
 impl Server {
     /// Handles a message, which may be a lie. Others answer ASKs and commit started transactions
     /// truthfully.
-    fn told(&mut self, (kind, from, (number, coordinator), any, preds): Said, so: &mut Vec<(TxnId, Known)>) {
+    fn told(
+        &mut self,
+        (kind, from, (number, coordinator), any, preds): Said,
+        so: &mut Vec<(TxnId, StartResult)>,
+    ) {
         let (from, txn) = (ShardId(from), of(ShardId(coordinator), number));
         let keys = self.keys();
         let near = |any: u64| Timestamp(self.clock - 2 + any % 5);
@@ -597,12 +601,12 @@ impl Server {
             immediate,
         });
         let (preds, tentative) = (preds.collect::<Vec<_>>(), near(any));
-        let lie = Known { tentative, preds, noop: any % 7 == 0 };
-        let known = |lie: Known| match so.iter().find(|(started, _)| *started == txn && any % 4 > 0) {
+        let lie = StartResult { tentative, preds, noop: any % 7 == 0 };
+        let known = |lie: StartResult| match so.iter().find(|(started, _)| *started == txn && any % 4 > 0) {
             Some((_, known)) if any % 4 > 1 => known.clone(),
             Some((_, known)) => {
                 let preds = known.preds.iter().chain(lie.preds.iter().filter(|pred| pred.via != HERE));
-                Known { preds: preds.copied().collect(), ..known.clone() }
+                StartResult { preds: preds.copied().collect(), ..known.clone() }
             }
             None => lie,
         };
@@ -621,16 +625,16 @@ impl Server {
                 Request::Start { txn, least: near(any >> 4), cargo, stage: (any >> 6) as usize % 2, pieces }
             }
             3..=5 => Request::Commit { txn, known: known(lie) },
-            6 => Request::Answer(vec![Told::Known(txn, known(lie))]),
+            6 => Request::Answer(vec![TxnReport::Known(txn, known(lie))]),
             7 => {
                 let member = |(at, pred): (usize, &Pred)| Member {
                     txn: if at == 0 { txn } else { pred.txn },
                     stamp: Timestamp(tentative.0 + at as u64 * (any >> 3 & 1)),
                     noop: pred.immediate,
                 };
-                Request::Answer(vec![Told::Fixed(lie.preds.iter().enumerate().map(member).collect())])
+                Request::Answer(vec![TxnReport::Fixed(lie.preds.iter().enumerate().map(member).collect())])
             }
-            8 => Request::Answer(vec![Told::Gone(txn)]),
+            8 => Request::Answer(vec![TxnReport::Gone(txn)]),
             9 if any % 2 == 0 => Request::Ask(txn),
             9 => Request::End(txn),
             _ if any % 3 == 0 => Request::Remind,

@@ -8,21 +8,21 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use super::*;
 
-/// A cluster with `visitors` places for clients, all of whose nodes are connected.
-fn visited(shards: &[usize], visitors: usize) -> (Plan, Vec<Runtime<Till>>) {
+/// A cluster with `clients` places for clients, all of whose nodes are connected.
+fn visited(shards: &[usize], clients: usize) -> (Plan, Vec<Runtime<Till>>) {
     let (mut plan, listeners) = Plan::new(shards);
-    plan.visitors = visitors;
+    plan.clients = clients;
     let nodes = plan.start_all(listeners);
     (plan, nodes)
 }
 
 impl Plan {
-    fn visitor(&self, place: usize) -> Network {
-        self.network(Role::Visitor { place })
+    fn client(&self, place: usize) -> Network {
+        self.network(Role::Client { place })
     }
 
     fn visit(&self, place: usize) -> Runtime<Till> {
-        visit(self.visitor(place))
+        visit(self.client(place))
     }
 }
 
@@ -32,13 +32,13 @@ fn visit(network: Network) -> Runtime<Till> {
 }
 
 /// The traffic of a node with all clients.
-fn with_visitors(node: &Runtime<Till>) -> Traffic {
+fn with_clients(node: &Runtime<Till>) -> Traffic {
     node.traffic().into_iter().find(|traffic| traffic.node.is_none()).expect("the cluster has places")
 }
 
-fn refused(visitor: &Runtime<Till>) -> Refusal {
-    let refusal = until("the visitor is refused", || visitor.refused());
-    until("it has left", || visitor.traffic().iter().all(|traffic| traffic.connected == 0).then_some(()));
+fn refused(client: &Runtime<Till>) -> Refusal {
+    let refusal = until("the client is refused", || client.refused());
+    until("it has left", || client.traffic().iter().all(|traffic| traffic.connected == 0).then_some(()));
     refusal
 }
 
@@ -70,11 +70,11 @@ impl Gate {
         let (listener, node) = (self.listener.try_clone().unwrap(), self.node);
         let (outside, inside) = (self.outside.clone(), self.inside.clone());
         start("gate", move || {
-            for visitor in listener.incoming() {
-                let (Ok(visitor), Ok(node)) = (visitor, TcpStream::connect(node)) else { return };
-                let ways = [(&visitor, &node), (&node, &visitor)]
+            for client in listener.incoming() {
+                let (Ok(client), Ok(node)) = (client, TcpStream::connect(node)) else { return };
+                let ways = [(&client, &node), (&node, &client)]
                     .map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap()));
-                outside.push(visitor);
+                outside.push(client);
                 inside.push(node);
                 for (mut from, mut to) in ways {
                     start("way", move || drop(io::copy(&mut from, &mut to)));
@@ -106,17 +106,17 @@ fn start(name: &str, run: impl FnOnce() + Send + 'static) {
 }
 
 #[test]
-fn visitors_call_all_nodes_and_are_called_but_not_by_each_other() {
+fn clients_call_all_nodes_and_are_called_but_not_by_each_other() {
     let (plan, nodes) = visited(&[2, 2], 3);
-    let visitors = [plan.visit(2), plan.visit(0)];
+    let clients = [plan.visit(2), plan.visit(0)];
     let shards = [6, 4];
-    for (visitor, &shard) in visitors.iter().zip(&shards) {
-        all_connected(visitor);
-        assert_eq!((visitor.shards(), visitor.first(), visitor.refused()), (1, ShardId(shard), None));
-        let all = visitor.run_on(ShardId(shard), |env| async move { env.shards() });
+    for (client, &shard) in clients.iter().zip(&shards) {
+        all_connected(client);
+        assert_eq!((client.shards(), client.first(), client.refused()), (1, ShardId(shard), None));
+        let all = client.run_on(ShardId(shard), |env| async move { env.shards() });
         assert_eq!(all, 7);
-        assert!((0..4).all(|to| echoes(visitor, shard, to)));
-        let told = channels(visitor, shard);
+        assert!((0..4).all(|to| echoes(client, shard, to)));
+        let told = channels(client, shard);
         assert_eq!(told.len(), 4);
         assert!(told.iter().all(|&(peer, connected)| peer.0 < 4 && connected), "{told:?}");
     }
@@ -126,22 +126,22 @@ fn visitors_call_all_nodes_and_are_called_but_not_by_each_other() {
         assert_eq!(call(node, from, 5, Request::Take(0)), Err(Unknown));
     }
     for node in &nodes {
-        let traffic = with_visitors(node);
+        let traffic = with_clients(node);
         assert_eq!((traffic.pairs, traffic.connected, traffic.resets), (6, 4, 0));
         assert_eq!((traffic.messages_received, traffic.messages_sent), (8, 8));
         assert_eq!(node.refused(), None);
     }
-    assert_eq!(call(&visitors[0], 6, 4, Request::Take(0)), Err(Unknown));
-    assert_eq!(visitors[0].traffic().len(), 2);
+    assert_eq!(call(&clients[0], 6, 4, Request::Take(0)), Err(Unknown));
+    assert_eq!(clients[0].traffic().len(), 2);
 }
 
 #[test]
-fn a_place_that_is_taken_is_refused_and_is_free_when_its_visitor_is_gone() {
+fn a_place_that_is_taken_is_refused_and_is_free_when_its_client_is_gone() {
     let (plan, nodes) = visited(&[1, 1], 1);
     let first = plan.visit(0);
     all_connected(&first);
     assert_eq!(refused(&plan.visit(0)), Refusal::PlaceTaken);
-    let early = Network { life: 1, ..plan.visitor(0) };
+    let early = Network { life: 1, ..plan.client(0) };
     assert_eq!(refused(&visit(early)), Refusal::PlaceTaken);
     // Neither the client in the place nor the nodes have noticed anything.
     assert!(echoes(&first, 2, 0) && echoes(&first, 2, 1) && first.refused().is_none());
@@ -154,12 +154,12 @@ fn a_place_that_is_taken_is_refused_and_is_free_when_its_visitor_is_gone() {
     assert!(echoes(&nodes[0], 0, 2), "by then the call waits there");
     drop(first);
     assert_eq!(result.recv().unwrap(), Err(Unknown));
-    let gone = || nodes.iter().all(|node| with_visitors(node).connected == 0).then_some(());
+    let gone = || nodes.iter().all(|node| with_clients(node).connected == 0).then_some(());
     until("both nodes have noticed", gone);
     for (node, shard) in nodes.iter().zip([0, 1]) {
         assert_eq!(told(node, shard, 2), [true, false]);
     }
-    let early = Network { life: 1, ..plan.visitor(0) };
+    let early = Network { life: 1, ..plan.client(0) };
     assert_eq!(refused(&visit(early)), Refusal::Superseded);
 
     let second = plan.visit(0);
@@ -169,51 +169,51 @@ fn a_place_that_is_taken_is_refused_and_is_free_when_its_visitor_is_gone() {
 }
 
 #[test]
-fn a_visitor_that_leaves_is_nothing_to_warn_of() {
+fn a_client_that_leaves_is_nothing_to_warn_of() {
     logs::keep();
     let (plan, _nodes) = visited(&[1], 42);
-    let visitor = plan.visit(41);
-    all_connected(&visitor);
-    drop(visitor);
-    logs::wait_for(&["INFO", "with=visitor 41", "connection closed: the other side closed it"]);
-    assert!(!logs::has(&["WARN", "with=visitor 41"]));
+    let client = plan.visit(41);
+    all_connected(&client);
+    drop(client);
+    logs::wait_for(&["INFO", "with=client 41", "connection closed: the other side closed it"]);
+    assert!(!logs::has(&["WARN", "with=client 41"]));
 }
 
 #[test]
-fn a_visitor_that_has_lost_its_connections_finds_its_place_kept() {
+fn a_client_that_has_lost_its_connections_finds_its_place_kept() {
     let (mut plan, nodes) = visited(&[2], 1);
     let gate = Gate::new(plan.nodes[0].address);
     gate.open();
     plan.nodes[0].address = gate.address;
-    let visitor = plan.visit(0);
-    all_connected(&visitor);
+    let client = plan.visit(0);
+    all_connected(&client);
     gate.cut();
     // The node takes the client for connected.
     until("both connections were made again", || {
-        let there = with_visitors(&nodes[0]);
+        let there = with_clients(&nodes[0]);
         (there.resets == 2 && there.connected == 2).then_some(())
     });
-    assert_eq!(with_visitors(&nodes[0]).last_reset, Some(Closed::Replaced));
-    all_connected(&visitor);
-    assert_eq!((visitor.refused(), traffic(&visitor, 0).resets), (None, 2));
-    assert!((0..2).all(|to| echoes(&visitor, 2, to) && told(&nodes[0], to, 2) == [true, false, true]));
+    assert_eq!(with_clients(&nodes[0]).last_reset, Some(Closed::Replaced));
+    all_connected(&client);
+    assert_eq!((client.refused(), traffic(&client, 0).resets), (None, 2));
+    assert!((0..2).all(|to| echoes(&client, 2, to) && told(&nodes[0], to, 2) == [true, false, true]));
 }
 
 /// Two clients in one place: the first is connected to node 0 and the second to node 1, and gates
 /// keep them from the other nodes.
 fn rivals(plan: &Plan) -> [(Runtime<Till>, Gate); 2] {
     [(0, 1), (1, 0)].map(|(near, far)| {
-        let mut network = plan.visitor(3);
+        let mut network = plan.client(3);
         let gate = Gate::new(plan.nodes[far].address);
         network.nodes[far].address = gate.address;
-        let visitor = visit(network);
-        until("the visitor has its place", || (traffic(&visitor, near as u16).connected == 1).then_some(()));
-        (visitor, gate)
+        let client = visit(network);
+        until("the client has its place", || (traffic(&client, near as u16).connected == 1).then_some(()));
+        (client, gate)
     })
 }
 
 #[test]
-fn a_visitor_that_one_node_has_refused_leaves_the_others() {
+fn a_client_that_one_node_has_refused_leaves_the_others() {
     let (plan, nodes) = visited(&[1, 1], 4);
     let [(first, to_second_node), (second, to_first_node)] = rivals(&plan);
     to_second_node.open();
@@ -221,7 +221,7 @@ fn a_visitor_that_one_node_has_refused_leaves_the_others() {
     assert_eq!(traffic(&first, 0).last_reset, Some(Closed::Refused));
     assert_eq!(call(&first, 5, 0, Request::Take(0)), Err(Unknown));
     assert_eq!(told(&first, 5, 0), [true, false]);
-    until("the first has gone", || (with_visitors(&nodes[0]).connected == 0).then_some(()));
+    until("the first has gone", || (with_clients(&nodes[0]).connected == 0).then_some(()));
     // So the second client is alone, and gets the place at both nodes.
     to_first_node.open();
     all_connected(&second);
@@ -230,14 +230,14 @@ fn a_visitor_that_one_node_has_refused_leaves_the_others() {
 }
 
 #[test]
-fn of_two_visitors_that_meet_in_one_place_at_most_one_stays() {
+fn of_two_clients_that_meet_in_one_place_at_most_one_stays() {
     let (plan, nodes) = visited(&[1, 1], 4);
     let rivals = rivals(&plan);
     rivals.iter().for_each(|(_, gate)| gate.open());
-    let here = |visitor: &Runtime<Till>| visitor.traffic().iter().map(|node| node.connected).sum::<usize>();
+    let here = |client: &Runtime<Till>| client.traffic().iter().map(|node| node.connected).sum::<usize>();
     until("at most one is left", || {
-        let over = |visitor: &Runtime<Till>| visitor.refused().is_some() && here(visitor) == 0;
-        match rivals.iter().filter(|(visitor, _)| !over(visitor)).collect::<Vec<_>>()[..] {
+        let over = |client: &Runtime<Till>| client.refused().is_some() && here(client) == 0;
+        match rivals.iter().filter(|(client, _)| !over(client)).collect::<Vec<_>>()[..] {
             [] => Some(()),
             [(winner, _)] => (here(winner) == 2).then_some(()),
             _ => None,
@@ -248,7 +248,7 @@ fn of_two_visitors_that_meet_in_one_place_at_most_one_stays() {
         assert!(told(node, shard, 5).chunks(2).all(|two| [&[true, false][..], &[true]].contains(&two)));
     }
     drop(rivals);
-    let gone = || nodes.iter().all(|node| with_visitors(node).connected == 0).then_some(());
+    let gone = || nodes.iter().all(|node| with_clients(node).connected == 0).then_some(());
     until("all have gone", gone);
     let next = plan.visit(3);
     all_connected(&next);
