@@ -1,7 +1,8 @@
 //! Tells the program which commit it is built from.
 //!
-//! Outside a checkout, or without git, the commit is `unknown`; the build goes on. The script runs again
-//! when a commit is made or checked out and when sources change, not when git merely refreshes its index.
+//! Outside a checkout, or without git, the commit is `unknown`; the build goes on. The script runs
+//! again when a commit is made or checked out and when sources change, not when git merely
+//! refreshes its index.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Any bytes as a message of any protocol under any scheme. They are refused, or are a message that is encoded and decoded
-//! again to the same bytes.
+//! Any bytes as a message of any protocol under any scheme. They are refused, or are a message that
+//! is encoded and decoded again to the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,6 +1,7 @@
-//! Any bytes on the cluster port of a node that runs: from a stranger, and from one who knows the secret and has passed the
-//! handshake, as they are or as the contents of frames that are in order. A shard that panics ends the process; a friend of the
-//! node must not lose its connection, and the node goes on answering.
+//! Any bytes on the cluster port of a node that runs: from a stranger, and from one who knows the
+//! secret and has passed the handshake, as they are or as the contents of frames that are in order.
+//! A shard that panics ends the process; a friend of the node must not lose its connection, and the
+//! node goes on answering.
 //!
 //! The first byte of an input says what the others are.
 #![no_main]

@@ -1,9 +1,9 @@
 //! What command lines have in common: values of flags, reasons to say no, and where a result goes.
 //!
-//! Each command judges its flags in the crate that carries it out. What several of them read in the same way is
-//! read here: durations, whole numbers, ranges, percentages, protocols and schemes ([`pairs`]), outputs
-//! ([`output`]). A command line that nothing can be done with is a [`Refusal`], *one* sentence that says what is
-//! wrong and what to do instead.
+//! Each command judges its flags in the crate that carries it out. What several of them read in the
+//! same way is read here: durations, whole numbers, ranges, percentages, protocols and schemes
+//! ([`pairs`]), outputs ([`output`]). A command line that nothing can be done with is a
+//! [`Refusal`], *one* sentence that says what is wrong and what to do instead.
 //!
 //! Left out: the commands themselves, and everything that only one of them has.
 

@@ -32,7 +32,8 @@ pub fn json_output(flag: Option<&Option<PathBuf>>) -> Result<JsonOutput, Refusal
     }
 }
 
-/// Writes a JSON document where it was asked for, and to standard output what people read unless the document goes there.
+/// Writes a JSON document where it was asked for, and to standard output what people read unless
+/// the document goes there.
 pub fn publish(
     output: &JsonOutput,
     document: &impl Serialize,

@@ -1,18 +1,20 @@
 //! The command line of `plimsoll bench`: what can be asked for, and every reason to say no.
 //!
-//! Two steps. The parser (clap's derive) knows flags, their types and which exclude each other. Then
-//! [`BenchArgs::validate`] turns the flags into a [`BenchPlan`](plan::BenchPlan) in which nothing is optional and nothing
-//! contradicts, or into a [`Refusal`](plimsoll_args::Refusal): *one* sentence that says what is wrong and what to do instead. All
-//! that can be known before the run is judged there, the report's path included, so that a run of minutes
-//! does not end in a message that was due at its start.
+//! Two steps. The parser (clap's derive) knows flags, their types and which exclude each other.
+//! Then [`BenchArgs::validate`] turns the flags into a [`BenchPlan`](plan::BenchPlan) in which
+//! nothing is optional and nothing contradicts, or into a [`Refusal`](plimsoll_args::Refusal):
+//! *one* sentence that says what is wrong and what to do instead. All that can be known before the
+//! run is judged there, the report's path included, so that a run of minutes does not end in a
+//! message that was due at its start.
 //!
-//! Flags that would have no effect are refused too: `--lock-policy` without `two_pl`, `--accounts` with
-//! TPC-C. Whoever sets one believes that it matters.
+//! Flags that would have no effect are refused too: `--lock-policy` without `two_pl`, `--accounts`
+//! with TPC-C. Whoever sets one believes that it matters.
 //!
 //! Which protocols go with which schemes is one list, [`LEGAL_PAIRS`]. Both ways of refusing, the
 //! parser's and ours, end with exit status 2.
 //!
-//! Left out: configuration files and environment variables. A benchmark's command line is its record.
+//! Left out: configuration files and environment variables. A benchmark's command line is its
+//! record.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -35,15 +37,18 @@ mod tests;
 /// What else is measured.
 #[derive(Subcommand, Clone, Debug)]
 pub enum BenchCommand {
-    /// Measure what a call to another node costs, against a bare socket: the yardstick for everything that travels.
+    /// Measure what a call to another node costs, against a bare socket: the yardstick for
+    /// everything that travels.
     ///
-    /// Two nodes, each a process, over the loopback interface: how long a call takes alone, and how many messages travel per second with
-    /// many calls at a time.
+    /// Two nodes, each a process, over the loopback interface: how long a call takes alone, and how
+    /// many messages travel per second with many calls at a time.
     Net(net::NetArgs),
-    /// Measure how many timestamps an oracle gives out, and how many snapshots: what gts and vts can never exceed.
+    /// Measure how many timestamps an oracle gives out, and how many snapshots: what gts and vts
+    /// can never exceed.
     ///
-    /// From a counter in memory, over what an oracle does with it, to the whole service: an oracle that is a process of its
-    /// own, asked over TCP by a shard of another (the DST paper's Figure 6(a)).
+    /// From a counter in memory, over what an oracle does with it, to the whole service: an oracle
+    /// that is a process of its own, asked over TCP by a shard of another (the DST paper's Figure
+    /// 6(a)).
     Oracle(oracle::OracleArgs),
 }
 
@@ -72,20 +77,23 @@ pub struct BenchArgs {
     pub scheme: Option<Scheme>,
     /// Run several pairs of protocol and scheme interleaved; the first is the reference.
     ///
-    /// Every repetition (`--runs`) runs each pair once, one after the other, so that a machine which
-    /// slows down hurts them all; the result is the median of the ratios within a repetition.
+    /// Every repetition (`--runs`) runs each pair once, one after the other, so that a machine
+    /// which slows down hurts them all; the result is the median of the ratios within a repetition.
     #[arg(long, value_name = "PAIR,PAIR,...", help_heading = "Protocol", conflicts_with_all = ["protocol", "scheme"])]
     pub compare: Option<String>,
     /// What `two_pl` does when a lock is taken [default: wait_die].
     #[arg(long, value_enum, value_name = "POLICY", help_heading = "Protocol")]
     pub lock_policy: Option<LockPolicy>,
-    /// Validate what is only read on other shards along with the locks, at a proposed timestamp (`occ/dst`).
+    /// Validate what is only read on other shards along with the locks, at a proposed timestamp
+    /// (`occ/dst`).
     ///
-    /// A round trip less for transactions that read on one shard and write on another. In exchange, read-write
-    /// transactions of nodes whose clocks differ are strict only to within twice the clock error; they stay serializable.
+    /// A round trip less for transactions that read on one shard and write on another. In exchange,
+    /// read-write transactions of nodes whose clocks differ are strict only to within twice the
+    /// clock error; they stay serializable.
     #[arg(long, help_heading = "Protocol")]
     pub one_round: bool,
-    /// Say how the workload's transactions are cut into pieces for `rococo`, which of these wait, and why; run nothing.
+    /// Say how the workload's transactions are cut into pieces for `rococo`, which of these wait,
+    /// and why; run nothing.
     ///
     /// With --report as a picture as well, which is also in the page of a run under `rococo`.
     #[arg(long, help_heading = "Protocol")]
@@ -95,7 +103,8 @@ pub struct BenchArgs {
     /// A snapshot in the past is as consistent as one of now, and waits for fewer writers.
     #[arg(long, value_parser = duration, value_name = "DURATION", help_heading = "Protocol")]
     pub staleness: Option<Duration>,
-    /// One oracle message for all transactions of a shard that are ready (`gts`, `vts`) [default: on].
+    /// One oracle message for all transactions of a shard that are ready (`gts`, `vts`) [default:
+    /// on].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true, help_heading = "Protocol")]
     pub oracle_batch: Option<Switch>,
     /// One vector slot per machine instead of one per shard (`vts`) [default: on].
@@ -108,28 +117,33 @@ pub struct BenchArgs {
     #[arg(long, help_heading = "Protocol")]
     pub rc_single_version: bool,
 
-    /// Processes of a cluster on this machine, connected by TCP [default: none, all shards in this process].
+    /// Processes of a cluster on this machine, connected by TCP [default: none, all shards in this
+    /// process].
     ///
-    /// This process starts them, leads the run and adds up their figures. Each has its part of the data and of the
-    /// clients; `gts` and `vts` have one more, for the oracle. What they write in each other they commit by votes.
+    /// This process starts them, leads the run and adds up their figures. Each has its part of the
+    /// data and of the clients; `gts` and `vts` have one more, for the oracle. What they write in
+    /// each other they commit by votes.
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     pub processes: Option<u64>,
-    /// Run on a cluster that runs already, as one of its clients: its file, or HTTP addresses of its nodes.
+    /// Run on a cluster that runs already, as one of its clients: its file, or HTTP addresses of
+    /// its nodes.
     ///
-    /// Its file describes the workload's tables (--tables), and their rows were loaded (--load). Protocol, scheme and shards are
-    /// the file's; all transactions are coordinated here.
+    /// Its file describes the workload's tables (--tables), and their rows were loaded (--load).
+    /// Protocol, scheme and shards are the file's; all transactions are coordinated here.
     #[arg(long, value_name = "FILE|ADDR,...", help_heading = "Scale", conflicts_with = "processes")]
     pub cluster: Option<String>,
     /// The secret of the cluster, if addresses are given.
     #[arg(long, value_name = "FILE", help_heading = "Scale", requires = "cluster")]
     pub secret_file: Option<PathBuf>,
-    /// Load the rows into the cluster, and do nothing else; flags that only a run has have no effect.
+    /// Load the rows into the cluster, and do nothing else; flags that only a run has have no
+    /// effect.
     #[arg(long, help_heading = "Scale", conflicts_with = "tables")]
     pub load: bool,
     /// Print the workload's tables for the file of a cluster, and do nothing else.
     #[arg(long, help_heading = "Scale")]
     pub tables: bool,
-    /// Shards: a part of the data and a thread each; with --processes those of each [default: one per core].
+    /// Shards: a part of the data and a thread each; with --processes those of each [default: one
+    /// per core].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     pub shards: Option<u64>,
     /// Allow more shards than cores: then some share a thread, or processes a core.
@@ -138,13 +152,14 @@ pub struct BenchArgs {
     /// Transactions in flight per shard [default: 8].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     pub concurrency: Option<u64>,
-    /// Shards that run clients [default: all]; with `--concurrency 1`, 1 is a single client: latency without load.
+    /// Shards that run clients [default: all]; with `--concurrency 1`, 1 is a single client:
+    /// latency without load.
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     pub coordinators: Option<u64>,
     /// Transactions per second over all shards, instead of as many as possible.
     ///
-    /// Each client starts its transactions at fixed times. Latency counts from the time a transaction was due, so
-    /// that a stall shows in all transactions that it delays.
+    /// Each client starts its transactions at fixed times. Latency counts from the time a
+    /// transaction was due, so that a stall shows in all transactions that it delays.
     #[arg(long, value_parser = number, value_name = "PER_SECOND", help_heading = "Scale")]
     pub rate: Option<u64>,
     /// Share of distributed work, percent [default: 1; micro: 10].
@@ -173,11 +188,13 @@ pub struct BenchArgs {
     /// Record the history of every transaction and check that it is serializable.
     #[arg(long, help_heading = "Run")]
     pub check: bool,
-    /// Audit the invariants in a snapshot that often per second while writers run; 0 is off [default: 2].
+    /// Audit the invariants in a snapshot that often per second while writers run; 0 is off
+    /// [default: 2].
     #[arg(long, value_parser = number, value_name = "PER_SECOND", help_heading = "Run")]
     pub check_online: Option<u64>,
 
-    /// Write all figures as JSON, to standard output if no file is given (then nothing else goes there).
+    /// Write all figures as JSON, to standard output if no file is given (then nothing else goes
+    /// there).
     #[arg(long, value_name = "FILE", num_args = 0..=1, help_heading = "Output")]
     pub json: Option<Option<PathBuf>>,
     /// Write one self-contained HTML page with charts.
@@ -187,7 +204,8 @@ pub struct BenchArgs {
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
 
-    /// This is one of the processes that another has started: it is told what to do over its standard input.
+    /// This is one of the processes that another has started: it is told what to do over its
+    /// standard input.
     #[arg(long, hide = true)]
     pub member: bool,
 }

@@ -1,11 +1,12 @@
 //! `plimsoll bench`: benchmarks of the database, and of its parts.
 //!
-//! [`execute`] does what a command line asks for. A benchmark of a workload is a [`BenchPlan`], which [`compare`]
-//! runs: every pair of protocol and scheme in turn ([`run`]), several times, each on data of its own. What comes of
-//! it is one [`Document`], shown in three ways ([`report`]). [`net`] and [`oracle`] measure
-//! what a call to another node costs, and a timestamp.
+//! [`execute`] does what a command line asks for. A benchmark of a workload is a [`BenchPlan`],
+//! which [`compare`] runs: every pair of protocol and scheme in turn ([`run`]), several times, each
+//! on data of its own. What comes of it is one [`Document`], shown in three ways ([`report`]).
+//! [`net`] and [`oracle`] measure what a call to another node costs, and a timestamp.
 //!
-//! Left out: predictions, which are in the crate `scale`, and databases of others, which are in `dike`.
+//! Left out: predictions, which are in the crate `scale`, and databases of others, which are in
+//! `dike`.
 
 pub mod cli;
 pub mod net;
@@ -33,8 +34,8 @@ use report::model::{self, Document};
 use report::{html, table};
 use run::{Failure, Joining};
 
-/// Does what a command line asks for. `interruption` is called once, and returns a flag that Ctrl-C sets. Returns
-/// whether every check held.
+/// Does what a command line asks for. `interruption` is called once, and returns a flag that Ctrl-C
+/// sets. Returns whether every check held.
 pub fn execute<E: Error + 'static>(
     mut args: BenchArgs,
     interruption: impl FnOnce() -> Result<Arc<AtomicBool>, E>,
@@ -83,7 +84,8 @@ fn bench<E: Error + 'static>(
     Ok(document.all_checks_hold())
 }
 
-/// Is one of the processes of a benchmark that another has started. The leader has seen to memory and files.
+/// Is one of the processes of a benchmark that another has started. The leader has seen to memory
+/// and files.
 fn member(args: BenchArgs) -> Result<bool, Box<dyn Error>> {
     let plan = args.validate(machine::cores(), 0)?;
     Joining::meet()?.serve(&workload::make(&plan)?, &plan)?;

@@ -1,12 +1,13 @@
 //! `plimsoll bench net`: what a call to another node costs, against the least that a socket allows.
 //!
-//! Between two processes, as the nodes of a cluster are. First their threads throw a small message to and fro over a
-//! loopback connection with blocking reads and writes: no program that sleeps while it waits can be faster. Then a task of
-//! a shard does the same with calls to a shard of the other node, over the same interface. Both in turns, because machines
-//! have moods; what is compared are medians. Last, many calls are in flight at once; a message is a request or a reply.
+//! Between two processes, as the nodes of a cluster are. First their threads throw a small message
+//! to and fro over a loopback connection with blocking reads and writes: no program that sleeps
+//! while it waits can be faster. Then a task of a shard does the same with calls to a shard of the
+//! other node, over the same interface. Both in turns, because machines have moods; what is
+//! compared are medians. Last, many calls are in flight at once; a message is a request or a reply.
 //!
-//! The other process is this program again, with `--member`. Each says in a line where it listens; the other ends when its
-//! standard input does, so it does not outlive this one.
+//! The other process is this program again, with `--member`. Each says in a line where it listens;
+//! the other ends when its standard input does, so it does not outlive this one.
 #![allow(clippy::disallowed_types)] // The yardstick is a socket of the standard library.
 
 use std::cell::Cell;
@@ -167,7 +168,8 @@ impl Drop for Other {
     }
 }
 
-/// A node, connected to that of another process, and a socket to a thread there that returns what it gets.
+/// A node, connected to that of another process, and a socket to a thread there that returns what
+/// it gets.
 fn meet() -> Result<(Runtime<Echo>, TcpStream, Other), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let here = listener.local_addr()?;
@@ -269,8 +271,8 @@ fn calls_per_s(node: &Runtime<Echo>, in_flight: usize, time: Duration) -> Option
     Some(done as f64 / taken.as_secs_f64())
 }
 
-/// Does something on the first shard again and again, so many at a time. Returns how often and how long that was; `None` once
-/// one of them has failed.
+/// Does something on the first shard again and again, so many at a time. Returns how often and how
+/// long that was; `None` once one of them has failed.
 pub async fn closed_loop<E: Tasks + ?Sized>(
     env: Rc<E>,
     in_flight: usize,

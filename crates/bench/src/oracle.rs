@@ -1,17 +1,21 @@
-//! `plimsoll bench oracle`: how fast timestamps are to be had from one place (DST paper, Figure 6(a)).
+//! `plimsoll bench oracle`: how fast timestamps are to be had from one place (DST paper, Figure
+//! 6(a)).
 //!
-//! From less to more of the service: one counter that threads add to; counters of which every thread has its own, in a
-//! cache line of its own, as the writers of a vector have; what the oracle does with a number besides, keeping track of what
-//! is not installed yet so that a snapshot misses nothing, on its one thread and with messages that nobody carries; and the
-//! whole: an oracle that is a process, asked by a shard of this one over TCP, one message per request or one for all
+//! From less to more of the service: one counter that threads add to; counters of which every
+//! thread has its own, in a cache line of its own, as the writers of a vector have; what the oracle
+//! does with a number besides, keeping track of what is not installed yet so that a snapshot misses
+//! nothing, on its one thread and with messages that nobody carries; and the whole: an oracle that
+//! is a process, asked by a shard of this one over TCP, one message per request or one for all
 //! requests of a pass.
 //!
-//! Of the service there are two figures. A *snapshot* is asked for and waits for the answer. A *commit* takes a timestamp, is
-//! reported at once, for there is nothing to install, and waits for a snapshot that contains it. So each figure has a round
-//! trip per operation at least (a commit under gts two), and what can be had at most is seen with many in flight. Snapshots
-//! that wait when an answer comes share it, and then an operation costs less than a message.
+//! Of the service there are two figures. A *snapshot* is asked for and waits for the answer. A
+//! *commit* takes a timestamp, is reported at once, for there is nothing to install, and waits for
+//! a snapshot that contains it. So each figure has a round trip per operation at least (a commit
+//! under gts two), and what can be had at most is seen with many in flight. Snapshots that wait
+//! when an answer comes share it, and then an operation costs less than a message.
 //!
-//! The oracle is this program again, with `--member`, and ends when its standard input does ([`crate::net::Other`]).
+//! The oracle is this program again, with `--member`, and ends when its standard input does
+//! ([`crate::net::Other`]).
 
 use std::error::Error;
 use std::hint::black_box;
@@ -226,7 +230,8 @@ fn node_of(
     Engine::networked(pair_of(scheme), Vec::new(), options, between_two(number, listener, nodes))
 }
 
-/// How many operations there are per second, and how many messages to the oracle one takes; `None` if the oracle is lost.
+/// How many operations there are per second, and how many messages to the oracle one takes; `None`
+/// if the oracle is lost.
 fn per_second(engine: &Engine, in_flight: usize, commits: bool, time: Duration) -> Option<(f64, f64)> {
     let oracle_messages = || engine.status(HERE).counters.oracle_messages;
     let before = oracle_messages();

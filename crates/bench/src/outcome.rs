@@ -1,8 +1,9 @@
-//! What timestamp schemes with an oracle cost, measured on the schemes themselves: a shard's and the oracle's take turns,
-//! and their messages are handed over by hand. What carrying them costs is another question.
+//! What timestamp schemes with an oracle cost, measured on the schemes themselves: a shard's and
+//! the oracle's take turns, and their messages are handed over by hand. What carrying them costs is
+//! another question.
 //!
-//! A round: so many transactions stamp their versions, the shard reports them together, asks for a snapshot, and is
-//! answered. GTS asks for the stamps first.
+//! A round: so many transactions stamp their versions, the shard reports them together, asks for a
+//! snapshot, and is answered. GTS asks for the stamps first.
 
 use std::time::Duration;
 

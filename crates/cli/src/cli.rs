@@ -1,11 +1,13 @@
-//! The command line: which commands there are. What each of them reads is defined, and judged, in the crate that
-//! carries it out.
+//! The command line: which commands there are. What each of them reads is defined, and judged, in
+//! the crate that carries it out.
 //!
-//! Two steps. The parser (clap's derive) knows flags, their types and which exclude each other. Then `validate` of a
-//! command's flags turns them into a plan in which nothing is optional and nothing contradicts, or into a
-//! [`Refusal`](plimsoll_args::Refusal). Both ways of refusing end with exit status 2.
+//! Two steps. The parser (clap's derive) knows flags, their types and which exclude each other.
+//! Then `validate` of a command's flags turns them into a plan in which nothing is optional and
+//! nothing contradicts, or into a [`Refusal`](plimsoll_args::Refusal). Both ways of refusing end
+//! with exit status 2.
 //!
-//! The Cargo features `bench`, `sim` and `dike` are what a command needs to be there; nodes are always there.
+//! The Cargo features `bench`, `sim` and `dike` are what a command needs to be there; nodes are
+//! always there.
 //!
 //! Left out: configuration files and environment variables. A command line is its record.
 
@@ -22,8 +24,8 @@ mod tests;
 
 /// A distributed in-memory transactional database.
 ///
-/// Serializable read-write transactions, and read-only transactions that never abort and never ask an
-/// oracle: decentralized scalar timestamps (DST).
+/// Serializable read-write transactions, and read-only transactions that never abort and never ask
+/// an oracle: decentralized scalar timestamps (DST).
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version = version(), after_help = top_examples(), subcommand_required = true)]
 pub struct Cli {
@@ -37,51 +39,62 @@ pub struct Cli {
 pub enum Command {
     /// Load a workload into a database, run it, check the data, report.
     ///
-    /// Loads real data into one shard per core, or into several processes, or finds it on a cluster that runs; runs the full
-    /// mix of transactions under the chosen concurrency-control protocol and timestamp scheme, checks the workload's own
-    /// consistency conditions during the run and after it, and prints throughput, aborts and latencies.
+    /// Loads real data into one shard per core, or into several processes, or finds it on a cluster
+    /// that runs; runs the full mix of transactions under the chosen concurrency-control protocol
+    /// and timestamp scheme, checks the workload's own consistency conditions during the run and
+    /// after it, and prints throughput, aborts and latencies.
     ///
     /// Exit status: 0 done and every check holds; 1 a check failed; 2 bad usage.
     #[cfg(feature = "bench")]
     Bench(Box<plimsoll_bench::cli::BenchArgs>),
-    /// Run the database in simulated worlds, with everything going wrong, and judge what comes of it.
+    /// Run the database in simulated worlds, with everything going wrong, and judge what comes of
+    /// it.
     ///
-    /// The code that runs is the real one; time, network, clocks and failures are drawn from a seed, and the same seed
-    /// gives the same world, event by event. A world ends with a verdict: the history is serializable, timestamps are
-    /// in its order, snapshots are fresh, no lock is left, nothing written is lost.
+    /// The code that runs is the real one; time, network, clocks and failures are drawn from a
+    /// seed, and the same seed gives the same world, event by event. A world ends with a verdict:
+    /// the history is serializable, timestamps are in its order, snapshots are fresh, no lock is
+    /// left, nothing written is lost.
     ///
     /// Exit status: 0 nothing is violated; 1 something is; 2 bad usage.
     #[cfg(feature = "sim")]
     Sim(Box<sim::SimArgs>),
-    /// Measure what things cost on this machine, for `plimsoll sim scale`, and how well predictions fit.
+    /// Measure what things cost on this machine, for `plimsoll sim scale`, and how well predictions
+    /// fit.
     ///
-    /// Runs the executor and the workloads on one shard and on two, derives the prices of lookups, messages, marks and
-    /// all else from it, then predicts every protocol under every scheme and compares.
+    /// Runs the executor and the workloads on one shard and on two, derives the prices of lookups,
+    /// messages, marks and all else from it, then predicts every protocol under every scheme and
+    /// compares.
     ///
     /// Exit status: 0 done, however large the errors; 2 bad usage or no figures.
     #[cfg(feature = "sim")]
     Calibrate(plimsoll_scale::cli::CalibrateArgs),
     /// Run a node of a cluster, until SIGTERM or Ctrl-C.
     ///
-    /// A file describes the cluster: its nodes, its tables, where each can be reached. Every node and every client reads the
-    /// same file. A single node needs none: flags say what there is to say, and clients ask the node. A node keeps its part of the
-    /// data in memory, and answers over HTTP how it is.
+    /// A file describes the cluster: its nodes, its tables, where each can be reached. Every node
+    /// and every client reads the same file. A single node needs none: flags say what there is to
+    /// say, and clients ask the node. A node keeps its part of the data in memory, and answers over
+    /// HTTP how it is.
     ///
     /// Exit status: 0 stopped; 2 bad usage or environment.
     Start(StartArgs),
-    /// Show the cluster as it is: which nodes are up, connected, how large, how far their clocks are off.
+    /// Show the cluster as it is: which nodes are up, connected, how large, how far their clocks
+    /// are off.
     Status(StatusArgs),
     /// Move slots, with the rows in them, from where they are to a shard, while transactions go on.
     ///
-    /// Rows are spread over 4096 slots, and slots over shards. `plimsoll status` shows how many each node has, and the numbers
-    /// of its shards. A slot cannot be used while it is on its way; transactions that need it try again, and snapshots wait.
+    /// Rows are spread over 4096 slots, and slots over shards. `plimsoll status` shows how many
+    /// each node has, and the numbers of its shards. A slot cannot be used while it is on its way;
+    /// transactions that need it try again, and snapshots wait.
     Move(MoveArgs),
-    /// Benchmark a distributed database that speaks PostgreSQL's or MySQL's protocol: load, run, check, test.
+    /// Benchmark a distributed database that speaks PostgreSQL's or MySQL's protocol: load, run,
+    /// check, test.
     ///
-    /// Dike is TPC-C with dials: which transactions, how distributed, how contended, how skewed, and with which faults. A TOML
-    /// file says all of it; `plimsoll dike template` prints one to start from.
+    /// Dike is TPC-C with dials: which transactions, how distributed, how contended, how skewed,
+    /// and with which faults. A TOML file says all of it; `plimsoll dike template` prints one to
+    /// start from.
     ///
-    /// Exit status: 0 done and every verdict is good; 1 something is violated; 2 nothing could be done.
+    /// Exit status: 0 done and every verdict is good; 1 something is violated; 2 nothing could be
+    /// done.
     #[cfg(feature = "dike")]
     Dike(plimsoll_dike::cli::DikeArgs),
 }

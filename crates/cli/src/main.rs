@@ -43,7 +43,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs simulated worlds, or predicts how fast a cluster would be. Returns whether nothing was violated.
+/// Runs simulated worlds, or predicts how fast a cluster would be. Returns whether nothing was
+/// violated.
 #[cfg(feature = "sim")]
 fn simulate(args: cli::sim::SimArgs) -> Result<bool, Box<dyn Error>> {
     if let Some(cli::sim::SimCommand::Scale(args)) = args.scale {

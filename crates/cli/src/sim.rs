@@ -221,8 +221,8 @@ fn guarded(world: &Plan, watch: bool) -> Verdict {
     verdict.recv().expect("a world ends with a verdict")
 }
 
-/// A panic aborts the process, for half a database is of no use. A world is of no use to others: its thread tells what
-/// happened and stops for ever.
+/// A panic aborts the process, for half a database is of no use. A world is of no use to others:
+/// its thread tells what happened and stops for ever.
 fn stop_worlds_that_panic() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -339,8 +339,8 @@ fn describe(world: &Plan, outcome: &Outcome) -> String {
     text
 }
 
-/// What the transactions of a world did and what went wrong meanwhile, in the order of time. Of a world with many, or that
-/// ended in the middle of them, how all that happened is shown.
+/// What the transactions of a world did and what went wrong meanwhile, in the order of time. Of a
+/// world with many, or that ended in the middle of them, how all that happened is shown.
 fn history(world: &Plan, outcome: &Outcome, again: &str) -> String {
     let told = timeline::history(world, outcome);
     match told.lines().count() {

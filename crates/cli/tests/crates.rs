@@ -1,11 +1,13 @@
 //! Which crate may use which, and what must not come into them.
 //!
-//! * Dependencies between the crates of the workspace are those of [`MAY_USE`], no more and no fewer. They are read from
-//!   the `Cargo.toml` files; those of tests and examples do not count.
-//! * Whoever embeds the library compiles few crates, and neither a server nor a command line nor a driver.
+//! * Dependencies between the crates of the workspace are those of [`MAY_USE`], no more and no
+//!   fewer. They are read from the `Cargo.toml` files; those of tests and examples do not count.
+//! * Whoever embeds the library compiles few crates, and neither a server nor a command line nor a
+//!   driver.
 //! * Command lines are read in crates that have one.
 //! * Protocols and timestamp schemes are named together in one file.
-//! * A new protocol, scheme or workload is added to the lists that CONTRIBUTING.md names, and to no other.
+//! * A new protocol, scheme or workload is added to the lists that CONTRIBUTING.md names, and to no
+//!   other.
 //! * Modules of txn form no circle, and its folders use only those before them.
 //!
 //! Left out: which module of another crate may use which.
@@ -15,7 +17,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// By folder below `crates`: the crates of the workspace that it depends on. Each is below those that use it.
+/// By folder below `crates`: the crates of the workspace that it depends on. Each is below those
+/// that use it.
 const MAY_USE: [(&str, &[&str]); 17] = [
     ("types", &[]),
     ("page", &[]),
@@ -190,9 +193,9 @@ fn protocols_and_schemes_are_named_together_in_one_file() {
     }
 }
 
-/// Words that stand beside each other in every list of all protocols, of all schemes, of all workloads; the paragraph of
-/// CONTRIBUTING.md that says where such lists are; and files that name them all without being a list: they describe
-/// certain experiments.
+/// Words that stand beside each other in every list of all protocols, of all schemes, of all
+/// workloads; the paragraph of CONTRIBUTING.md that says where such lists are; and files that name
+/// them all without being a list: they describe certain experiments.
 const LISTS: [(&[&str], &str, &[&str]); 7] = [
     (&["Occ", "TwoPl", "Client2pc", "Rococo"], "**A protocol.**", &[]),
     (&["\"two_pl\"", "\"client_2pc\"", "\"rococo\""], "**A protocol.**", &[]),
@@ -245,12 +248,13 @@ fn an_error_of_the_library_names_no_flag() {
     }
 }
 
-/// The folders of txn, each before those that may use it. The modules in the sorted ones are named without them.
+/// The folders of txn, each before those that may use it. The modules in the sorted ones are named
+/// without them.
 const TXN_FOLDERS: [&str; 6] = ["words", "timestamps", "shard", "commit", "protocols", "pairs"];
 const TXN_SORTED: [&str; 3] = ["words", "shard", "commit"];
 
-/// By module of txn: its folder, and the modules that its code names after `crate::`. What `impl` blocks of one type
-/// in several modules call of each other is not seen.
+/// By module of txn: its folder, and the modules that its code names after `crate::`. What `impl`
+/// blocks of one type in several modules call of each other is not seen.
 fn modules_of_txn() -> BTreeMap<String, (String, BTreeSet<String>)> {
     let source = root().join("crates/txn/src");
     let mut modules: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();

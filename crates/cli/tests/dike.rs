@@ -1,4 +1,5 @@
-//! `plimsoll dike` as its users meet it: the program, a real PostgreSQL, and what goes wrong in between.
+//! `plimsoll dike` as its users meet it: the program, a real PostgreSQL, and what goes wrong in
+//! between.
 
 #[path = "../../dike/tests/common/mod.rs"]
 mod common;
@@ -43,7 +44,8 @@ impl Scene {
         self.folder.path().join(name)
     }
 
-    /// The program with these words, its configuration, and a process group of its own, as a shell has it.
+    /// The program with these words, its configuration, and a process group of its own, as a shell
+    /// has it.
     fn dike(&self, words: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         command.arg("dike").args(words.split_whitespace()).args(["--config", "dike.toml"]);

@@ -1,14 +1,16 @@
 //! Keeps the documentation true.
 //!
-//! * `docs/lines.md` is the table of lines per protocol, timestamp scheme and workload. It is generated here:
-//!   `UPDATE_DOCS=1 cargo test -p plimsoll-cli --test docs` writes it, and the test fails if it is stale. A line counts
-//!   if it is neither blank nor a comment and does not belong to tests. New files are found by where they are.
-//! * Relative links lead somewhere, headings and corner cases included, and so do the pages that comments
-//!   in the code mention.
+//! * `docs/lines.md` is the table of lines per protocol, timestamp scheme and workload. It is
+//!   generated here: `UPDATE_DOCS=1 cargo test -p plimsoll-cli --test docs` writes it, and the test
+//!   fails if it is stale. A line counts if it is neither blank nor a comment and does not belong
+//!   to tests. New files are found by where they are.
+//! * Relative links lead somewhere, headings and corner cases included, and so do the pages that
+//!   comments in the code mention.
 //! * Functions and variants that the documentation names (`Base::grant`) exist.
 //! * Every template of Dike has its place in the guide to its experiments.
 //! * Nothing refers to a place outside the repository.
-//! * Protocol code names no clock, thread, socket or map with a random order: those come from `Env`.
+//! * Protocol code names no clock, thread, socket or map with a random order: those come from
+//!   `Env`.
 //!
 //! Left out: whether what a page says about a function is so.
 

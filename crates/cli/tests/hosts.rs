@@ -1,11 +1,13 @@
-//! Nodes on hosts of their own, and what happens to hosts: one is cut off, comes back, and another dies without a word.
+//! Nodes on hosts of their own, and what happens to hosts: one is cut off, comes back, and another
+//! dies without a word.
 //!
-//! A host is a network namespace with an address and a cable to a switch. All of it is inside namespaces that this test
-//! makes for itself and that end with it, so it needs no rights and leaves nothing behind. Unlike a process that is killed
-//! on the machine of its peers, a host that dies or is cut off closes no connection: nobody hears of it but by silence.
+//! A host is a network namespace with an address and a cable to a switch. All of it is inside
+//! namespaces that this test makes for itself and that end with it, so it needs no rights and
+//! leaves nothing behind. Unlike a process that is killed on the machine of its peers, a host that
+//! dies or is cut off closes no connection: nobody hears of it but by silence.
 //!
-//! Clients append to lists and read them all the while. What they saw is judged by a checker that knows nothing of this
-//! database.
+//! Clients append to lists and read them all the while. What they saw is judged by a checker that
+//! knows nothing of this database.
 
 mod waiting;
 

@@ -18,7 +18,8 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Runs two processes for a moment, and checks what every such run has to show. Returns the only run of the document.
+/// Runs two processes for a moment, and checks what every such run has to show. Returns the only
+/// run of the document.
 fn run(arguments: &str) -> Value {
     let small =
         "--processes 2 --shards 1 --oversubscribe --warmup 100ms --duration 400ms --check --quiet --json";

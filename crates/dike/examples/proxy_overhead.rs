@@ -1,10 +1,11 @@
-//! What the proxy costs while no fault holds: microseconds per round trip, beside a direct connection.
+//! What the proxy costs while no fault holds: microseconds per round trip, beside a direct
+//! connection.
 //!
 //! `cargo run --release -p plimsoll-dike --example proxy_overhead [round trips]`
 //!
-//! The server has a thread of its own, as it would have a process of its own; client and proxy share a runtime,
-//! as they do in Dike. The two ways are measured in turns, a thousand round trips of 64 bytes each, so that
-//! whatever else the machine does hits both.
+//! The server has a thread of its own, as it would have a process of its own; client and proxy
+//! share a runtime, as they do in Dike. The two ways are measured in turns, a thousand round trips
+//! of 64 bytes each, so that whatever else the machine does hits both.
 
 use std::net::SocketAddr;
 use std::sync::mpsc;

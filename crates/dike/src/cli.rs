@@ -1,11 +1,13 @@
 //! `plimsoll dike ...`: the command line.
 //!
-//! Every command but `template` and `report` reads a configuration ([`crate::config`]) and flags over it.
-//! Results go to standard output, progress to standard error. The exit status is 0 if all was done and every verdict is
-//! good, 1 if something is violated or was ended early, 2 if nothing could be done.
+//! Every command but `template` and `report` reads a configuration ([`crate::config`]) and flags
+//! over it. Results go to standard output, progress to standard error. The exit status is 0 if all
+//! was done and every verdict is good, 1 if something is violated or was ended early, 2 if nothing
+//! could be done.
 //!
-//! No run ends without its results on disk: whether they can be written is tried before anything is connected,
-//! they go to a file even if nobody has named one, and that file is written anew after each repetition.
+//! No run ends without its results on disk: whether they can be written is tried before anything is
+//! connected, they go to a file even if nobody has named one, and that file is written anew after
+//! each repetition.
 
 use std::error::Error;
 use std::io::Write;
@@ -37,7 +39,8 @@ pub struct DikeArgs {
 /// What to do.
 #[derive(Subcommand, Clone, Debug)]
 pub enum DikeCommand {
-    /// Print a commented configuration to start from; it names every parameter, its unit and its default.
+    /// Print a commented configuration to start from; it names every parameter, its unit and its
+    /// default.
     Template {
         /// Which one; without a name, plain TPC-C.
         #[arg(default_value = "tpcc", value_parser = template_names())]
@@ -54,9 +57,9 @@ pub enum DikeCommand {
     },
     /// Run the mix of transactions and report throughput, latencies and what went wrong.
     ///
-    /// An outage of the database does not end the run: terminals connect again until its time is over. Ctrl-C
-    /// ends it with the results so far, once the faults that hold are undone. Without `--json` the results are
-    /// written to `dike-TIME.json` in the working directory.
+    /// An outage of the database does not end the run: terminals connect again until its time is
+    /// over. Ctrl-C ends it with the results so far, once the faults that hold are undone. Without
+    /// `--json` the results are written to `dike-TIME.json` in the working directory.
     Run {
         /// Its configuration and where its result goes.
         #[command(flatten)]
@@ -70,7 +73,8 @@ pub enum DikeCommand {
     },
     /// Show documents of runs again, compare several, or make those of several clients one.
     Report {
-        /// Documents that `run --json` has written. Runs with the same label are repetitions of one another.
+        /// Documents that `run --json` has written. Runs with the same label are repetitions of one
+        /// another.
         #[arg(required = true, value_name = "FILE.json")]
         files: Vec<PathBuf>,
         /// They are of several clients that drove the same run together: add them up.
@@ -89,14 +93,14 @@ pub enum DikeCommand {
         #[command(flatten)]
         common: Common,
     },
-    /// Test what the database promises: that deadlocks end, that snapshots are consistent, that its isolation
-    /// level is one.
+    /// Test what the database promises: that deadlocks end, that snapshots are consistent, that its
+    /// isolation level is one.
     Test {
         /// Which test.
         #[arg(value_enum, default_value = "all")]
         test: TestName,
-        /// Write the history of the isolation test to this file, for other checkers: JSON lines as Elle reads
-        /// them.
+        /// Write the history of the isolation test to this file, for other checkers: JSON lines as
+        /// Elle reads them.
         #[arg(long, value_name = "FILE")]
         history: Option<PathBuf>,
         /// Its configuration and where its result goes.
@@ -109,7 +113,8 @@ pub enum DikeCommand {
         #[command(flatten)]
         common: Common,
     },
-    /// Load this machine, as orders on standard input say, until that ends. `run` starts it for its faults.
+    /// Load this machine, as orders on standard input say, until that ends. `run` starts it for its
+    /// faults.
     #[command(hide = true)]
     Stress,
 }
@@ -179,8 +184,8 @@ impl Common {
 /// Standard output, where a file may be named.
 const STDOUT: &str = "-";
 
-/// Refuses a file that cannot be written: a run of hours should not end in a message that was due at its
-/// start.
+/// Refuses a file that cannot be written: a run of hours should not end in a message that was due
+/// at its start.
 fn writable(file: Option<&Path>) -> Result<(), Box<dyn Error>> {
     match file.filter(|file| file.as_os_str() != STDOUT) {
         Some(file) => Ok(check_writable(file)?),
@@ -267,8 +272,8 @@ fn join(files: &[PathBuf], merge: bool) -> Result<Document, Box<dyn Error>> {
     Ok(joined)
 }
 
-/// What the other commands than `run` have found, for programs; it has the head of a [`Document`] and the
-/// configuration.
+/// What the other commands than `run` have found, for programs; it has the head of a [`Document`]
+/// and the configuration.
 #[derive(Serialize)]
 struct Found<'a> {
     format: &'static str,
@@ -297,8 +302,8 @@ impl<'a> Found<'a> {
 
 /// Does what the command line says. Returns whether every verdict is good.
 ///
-/// * `interruption`: makes the flag that a Ctrl-C sets, which ends a command with the results so far. A
-///   command that is not to be ended so does not ask for it.
+/// * `interruption`: makes the flag that a Ctrl-C sets, which ends a command with the results so
+///   far. A command that is not to be ended so does not ask for it.
 pub fn execute<E: Error + 'static>(
     args: DikeArgs,
     interruption: impl FnOnce() -> Result<Arc<AtomicBool>, E>,

@@ -1,10 +1,11 @@
-//! Dike: a benchmark for distributed transactional databases, on whatever speaks PostgreSQL's or MySQL's
-//! protocol.
+//! Dike: a benchmark for distributed transactional databases, on whatever speaks PostgreSQL's or
+//! MySQL's protocol.
 //!
-//! TPC-C made measurable where databases are distributed (Qu et al., *How Good is the Distributed Databases
-//! in Supporting Transaction Processing*, 2022): how many transactions are distributed and over how many
-//! nodes is set, not hoped for; so are contention, imbalance, change over time and faults; and before
-//! anything is measured, functional tests say whether the database keeps what its isolation level promises.
+//! TPC-C made measurable where databases are distributed (Qu et al., *How Good is the Distributed
+//! Databases in Supporting Transaction Processing*, 2022): how many transactions are distributed
+//! and over how many nodes is set, not hoped for; so are contention, imbalance, change over time
+//! and faults; and before anything is measured, functional tests say whether the database keeps
+//! what its isolation level promises.
 //!
 //! | module | what it is |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! Faults of hosts and processes, done and undone in every way a run can end.
 //!
-//! Machines elsewhere are played by a program that is told to be `ssh` and runs the command here; clocks by a
-//! `date` that remembers an offset in a file.
+//! Machines elsewhere are played by a program that is told to be `ssh` and runs the command here;
+//! clocks by a `date` that remembers an offset in a file.
 
 #[path = "chaos/stage.rs"]
 mod stage;
@@ -497,8 +497,8 @@ async fn nothing_is_left_when_dike_is_killed() {
 
 #[tokio::test]
 async fn a_guard_that_hears_nothing_any_more_undoes_its_fault_when_its_time_is_over() {
-    // The life line is held open by somebody who never says anything, as by a connection that nobody knows is
-    // dead.
+    // The life line is held open by somebody who never says anything, as by a connection that
+    // nobody knows is dead.
     let stage = Stage::new().await;
     let victim = Victim::alone();
     let faults = r#"{ at_s = 0, for_s = 4, fault = "pause", where = ["there"] }"#;

@@ -1,4 +1,5 @@
-//! Samples of this machine, and of one elsewhere that is played by a program that is told to be `ssh`.
+//! Samples of this machine, and of one elsewhere that is played by a program that is told to be
+//! `ssh`.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

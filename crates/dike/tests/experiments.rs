@@ -1,5 +1,6 @@
-//! Every experiment that has a template, shortened, on a real PostgreSQL: it runs, its controls do what they
-//! were asked for, its fault is put in place, measured and undone, and the database is consistent afterwards.
+//! Every experiment that has a template, shortened, on a real PostgreSQL: it runs, its controls do
+//! what they were asked for, its fault is put in place, measured and undone, and the database is
+//! consistent afterwards.
 
 mod common;
 
@@ -153,9 +154,10 @@ fn every_experiment_runs_and_its_controls_hold() {
 /// How names of templates begin that put a fault in place.
 const FAULT: &str = "fault-";
 
-/// The template of a fault at this server: from the third second on, for six, which is to the end; four are judged, so it
-/// may take two to be put in place on a busy machine. The host `n1` is played by a program that is told to be `ssh`, and its
-/// clock by a `date` that keeps an offset in a file.
+/// The template of a fault at this server: from the third second on, for six, which is to the end;
+/// four are judged, so it may take two to be put in place on a busy machine. The host `n1` is
+/// played by a program that is told to be `ssh`, and its clock by a `date` that keeps an offset in
+/// a file.
 fn with_fault(server: &Server, folder: &Path, name: &str, text: &str) -> Config {
     let machine = server.as_machine("db");
     let (pid_file, restart) = (machine.pid_file.expect("it has one"), machine.restart.expect("it has one"));

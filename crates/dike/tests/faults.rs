@@ -1,5 +1,5 @@
-//! A run on a real PostgreSQL with a schedule of faults: the document says what was done to it, the curve
-//! shows it, and nothing is left afterwards.
+//! A run on a real PostgreSQL with a schedule of faults: the document says what was done to it, the
+//! curve shows it, and nothing is left afterwards.
 
 mod common;
 

@@ -11,9 +11,10 @@ use plimsoll_dike::function::{self, Tested, Verdict, isolation};
 use plimsoll_dike::target::Isolation;
 use plimsoll_dike::{Progress, check, load};
 
-/// How often SERIALIZABLE is tried: PostgreSQL 15.18 on a machine whose processors are all busy lets about one
-/// transaction in 25,000 see what another has committed before that one counts as committed for the
-/// detection of dangerous structures (docs/dike.md). Most histories of half a second have none.
+/// How often SERIALIZABLE is tried: PostgreSQL 15.18 on a machine whose processors are all busy
+/// lets about one transaction in 25,000 see what another has committed before that one counts as
+/// committed for the detection of dangerous structures (docs/dike.md). Most histories of half a
+/// second have none.
 const SERIALIZABLE_TRIES: u32 = 6;
 
 /// What another judge, who has no line of code in common with ours, finds that this model forbids.

@@ -107,8 +107,8 @@ fn an_interrupted_load_goes_on_and_every_way_of_loading_loads_the_same() {
         assert_eq!(before[2].lines().count(), 40);
         all_hold(&config).await;
 
-        // A load that was killed in the middle of warehouse 3 has left some of it, and nothing of warehouse
-        // 4.
+        // A load that was killed in the middle of warehouse 3 has left some of it, and nothing of
+        // warehouse 4.
         let mut session = connector(&config).connect(0).await.expect("connected");
         for statement in [
             "UPDATE dike_unit SET u_complete = 0 WHERE u_id = 3",

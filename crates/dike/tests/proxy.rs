@@ -185,8 +185,8 @@ async fn a_partition_holds_data_ends_and_new_connections_and_heals() {
     drop(newcomer);
     says_nothing(&mut late).await;
     drop(holding);
-    // The kernel may have dropped the data with the reset; the reset arrives, and not before the partition
-    // healed.
+    // The kernel may have dropped the data with the reset; the reset arrives, and not before the
+    // partition healed.
     let mut rest = Vec::new();
     let end = timeout(EVENTUALLY, late.read_to_end(&mut rest)).await.unwrap();
     assert!(end.is_err());

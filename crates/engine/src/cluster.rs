@@ -265,7 +265,8 @@ impl Cluster {
         build(form(&text)?, path.parent().unwrap_or(Path::new("")))
     }
 
-    /// Reads what a node says of its cluster: [`Cluster::description`]. Nodes do not tell the secret.
+    /// Reads what a node says of its cluster: [`Cluster::description`]. Nodes do not tell the
+    /// secret.
     pub fn from_description(description: &str) -> Result<Cluster, ClusterError> {
         let file = serde_json::from_str(description);
         build(file.map_err(|error| ClusterError::Form(error.to_string()))?, Path::new(""))
@@ -519,7 +520,8 @@ fn table(entry: TableEntry) -> Result<TableSpec, ClusterError> {
     Ok(spec)
 }
 
-/// The part of a file that describes these tables: `[[table]]` entries, to be appended to the rest of it.
+/// The part of a file that describes these tables: `[[table]]` entries, to be appended to the rest
+/// of it.
 ///
 /// ```
 /// use plimsoll_engine::{Cluster, describe_tables};

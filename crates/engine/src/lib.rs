@@ -1,11 +1,12 @@
 //! A database's shards, and the clusters that they form.
 //!
-//! [`Engine`] starts shards with a protocol and tables: all of a database, those of one node of a cluster, or the
-//! one of a client. [`Cluster`] is what the file of a cluster says, checked; [`Schema`] has the rules for tables.
-//! The library `plimsoll`, nodes and benchmarks are built on it.
+//! [`Engine`] starts shards with a protocol and tables: all of a database, those of one node of a
+//! cluster, or the one of a client. [`Cluster`] is what the file of a cluster says, checked;
+//! [`Schema`] has the rules for tables. The library `plimsoll`, nodes and benchmarks are built on
+//! it.
 //!
-//! Left out: everything that is said over HTTP, and what a client does ([`OpenError`] is here because an engine is
-//! what connects).
+//! Left out: everything that is said over HTTP, and what a client does ([`OpenError`] is here
+//! because an engine is what connects).
 
 mod cluster;
 mod engine;

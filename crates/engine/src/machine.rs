@@ -1,8 +1,8 @@
 //! The machine and the build: what a figure means nothing without.
 //!
-//! Everything comes from `/proc`, `/sys` and the standard library. On systems without them the answers are
-//! `unknown` or 0, and nobody fails for it. Limits of a container (control groups) count: a process that
-//! may use 4 GB has 4 GB, whatever the machine has.
+//! Everything comes from `/proc`, `/sys` and the standard library. On systems without them the
+//! answers are `unknown` or 0, and nobody fails for it. Limits of a container (control groups)
+//! count: a process that may use 4 GB has 4 GB, whatever the machine has.
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -139,8 +139,8 @@ fn kernel() -> String {
     }
 }
 
-/// Fields 14 and 15 of `/proc/self/stat`. The second field, the program's name, is in parentheses and may
-/// hold anything, so counting starts after the last parenthesis.
+/// Fields 14 and 15 of `/proc/self/stat`. The second field, the program's name, is in parentheses
+/// and may hold anything, so counting starts after the last parenthesis.
 fn stat_cpu_seconds(stat: &str) -> Option<f64> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let user: f64 = fields.next()?.parse().ok()?;
@@ -148,7 +148,8 @@ fn stat_cpu_seconds(stat: &str) -> Option<f64> {
     Some((user + system) / TICKS_PER_SECOND)
 }
 
-/// Seconds since 1970 as `2025-11-21T20:58:00Z`: Howard Hinnant's conversion of days to a civil date.
+/// Seconds since 1970 as `2025-11-21T20:58:00Z`: Howard Hinnant's conversion of days to a civil
+/// date.
 fn iso_8601(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, day_of_era) = (days / 146_097, days % 146_097);

@@ -1,8 +1,9 @@
-//! One script per anomaly, played by hand against every protocol × timestamp scheme, on one shard and on two.
+//! One script per anomaly, played by hand against every protocol × timestamp scheme, on one shard
+//! and on two.
 //!
-//! A script in `tests/anomalies` names the steps of a few interactive transactions in the order in which they
-//! are issued. After a line `--` stands what came of it, once for each group of setups with the same outcome. Its
-//! lines:
+//! A script in `tests/anomalies` names the steps of a few interactive transactions in the order in
+//! which they are issued. After a line `--` stands what came of it, once for each group of setups
+//! with the same outcome. Its lines:
 //!
 //! ```text
 //! # Prose.
@@ -19,24 +20,26 @@
 //! t1: commit                     or `rollback`
 //! ```
 //!
-//! A row is `table/name@partition`; partition p lies on shard p modulo the number of shards, so on two shards @0
-//! is on the first and @1 on the second. Rows without a table are in the hash table `point`. `list` and `index`
-//! are ordered.
+//! A row is `table/name@partition`; partition p lies on shard p modulo the number of shards, so on
+//! two shards @0 is on the first and @1 on the second. Rows without a table are in the hash table
+//! `point`. `list` and `index` are ordered.
 //!
-//! *Waiting.* A step is issued as a task of the session's shard. Then all shards are made to take passes until
-//! nothing moves any more: no step was answered and no message sent for several rounds. A step that has no answer
-//! by then `waits`; what its session is to do next waits behind it. Nothing here depends on a time-out, so the
-//! outcome is the same on a slow machine. A session that was aborted says nothing more.
+//! *Waiting.* A step is issued as a task of the session's shard. Then all shards are made to take
+//! passes until nothing moves any more: no step was answered and no message sent for several
+//! rounds. A step that has no answer by then `waits`; what its session is to do next waits behind
+//! it. Nothing here depends on a time-out, so the outcome is the same on a slow machine. A session
+//! that was aborted says nothing more.
 //!
-//! *Freshness.* A snapshot from an oracle may miss what has just been committed. Sessions share one token: whoever
-//! begins sees all that was answered before. DST gets no token, for it needs none within one process.
+//! *Freshness.* A snapshot from an oracle may miss what has just been committed. Sessions share one
+//! token: whoever begins sees all that was answered before. DST gets no token, for it needs none
+//! within one process.
 //!
-//! *Verdict.* At the end a last transaction reads all rows, which must be possible at once: no lock was left
-//! behind. The whole history goes to the checker. What is serializable must pass, and what RC shows is declared.
-//! The outcomes say nothing of timestamps, only what clients see.
+//! *Verdict.* At the end a last transaction reads all rows, which must be possible at once: no lock
+//! was left behind. The whole history goes to the checker. What is serializable must pass, and what
+//! RC shows is declared. The outcomes say nothing of timestamps, only what clients see.
 //!
-//! With `UPDATE_SCRIPTS=1` in the environment the outcomes are rewritten instead; read the difference. The verdict
-//! must hold all the same.
+//! With `UPDATE_SCRIPTS=1` in the environment the outcomes are rewritten instead; read the
+//! difference. The verdict must hold all the same.
 //!
 //! Left out: what only interleavings within a step can show; `random.rs` looks for those.
 
@@ -478,8 +481,8 @@ impl<'a> Stage<'a> {
         session.busy = Some((step, result));
     }
 
-    /// Lets the shards run until nothing moves, and tells what was answered meanwhile, the session that was
-    /// spoken to first.
+    /// Lets the shards run until nothing moves, and tells what was answered meanwhile, the session
+    /// that was spoken to first.
     fn settle(&mut self, spoken_to: Option<usize>) {
         loop {
             let mut answers: BTreeMap<(bool, usize), Answered> = BTreeMap::new();
@@ -574,8 +577,9 @@ impl<'a> Stage<'a> {
         });
     }
 
-    /// A last transaction locks and rewrites every row there is. It must commit at once; but what was deleted may be collected
-    /// between its read and its validation, when an oracle has heard of the deletion, and then it is tried once more.
+    /// A last transaction locks and rewrites every row there is. It must commit at once; but what
+    /// was deleted may be collected between its read and its validation, when an oracle has heard
+    /// of the deletion, and then it is tried once more.
     fn look_at_the_end(&mut self) {
         let number = self.script.sessions.len();
         let (points, seen) = (self.script.points(), self.seen);

@@ -1,7 +1,8 @@
 //! How many messages a transaction takes, and how large its future is.
 //!
-//! The coordinator is on shard 0, the other data on shard 1. What DST costs in messages is nothing: every count
-//! under `dst` equals that of the plain protocol, but for read-only transactions, which save a round.
+//! The coordinator is on shard 0, the other data on shard 1. What DST costs in messages is nothing:
+//! every count under `dst` equals that of the plain protocol, but for read-only transactions, which
+//! save a round.
 
 use plimsoll_engine::{Engine, EngineOptions};
 use plimsoll_txn::attempt::Attempt;

@@ -16,7 +16,8 @@ use serde_json::Value;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = START_EXAMPLES)]
 pub struct StartArgs {
-    /// The file that describes the cluster; the same for all nodes and clients. Without one, flags do.
+    /// The file that describes the cluster; the same for all nodes and clients. Without one, flags
+    /// do.
     pub file: Option<PathBuf>,
     /// The number of this node [default: the only one of the file; without a file 1].
     #[arg(long, value_name = "ID")]
@@ -27,7 +28,8 @@ pub struct StartArgs {
     /// What the file would say.
     #[command(flatten)]
     pub described: Described,
-    /// What this process is: a node that holds data, or the timestamp oracle of a cluster under gts or vts [default: node].
+    /// What this process is: a node that holds data, or the timestamp oracle of a cluster under gts
+    /// or vts [default: node].
     #[arg(
         long,
         value_enum,
@@ -37,8 +39,8 @@ pub struct StartArgs {
         hide_default_value = true
     )]
     pub role: ProcessRole,
-    /// How standard error is written: text for people, or one JSON object per line. What is logged is set by
-    /// PLIMSOLL_LOG, for example `debug`.
+    /// How standard error is written: text for people, or one JSON object per line. What is logged
+    /// is set by PLIMSOLL_LOG, for example `debug`.
     #[arg(
         long,
         value_enum,
@@ -54,7 +56,8 @@ pub struct StartArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Without a file")]
 pub struct Described {
-    /// A table, and how it is looked up: `account:hash`, or `entry`, which is ordered. May be given again.
+    /// A table, and how it is looked up: `account:hash`, or `entry`, which is ordered. May be given
+    /// again.
     #[arg(long = "table", value_name = "NAME[:hash|ordered]", conflicts_with = "file")]
     pub tables: Vec<String>,
     /// Where clients and other nodes reach this one [default: 127.0.0.1:7401].
@@ -63,13 +66,16 @@ pub struct Described {
     /// What others call that address, if they see another [default: the same].
     #[arg(long, value_name = "ADDR", conflicts_with = "file")]
     pub advertise: Option<SocketAddr>,
-    /// Where it answers over HTTP how it is, and clients ask for its cluster [default: 127.0.0.1:8401].
+    /// Where it answers over HTTP how it is, and clients ask for its cluster [default:
+    /// 127.0.0.1:8401].
     #[arg(long, value_name = "ADDR", conflicts_with = "file")]
     pub http: Option<SocketAddr>,
-    /// Threads that own its data; with --peers, the same number on all nodes [default: one per core].
+    /// Threads that own its data; with --peers, the same number on all nodes [default: one per
+    /// core].
     #[arg(long, value_name = "N", conflicts_with = "file")]
     pub shards: Option<usize>,
-    /// The other nodes of the cluster, and where they listen. All nodes are told the same, each of the others.
+    /// The other nodes of the cluster, and where they listen. All nodes are told the same, each of
+    /// the others.
     #[arg(
         long,
         value_name = "ID=ADDR,...",
@@ -114,10 +120,12 @@ pub enum LogFormat {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = STATUS_EXAMPLES)]
 pub struct StatusArgs {
-    /// The file that describes the cluster, or the HTTP addresses of some of its nodes with commas between them.
+    /// The file that describes the cluster, or the HTTP addresses of some of its nodes with commas
+    /// between them.
     #[arg(value_name = "FILE|ADDR,...")]
     pub cluster: String,
-    /// Write the result as JSON, to standard output if no file is given (then nothing else goes there).
+    /// Write the result as JSON, to standard output if no file is given (then nothing else goes
+    /// there).
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub json: Option<Option<PathBuf>>,
 }
@@ -126,19 +134,22 @@ pub struct StatusArgs {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = MOVE_EXAMPLES)]
 pub struct MoveArgs {
-    /// The file that describes the cluster, or the HTTP addresses of some of its nodes with commas between them.
+    /// The file that describes the cluster, or the HTTP addresses of some of its nodes with commas
+    /// between them.
     #[arg(value_name = "FILE|ADDR,...")]
     pub cluster: String,
     /// The slots, from A up to, but not including, B; of 0..4096.
     #[arg(long, value_name = "A..B", value_parser = range)]
     pub slots: Range<u64>,
-    /// The number of the shard that is to have them. Shards are numbered over all nodes, those of the first node first.
+    /// The number of the shard that is to have them. Shards are numbered over all nodes, those of
+    /// the first node first.
     #[arg(long, value_name = "SHARD")]
     pub to: u16,
     /// The secret of the cluster, if addresses are given.
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
-    /// Write the result as JSON, to standard output if no file is given (then nothing else goes there).
+    /// Write the result as JSON, to standard output if no file is given (then nothing else goes
+    /// there).
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub json: Option<Option<PathBuf>>,
 }

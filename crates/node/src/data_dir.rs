@@ -1,8 +1,9 @@
 //! The directory of a node: whose it is, and that no other process has it.
 //!
-//! A lock on one file, held as long as the process lives and dropped by the operating system whatever ends it; and a file
-//! that names the cluster and the node, written when the directory is new. Two processes that wrote to one directory, or
-//! a node that began from another's files, would be found out much later.
+//! A lock on one file, held as long as the process lives and dropped by the operating system
+//! whatever ends it; and a file that names the cluster and the node, written when the directory is
+//! new. Two processes that wrote to one directory, or a node that began from another's files, would
+//! be found out much later.
 
 use std::fmt;
 use std::fs::{self, File, TryLockError};

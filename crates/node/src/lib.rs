@@ -1,12 +1,12 @@
-//! `plimsoll start`: a node of a cluster, until it is told to stop. `plimsoll status`: the cluster as it is. `plimsoll move`:
-//! where its data is.
+//! `plimsoll start`: a node of a cluster, until it is told to stop. `plimsoll status`: the cluster
+//! as it is. `plimsoll move`: where its data is.
 //!
-//! A node holds its part of every table in memory and commits transactions that clients coordinate. It starts whether or
-//! not the others are there; what needs them waits. SIGTERM and Ctrl-C stop it: what it has sent leaves, then the
-//! process ends with status 0.
+//! A node holds its part of every table in memory and commits transactions that clients coordinate.
+//! It starts whether or not the others are there; what needs them waits. SIGTERM and Ctrl-C stop
+//! it: what it has sent leaves, then the process ends with status 0.
 //!
-//! Left out: durability. What a node holds is gone when it ends, and the others are told nothing of it but that; a data
-//! directory is claimed (`data_dir`), and nothing more is in it yet.
+//! Left out: durability. What a node holds is gone when it ends, and the others are told nothing of
+//! it but that; a data directory is claimed (`data_dir`), and nothing more is in it yet.
 
 pub mod cli;
 mod data_dir;

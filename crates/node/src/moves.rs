@@ -14,7 +14,8 @@ use crate::cli::{MovePlan, in_flags};
 
 /// Slots that move at a time, so that little is under way and others get their turn.
 const AT_A_TIME: usize = 64;
-/// How often it looks whether it is to end while it connects, and after how long it says that it does.
+/// How often it looks whether it is to end while it connects, and after how long it says that it
+/// does.
 const LOOK: Duration = Duration::from_millis(50);
 const COMPLAIN_AFTER: Duration = Duration::from_secs(2);
 /// Time between two lines of progress.

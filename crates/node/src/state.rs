@@ -62,8 +62,8 @@ pub struct ShardState {
     /// Votes given on transactions that write on this shard: RECORD, and REFUSE.
     pub votes_recorded: u64,
     pub votes_refused: u64,
-    /// Outcomes that became known of those with a vote RECORD where several shards vote, and how many of them were not told by
-    /// the coordinator but learned from others who vote.
+    /// Outcomes that became known of those with a vote RECORD where several shards vote, and how
+    /// many of them were not told by the coordinator but learned from others who vote.
     pub outcomes_committed: u64,
     pub outcomes_aborted: u64,
     pub outcomes_asked: u64,
@@ -124,14 +124,16 @@ pub struct PeerState {
 /// A clock that is so far off makes snapshots less fresh than people expect, in seconds.
 pub const CLOCK_ALARM: f64 = 0.5;
 
-/// The node whose clock is furthest from this one's, of those whose clocks are known, and by how many seconds it is ahead.
+/// The node whose clock is furthest from this one's, of those whose clocks are known, and by how
+/// many seconds it is ahead.
 pub fn furthest_clock(ahead: impl Iterator<Item = (u16, f64)>) -> Option<(u16, f64)> {
     ahead.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()))
 }
 
 /// A figure's name, whether it only grows, and what it is.
 type Metric = (&'static str, bool, &'static str);
-/// A figure of a shard that is divided by a label: the label's name, and the figure for each of its values.
+/// A figure of a shard that is divided by a label: the label's name, and the figure for each of its
+/// values.
 type Divided = (Metric, &'static str, fn(&ShardState) -> Vec<(&str, u64)>);
 /// Figures that things of one kind have.
 type Metrics<T, V, const N: usize> = [(Metric, fn(&T) -> V); N];

@@ -1,11 +1,12 @@
 //! `plimsoll status`: asks every node how it is, and shows the cluster: nodes, shards, and clocks.
 //!
-//! Every shard has one copy, so the node that has it leads it; of a node that is down the shards have no leader, and what
-//! is in their slots cannot be read or written. A node whose HTTP address is not known cannot be asked: flags do not say those of
-//! peers. It is judged by those that were: it is well if all of them are connected to it.
+//! Every shard has one copy, so the node that has it leads it; of a node that is down the shards
+//! have no leader, and what is in their slots cannot be read or written. A node whose HTTP address
+//! is not known cannot be asked: flags do not say those of peers. It is judged by those that were:
+//! it is well if all of them are connected to it.
 //!
-//! Clocks are compared with that of one node, the first that answers: it has measured by how much the others are ahead, with an
-//! error of half a round trip. What it does not know, the others may.
+//! Clocks are compared with that of one node, the first that answers: it has measured by how much
+//! the others are ahead, with an error of half a round trip. What it does not know, the others may.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -33,8 +34,8 @@ struct NodeAnswer {
     node: u16,
     address: String,
     shards: usize,
-    /// By how much its clock is ahead of the one that clocks are compared with, and how far that may be wrong; none of that
-    /// one itself.
+    /// By how much its clock is ahead of the one that clocks are compared with, and how far that
+    /// may be wrong; none of that one itself.
     clock_ahead_seconds: Option<f64>,
     clock_error_seconds: Option<f64>,
     state: Option<State>,
@@ -54,10 +55,12 @@ struct ReachedBy {
 #[derive(Serialize)]
 struct Led {
     shard: usize,
-    /// The node that has it, and the same if it leads it: it answers, or others are connected to it.
+    /// The node that has it, and the same if it leads it: it answers, or others are connected to
+    /// it.
     node: u16,
     leader: Option<u16>,
-    /// What the leader says: slots, records and ranges that are locked, transactions in doubt, and requests that wait.
+    /// What the leader says: slots, records and ranges that are locked, transactions in doubt, and
+    /// requests that wait.
     slots: Option<u64>,
     locks: Option<u64>,
     in_doubt: Option<u64>,
@@ -143,7 +146,8 @@ impl NodeAnswer {
         *seen = ReachedBy { connected, of: states.len() };
     }
 
-    /// Notes by how much the clock is ahead of the reference's, if the process is there to have one.
+    /// Notes by how much the clock is ahead of the reference's, if the process is there to have
+    /// one.
     fn compare_clock(&mut self, reference: &State) {
         let Some(own) = &self.state else { return };
         let of = |state: &State, node: u16| {

@@ -1,8 +1,9 @@
 //! Files that appear wholly or not at all.
 //!
-//! A report is written to a temporary file beside its destination and renamed over it, so that a reader
-//! never sees half of one and a failed run leaves the previous one untouched. [`check_writable`] finds out
-//! *before* a long run whether that will work, by making such a temporary file and removing it again.
+//! A report is written to a temporary file beside its destination and renamed over it, so that a
+//! reader never sees half of one and a failed run leaves the previous one untouched.
+//! [`check_writable`] finds out *before* a long run whether that will work, by making such a
+//! temporary file and removing it again.
 //!
 //! A destination that exists and is not a regular file (`/dev/stdout`, a named pipe) is written to
 //! directly: renaming over it would replace the device itself. A symbolic link is followed.

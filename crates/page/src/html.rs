@@ -1,9 +1,9 @@
 //! A result as one page, and what such pages are made of.
 //!
-//! A [`Page`] needs nothing but a browser: style, script, charts and the figures themselves are inside, and a
-//! content security policy forbids fetching anything. It follows the reader's light or dark setting, a narrow
-//! screen and paper. What a shape or a figure stands for is its `data-tip`, which the page shows beside the
-//! pointer.
+//! A [`Page`] needs nothing but a browser: style, script, charts and the figures themselves are
+//! inside, and a content security policy forbids fetching anything. It follows the reader's light
+//! or dark setting, a narrow screen and paper. What a shape or a figure stands for is its
+//! `data-tip`, which the page shows beside the pointer.
 //!
 //! An argument is text, which is escaped here, unless its description says that it is HTML.
 
@@ -102,15 +102,16 @@ pub fn inside_script(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
 
-/// A part of a page under a heading, with a note below it, unless that is empty; its content is HTML.
+/// A part of a page under a heading, with a note below it, unless that is empty; its content is
+/// HTML.
 pub fn section(title: &str, note: &str, content: &str) -> String {
     let note =
         if note.is_empty() { String::new() } else { format!("<p class=\"soft\">{}</p>\n", escape(note)) };
     format!("<section>\n<h2>{}</h2>\n{note}{content}</section>\n", escape(title))
 }
 
-/// A table. Headers are text, cells are HTML, and the first cell of a row is its name. The last row of a table
-/// of class `total` sums up the others.
+/// A table. Headers are text, cells are HTML, and the first cell of a row is its name. The last row
+/// of a table of class `total` sums up the others.
 pub fn table(class: &str, headers: &[&str], rows: &[Vec<String>]) -> String {
     let mut html = format!("<div class=\"scroll\"><table class=\"{class}\">\n<thead><tr>");
     for header in headers {
@@ -150,8 +151,8 @@ pub enum Tone {
     Bad,
 }
 
-/// A sentence that nobody should overlook, and what it is about: both are HTML. Of many items the first are
-/// shown.
+/// A sentence that nobody should overlook, and what it is about: both are HTML. Of many items the
+/// first are shown.
 pub fn banner(tone: Tone, sentence: &str, items: &[String]) -> String {
     let class = match tone {
         Tone::Good => r#""banner good""#,

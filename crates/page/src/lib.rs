@@ -7,8 +7,8 @@
 //! * [`progress`]: the line that moves while something long goes on;
 //! * [`mod@file`]: writing a file wholly or not at all.
 //!
-//! A leaf: it knows neither what was measured nor why. What only one report shows is drawn there, with the
-//! parts from here; its rules of style come after those of every page.
+//! A leaf: it knows neither what was measured nor why. What only one report shows is drawn there,
+//! with the parts from here; its rules of style come after those of every page.
 
 pub mod file;
 pub mod html;

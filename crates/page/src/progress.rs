@@ -1,8 +1,9 @@
 //! The line that moves while something long goes on.
 //!
-//! It lives on standard error, so that standard output holds the result and nothing else. On a terminal it
-//! is one line that is drawn over; elsewhere (a log, a pipe) a plain line appears about every two seconds; if
-//! that was asked for, nothing at all. Dropping a line removes it, also when what it shows ends in an error.
+//! It lives on standard error, so that standard output holds the result and nothing else. On a
+//! terminal it is one line that is drawn over; elsewhere (a log, a pipe) a plain line appears about
+//! every two seconds; if that was asked for, nothing at all. Dropping a line removes it, also when
+//! what it shows ends in an error.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -70,7 +71,8 @@ impl Progress {
 }
 
 impl Line {
-    /// Shows how many parts are done. The caller samples as often as it likes: ten times a second looks alive.
+    /// Shows how many parts are done. The caller samples as often as it likes: ten times a second
+    /// looks alive.
     pub fn show(&mut self, position: u64, message: impl FnOnce() -> String) {
         match self.progress {
             Progress::Silent => {}
@@ -87,7 +89,8 @@ impl Line {
         }
     }
 
-    /// Shows a step that can take long and says nothing meanwhile: on a terminal the line is there while it does.
+    /// Shows a step that can take long and says nothing meanwhile: on a terminal the line is there
+    /// while it does.
     pub fn busy(&mut self, what: impl Into<String>) {
         self.bar.set_message(what.into());
     }

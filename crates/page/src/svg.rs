@@ -1,10 +1,10 @@
 //! Charts as inline SVG, and what charts are made of.
 //!
-//! Horizontal positions are percentages, so that a chart fills any width while its text keeps its size; no
-//! script lays anything out. Colours are variables of the page's style (`--s0`, `--s1`, ... by series), so
-//! that a chart follows a light or a dark page. What a shape stands for is in its `data-tip`, which the page
-//! shows beside the pointer; the figures themselves are also written out, in the chart or in a table, so that
-//! nobody needs a pointer, or sight.
+//! Horizontal positions are percentages, so that a chart fills any width while its text keeps its
+//! size; no script lays anything out. Colours are variables of the page's style (`--s0`, `--s1`,
+//! ... by series), so that a chart follows a light or a dark page. What a shape stands for is in
+//! its `data-tip`, which the page shows beside the pointer; the figures themselves are also written
+//! out, in the chart or in a table, so that nobody needs a pointer, or sight.
 //!
 //! What is no number is drawn as 0.
 
@@ -19,8 +19,8 @@ const COLOURS: usize = 10;
 pub struct Bar {
     /// What it is, at the left.
     pub name: String,
-    /// Why it is a yardstick and not a result; empty for a result. A yardstick is pale with a dashed outline:
-    /// colour alone would not survive a black-and-white print.
+    /// Why it is a yardstick and not a result; empty for a result. A yardstick is pale with a
+    /// dashed outline: colour alone would not survive a black-and-white print.
     pub yardstick: &'static str,
     /// Its figure in words, at the right.
     pub figure: String,
@@ -36,7 +36,8 @@ pub struct Bar {
     pub tip: String,
 }
 
-/// Bars below one another, longest figure at full width. Whiskers span the repetitions, dots are them.
+/// Bars below one another, longest figure at full width. Whiskers span the repetitions, dots are
+/// them.
 pub fn bars(label: &str, bars: &[Bar]) -> String {
     const ROW: usize = 46;
     let longest =
@@ -106,8 +107,8 @@ pub struct Decades {
 }
 
 impl Decades {
-    /// The axis that reaches over all of these that are positive, in microseconds, from `left` to `right` in
-    /// percent of the width. Nothing if none is.
+    /// The axis that reaches over all of these that are positive, in microseconds, from `left` to
+    /// `right` in percent of the width. Nothing if none is.
     pub fn over(figures_us: impl IntoIterator<Item = f64>, left: f64, right: f64) -> Option<Decades> {
         let (lowest, highest) = figures_us
             .into_iter()
@@ -130,8 +131,8 @@ impl Decades {
         }
     }
 
-    /// Draws percentiles of `name` at a height. They ascend, the median first: the larger and fuller a dot, the
-    /// commoner such a duration.
+    /// Draws percentiles of `name` at a height. They ascend, the median first: the larger and
+    /// fuller a dot, the commoner such a duration.
     pub fn dots(&self, svg: &mut String, y: usize, series: usize, name: &str, percentiles: &[(&str, f64)]) {
         /// Radius and opacity from the median to the maximum.
         const DOTS: [(f64, f64); 5] = [(6.0, 1.0), (5.0, 0.8), (4.5, 0.62), (4.0, 0.46), (3.0, 0.34)];
@@ -180,7 +181,8 @@ pub fn tick(svg: &mut String, percent: f64, height: usize, text: &str) {
     ));
 }
 
-/// Writes the seconds of a run below a chart of `height`. It begins at `left` percent and ends at the right.
+/// Writes the seconds of a run below a chart of `height`. It begins at `left` percent and ends at
+/// the right.
 pub fn seconds_axis(svg: &mut String, seconds: f64, left: f64, height: usize) {
     let step = nice_step(seconds / 6.0);
     for tick in 1..=(seconds / step).floor() as usize {
@@ -193,8 +195,8 @@ pub fn seconds_axis(svg: &mut String, seconds: f64, left: f64, height: usize) {
     }
 }
 
-/// The steps of an axis from zero to `highest`: how large, and how many reach it. Up to `highest` there are at
-/// most `most`.
+/// The steps of an axis from zero to `highest`: how large, and how many reach it. Up to `highest`
+/// there are at most `most`.
 pub fn steps(highest: f64, most: f64) -> (f64, usize) {
     let highest = if highest > 0.0 && highest.is_finite() { highest } else { 1.0 };
     let step = nice_step(highest / most);

@@ -1,7 +1,7 @@
 //! Tables for a terminal.
 //!
-//! On a narrow terminal columns disappear, the least important first, rather than wrap: a wrapped figure is
-//! misread.
+//! On a narrow terminal columns disappear, the least important first, rather than wrap: a wrapped
+//! figure is misread.
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 

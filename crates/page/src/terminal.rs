@@ -1,7 +1,8 @@
 //! A terminal: how wide it is, and whether it has colours.
 //!
-//! Colour marks only what went wrong or must not be overlooked, and only on a terminal without `NO_COLOR`. Without a
-//! terminal the width is 100, so that a captured result is the same everywhere.
+//! Colour marks only what went wrong or must not be overlooked, and only on a terminal without
+//! `NO_COLOR`. Without a terminal the width is 100, so that a captured result is the same
+//! everywhere.
 
 use std::io::IsTerminal;
 
@@ -46,8 +47,8 @@ impl Terminal {
     }
 }
 
-/// Breaks text between words. `indent` columns are taken: the first line's by whatever precedes the text,
-/// the others' by spaces. Words longer than a line stay whole.
+/// Breaks text between words. `indent` columns are taken: the first line's by whatever precedes the
+/// text, the others' by spaces. Words longer than a line stay whole.
 pub fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut lines = String::new();
     let mut column = indent;

@@ -1,5 +1,5 @@
-//! A bank in one process: accounts, an index by owner, clerks who move money around, and an auditor who adds
-//! everything up while they do.
+//! A bank in one process: accounts, an index by owner, clerks who move money around, and an auditor
+//! who adds everything up while they do.
 //!
 //! ```text
 //! cargo run --release --example bank
@@ -19,7 +19,8 @@ const CLERKS: u64 = 4;
 const OPENING_BALANCE: i64 = 1_000;
 const OWNERS: [&str; 5] = ["Ada", "Barbara", "Edsger", "Grace", "Leslie"];
 
-/// The tables. An index is a table like any other: its key is what is looked up, then the primary key.
+/// The tables. An index is a table like any other: its key is what is looked up, then the primary
+/// key.
 #[derive(Clone, Copy)]
 struct Bank {
     /// Account number → balance.
@@ -36,7 +37,8 @@ fn owned(owner: &str, number: u64) -> Key {
     Key::build().text(owner).u64(number).finish()
 }
 
-/// Why a transfer was refused. The database needs `From<plimsoll::Error>`, all else is the bank's business.
+/// Why a transfer was refused. The database needs `From<plimsoll::Error>`, all else is the bank's
+/// business.
 #[derive(Debug)]
 enum Refusal {
     /// There is too little in the account.
@@ -70,7 +72,8 @@ impl Bank {
         Ok(())
     }
 
-    /// Moves money, all or nothing. `?` leaves the closure when another clerk was faster; it is then run again.
+    /// Moves money, all or nothing. `?` leaves the closure when another clerk was faster; it is
+    /// then run again.
     fn transfer(&self, db: &Database, from: u64, to: u64, amount: i64) -> Result<(), Refusal> {
         db.transact(|txn| {
             let balance = |value: Option<Vec<u8>>| value.as_deref().and_then(money).ok_or(Refusal::Unknown);
@@ -99,7 +102,8 @@ fn money(value: &[u8]) -> Option<i64> {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Declare the tables. All entries of one owner share a shard, found by the first bytes of the key.
+    // Declare the tables. All entries of one owner share a shard, found by the first bytes of the
+    // key.
     let mut schema = Schema::new();
     let accounts = schema.table("accounts", IndexKind::Hash)?;
     let owner_prefix = Partitioning::Hash { bytes: 3 };

@@ -4,17 +4,21 @@
 //! cargo run --release --example snapshot_read
 //! ```
 //!
-//! One shard, 100,000 records of 100 bytes in a hash table and as many in an ordered one, read in random order,
-//! everything inside one task of the shard, so that no message and no other thread is in the picture. Compared are
+//! One shard, 100,000 records of 100 bytes in a hash table and as many in an ordered one, read in
+//! random order, everything inside one task of the shard, so that no message and no other thread is
+//! in the picture. Compared are
 //!
-//! * **plain**: a loop that finds each record and takes its newest value, as a store without transactions would;
-//! * **snapshot**: a read-only transaction, run the way all procedures are, that gets the same records: each
-//!   read raises the record's mark, looks at its lock and chooses the version;
-//! * **marked**: the same reads once more at a snapshot that is not newer, so that all marks are high enough.
+//! * **plain**: a loop that finds each record and takes its newest value, as a store without
+//!   transactions would;
+//! * **snapshot**: a read-only transaction, run the way all procedures are, that gets the same
+//!   records: each read raises the record's mark, looks at its lock and chooses the version;
+//! * **marked**: the same reads once more at a snapshot that is not newer, so that all marks are
+//!   high enough.
 //!
-//! A transaction makes so many reads that its beginning and its end do not count; `1 read` shows them. The
-//! variants alternate from one thousand of keys to the next, and swap them in the next round, so that a noisy
-//! neighbour meets both; every round has another order of keys. Printed is the median over all thousands.
+//! A transaction makes so many reads that its beginning and its end do not count; `1 read` shows
+//! them. The variants alternate from one thousand of keys to the next, and swap them in the next
+//! round, so that a noisy neighbour meets both; every round has another order of keys. Printed is
+//! the median over all thousands.
 
 use std::hint::black_box;
 use std::ops::Range;

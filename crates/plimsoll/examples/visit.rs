@@ -1,6 +1,7 @@
 //! A client of a cluster: opens an account, pays into it, and reads it in a snapshot.
 //!
-//! With a node running, `plimsoll start --table account:hash`, say where it answers over HTTP; or give the cluster's file:
+//! With a node running, `plimsoll start --table account:hash`, say where it answers over HTTP; or
+//! give the cluster's file:
 //!
 //! `cargo run --release --example visit -- 127.0.0.1:8401 ann 5`
 

@@ -9,9 +9,9 @@ use plimsoll_engine::{Cluster, ClusterError};
 /// Time limit for a node to describe its cluster.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Reads the file of a cluster, or asks nodes. `place` is a path, or HTTP addresses of nodes with commas between them;
-/// one node that answers is enough. Nodes do not tell the secret: a client that finds them by their addresses needs the
-/// file that has it.
+/// Reads the file of a cluster, or asks nodes. `place` is a path, or HTTP addresses of nodes with
+/// commas between them; one node that answers is enough. Nodes do not tell the secret: a client
+/// that finds them by their addresses needs the file that has it.
 ///
 /// ```no_run
 /// use plimsoll::{Database, Options};

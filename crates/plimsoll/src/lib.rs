@@ -1,7 +1,9 @@
-//! Plimsoll: a serializable in-memory transactional database, embedded, or in a cluster that [`Database::connect`] reaches.
+//! Plimsoll: a serializable in-memory transactional database, embedded, or in a cluster that
+//! [`Database::connect`] reaches.
 //!
-//! Tables are declared in a [`Schema`], or made later by [`Database::create_table`]; [`Database::open`] spreads their rows over *shards*, threads that own
-//! their data outright. Keys and values are bytes, keys ordered as such: [`Key::build`] makes composite ones.
+//! Tables are declared in a [`Schema`], or made later by [`Database::create_table`];
+//! [`Database::open`] spreads their rows over *shards*, threads that own their data outright. Keys
+//! and values are bytes, keys ordered as such: [`Key::build`] makes composite ones.
 //!
 //! ```
 //! use plimsoll::{Database, Error, Freshness, IndexKind, Key, Options, Schema};
@@ -31,25 +33,29 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! * **[`Database::transact`]** runs a closure until it commits. Transactions are strictly serializable: OCC under
-//!   decentralized scalar timestamps (`docs/protocols/occ.md`, `docs/protocols/dst.md`). One that lost against
-//!   another is repeated after a random pause; an error of the closure's own rolls it back.
-//! * **[`Database::snapshot`]** reads a consistent state that does not change, as fresh or as stale as asked for.
-//!   It never aborts, whatever is written meanwhile, and its scans need little memory.
-//! * **[`Options::pair`]** chooses another protocol or timestamp scheme, to compare with. Not all have snapshots, and `rc` is
-//!   not serializable.
-//! * **Sessions.** All clones of a handle see what was written through any of them; so do fresh snapshots through
-//!   other handles. Only for stale snapshots it matters who asks: see [`Database::session`]. Another process goes on with what
-//!   a session has seen: see [`Database::token`].
-//! * **Errors** are values: [`SchemaError`], [`OpenError`], [`Error`]. A panic in a shard is a bug and ends the
-//!   process: half a database is of no use to anyone.
+//! * **[`Database::transact`]** runs a closure until it commits. Transactions are strictly
+//!   serializable: OCC under decentralized scalar timestamps (`docs/protocols/occ.md`,
+//!   `docs/protocols/dst.md`). One that lost against another is repeated after a random pause; an
+//!   error of the closure's own rolls it back.
+//! * **[`Database::snapshot`]** reads a consistent state that does not change, as fresh or as stale
+//!   as asked for. It never aborts, whatever is written meanwhile, and its scans need little
+//!   memory.
+//! * **[`Options::pair`]** chooses another protocol or timestamp scheme, to compare with. Not all
+//!   have snapshots, and `rc` is not serializable.
+//! * **Sessions.** All clones of a handle see what was written through any of them; so do fresh
+//!   snapshots through other handles. Only for stale snapshots it matters who asks: see
+//!   [`Database::session`]. Another process goes on with what a session has seen: see
+//!   [`Database::token`].
+//! * **Errors** are values: [`SchemaError`], [`OpenError`], [`Error`]. A panic in a shard is a bug
+//!   and ends the process: half a database is of no use to anyone.
 //!
-//! A secondary index is an ordinary table whose key holds the indexed columns and the primary key, written by
-//! the same transactions; `examples/bank.rs` has one.
+//! A secondary index is an ordinary table whose key holds the indexed columns and the primary key,
+//! written by the same transactions; `examples/bank.rs` has one.
 //!
-//! What this face leaves out: an operation is a hop between two threads, which takes from 2 to 20 µs. Procedures
-//! that run on the shards themselves (`plimsoll_txn::procedure`, as the benchmark uses them) are one to two
-//! orders of magnitude faster. Tables are not dropped or changed; nothing is kept on disk.
+//! What this face leaves out: an operation is a hop between two threads, which takes from 2 to 20
+//! µs. Procedures that run on the shards themselves (`plimsoll_txn::procedure`, as the benchmark
+//! uses them) are one to two orders of magnitude faster. Tables are not dropped or changed; nothing
+//! is kept on disk.
 
 mod database;
 mod error;

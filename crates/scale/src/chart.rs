@@ -1,7 +1,8 @@
 //! One chart of predictions: lines along an axis, and beside them what was published.
 //!
-//! Axes are logarithmic where they span more than a decade, but for shares: schemes differ by factors, and what scales is a
-//! straight line. What was published is hollow: a circle, or a band from the least to the largest. It has its line's colour.
+//! Axes are logarithmic where they span more than a decade, but for shares: schemes differ by
+//! factors, and what scales is a straight line. What was published is hollow: a circle, or a band
+//! from the least to the largest. It has its line's colour.
 
 use std::fmt::Write;
 
@@ -11,7 +12,8 @@ use plimsoll_page::units;
 
 use super::show::between;
 
-/// A chart's height and width, and the room for the labels at its left, at its right for each character, and below, in pixels.
+/// A chart's height and width, and the room for the labels at its left, at its right for each
+/// character, and below, in pixels.
 const HEIGHT: f64 = 300.0;
 const WIDTH: f64 = 980.0;
 const LEFT: f64 = 64.0;

@@ -1,12 +1,15 @@
-//! Prices from measurements: the least squares of relative errors, among prices that are not negative.
+//! Prices from measurements: the least squares of relative errors, among prices that are not
+//! negative.
 //!
-//! Each measurement says: so much of each kind of work took so many nanoseconds, of a time in which other things happened whose
-//! prices are known. Dividing by that time makes each worth the same. The minimum is found one price after the other, each set to
-//! what is best given the others, or 0 if that is negative, until nothing moves (coordinate descent); with a dozen or two of prices
+//! Each measurement says: so much of each kind of work took so many nanoseconds, of a time in which
+//! other things happened whose prices are known. Dividing by that time makes each worth the same.
+//! The minimum is found one price after the other, each set to what is best given the others, or 0
+//! if that is negative, until nothing moves (coordinate descent); with a dozen or two of prices
 //! that takes no time worth mentioning.
 //!
-//! Works that always come together cannot be told apart, and noise would decide who pays. So a price that is far from a
-//! first guess costs a little as well ([`WEIGHT`]): what measurements leave open, the guess decides.
+//! Works that always come together cannot be told apart, and noise would decide who pays. So a
+//! price that is far from a first guess costs a little as well ([`WEIGHT`]): what measurements
+//! leave open, the guess decides.
 
 /// One measurement: amounts of work, and the nanoseconds that they took together.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,11 +24,12 @@ pub struct Measurement {
 
 /// Steps of the descent.
 const STEPS: usize = 20_000;
-/// A price that is off its guess by all of it counts as much as a measurement that is off by this share.
+/// A price that is off its guess by all of it counts as much as a measurement that is off by this
+/// share.
 const WEIGHT: f64 = 0.03;
 
-/// The prices that explain the measurements best, given what was guessed. A guess is not 0. What no measurement has any of
-/// has no price.
+/// The prices that explain the measurements best, given what was guessed. A guess is not 0. What no
+/// measurement has any of has no price.
 pub fn fit(measurements: &[Measurement], guess: &[f64]) -> Vec<f64> {
     let mut prices = guess.to_vec();
     let rows: Vec<(Vec<f64>, f64)> = (measurements.iter())

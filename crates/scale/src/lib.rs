@@ -1,7 +1,8 @@
-//! `plimsoll sim scale` and `plimsoll calibrate`: how fast a cluster would be, and what that is derived from.
+//! `plimsoll sim scale` and `plimsoll calibrate`: how fast a cluster would be, and what that is
+//! derived from.
 //!
-//! Predictions are made by [`predict`]; here they are asked for, shown, and held against the DST paper and
-//! against this machine.
+//! Predictions are made by [`predict`]; here they are asked for, shown, and held against the DST
+//! paper and against this machine.
 
 mod calibrate;
 mod chart;

@@ -1,5 +1,6 @@
-//! What connections cost a core, and how long a round trip takes: over the loopback interface, as far as one machine can
-//! tell. A real network adds its own latency and its cards' limits, which nobody can measure without it.
+//! What connections cost a core, and how long a round trip takes: over the loopback interface, as
+//! far as one machine can tell. A real network adds its own latency and its cards' limits, which
+//! nobody can measure without it.
 #![allow(clippy::disallowed_types)] // It measures sockets, it does not serve anybody.
 
 use std::io::{Read, Write};
@@ -93,7 +94,8 @@ fn connection() -> std::io::Result<(TcpStream, TcpStream)> {
     Ok((here, there))
 }
 
-/// Nanoseconds of a core per write of so many bytes, all of which are read as they come; and the bytes.
+/// Nanoseconds of a core per write of so many bytes, all of which are read as they come; and the
+/// bytes.
 fn stream(
     clock: &Clock,
     bytes: usize,

@@ -1,7 +1,8 @@
-//! Predictions as one page: charts of every series, the published ratios beside ours, all figures in a table.
+//! Predictions as one page: charts of every series, the published ratios beside ours, all figures
+//! in a table.
 //!
-//! Colours are by scheme, the same on every chart; `rc`, which is not serializable, is dashed. Ratios have colours by their
-//! place among them.
+//! Colours are by scheme, the same on every chart; `rc`, which is not serializable, is dashed.
+//! Ratios have colours by their place among them.
 
 use std::fmt::Write;
 

@@ -1,14 +1,17 @@
 //! Histories of list-append for checkers that know nothing of this database.
 //!
-//! Two lines per attempt, JSON objects in the form that Elle and its kin read: when it began (`invoke`) and how it ended,
-//! `ok` (committed), `fail` (aborted) or `info` (nobody knows). `process` is the session, `value` the list of operations,
-//! `["append", list, number]` or `["r", list, [numbers]]`, with `null` for what was not known at that moment. Lines are
-//! in the order in which things happened, `time` is that moment in virtual nanoseconds; what happened at one moment
-//! counts as concurrent, so commits come last. The last attempt is the judge's, who reads all lists.
+//! Two lines per attempt, JSON objects in the form that Elle and its kin read: when it began
+//! (`invoke`) and how it ended, `ok` (committed), `fail` (aborted) or `info` (nobody knows).
+//! `process` is the session, `value` the list of operations, `["append", list, number]` or `["r",
+//! list, [numbers]]`, with `null` for what was not known at that moment. Lines are in the order in
+//! which things happened, `time` is that moment in virtual nanoseconds; what happened at one moment
+//! counts as concurrent, so commits come last. The last attempt is the judge's, who reads all
+//! lists.
 //!
-//! *Real time.* All clients are timed by one clock that is right. Read-write transactions are strictly serializable by it,
-//! read-only ones at a snapshot need not be: under an oracle's scheme a snapshot is somewhat stale, under dst it is as
-//! wrong as the reader's clock. Whoever wants to check strict serializability leaves those out.
+//! *Real time.* All clients are timed by one clock that is right. Read-write transactions are
+//! strictly serializable by it, read-only ones at a snapshot need not be: under an oracle's scheme
+//! a snapshot is somewhat stale, under dst it is as wrong as the reader's clock. Whoever wants to
+//! check strict serializability leaves those out.
 //!
 //! Left out: attempts that never ended.
 
@@ -27,8 +30,8 @@ pub fn lines(outcome: &Outcome) -> String {
 
 /// The history of these attempts; those of a session are in its order.
 pub fn lines_of<'a>(attempts: impl IntoIterator<Item = &'a Attempted>) -> String {
-    // Sorted by time and then by how many things the session has done at that time: its own order is kept. Nobody begins
-    // after a commit of the same moment, but whoever has committed himself.
+    // Sorted by time and then by how many things the session has done at that time: its own order
+    // is kept. Nobody begins after a commit of the same moment, but whoever has committed himself.
     let mut events = Vec::new();
     let mut last: BTreeMap<u32, (u64, u32)> = BTreeMap::new();
     for attempted in attempts {

@@ -1,20 +1,23 @@
 //! What DST promises of timestamps, watched while a world runs (`docs/protocols/dst.md`).
 //!
-//! The judge finds out in the end whether a history is serializable; this sees the very install that breaks a promise,
-//! and knows nothing of graphs. Every version that is installed and every transaction that commits is held against
-//! what is known at that moment:
+//! The judge finds out in the end whether a history is serializable; this sees the very install
+//! that breaks a promise, and knows nothing of graphs. Every version that is installed and every
+//! transaction that commits is held against what is known at that moment:
 //!
-//! * *Dependency order* (I2). Who reads a version is above it, below the next one, and the versions of a record
-//!   have increasing stamps. A transaction that writes is strictly so; one that reads at a snapshot sees its own
-//!   timestamp.
-//! * *Frozen prefix* (I3). Once a transaction at s has read a record, a range or an absence, nobody installs a version there
-//!   at s or below. Rows that move to another shard meanwhile stay as frozen as they were (I5).
-//! * *One timestamp* (I4). A transaction installs the same stamp everywhere, and it is the one that its client was told.
+//! * *Dependency order* (I2). Who reads a version is above it, below the next one, and the versions
+//!   of a record have increasing stamps. A transaction that writes is strictly so; one that reads
+//!   at a snapshot sees its own timestamp.
+//! * *Frozen prefix* (I3). Once a transaction at s has read a record, a range or an absence, nobody
+//!   installs a version there at s or below. Rows that move to another shard meanwhile stay as
+//!   frozen as they were (I5).
+//! * *One timestamp* (I4). A transaction installs the same stamp everywhere, and it is the one that
+//!   its client was told.
 //!
 //! Copies of a table are one table here: a transaction installs one version on all of them.
 //!
-//! Example: a snapshot at @9 reads `x` = 1, written at @5, and commits. From now on `x` is frozen at @9. T, whose coordinator
-//! has not asked for the mark, installs `x` at @7: "T1.4 installs account 00000001 at @7, and T2.1 has read it at @9 (I3)".
+//! Example: a snapshot at @9 reads `x` = 1, written at @5, and commits. From now on `x` is frozen
+//! at @9. T, whose coordinator has not asked for the mark, installs `x` at @7: "T1.4 installs
+//! account 00000001 at @7, and T2.1 has read it at @9 (I3)".
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -36,7 +36,8 @@ fn without_policy(protocol: &str) -> &str {
 /// The one fault that only happens to machines without data.
 const CRASHES: &str = "crashes_per_s";
 
-/// Whether a fault, or a property of machines, is about disks. Nothing that transactions do uses one yet.
+/// Whether a fault, or a property of machines, is about disks. Nothing that transactions do uses
+/// one yet.
 fn about_disks(name: &str) -> bool {
     const OTHERS: [&str; 6] =
         ["power_failures", "torn_writes", "read_errors", "corrupt_reads", "write_errors", "sync_errors"];
@@ -79,8 +80,8 @@ impl WorkloadName {
         matches!(self, WorkloadName::Pieces | WorkloadName::Micro | WorkloadName::Tpcc)
     }
 
-    /// How many keys it can have; it has the most unless somebody says otherwise. What counts as a key is told at
-    /// [`Plan::keys`].
+    /// How many keys it can have; it has the most unless somebody says otherwise. What counts as a
+    /// key is told at [`Plan::keys`].
     pub fn keys(self) -> RangeInclusive<u64> {
         match self {
             WorkloadName::Random => 1..=random::ROWS,
@@ -193,8 +194,8 @@ impl Default for Selection {
     }
 }
 
-/// A transaction of a world: which client's, and its place among all that this client runs, from 1 on. Clients are numbered from
-/// 0 on, through all shards.
+/// A transaction of a world: which client's, and its place among all that this client runs, from 1
+/// on. Clients are numbered from 0 on, through all shards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Nth {
     /// The client.
@@ -222,10 +223,11 @@ pub struct Plan {
     pub spread: bool,
     /// Shards that hold data.
     pub shards: usize,
-    /// Machines that hold none: their clients coordinate what happens elsewhere. They crash, and start again; no others do.
+    /// Machines that hold none: their clients coordinate what happens elsewhere. They crash, and
+    /// start again; no others do.
     pub fronts: usize,
-    /// Rows that a partition has of each table (random, pieces), keys of the ring (cycle), lists (append), accounts or
-    /// tuples of a shard (SmallBank, micro), items (TPC-C).
+    /// Rows that a partition has of each table (random, pieces), keys of the ring (cycle), lists
+    /// (append), accounts or tuples of a shard (SmallBank, micro), items (TPC-C).
     pub keys: u64,
     /// Times that some slots of a shard are asked to move to another.
     pub moves: usize,
@@ -233,13 +235,14 @@ pub struct Plan {
     pub clients: usize,
     /// Transactions that each client runs.
     pub transactions: usize,
-    /// If it is not empty, all others are left out. What those that run do is what they would do anyway.
+    /// If it is not empty, all others are left out. What those that run do is what they would do
+    /// anyway.
     pub only: Vec<Nth>,
-    /// How many times as long as usual clients pause before they try again: long pauses waste fewer attempts, and short ones make
-    /// more conflicts.
+    /// How many times as long as usual clients pause before they try again: long pauses waste fewer
+    /// attempts, and short ones make more conflicts.
     pub pauses: u64,
-    /// How long a shard waits at least for word of another machine's transaction that holds locks there, in nanoseconds. See
-    /// [`Plan::patience_ns`].
+    /// How long a shard waits at least for word of another machine's transaction that holds locks
+    /// there, in nanoseconds. See [`Plan::patience_ns`].
     pub least_patience_ns: u64,
     /// What machines and the network are like.
     pub hardware: Hardware,
@@ -247,14 +250,15 @@ pub struct Plan {
     pub faults: Faults,
     /// Faults that are left out, by their numbers.
     pub skip: Vec<u32>,
-    /// Whether messages between machines are encoded, and what is decoded arrives: in every eighth world, for it takes a fifth
-    /// of the time. Nothing else depends on it.
+    /// Whether messages between machines are encoded, and what is decoded arrives: in every eighth
+    /// world, for it takes a fifth of the time. Nothing else depends on it.
     pub encoded: bool,
     /// A planted bug.
     pub mutant: Option<Mutant>,
 }
 
-/// A world of a sweep lasts for some hundred virtual milliseconds: what goes wrong has to do so quickly.
+/// A world of a sweep lasts for some hundred virtual milliseconds: what goes wrong has to do so
+/// quickly.
 fn condense(faults: &mut Faults) {
     for rate in [
         &mut faults.partitions_per_s,
@@ -303,7 +307,8 @@ impl Plan {
         format!("{protocol}/{}{one_round}", self.scheme)
     }
 
-    /// All shards: those with data, those of machines without, and such as share a machine with the last of the first.
+    /// All shards: those with data, those of machines without, and such as share a machine with the
+    /// last of the first.
     pub fn shards_in_all(&self) -> usize {
         match self.fronts {
             0 => self.shards,
@@ -327,8 +332,9 @@ impl Plan {
         first..first + self.fronts
     }
 
-    /// How long a shard waits for word of another machine's transaction that holds locks there, in nanoseconds. Who reads and
-    /// writes everything, message by message, must be done by then, and random transactions insert rows.
+    /// How long a shard waits for word of another machine's transaction that holds locks there, in
+    /// nanoseconds. Who reads and writes everything, message by message, must be done by then, and
+    /// random transactions insert rows.
     pub fn patience_ns(&self) -> u64 {
         let latency_ns = self.hardware.latency_ns.saturating_add(self.hardware.jitter_ns).min(1_000_000_000);
         let messages = match self.workload {
@@ -413,7 +419,8 @@ impl Plan {
         if selection.faults == FaultsName::Drawn {
             condense(&mut faults);
         }
-        // Every machine has a copy of some tables of TPC-C. Clients of micro count what they were told.
+        // Every machine has a copy of some tables of TPC-C. Clients of micro count what they were
+        // told.
         let counted = matches!(workload, WorkloadName::Tpcc | WorkloadName::Micro);
         let fronts = match fronts {
             Some(1..) if counted && selection.fronts.is_some() => {
@@ -478,7 +485,8 @@ impl Plan {
                 nth.client, nth.place
             ));
         }
-        // An audit that locks what it reads, on all shards in turn, takes longer than some of them have patience.
+        // An audit that locks what it reads, on all shards in turn, takes longer than some of them
+        // have patience.
         let reads_lock = scheme == "none" && without_policy(protocol) == "two_pl";
         let plan = Plan {
             seed,
@@ -499,7 +507,8 @@ impl Plan {
             moves: selection.moves.unwrap_or(
                 match workload {
                     _ if protocol == "rococo" => [0; 4],
-                    // A warehouse has thousands of rows: each move takes as long as many transactions.
+                    // A warehouse has thousands of rows: each move takes as long as many
+                    // transactions.
                     WorkloadName::Tpcc => [0, 0, 2, 4],
                     _ => [0, 0, 10, 100],
                 }[draw(10, 4)],

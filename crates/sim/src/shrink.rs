@@ -1,13 +1,15 @@
 //! From a world that fails to a smaller one that fails.
 //!
-//! Tries, in this order and as long as anything helps: fewer transactions, fewer clients, fewer shards, no machines without
-//! data, fewer keys, fewer moves, fewer faults; then single transactions are left out, and after that again what does not
-//! change which are meant: keys, moves, faults. A candidate is kept if it has a violation of the same kind; that it is
-//! another occurrence of it does not matter. Faults and transactions are left out by halves and then one by one, and a few
-//! transactions in pairs: of two that need each other neither can be left out alone. All others stay what they were, for
-//! each is drawn by itself.
+//! Tries, in this order and as long as anything helps: fewer transactions, fewer clients, fewer
+//! shards, no machines without data, fewer keys, fewer moves, fewer faults; then single
+//! transactions are left out, and after that again what does not change which are meant: keys,
+//! moves, faults. A candidate is kept if it has a violation of the same kind; that it is another
+//! occurrence of it does not matter. Faults and transactions are left out by halves and then one by
+//! one, and a few transactions in pairs: of two that need each other neither can be left out alone.
+//! All others stay what they were, for each is drawn by itself.
 //!
-//! Every candidate is a world that can be drawn: whoever selects what it has by hand gets this very plan.
+//! Every candidate is a world that can be drawn: whoever selects what it has by hand gets this very
+//! plan.
 
 use crate::plan::{Nth, Plan};
 use crate::run::Outcome;

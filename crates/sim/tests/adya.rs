@@ -1,15 +1,17 @@
-//! A second opinion: histories of lists are judged by a checker that is not ours and sees only what clients saw.
+//! A second opinion: histories of lists are judged by a checker that is not ours and sees only what
+//! clients saw.
 //!
-//! The crate `adya` follows Elle (Kingsbury and Alvaro, VLDB 2020): from what was appended and read it infers the order
-//! of versions, and looks for cycles. Our own checker is told versions and stamps; they have no line of code and no
-//! input in common.
+//! The crate `adya` follows Elle (Kingsbury and Alvaro, VLDB 2020): from what was appended and read
+//! it infers the order of versions, and looks for cycles. Our own checker is told versions and
+//! stamps; they have no line of code and no input in common.
 //!
-//! Trust in it is not taken on faith: it is given tiny random histories, broken in many ways, and its verdict must
-//! be that of trying all orders. Then worlds of every protocol and scheme must pass, and what it says of broken ones
-//! is compared with what our checker says, world by world.
+//! Trust in it is not taken on faith: it is given tiny random histories, broken in many ways, and
+//! its verdict must be that of trying all orders. Then worlds of every protocol and scheme must
+//! pass, and what it says of broken ones is compared with what our checker says, world by world.
 //!
-//! *What must hold of good worlds.* All is serializable. What did not read at a snapshot is strictly serializable, and
-//! so is everything under dst when the clocks are right. Where snapshots follow their session, so does the order found.
+//! *What must hold of good worlds.* All is serializable. What did not read at a snapshot is
+//! strictly serializable, and so is everything under dst when the clocks are right. Where snapshots
+//! follow their session, so does the order found.
 //!
 //! Left out: phantoms, deletes and everything else that lists do not have.
 
@@ -45,7 +47,8 @@ fn anomalies<'a>(attempts: impl IntoIterator<Item = &'a Attempted>, model: &str)
 
 const LISTS: u64 = 3;
 
-/// Some transactions that interleave as they like, and read things that may be stale or in the wrong order.
+/// Some transactions that interleave as they like, and read things that may be stale or in the
+/// wrong order.
 fn tiny(seed: u64) -> Vec<Attempted> {
     let mut rng = Rng::new(seed, 0);
     let count = 2 + rng.below(4);
@@ -93,8 +96,8 @@ fn tiny(seed: u64) -> Vec<Attempted> {
     attempts
 }
 
-/// Whether what is left of a history can come next, in some order. What aborted never happened, what nobody knows may
-/// have.
+/// Whether what is left of a history can come next, in some order. What aborted never happened,
+/// what nobody knows may have.
 fn possible(left: &mut Vec<&Attempted>, stored: &[Vec<u64>], strict: bool) -> bool {
     if left.iter().all(|attempted| attempted.how == End::Unknown) {
         return true;
@@ -142,8 +145,8 @@ fn its_verdict_is_that_of_trying_all_orders() {
     assert!(good > 4000 && bad > 4000, "{good} good, {bad} bad");
 }
 
-/// A history in short, an attempt per line: `a0=7 r1[2,3]` appends 7 to list 0 and reads list 1. `!` at its end says that
-/// it aborted, `>` that the next one begins after it has ended.
+/// A history in short, an attempt per line: `a0=7 r1[2,3]` appends 7 to list 0 and reads list 1.
+/// `!` at its end says that it aborted, `>` that the next one begins after it has ended.
 fn history(text: &str) -> Vec<Attempted> {
     let (mut attempts, mut time) = (Vec::new(), 0);
     for (session, line) in text.lines().map(str::trim).filter(|line| !line.is_empty()).enumerate() {
@@ -191,7 +194,8 @@ fn it_names_the_anomalies_of_the_textbook() {
 
 // Worlds.
 
-/// Of each client. Every read shows a whole list, so the second checker's time grows with their square.
+/// Of each client. Every read shows a whole list, so the second checker's time grows with their
+/// square.
 const TRANSACTIONS: Option<usize> = Some(25);
 
 fn world(seed: u64, pair: (&'static str, &'static str), faults: FaultsName) -> (Plan, Outcome) {
@@ -216,8 +220,8 @@ fn second_opinion(plan: &Plan, outcome: &Outcome, clocks_are_right: bool) -> Vec
     if plan.scheme == "none" || plan.scheme == "dst" && clocks_are_right {
         found.extend(anomalies(all, STRICT));
     }
-    // Under 2PL an oracle's number tells nothing of what was only read. Under dst what a session has seen is cut down where
-    // clocks are further apart than this.
+    // Under 2PL an oracle's number tells nothing of what was only read. Under dst what a session
+    // has seen is cut down where clocks are further apart than this.
     let sessions = match plan.scheme {
         "dst" => 2 * outcome.clock_error_ns <= MAX_OFFSET_NS,
         scheme => plan.protocol == "occ" && scheme != "rc",
@@ -262,8 +266,8 @@ enum Says {
 }
 
 fn compare(plan: &Plan, outcome: &Outcome) -> Says {
-    // In the order of sessions and of real time ours may find more: it compares timestamps that lists do not show, and knows
-    // when an operation's last attempt began.
+    // In the order of sessions and of real time ours may find more: it compares timestamps that
+    // lists do not show, and knows when an operation's last attempt began.
     let cycle = |kind: &str| kind.contains("(G");
     let cycle = outcome.violations.iter().any(|violation| cycle(&violation.kind));
     let found = !second_opinion(plan, outcome, false).is_empty();
@@ -295,8 +299,8 @@ fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
     let mut caught = Vec::new();
     for &mutant in Mutant::ALL {
         let (protocol, scheme) = match mutant {
-            // These cannot execute here: lists are no procedures in pieces, as ROCOCO wants them, have no copies, and are neither
-            // scanned nor deleted.
+            // These cannot execute here: lists are no procedures in pieces, as ROCOCO wants them,
+            // have no copies, and are neither scanned nor deleted.
             StartStampsOnly | SiblingsIgnored | ReadersForgotten | GraphKept | OrphansLeft | StartsTwice
             | StartsWhatIsOver | CopyForgotten | LeafNotMarked | FloorIgnored => continue,
             // The first install ends the world.

@@ -1,8 +1,8 @@
-//! VTS, and clients that end, or lose the oracle, while a transaction of theirs is on its way: what becomes of it is seen by
-//! all or by nobody, and the vector goes on.
+//! VTS, and clients that end, or lose the oracle, while a transaction of theirs is on its way: what
+//! becomes of it is seen by all or by nobody, and the vector goes on.
 //!
-//! Two machines hold a record each, a third coordinates and comes and goes, a fourth is the oracle. Links are cut to stop
-//! the world at a certain point.
+//! Two machines hold a record each, a third coordinates and comes and goes, a fourth is the oracle.
+//! Links are cut to stop the world at a certain point.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -259,7 +259,8 @@ fn what_a_client_has_committed_is_seen_when_all_have_installed_it<P: Interactive
     let mut stage = Stage::<P>::new();
     let ended = stage.write(&[A, B]);
     stage.pass_until(|node| node.base().in_doubt() == 1, B);
-    // B hears of nothing any more; A is told, and with the client the only one who would have reported it ends.
+    // B hears of nothing any more; A is told, and with the client the only one who would have
+    // reported it ends.
     let cut = stage.cut(&[(C, B), (A, B)]);
     stage.pass(20 * MS);
     assert!(!stage.in_doubt(A) && stage.in_doubt(B));

@@ -82,8 +82,8 @@ fn world<P: LegalPair>() -> World<P> {
     world
 }
 
-/// How long it takes to write a record whose mark is so far ahead of the clock, how many answers did not wait for their
-/// timestamps, and what is read afterwards.
+/// How long it takes to write a record whose mark is so far ahead of the clock, how many answers
+/// did not wait for their timestamps, and what is read afterwards.
 fn write<P: LegalPair>(ahead_ns: u64) -> (u64, u64, Vec<u8>) {
     let mut world = world::<P>();
     let now = world.clock(ShardId(0)).0;

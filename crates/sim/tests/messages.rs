@@ -1,8 +1,9 @@
 //! Which messages a transaction takes whose data is in two processes, by name.
 //!
-//! The coordinator is shard 0 of one machine, the other data is on shard 1 of another. What is told whenever there is nothing
-//! better to do, watermarks and what is settled, belongs to no transaction. What DST costs in messages is nothing: each list
-//! is that of the plain protocol, but for read-only transactions, which save a round. What an oracle costs comes on top.
+//! The coordinator is shard 0 of one machine, the other data is on shard 1 of another. What is told
+//! whenever there is nothing better to do, watermarks and what is settled, belongs to no
+//! transaction. What DST costs in messages is nothing: each list is that of the plain protocol, but
+//! for read-only transactions, which save a round. What an oracle costs comes on top.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -29,7 +30,8 @@ const T: TableId = TableId(0);
 /// What no transaction causes.
 const LAZY: [&str; 3] = ["LOW WATER", "SETTLED", "REMIND"];
 
-/// Touches a record on each of some shards, and says whether it writes it. The record of shard s is s.
+/// Touches a record on each of some shards, and says whether it writes it. The record of shard s is
+/// s.
 #[derive(Clone, Copy)]
 struct Touch([Option<bool>; 3]);
 
@@ -74,7 +76,8 @@ impl Procedure for Touch {
 
 plimsoll_txn::executable!(Touch);
 
-/// Finds no record on shard 1 and inserts it. Then it gives up at home, or goes on there and on shard 2.
+/// Finds no record on shard 1 and inserts it. Then it gives up at home, or goes on there and on
+/// shard 2.
 #[derive(Clone, Copy)]
 struct Inserts {
     gives_up: bool,
@@ -122,7 +125,8 @@ impl Procedure for Inserts {
 
 plimsoll_txn::executable!(Inserts);
 
-/// What is said until all is over, and how many one-way latencies it takes until the client is answered.
+/// What is said until all is over, and how many one-way latencies it takes until the client is
+/// answered.
 fn said<P: LegalPair>(touch: [Option<bool>; 3], options: ProtocolOptions) -> (Vec<String>, u64) {
     let (result, said, took) = attempted::<P, _>(Touch(touch), options);
     result.expect("there is nobody to conflict with");
@@ -260,7 +264,8 @@ fn a_row_that_it_has_linked_itself_does_not_make_its_reads_stale() {
         let (result, said, _) = outcome(true);
         assert_eq!(result, Err(Abort::User), "{}", P::Scheme::NAME);
         assert_eq!(said[..4].join(", "), "READ, values, PREPARE, locked");
-        // The others are asked to vote before it turns out that there is one more. It goes on as another attempt.
+        // The others are asked to vote before it turns out that there is one more. It goes on as
+        // another attempt.
         let (result, said, _) = outcome(false);
         assert_eq!(result, Ok(()), "{}", P::Scheme::NAME);
         assert_eq!(said.iter().filter(|said| *said == "PREPARE").count(), 3, "{said:?}");
@@ -313,8 +318,9 @@ fn a_snapshot_takes_one_round_where_plain_protocols_take_two() {
     expect::<Client2pc<NoTimestamps>>(here_and_there, "READ, values, VALIDATE, valid", 4);
 }
 
-/// The same with an oracle on a machine of its own. What it is asked for the watermark's sake, whenever a shard has something to
-/// drop, is left out; a snapshot is asked for in the same words, before anything else is said.
+/// The same with an oracle on a machine of its own. What it is asked for the watermark's sake,
+/// whenever a shard has something to drop, is left out; a snapshot is asked for in the same words,
+/// before anything else is said.
 #[track_caller]
 fn asks<P: LegalPair>(touch: [Option<bool>; 3], messages: &str, latencies: u64) {
     let (said, took) = said::<P>(touch, ProtocolOptions::default());
@@ -337,7 +343,8 @@ fn an_oracle_is_asked_for_snapshots_and_stamps_and_told_of_commits() {
     asks::<Occ<Vts>>([READ, READ, NONE], "ASKVECTOR, PUBLISHED, READ AT, values", 4);
     asks::<TwoPl<Gts>>([READ, READ, NONE], "ASKSTABLE, STABLE, READ AT, values", 4);
     asks::<TwoPl<Vts>>([READ, READ, NONE], "ASKVECTOR, PUBLISHED, READ AT, values", 4);
-    // Under GTS a round for the stamp, while locks are held; under both a report that nobody waits for.
+    // Under GTS a round for the stamp, while locks are held; under both a report that nobody waits
+    // for.
     let gts = "READ, values, PREPARE, locked, FETCH, FETCHED, COMMIT, known, REPORT";
     asks::<Occ<Gts>>([WRITE, WRITE, NONE], gts, 6);
     asks::<Occ<Vts>>([WRITE, WRITE, NONE], "READ, values, PREPARE, locked, COMMIT, known, REPORT", 4);

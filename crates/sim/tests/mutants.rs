@@ -13,7 +13,8 @@ const SEEDS: u64 = 1000;
 /// Shows in a schedule that no sweep has met, and a litmus test plays.
 const PLAYED: Mutant = Mutant::OneRoundUnasked;
 
-/// The kind of violation that has to be among those that are found, for a bug that is there to show it.
+/// The kind of violation that has to be among those that are found, for a bug that is there to show
+/// it.
 fn shows(mutant: Mutant) -> Option<&'static str> {
     match mutant {
         Mutant::UnmarkedInstall => Some("assertion"),
@@ -98,7 +99,8 @@ fn selection(mutant: Mutant) -> Selection {
             Selection { workload: Some(WorkloadName::SmallBank), fronts: Some(1), ..offset("20000000") }
         }
         SkipWithoutRaise => offset("20000000"),
-        // Without moves an absence that is not held is filled in time; with them the locks of others are in the way.
+        // Without moves an absence that is not held is filled in time; with them the locks of
+        // others are in the way.
         RangesNotHeld => Selection {
             moves: Some(0),
             fronts: Some(0),

@@ -386,8 +386,8 @@ impl<M: Mark> Store<M> {
         hidden
     }
 
-    /// Whether a row may be loaded: this key has none, or one in which nothing was ever written and nothing is
-    /// locked.
+    /// Whether a row may be loaded: this key has none, or one in which nothing was ever written and
+    /// nothing is locked.
     pub fn is_vacant(&mut self, table: TableId, key: &Key) -> bool {
         self.find(table.row(), key).row().is_none_or(|row| self.is_blank(table, row))
     }

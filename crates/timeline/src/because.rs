@@ -1,12 +1,14 @@
 //! Why a timestamp came out as it did.
 //!
-//! Under DST a commit stamp is the largest of: the shard's clock, what the shard has given out or been told
-//! before, and one more than the versions the transaction read, the bounds of what it overwrites and what its session has
-//! seen. Which of these it was can be read off the numbers; that it was the session, from nothing else having that number. The same for a snapshot, which is the largest of the clock,
-//! less the staleness asked for, what the shard has given out before, and what the session has seen.
+//! Under DST a commit stamp is the largest of: the shard's clock, what the shard has given out or
+//! been told before, and one more than the versions the transaction read, the bounds of what it
+//! overwrites and what its session has seen. Which of these it was can be read off the numbers;
+//! that it was the session, from nothing else having that number. The same for a snapshot, which is
+//! the largest of the clock, less the staleness asked for, what the shard has given out before, and
+//! what the session has seen.
 //!
-//! A transaction that runs in one step installs right after it takes its stamp, so the bounds it had to exceed are only
-//! told afterwards: commit stamps are explained when everything is known.
+//! A transaction that runs in one step installs right after it takes its stamp, so the bounds it
+//! had to exceed are only told afterwards: commit stamps are explained when everything is known.
 
 use std::collections::BTreeMap;
 
@@ -103,8 +105,8 @@ fn observed(steps: &[&StepLine], limit: Stamp, by: Option<usize>, clock: Stamp) 
         (None, Some(bound)) => ("bound", bound.i),
         // Nothing it has met, but somebody has that number: whoever its session has seen last.
         (None, None) if by.is_some() => ("session", None),
-        // A vote of client-driven two-phase commit that nothing but the coordinator's clock has raised: what it showed when
-        // PREPARE left.
+        // A vote of client-driven two-phase commit that nothing but the coordinator's clock has
+        // raised: what it showed when PREPARE left.
         (None, None) => ("asked", None),
     };
     Because { kind, item, by, clock }

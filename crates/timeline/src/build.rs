@@ -1,8 +1,9 @@
 //! From what was recorded of a world to its timeline.
 //!
-//! Steps and messages name attempts by id; whose attempt it was and what came of it is pieced together from what the
-//! sessions noted, the history of what committed, and the steps themselves. Batches are put together from the events of
-//! the network: a batch is sent, goes onto the network once or more often, and is delivered.
+//! Steps and messages name attempts by id; whose attempt it was and what came of it is pieced
+//! together from what the sessions noted, the history of what committed, and the steps themselves.
+//! Batches are put together from the events of the network: a batch is sent, goes onto the network
+//! once or more often, and is delivered.
 //!
 //! Left out: passes, and what only acknowledges.
 
@@ -125,7 +126,8 @@ impl<'a> Build<'a> {
         })
     }
 
-    /// Records are the same wherever they are named; leaves and cells belong to a shard, and so do copies.
+    /// Records are the same wherever they are named; leaves and cells belong to a shard, and so do
+    /// copies.
     fn item(&mut self, shard: ShardId, item: &Item) -> usize {
         let place = match item {
             Item::Record(column, _) if !self.copied(*column) => ShardId(0),
@@ -263,7 +265,8 @@ impl<'a> Build<'a> {
         }
         let installed = |last: &&StepLine| (last.k, last.x, last.i, last.t) == ("installs", x, told.i, t);
         if told.k == "pins" {
-            // Under 2PL without marks a lock that is dropped pins nothing. What was just written has its mark already.
+            // Under 2PL without marks a lock that is dropped pins nothing. What was just written
+            // has its mark already.
             let same = told.m.is_some_and(|(before, after)| before == after);
             let written =
                 self.out.steps.iter().rev().take_while(|last| last.t == t).any(|last| installed(&last));
@@ -351,7 +354,8 @@ impl<'a> Build<'a> {
                 self.out.done = self.out.done.max(end);
             }
         }
-        // The attempts of a session before the one that committed were for the same transaction, if they are of its type.
+        // The attempts of a session before the one that committed were for the same transaction, if
+        // they are of its type.
         let mut before: BTreeMap<u32, (&str, u32)> = BTreeMap::new();
         for tried in &recording.attempts {
             let Some(id) = tried.id else {
@@ -365,7 +369,8 @@ impl<'a> Build<'a> {
                 attempt.label = tried.label;
             }
             if attempt.outcome != "committed" {
-                // What it was told counts: whoever has given up by itself may hear that it had read what does not hold.
+                // What it was told counts: whoever has given up by itself may hear that it had read
+                // what does not hold.
                 attempt.why = tried.why.map(Abort::name);
                 attempt.outcome = attempt.why.map_or("open", |_| "aborted");
             }
@@ -412,7 +417,8 @@ impl<'a> Build<'a> {
     }
 }
 
-/// Keeps the page small enough for a browser: around what a violation names, or else from the beginning.
+/// Keeps the page small enough for a browser: around what a violation names, or else from the
+/// beginning.
 pub fn cut(out: &mut Timeline) {
     let mut times: Vec<u64> = out.steps.iter().map(|step| step.t).collect();
     times.extend(out.batches.iter().map(|batch| batch.sent));

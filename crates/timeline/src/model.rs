@@ -1,8 +1,9 @@
 //! What a timeline says, as the page reads it.
 //!
-//! Times are virtual nanoseconds. Transactions, records and batches refer to each other by position. A stamp is a JSON
-//! number: under a scheme whose stamps are times, nanoseconds since the world began, negative if a clock was slow; under
-//! another, the bare number. `null` is a time older than all of them: what was loaded at the beginning.
+//! Times are virtual nanoseconds. Transactions, records and batches refer to each other by
+//! position. A stamp is a JSON number: under a scheme whose stamps are times, nanoseconds since the
+//! world began, negative if a clock was slow; under another, the bare number. `null` is a time
+//! older than all of them: what was loaded at the beginning.
 
 use plimsoll_runtime::sim::EPOCH_NS;
 use plimsoll_types::Timestamp;
@@ -179,7 +180,8 @@ pub struct StepLine {
     /// The version read or installed, the bound found, the snapshot, the stamp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub v: Option<Stamp>,
-    /// What is special: `exclusive`, `shared`, `changed`, `deleted`, `absent`, or the reason of an abort.
+    /// What is special: `exclusive`, `shared`, `changed`, `deleted`, `absent`, or the reason of an
+    /// abort.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub w: Option<&'static str>,
     /// Another attempt: who is waited for, or stands in the way.

@@ -1,7 +1,8 @@
 //! Records, stamps and faults as people call them.
 //!
-//! A key is bytes, and only its table knows what they mean; the lengths that occur in the simulator's tables tell enough.
-//! `account 1/3` is the third account of partition 1, `order 2/7/31` an order of a district of a warehouse.
+//! A key is bytes, and only its table knows what they mean; the lengths that occur in the
+//! simulator's tables tell enough. `account 1/3` is the third account of partition 1, `order
+//! 2/7/31` an order of a district of a warehouse.
 
 use plimsoll_runtime::sim::{Fault, Link};
 use plimsoll_types::{ColumnGroup, Key, TableSpec};

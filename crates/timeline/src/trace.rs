@@ -1,8 +1,9 @@
 //! A world as text: what happened, line by line, in the order of virtual time.
 //!
-//! A line says when it happened, where, whose it is, and what. Messages have the other end between: `→` they leave for it,
-//! `←` they arrive from it, `↛` the network loses them. So the lines that begin with a shard are all that it did, and those
-//! that name an attempt are its story (`grep -wF T1.1`):
+//! A line says when it happened, where, whose it is, and what. Messages have the other end between:
+//! `→` they leave for it, `←` they arrive from it, `↛` the network loses them. So the lines that
+//! begin with a shard are all that it did, and those that name an attempt are its story (`grep -wF
+//! T1.1`):
 //!
 //! ```text
 //!        0.005 ms  shard 1  → 0  T1.1  READ AT ring 6
@@ -11,8 +12,8 @@
 //!        0.008 ms  shard 0       T1.1  reads ring 6: the version of 0 (initial)
 //! ```
 //!
-//! It is made of the timeline of the world, whole. [`history`] needs nothing that was recorded: it says in a line or two
-//! what each transaction came to.
+//! It is made of the timeline of the world, whole. [`history`] needs nothing that was recorded: it
+//! says in a line or two what each transaction came to.
 //!
 //! Left out: passes, and what only acknowledges.
 
@@ -66,7 +67,8 @@ pub fn trace(plan: &Plan, outcome: &Outcome, recording: &Recording) -> String {
     written(trace.lines)
 }
 
-/// What the transactions of a world did, one line when each begins and one when it ends, and its faults.
+/// What the transactions of a world did, one line when each begins and one when it ends, and its
+/// faults.
 pub fn history(plan: &Plan, outcome: &Outcome) -> String {
     let mut lines = Vec::new();
     for transaction in &outcome.history.transactions {

@@ -1,8 +1,9 @@
 //! What steps, aborts and messages are called, the same in a trace as on a page.
 //!
-//! A step is told by a phrase with places for what differs: `{i}` the record, `{v}` the version, stamp or mark, `{before}`
-//! and `{after}` what a mark was and is, `{o}` another attempt. A trace fills in names; a page gets the phrases along with the
-//! steps, fills in buttons, and adds what follows from the step (`words.js`).
+//! A step is told by a phrase with places for what differs: `{i}` the record, `{v}` the version,
+//! stamp or mark, `{before}` and `{after}` what a mark was and is, `{o}` another attempt. A trace
+//! fills in names; a page gets the phrases along with the steps, fills in buttons, and adds what
+//! follows from the step (`words.js`).
 
 use super::model::{StepLine, Timeline};
 

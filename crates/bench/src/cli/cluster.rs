@@ -1,8 +1,9 @@
 //! A benchmark on a cluster that runs: what its file says, and what flags say.
 //!
-//! Protocol, scheme and shards are the cluster's, and so are its tables, which must be the workload's. How many rows
-//! there are, what transactions do, how many at a time and for how long is the client's. `--tables` and `--load` are
-//! added to the command that is to run: they look at the flags that decide about tables and rows.
+//! Protocol, scheme and shards are the cluster's, and so are its tables, which must be the
+//! workload's. How many rows there are, what transactions do, how many at a time and for how long
+//! is the client's. `--tables` and `--load` are added to the command that is to run: they look at
+//! the flags that decide about tables and rows.
 
 use std::path::PathBuf;
 
@@ -57,7 +58,8 @@ impl BenchArgs {
         }
     }
 
-    /// The plan of a workload whose tables are wanted, for the shards of a cluster that is named or for any others.
+    /// The plan of a workload whose tables are wanted, for the shards of a cluster that is named or
+    /// for any others.
     pub fn validate_tables(mut self, cores: usize) -> Result<BenchPlan, Refusal> {
         self.workload()?;
         match self.cluster.take() {

@@ -18,7 +18,8 @@ pub struct MeasureArgs {
     /// How many are in flight at a time while throughput is measured [default: 1,16,256].
     #[arg(long, value_parser = number, value_delimiter = ',', value_name = "N,N,...")]
     pub in_flight: Vec<u64>,
-    /// Write the result as JSON, to standard output if no file is given (then nothing else goes there).
+    /// Write the result as JSON, to standard output if no file is given (then nothing else goes
+    /// there).
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub json: Option<Option<PathBuf>>,
     /// No progress, only the result.

@@ -1,9 +1,10 @@
 //! From flags to a plan, or to a refusal.
 //!
-//! [`BenchArgs::validate`] judges all flags together: workload and pairs first, then flags that would have
-//! no effect, then sizes, then the outputs. The first thing wrong is the one reported; a sentence about
-//! one mistake is easier to act on than a list. What is judged needs only the flags, the number of cores,
-//! the free memory and the output's directory, so every sentence has a test in `tests.rs`.
+//! [`BenchArgs::validate`] judges all flags together: workload and pairs first, then flags that
+//! would have no effect, then sizes, then the outputs. The first thing wrong is the one reported; a
+//! sentence about one mistake is easier to act on than a list. What is judged needs only the flags,
+//! the number of cores, the free memory and the output's directory, so every sentence has a test in
+//! `tests.rs`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -53,9 +54,11 @@ pub struct BenchPlan {
     pub cluster: Option<Cluster>,
     /// Transactions in flight per shard that coordinates.
     pub concurrency: usize,
-    /// Shards that coordinate transactions: the first ones of all processes, or, on a cluster, this client.
+    /// Shards that coordinate transactions: the first ones of all processes, or, on a cluster, this
+    /// client.
     pub coordinators: usize,
-    /// Transactions per second to start over all shards; none: one after the other, as fast as they come.
+    /// Transactions per second to start over all shards; none: one after the other, as fast as they
+    /// come.
     pub rate: Option<u64>,
     /// Time before measuring.
     pub warmup: Duration,
@@ -89,9 +92,9 @@ pub struct OraclePlan {
 }
 
 impl BenchArgs {
-    /// Judges all flags together. `cores` are those the process may use, `memory_bytes` is what is free
-    /// for data (0: unknown). Makes and removes temporary files beside the outputs to see whether they can
-    /// be written.
+    /// Judges all flags together. `cores` are those the process may use, `memory_bytes` is what is
+    /// free for data (0: unknown). Makes and removes temporary files beside the outputs to see
+    /// whether they can be written.
     pub fn validate(mut self, cores: usize, memory_bytes: u64) -> Result<BenchPlan, Refusal> {
         if let Some(place) = self.cluster.take() {
             return self.on_cluster(&place, cores);
@@ -257,8 +260,8 @@ impl BenchPlan {
         self.shards / self.processes.unwrap_or(1)
     }
 
-    /// Everything that was set, as the report shows it for a run of this pair. Settings that have no
-    /// effect on the pair are left out.
+    /// Everything that was set, as the report shows it for a run of this pair. Settings that have
+    /// no effect on the pair are left out.
     pub fn config(&self, pair: Pair) -> Named<Value> {
         let mut config = Named::default();
         let mut set = |name: &str, value: Value| config.push(name, value);

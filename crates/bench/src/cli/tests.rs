@@ -265,7 +265,8 @@ fn accounts_of_all_shards_are_drawn_instead_of_a_share_of_payments_between_them(
     refuses("bench micro --global", "--global is a flag of smallbank, not of micro: leave it out");
 }
 
-/// The path of a file, in a folder of its own, that describes a cluster of two nodes with these tables.
+/// The path of a file, in a folder of its own, that describes a cluster of two nodes with these
+/// tables.
 fn cluster_file(folder: &tempfile::TempDir, tables: &str) -> String {
     let file = folder.path().join("bank.toml");
     let node = |id| {

@@ -1,6 +1,7 @@
 //! The charts that only a benchmark's page has, of the parts that all charts are made of.
 //!
-//! Pairs that are not serializable are drawn dashed: colour alone would not survive a black-and-white print.
+//! Pairs that are not serializable are drawn dashed: colour alone would not survive a
+//! black-and-white print.
 
 use plimsoll_page::html::escape;
 use plimsoll_page::svg::{Decades, close, colour, open, seconds_axis, share, steps};

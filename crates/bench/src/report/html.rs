@@ -1,16 +1,16 @@
 //! The result as one page.
 //!
-//! [`render`] needs nothing but the document and the page needs nothing but a browser: style, script,
-//! charts and the figures themselves are inside, and a content security policy forbids fetching anything.
-//! It follows the reader's light or dark setting, a narrow screen and paper.
+//! [`render`] needs nothing but the document and the page needs nothing but a browser: style,
+//! script, charts and the figures themselves are inside, and a content security policy forbids
+//! fetching anything. It follows the reader's light or dark setting, a narrow screen and paper.
 //!
-//! The order is that of a reader's questions: did it hold (checks), how fast (summary, throughput), at what
-//! cost (processor time), how slow at worst (latency), was it steady (over time), what was wasted
-//! (aborts), and then everything else in tables. With several repetitions a chart shows medians and the
-//! details of a pair are those of its run of median throughput.
+//! The order is that of a reader's questions: did it hold (checks), how fast (summary, throughput),
+//! at what cost (processor time), how slow at worst (latency), was it steady (over time), what was
+//! wasted (aborts), and then everything else in tables. With several repetitions a chart shows
+//! medians and the details of a pair are those of its run of median throughput.
 //!
-//! Everything that enters the page goes through [`escape`], checks and command lines included: a failed
-//! check quotes data.
+//! Everything that enters the page goes through [`escape`], checks and command lines included: a
+//! failed check quotes data.
 
 use plimsoll_page::html::{self, Page, Tone, all_hold, banner, escape};
 use plimsoll_page::units::{self, plural};

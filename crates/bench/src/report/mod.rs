@@ -8,8 +8,8 @@
 //!
 //! What pages, charts and tables are made of is [`plimsoll_page`].
 //!
-//! Standard output belongs to the result: the final table, or with `--json` and no file the document and
-//! nothing else. Everything else goes to standard error.
+//! Standard output belongs to the result: the final table, or with `--json` and no file the
+//! document and nothing else. Everything else goes to standard error.
 
 pub mod charts;
 pub mod html;

@@ -1,20 +1,21 @@
 //! The figures of a benchmark as one document, and what is derived from them.
 //!
-//! A [`Document`] is what `plimsoll bench --json` writes: the machine, every run, and the ratios of a
-//! comparison. The terminal tables and the HTML page are two other renderings of the same value, so no
-//! figure can be in one and differ in another. Scripts rely on the field names; adding a field is fine,
-//! renaming or moving one breaks somebody.
+//! A [`Document`] is what `plimsoll bench --json` writes: the machine, every run, and the ratios of
+//! a comparison. The terminal tables and the HTML page are two other renderings of the same value,
+//! so no figure can be in one and differ in another. Scripts rely on the field names; adding a
+//! field is fine, renaming or moving one breaks somebody.
 //!
-//! Units are in the names: `_us` microseconds, `_bytes`, `_seconds`, `_tps` transactions per second. A
-//! `share` is a fraction from 0 to 1. *Committed* counts transactions, *aborted* counts attempts: one
-//! transaction may abort several times before it commits. `user` aborts are the workload's own
-//! roll-backs, part of its definition and no sign of contention, which is why [`Aborts::by_system`]
-//! leaves them out.
+//! Units are in the names: `_us` microseconds, `_bytes`, `_seconds`, `_tps` transactions per
+//! second. A `share` is a fraction from 0 to 1. *Committed* counts transactions, *aborted* counts
+//! attempts: one transaction may abort several times before it commits. `user` aborts are the
+//! workload's own roll-backs, part of its definition and no sign of contention, which is why
+//! [`Aborts::by_system`] leaves them out.
 //!
-//! **How a comparison is judged.** The pairs of one repetition run one after the other, so a machine that
-//! slows down hurts them all. Hence a ratio is taken inside each repetition, and the median of those
-//! ratios is reported with its smallest and largest: for throughputs of (100, 50) k/s and (80, 40) k/s the
-//! ratio is 0.5 twice, though either system alone varies by a fifth. Ratios of medians are not used.
+//! **How a comparison is judged.** The pairs of one repetition run one after the other, so a
+//! machine that slows down hurts them all. Hence a ratio is taken inside each repetition, and the
+//! median of those ratios is reported with its smallest and largest: for throughputs of (100, 50)
+//! k/s and (80, 40) k/s the ratio is 0.5 twice, though either system alone varies by a fifth.
+//! Ratios of medians are not used.
 //!
 //! Left out: confidence intervals. With three to ten repetitions the range says as much.
 
@@ -75,7 +76,8 @@ pub struct Run {
     pub throughput_tps: f64,
     /// Throughput divided by the cores that were busy with it.
     pub throughput_per_core_tps: f64,
-    /// TPC-C's tpmC, committed New-Orders per minute, without think time; absent for other workloads.
+    /// TPC-C's tpmC, committed New-Orders per minute, without think time; absent for other
+    /// workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_orders_per_minute: Option<f64>,
     /// Aborted attempts by reason.
@@ -95,12 +97,14 @@ pub struct Run {
     /// The dependency graph of ROCOCO; absent under other protocols.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<Graph>,
-    /// What processes sent each other; absent if there is one. The one after all that hold data is the oracle's.
+    /// What processes sent each other; absent if there is one. The one after all that hold data is
+    /// the oracle's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
     /// Memory held by the database at the end of the run.
     pub memory_bytes: u64,
-    /// Processor time that all processes of the database used in the measured interval, user and system.
+    /// Processor time that all processes of the database used in the measured interval, user and
+    /// system.
     pub cpu_seconds: f64,
     /// By transaction type, the workload's principal type first.
     pub transactions: Named<TransactionType>,
@@ -120,8 +124,8 @@ pub struct Run {
 /// A protocol's dependency graph: what it costs in messages and in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Graph {
-    /// Bytes of predecessors, questions for them and answers, sent between shards per committed transaction; as they would be
-    /// encoded, within a process as well.
+    /// Bytes of predecessors, questions for them and answers, sent between shards per committed
+    /// transaction; as they would be encoded, within a process as well.
     pub bytes_per_transaction: f64,
     /// Transactions that shards remember at the end of the run, each counted on each shard.
     pub vertices: u64,
@@ -273,7 +277,8 @@ pub struct Ratio {
     pub min: f64,
     /// The largest of them.
     pub max: f64,
-    /// The same for processor time per committed transaction: below 1 is cheaper than the reference.
+    /// The same for processor time per committed transaction: below 1 is cheaper than the
+    /// reference.
     pub cpu: Spread,
 }
 
@@ -390,7 +395,8 @@ impl TransactionType {
 }
 
 impl Run {
-    /// Fills in what follows from `committed`, `seconds`, `transactions` and the number of busy cores.
+    /// Fills in what follows from `committed`, `seconds`, `transactions` and the number of busy
+    /// cores.
     pub fn fill_rates(&mut self, busy_cores: usize) {
         self.throughput_tps = per(self.committed as f64, self.seconds);
         self.throughput_per_core_tps = per(self.throughput_tps, busy_cores as f64);
@@ -481,8 +487,8 @@ impl Spread {
 }
 
 /// Every other pair's throughput and processor time relative to the first pair's, taken inside each
-/// repetition. A pair without a repetition in common with the reference, or one of which nothing was
-/// committed in the reference, has no ratio.
+/// repetition. A pair without a repetition in common with the reference, or one of which nothing
+/// was committed in the reference, has no ratio.
 pub fn ratios(runs: &[Run]) -> Vec<Ratio> {
     let Some(reference) = runs.first().map(Run::pair) else { return Vec::new() };
     let mut others: Vec<String> = Vec::new();

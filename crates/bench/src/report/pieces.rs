@@ -1,10 +1,12 @@
-//! How a workload's transactions are cut into pieces for ROCOCO, as figures: the graph that its offline checker looks at.
+//! How a workload's transactions are cut into pieces for ROCOCO, as figures: the graph that its
+//! offline checker looks at.
 
 use plimsoll_txn::chopping::Chopping;
 use plimsoll_types::TableSpec;
 use serde::Serialize;
 
-/// The graph. Pieces of one transaction type are siblings, joined by S-edges; they follow each other.
+/// The graph. Pieces of one transaction type are siblings, joined by S-edges; they follow each
+/// other.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PieceGraph {
     /// `tpcc`, `smallbank`, `micro`.

@@ -1,8 +1,8 @@
 //! What the line that moves while a benchmark loads and runs says.
 //!
-//! The caller samples its counters as often as it likes and passes the elapsed time with them; nothing here
-//! reads a clock. Rates are those since the sample before, at least `RATE_OVER` ago, so that they are current
-//! but do not flicker.
+//! The caller samples its counters as often as it likes and passes the elapsed time with them;
+//! nothing here reads a clock. Rates are those since the sample before, at least `RATE_OVER` ago,
+//! so that they are current but do not flicker.
 
 use std::time::Duration;
 

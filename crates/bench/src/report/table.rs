@@ -1,11 +1,13 @@
 //! The result on a terminal.
 //!
-//! [`render`] shows one run in full (transaction types with latencies, aborts by reason, totals, checks),
-//! several runs as one row per pair. Tables are laid out for 100 columns. On a narrower terminal columns
-//! disappear, the least important first, rather than wrap: a wrapped figure is misread. Text wraps.
+//! [`render`] shows one run in full (transaction types with latencies, aborts by reason, totals,
+//! checks), several runs as one row per pair. Tables are laid out for 100 columns. On a narrower
+//! terminal columns disappear, the least important first, rather than wrap: a wrapped figure is
+//! misread. Text wraps.
 //!
-//! Colour marks only what went wrong or must not be overlooked, and only on a terminal without `NO_COLOR`.
-//! Without a terminal the width is 100, so that a captured result is the same everywhere.
+//! Colour marks only what went wrong or must not be overlooked, and only on a terminal without
+//! `NO_COLOR`. Without a terminal the width is 100, so that a captured result is the same
+//! everywhere.
 //!
 //! Left out: themes, and the latency histogram itself. The HTML page and the JSON have more.
 

@@ -175,7 +175,8 @@ pub fn history(
             _ => format!("{}.{}", spec.name, spec.groups[usize::from(column.group)]),
         }
     };
-    // All processes of a machine have one clock without error, so DST is strict; the other schemes promise less.
+    // All processes of a machine have one clock without error, so DST is strict; the other schemes
+    // promise less.
     let strict = pair.has_staleness();
     let options = Options {
         scalar: pair.has_scalars() && pair.has_snapshots(),

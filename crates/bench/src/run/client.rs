@@ -19,8 +19,8 @@ use plimsoll_workloads::{AnyClient, AnyWorkload, Kind, Tally};
 use super::site::{Control, Phase};
 use crate::cli::plan::BenchPlan;
 
-/// The longest back-off after repeated aborts, in nanoseconds, within a process and between processes: some times as long as
-/// a distributed transaction holds its locks.
+/// The longest back-off after repeated aborts, in nanoseconds, within a process and between
+/// processes: some times as long as a distributed transaction holds its locks.
 pub const BACK_OFF_MAX_NS: [u64; 2] = [64_000, 1_000_000];
 
 /// Longer latencies count as this long, in nanoseconds.
@@ -248,7 +248,8 @@ async fn run(
         }
         let kind = client.draw();
         let begin = control.clock.raw();
-        // The request of a client on another machine would have been in the inbox when this pass began.
+        // The request of a client on another machine would have been in the inbox when this pass
+        // began.
         let attempt = Attempt { age: env.clock().0, freshness };
         let mut aborts = 0u32;
         let committed = loop {

@@ -1,17 +1,20 @@
-//! The processes of a cluster on this machine, and the pipes between them and whoever leads the run.
+//! The processes of a cluster on this machine, and the pipes between them and whoever leads the
+//! run.
 //!
-//! The leader runs its own program again, once per process, with the same arguments and `--member`. What is different
-//! from member to member travels over the member's standard input and output, in frames of eight bytes of length and an
-//! encoding ([`Wire`]): histories have millions of transactions, which as text would be several times as long.
+//! The leader runs its own program again, once per process, with the same arguments and `--member`.
+//! What is different from member to member travels over the member's standard input and output, in
+//! frames of eight bytes of length and an encoding ([`Wire`]): histories have millions of
+//! transactions, which as text would be several times as long.
 //!
 //! 1. The member listens at a free port of the loopback address, and says where.
-//! 2. The leader, once it has heard of all, tells each what it needs to [`Join`], the secret of the cluster included:
-//!    what is on a command line can be read by everybody on the machine.
+//! 2. The leader, once it has heard of all, tells each what it needs to [`Join`], the secret of the
+//!    cluster included: what is on a command line can be read by everybody on the machine.
 //! 3. The member starts its shards, answers, and goes on to obey orders (`site.rs`).
 //!
-//! A member ends when its standard input does, so none outlives the leader, however that ends. The leader ends its
-//! members when it is done with the run; they keep nothing. They are in process groups of their own: Ctrl-C in a terminal
-//! is for the leader, which decides what becomes of the run. Standard error is shared.
+//! A member ends when its standard input does, so none outlives the leader, however that ends. The
+//! leader ends its members when it is done with the run; they keep nothing. They are in process
+//! groups of their own: Ctrl-C in a terminal is for the leader, which decides what becomes of the
+//! run. Standard error is shared.
 
 use std::fmt;
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
@@ -32,8 +35,8 @@ use plimsoll_workloads::AnyWorkload;
 use super::site::{Answer, Order, Site};
 use crate::cli::plan::BenchPlan;
 
-/// After how long without a sign of life a process takes another for dead. One that loads, or that gets no processor, is
-/// not; and the operating system closes the sockets of one that is.
+/// After how long without a sign of life a process takes another for dead. One that loads, or that
+/// gets no processor, is not; and the operating system closes the sockets of one that is.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// What a member has to know of the others, and of the run.

@@ -1,17 +1,19 @@
 //! `plimsoll bench`: load, run, check, report.
 //!
-//! Each shard runs a number of clients, tasks in a closed loop: draw a transaction, attempt it until it commits
-//! or its own logic gives it up, with the same inputs, then the next. Throughput is what is committed between
-//! the end of the warm-up and the end of the run. Latency is from the first attempt to the answer, for every
-//! transaction. Sums and counts for the invariants go on from the load to the very end.
+//! Each shard runs a number of clients, tasks in a closed loop: draw a transaction, attempt it
+//! until it commits or its own logic gives it up, with the same inputs, then the next. Throughput
+//! is what is committed between the end of the warm-up and the end of the run. Latency is from the
+//! first attempt to the answer, for every transaction. Sums and counts for the invariants go on
+//! from the load to the very end.
 //!
-//! A comparison runs its pairs one after the other, A B C, C B A, A B C, each on a freshly loaded database, and takes
-//! ratios within a repetition.
+//! A comparison runs its pairs one after the other, A B C, C B A, A B C, each on a freshly loaded
+//! database, and takes ratios within a repetition.
 //!
-//! A run is led from here and carried out by *sites* (`site.rs`): one in this process, or with `--processes` several
-//! processes that this one starts (`members.rs`). All that is said between them is orders and answers, and the leader does
-//! not know where its sites are. With `--cluster` the one site is a client of a cluster that runs already,
-//! whose rows were loaded before (`load.rs`).
+//! A run is led from here and carried out by *sites* (`site.rs`): one in this process, or with
+//! `--processes` several processes that this one starts (`members.rs`). All that is said between
+//! them is orders and answers, and the leader does not know where its sites are. With `--cluster`
+//! the one site is a client of a cluster that runs already, whose rows were loaded before
+//! (`load.rs`).
 
 mod checks;
 mod client;
@@ -51,7 +53,8 @@ const POLL: Duration = Duration::from_millis(2);
 const STOP_MAX: Duration = Duration::from_secs(60);
 /// How long what is on its way when the clients have ended may take to arrive.
 const SETTLE_MAX: Duration = Duration::from_secs(10);
-/// With `--check`, a run ends early when so many transactions are recorded: about what fits into memory.
+/// With `--check`, a run ends early when so many transactions are recorded: about what fits into
+/// memory.
 const RECORDED_MAX: u64 = 2_000_000;
 
 /// Where a run is carried out.

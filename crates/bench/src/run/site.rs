@@ -1,8 +1,9 @@
 //! What one process does in a run: shards, their clients, and what they count.
 //!
-//! A site does what it is told ([`Order`]) and answers each order once ([`Answer`]), at once but for two: it waits for
-//! the other sites before its clients begin, and the audits at the end take as long as they take. Whoever leads the run
-//! (`mod.rs`) has one site that it calls, in its own process, or tells several over pipes (`members.rs`).
+//! A site does what it is told ([`Order`]) and answers each order once ([`Answer`]), at once but
+//! for two: it waits for the other sites before its clients begin, and the audits at the end take
+//! as long as they take. Whoever leads the run (`mod.rs`) has one site that it calls, in its own
+//! process, or tells several over pipes (`members.rs`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -163,7 +164,8 @@ pub struct Figures {
     pub read_only_restarts: u64,
     /// See `read_only_waits`.
     pub oracle_messages: u64,
-    /// Dependency graphs: bytes sent, and what they take now and took at most, the sums of all shards.
+    /// Dependency graphs: bytes sent, and what they take now and took at most, the sums of all
+    /// shards.
     pub graph_sent_bytes: u64,
     pub graph: GraphSize,
     pub graph_max: GraphSize,
@@ -255,7 +257,8 @@ impl Control {
         }
     }
 
-    /// What a shard's clients count for the progress line: committed transactions, aborted attempts.
+    /// What a shard's clients count for the progress line: committed transactions, aborted
+    /// attempts.
     pub fn live(&self, shard: ShardId) -> &(AtomicU64, AtomicU64) {
         &self.live[shard.index() - self.first.index()]
     }
@@ -457,7 +460,8 @@ impl Site {
         ))
     }
 
-    /// Waits until all nodes of a cluster are ready, and sees that the rows are there and nobody has changed them.
+    /// Waits until all nodes of a cluster are ready, and sees that the rows are there and nobody
+    /// has changed them.
     fn find_loaded(&self, cluster: &Cluster) -> Result<(), String> {
         let begun = Instant::now();
         while !self.states()?.iter().all(|state| state.ready) {
@@ -632,8 +636,8 @@ impl Site {
     }
 }
 
-/// Begins to load all units that belong to the shards of this process, those of different shards in parallel. Returns how many
-/// there are.
+/// Begins to load all units that belong to the shards of this process, those of different shards in
+/// parallel. Returns how many there are.
 fn load(engine: &Engine, workload: &Arc<dyn AnyWorkload>, loaded: &Arc<Loaded>) -> u64 {
     let mut units = 0;
     for shard in engine.shards() {

@@ -35,7 +35,8 @@ pub struct SimArgs {
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Worlds")]
     pub threads: Option<u64>,
 
-    /// occ, client_2pc, rococo, or two_pl by its lock policy: wait_die, wound_wait, no_wait [default: drawn from the seed].
+    /// occ, client_2pc, rococo, or two_pl by its lock policy: wait_die, wound_wait, no_wait
+    /// [default: drawn from the seed].
     #[arg(long, value_parser = PROTOCOLS, hide_possible_values = true, value_name = "PROTOCOL", help_heading = "What runs")]
     pub protocol: Option<String>,
     /// dst, gts, vts, none, or rc, which is not serializable [default: drawn, but never rc].
@@ -47,13 +48,16 @@ pub struct SimArgs {
     /// Shards that hold data [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub shards: Option<u64>,
-    /// Machines that hold no data: their clients coordinate what happens elsewhere, and they crash [default: drawn].
+    /// Machines that hold no data: their clients coordinate what happens elsewhere, and they crash
+    /// [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub fronts: Option<u64>,
-    /// Keys of the workload that --workload names: rows, lists, accounts [default: as many as it can have].
+    /// Keys of the workload that --workload names: rows, lists, accounts [default: as many as it
+    /// can have].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub keys: Option<u64>,
-    /// Times that slots are asked to move from one shard to another, data and all, while transactions run [default: drawn].
+    /// Times that slots are asked to move from one shard to another, data and all, while
+    /// transactions run [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub moves: Option<u64>,
     /// OCC under DST validates along with its locks, in one round; or not [default: drawn].
@@ -65,8 +69,8 @@ pub struct SimArgs {
     /// Transactions of each client [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub transactions: Option<u64>,
-    /// Run these transactions and leave out all others: a client's number, from 0 on through all shards, and which of
-    /// its transactions, from 1 on; all that is not left out stays as it was.
+    /// Run these transactions and leave out all others: a client's number, from 0 on through all
+    /// shards, and which of its transactions, from 1 on; all that is not left out stays as it was.
     #[arg(long, value_parser = nth, value_delimiter = ',', value_name = "CLIENT.N,...", help_heading = "What runs")]
     pub only: Vec<Nth>,
 
@@ -87,16 +91,19 @@ pub struct SimArgs {
     /// With --seed: print every event in the order of virtual time.
     #[arg(long, requires = "seed", help_heading = "Output")]
     pub trace: bool,
-    /// With --seed: draw the world, message by message and mark by mark, as a page that any browser opens.
+    /// With --seed: draw the world, message by message and mark by mark, as a page that any browser
+    /// opens.
     #[arg(long, value_name = "FILE", requires = "seed", help_heading = "Output")]
     pub timeline: Option<PathBuf>,
-    /// With --seed and --workload append: write the history for other checkers, as JSON lines in Elle's form.
+    /// With --seed and --workload append: write the history for other checkers, as JSON lines in
+    /// Elle's form.
     #[arg(long, value_name = "FILE", requires = "seed", help_heading = "Output")]
     pub export: Option<PathBuf>,
     /// Show a world that fails as it is, instead of the smallest that fails the same way.
     #[arg(long, help_heading = "Output")]
     pub no_shrink: bool,
-    /// Write the result as JSON, to standard output if no file is given (then nothing else goes there).
+    /// Write the result as JSON, to standard output if no file is given (then nothing else goes
+    /// there).
     #[arg(long, value_name = "FILE", num_args = 0..=1, help_heading = "Output")]
     pub json: Option<Option<PathBuf>>,
     /// No progress, only the result.
@@ -107,10 +114,12 @@ pub struct SimArgs {
 /// What else is simulated.
 #[derive(Subcommand, Clone, Debug)]
 pub enum SimCommand {
-    /// Predict how fast a cluster would be: throughput, latency and aborts by nodes and timestamp scheme.
+    /// Predict how fast a cluster would be: throughput, latency and aborts by nodes and timestamp
+    /// scheme.
     ///
-    /// The protocols' own code runs in a world in which everything has a price: lookups, messages, bytes, the oracle.
-    /// Prices come from `plimsoll calibrate`, or are those of the DST paper's clusters.
+    /// The protocols' own code runs in a world in which everything has a price: lookups, messages,
+    /// bytes, the oracle. Prices come from `plimsoll calibrate`, or are those of the DST paper's
+    /// clusters.
     ///
     /// Exit status: 0 done; 2 bad usage.
     Scale(Box<ScaleArgs>),

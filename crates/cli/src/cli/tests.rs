@@ -1,4 +1,5 @@
-//! Every command is sound and teaches; and of `sim` one test for each reason to refuse, and one for each way to say yes.
+//! Every command is sound and teaches; and of `sim` one test for each reason to refuse, and one for
+//! each way to say yes.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! Clients of nodes that are all there: what they write and see, what is counted, and what a message may hold.
+//! Clients of nodes that are all there: what they write and see, what is counted, and what a
+//! message may hold.
 
 use std::thread;
 use std::time::Duration;
@@ -28,7 +29,8 @@ fn clients_transact_against_nodes_that_are_other_processes() {
     });
     assert_eq!(total(&db, ACCOUNTS), ACCOUNTS * 1000);
 
-    // Scans, over all shards and in order; what is there already; what one client wrote another sees.
+    // Scans, over all shards and in order; what is there already; what one client wrote another
+    // sees.
     let entries = db.table("entry").unwrap();
     db.transact(|txn| -> Result<(), Error> {
         (0..50).try_for_each(|number| txn.insert(entries, &Key::of_u64(number), b"entry"))

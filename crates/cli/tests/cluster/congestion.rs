@@ -1,4 +1,5 @@
-//! Clients that have much on its way: to a node that does not take it, or in many transactions at a time.
+//! Clients that have much on its way: to a node that does not take it, or in many transactions at a
+//! time.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};

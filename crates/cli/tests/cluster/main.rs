@@ -1,4 +1,5 @@
-//! A cluster as its users have it: nodes are processes, clients come from outside, and somebody pulls a plug.
+//! A cluster as its users have it: nodes are processes, clients come from outside, and somebody
+//! pulls a plug.
 
 mod bench;
 mod clients;

@@ -1,4 +1,5 @@
-//! Schemes with an oracle: it publishes what commits, stalls, dies, and begins anew with all others.
+//! Schemes with an oracle: it publishes what commits, stalls, dies, and begins anew with all
+//! others.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +11,8 @@ use crate::deaths::kill_a_client;
 use crate::scene::{Scene, account, balance, fill, path, plimsoll, total, transfers};
 use crate::waiting::until;
 
-/// What the oracle says of itself: how many numbers are published, and how many it knows of that are not.
+/// What the oracle says of itself: how many numbers are published, and how many it knows of that
+/// are not.
 fn oracle(scene: &Scene) -> (u64, u64) {
     let (code, text) = scene.get(3, "/status");
     let state: Value = serde_json::from_str(&text).unwrap();

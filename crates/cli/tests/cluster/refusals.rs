@@ -48,7 +48,8 @@ fn what_cannot_be_is_refused_with_a_sentence() {
     assert!(http("0.0.0.0:1").contains("nobody can reach http = 0.0.0.0:1"));
     assert!(http("127.0.0.1:7401").contains("give http = 127.0.0.1:7401 another port"));
 
-    // A client that knows another secret, or another version of the file, is told so, where others are let in.
+    // A client that knows another secret, or another version of the file, is told so, where others
+    // are let in.
     scene.start(2);
     drop(scene.connect());
     let cluster = Cluster::read(&scene.file()).unwrap();
@@ -89,7 +90,8 @@ fn a_node_logs_json_that_says_whom_it_has_refused_and_why() {
     let cluster = Cluster::read(&scene.file()).unwrap();
     let node = cluster.nodes[0].address;
     let magic = "it does not speak this protocol";
-    // A hello of a version that does not exist: its length, its kind, the magic number, the version.
+    // A hello of a version that does not exist: its length, its kind, the magic number, the
+    // version.
     let version = [&11u32.to_le_bytes()[..], &[1], b"plimsoll", &[0xff, 0xff]].concat();
     let strangers = [
         (stranger(node, b"GET /admin HTTP/1.1\r\n\r\n"), magic),

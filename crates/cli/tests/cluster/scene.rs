@@ -1,4 +1,5 @@
-//! What the tests of a cluster share: a directory with its file, the processes that run, and money to move.
+//! What the tests of a cluster share: a directory with its file, the processes that run, and money
+//! to move.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -165,7 +166,8 @@ pub fn balance(value: Option<Vec<u8>>) -> u64 {
     u64::from_be_bytes(value.expect("accounts stay").try_into().expect("a number"))
 }
 
-/// Moves money between accounts that are on different shards, again and again, and looks at all of them.
+/// Moves money between accounts that are on different shards, again and again, and looks at all of
+/// them.
 pub fn transfers(db: &Database, client: u64, accounts: u64, rounds: u64) {
     let table = db.table("account").unwrap();
     for round in 0..rounds {

@@ -1,7 +1,8 @@
 //! How fast the client is by itself: TPC-C's mix against a server that does nothing.
 //! `cargo run --release -p plimsoll-dike --example client_speed [TERMINALS [SECONDS]]`
 //!
-//! The server is a process of its own, so that the processor time of this one is the client's alone.
+//! The server is a process of its own, so that the processor time of this one is the client's
+//! alone.
 
 mod stub;
 

@@ -1,5 +1,5 @@
-//! A server that speaks PostgreSQL's protocol and does nothing: every query by key finds one row, every
-//! change meets one. It knows TPC-C's columns by their names.
+//! A server that speaks PostgreSQL's protocol and does nothing: every query by key finds one row,
+//! every change meets one. It knows TPC-C's columns by their names.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! Writes what a run leaves behind, without a database: a JSON document and its page, of one simulated run
-//! and of three databases compared. `cargo run -p plimsoll-dike --example synthetic -- FOLDER`
+//! Writes what a run leaves behind, without a database: a JSON document and its page, of one
+//! simulated run and of three databases compared. `cargo run -p plimsoll-dike --example
+//! synthetic -- FOLDER`
 
 mod world;
 

@@ -1,8 +1,9 @@
 //! A simulated database under all controls at once, from the first draw to the run's document.
 //!
-//! Terminals run transactions one after the other. A transaction elsewhere takes a few milliseconds, more the
-//! more nodes it touches. A hot one waits its turn at the hot item. For a while the network is slow; later a
-//! node dies, nothing commits for some seconds, and then less than before.
+//! Terminals run transactions one after the other. A transaction elsewhere takes a few
+//! milliseconds, more the more nodes it touches. A hot one waits its turn at the hot item. For a
+//! while the network is slow; later a node dies, nothing commits for some seconds, and then less
+//! than before.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,8 +1,8 @@
 //! The faults, their parameters and what they act on.
 //!
-//! The paper (§6.4) injects five: CPU, shut-down, write I/O, read I/O and network delay. The others are what
-//! a distributed database promises to survive as well: lost packets, partitions, processes that stop for a
-//! while or die, the end of whatever hands out timestamps, clocks that are wrong.
+//! The paper (§6.4) injects five: CPU, shut-down, write I/O, read I/O and network delay. The others
+//! are what a distributed database promises to survive as well: lost packets, partitions, processes
+//! that stop for a while or die, the end of whatever hands out timestamps, clocks that are wrong.
 //!
 //! | fault | acts on | parameters (default) |
 //! |---|---|---|
@@ -76,7 +76,8 @@ pub enum Fault {
     NetworkLoss {
         /// How many packets of a hundred.
         loss_percent: f64,
-        /// The time-out after which TCP sends a packet again; twice as long each time it is lost again.
+        /// The time-out after which TCP sends a packet again; twice as long each time it is lost
+        /// again.
         #[serde(default = "retransmission")]
         stall_ms: u64,
         /// Which way.
@@ -101,7 +102,8 @@ pub enum Fault {
         #[serde(default)]
         stays_down: bool,
     },
-    /// The same for whatever hands out timestamps: without `where`, all processes marked `timestamp_source`.
+    /// The same for whatever hands out timestamps: without `where`, all processes marked
+    /// `timestamp_source`.
     KillTimestampSource {
         /// It is not started again.
         #[serde(default)]
@@ -277,7 +279,8 @@ impl Fault {
         }
     }
 
-    /// The parameters as environment variables of a hook: `DIKE_FAULT`, and `DIKE_DELAY_MS` for `delay_ms`.
+    /// The parameters as environment variables of a hook: `DIKE_FAULT`, and `DIKE_DELAY_MS` for
+    /// `delay_ms`.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let mut table = self.table();
         table.remove("fault");

@@ -1,14 +1,16 @@
 //! The watch over one fault outside of this process.
 //!
-//! A fault that is left in place ruins a machine for whoever uses it next, so nobody who can die is trusted
-//! with undoing it. Each fault gets a *guard*: a small process that puts it in place, waits, and undoes it,
-//! and that waits for the end of its standard input. That pipe is the life line: it ends when Dike closes it,
-//! and also when Dike panics, is interrupted or is killed. By ssh it ends with the connection, and should
-//! nobody notice that the connection is dead, a time limit of the guard's own is the last resort. The guard
-//! leads a process group of its own: a Ctrl-C at the terminal does not reach it.
+//! A fault that is left in place ruins a machine for whoever uses it next, so nobody who can die is
+//! trusted with undoing it. Each fault gets a *guard*: a small process that puts it in place,
+//! waits, and undoes it, and that waits for the end of its standard input. That pipe is the life
+//! line: it ends when Dike closes it, and also when Dike panics, is interrupted or is killed. By
+//! ssh it ends with the connection, and should nobody notice that the connection is dead, a time
+//! limit of the guard's own is the last resort. The guard leads a process group of its own: a
+//! Ctrl-C at the terminal does not reach it.
 //!
-//! A guard is a text for the POSIX shell (the folder `scripts`, assembled in [`orders`](super::orders)), the
-//! same here and by ssh, or this program as a [worker](super::stress). It says on its standard output
+//! A guard is a text for the POSIX shell (the folder `scripts`, assembled in
+//! [`orders`](super::orders)), the same here and by ssh, or this program as a
+//! [worker](super::stress). It says on its standard output
 //!
 //! ```text
 //! dike-guard hint kill -CONT 4711     what undoes the fault if the guard is gone
@@ -18,8 +20,8 @@
 //! dike-guard undo-failed
 //! ```
 //!
-//! and everything else it says goes to the journal. If a guard vanishes without `undone`, Dike runs its last
-//! hint over the same way; if that fails too, the user gets the command.
+//! and everything else it says goes to the journal. If a guard vanishes without `undone`, Dike runs
+//! its last hint over the same way; if that fails too, the user gets the command.
 
 use std::io;
 use std::process::Stdio;
@@ -107,13 +109,14 @@ impl Guard {
         Ok(Guard { child, life_line, out, err, shell, hint: None, said, exited: false, end: None })
     }
 
-    /// Waits until the fault holds (true), or until it is clear that it does not. Nothing is lost if the
-    /// future is dropped.
+    /// Waits until the fault holds (true), or until it is clear that it does not. Nothing is lost
+    /// if the future is dropped.
     pub(crate) async fn holds(&mut self) -> bool {
         self.word().await == Word::Started
     }
 
-    /// Waits until the guard ends although nobody has told it to. Nothing is lost if the future is dropped.
+    /// Waits until the guard ends although nobody has told it to. Nothing is lost if the future is
+    /// dropped.
     pub(crate) async fn ends(&mut self) {
         while self.end.is_none() {
             self.word().await;

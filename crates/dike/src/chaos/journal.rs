@@ -1,8 +1,8 @@
 //! What was done and when: the record of a run's faults, for charts and for whoever doubts them.
 //!
 //! Times are nanoseconds since the start of the run. A fault holds at a place from the entry
-//! [`Started`](Phase::Started) to [`Undone`](Phase::Undone); both are written when the far end has confirmed
-//! them, so a band of a chart never begins before the fault was there.
+//! [`Started`](Phase::Started) to [`Undone`](Phase::Undone); both are written when the far end has
+//! confirmed them, so a band of a chart never begins before the fault was there.
 
 use serde::{Deserialize, Serialize};
 
@@ -124,7 +124,8 @@ impl Journal {
         bands.into_iter().map(|(_, band)| band).collect()
     }
 
-    /// Whether all that was put in place is undone and nothing stays down: then the database comes back.
+    /// Whether all that was put in place is undone and nothing stays down: then the database comes
+    /// back.
     pub fn brings_back(&self) -> bool {
         let undone = |phase: &Phase| matches!(phase, Phase::Undone);
         let stays = |phase: &Phase| matches!(phase, Phase::LeftDown | Phase::UndoFailed { .. });

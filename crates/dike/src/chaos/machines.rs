@@ -16,8 +16,9 @@
 //! restart = "systemctl restart db"
 //! ```
 //!
-//! This machine is known as `localhost` without being declared. A command for a host is a text for the POSIX
-//! shell: here it is handed to `sh -c`, by ssh to the login shell of the other end, as `exec sh -c '...'`.
+//! This machine is known as `localhost` without being declared. A command for a host is a text for
+//! the POSIX shell: here it is handed to `sh -c`, by ssh to the login shell of the other end, as
+//! `exec sh -c '...'`.
 //!
 //! Left out: login shells that do not quote as the POSIX shell does (csh, fish).
 
@@ -46,8 +47,8 @@ pub struct Machines {
 pub struct Ssh {
     /// The program. Default: `ssh`.
     pub program: String,
-    /// Its options, before the host. Default: never ask for a password, give up connecting after 5 s, and
-    /// take a silent connection for dead after 15 s.
+    /// Its options, before the host. Default: never ask for a password, give up connecting after 5
+    /// s, and take a silent connection for dead after 15 s.
     pub options: Vec<String>,
 }
 
@@ -65,19 +66,19 @@ impl Default for Ssh {
 pub struct Host {
     /// What it is called in schedules, samples and charts.
     pub name: String,
-    /// `user@host` as ssh takes it. Absent: it is this machine, if it is called `localhost`, or only its hook
-    /// reaches it.
+    /// `user@host` as ssh takes it. Absent: it is this machine, if it is called `localhost`, or
+    /// only its hook reaches it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ssh: Option<String>,
-    /// A command run *here* that puts faults in place and undoes them: network faults and custom ones, and
-    /// all others if there is no `ssh`.
+    /// A command run *here* that puts faults in place and undoes them: network faults and custom
+    /// ones, and all others if there is no `ssh`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<String>,
     /// What shuts the host down, run there. Default: `shutdown -h now`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shutdown: Option<String>,
-    /// What brings it back after a shutdown, run *here* (the command of a hypervisor, a cloud, a remote
-    /// console).
+    /// What brings it back after a shutdown, run *here* (the command of a hypervisor, a cloud, a
+    /// remote console).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_on: Option<String>,
 }
@@ -100,8 +101,8 @@ pub struct Process {
     /// A command on its host that prints process ids, such as `pgrep -x postgres`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pids_from: Option<String>,
-    /// What starts it again after it was killed, run on its host. It has to return; the server it starts need
-    /// not be detached.
+    /// What starts it again after it was killed, run on its host. It has to return; the server it
+    /// starts need not be detached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<String>,
     /// It hands out the timestamps of the database, alone or as one of several.

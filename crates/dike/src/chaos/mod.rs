@@ -1,13 +1,14 @@
 //! Faults injected on purpose, on a schedule, and undone.
 //!
-//! The paper (§4.4, §6.4) measures availability as what is left of the throughput while a fault holds and as
-//! the time it takes to come back afterwards. For both one has to know exactly when a fault held, and
-//! everybody has to be sure that nothing of it holds in the next run. So a fault here has three parts:
+//! The paper (§4.4, §6.4) measures availability as what is left of the throughput while a fault
+//! holds and as the time it takes to come back afterwards. For both one has to know exactly when a
+//! fault held, and everybody has to be sure that nothing of it holds in the next run. So a fault
+//! here has three parts:
 //!
-//! * a line of the [schedule]: [what](fault), where ([machines]: hosts and processes; endpoints), from when
-//!   to when;
-//! * somebody who does it and undoes it: a guard outside of this process for hosts and processes, here, by
-//!   ssh or by a command of the user; the [proxy] before an endpoint for the network;
+//! * a line of the [schedule]: [what](fault), where ([machines]: hosts and processes; endpoints),
+//!   from when to when;
+//! * somebody who does it and undoes it: a guard outside of this process for hosts and processes,
+//!   here, by ssh or by a command of the user; the [proxy] before an endpoint for the network;
 //! * entries in the [journal]: when it was confirmed to hold, when it was confirmed to be undone.
 //!
 //! **Every fault is undone**, and this is how:
@@ -21,8 +22,8 @@
 //! | the guard is killed | Dike, by the guard's last hint, over the same way |
 //! | that fails too | the user, with the command that the journal and the standard error name |
 //!
-//! Left out: a guard and Dike both killed with SIGKILL within one fault. Loads end even then; a process that was
-//! paused or killed, a clock that was set and what a hook did stay as they are.
+//! Left out: a guard and Dike both killed with SIGKILL within one fault. Loads end even then; a
+//! process that was paused or killed, a clock that was set and what a hook did stay as they are.
 
 pub mod fault;
 pub(crate) mod guard;
@@ -99,15 +100,15 @@ impl Chaos {
         self
     }
 
-    /// Puts the faults in place and undoes them, until all have ended or `stop` is ready; then what holds is
-    /// undone.
+    /// Puts the faults in place and undoes them, until all have ended or `stop` is ready; then what
+    /// holds is undone.
     ///
     /// * `start`: the start of the run, which times in the schedule and in the journal refer to.
     /// * `stop`: the end of the run, or a Ctrl-C.
     /// * `seen`: sees every entry of the journal when it is written.
     ///
-    /// What cannot be undone is written to the standard error as well. If the future is dropped, everything
-    /// is undone without anybody waiting for it.
+    /// What cannot be undone is written to the standard error as well. If the future is dropped,
+    /// everything is undone without anybody waiting for it.
     pub async fn run(
         &self,
         start: Instant,

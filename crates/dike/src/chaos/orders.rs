@@ -1,9 +1,9 @@
 //! From a fault at a place to the orders of a guard.
 //!
-//! The text of a guard is put together of parameters as variables of the shell, the two functions that put
-//! the fault in place and undo it, and the watch that calls them (`scripts/guard.sh`). Nothing of it needs
-//! more than a POSIX shell and the tools that every Linux has (`dd`, `tail`, `sleep`); `clock_skew` needs GNU
-//! `date`.
+//! The text of a guard is put together of parameters as variables of the shell, the two functions
+//! that put the fault in place and undo it, and the watch that calls them (`scripts/guard.sh`).
+//! Nothing of it needs more than a POSIX shell and the tools that every Linux has (`dd`, `tail`,
+//! `sleep`); `clock_skew` needs GNU `date`.
 //!
 //! | fault | here | by ssh | only a hook |
 //! |---|---|---|---|
@@ -28,7 +28,8 @@ const CLOCK: &str = include_str!("scripts/clock.sh");
 const SHUTDOWN: &str = include_str!("scripts/shutdown.sh");
 const HOOK: &str = include_str!("scripts/hook.sh");
 
-/// The orders for this fault at this place, which the schedule's check has found to be of the right kind.
+/// The orders for this fault at this place, which the schedule's check has found to be of the right
+/// kind.
 ///
 /// * `limit_s`: after this time the guard undoes the fault even if nobody says so.
 pub(crate) fn orders(

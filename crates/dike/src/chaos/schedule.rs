@@ -22,11 +22,12 @@
 //! where = ["db-2"]
 //! ```
 //!
-//! A schedule is judged before a run, against the machines and the endpoints: every name exists and is of the
-//! kind that the fault acts on, times are times, what would not come back says `stays_down`, and faults that
-//! cannot hold at once at one place do not overlap. *Exclusive* are: two faults of one kind (two delays at
-//! one endpoint would need a rule for which one counts), pause and kill of a process, partition and half-open
-//! at an endpoint, and a shutdown with everything on its host.
+//! A schedule is judged before a run, against the machines and the endpoints: every name exists and
+//! is of the kind that the fault acts on, times are times, what would not come back says
+//! `stays_down`, and faults that cannot hold at once at one place do not overlap. *Exclusive* are:
+//! two faults of one kind (two delays at one endpoint would need a rule for which one counts),
+//! pause and kill of a process, partition and half-open at an endpoint, and a shutdown with
+//! everything on its host.
 //!
 //! Left out: faults that start upon events. A schedule is part of an experiment that others repeat.
 
@@ -45,11 +46,11 @@ use super::machines::{MachineError, Machines};
 pub struct Schedule {
     /// What jitter and losses are drawn from. Default: 1.
     pub seed: u64,
-    /// How long Dike waits for a fault to be put in place, and to be undone, in seconds; and for a database that
-    /// was started again at the end of a run to answer. Default: 60.
+    /// How long Dike waits for a fault to be put in place, and to be undone, in seconds; and for a
+    /// database that was started again at the end of a run to answer. Default: 60.
     pub limit_s: f64,
-    /// How long after its end a fault is undone by its own watch if Dike does not do it, in seconds. Default:
-    /// 10.
+    /// How long after its end a fault is undone by its own watch if Dike does not do it, in
+    /// seconds. Default: 10.
     pub grace_s: f64,
     /// What happens.
     pub faults: Vec<ScheduledFault>,
@@ -66,7 +67,8 @@ impl Default for Schedule {
 pub struct ScheduledFault {
     /// When it starts, in seconds since the start of the run.
     pub at_s: f64,
-    /// How long it holds, in seconds. Absent for a reset, which is over at once, and for what stays down.
+    /// How long it holds, in seconds. Absent for a reset, which is over at once, and for what stays
+    /// down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub for_s: Option<f64>,
     /// How long after its start it starts again, in seconds.
@@ -87,7 +89,8 @@ fn is_one(times: &u32) -> bool {
     *times == 1
 }
 
-/// The common part by hand, the rest as a fault: serde cannot both flatten and refuse unknown parameters.
+/// The common part by hand, the rest as a fault: serde cannot both flatten and refuse unknown
+/// parameters.
 impl<'de> Deserialize<'de> for ScheduledFault {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ScheduledFault, D::Error> {
         fn take<T: for<'a> Deserialize<'a>, E: serde::de::Error>(

@@ -1,15 +1,15 @@
 //! The worker that loads this machine: processor, memory, disk, with nothing installed.
 //!
-//! Dike starts its own program again with a hidden subcommand that calls [`run`]. The worker is a guard of
-//! its own load: it reads one line of orders, loads, says `started`, and ends when its standard input ends or
-//! its time is over. Whatever it holds ends with its process, however that ends: threads, memory, and files
-//! that have no name from the moment they were opened.
+//! Dike starts its own program again with a hidden subcommand that calls [`run`]. The worker is a
+//! guard of its own load: it reads one line of orders, loads, says `started`, and ends when its
+//! standard input ends or its time is over. Whatever it holds ends with its process, however that
+//! ends: threads, memory, and files that have no name from the moment they were opened.
 //!
 //! * *Processor*: one thread per core is busy for its share of every 20 ms.
-//! * *Memory*: pages are written once, and one byte of each again every second, so that they are not swapped
-//!   out first.
-//! * *Disk*: a thread writes the file in blocks of 1 MiB and synchronizes after each, or reads it in such
-//!   blocks and drops them from the page cache before it reads them again.
+//! * *Memory*: pages are written once, and one byte of each again every second, so that they are
+//!   not swapped out first.
+//! * *Disk*: a thread writes the file in blocks of 1 MiB and synchronizes after each, or reads it
+//!   in such blocks and drops them from the page cache before it reads them again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Write};
@@ -55,8 +55,8 @@ pub(crate) struct Work {
     pub fault: Fault,
 }
 
-/// Does what is read from the standard input, until that ends. For the hidden subcommand; not to be called in
-/// a process that does anything else. Returns whether there was a load to do.
+/// Does what is read from the standard input, until that ends. For the hidden subcommand; not to be
+/// called in a process that does anything else. Returns whether there was a load to do.
 pub fn run() -> bool {
     let mut line = String::new();
     let work = io::stdin().lock().read_line(&mut line).map_err(|error| error.to_string());

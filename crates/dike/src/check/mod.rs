@@ -1,20 +1,21 @@
 //! TPC-C's twelve consistency conditions (clause 3.3.2) as SQL, and one of ours.
 //!
-//! Each is a query for what violates it; a condition holds if there is nothing. They hold after a load and
-//! after any run, when nothing runs. They are what makes a benchmark a test: a lost update breaks 1, 8, 9 or
-//! 10, an order without its lines 4 or 6, a delivery that happened twice 3, 5 or 11.
+//! Each is a query for what violates it; a condition holds if there is nothing. They hold after a
+//! load and after any run, when nothing runs. They are what makes a benchmark a test: a lost update
+//! breaks 1, 8, 9 or 10, an order without its lines 4 or 6, a delivery that happened twice 3, 5
+//! or 11.
 //!
-//! Condition 11 is the specification's for a database that was just loaded, where 2,100 orders of a district
-//! are delivered. After a run there are as many more as its customers have got deliveries, which is what we
-//! ask.
+//! Condition 11 is the specification's for a database that was just loaded, where 2,100 orders of a
+//! district are delivered. After a run there are as many more as its customers have got deliveries,
+//! which is what we ask.
 //!
-//! Condition 13 is ours. An order line and the stock that it is taken from are changed by one transaction and
-//! are, one time in a hundred or as often as is set, on different nodes. So the stock of a warehouse has to
-//! have sold what all order lines since the load together say. No condition of the specification spans
-//! warehouses in that direction.
+//! Condition 13 is ours. An order line and the stock that it is taken from are changed by one
+//! transaction and are, one time in a hundred or as often as is set, on different nodes. So the
+//! stock of a warehouse has to have sold what all order lines since the load together say. No
+//! condition of the specification spans warehouses in that direction.
 //!
-//! dUpdateBalance changes w_ytd and nothing else. Once it has run, conditions 1 and 8 say nothing and are
-//! left out.
+//! dUpdateBalance changes w_ytd and nothing else. Once it has run, conditions 1 and 8 say nothing
+//! and are left out.
 
 use serde::Serialize;
 

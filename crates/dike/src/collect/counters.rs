@@ -1,6 +1,7 @@
 //! The kernel's counters, as text from `/proc` and as numbers.
 //!
-//! One reader for all machines: here the files are read, elsewhere a loop of the shell prints them, framed:
+//! One reader for all machines: here the files are read, elsewhere a loop of the shell prints them,
+//! framed:
 //!
 //! ```text
 //! dike-collect begin 4711.25      seconds since the machine was started
@@ -11,8 +12,9 @@
 //! dike-collect end
 //! ```
 //!
-//! Nothing of it is trusted. A line that is not understood is skipped, a frame without its end is dropped,
-//! and what is missing in a frame is missing in the sample. The number of devices is bounded.
+//! Nothing of it is trusted. A line that is not understood is skipped, a frame without its end is
+//! dropped, and what is missing in a frame is missing in the sample. The number of devices is
+//! bounded.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +27,8 @@ const SECTOR_BYTES: u64 = 512;
 /// The counters of a machine at one moment. Counts grow from its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// Time of all cores together: user, nice, system, idle, waiting for disks, interrupts (two kinds),
-    /// stolen.
+    /// Time of all cores together: user, nice, system, idle, waiting for disks, interrupts (two
+    /// kinds), stolen.
     pub cpu_ticks: Option<[u64; 8]>,
     pub cores: u32,
     pub memory_total_bytes: Option<u64>,

@@ -7,17 +7,18 @@
 //! processes = ["db-1", "db-2"]    # absent: all on this machine
 //! ```
 //!
-//! Counters of this machine are read from `/proc`, those of others come through one ssh connection per host,
-//! over which a loop of the POSIX shell (`loop.sh`) prints the same files; they are read here, so that the
-//! other end needs nothing but a shell, `cat` and `sleep`. A [sample](sample::Sample) is what happened
-//! between two frames, by the host's own clock, so that a late frame does not make a peak.
+//! Counters of this machine are read from `/proc`, those of others come through one ssh connection
+//! per host, over which a loop of the POSIX shell (`loop.sh`) prints the same files; they are read
+//! here, so that the other end needs nothing but a shell, `cat` and `sleep`. A
+//! [sample](sample::Sample) is what happened between two frames, by the host's own clock, so that a
+//! late frame does not make a peak.
 //!
-//! Where nothing is known, a [gap](sample::Gap) says so: a connection that was lost (it is made again, after
-//! 1, 2, 4, 8 and then every 10 s), a host that was started anew, frames that came late by more than an
-//! interval and a half.
+//! Where nothing is known, a [gap](sample::Gap) says so: a connection that was lost (it is made
+//! again, after 1, 2, 4, 8 and then every 10 s), a host that was started anew, frames that came
+//! late by more than an interval and a half.
 //!
-//! Processes are looked at on this machine only: the purpose is to tell the nodes of a cluster apart that
-//! runs on one machine.
+//! Processes are looked at on this machine only: the purpose is to tell the nodes of a cluster
+//! apart that runs on one machine.
 //!
 //! Left out: hosts that only a hook reaches.
 
@@ -120,8 +121,8 @@ impl Collector {
     /// * `start`: the start of the run, which times of readings refer to.
     /// * `readings`: gets every reading when it is there; those of one host in the order of time.
     ///
-    /// Fails if something is to be looked at that is not there. A host that does not answer is a gap, not an
-    /// error.
+    /// Fails if something is to be looked at that is not there. A host that does not answer is a
+    /// gap, not an error.
     pub fn start(
         settings: &Settings,
         machines: &Machines,
@@ -279,8 +280,8 @@ async fn here(series: &mut Series, mut families: Families) {
     }
 }
 
-/// What the processors of this machine have done, in ticks: user, nice, system, idle, waiting for disks, two
-/// kinds of interrupts, stolen; nothing where that is unknown.
+/// What the processors of this machine have done, in ticks: user, nice, system, idle, waiting for
+/// disks, two kinds of interrupts, stolen; nothing where that is unknown.
 pub(crate) fn processor_ticks() -> Option<[u64; 8]> {
     let mut counters = Counters::default();
     let text = std::fs::read_to_string("/proc/stat").ok()?;
@@ -412,7 +413,8 @@ mod tests {
         let (start, interval) = (Instant::now(), Duration::from_secs(1));
         let host = "n1".to_owned();
         let mut series = Series { host, start, interval, before: None, last_ns: 0, lost: None, readings };
-        // Seconds to wait, and what the clock of the host says then; no clock: the connection is lost.
+        // Seconds to wait, and what the clock of the host says then; no clock: the connection is
+        // lost.
         let heard = [
             (1, Some(100)),
             (1, Some(101)),

@@ -1,13 +1,15 @@
-//! What processes of this machine did, each with its descendants: a cluster on one machine can be told apart.
+//! What processes of this machine did, each with its descendants: a cluster on one machine can be
+//! told apart.
 //!
 //! The time of a process and of those of its children that have ended and were waited for is in
-//! `/proc/PID/stat`, and the same holds for the bytes in `/proc/PID/io`. So the sum over a family only grows
-//! while its members come and go, unless one is orphaned and leaves the family: then that interval has too
-//! little, never less than nothing.
+//! `/proc/PID/stat`, and the same holds for the bytes in `/proc/PID/io`. So the sum over a family
+//! only grows while its members come and go, unless one is orphaned and leaves the family: then
+//! that interval has too little, never less than nothing.
 //!
-//! Memory of the members cannot be added: a database's processes share most of theirs. The sum of what each
-//! has alone plus the largest that one of them shares is right for one shared segment, and costs nothing to
-//! read; the exact answer (`smaps_rollup`) would have the kernel walk all pages every second.
+//! Memory of the members cannot be added: a database's processes share most of theirs. The sum of
+//! what each has alone plus the largest that one of them shares is right for one shared segment,
+//! and costs nothing to read; the exact answer (`smaps_rollup`) would have the kernel walk all
+//! pages every second.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -85,7 +87,8 @@ fn difference(name: &str, old: &Family, new: &Family, interval_ns: u64) -> Optio
     })
 }
 
-/// Looks for the oldest members: a file is read every time, a command is asked only if nobody is known.
+/// Looks for the oldest members: a file is read every time, a command is asked only if nobody is
+/// known.
 fn find_roots(process: &Process, roots: &mut Vec<u32>, all: &BTreeMap<u32, Usage>) {
     if let Some(pid) = process.pid {
         *roots = vec![pid];
@@ -160,8 +163,8 @@ fn family(roots: &[u32], all: &BTreeMap<u32, Usage>) -> Option<Family> {
         let (alone, shared) = read_statm(&file("statm")).unwrap_or((0, 0));
         family.memory_bytes = family.memory_bytes.saturating_add(alone);
         most_shared = most_shared.max(shared);
-        // Who has ended meanwhile has no such file; who belongs to somebody else has one that we may not
-        // read.
+        // Who has ended meanwhile has no such file; who belongs to somebody else has one that we
+        // may not read.
         let io = file("io");
         let add = |sum: Option<u64>, name| Some(sum?.saturating_add(read_io(&io, name)?));
         family.read_bytes = add(family.read_bytes, "read_bytes");

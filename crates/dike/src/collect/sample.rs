@@ -1,7 +1,8 @@
 //! What a machine did in an interval: the difference between two frames.
 //!
-//! For a counter that went from a to b the interval has b - a. A counter that went back (a device was taken
-//! out and put in again, a machine was started anew) has no difference: its device is missing in that sample.
+//! For a counter that went from a to b the interval has b - a. A counter that went back (a device
+//! was taken out and put in again, a machine was started anew) has no difference: its device is
+//! missing in that sample.
 
 use std::collections::BTreeMap;
 
@@ -141,8 +142,8 @@ impl Reading {
 }
 
 impl Sample {
-    /// All disks together: bytes read and written. Without those that only pass on to others (device mapper,
-    /// RAID).
+    /// All disks together: bytes read and written. Without those that only pass on to others
+    /// (device mapper, RAID).
     pub fn disk_bytes(&self) -> (u64, u64) {
         let real =
             self.disks.iter().filter(|disk| !disk.name.starts_with("dm-") && !disk.name.starts_with("md"));

@@ -1,5 +1,5 @@
-//! The parts of a configuration that make a load hard in a known measure. What each parameter means is said
-//! in the template `tpcc.toml`, beside its default. Whether they make sense together is for
+//! The parts of a configuration that make a load hard in a known measure. What each parameter means
+//! is said in the template `tpcc.toml`, beside its default. Whether they make sense together is for
 //! [`crate::run::Plan`] to say, which turns them into controls.
 
 use std::collections::BTreeMap;

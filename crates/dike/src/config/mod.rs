@@ -1,15 +1,17 @@
 //! What a benchmark is: one TOML file, and flags over it.
 //!
-//! Every parameter has a default, so an empty file is a plain TPC-C run on a PostgreSQL at home. The
-//! commented template that `plimsoll dike template` prints *is* the reference: it holds every parameter at
-//! its default, with its unit and its meaning, and a test keeps it and these structures equal. `--set
-//! run.terminals=64` overrides one parameter without a second file.
+//! Every parameter has a default, so an empty file is a plain TPC-C run on a PostgreSQL at home.
+//! The commented template that `plimsoll dike template` prints *is* the reference: it holds every
+//! parameter at its default, with its unit and its meaning, and a test keeps it and these
+//! structures equal. `--set run.terminals=64` overrides one parameter without a second file.
 //!
-//! Nothing is read that means nothing: unknown keys are refused by name, numbers outside of their range are
-//! refused with the range, mixes have to sum to 100. What contradicts (a fixed home for more terminals than
-//! warehouses, skewed districts that leave a warehouse without one) is refused before anything is connected.
+//! Nothing is read that means nothing: unknown keys are refused by name, numbers outside of their
+//! range are refused with the range, mixes have to sum to 100. What contradicts (a fixed home for
+//! more terminals than warehouses, skewed districts that leave a warehouse without one) is refused
+//! before anything is connected.
 //!
-//! Left out: including other files, environment variables. A result carries its whole configuration.
+//! Left out: including other files, environment variables. A result carries its whole
+//! configuration.
 
 mod controls;
 mod parts;
@@ -123,8 +125,8 @@ macro_rules! refuse {
 pub(crate) use refuse;
 
 impl Config {
-    /// Reads a configuration and what is set over it, each `part.name=value` with a TOML value or a plain
-    /// text.
+    /// Reads a configuration and what is set over it, each `part.name=value` with a TOML value or a
+    /// plain text.
     pub fn parse(text: &str, set: &[String]) -> Result<Config, Refusal> {
         let wrong = |error: toml::de::Error| Refusal(error.to_string().trim_end().to_owned());
         let mut table: toml::Table = toml::from_str(text).map_err(wrong)?;
@@ -252,7 +254,8 @@ mod tests {
         assert!(found.is_empty(), "{found:?}");
     }
 
-    /// The names that a reader takes after this beginning of a table, as its refusal of another lists them.
+    /// The names that a reader takes after this beginning of a table, as its refusal of another
+    /// lists them.
     fn names_after<T: for<'a> Deserialize<'a>>(beginning: &str) -> Vec<String> {
         let read = toml::from_str::<T>(&format!("{beginning}\nunheard_of = 1"));
         let refusal = read.err().expect("nothing has such a name").message().to_owned();

@@ -1,5 +1,5 @@
-//! The parts of a configuration. What each parameter means is said in the template `tpcc.toml`, beside its
-//! default.
+//! The parts of a configuration. What each parameter means is said in the template `tpcc.toml`,
+//! beside its default.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,17 +1,18 @@
-//! Warehouses that are updated together, in one transaction (paper, section 4.3.2, "Skew Co-access").
+//! Warehouses that are updated together, in one transaction (paper, section 4.3.2, "Skew
+//! Co-access").
 //!
-//! A *co-access group* is a fixed set of warehouses on different nodes. A transaction of dUpdateStock updates
-//! all warehouses of one group with a given probability, else as many distinct warehouses at random: the
-//! paper's example has two items on two nodes that meet in 80 % of the transactions. A database that notices
-//! may move a group onto one node and save the distributed commit. The whole choice is one transaction; the
-//! caller commits once.
+//! A *co-access group* is a fixed set of warehouses on different nodes. A transaction of
+//! dUpdateStock updates all warehouses of one group with a given probability, else as many distinct
+//! warehouses at random: the paper's example has two items on two nodes that meet in 80 % of the
+//! transactions. A database that notices may move a group onto one node and save the distributed
+//! commit. The whole choice is one transaction; the caller commits once.
 //!
-//! Which group: any [`Chooser`], so that one group can be hot or the heat can move from group to group.
-//! Groups of one warehouse are the paper's skewed partition access.
+//! Which group: any [`Chooser`], so that one group can be hot or the heat can move from group to
+//! group. Groups of one warehouse are the paper's skewed partition access.
 //!
-//! With a known placement, [`groups`] takes one warehouse from each of `size` different nodes in turn. With
-//! shares only, group g is every W/size-th warehouse from g on, which range partitions keep apart. Example: 6
-//! warehouses, two per group: {1, 4}, {2, 5}, {3, 6}.
+//! With a known placement, [`groups`] takes one warehouse from each of `size` different nodes in
+//! turn. With shares only, group g is every W/size-th warehouse from g on, which range partitions
+//! keep apart. Example: 6 warehouses, two per group: {1, 4}, {2, 5}, {3, 6}.
 
 use std::fmt;
 
@@ -69,7 +70,8 @@ impl fmt::Display for CoAccessError {
 
 impl std::error::Error for CoAccessError {}
 
-/// As many disjoint groups of `size` warehouses as there can be, on different nodes if these are known.
+/// As many disjoint groups of `size` warehouses as there can be, on different nodes if these are
+/// known.
 pub fn groups(placement: &Placement, size: u32) -> Result<Vec<Vec<u32>>, CoAccessError> {
     let (first, all) = (placement.first(), placement.warehouses());
     let known: Option<Vec<u32>> = (first..first + all).map(|w| placement.node(w)).collect();
@@ -99,8 +101,8 @@ pub fn groups(placement: &Placement, size: u32) -> Result<Vec<Vec<u32>>, CoAcces
 }
 
 impl CoAccess {
-    /// Groups of `size` warehouses. A transaction uses one with probability `together`, which one as `skew`
-    /// says.
+    /// Groups of `size` warehouses. A transaction uses one with probability `together`, which one
+    /// as `skew` says.
     pub fn new(
         placement: &Placement,
         size: u32,

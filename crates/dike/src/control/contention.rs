@@ -1,33 +1,36 @@
 //! Contention intensity: how many transactions compete for the hot items (paper, section 4.2.2).
 //!
-//! **Definition** (the paper's 1): the contention intensity CI(t) of an item is the number of transactions
-//! that compete for it at time t, one of them writing. A transaction competes from the moment it asks for the
-//! item, just before the statement that locks or writes it, until it has committed or given up, whether it
-//! waits in the database or in the client's queue ([`super::queue`]).
+//! **Definition** (the paper's 1): the contention intensity CI(t) of an item is the number of
+//! transactions that compete for it at time t, one of them writing. A transaction competes from the
+//! moment it asks for the item, just before the statement that locks or writes it, until it has
+//! committed or given up, whether it waits in the database or in the client's queue
+//! ([`super::queue`]).
 //!
-//! The paper sends each of M terminals to the hot item with probability TPS_c / (TPS_c + TPS_nc (M - CI)),
-//! from throughputs measured beforehand: [`open_probability`]. That is right on average and wanders: nothing
-//! pulls a queue of 45 back to 30 but the small decrease of all other work. In the simulation of the tests a
-//! CI of 30 is off by more than itself in its worst second. It also has to be measured anew when the database
-//! slows down.
+//! The paper sends each of M terminals to the hot item with probability TPS_c / (TPS_c + TPS_nc
+//! (M - CI)), from throughputs measured beforehand: [`open_probability`]. That is right on average
+//! and wanders: nothing pulls a queue of 45 back to 30 but the small decrease of all other work. In
+//! the simulation of the tests a CI of 30 is off by more than itself in its worst second. It also
+//! has to be measured anew when the database slows down.
 //!
-//! **Ours counts.** [`HotSpots`] knows how many transactions are on their way to an item or compete for it,
-//! and a terminal that starts a transaction takes a place at the item that lacks most, if one is free
-//! ([`HotSpots::start`]); else it works elsewhere. Nobody waits, no probability is needed, and it holds for
-//! any throughput. A place is a [`Contender`], which returns it when it is dropped, so no failure can make
-//! the count drift.
+//! **Ours counts.** [`HotSpots`] knows how many transactions are on their way to an item or compete
+//! for it, and a terminal that starts a transaction takes a place at the item that lacks most, if
+//! one is free ([`HotSpots::start`]); else it works elsewhere. Nobody waits, no probability is
+//! needed, and it holds for any throughput. A place is a [`Contender`], which returns it when it is
+//! dropped, so no failure can make the count drift.
 //!
-//! **The feedback.** A transaction that has started is not competing yet: it has statements to run before.
-//! With CI places the intensity would be CI minus those on their way. The [`Controller`] looks at the counts
-//! every few milliseconds and offers CI + (mean number on the way) places. If 1.3 are on their way on average
-//! and 30 shall compete, it offers 31.3: 31 places and, in three of ten looks, 32. This is integral control
-//! with a gain of one, without its wind-up: while a queue of 150 drains to 80, the number on the way is
-//! simply 0.
+//! **The feedback.** A transaction that has started is not competing yet: it has statements to run
+//! before. With CI places the intensity would be CI minus those on their way. The [`Controller`]
+//! looks at the counts every few milliseconds and offers CI + (mean number on the way) places. If
+//! 1.3 are on their way on average and 30 shall compete, it offers 31.3: 31 places and, in three of
+//! ten looks, 32. This is integral control with a gain of one, without its wind-up: while a queue
+//! of 150 drains to 80, the number on the way is simply 0.
 //!
-//! Extremes: CI = 0 offers none, CI = M sends everybody. A schedule changes at any times; several items have
-//! intensities of their own that add up to M at most. Of several clients each controls its share of CI.
+//! Extremes: CI = 0 offers none, CI = M sends everybody. A schedule changes at any times; several
+//! items have intensities of their own that add up to M at most. Of several clients each controls
+//! its share of CI.
 //!
-//! Left out: how fast a queue drains. When CI falls, transactions in the queue still end one by one.
+//! Left out: how fast a queue drains. When CI falls, transactions in the queue still end one by
+//! one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -159,8 +162,8 @@ impl HotSpots {
         Arc::new(HotSpots { items: (0..items).map(|_| HotItem::default()).collect() })
     }
 
-    /// Asked by a terminal before each transaction: a place at a hot item, or nothing if it shall work
-    /// elsewhere.
+    /// Asked by a terminal before each transaction: a place at a hot item, or nothing if it shall
+    /// work elsewhere.
     pub fn start(self: &Arc<HotSpots>) -> Option<Contender> {
         loop {
             let lacking =
@@ -203,8 +206,8 @@ impl Contender {
         self.item
     }
 
-    /// Said just before the statement that locks or writes the item. Saying it again, in a retry, changes
-    /// nothing: the transaction has not stopped to compete.
+    /// Said just before the statement that locks or writes the item. Saying it again, in a retry,
+    /// changes nothing: the transaction has not stopped to compete.
     pub fn reach(&mut self) {
         if !self.competing {
             self.competing = true;
@@ -243,8 +246,8 @@ struct Item {
 }
 
 impl Controller {
-    /// Controls `spots` by the schedule. `share` is the share of all terminals that this client runs, 1 for
-    /// the only client. Nobody competes before the first [`Controller::look`].
+    /// Controls `spots` by the schedule. `share` is the share of all terminals that this client
+    /// runs, 1 for the only client. Nobody competes before the first [`Controller::look`].
     pub fn new(spots: Arc<HotSpots>, schedule: Schedule, share: f64) -> Controller {
         assert_eq!(spots.items.len(), schedule.items(), "the schedule is for these items");
         assert!(share > 0.0 && share <= 1.0, "a client runs some of the terminals");
@@ -283,8 +286,8 @@ impl Controller {
     }
 }
 
-/// The paper's probability of a terminal to go to the hot item: `tps_c` transactions per second on it,
-/// `tps_nc` per terminal elsewhere. 0 if nobody shall compete, 1 if everybody shall.
+/// The paper's probability of a terminal to go to the hot item: `tps_c` transactions per second on
+/// it, `tps_nc` per terminal elsewhere. 0 if nobody shall compete, 1 if everybody shall.
 pub fn open_probability(tps_c: f64, tps_nc: f64, terminals: u32, intensity: f64) -> f64 {
     let elsewhere = tps_nc * (f64::from(terminals) - intensity);
     if intensity <= 0.0 {

@@ -168,8 +168,8 @@ fn of_the_paper() -> Schedule {
     schedule(&[(0, &[30.0]), (60, &[110.0]), (120, &[150.0]), (180, &[80.0]), (240, &[50.0])], 180)
 }
 
-/// From two seconds after its start on, every phase is within one per cent and every second within three.
-/// (The promise is ten.)
+/// From two seconds after its start on, every phase is within one per cent and every second within
+/// three. (The promise is ten.)
 fn assert_tracks(control: &Control, phases: usize) {
     for phase in 0..phases {
         let seconds = phase * 60 + 2..phase * 60 + 60;

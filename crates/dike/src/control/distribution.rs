@@ -1,35 +1,38 @@
-//! Distribution ratio and degree: how many transactions spread, and over how many nodes (paper, section
-//! 4.2.1).
+//! Distribution ratio and degree: how many transactions spread, and over how many nodes (paper,
+//! section 4.2.1).
 //!
-//! A share *ratio* of the transactions uses several distinct warehouses, its home and others; the rest uses
-//! its home alone. How many warehouses make a transaction meet *degree* nodes on average depends on where
-//! warehouses live ([`Placement`]), and there are two ways to choose them:
+//! A share *ratio* of the transactions uses several distinct warehouses, its home and others; the
+//! rest uses its home alone. How many warehouses make a transaction meet *degree* nodes on average
+//! depends on where warehouses live ([`Placement`]), and there are two ways to choose them:
 //!
-//! * **Drawn** ([`Distribution::drawn`]): the paper's Algorithm 1. Only the shares of nodes are known, not
-//!   which warehouse is where. The number of distinct warehouses c is the one whose exact expectation is the
-//!   degree: E(k) <= n <= E(k + 1) for whole k, and a transaction draws k + 1 warehouses with probability (n
-//!   - E(k)) / (E(k + 1) - E(k)), else k. That mixture hits n exactly, because expectations mix linearly.
-//! * **Aimed** ([`Distribution::aimed`]): the node of every warehouse is known. A transaction picks n - 1
-//!   other nodes, in proportion to their warehouses, and one warehouse on each. It meets n nodes for certain.
+//! * **Drawn** ([`Distribution::drawn`]): the paper's Algorithm 1. Only the shares of nodes are
+//!   known, not which warehouse is where. The number of distinct warehouses c is the one whose
+//!   exact expectation is the degree: E(k) <= n <= E(k + 1) for whole k, and a transaction draws
+//!   k + 1 warehouses with probability (n - E(k)) / (E(k + 1) - E(k)), else k. That mixture hits n
+//!   exactly, because expectations mix linearly.
+//! * **Aimed** ([`Distribution::aimed`]): the node of every warehouse is known. A transaction picks
+//!   n - 1 other nodes, in proportion to their warehouses, and one warehouse on each. It meets n
+//!   nodes for certain.
 //!
-//! Worked example: 3 nodes of 20 warehouses, degree 2. E(2) = 1 + 40/59 = 1.678 and E(3) = 2.134 (see
-//! [`super::placement`]), so 71 % of the spread transactions draw three warehouses and 29 % two. Some of them
-//! have all theirs on one node by chance: [`Distribution::expected_distributed`] says how many are left, here
-//! 83 % of those that spread. Who must have exactly a share `ratio` on two nodes or more aims.
+//! Worked example: 3 nodes of 20 warehouses, degree 2. E(2) = 1 + 40/59 = 1.678 and E(3) = 2.134
+//! (see [`super::placement`]), so 71 % of the spread transactions draw three warehouses and 29 %
+//! two. Some of them have all theirs on one node by chance: [`Distribution::expected_distributed`]
+//! says how many are left, here 83 % of those that spread. Who must have exactly a share `ratio` on
+//! two nodes or more aims.
 //!
-//! **The last node.** To meet all N nodes for certain one has to draw nearly all warehouses: 161 of 180 on 9
-//! nodes. Unless the exact solution fits an ordinary order, a degree above 0.99 N is solved for 0.99 N, which
-//! takes 36. [`Distribution::expected_degree`] says what can be expected.
+//! **The last node.** To meet all N nodes for certain one has to draw nearly all warehouses: 161 of
+//! 180 on 9 nodes. Unless the exact solution fits an ordinary order, a degree above 0.99 N is
+//! solved for 0.99 N, which takes 36. [`Distribution::expected_degree`] says what can be expected.
 //!
-//! **Order lines.** Their number is TPC-C's, 5 to 15 evenly, whatever the ratio is, so that runs of different
-//! ratios do the same work. Only an order that needs more warehouses than it has lines gets one line per
-//! warehouse. The home supplies what the others do not, one line at least.
+//! **Order lines.** Their number is TPC-C's, 5 to 15 evenly, whatever the ratio is, so that runs of
+//! different ratios do the same work. Only an order that needs more warehouses than it has lines
+//! gets one line per warehouse. The home supplies what the others do not, one line at least.
 //!
-//! No choice of distinct warehouses is repeated until it fits: Floyd's method takes exactly one draw per
-//! warehouse (Bentley and Floyd, "A Sample of Brilliance", 1987).
+//! No choice of distinct warehouses is repeated until it fits: Floyd's method takes exactly one
+//! draw per warehouse (Bentley and Floyd, "A Sample of Brilliance", 1987).
 //!
-//! Left out: others drawn with a skew (the expectation would have no closed form). Homes may be skewed as
-//! they like.
+//! Left out: others drawn with a skew (the expectation would have no closed form). Homes may be
+//! skewed as they like.
 
 use std::fmt;
 
@@ -43,7 +46,8 @@ use super::{unit, unit_above_zero};
 const LINES_MAX: u32 = 15;
 /// The fewest.
 const LINES_MIN: u32 = 5;
-/// Degrees above this share of the nodes are solved for it if the exact solution is not an ordinary order.
+/// Degrees above this share of the nodes are solved for it if the exact solution is not an ordinary
+/// order.
 const NODES_MOST: f64 = 0.99;
 
 /// What is asked for.
@@ -122,8 +126,8 @@ enum Choice {
 }
 
 impl Distribution {
-    /// Distinct warehouses without knowing where each one is. Homes are on the nodes with probabilities
-    /// `homes`, in proportion to the warehouses if that is nothing.
+    /// Distinct warehouses without knowing where each one is. Homes are on the nodes with
+    /// probabilities `homes`, in proportion to the warehouses if that is nothing.
     pub fn drawn(
         placement: &Placement,
         homes: Option<&[f64]>,
@@ -188,8 +192,8 @@ impl Distribution {
         }
     }
 
-    /// Mean distinct nodes of a transaction that spreads: the degree that was asked for, or the nearest
-    /// possible.
+    /// Mean distinct nodes of a transaction that spreads: the degree that was asked for, or the
+    /// nearest possible.
     pub fn expected_degree(&self) -> f64 {
         self.expected_degree
     }
@@ -199,8 +203,8 @@ impl Distribution {
         self.expected_distributed
     }
 
-    /// Chooses the distinct warehouses of one transaction into `chosen`, the home first. `home` is one of the
-    /// placement's.
+    /// Chooses the distinct warehouses of one transaction into `chosen`, the home first. `home` is
+    /// one of the placement's.
     pub fn choose(&self, home: u32, rng: &mut Rng, chosen: &mut Vec<u32>) {
         chosen.clear();
         chosen.push(home);
@@ -215,8 +219,9 @@ impl Distribution {
             Choice::Aimed { by_node, node_of, few, one_more } => {
                 let others = few - 1 + u32::from(unit(rng) < *one_more);
                 let at = node_of[(home - self.first) as usize] as usize;
-                // The smallest of exponential times with rates by weight: a weighted draw without repetition
-                // (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006).
+                // The smallest of exponential times with rates by weight: a weighted draw without
+                // repetition (Efraimidis and Spirakis, "Weighted random sampling with a reservoir",
+                // 2006).
                 let mut order: Vec<(f64, usize)> = (0..by_node.len())
                     .filter(|&node| node != at && !by_node[node].is_empty())
                     .map(|node| (-unit_above_zero(rng).ln() / by_node[node].len() as f64, node))
@@ -268,7 +273,8 @@ fn solve(placement: &Placement, homes: &[f64], degree: f64) -> Option<(u32, f64)
     None
 }
 
-/// Adds `others` distinct numbers of `first..first + count` that are not `home`, every set equally likely.
+/// Adds `others` distinct numbers of `first..first + count` that are not `home`, every set equally
+/// likely.
 fn others_than(home: u32, first: u32, count: u32, others: u32, rng: &mut Rng, chosen: &mut Vec<u32>) {
     let eligible = count - 1;
     let others = others.min(eligible);
@@ -286,15 +292,16 @@ pub fn order_lines(rng: &mut Rng, warehouses: usize) -> usize {
     (rng.uniform(u64::from(LINES_MIN)..=u64::from(LINES_MAX)) as usize).max(warehouses)
 }
 
-/// The share of orders with a line of another warehouse, if each line is one with this probability: 9.5 % for
-/// TPC-C's 1 %.
+/// The share of orders with a line of another warehouse, if each line is one with this probability:
+/// 9.5 % for TPC-C's 1 %.
 pub fn remote_orders(of_lines: f64) -> f64 {
     let lines = LINES_MIN..=LINES_MAX;
     let local: f64 = lines.clone().map(|lines| (1.0 - of_lines).powi(lines as i32)).sum();
     1.0 - local / lines.count() as f64
 }
 
-/// The warehouse that supplies an order's line number `line`, from 0: each other one once, then the home.
+/// The warehouse that supplies an order's line number `line`, from 0: each other one once, then the
+/// home.
 pub fn supply_warehouse(line: usize, chosen: &[u32]) -> u32 {
     chosen.get(line + 1).copied().unwrap_or(chosen[0])
 }
@@ -308,7 +315,8 @@ pub struct DistributionTally {
 }
 
 impl DistributionTally {
-    /// Counts a transaction that used `chosen` and touched so many distinct nodes, if that is known.
+    /// Counts a transaction that used `chosen` and touched so many distinct nodes, if that is
+    /// known.
     pub fn record(&mut self, now_ns: u64, distribution: &Distribution, chosen: &[u32], nodes: Option<usize>) {
         let spread = chosen.len() > 1;
         let Target { ratio, degree } = distribution.target;
@@ -321,7 +329,8 @@ impl DistributionTally {
         }
     }
 
-    /// Counts a transaction that nobody distributes on purpose, of which a share uses several warehouses.
+    /// Counts a transaction that nobody distributes on purpose, of which a share uses several
+    /// warehouses.
     pub fn record_ratio(&mut self, now_ns: u64, ratio: f64, spread: bool) {
         self.ratio.add(now_ns, ratio, share(spread));
     }

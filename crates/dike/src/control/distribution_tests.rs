@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// A placement as a database makes it: every warehouse on a node at random, with these numbers per node.
+/// A placement as a database makes it: every warehouse on a node at random, with these numbers per
+/// node.
 fn scattered(counts: &[u32], rng: &mut Rng) -> Placement {
     let nodes = counts.iter().enumerate().flat_map(|(node, &n)| vec![node as u32; n as usize]);
     let mut node_of: Vec<u32> = nodes.collect();
@@ -14,8 +15,8 @@ fn scattered(counts: &[u32], rng: &mut Rng) -> Placement {
     Placement::exact(node_of).expect("a placement")
 }
 
-/// Ratio, mean degree of those that spread, and share on several nodes of so many transactions with even
-/// homes.
+/// Ratio, mean degree of those that spread, and share on several nodes of so many transactions with
+/// even homes.
 fn measure(
     distribution: &Distribution,
     placement: &Placement,

@@ -1,21 +1,24 @@
-//! Load that swells and falls: when each terminal starts its transactions (paper, section 5, "Dynamics").
+//! Load that swells and falls: when each terminal starts its transactions (paper, section 5,
+//! "Dynamics").
 //!
-//! The *level* of a load is a share of its peak over the run, 1 for a constant load or a Gaussian curve
-//! e^(-(x - mean)^2 / (2 deviation^2)) with x from 0 to 1 over the run. Two meanings of the peak:
+//! The *level* of a load is a share of its peak over the run, 1 for a constant load or a Gaussian
+//! curve e^(-(x - mean)^2 / (2 deviation^2)) with x from 0 to 1 over the run. Two meanings of the
+//! peak:
 //!
-//! * **A rate** ([`Load::peak_tps`]): all terminals together start peak x level transactions per second.
-//! * **Full speed** (none given): each terminal is busy for a share `level` of the time. It works without
-//!   knowing what the database can do.
+//! * **A rate** ([`Load::peak_tps`]): all terminals together start peak x level transactions per
+//!   second.
+//! * **Full speed** (none given): each terminal is busy for a share `level` of the time. It works
+//!   without knowing what the database can do.
 //!
-//! Both follow from the *area* under the level, A(t), in seconds of full load. A terminal's k-th start of a
-//! rate is where A(t) x peak / terminals has grown by k, so that every start is where the curve says and not
-//! where the second before it was. Under full speed a transaction of latency l uses up an area of l: at level
-//! 1 the next starts at once, at level 0.25 after three further latencies. Example: peak 100/s, 10 terminals,
-//! level 0.5: each terminal starts every 200 ms.
+//! Both follow from the *area* under the level, A(t), in seconds of full load. A terminal's k-th
+//! start of a rate is where A(t) x peak / terminals has grown by k, so that every start is where
+//! the curve says and not where the second before it was. Under full speed a transaction of latency
+//! l uses up an area of l: at level 1 the next starts at once, at level 0.25 after three further
+//! latencies. Example: peak 100/s, 10 terminals, level 0.5: each terminal starts every 200 ms.
 //!
-//! A rate is *open* or *closed*. Open: starts are drawn as a Poisson process and never move; a terminal that
-//! is late starts at once, and its latency counts from when it should have started. Closed: starts are evenly
-//! spaced, and one that was missed is dropped.
+//! A rate is *open* or *closed*. Open: starts are drawn as a Poisson process and never move; a
+//! terminal that is late starts at once, and its latency counts from when it should have started.
+//! Closed: starts are evenly spaced, and one that was missed is dropped.
 //!
 //! Left out: a load that a trace prescribes.
 
@@ -87,8 +90,8 @@ impl fmt::Display for LoadError {
 impl std::error::Error for LoadError {}
 
 impl Load {
-    /// A load over a run of this length. `peak_tps` is of all terminals of all clients; nothing for full
-    /// speed.
+    /// A load over a run of this length. `peak_tps` is of all terminals of all clients; nothing for
+    /// full speed.
     pub fn new(shape: Shape, run_ns: u64, peak_tps: Option<f64>) -> Result<Load, LoadError> {
         if run_ns == 0 {
             return Err(LoadError::NoTime);
@@ -189,8 +192,8 @@ impl Pacer {
         Pacer { load, arrivals, spacing, next }
     }
 
-    /// When the next transaction shall start, which may be in the past; nothing if the run ends before. It
-    /// starts at that time or, if that is past, at once.
+    /// When the next transaction shall start, which may be in the past; nothing if the run ends
+    /// before. It starts at that time or, if that is past, at once.
     pub fn next_ns(&mut self, now_ns: u64) -> Option<u64> {
         if self.spacing.is_some() && self.arrivals == Arrivals::Closed {
             let here = self.load.area(now_ns);
@@ -253,8 +256,9 @@ impl LoadTally {
         self.terminals += other.terminals;
     }
 
-    /// The report over so many whole seconds: transactions that were started per second, or for full speed
-    /// the share of the time that terminals were busy. `share` is this client's share of all terminals.
+    /// The report over so many whole seconds: transactions that were started per second, or for
+    /// full speed the share of the time that terminals were busy. `share` is this client's share of
+    /// all terminals.
     pub fn finish(&self, load: &Load, share: f64, seconds: usize) -> Control {
         let level =
             |second: usize| load.area((second as u64 + 1) * SECOND_NS) - load.area(second as u64 * SECOND_NS);

@@ -1,8 +1,9 @@
-//! Which transaction comes next: a mix that changes over time (paper, section 5, "Dynamics"; Fig. 18b).
+//! Which transaction comes next: a mix that changes over time (paper, section 5, "Dynamics"; Fig.
+//! 18b).
 //!
-//! A mix is a weight per transaction kind. A schedule has one mix from the start and others from given times
-//! on; the last one stays until the end. Weights are proportions: (45, 43, 4, 4, 4) and (0.45, 0.43, ...) are
-//! the same.
+//! A mix is a weight per transaction kind. A schedule has one mix from the start and others from
+//! given times on; the last one stays until the end. Weights are proportions: (45, 43, 4, 4, 4) and
+//! (0.45, 0.43, ...) are the same.
 //!
 //! The report is the share of each kind, per second, against what the mix of that second says.
 
@@ -32,7 +33,8 @@ struct Phase {
 pub enum MixError {
     /// No mix at all, or one without kinds.
     Empty,
-    /// The first mix is not from the start, or a later one not after the one before it; counted from 1.
+    /// The first mix is not from the start, or a later one not after the one before it; counted
+    /// from 1.
     Order(usize),
     /// A mix with another number of kinds than the first; counted from 1.
     Kinds(usize),

@@ -1,8 +1,9 @@
 //! The controlled quantities: distribution, contention, skew, dynamics.
 //!
-//! Dike (Qu et al., "How Good is the Distributed Databases in Supporting Transaction Processing", section 4)
-//! argues that two databases can only be compared if what makes a load hard is a number that both get. Each
-//! module here turns such a number into decisions, transaction by transaction, and counts what came of them:
+//! Dike (Qu et al., "How Good is the Distributed Databases in Supporting Transaction Processing",
+//! section 4) argues that two databases can only be compared if what makes a load hard is a number
+//! that both get. Each module here turns such a number into decisions, transaction by transaction,
+//! and counts what came of them:
 //!
 //! | quantity | module | paper |
 //! |---|---|---|
@@ -14,11 +15,13 @@
 //!
 //! [`track`] is what they have in common: *intended against achieved*, second by second.
 //!
-//! Everything is a function of what it is given. Nothing here reads a clock (time is nanoseconds since the
-//! run's start), waits, or knows a database; chance comes from a generator that the caller seeds. So a run
-//! can be repeated, and the tests check the promises over simulated placements and servers.
+//! Everything is a function of what it is given. Nothing here reads a clock (time is nanoseconds
+//! since the run's start), waits, or knows a database; chance comes from a generator that the
+//! caller seeds. So a run can be repeated, and the tests check the promises over simulated
+//! placements and servers.
 //!
-//! `docs/dike-controls.md` has the definitions side by side with the paper's and the published tool's.
+//! `docs/dike-controls.md` has the definitions side by side with the paper's and the published
+//! tool's.
 
 pub mod coaccess;
 pub mod contention;

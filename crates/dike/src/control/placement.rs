@@ -1,25 +1,28 @@
 //! Where warehouses live, and how many nodes a transaction meets (paper, section 4.2.1).
 //!
-//! A [`Placement`] says how many of the warehouses live on each node, and if that is known, on which node
-//! each one lives. From this follows how many distinct nodes a transaction touches that uses *c* distinct
-//! warehouses, one of them its home and the others drawn evenly without repetition. With W warehouses, w_i of
-//! them on node i and q_i the probability that a home is on node i:
+//! A [`Placement`] says how many of the warehouses live on each node, and if that is known, on
+//! which node each one lives. From this follows how many distinct nodes a transaction touches that
+//! uses *c* distinct warehouses, one of them its home and the others drawn evenly without
+//! repetition. With W warehouses, w_i of them on node i and q_i the probability that a home is on
+//! node i:
 //!
 //! ```text
 //! E(c) = 1 + sum_i (1 - q_i) (1 - miss_i(c)),   miss_i(c) = prod_{k < c-1} (W - 1 - w_i - k) / (W - 1 - k)
 //! ```
 //!
-//! The home's node is met for certain. Node i is another one with probability 1 - q_i, and then missed if
-//! none of the c - 1 other warehouses is among its w_i. If homes are spread like the warehouses (q_i = w_i /
-//! W) this is the mean of the hypergeometric model, N - sum_i C(W - w_i, c) / C(W, c).
+//! The home's node is met for certain. Node i is another one with probability 1 - q_i, and then
+//! missed if none of the c - 1 other warehouses is among its w_i. If homes are spread like the
+//! warehouses (q_i = w_i / W) this is the mean of the hypergeometric model, N - sum_i C(W - w_i, c)
+//! / C(W, c).
 //!
-//! The paper's Equation 2 draws the warehouses independently instead, N - sum_i (1 - p_i)^c, and so expects
-//! fewer nodes than there are: with 4 warehouses on 4 nodes, two warehouses are on 2 nodes, the equation says
-//! 1.75. [`independent_nodes`] and [`independent_warehouses`] are that model, for comparison.
+//! The paper's Equation 2 draws the warehouses independently instead, N - sum_i (1 - p_i)^c, and so
+//! expects fewer nodes than there are: with 4 warehouses on 4 nodes, two warehouses are on 2 nodes,
+//! the equation says 1.75. [`independent_nodes`] and [`independent_warehouses`] are that model, for
+//! comparison.
 //!
-//! Worked example: 2 nodes, 4 warehouses, 3 of them on the first. Two warehouses: the home is on the first
-//! node with 3/4, then the other one is not with 1/3; or on the second, then the other one is not for
-//! certain. E(2) = 1 + 3/4 * 1/3 + 1/4 * 1 = 1.5.
+//! Worked example: 2 nodes, 4 warehouses, 3 of them on the first. Two warehouses: the home is on
+//! the first node with 3/4, then the other one is not with 1/3; or on the second, then the other
+//! one is not for certain. E(2) = 1 + 3/4 * 1/3 + 1/4 * 1 = 1.5.
 
 use std::fmt;
 
@@ -62,8 +65,8 @@ impl Placement {
         Placement::shares(&vec![1.0; nodes as usize], warehouses)
     }
 
-    /// Warehouses spread in proportion to shares, which need not add up to 1. Warehouses are whole: node i
-    /// gets its share rounded down, and those that are left go to the largest fractions.
+    /// Warehouses spread in proportion to shares, which need not add up to 1. Warehouses are whole:
+    /// node i gets its share rounded down, and those that are left go to the largest fractions.
     pub fn shares(shares: &[f64], warehouses: u32) -> Result<Placement, PlacementError> {
         if shares.is_empty() || warehouses == 0 {
             return Err(PlacementError::Empty);
@@ -90,8 +93,8 @@ impl Placement {
         Ok(Placement { counts: counts.to_vec(), node_of: None, first: 1 })
     }
 
-    /// The node of each warehouse, in the order of warehouses. A node without one is known only if a later
-    /// one has.
+    /// The node of each warehouse, in the order of warehouses. A node without one is known only if
+    /// a later one has.
     pub fn exact(node_of: Vec<u32>) -> Result<Placement, PlacementError> {
         let nodes = node_of.iter().max().ok_or(PlacementError::Empty)? + 1;
         let mut counts = vec![0; nodes as usize];
@@ -149,8 +152,8 @@ impl Placement {
         self.counts.iter().map(|&count| f64::from(count) / all).collect()
     }
 
-    /// Goes through what a transaction with 1, 2, 3, ... distinct warehouses meets, homes being on the nodes
-    /// with these probabilities.
+    /// Goes through what a transaction with 1, 2, 3, ... distinct warehouses meets, homes being on
+    /// the nodes with these probabilities.
     pub fn meetings<'a>(&'a self, homes: &'a [f64]) -> Meetings<'a> {
         assert_eq!(homes.len(), self.nodes(), "there is one probability of a home for each node");
         Meetings {
@@ -217,14 +220,14 @@ impl Iterator for Meetings<'_> {
     }
 }
 
-/// The paper's Equation 2: distinct nodes expected of `warehouses` independent draws from nodes with these
-/// shares, which add up to 1.
+/// The paper's Equation 2: distinct nodes expected of `warehouses` independent draws from nodes
+/// with these shares, which add up to 1.
 pub fn independent_nodes(shares: &[f64], warehouses: f64) -> f64 {
     shares.len() as f64 - shares.iter().map(|share| (1.0 - share).powf(warehouses)).sum::<f64>()
 }
 
-/// The paper's Algorithm 1, line 2: how many independent draws Equation 2 wants for so many nodes, by
-/// bisection. Nothing if it never gets there, which is so for as many nodes as there are.
+/// The paper's Algorithm 1, line 2: how many independent draws Equation 2 wants for so many nodes,
+/// by bisection. Nothing if it never gets there, which is so for as many nodes as there are.
 pub fn independent_warehouses(shares: &[f64], nodes: f64) -> Option<f64> {
     let most = shares.iter().filter(|share| **share > 0.0).count() as f64;
     if !(nodes >= 1.0 && (nodes < most || nodes == 1.0)) {
@@ -342,8 +345,9 @@ mod tests {
         assert_eq!(independent_warehouses(&[0.5, 0.5, 0.0], 2.0), None);
     }
 
-    /// Theorem 4.1 and Corollary 4.2, under the paper's model: using as many warehouses as nodes are wanted
-    /// misses the degree, by less the larger the cluster is, and by more if shares differ.
+    /// Theorem 4.1 and Corollary 4.2, under the paper's model: using as many warehouses as nodes
+    /// are wanted misses the degree, by less the larger the cluster is, and by more if shares
+    /// differ.
     #[test]
     fn naive_choice_misses_the_degree_more_on_small_and_on_uneven_clusters() {
         for degree in 2..=6u32 {
@@ -359,7 +363,8 @@ mod tests {
         }
     }
 
-    /// The same bias for distinct warehouses: it is smaller, and gone where every node has one warehouse.
+    /// The same bias for distinct warehouses: it is smaller, and gone where every node has one
+    /// warehouse.
     #[test]
     fn the_bias_of_naive_choice_is_smaller_for_distinct_warehouses() {
         for nodes in [3u32, 9, 15] {

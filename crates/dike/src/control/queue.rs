@@ -1,12 +1,14 @@
-//! The client's queue for a hot item, for databases that roll back instead of letting a transaction wait.
+//! The client's queue for a hot item, for databases that roll back instead of letting a transaction
+//! wait.
 //!
-//! Under snapshot isolation a database may abort the second writer of an item at once. Nothing queues then,
-//! and transactions that shall compete would mostly be on their way back to the start. The paper's remedy
-//! (section 6.3.5): a transaction that was rolled back because of contention joins a queue in the client and
-//! runs again when those before it are done. It competes all the time: see [`super::contention`].
+//! Under snapshot isolation a database may abort the second writer of an item at once. Nothing
+//! queues then, and transactions that shall compete would mostly be on their way back to the start.
+//! The paper's remedy (section 6.3.5): a transaction that was rolled back because of contention
+//! joins a queue in the client and runs again when those before it are done. It competes all the
+//! time: see [`super::contention`].
 //!
-//! A [`ContentionQueue`] is the order and nothing else; the caller lets a transaction sleep and wakes the one
-//! that is named. In short:
+//! A [`ContentionQueue`] is the order and nothing else; the caller lets a transaction sleep and
+//! wakes the one that is named. In short:
 //!
 //! ```text
 //! loop {
@@ -16,8 +18,8 @@
 //! }
 //! ```
 //!
-//! The first in the queue keeps its place while it tries again: a newcomer that has not been rolled back yet
-//! may have been faster, and it can happen a few times.
+//! The first in the queue keeps its place while it tries again: a newcomer that has not been rolled
+//! back yet may have been faster, and it can happen a few times.
 
 use std::collections::VecDeque;
 
@@ -46,8 +48,8 @@ impl ContentionQueue {
         self.waiting.front() == Some(&ticket)
     }
 
-    /// Gives a place back, at any time: the transaction has committed or given up. Returns whose turn it is
-    /// now, if that has changed. Giving back twice does nothing.
+    /// Gives a place back, at any time: the transaction has committed or given up. Returns whose
+    /// turn it is now, if that has changed. Giving back twice does nothing.
     pub fn leave(&mut self, ticket: Ticket) -> Option<Ticket> {
         let at = self.waiting.iter().position(|&waiting| waiting == ticket)?;
         self.waiting.remove(at);

@@ -1,6 +1,7 @@
 //! Skewed choosers: which of n items a transaction uses (paper, section 4.3).
 //!
-//! Items have *ranks*, 0 for the hottest. A [`Skew`] says how often each rank is used, a [`Chooser`] draws:
+//! Items have *ranks*, 0 for the hottest. A [`Skew`] says how often each rank is used, a
+//! [`Chooser`] draws:
 //!
 //! | skew | use of rank r, from 0 | one draw |
 //! |---|---|---|
@@ -10,22 +11,22 @@
 //! | [`Skew::HotSet`] | a share of the accesses goes to a share of the items, evenly | O(1) |
 //!
 //! Zipf draws invert the integral of x^-s and reject what the integral has too much of (Hörmann and
-//! Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions", 1996): no
-//! table, so n may be billions, and fewer than 1.2 tries on average for any s.
+//! Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions",
+//! 1996): no table, so n may be billions, and fewer than 1.2 tries on average for any s.
 //!
-//! **A hot spot that moves.** Rank r stands for item (r + shift) mod n, and the shift grows by [`Moving::by`]
-//! every
-//! [`Moving::every_ns`]: what was hot cools down, the next items become hot, the skew stays the same.
+//! **A hot spot that moves.** Rank r stands for item (r + shift) mod n, and the shift grows by
+//! [`Moving::by`] every [`Moving::every_ns`]: what was hot cools down, the next items become hot,
+//! the skew stays the same.
 //!
-//! **Imbalanced data** is the same skew applied to amounts: [`apportion`] deals whole districts to warehouses
-//! in proportion to Zipf shares, so that they add up and everyone has one. Example: 40 districts, 4
-//! warehouses, s = 1.5: 24, 8, 5, 3.
+//! **Imbalanced data** is the same skew applied to amounts: [`apportion`] deals whole districts to
+//! warehouses in proportion to Zipf shares, so that they add up and everyone has one. Example: 40
+//! districts, 4 warehouses, s = 1.5: 24, 8, 5, 3.
 //!
-//! The report is the share of accesses that went to the hottest hundredth of the items, at least one, against
-//! the share that the distribution gives it.
+//! The report is the share of accesses that went to the hottest hundredth of the items, at least
+//! one, against the share that the distribution gives it.
 //!
-//! Left out: which items are neighbours. Ranks are adjacent item numbers, so with range partitions the hot
-//! ones share a node; that is the paper's skewed partition access.
+//! Left out: which items are neighbours. Ranks are adjacent item numbers, so with range partitions
+//! the hot ones share a node; that is the paper's skewed partition access.
 
 use std::fmt;
 
@@ -224,8 +225,8 @@ impl Chooser {
 struct Zipf {
     items: f64,
     s: f64,
-    /// The integral at the left edge of rank 1, shortened to what rank 1 needs, and at the right edge of the
-    /// last.
+    /// The integral at the left edge of rank 1, shortened to what rank 1 needs, and at the right
+    /// edge of the last.
     from: f64,
     to: f64,
     /// Closer than this to its rank, an inverted point needs no test.
@@ -286,8 +287,8 @@ fn harmonic(n: u64, s: f64) -> f64 {
     head + zipf.integral(b) - zipf.integral(a) + ends + slopes
 }
 
-/// Deals `total` whole things to `holders` in proportion to Zipf shares, the first one most, at least one
-/// each. Nothing if there are fewer things than holders. `s` = 0 deals evenly.
+/// Deals `total` whole things to `holders` in proportion to Zipf shares, the first one most, at
+/// least one each. Nothing if there are fewer things than holders. `s` = 0 deals evenly.
 pub fn apportion(total: u64, holders: u32, s: f64) -> Option<Vec<u64>> {
     if holders == 0 || total < u64::from(holders) {
         return None;
@@ -350,8 +351,8 @@ mod tests {
         Chooser::new(skew, items).expect("sensible")
     }
 
-    /// Draws and compares all ranks with what the distribution says: Pearson's statistic has a mean of the
-    /// number of ranks and a variance of twice that.
+    /// Draws and compares all ranks with what the distribution says: Pearson's statistic has a mean
+    /// of the number of ranks and a variance of twice that.
     fn assert_follows(skew: Skew, items: u64) {
         let chooser = chooser(skew, items);
         let mut rng = Rng::new(items, 9);

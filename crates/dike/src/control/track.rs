@@ -1,16 +1,16 @@
 //! Intended against achieved: the report of every control.
 //!
-//! A [`Tracker`] gathers observations, each an intended and an achieved value of the same quantity at some
-//! time, and keeps sums per second of the run. Trackers of terminals add up. At the end a tracker becomes a
-//! [`Control`], which is what the run's document stores and the report draws.
+//! A [`Tracker`] gathers observations, each an intended and an achieved value of the same quantity
+//! at some time, and keeps sums per second of the run. Trackers of terminals add up. At the end a
+//! tracker becomes a [`Control`], which is what the run's document stores and the report draws.
 //!
-//! Example: 30 % of all transactions shall be distributed. In second 7 a terminal runs ten, two of them
-//! distributed: ten observations of 0.3 against 1 or 0, so second 7 says 0.3 intended, 0.2 achieved, weight
-//! 10.
+//! Example: 30 % of all transactions shall be distributed. In second 7 a terminal runs ten, two of
+//! them distributed: ten observations of 0.3 against 1 or 0, so second 7 says 0.3 intended, 0.2
+//! achieved, weight 10.
 //!
-//! The controls of several clients of one run merge in one of two ways. A share is a mean over everybody's
-//! transactions ([`Merge::Mean`]); the number of transactions that contend is a sum over the clients
-//! ([`Merge::Sum`]).
+//! The controls of several clients of one run merge in one of two ways. A share is a mean over
+//! everybody's transactions ([`Merge::Mean`]); the number of transactions that contend is a sum
+//! over the clients ([`Merge::Sum`]).
 
 use std::ops::Range;
 
@@ -68,7 +68,8 @@ pub struct Overall {
 }
 
 impl Overall {
-    /// How far off, as a share of what was intended; the absolute difference where nothing was intended.
+    /// How far off, as a share of what was intended; the absolute difference where nothing was
+    /// intended.
     pub fn deviation(self) -> f64 {
         let difference = self.achieved - self.intended;
         if self.intended == 0.0 { difference } else { difference / self.intended }
@@ -142,8 +143,8 @@ impl Control {
         Some(Overall { intended: mean(&self.intended), achieved: mean(&self.achieved) })
     }
 
-    /// The largest deviation of a single second of an interval. Seconds with less than a quarter of the usual
-    /// observations do not count: there it would be chance.
+    /// The largest deviation of a single second of an interval. Seconds with less than a quarter of
+    /// the usual observations do not count: there it would be chance.
     pub fn worst_deviation(&self, seconds: Range<usize>) -> f64 {
         let range = seconds.start.min(self.weight.len())..seconds.end.min(self.weight.len());
         let usual = self.weight[range.clone()].iter().sum::<f64>() / range.len().max(1) as f64;

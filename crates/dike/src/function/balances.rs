@@ -65,8 +65,8 @@ impl Balances {
         warehouses.iter().zip(cents).map(|(w, cents)| cents - self.before_cents[w]).collect()
     }
 
-    /// Holds what the database has against what sessions have added, puts it back as it was, and returns
-    /// every difference as a sentence.
+    /// Holds what the database has against what sessions have added, puts it back as it was, and
+    /// returns every difference as a sentence.
     pub async fn settle(
         &self,
         connector: &Connector,

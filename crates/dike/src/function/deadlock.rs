@@ -1,12 +1,14 @@
-//! Global deadlocks: a database has to notice them, wherever their parts are, and break them up in time.
+//! Global deadlocks: a database has to notice them, wherever their parts are, and break them up in
+//! time.
 //!
-//! *Rings* make deadlocks on purpose. Session i of k adds to warehouse i; when all have done that, it adds to
-//! warehouse i + 1, which session i + 1 holds. Nobody can go on unless somebody gives up. Rings have 2 to
-//! `test.group` sessions, each with a connection of its own, on endpoints in turn. Then the paper's
-//! dUpdateBalance runs from all sessions at once, warehouses in any order, which makes them by chance.
+//! *Rings* make deadlocks on purpose. Session i of k adds to warehouse i; when all have done that,
+//! it adds to warehouse i + 1, which session i + 1 holds. Nobody can go on unless somebody gives
+//! up. Rings have 2 to `test.group` sessions, each with a connection of its own, on endpoints in
+//! turn. Then the paper's dUpdateBalance runs from all sessions at once, warehouses in any order,
+//! which makes them by chance.
 //!
-//! It passes if no transaction takes longer than `test.bound_s`, and if w_ytd has got exactly what was
-//! acknowledged: a victim that was told to have failed must have left nothing.
+//! It passes if no transaction takes longer than `test.bound_s`, and if w_ytd has got exactly what
+//! was acknowledged: a victim that was told to have failed must have left nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

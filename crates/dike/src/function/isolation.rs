@@ -1,17 +1,18 @@
 //! Isolation: a history of transactions over lists, and a judge who names what is wrong with it.
 //!
-//! Sessions run transactions of a few reads and appends over a few lists ([Kingsbury and Alvaro, *Elle*, VLDB
-//! 2020](https://vldb.org/pvldb/vol14/p268-alvaro.pdf)). Every number is appended once, so that a list that
-//! is read tells whose appends had happened before, and in which order. From that [`judge`](super::judge)
-//! finds who depends on whom, and cycles.
+//! Sessions run transactions of a few reads and appends over a few lists ([Kingsbury and Alvaro,
+//! *Elle*, VLDB 2020](https://vldb.org/pvldb/vol14/p268-alvaro.pdf)). Every number is appended
+//! once, so that a list that is read tells whose appends had happened before, and in which order.
+//! From that [`judge`](super::judge) finds who depends on whom, and cycles.
 //!
-//! A transaction appends by `UPDATE ... SET l_numbers = l_numbers || ',7'`, in the order of its lists, so
-//! that appends alone make no deadlocks. It appends to a list at most once, and does not read one that it has
-//! appended to. A third only read. The last thing a transaction does may be to read its first list again.
+//! A transaction appends by `UPDATE ... SET l_numbers = l_numbers || ',7'`, in the order of its
+//! lists, so that appends alone make no deadlocks. It appends to a list at most once, and does not
+//! read one that it has appended to. A third only read. The last thing a transaction does may be to
+//! read its first list again.
 //!
-//! A hundred transactions share a generation of lists and then go on to the next, because a list that is read
-//! as a whole must stay short. No transaction has lists of two generations, so each generation is a history
-//! of its own: however wrong one is, the judge looks at every knot in it.
+//! A hundred transactions share a generation of lists and then go on to the next, because a list
+//! that is read as a whole must stay short. No transaction has lists of two generations, so each
+//! generation is a history of its own: however wrong one is, the judge looks at every knot in it.
 //!
 //! Left out: predicates and thus phantoms, deletes, real time (a snapshot from the past passes).
 

@@ -1,13 +1,14 @@
 //! The judge of a history of lists.
 //!
-//! A list that was read after everything is over gives the order of all appends to it. Appends of one
-//! transaction to one list are one version of it, and a list that is read is the version that its length
-//! says. That is a history with named versions, which `plimsoll-checker` judges: dependencies, cycles, and a
-//! name for each cycle by its anti-dependencies. What cannot be put in such terms comes first:
+//! A list that was read after everything is over gives the order of all appends to it. Appends of
+//! one transaction to one list are one version of it, and a list that is read is the version that
+//! its length says. That is a history with named versions, which `plimsoll-checker` judges:
+//! dependencies, cycles, and a name for each cycle by its anti-dependencies. What cannot be put in
+//! such terms comes first:
 //!
 //! * *lost append*: it was acknowledged and is nowhere;
-//! * *aborted append (G1a)*: its transaction was told to have failed, and it is there, or somebody has read
-//!   it;
+//! * *aborted append (G1a)*: its transaction was told to have failed, and it is there, or somebody
+//!   has read it;
 //! * *duplicate append*: it is there twice;
 //! * *incompatible order*: a list was read that is not the beginning of what it became.
 //!
@@ -20,8 +21,8 @@
 //! | other G2 (write skew, read-only anomaly) | snapshot isolation |
 //! | nothing | serializable |
 //!
-//! REPEATABLE READ is held to snapshot isolation: that is what the databases here mean by it, but for
-//! MySQL's, whose updates see what its reads do not.
+//! REPEATABLE READ is held to snapshot isolation: that is what the databases here mean by it, but
+//! for MySQL's, whose updates see what its reads do not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -149,7 +150,8 @@ impl Judgement {
     }
 }
 
-/// Judges attempts, given what every list held when all was over; lists that are not named were empty.
+/// Judges attempts, given what every list held when all was over; lists that are not named were
+/// empty.
 pub fn judge(attempts: &[Attempt], last: &BTreeMap<u64, Vec<u64>>) -> Judgement {
     let mut judgement = Judgement::default();
     let mut writers: BTreeMap<u64, usize> = BTreeMap::new();
@@ -269,8 +271,8 @@ fn cycles(
     }
 }
 
-/// The history as other judges of lists read it (Elle and its kin): two lines of JSON for each attempt, when
-/// it began and how it ended.
+/// The history as other judges of lists read it (Elle and its kin): two lines of JSON for each
+/// attempt, when it began and how it ended.
 pub fn lines(attempts: &[Attempt]) -> String {
     let mut events: Vec<(u64, bool, &Attempt)> = attempts
         .iter()
@@ -324,7 +326,8 @@ mod tests {
 
     use End::{Aborted, Committed, Unknown};
 
-    /// An anomaly, what it leaves of isolation, attempts that show it, and what lists held in the end.
+    /// An anomaly, what it leaves of isolation, attempts that show it, and what lists held in the
+    /// end.
     type Case = (&'static str, Level, Vec<(End, Vec<Operation>)>, Vec<(u64, Vec<u64>)>);
 
     #[test]

@@ -1,5 +1,5 @@
-//! Tests of function, each with a verdict (paper §5, "Function Testing"): what a database gets wrong here
-//! makes its throughput worthless.
+//! Tests of function, each with a verdict (paper §5, "Function Testing"): what a database gets
+//! wrong here makes its throughput worthless.
 //!
 //! | test | asks |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | [`snapshot`] | does a transaction that only reads see w_ytd of several warehouses as one transaction has left them? |
 //! | [`isolation`] | is there an order of all transactions that explains what each has read, as far as the isolation level promises? |
 //!
-//! The first two work on w_ytd of the loaded warehouses and put back what they have changed, so that they can
-//! be repeated and the consistency conditions still hold. They compare changes, not values, and so need no
-//! fresh load. Nothing else may write w_ytd meanwhile.
+//! The first two work on w_ytd of the loaded warehouses and put back what they have changed, so
+//! that they can be repeated and the consistency conditions still hold. They compare changes, not
+//! values, and so need no fresh load. Nothing else may write w_ytd meanwhile.
 //!
 //! A test that had nothing to judge (no deadlock came about, nobody read while somebody wrote) is
 //! *inconclusive*, which is neither passed nor failed.

@@ -1,13 +1,13 @@
 //! Global snapshots: what one transaction changes is seen together or not at all (paper figure 13).
 //!
-//! Writers add the same amount to w_ytd of all warehouses of a group, in one transaction (dUpdateBalance).
-//! Readers read them in one transaction that only reads, one statement after the other and in any order
-//! (dSelectBalance). Whatever has been added so far has to be the same for all. A database without a snapshot
-//! over all its nodes shows a transaction that was committed between two of the statements, or on one of two
-//! nodes.
+//! Writers add the same amount to w_ytd of all warehouses of a group, in one transaction
+//! (dUpdateBalance). Readers read them in one transaction that only reads, one statement after the
+//! other and in any order (dSelectBalance). Whatever has been added so far has to be the same for
+//! all. A database without a snapshot over all its nodes shows a transaction that was committed
+//! between two of the statements, or on one of two nodes.
 //!
-//! READ COMMITTED promises a new snapshot with each statement and fails this test; the paper asks for
-//! REPEATABLE READ at least.
+//! READ COMMITTED promises a new snapshot with each statement and fails this test; the paper asks
+//! for REPEATABLE READ at least.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

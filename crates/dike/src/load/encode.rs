@@ -1,9 +1,9 @@
 //! Rows as a database wants to be given them.
 //!
-//! The population hands over one column after the other; an [`Encoder`] writes it in one of three forms:
-//! PostgreSQL's binary COPY (a length before each value, numbers in network order), comma-separated text
-//! (COPY, LOAD DATA, files; NULL is `\N`; our texts hold letters, digits, `-` and `.`, so nothing needs
-//! quotes), or INSERT statements.
+//! The population hands over one column after the other; an [`Encoder`] writes it in one of three
+//! forms: PostgreSQL's binary COPY (a length before each value, numbers in network order),
+//! comma-separated text (COPY, LOAD DATA, files; NULL is `\N`; our texts hold letters, digits, `-`
+//! and `.`, so nothing needs quotes), or INSERT statements.
 
 use bytes::Bytes;
 

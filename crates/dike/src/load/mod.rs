@@ -1,14 +1,14 @@
-//! Loading: making the tables, filling them from several connections, and going on where an earlier load has
-//! stopped.
+//! Loading: making the tables, filling them from several connections, and going on where an earlier
+//! load has stopped.
 //!
-//! The database itself remembers how far a load has come. `dike_data` holds the scale and the seed of what is
-//! in it, so a run needs not be told, and a second load of something else is refused. `dike_unit` has a row
-//! for each *unit*, the items (0) or a warehouse: absent, begun, or complete. A unit that is complete is left
-//! alone. One that was begun is deleted and loaded again, since nobody knows how far it came. Units are
-//! handed out to the workers as they become free.
+//! The database itself remembers how far a load has come. `dike_data` holds the scale and the seed
+//! of what is in it, so a run needs not be told, and a second load of something else is refused.
+//! `dike_unit` has a row for each *unit*, the items (0) or a warehouse: absent, begun, or complete.
+//! A unit that is complete is left alone. One that was begun is deleted and loaded again, since
+//! nobody knows how far it came. Units are handed out to the workers as they become free.
 //!
-//! A unit is loaded in pieces of at most some ten thousand rows, each a statement and a transaction of its
-//! own: several of the databases here limit the size of one.
+//! A unit is loaded in pieces of at most some ten thousand rows, each a statement and a transaction
+//! of its own: several of the databases here limit the size of one.
 
 pub mod encode;
 mod population;
@@ -371,7 +371,8 @@ pub async fn destroy(connector: &Connector) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a file of comma-separated rows for each table; NULL is `\N`. Returns how many rows there are.
+/// Writes a file of comma-separated rows for each table; NULL is `\N`. Returns how many rows there
+/// are.
 pub fn write_csv(
     data: &Data,
     directory: &Path,

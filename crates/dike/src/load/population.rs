@@ -1,21 +1,21 @@
 //! The initial rows (clause 4.3.3.1), the same for the same seed.
 //!
-//! Rows are made in *pieces*: a table, a warehouse, and a part of it, a district or ten thousand items. Each
-//! piece draws from a stream of random numbers of its own, so pieces can be made by anybody, in any order,
-//! any number of times. Orders and their lines have to agree on how many lines there are; both draw that from
-//! a third stream.
+//! Rows are made in *pieces*: a table, a warehouse, and a part of it, a district or ten thousand
+//! items. Each piece draws from a stream of random numbers of its own, so pieces can be made by
+//! anybody, in any order, any number of times. Orders and their lines have to agree on how many
+//! lines there are; both draw that from a third stream.
 //!
 //! The generator, NURand and the last names are those of the TPC-C that the engine runs itself
-//! (`plimsoll-workloads`). Its loader is not: it makes packed records of eleven key-value tables, all tables
-//! of a district interleaved, and at most 255 districts.
+//! (`plimsoll-workloads`). Its loader is not: it makes packed records of eleven key-value tables,
+//! all tables of a district interleaved, and at most 255 districts.
 
 use plimsoll_types::random::{NuRand, Rng, last_name};
 
 use super::encode::Encoder;
 use super::scale::{LOADED_PAYMENT_CENTS, Scale};
 
-/// The C of NURand for last names while loading; when running it is 223, an allowed distance of 66 away
-/// (clause 2.1.6.1).
+/// The C of NURand for last names while loading; when running it is 223, an allowed distance of 66
+/// away (clause 2.1.6.1).
 const LAST_NAME_C: u32 = 157;
 /// The date of everything that is loaded: the first second of 2026.
 const LOAD_DATE_S: i64 = 1_767_225_600;

@@ -1,17 +1,18 @@
 //! How much of everything there is: TPC-C's cardinalities, evenly or by Zipf's law (paper §4.3.1).
 //!
-//! Districts are what is skewed, and with them customers, orders and their lines; stock is not, every
-//! warehouse has every item. There are S = 10 W districts in all. Warehouse k of W has the share
+//! Districts are what is skewed, and with them customers, orders and their lines; stock is not,
+//! every warehouse has every item. There are S = 10 W districts in all. Warehouse k of W has the
+//! share
 //!
 //! ```text
 //!   f(k) = k^-s / (1^-s + 2^-s + ... + W^-s)
 //! ```
 //!
-//! of them. Shares are made whole by their largest remainders, after each warehouse has got one: a warehouse
-//! without a district could serve no transaction. So the districts always add up to S. With W = 4 and s =
-//! 1.5, each has one and the other 36 are shared as 21.54, 7.62, 4.15, 2.69: whole parts 21, 7, 4, 2 are 34,
-//! and the two largest remainders, .69 and .62, get one more. Together with the first one of each: 22, 9, 5,
-//! 4.
+//! of them. Shares are made whole by their largest remainders, after each warehouse has got one: a
+//! warehouse without a district could serve no transaction. So the districts always add up to S.
+//! With W = 4 and s = 1.5, each has one and the other 36 are shared as 21.54, 7.62, 4.15, 2.69:
+//! whole parts 21, 7, 4, 2 are 34, and the two largest remainders, .69 and .62, get one more.
+//! Together with the first one of each: 22, 9, 5, 4.
 
 use std::sync::Arc;
 
@@ -64,7 +65,8 @@ impl Scale {
         self.customers.min(1000)
     }
 
-    /// Rows of all tables at load, but for order lines, of which there are ten per order on average.
+    /// Rows of all tables at load, but for order lines, of which there are ten per order on
+    /// average.
     pub fn rows(&self) -> u64 {
         let districts: u64 = self.districts.iter().map(|&districts| u64::from(districts)).sum();
         let (customers, items) = (u64::from(self.customers), u64::from(self.items));
@@ -107,8 +109,8 @@ mod tests {
             assert!(districts.is_sorted_by(|a, b| a >= b), "{warehouses} {skew}");
             assert!(districts.iter().all(|&districts| districts >= 1));
         }
-        // Zipf's law: with s = 0.99 the first of 180 warehouses has 1 / 5.91 of all, beside the one that each
-        // has.
+        // Zipf's law: with s = 0.99 the first of 180 warehouses has 1 / 5.91 of all, beside the one
+        // that each has.
         let skewed = districts(180, 0.99);
         assert!((274..277).contains(&skewed[0]), "{}", skewed[0]);
     }

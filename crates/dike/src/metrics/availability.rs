@@ -5,28 +5,30 @@
 //! T_e = 1 / (t + 1)                        how soon it is stable, t in seconds
 //! ```
 //!
-//! TPS_n is throughput without the exception, TPS_e with it, and t the time until the *stable* throughput
-//! TPS_e is reached. The paper does not say how stability is recognized. **Our rule**, on a curve of commits
-//! per tenth of a second:
+//! TPS_n is throughput without the exception, TPS_e with it, and t the time until the *stable*
+//! throughput TPS_e is reached. The paper does not say how stability is recognized. **Our rule**,
+//! on a curve of commits per tenth of a second:
 //!
 //! 1. *Normal*: TPS_n is the mean from the end of the warm-up to the first fault of the run.
-//! 2. *Interval*: what begins at several places within a second is one fault. From its begin to its end if it
-//!    lasts ten seconds or more; a shorter one, and one
-//!    that is never undone, counts until the next fault or the end of the run. Less than four seconds are not
-//!    judged.
-//! 3. *Settled*: TPS_e is the median over all windows of one second in the second half of the interval.
-//! 4. *Low*: a window is low if it is below TPS_e by more than a tenth and by more than three standard
-//!    deviations of the settled windows, so that the noise of a slow database is not an outage.
-//! 5. *Time to recovery*: t ends where the last low window of the interval begins to be over: after the first
-//!    tenth of a second that no low window starts with. Without a low window t is 0.
-//! 6. A database that is still low in the last fifth of the interval, commits nothing, or whose settled
-//!    windows vary by more than half of TPS_e has not settled: t is infinite and T_e is 0.
+//! 2. *Interval*: what begins at several places within a second is one fault. From its begin to its
+//!    end if it lasts ten seconds or more; a shorter one, and one that is never undone, counts
+//!    until the next fault or the end of the run. Less than four seconds are not judged.
+//! 3. *Settled*: TPS_e is the median over all windows of one second in the second half of the
+//!    interval.
+//! 4. *Low*: a window is low if it is below TPS_e by more than a tenth and by more than three
+//!    standard deviations of the settled windows, so that the noise of a slow database is not an
+//!    outage.
+//! 5. *Time to recovery*: t ends where the last low window of the interval begins to be over: after
+//!    the first tenth of a second that no low window starts with. Without a low window t is 0.
+//! 6. A database that is still low in the last fifth of the interval, commits nothing, or whose
+//!    settled windows vary by more than half of TPS_e has not settled: t is infinite and T_e is 0.
 //!
-//! The same rule with TPS_n in place of TPS_e, from the fault's end on, gives the time *until normal again*.
+//! The same rule with TPS_n in place of TPS_e, from the fault's end on, gives the time *until
+//! normal again*.
 //!
-//! Example: 1000/s, a node dies at 120 s and stays dead, nothing commits until 130 s, then 800/s until the
-//! end. TPS_e = 800, R_e = 0.8. The window that begins at 129.8 has 640/s of 720 and is the last low one: t =
-//! 9.9, T_e = 0.09.
+//! Example: 1000/s, a node dies at 120 s and stays dead, nothing commits until 130 s, then 800/s
+//! until the end. TPS_e = 800, R_e = 0.8. The window that begins at 129.8 has 640/s of 720 and is
+//! the last low one: t = 9.9, T_e = 0.09.
 //!
 //! An *outage* is a second or more without any commit.
 
@@ -74,8 +76,8 @@ pub struct Availability {
     pub t_e: f64,
     /// t; nothing if throughput never settled.
     pub recovery_seconds: Option<f64>,
-    /// From the fault's end until throughput was normal; nothing if it was not, or there was too little time
-    /// to see.
+    /// From the fault's end until throughput was normal; nothing if it was not, or there was too
+    /// little time to see.
     pub normal_again_seconds: Option<f64>,
 }
 
@@ -171,8 +173,8 @@ fn at_once(faults: &[Fault]) -> Vec<Fault> {
     joined
 }
 
-/// Seconds from the interval's begin until throughput is not low any more; nothing if it is in the last
-/// fifth.
+/// Seconds from the interval's begin until throughput is not low any more; nothing if it is in the
+/// last fifth.
 fn recovery(interval: &[u64], tps: f64, deviation: f64) -> Option<f64> {
     let low = tps - (LOW * tps).max(NOISE * deviation);
     let windows = windows(interval);

@@ -1,21 +1,22 @@
 //! What is kept of runs: one JSON document.
 //!
-//! A [`Document`] holds runs of one or several databases, cluster sizes and repetitions. Runs with the same
-//! *label* are repetitions of one another; reports compare labels. The terminal's table and the HTML page are
-//! renderings of documents, so no figure can be in one and differ in another.
+//! A [`Document`] holds runs of one or several databases, cluster sizes and repetitions. Runs with
+//! the same *label* are repetitions of one another; reports compare labels. The terminal's table
+//! and the HTML page are renderings of documents, so no figure can be in one and differ in another.
 //!
-//! Units are in the names: `_us` microseconds, `_bytes`, `_seconds`, `_tps` transactions per second. A
-//! `share` is a fraction from 0 to 1. A series has one value per second of the run, warm-up included; figures
-//! leave it out. A file also has a `summary` per run, for scripts; it is derived when written and ignored
-//! when read.
+//! Units are in the names: `_us` microseconds, `_bytes`, `_seconds`, `_tps` transactions per
+//! second. A `share` is a fraction from 0 to 1. A series has one value per second of the run,
+//! warm-up included; figures leave it out. A file also has a `summary` per run, for scripts; it is
+//! derived when written and ignored when read.
 //!
-//! Several clients may drive one run. Each writes a document, and [`Run::merge_client`] makes one run of
-//! theirs: counts and offline terminals add up, latencies and heat merge bucket by bucket, controls as
-//! [`Merge`] says. Their runs have to begin together; the clocks of the clients are theirs to synchronize.
+//! Several clients may drive one run. Each writes a document, and [`Run::merge_client`] makes one
+//! run of theirs: counts and offline terminals add up, latencies and heat merge bucket by bucket,
+//! controls as [`Merge`] says. Their runs have to begin together; the clocks of the clients are
+//! theirs to synchronize.
 //!
-//! **Versions.** The format has a number. A document of another one is refused with a sentence rather than
-//! guessed at: figures that are half understood are worse than none. Fields may be added without a new number
-//! if their absence has an obvious meaning.
+//! **Versions.** The format has a number. A document of another one is refused with a sentence
+//! rather than guessed at: figures that are half understood are worse than none. Fields may be
+//! added without a new number if their absence has an obvious meaning.
 //!
 //! [`Merge`]: crate::control::track::Merge
 
@@ -127,7 +128,8 @@ pub struct Kind {
     pub given_up: Vec<u64>,
     /// From the actual start to the commit, after the warm-up.
     pub service: Latency,
-    /// From the intended start to the commit, after the warm-up; empty if terminals wait for the database.
+    /// From the intended start to the commit, after the warm-up; empty if terminals wait for the
+    /// database.
     pub response: Latency,
 }
 
@@ -173,8 +175,9 @@ pub struct Check {
 }
 
 impl Run {
-    /// What the terminals of one client have recorded, merged, in a run that lasted so long. Only whole
-    /// seconds count. Controls, faults, nodes and the client's processor are for the caller to fill in.
+    /// What the terminals of one client have recorded, merged, in a run that lasted so long. Only
+    /// whole seconds count. Controls, faults, nodes and the client's processor are for the caller
+    /// to fill in.
     pub fn new(about: About, mut recorded: Recorder, lasted_ns: u64) -> Run {
         let seconds = lasted_ns / SECOND_NS;
         recorded.cut(seconds);
@@ -244,7 +247,8 @@ impl Run {
         sums
     }
 
-    /// Adds what another client of the same run has measured. Faults, nodes and checks are those of all.
+    /// Adds what another client of the same run has measured. Faults, nodes and checks are those of
+    /// all.
     pub fn merge_client(&mut self, other: &Run) -> Result<(), NotOneRun> {
         let differs = |what, mine: &dyn fmt::Display, theirs: &dyn fmt::Display| NotOneRun {
             what,
@@ -347,7 +351,8 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// The run of median throughput, of an even number the better one: the one whose details are shown.
+    /// The run of median throughput, of an even number the better one: the one whose details are
+    /// shown.
     pub fn middle(&self) -> &'a Run {
         let mut runs = self.runs.clone();
         runs.sort_by(|a, b| a.throughput_tps().total_cmp(&b.throughput_tps()));

@@ -1,8 +1,8 @@
 //! The figures of a run, derived from its document.
 //!
-//! Everything here leaves the warm-up out. *Latency* is what a user would have felt: response times if
-//! arrivals did not wait for the database, else service times. The share of aborts is of attempts: one
-//! transaction may be rolled back several times before it commits.
+//! Everything here leaves the warm-up out. *Latency* is what a user would have felt: response times
+//! if arrivals did not wait for the database, else service times. The share of aborts is of
+//! attempts: one transaction may be rolled back several times before it commits.
 
 use serde::Serialize;
 

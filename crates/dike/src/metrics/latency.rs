@@ -1,18 +1,20 @@
 //! Distributions of latencies.
 //!
-//! While a run goes on, a [`Histogram`] counts in buckets of one per cent (two significant digits of
-//! `hdrhistogram`): ten kilobytes per terminal and transaction kind, whatever the run's length. Its sum,
-//! minimum and maximum are exact. At the end it becomes a [`Latency`], the non-empty buckets and these three,
-//! which serializes and merges without loss: buckets of the same width are the same buckets on every client.
+//! While a run goes on, a [`Histogram`] counts in buckets of one per cent (two significant digits
+//! of `hdrhistogram`): ten kilobytes per terminal and transaction kind, whatever the run's length.
+//! Its sum, minimum and maximum are exact. At the end it becomes a [`Latency`], the non-empty
+//! buckets and these three, which serializes and merges without loss: buckets of the same width are
+//! the same buckets on every client.
 //!
-//! **Two latencies.** The *service time* of a transaction is from its actual start to its end. Its *response
-//! time* is from when it was meant to start. With a closed loop at full speed they are the same. With
-//! arrivals that do not wait ([`crate::control::load`]) a database that stops for a second delays all that
-//! should have started meanwhile; service times show one slow transaction per terminal, response times what a
-//! user would have felt. Leaving that out is known as coordinated omission.
+//! **Two latencies.** The *service time* of a transaction is from its actual start to its end. Its
+//! *response time* is from when it was meant to start. With a closed loop at full speed they are
+//! the same. With arrivals that do not wait ([`crate::control::load`]) a database that stops for a
+//! second delays all that should have started meanwhile; service times show one slow transaction
+//! per terminal, response times what a user would have felt. Leaving that out is known as
+//! coordinated omission.
 //!
-//! A [`Heat`] map counts by second and by class of latency, six classes to a power of ten from 10 µs to 100
-//! s.
+//! A [`Heat`] map counts by second and by class of latency, six classes to a power of ten from 10
+//! µs to 100 s.
 
 use serde::{Deserialize, Serialize};
 
@@ -102,8 +104,8 @@ impl Latency {
         }
     }
 
-    /// The smallest latency that at least this share of all do not exceed, up to the width of a bucket; 0 of
-    /// nothing. A share of 0.99 is the 99th percentile.
+    /// The smallest latency that at least this share of all do not exceed, up to the width of a
+    /// bucket; 0 of nothing. A share of 0.99 is the 99th percentile.
     pub fn percentile_us(&self, share: f64) -> u64 {
         let rank = (share * self.count() as f64).ceil().max(1.0) as u64;
         let mut seen = 0;

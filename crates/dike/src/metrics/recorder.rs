@@ -1,14 +1,16 @@
 //! Counting while a run goes on.
 //!
-//! Each terminal owns a [`Recorder`]; nothing is shared and a transaction costs a few array increments. Kinds
-//! of transactions and causes of aborts and errors are numbers here, named once in the [`Layout`].
+//! Each terminal owns a [`Recorder`]; nothing is shared and a transaction costs a few array
+//! increments. Kinds of transactions and causes of aborts and errors are numbers here, named once
+//! in the [`Layout`].
 //!
-//! One *transaction* may take several *attempts*. An attempt that the database rolled back counts as an abort
-//! by its cause, one that failed otherwise as an error by its cause, and every further attempt as a retry. A
-//! transaction counts once, as committed with the latency from its first attempt on, or as given up.
+//! One *transaction* may take several *attempts*. An attempt that the database rolled back counts
+//! as an abort by its cause, one that failed otherwise as an error by its cause, and every further
+//! attempt as a retry. A transaction counts once, as committed with the latency from its first
+//! attempt on, or as given up.
 //!
-//! Latencies of a second wait until it is over, so that a run which is ended early counts whole seconds there
-//! too.
+//! Latencies of a second wait until it is over, so that a run which is ended early counts whole
+//! seconds there too.
 
 use std::sync::Arc;
 

@@ -1,13 +1,15 @@
 //! Figures about runs: scalability, nodes side by side, repetitions, the client.
 //!
-//! * **Scalability** (the paper's Equation 3): how much of the throughput per node is left on a larger
-//!   cluster.
-//! * **Schedulability**: box plots of data size and of operations per second over the nodes. Quartiles are
-//!   interpolated between ranks: of n sorted values, the quantile q is at position q (n - 1).
-//! * **Repetitions**: the median and the range, as everywhere in this project; the paper reports means of
-//!   five.
-//! * **The client**: a load generator that has no processor time left measures itself, whoever took the time.
-//!   From four fifths of its machine on, the report warns, and says how much the client used itself.
+//! * **Scalability** (the paper's Equation 3): how much of the throughput per node is left on a
+//!   larger cluster.
+//! * **Schedulability**: box plots of data size and of operations per second over the nodes.
+//!   Quartiles are interpolated between ranks: of n sorted values, the quantile q is at position q
+//!   (n - 1).
+//! * **Repetitions**: the median and the range, as everywhere in this project; the paper reports
+//!   means of five.
+//! * **The client**: a load generator that has no processor time left measures itself, whoever took
+//!   the time. From four fifths of its machine on, the report warns, and says how much the client
+//!   used itself.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +22,8 @@ pub struct ClusterThroughput {
     pub tps: f64,
 }
 
-/// Equation 3: 1 is a throughput per node that does not change. Nothing if the cluster does not grow or did
-/// nothing.
+/// Equation 3: 1 is a throughput per node that does not change. Nothing if the cluster does not
+/// grow or did nothing.
 pub fn scalability(small: ClusterThroughput, large: ClusterThroughput) -> Option<f64> {
     if small.nodes == 0 || small.nodes >= large.nodes || small.tps <= 0.0 {
         return None;
@@ -120,7 +122,8 @@ impl Spread {
     }
 }
 
-/// The processor time of the machines that ran the clients, by second of the run, as a share of all cores.
+/// The processor time of the machines that ran the clients, by second of the run, as a share of all
+/// cores.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientCpu {
     /// What was busy, whoever used it, 0 to 1; of several clients the busiest machine's.
@@ -144,7 +147,8 @@ impl ClientCpu {
         mean(&self.own, from_second)
     }
 
-    /// Whether figures of the run are in doubt: the client was busy on average, or in a tenth of the seconds.
+    /// Whether figures of the run are in doubt: the client was busy on average, or in a tenth of
+    /// the seconds.
     pub fn is_bottleneck(&self, from_second: u64) -> bool {
         let measured = self.share.get(from_second as usize..).unwrap_or(&[]);
         let busy = measured.iter().filter(|share| **share >= ClientCpu::BOTTLENECK).count();

@@ -1,6 +1,7 @@
 //! The charts that only Dike's page has, of the parts that all charts are made of.
 //!
-//! Vertical axes have their labels on the grid lines, inside: the plot keeps the whole width of a telephone.
+//! Vertical axes have their labels on the grid lines, inside: the plot keeps the whole width of a
+//! telephone.
 
 use plimsoll_page::html::escape;
 use plimsoll_page::svg::{Decades, close, colour, open, share, steps, tick};
@@ -98,8 +99,8 @@ pub fn plane(label: &str, x_name: &str, y_name: &str, points: &[Point]) -> Strin
     close(svg)
 }
 
-/// Box plots below one another on one axis from zero: the range as a line, the middle half as a box, the
-/// median in it.
+/// Box plots below one another on one axis from zero: the range as a line, the middle half as a
+/// box, the median in it.
 pub fn boxes(label: &str, rows: &[(String, usize, BoxPlot)], say: fn(f64) -> String) -> String {
     const ROW: usize = 48;
     let highest = rows.iter().map(|(_, _, plot)| plot.max).fold(0.0, f64::max);

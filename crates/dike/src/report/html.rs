@@ -1,18 +1,18 @@
 //! The result as one page.
 //!
-//! [`render`] needs nothing but the document and the page needs nothing but a browser: style, script, charts
-//! and the figures themselves are inside, and a content security policy forbids fetching anything. It follows
-//! the reader's light or dark setting, a narrow screen and paper.
+//! [`render`] needs nothing but the document and the page needs nothing but a browser: style,
+//! script, charts and the figures themselves are inside, and a content security policy forbids
+//! fetching anything. It follows the reader's light or dark setting, a narrow screen and paper.
 //!
-//! The order is that of a reader's questions: can the figures be trusted, how fast, was it steady and what
-//! did faults do, how available, how slow at worst, was the load what it was meant to be, what was wasted,
-//! how even are the nodes, and then everything in tables. With several repetitions of a label a chart shows
-//! medians, and details are those of its run of median throughput.
+//! The order is that of a reader's questions: can the figures be trusted, how fast, was it steady
+//! and what did faults do, how available, how slow at worst, was the load what it was meant to be,
+//! what was wasted, how even are the nodes, and then everything in tables. With several repetitions
+//! of a label a chart shows medians, and details are those of its run of median throughput.
 //!
 //! Several documents are compared by joining their runs in one: `Document { runs }`.
 //!
-//! Everything that enters the page goes through [`escape`]: names of faults and details of checks quote
-//! others.
+//! Everything that enters the page goes through [`escape`]: names of faults and details of checks
+//! quote others.
 
 use plimsoll_page::html::{self, Page, Tone, all_hold, banner, escape};
 

@@ -1,8 +1,8 @@
 //! The line that moves while a benchmark runs.
 //!
-//! A pure function of two samples of the run's counters, an older and a newer one, and of what the controls
-//! intend and achieve right now. The caller decides how often and where it is shown; over at least half a
-//! second between samples a rate is current and does not flicker.
+//! A pure function of two samples of the run's counters, an older and a newer one, and of what the
+//! controls intend and achieve right now. The caller decides how often and where it is shown; over
+//! at least half a second between samples a rate is current and does not flicker.
 //!
 //! ```text
 //!  72 s of 300 s  12,480 tx/s  aborts 3.1%  p99 18.2 ms  CI 148 of 150  2 of 180 terminals offline

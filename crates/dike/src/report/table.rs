@@ -1,12 +1,12 @@
 //! The result on a terminal.
 //!
-//! One label is shown in full: figures, kinds of transactions with latencies, controls, faults, causes.
-//! Several are compared, one row each, medians over their repetitions. Tables are laid out for 100 columns;
-//! on a narrower terminal columns disappear, the least important first, rather than wrap: a wrapped figure is
-//! misread.
+//! One label is shown in full: figures, kinds of transactions with latencies, controls, faults,
+//! causes. Several are compared, one row each, medians over their repetitions. Tables are laid out
+//! for 100 columns; on a narrower terminal columns disappear, the least important first, rather
+//! than wrap: a wrapped figure is misread.
 //!
-//! What casts doubt on the figures comes last, where the eye is: failed checks, a client without processor
-//! time, a run that was ended early.
+//! What casts doubt on the figures comes last, where the eye is: failed checks, a client without
+//! processor time, a run that was ended early.
 
 use plimsoll_page::table::Columns;
 

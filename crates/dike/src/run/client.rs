@@ -1,5 +1,5 @@
-//! How busy the machine of this client is, and how much of that is the client: a client without processor time
-//! to spare measures itself, whoever took it.
+//! How busy the machine of this client is, and how much of that is the client: a client without
+//! processor time to spare measures itself, whoever took it.
 
 use crate::collect;
 use crate::metrics::summary::ClientCpu;
@@ -39,14 +39,15 @@ impl Client {
 
 fn ticks() -> Option<Ticks> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program, in brackets, may have blanks; user and system time are the 14th and 15th field.
+    // The name of the program, in brackets, may have blanks; user and system time are the 14th and
+    // 15th field.
     let fields = stat.rsplit_once(") ")?.1.split(' ').skip(11).take(2);
     let own = fields.map(|field| field.parse::<u64>().ok()).sum::<Option<u64>>()?;
     Some((collect::processor_ticks()?, own))
 }
 
-/// The share of all time between two looks that some processor was busy, and the share that this program used.
-/// Time that a hypervisor took away was not ours to use and counts as busy.
+/// The share of all time between two looks that some processor was busy, and the share that this
+/// program used. Time that a hypervisor took away was not ours to use and counts as busy.
 fn shares((before, own_before): Ticks, (now, own): Ticks) -> (f64, f64) {
     const IDLE_AND_WAITING: [usize; 2] = [3, 4];
     let passed: Vec<u64> = now.iter().zip(before).map(|(now, before)| now.saturating_sub(before)).collect();

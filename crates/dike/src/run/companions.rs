@@ -1,16 +1,16 @@
 //! What goes on beside the terminals of a run: faults by their schedule, and looks at machines.
 //!
-//! The companions are made ready before anything is connected, begin with the run's clock, and end with the
-//! run, whatever ended it: at its deadline or a Ctrl-C every fault that still holds is undone, and the run
-//! waits for that. If the run is dropped or the program ends without asking (a second Ctrl-C, a panic,
-//! SIGKILL), the guards of [`chaos`](crate::chaos) undo their faults by themselves and proxies end with the
-//! program.
+//! The companions are made ready before anything is connected, begin with the run's clock, and end
+//! with the run, whatever ended it: at its deadline or a Ctrl-C every fault that still holds is
+//! undone, and the run waits for that. If the run is dropped or the program ends without asking (a
+//! second Ctrl-C, a panic, SIGKILL), the guards of [`chaos`](crate::chaos) undo their faults by
+//! themselves and proxies end with the program.
 //!
-//! Proxies stand before the endpoints only if the schedule aims a fault of the network at one of them, and
-//! then before all, so that a comparison of endpoints compares what is behind them.
+//! Proxies stand before the endpoints only if the schedule aims a fault of the network at one of
+//! them, and then before all, so that a comparison of endpoints compares what is behind them.
 //!
-//! If several clients drive the run, each does to its own way to the database what the schedule asks of the
-//! network; hosts and processes are the first one's, which also looks at machines.
+//! If several clients drive the run, each does to its own way to the database what the schedule
+//! asks of the network; hosts and processes are the first one's, which also looks at machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -89,8 +89,8 @@ impl Witnessed {
 }
 
 impl Companions {
-    /// Makes ready what the configuration asks for. Fails if it contradicts itself, or if there is no port
-    /// for a proxy.
+    /// Makes ready what the configuration asks for. Fails if it contradicts itself, or if there is
+    /// no port for a proxy.
     pub async fn prepare(config: &Config) -> Result<Companions, Refusal> {
         let refused = |error: &dyn std::fmt::Display| Refusal(error.to_string());
         let endpoints: BTreeSet<&String> = config.target.endpoints.iter().collect();

@@ -1,5 +1,5 @@
-//! The connections of a run. A terminal takes one for an attempt and gives it back; there may be fewer than
-//! terminals.
+//! The connections of a run. A terminal takes one for an attempt and gives it back; there may be
+//! fewer than terminals.
 
 use std::time::Duration;
 
@@ -60,8 +60,8 @@ impl Connections {
 }
 
 impl Turn<'_> {
-    /// Makes the connection if need be, and attempts the transaction, which competes for what `contender`
-    /// names from then on. Gives up after `patience`.
+    /// Makes the connection if need be, and attempts the transaction, which competes for what
+    /// `contender` names from then on. Gives up after `patience`.
     pub async fn attempt(
         self,
         input: &Input,
@@ -102,7 +102,8 @@ impl Connection {
             return Err(failure);
         };
         if let Err(failure) = &result {
-            // What is left of the transaction goes; a connection that cannot even do that goes as well.
+            // What is left of the transaction goes; a connection that cannot even do that goes as
+            // well.
             let usable = !failure.cause.ends_connection()
                 && matches!(tokio::time::timeout(patience, session.rollback()).await, Ok(Ok(())));
             if !usable {

@@ -1,5 +1,5 @@
-//! How what becomes of attempts is counted: kinds and causes by number, as [`Recorder`]s want them, and the
-//! running sums of the line that moves.
+//! How what becomes of attempts is counted: kinds and causes by number, as [`Recorder`]s want them,
+//! and the running sums of the line that moves.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -44,7 +44,8 @@ pub fn layout(config: &Config) -> Layout {
     }
 }
 
-/// The number of each transaction, by its place in [`Transaction::ALL`]; 0 for those that are never run.
+/// The number of each transaction, by its place in [`Transaction::ALL`]; 0 for those that are never
+/// run.
 pub fn numbers(config: &Config) -> [usize; 9] {
     let mut numbers = [0; 9];
     kinds(config).enumerate().for_each(|(number, transaction)| numbers[transaction as usize] = number);

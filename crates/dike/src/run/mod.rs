@@ -1,13 +1,13 @@
 //! Running transactions from many terminals, for a time, whatever happens to the database.
 //!
-//! A [`Plan`] is what the configuration asks of the controls. Terminals are tasks (`terminal.rs`) that draw
-//! what the plan says ([`Steered`]) and record for themselves; at the end all is one [`Run`] of the
-//! document. The run measures what ends between the warm-up and the deadline. Transactions that are under way
-//! at the deadline are given a moment to end and count nowhere.
+//! A [`Plan`] is what the configuration asks of the controls. Terminals are tasks (`terminal.rs`)
+//! that draw what the plan says ([`Steered`]) and record for themselves; at the end all is one
+//! [`Run`] of the document. The run measures what ends between the warm-up and the deadline.
+//! Transactions that are under way at the deadline are given a moment to end and count nowhere.
 //!
-//! Before the first transaction all connections are made, so that a wrong address or password ends the run at
-//! once and with a sentence. After that nothing about the database ends it but its time, or Ctrl-C. Faults and
-//! looks at machines go on beside it ([`companions`]).
+//! Before the first transaction all connections are made, so that a wrong address or password ends
+//! the run at once and with a sentence. After that nothing about the database ends it but its time,
+//! or Ctrl-C. Faults and looks at machines go on beside it ([`companions`]).
 
 #![allow(clippy::disallowed_types)] // Terminals are no shards: they share the queues of one client.
 
@@ -143,7 +143,8 @@ pub async fn run(
     while Instant::now() < deadline && !tasks.iter().all(JoinHandle::is_finished) {
         tokio::time::sleep(LOOK).await;
     }
-    // Whoever does not end now has a database that does not answer; nobody listens only if all have ended.
+    // Whoever does not end now has a database that does not answer; nobody listens only if all have
+    // ended.
     let _ = give_up.send(true);
     let mut recorder = Recorder::new(Arc::new(counts::layout(config)));
     let (mut tallies, mut load) = (Tallies::default(), LoadTally::default());
@@ -177,8 +178,8 @@ pub async fn run(
     Ok(run)
 }
 
-/// Waits until the database answers, but not longer than this: what a schedule has started again at the end of
-/// a run is asked for its figures, and has to be there for the next run.
+/// Waits until the database answers, but not longer than this: what a schedule has started again at
+/// the end of a run is asked for its figures, and has to be there for the next run.
 async fn back(connector: &Connector, patience: Duration, progress: Progress) {
     let begun = Instant::now();
     let mut said = false;

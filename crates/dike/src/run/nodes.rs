@@ -1,9 +1,10 @@
-//! What each node of the database holds and does, for schedulability: its endpoints are asked before and
-//! after the run.
+//! What each node of the database holds and does, for schedulability: its endpoints are asked
+//! before and after the run.
 //!
-//! An operation is a row that was read or changed, as the node itself counts. Where an endpoint is only a way
-//! into a cluster, it would answer for all of it, so such databases are not asked. A node that does not
-//! answer, or that was started anew meanwhile and counts from zero, has no figure, never a wrong one.
+//! An operation is a row that was read or changed, as the node itself counts. Where an endpoint is
+//! only a way into a cluster, it would answer for all of it, so such databases are not asked. A
+//! node that does not answer, or that was started anew meanwhile and counts from zero, has no
+//! figure, never a wrong one.
 
 use std::time::Instant;
 

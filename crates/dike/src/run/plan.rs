@@ -1,8 +1,8 @@
 //! What a configuration asks of the controls, checked: a run that begins can be steered as it says.
 //!
-//! [`Plan::new`] is also the last part of [`Config::validate`], so what is impossible (a degree that no node
-//! can give, more transactions that compete than terminals) is refused before anything is connected, with the
-//! sentence of the control that cannot do it.
+//! [`Plan::new`] is also the last part of [`Config::validate`], so what is impossible (a degree
+//! that no node can give, more transactions that compete than terminals) is refused before anything
+//! is connected, with the sentence of the control that cannot do it.
 
 use std::fmt;
 
@@ -153,8 +153,8 @@ fn homes(config: &Config) -> Result<Option<Chooser>, Refusal> {
     Ok(Some(chooser))
 }
 
-/// The probability of a home on each node; nothing if it is that of a warehouse, or nobody knows. A hot spot
-/// that moves is everywhere in the end.
+/// The probability of a home on each node; nothing if it is that of a warehouse, or nobody knows. A
+/// hot spot that moves is everywhere in the end.
 fn homes_by_node(config: &Config, placement: &Placement, homes: Option<&Chooser>) -> Option<Vec<f64>> {
     let share: Box<dyn Fn(u32) -> f64> = match (homes, config.run.home) {
         (Some(chooser), _) if config.access.move_every_s == 0.0 => Box::new(|warehouse: u32| {

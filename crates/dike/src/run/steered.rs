@@ -1,12 +1,12 @@
-//! The choices of a terminal under the controls of a [`Plan`]: [`Control`] as the controls have it, TPC-C's
-//! own where there is none.
+//! The choices of a terminal under the controls of a [`Plan`]: [`Control`] as the controls have it,
+//! TPC-C's own where there is none.
 //!
-//! What was chosen is counted here against what was intended, each terminal by itself; [`Tallies`] of all
-//! terminals add up to the controls of the run's document.
+//! What was chosen is counted here against what was intended, each terminal by itself; [`Tallies`]
+//! of all terminals add up to the controls of the run's document.
 //!
-//! **Hot districts.** Hot district k is district 1 of warehouse k. A New-Order takes a place there if
-//! contention is controlled and a place is free. Nothing else uses a hot district: what competes for it is
-//! then what the control counts.
+//! **Hot districts.** Hot district k is district 1 of warehouse k. A New-Order takes a place there
+//! if contention is controlled and a place is free. Nothing else uses a hot district: what competes
+//! for it is then what the control counts.
 
 use std::sync::Arc;
 

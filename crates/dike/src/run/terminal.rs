@@ -1,18 +1,19 @@
 //! A terminal: draws a transaction, attempts it until it is done or given up, draws the next.
 //!
-//! *Closed loop*: the next transaction starts when the last has ended, or when its [`Pacer`] says so. *Open
-//! loop*: transactions are due by a clock of all terminals ([`Stream`]), whichever terminal is free takes the
-//! next, and if none is, it waits; its latency counts from when it was due. A database that stalls for a
-//! second is then charged with all that should have happened in it, and not with one slow transaction per
-//! terminal (coordinated omission).
+//! *Closed loop*: the next transaction starts when the last has ended, or when its [`Pacer`] says
+//! so. *Open loop*: transactions are due by a clock of all terminals ([`Stream`]), whichever
+//! terminal is free takes the next, and if none is, it waits; its latency counts from when it was
+//! due. A database that stalls for a second is then charged with all that should have happened in
+//! it, and not with one slow transaction per terminal (coordinated omission).
 //!
-//! *Retries.* A conflict is tried again with the same inputs, up to a number of attempts: after a pause that
-//! doubles, or, if it lost a hot district and the client queues for it, when its turn comes. A broken
-//! connection ends the transaction, and so does an unanswered COMMIT, which must not be repeated.
+//! *Retries.* A conflict is tried again with the same inputs, up to a number of attempts: after a
+//! pause that doubles, or, if it lost a hot district and the client queues for it, when its turn
+//! comes. A broken connection ends the transaction, and so does an unanswered COMMIT, which must
+//! not be repeated.
 //!
-//! *Outages.* A terminal without a connection tries to make one until the run ends, with pauses that double
-//! up to a limit. Its transaction waits. Each try counts as an attempt that failed, so that an outage can be
-//! seen in every second of it.
+//! *Outages.* A terminal without a connection tries to make one until the run ends, with pauses
+//! that double up to a limit. Its transaction waits. Each try counts as an attempt that failed, so
+//! that an outage can be seen in every second of it.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -115,7 +116,8 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Runs until the run is over and the last transaction has ended, or nobody waits for it any more.
+    /// Runs until the run is over and the last transaction has ended, or nobody waits for it any
+    /// more.
     pub async fn run(mut self, mut given_up: watch::Receiver<bool>) -> Terminal {
         while !self.shared.over() {
             let now_ns = self.shared.elapsed_ns();
@@ -155,8 +157,8 @@ impl Terminal {
         self.load.record(started_ns, ended_ns);
     }
 
-    /// Attempts a transaction until it is done or given up, or the run is over. Returns when the first
-    /// attempt began; nothing if the run was over before it could.
+    /// Attempts a transaction until it is done or given up, or the run is over. Returns when the
+    /// first attempt began; nothing if the run was over before it could.
     async fn see_through(
         &mut self,
         shared: &Shared,

@@ -1,5 +1,5 @@
-//! Waiting in the client's queue for a hot district ([`ContentionQueue`]): a transaction that was rolled back
-//! there tries again when those before it are done.
+//! Waiting in the client's queue for a hot district ([`ContentionQueue`]): a transaction that was
+//! rolled back there tries again when those before it are done.
 
 use std::sync::{Mutex, MutexGuard};
 

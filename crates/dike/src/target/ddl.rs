@@ -1,9 +1,10 @@
 //! The nine tables of TPC-C and two of ours, and where each database puts them.
 //!
-//! Columns and keys are the specification's (clause 1.3, 1.4); HISTORY has no key there and has none here.
-//! All keys begin with the warehouse, which is also what tables are partitioned by. Two indexes serve the
-//! transactions that look up customers by name and orders by customer; they are made after the load where
-//! that is quicker, and with the tables where an index added later locks them.
+//! Columns and keys are the specification's (clause 1.3, 1.4); HISTORY has no key there and has
+//! none here. All keys begin with the warehouse, which is also what tables are partitioned by. Two
+//! indexes serve the transactions that look up customers by name and orders by customer; they are
+//! made after the load where that is quicker, and with the tables where an index added later locks
+//! them.
 //!
 //! | database | partitions | a warehouse kept together | ITEM everywhere |
 //! |---|---|---|---|
@@ -15,7 +16,8 @@
 //! | TiDB | PARTITION BY HASH | | cached table |
 //! | OceanBase | PARTITION BY HASH | table group | duplicate scope |
 //!
-//! Left out: foreign keys, which several of these do not have, and which no driver of the papers has used.
+//! Left out: foreign keys, which several of these do not have, and which no driver of the papers
+//! has used.
 
 use super::{Family, Kind};
 use crate::config::{Data, Schema};
@@ -33,7 +35,8 @@ pub struct Table {
     pub warehouse: Option<&'static str>,
 }
 
-/// The tables of TPC-C. `INT4` is a synonym that every database here knows, and means 32 bits to each.
+/// The tables of TPC-C. `INT4` is a synonym that every database here knows, and means 32 bits to
+/// each.
 pub const TABLES: [Table; 9] = [
     Table {
         name: "item",
@@ -121,11 +124,12 @@ pub const TABLES: [Table; 9] = [
     },
 ];
 
-/// Tables that are not TPC-C's: what was loaded, which units of it are complete, and the lists of the
-/// isolation test.
+/// Tables that are not TPC-C's: what was loaded, which units of it are complete, and the lists of
+/// the isolation test.
 const OURS: [&str; 3] = ["dike_data", "dike_unit", "dike_list"];
 
-/// The statements that make what is missing of the tables. `existing` are the names of tables that are there.
+/// The statements that make what is missing of the tables. `existing` are the names of tables that
+/// are there.
 pub fn create(kind: Kind, schema: &Schema, data: &Data, existing: &[String]) -> Vec<String> {
     let missing = |name: &str| !existing.iter().any(|table| table == name);
     let mut statements = Vec::new();

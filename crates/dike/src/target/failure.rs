@@ -1,9 +1,9 @@
 //! Why a call failed, in the few kinds that a client treats differently.
 //!
-//! *Conflicts* end an attempt and invite another one with the same inputs. *Outages* end the connection.
-//! Everything else is the client's or the schema's fault and is not tried again. One kind stands apart: when
-//! a connection breaks while `COMMIT` is on its way, nobody knows whether the transaction is committed;
-//! trying again could do its work twice.
+//! *Conflicts* end an attempt and invite another one with the same inputs. *Outages* end the
+//! connection. Everything else is the client's or the schema's fault and is not tried again. One
+//! kind stands apart: when a connection breaks while `COMMIT` is on its way, nobody knows whether
+//! the transaction is committed; trying again could do its work twice.
 //!
 //! | cause | PostgreSQL's SQLSTATE | MySQL's number |
 //! |---|---|---|

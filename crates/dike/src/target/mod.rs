@@ -1,23 +1,25 @@
 //! The database under test: which one it is, how it is spoken to, and what its errors mean.
 //!
-//! Two protocols cover nine databases, PostgreSQL's and MySQL's. What differs *within* a family is data: the
-//! layout of tables ([`ddl`]), a lock clause, some error numbers ([`failure`]). What differs *between* them
-//! is a [`Session`]:
+//! Two protocols cover nine databases, PostgreSQL's and MySQL's. What differs *within* a family is
+//! data: the layout of tables ([`ddl`]), a lock clause, some error numbers ([`failure`]). What
+//! differs *between* them is a [`Session`]:
 //!
-//! * A [`Statement`] is a name, not a text. Its text is in one place for both families (`statement.rs`), a
-//!   session prepares it when it is first used, and its results are read by type ([`Row`]).
-//! * A session takes several calls at a time. Over PostgreSQL's protocol they travel together and are
-//!   answered together (pipelining), so a New-Order of ten lines takes four round trips; MySQL's protocol has
-//!   no such thing, and there they go one after the other. A transaction is written once and says what does
-//!   not depend on what.
-//! * `BEGIN` travels with the first calls of a transaction. `COMMIT` travels alone, so that a connection that
-//!   breaks leaves exactly one case in doubt: the answer to it ([`Cause::InDoubt`]).
+//! * A [`Statement`] is a name, not a text. Its text is in one place for both families
+//!   (`statement.rs`), a session prepares it when it is first used, and its results are read by
+//!   type ([`Row`]).
+//! * A session takes several calls at a time. Over PostgreSQL's protocol they travel together and
+//!   are answered together (pipelining), so a New-Order of ten lines takes four round trips;
+//!   MySQL's protocol has no such thing, and there they go one after the other. A transaction is
+//!   written once and says what does not depend on what.
+//! * `BEGIN` travels with the first calls of a transaction. `COMMIT` travels alone, so that a
+//!   connection that breaks leaves exactly one case in doubt: the answer to it
+//!   ([`Cause::InDoubt`]).
 //!
-//! *What has been run.* PostgreSQL and MariaDB are what the tests here start. The layouts and error numbers
-//! of the others come from their documentation.
+//! *What has been run.* PostgreSQL and MariaDB are what the tests here start. The layouts and error
+//! numbers of the others come from their documentation.
 //!
-//! Left out: prepared transactions of an outside coordinator (XA), cursors, and pools that other programs
-//! share (PgBouncer in transaction mode loses prepared statements).
+//! Left out: prepared transactions of an outside coordinator (XA), cursors, and pools that other
+//! programs share (PgBouncer in transaction mode loses prepared statements).
 
 pub mod ddl;
 pub mod failure;

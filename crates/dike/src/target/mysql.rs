@@ -11,7 +11,8 @@ use super::session::{Endpoint, TextRows};
 use super::{Answer, Call, Failure, Family, Row, Statement};
 use crate::config::Target;
 
-/// Statements that a connection keeps: more than there are, so that none is ever forgotten behind our back.
+/// Statements that a connection keeps: more than there are, so that none is ever forgotten behind
+/// our back.
 const STATEMENTS_KEPT: usize = 1000;
 
 /// A connection to MySQL, or what speaks like it.

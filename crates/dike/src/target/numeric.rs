@@ -1,13 +1,13 @@
 //! PostgreSQL's NUMERIC on the wire, for numbers that fit into 64 bits with a few decimal places.
 //!
-//! The form is a number in base 10,000: how many digits, the weight of the first (its power of 10,000), the
-//! sign, how many decimal places to show, and the digits. 1234567.89 has three digits, 123, 4567 and 8900, the
-//! first of weight 1: 123 * 10^4 + 4567 + 8900 / 10^4. Digits that are zero at either end are left out. We have
-//! up to four decimal places, so there is at most one digit below the point, and no crate for decimals is
-//! needed.
+//! The form is a number in base 10,000: how many digits, the weight of the first (its power of
+//! 10,000), the sign, how many decimal places to show, and the digits. 1234567.89 has three digits,
+//! 123, 4567 and 8900, the first of weight 1: 123 * 10^4 + 4567 + 8900 / 10^4. Digits that are zero
+//! at either end are left out. We have up to four decimal places, so there is at most one digit
+//! below the point, and no crate for decimals is needed.
 
-/// Writes `units` of 10^-`scale`, `scale` at most 4, with its length before it, as COPY and parameters have
-/// it.
+/// Writes `units` of 10^-`scale`, `scale` at most 4, with its length before it, as COPY and
+/// parameters have it.
 pub fn write_numeric(out: &mut impl FnMut(&[u8]), units: i64, scale: u32) {
     let (digits, count, weight) = digits(units, scale);
     out(&(8 + 2 * count as i32).to_be_bytes());
@@ -51,8 +51,8 @@ fn digits(units: i64, scale: u32) -> ([i16; 7], usize, i16) {
     (digits, length - below, length as i16 - 2)
 }
 
-/// Reads a NUMERIC as units of 10^-`scale`; none if it has more decimal places than that, is no number, or is
-/// too large.
+/// Reads a NUMERIC as units of 10^-`scale`; none if it has more decimal places than that, is no
+/// number, or is too large.
 pub fn read_numeric(bytes: &[u8], scale: u32) -> Option<i64> {
     let field = |at: usize| Some(i16::from_be_bytes(bytes.get(2 * at..2 * at + 2)?.try_into().ok()?));
     let (count, weight, sign) = (field(0)?, field(1)?, field(2)? as u16);

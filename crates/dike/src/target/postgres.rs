@@ -1,7 +1,7 @@
 //! PostgreSQL's protocol: prepared statements, pipelines, COPY.
 //!
-//! The driver keeps no order among futures of its own making: requests leave in the order in which their
-//! futures are first polled, and are answered in that order. [`pipeline`] polls them in ours.
+//! The driver keeps no order among futures of its own making: requests leave in the order in which
+//! their futures are first polled, and are answered in that order. [`pipeline`] polls them in ours.
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};

@@ -56,8 +56,8 @@ impl Answer {
 /// Rows as texts; none is NULL.
 pub type TextRows = Vec<Vec<Option<String>>>;
 
-/// A connection. After a failure whose cause ends connections, and after a future of it was dropped, it is of
-/// no use.
+/// A connection. After a failure whose cause ends connections, and after a future of it was
+/// dropped, it is of no use.
 pub struct Session {
     protocol: Protocol,
     /// The transaction to begin along with the next calls: whether it is read-only.
@@ -87,8 +87,8 @@ impl Session {
         self.begin = Some(read_only);
     }
 
-    /// Runs calls that do not depend on each other's answers, in this order. The first failure ends it; what
-    /// came before it may have happened.
+    /// Runs calls that do not depend on each other's answers, in this order. The first failure ends
+    /// it; what came before it may have happened.
     pub async fn run(&mut self, calls: &[Call<'_>]) -> Result<Vec<Answer>, Failure> {
         let begin = self.begin.take();
         each!(self, session => session.run(begin, calls).await)
@@ -136,8 +136,8 @@ impl Session {
         }
     }
 
-    /// Loads rows into a table: in the form of COPY, text or binary, or of LOAD DATA LOCAL INFILE. Returns
-    /// how many.
+    /// Loads rows into a table: in the form of COPY, text or binary, or of LOAD DATA LOCAL INFILE.
+    /// Returns how many.
     pub async fn copy(&mut self, table: &str, binary: bool, rows: Bytes) -> Result<u64, Failure> {
         match &mut self.protocol {
             Protocol::Postgres(session) => session.copy(table, binary, rows).await,
@@ -179,7 +179,8 @@ impl Connector {
 
     /// The same, through proxies.
     ///
-    /// * `proxies`: where they listen, by endpoints as the target names them. Others are reached as before.
+    /// * `proxies`: where they listen, by endpoints as the target names them. Others are reached as
+    ///   before.
     pub fn through(&self, proxies: &BTreeMap<String, SocketAddr>) -> Connector {
         let names = self.target.endpoints.iter();
         let endpoints = self
@@ -230,9 +231,9 @@ impl Connector {
         Err(failure)
     }
 
-    /// Gives up a session whose call takes too long, and asks the server to do so as well: it would not
-    /// notice while it waits for a lock, and keep those it has. Whether it could be asked does not matter to
-    /// anybody here.
+    /// Gives up a session whose call takes too long, and asks the server to do so as well: it would
+    /// not notice while it waits for a lock, and keep those it has. Whether it could be asked does
+    /// not matter to anybody here.
     pub fn abandon(&self, session: Session) {
         let patience = Duration::from_millis(self.target.connect_timeout_ms);
         let (target, tls) = (self.target.clone(), self.tls.clone());

@@ -1,8 +1,8 @@
 //! The texts of all statements, once for both families.
 //!
-//! Parameters are `?`, which PostgreSQL wants numbered; `{lock}` is where `FOR UPDATE` stands if it is
-//! wanted. Everything else here is what both understand. Statements with a number in their name take that
-//! many rows or keys.
+//! Parameters are `?`, which PostgreSQL wants numbered; `{lock}` is where `FOR UPDATE` stands if it
+//! is wanted. Everything else here is what both understand. Statements with a number in their name
+//! take that many rows or keys.
 
 use std::fmt::Write;
 

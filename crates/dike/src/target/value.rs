@@ -1,9 +1,9 @@
 //! What goes into a statement and what comes out of it.
 //!
-//! A [`Value`] is what our transactions have: whole numbers, money in cents, texts, dates. A session writes
-//! it as the type that the statement has for it, so an INT4 here and an INT8 there are no concern of a
-//! transaction. A [`Row`] is read by position and by what the reader expects; the wrong kind is a
-//! [`Failure`], never a panic: it comes from outside.
+//! A [`Value`] is what our transactions have: whole numbers, money in cents, texts, dates. A
+//! session writes it as the type that the statement has for it, so an INT4 here and an INT8 there
+//! are no concern of a transaction. A [`Row`] is read by position and by what the reader expects;
+//! the wrong kind is a [`Failure`], never a panic: it comes from outside.
 
 use bytes::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};

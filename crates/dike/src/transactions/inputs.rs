@@ -1,10 +1,10 @@
 //! What transactions are given, and who chooses it.
 //!
-//! Two kinds of choices go into an input. Those of TPC-C that never change (customers, items, amounts,
-//! quantities) are made here, by [`Inputs`]. Those that Dike controls (which transaction, at which warehouse,
-//! with which others) are asked of a [`Control`]; [`Plain`] answers as TPC-C does. A control that
-//! distributes, concentrates or shifts load is another implementation of the same five questions,
-//! [`crate::run::Steered`].
+//! Two kinds of choices go into an input. Those of TPC-C that never change (customers, items,
+//! amounts, quantities) are made here, by [`Inputs`]. Those that Dike controls (which transaction,
+//! at which warehouse, with which others) are asked of a [`Control`]; [`Plain`] answers as TPC-C
+//! does. A control that distributes, concentrates or shifts load is another implementation of the
+//! same five questions, [`crate::run::Steered`].
 
 use plimsoll_types::random::{NuRand, Rng, Zipf};
 
@@ -44,8 +44,8 @@ pub trait Control: Send {
     /// The warehouse of the customer of a Payment.
     fn payer(&mut self, home: u32, rng: &mut Rng) -> u32;
 
-    /// The warehouses of a Stock-Level, Update-Stock, Update-Balance or Select-Balance, all different, at
-    /// least one.
+    /// The warehouses of a Stock-Level, Update-Stock, Update-Balance or Select-Balance, all
+    /// different, at least one.
     fn warehouses(&mut self, transaction: Transaction, home: u32, now_ns: u64, rng: &mut Rng) -> Vec<u32>;
 }
 
@@ -180,7 +180,8 @@ pub enum Input {
 }
 
 impl Input {
-    /// The warehouses it touches, home first, each once; none for items, which belong to no warehouse.
+    /// The warehouses it touches, home first, each once; none for items, which belong to no
+    /// warehouse.
     pub fn warehouses(&self) -> Vec<u32> {
         let mut warehouses: Vec<u32> = match self {
             Input::NewOrder(input) => {
@@ -232,7 +233,8 @@ impl Inputs {
         }
     }
 
-    /// The next transaction and what it is given; `date_s` is the time of day in seconds since 1970.
+    /// The next transaction and what it is given; `date_s` is the time of day in seconds
+    /// since 1970.
     pub fn next(&mut self, control: &mut dyn Control, now_ns: u64, date_s: i64) -> (Transaction, Input) {
         let transaction = control.transaction(now_ns, &mut self.rng);
         let home = control.home(transaction, now_ns, &mut self.rng);

@@ -1,4 +1,5 @@
-//! The transactions: TPC-C's five (clause 2) and Dike's four (paper §5), as functions over a [`Session`].
+//! The transactions: TPC-C's five (clause 2) and Dike's four (paper §5), as functions over a
+//! [`Session`].
 //!
 //! | transaction | mix | what it does | round trips (pipelined) |
 //! |---|---|---|---|
@@ -12,12 +13,13 @@
 //! | dUpdateBalance | | adds 10 to w_ytd of several warehouses, in any order | 2 |
 //! | dSelectBalance | | reads w_ytd of several warehouses | 2 |
 //!
-//! Inputs are drawn before a transaction begins and kept over its retries; otherwise long transactions, which
-//! conflict most, would be underrepresented. A transaction locks in the order warehouse, district, order,
-//! customer, stock by warehouse and item, so that New-Orders and Payments do not deadlock among themselves.
+//! Inputs are drawn before a transaction begins and kept over its retries; otherwise long
+//! transactions, which conflict most, would be underrepresented. A transaction locks in the order
+//! warehouse, district, order, customer, stock by warehouse and item, so that New-Orders and
+//! Payments do not deadlock among themselves.
 //!
-//! The specification's terminals show names and addresses; they are read and thrown away. Delivery runs at
-//! once and is not queued.
+//! The specification's terminals show names and addresses; they are read and thrown away. Delivery
+//! runs at once and is not queued.
 
 pub mod inputs;
 mod new_order;
@@ -92,8 +94,8 @@ pub enum Done {
     RolledBack,
 }
 
-/// Runs a transaction. After a failure its connection may still be in it: roll back, or give the connection
-/// up.
+/// Runs a transaction. After a failure its connection may still be in it: roll back, or give the
+/// connection up.
 pub async fn run(session: &mut Session, input: &Input) -> Result<Done, Failure> {
     match input {
         Input::NewOrder(input) => return new_order::run(session, input).await,

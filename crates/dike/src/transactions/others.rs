@@ -1,4 +1,5 @@
-//! Delivery (clause 2.7), Stock-Level (clause 2.8) and what Dike adds (paper §5, figures 7, 12 and 13).
+//! Delivery (clause 2.7), Stock-Level (clause 2.8) and what Dike adds (paper §5, figures 7, 12 and
+//! 13).
 
 use super::inputs::{Delivery, StockLevel};
 use crate::target::{Cause, Failure, Session, Statement, Value, call};
@@ -107,8 +108,8 @@ pub async fn update_balance(session: &mut Session, warehouses: &[u32]) -> Result
 pub async fn select_balance(session: &mut Session, warehouses: &[u32]) -> Result<Vec<i64>, Failure> {
     session.begin(true);
     let mut balances = Vec::with_capacity(warehouses.len());
-    // One statement after the other, each with its own look at the database: that is what a snapshot has to
-    // hide.
+    // One statement after the other, each with its own look at the database: that is what a
+    // snapshot has to hide.
     for &w in warehouses {
         balances.push(session.run_one(Statement::SelectBalance, &[w.into()]).await?.one()?.cents(0)?);
     }

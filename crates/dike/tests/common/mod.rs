@@ -1,6 +1,6 @@
-//! Starts real databases for tests: each in a directory of its own, on a free port of the loopback interface,
-//! ended with the test that started it. They come from Debian's packages and refuse to be root, so a root
-//! starts them as `nobody`.
+//! Starts real databases for tests: each in a directory of its own, on a free port of the loopback
+//! interface, ended with the test that started it. They come from Debian's packages and refuse to
+//! be root, so a root starts them as `nobody`.
 
 #![allow(dead_code)] // Every test binary uses its part.
 
@@ -124,7 +124,8 @@ impl Server {
             command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]);
         }
         command.arg(program.as_ref()).current_dir(&self.directory);
-        // A MariaDB that starts sweeps away the temporary tables of all others with the same directory for them.
+        // A MariaDB that starts sweeps away the temporary tables of all others with the same
+        // directory for them.
         command.env("TMPDIR", &self.directory);
         command
     }
@@ -214,7 +215,8 @@ impl Server {
     /// Ends the server at once, as a crash does.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
-            // PostgreSQL's other processes notice that their parent has gone; this one ends them itself.
+            // PostgreSQL's other processes notice that their parent has gone; this one ends them
+            // itself.
             let signal = if self.kind == Kind::Postgresql { "-QUIT" } else { "-KILL" };
             let _ = Command::new("kill").arg(signal).arg(process.id().to_string()).status();
             let _ = process.wait();
@@ -229,14 +231,14 @@ impl Server {
         }
     }
 
-    /// The server as a schedule of faults knows it, and what starts it again after it was killed: for
-    /// PostgreSQL.
+    /// The server as a schedule of faults knows it, and what starts it again after it was killed:
+    /// for PostgreSQL.
     pub fn as_machine(&self, name: &str) -> Process {
         let (directory, port) = (self.directory.display(), self.port);
         let program = self.program("postgres");
         let nobody = if is_root() { "setpriv --reuid=nobody --regid=nogroup --clear-groups " } else { "" };
-        // It does not start over the lock files of one that runs, and a killed one that nobody has waited for
-        // is still there.
+        // It does not start over the lock files of one that runs, and a killed one that nobody has
+        // waited for is still there.
         let restart = format!(
             "cd {directory} && rm -f data/postmaster.pid .s.PGSQL.* && {{ {nobody}{} -D {directory}/data -p {port} \
              -h 127.0.0.1 -F -k {directory} >>log 2>&1 & }}",
@@ -332,7 +334,8 @@ pub async fn ran(config: &Config) -> Run {
     run::run(config, &connector(config), 1, &never(), Progress::Silent).await.expect("a run")
 }
 
-/// Runs for two seconds through a proxy that delays what comes back, and looks at what every such run has to have.
+/// Runs for two seconds through a proxy that delays what comes back, and looks at what every such
+/// run has to have.
 pub async fn ran_through_a_proxy(config: &Config) -> Run {
     let mut config = config.clone();
     let delay = r#"faults = [{ at_s = 0.5, for_s = 1, fault = "network_delay", delay_ms = 5, where = ["ENDPOINT"] }]"#;

@@ -1,5 +1,5 @@
-//! What the integration tests share: every protocol under every timestamp scheme, and the way from a running
-//! database to the checker.
+//! What the integration tests share: every protocol under every timestamp scheme, and the way from
+//! a running database to the checker.
 //!
 //! A *setup* is a protocol with its lock policy, a scheme, and a number of shards.
 
@@ -68,8 +68,9 @@ pub fn start(setup: Setup, tables: Vec<TableSpec>, max_staleness_ns: u64) -> Eng
     Engine::start(setup.pair, tables, options).expect("a test may start a few threads")
 }
 
-/// Makes every shard, the oracle's included, take a pass, one after the other: what a shard had sent before is
-/// on its way, and what had arrived is handled. Returns how many messages shards have sent each other so far.
+/// Makes every shard, the oracle's included, take a pass, one after the other: what a shard had
+/// sent before is on its way, and what had arrived is handled. Returns how many messages shards
+/// have sent each other so far.
 pub fn round(engine: &Engine) -> u64 {
     let shards = (0..engine.runtime().shards() as u16).map(ShardId);
     shards.map(|shard| engine.on_shard(shard, |shard| shard.messages())).sum()
@@ -102,8 +103,8 @@ pub fn check(
     let names = |column: ColumnGroup| tables[column.table.index()].name.clone();
     let mut history = History { transactions, installs };
     if options.scalar && history.transactions.iter().any(|txn| txn.timestamp.is_none()) {
-        // A read-write transaction that wrote nothing has no GTS number. It is part of the graph, which needs
-        // none, but cannot be replayed.
+        // A read-write transaction that wrote nothing has no GTS number. It is part of the graph,
+        // which needs none, but cannot be replayed.
         let report =
             plimsoll_checker::check(&history, Options { complete: true, ..Options::default() }, &names);
         if !report.passed() {

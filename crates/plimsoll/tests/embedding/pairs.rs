@@ -45,7 +45,8 @@ fn every_pair_keeps_transfers_whole_and_says_what_its_snapshots_are() {
                             Ok(())
                         });
                         moved.unwrap();
-                        // One that only reads is serializable as well, whether or not there are snapshots.
+                        // One that only reads is serializable as well, whether or not there are
+                        // snapshots.
                         let seen: Result<Vec<Row>, Error> = db.transact(|txn| txn.scan(table, ..));
                         assert_eq!(sum_of(seen.unwrap()), 100 * ACCOUNTS, "{pair}");
                     }

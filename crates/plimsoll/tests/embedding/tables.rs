@@ -109,7 +109,8 @@ fn a_table_with_a_copy_everywhere_is_read_at_hand_and_written_on_all_shards() {
                 });
             }
         });
-        // A row that comes and one that goes do so on all of them; each transaction is on the next shard.
+        // A row that comes and one that goes do so on all of them; each transaction is on the next
+        // shard.
         let (new, old) = (Key::of_u64(77), Key::of_u64(3));
         let both: Result<(), Error> = db.transact(|txn| {
             txn.insert(rates, &new, b"here")?;

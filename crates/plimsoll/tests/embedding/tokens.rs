@@ -104,7 +104,8 @@ fn a_token_from_the_far_future_is_refused_and_moves_nobodys_time() {
         assert!(matches!(refused, Some(TokenError::Ahead(by)) if by > hour / 2), "{refused:?}");
     }
     assert!(clock(&db) < before + hour.as_nanos() as u64 / 2, "nobody was told of it");
-    // A clock that is a little behind is no reason to refuse anybody: the snapshot is at the token, or later.
+    // A clock that is a little behind is no reason to refuse anybody: the snapshot is at the token,
+    // or later.
     let seen = clock(&db) + MAX_OFFSET_NS / 2;
     let near = token(seen);
     let session = db.session_with(near).expect("clocks may be so far apart");

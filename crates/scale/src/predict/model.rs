@@ -1,14 +1,16 @@
 //! A cost model: what a machine and a network need for what transactions do.
 //!
-//! A shard's work is counted, not timed: keys looked up, rows scanned, versions installed, marks raised, messages, polls.
-//! Each has a price in nanoseconds of a core, and the price of a piece of work is the sum. What a transaction's own
-//! code costs, its strings and its arithmetic, is in the price of an attempt, which is the workload's own. Prices of
-//! access to records are the workload's own as well: a row of TPC-C is not a balance.
+//! A shard's work is counted, not timed: keys looked up, rows scanned, versions installed, marks
+//! raised, messages, polls. Each has a price in nanoseconds of a core, and the price of a piece of
+//! work is the sum. What a transaction's own code costs, its strings and its arithmetic, is in the
+//! price of an attempt, which is the workload's own. Prices of access to records are the workload's
+//! own as well: a row of TPC-C is not a balance.
 //!
-//! Example. A SmallBank deposit is one attempt, one lookup, one install: 60 + 40 + 50 ns; when it commits with a
-//! mark to raise, 10 ns more.
+//! Example. A SmallBank deposit is one attempt, one lookup, one install: 60 + 40 + 50 ns; when it
+//! commits with a mark to raise, 10 ns more.
 //!
-//! What cores do to each other is one factor per workload. Left out: caches, for a price is an average.
+//! What cores do to each other is one factor per workload. Left out: caches, for a price is an
+//! average.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +34,8 @@ pub struct Done {
     pub polls: f64,
     /// Messages received and sent.
     pub messages: f64,
-    /// Requests of the shard's own transactions handled, and requests handled again after they had waited.
+    /// Requests of the shard's own transactions handled, and requests handled again after they had
+    /// waited.
     pub handled: f64,
     /// Batches received from and sent to shards of the same node.
     pub batches: f64,
@@ -52,13 +55,15 @@ pub struct Done {
     pub marks: f64,
     /// Reads pinned when their transaction commits.
     pub pins: f64,
-    /// Locks taken on records, but for those that nobody could see; under 2PL also those asked for in vain.
+    /// Locks taken on records, but for those that nobody could see; under 2PL also those asked for
+    /// in vain.
     pub locks: f64,
     /// Reads looked at again by validation.
     pub validated: f64,
     /// Attempts that were more than one step of their shard.
     pub coordinated: f64,
-    /// Executions on the store that were in vain: a lock was in the way, or what came next was elsewhere.
+    /// Executions on the store that were in vain: a lock was in the way, or what came next was
+    /// elsewhere.
     pub vain: f64,
     /// Outcomes reported to an oracle.
     pub reports: f64,
@@ -127,8 +132,8 @@ pub struct AccessCosts {
     pub pin_ns: f64,
     /// A record locked, or asked for in vain.
     pub lock_ns: f64,
-    /// An attempt that is more than one step of its shard, in addition to everything else: what is read and written elsewhere
-    /// is copied into messages and out of them.
+    /// An attempt that is more than one step of its shard, in addition to everything else: what is
+    /// read and written elsewhere is copied into messages and out of them.
     pub coordinated_ns: f64,
     /// An execution on the store that was in vain, in addition to its lookups.
     pub vain_ns: f64,
@@ -162,7 +167,8 @@ impl Default for AccessCosts {
 pub struct OracleCosts {
     /// A shard, for an outcome that it reports.
     pub report_ns: f64,
-    /// A shard, for a record that a transaction reads or writes: what it is ordered after is a vector under VTS.
+    /// A shard, for a record that a transaction reads or writes: what it is ordered after is a
+    /// vector under VTS.
     pub access_ns: f64,
     /// The oracle, for a message that it receives, with what it answers.
     pub message_ns: f64,

@@ -1,10 +1,11 @@
 //! What the DST paper has measured, to hold predictions against.
 //!
-//! The paper gives most results as ratios; so do we, and say where each comes from. What it does not give as a number is
-//! left out. Its Figures 1(a), 10(a), 11(a) and 12(a) are about TPC-E; what oracles can do by themselves, Figure 6(a), is a price
-//! of the cost models.
+//! The paper gives most results as ratios; so do we, and say where each comes from. What it does
+//! not give as a number is left out. Its Figures 1(a), 10(a), 11(a) and 12(a) are about TPC-E; what
+//! oracles can do by themselves, Figure 6(a), is a price of the cost models.
 //!
-//! Its authors have also published a table of peak throughput, in transactions per second, on VAL ("TCP") and VLR ("RDMA"):
+//! Its authors have also published a table of peak throughput, in transactions per second, on VAL
+//! ("TCP") and VLR ("RDMA"):
 //!
 //! | | TPC-C, TCP | TPC-C, RDMA | SmallBank, TCP | SmallBank, RDMA |
 //! |---|--:|--:|--:|--:|
@@ -13,12 +14,14 @@
 //! | with GTS | 728,463 | 2,587,344 | 1,392,530 | 2,595,130 |
 //! | with VTS | 961,231 | 9,146,606 | 2,951,770 | 43,499,300 |
 //!
-//! The first column is in Figure 1(b), the second in 12(b) at one district; SmallBank has no figure, and a name here. How many of its
-//! transfers are distributed is not said: 1 % is assumed, as in DrTM. The prices of attempts are fitted to the first row, so
-//! that row is no prediction; the ratios to it are.
+//! The first column is in Figure 1(b), the second in 12(b) at one district; SmallBank has no
+//! figure, and a name here. How many of its transfers are distributed is not said: 1 % is assumed,
+//! as in DrTM. The prices of attempts are fitted to the first row, so that row is no prediction;
+//! the ratios to it are.
 //!
-//! One machine of each cluster is the oracle's, also under schemes that have none (§5). Read-write transactions under gts and vts
-//! take a round trip to it longer than here, that of their report ([`Cluster::awaits_report`]).
+//! One machine of each cluster is the oracle's, also under schemes that have none (§5). Read-write
+//! transactions under gts and vts take a round trip to it longer than here, that of their report
+//! ([`Cluster::awaits_report`]).
 
 use Quantity::{Committed, NewOrders, StockLevelCommitted, StockLevelMedian};
 use plimsoll_txn::timestamp::OracleOptions;
@@ -65,7 +68,8 @@ impl Quantity {
         }
     }
 
-    /// How much of it a prediction has; nothing if it is a latency of what has not committed at all.
+    /// How much of it a prediction has; nothing if it is a latency of what has not committed at
+    /// all.
     pub fn of(self, prediction: &Prediction) -> Option<f64> {
         let latency_us = |read_only, quantile| {
             prediction.latency_of_class_ns(read_only, quantile).map(|ns| f64::from(ns) / 1e3)

@@ -1,4 +1,5 @@
-//! Client-driven two-phase commit: what is held from the vote to the decision, and the stamp that the votes come to.
+//! Client-driven two-phase commit: what is held from the vote to the decision, and the stamp that
+//! the votes come to.
 
 use plimsoll_types::mutants::Mutant::*;
 

@@ -1,14 +1,16 @@
 //! The smallest schedules in which a rule matters, played step by step.
 //!
-//! For each rule that makes a protocol correct there is a smallest history that breaks if the rule is broken. Here every
-//! such history is a script (`script.rs`) in which the messages of a few transactions arrive in a fixed order, at the
-//! protocols' real code in a simulated world. Without a bug the history is serializable, its timestamps agree with
-//! it, and who should commit commits. With the rule broken, by a planted bug, the checker
-//! names the anomaly, in this very schedule.
+//! For each rule that makes a protocol correct there is a smallest history that breaks if the rule
+//! is broken. Here every such history is a script (`script.rs`) in which the messages of a few
+//! transactions arrive in a fixed order, at the protocols' real code in a simulated world. Without
+//! a bug the history is serializable, its timestamps agree with it, and who should commit commits.
+//! With the rule broken, by a planted bug, the checker names the anomaly, in this very schedule.
 //!
-//! The page about the simulator has a table of all of them, which is compared with this code; `UPDATE_DOCS=1` writes it.
+//! The page about the simulator has a table of all of them, which is compared with this code;
+//! `UPDATE_DOCS=1` writes it.
 //!
-//! Left out: votes and moving slots, whose scripts are in `tests/lives`; failover, for which there is no code yet.
+//! Left out: votes and moving slots, whose scripts are in `tests/lives`; failover, for which there
+//! is no code yet.
 
 mod absence;
 mod client_2pc;

@@ -14,22 +14,25 @@
 //! commit: T W R                  the others abort
 //! ```
 //!
-//! Every transaction has a coordinator to itself, on a machine of its own that holds no records; so has every shard that
-//! holds some. All links from coordinators to records are clogged, and a step opens one for a moment: what travels
-//! back is never held up. So a message is named by its sender and its receiver, and the verb says what it is, to
-//! the reader of the script. A transaction begins at its first step. When the steps are over everything is let through.
+//! Every transaction has a coordinator to itself, on a machine of its own that holds no records; so
+//! has every shard that holds some. All links from coordinators to records are clogged, and a step
+//! opens one for a moment: what travels back is never held up. So a message is named by its sender
+//! and its receiver, and the verb says what it is, to the reader of the script. A transaction
+//! begins at its first step. When the steps are over everything is let through.
 //!
-//! Transactions are procedures: `r(x)` is a stage that reads x, `r(x,z)` reads both in one message if one shard has both,
-//! `w(x)` writes x blindly if it was not read, `i(x)` inserts, `d(x)` deletes, `scan(A)` reads all rows of a shard. Where
-//! pieces travel, each record is a piece, which waits until its transaction commits; that of `r!(x)` executes when it starts.
-//! Records begin with a version @0; `x?` is absent. `Q beside P at 1: ...` shares P's coordinator. A step with a
-//! `?` at its end is left out if no such message is on its way; any other step fails then. `R is answered` fails
-//! if R is not. `T is cut off`: nothing that its coordinator says reaches an oracle, until it ends. `T ends`: its
-//! coordinator's machine does, and begins again at once; then every machine is a process, and coordinators are clients. What
-//! others make of T then counts if they install any of it.
+//! Transactions are procedures: `r(x)` is a stage that reads x, `r(x,z)` reads both in one message
+//! if one shard has both, `w(x)` writes x blindly if it was not read, `i(x)` inserts, `d(x)`
+//! deletes, `scan(A)` reads all rows of a shard. Where pieces travel, each record is a piece, which
+//! waits until its transaction commits; that of `r!(x)` executes when it starts. Records begin with
+//! a version @0; `x?` is absent. `Q beside P at 1: ...` shares P's coordinator. A step with a `?`
+//! at its end is left out if no such message is on its way; any other step fails then. `R is
+//! answered` fails if R is not. `T is cut off`: nothing that its coordinator says reaches an
+//! oracle, until it ends. `T ends`: its coordinator's machine does, and begins again at once; then
+//! every machine is a process, and coordinators are clients. What others make of T then counts if
+//! they install any of it.
 //!
-//! Clocks tick in units that are longer than the whole script, so `at 4` stays 4. Under 2PL an earlier clock is an
-//! older transaction. Nothing is tried again.
+//! Clocks tick in units that are longer than the whole script, so `at 4` stays 4. Under 2PL an
+//! earlier clock is an older transaction. Nothing is tried again.
 //!
 //! Left out: records at the coordinator. What happens there in one step cannot be interleaved.
 
@@ -87,7 +90,8 @@ impl Outcome {
     }
 }
 
-/// Plays a script under a protocol and a scheme, `occ/dst`. With `exactly`, every step has to find its message.
+/// Plays a script under a protocol and a scheme, `occ/dst`. With `exactly`, every step has to find
+/// its message.
 pub fn play(setup: &str, script: &str, exactly: bool) -> Outcome {
     let script = Script::parse(script);
     let played = catch_unwind(AssertUnwindSafe(|| match setup {
@@ -420,8 +424,8 @@ impl<P: LegalPair> Stage<P> {
         };
         let makers = (0..data_shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config) = (layout.clone(), config(shard));
-            // Shards that share a watermark pull each other's clocks along when they wake up. Nothing is collected within
-            // a script, so each may have one of its own.
+            // Shards that share a watermark pull each other's clocks along when they wake up.
+            // Nothing is collected within a script, so each may have one of its own.
             let low_water = LowWater::new(data_shards, P::Scheme::slots(&config));
             let make = move |life| {
                 let config = SchemeConfig { first_attempt: life, ..config.clone() };
@@ -599,8 +603,8 @@ impl<P: LegalPair> Stage<P> {
         });
     }
 
-    /// Everybody was answered, no lock is left, the history is serializable, timestamps agree with it, and
-    /// read-write transactions are strict.
+    /// Everybody was answered, no lock is left, the history is serializable, timestamps agree with
+    /// it, and read-write transactions are strict.
     fn judge(&mut self, script: &Script, outcome: &mut Outcome) {
         let mut history = History::default();
         for shard in 0..script.shards {

@@ -1,4 +1,5 @@
-//! What only client-driven two-phase commit does: shards vote before the stamp is known, and those that were only read do.
+//! What only client-driven two-phase commit does: shards vote before the stamp is known, and those
+//! that were only read do.
 
 use plimsoll_runtime::ShardEnv;
 use plimsoll_runtime::sim::Fault;

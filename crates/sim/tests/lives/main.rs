@@ -1,9 +1,9 @@
-//! Machines that end and begin again while transactions are under way: what each must not believe of the other's former
-//! life, and that nobody is left waiting.
+//! Machines that end and begin again while transactions are under way: what each must not believe
+//! of the other's former life, and that nobody is left waiting.
 //!
-//! Three machines hold a record each, a fourth coordinates ([`stage::Stage`]). Links are cut and channels reset to stop the
-//! world at a certain point, or at every one in turn ([`moments`]). Then the rules that the scripts are
-//! about are broken, and the scripts must fail ([`bugs`]).
+//! Three machines hold a record each, a fourth coordinates ([`stage::Stage`]). Links are cut and
+//! channels reset to stop the world at a certain point, or at every one in turn ([`moments`]). Then
+//! the rules that the scripts are about are broken, and the scripts must fail ([`bugs`]).
 
 mod bugs;
 mod client_2pc;

@@ -1,8 +1,9 @@
 //! Something happens to a transaction after each single event of it.
 //!
-//! The transaction reads on one machine and writes on two others. Whatever happens, both writes are there or none, as those
-//! who were told anything were told, and nothing is left: no lock, no vote, no graph. An abort says that nothing was
-//! written, [`Abort::Unknown`] too: whoever is told one tries again.
+//! The transaction reads on one machine and writes on two others. Whatever happens, both writes are
+//! there or none, as those who were told anything were told, and nothing is left: no lock, no vote,
+//! no graph. An abort says that nothing was written, [`Abort::Unknown`] too: whoever is told one
+//! tries again.
 
 use plimsoll_runtime::ShardEnv;
 use plimsoll_txn::attempt::Attempt;
@@ -42,8 +43,8 @@ async fn read_and_write<P: LegalPair>(env: ShardEnv<P>) -> Result<(), Abort> {
     play(&env, &mut Play::reads(&[D]).and_writes(&[A, B])).await
 }
 
-/// The transaction begins, so many events happen, and then something else. Returns what the coordinator was told, if anything,
-/// and whether everything was over before.
+/// The transaction begins, so many events happen, and then something else. Returns what the
+/// coordinator was told, if anything, and whether everything was over before.
 fn after<P: LegalPair, R>(moment: usize, happens: impl Fn(&mut Stage<P>) -> R) -> (Stage<P>, Ended, bool, R) {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(read_and_write);
@@ -101,9 +102,9 @@ pub fn a_channel_may_be_reset_at_any_moment<P: LegalPair>() {
     }
 }
 
-/// Under 2PL that is one with read locks only: before they are pinned, then until the votes, and then. What was read there is
-/// forgotten, and another transaction overwrites it at once, and one of the writes with it. Who comes after somebody at
-/// one place does so at the other.
+/// Under 2PL that is one with read locks only: before they are pinned, then until the votes, and
+/// then. What was read there is forgotten, and another transaction overwrites it at once, and one
+/// of the writes with it. Who comes after somebody at one place does so at the other.
 pub fn a_shard_that_was_only_read_may_end_at_any_moment<P: InteractivePair>() {
     let mut count = [0, 0];
     for moment in 0.. {

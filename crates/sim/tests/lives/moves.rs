@@ -107,8 +107,8 @@ pub fn who_writes_after_a_move_comes_after_those_who_read_before_it<P: Interacti
     stage.is_at_rest();
 }
 
-/// A transaction finds a key absent; then its slot moves, and another fills it and writes what the first then overwrites.
-/// Under 2PL the slot would not move.
+/// A transaction finds a key absent; then its slot moves, and another fills it and writes what the
+/// first then overwrites. Under 2PL the slot would not move.
 pub fn what_was_absent_before_a_move_is_not_relied_upon<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let absent = || Key::of_u64((SLOTS + A) as u64);

@@ -14,8 +14,9 @@ crate::under_each! {
     who_commits_comes_after_what_its_session_has_seen_meanwhile
 }
 
-/// A transaction with all its data on another machine, whose clock stamps it under OCC. Another on its own machine, of a
-/// session that has met a clock ahead of theirs, has been shown something at a snapshot meanwhile.
+/// A transaction with all its data on another machine, whose clock stamps it under OCC. Another on
+/// its own machine, of a session that has met a clock ahead of theirs, has been shown something at
+/// a snapshot meanwhile.
 pub fn who_commits_comes_after_what_was_answered_here_meanwhile<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(async |env| {

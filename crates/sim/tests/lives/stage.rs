@@ -122,7 +122,8 @@ impl<P: LegalPair> Stage<P> {
         self.world.node(id(machine), |node| node.base().in_doubt()) == Some(1)
     }
 
-    /// Whether a machine has something to do with a transaction that is not over, as far as it knows.
+    /// Whether a machine has something to do with a transaction that is not over, as far as it
+    /// knows.
     pub fn is_under_way(&self, machine: usize) -> bool {
         self.in_doubt(machine) || self.world.node(id(machine), |node| node.remembered()) > Some(0)
     }

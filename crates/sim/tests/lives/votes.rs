@@ -143,8 +143,8 @@ pub fn a_coordinator_that_has_lost_a_vote_asks_the_others_first<P: InteractivePa
     stage.is_at_rest();
 }
 
-/// One column of a row is found absent and another is written, which gives the row a place: whoever fills the first comes
-/// after that.
+/// One column of a row is found absent and another is written, which gives the row a place: whoever
+/// fills the first comes after that.
 pub fn a_column_that_was_found_absent_stays_so_when_its_row_is_linked<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(async move |env: ShardEnv<P>| {
@@ -198,7 +198,8 @@ pub fn read_locks_do_not_outlive_their_coordinator<P: InteractivePair>() {
     assert_eq!([A, B].map(|shard| stage.value(shard)), [b"new", b"new"]);
 }
 
-/// Two shards hold locks, or are about to be asked for them and their votes at once, and only one is reached.
+/// Two shards hold locks, or are about to be asked for them and their votes at once, and only one
+/// is reached.
 pub fn a_vote_that_comes_after_the_refusal_is_refused<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(async |env| write::<P>(env, &[A, B]).await);
@@ -270,7 +271,8 @@ pub fn who_has_voted_waits_for_the_outcome<P: InteractivePair>() {
     stage.is_at_rest();
 }
 
-/// Whoever has read says nothing for too long; another overwrites that, and what the first will overwrite.
+/// Whoever has read says nothing for too long; another overwrites that, and what the first will
+/// overwrite.
 pub fn what_was_read_under_a_lock_that_is_lost_is_not_relied_upon<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let ended = stage.begin(async move |env: ShardEnv<P>| {
@@ -307,7 +309,8 @@ pub fn write_locks_do_not_outlive_their_coordinator<P: InteractivePair>() {
     assert_eq!(ended.take(), Some(Ok(())));
 }
 
-/// The coordinator's own shard votes, too. Nobody fills what was found absent until the outcome is known.
+/// The coordinator's own shard votes, too. Nobody fills what was found absent until the outcome is
+/// known.
 pub fn what_was_found_absent_is_held_until_the_decision<P: InteractivePair>() {
     let mut stage = Stage::<P>::new();
     let absent = || Key::of_u64((SLOTS + A) as u64);

@@ -51,9 +51,9 @@ pub struct ProtocolOptions {
     pub unpack: Option<Unpack>,
 }
 
-/// A transaction that has committed. It stays in the transaction's [`Footprint`](crate::work::Work):
-/// moved from one future's result to the next, these few words cost a small transaction a fifth of
-/// its time.
+/// A transaction that has committed. It stays in the transaction's
+/// [`Footprint`](crate::work::Work): moved from one future's result to the next, these few words
+/// cost a small transaction a fifth of its time.
 #[derive(Debug, Default)]
 pub struct Committed {
     /// The attempt; also if it has aborted.

@@ -1,8 +1,8 @@
 //! What a transaction has read from the shards, findable by key.
 //!
-//! Reads come in batches, one [`FetchedBatch`] per shard and batch, in which a record is a get or a row
-//! that a scan has met. A procedure has few parts and asks for its reads in the order in which it
-//! has declared them, so a cursor finds most and a linear search the others. An interactive
+//! Reads come in batches, one [`FetchedBatch`] per shard and batch, in which a record is a get or a
+//! row that a scan has met. A procedure has few parts and asks for its reads in the order in which
+//! it has declared them, so a cursor finds most and a linear search the others. An interactive
 //! transaction has a part per operation, as many as its client likes: beyond a few reads there is
 //! an index, and a transaction of n operations takes O(n log n). The index is made when somebody
 //! searches, so that a client who only scans does not pay for it.

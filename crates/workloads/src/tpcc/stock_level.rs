@@ -2,9 +2,9 @@
 //! low.
 //!
 //! The DST paper varies it: one transaction looks at k districts, drawn from all warehouses if k is
-//! not 1. Each district is a piece of three stages: the district's next order number; the lines of its
-//! last orders; the stocks of the distinct items in them, in a spread warehouse a piece for each
-//! slot they are in. The counts are added up.
+//! not 1. Each district is a piece of three stages: the district's next order number; the lines of
+//! its last orders; the stocks of the distinct items in them, in a spread warehouse a piece for
+//! each slot they are in. The counts are added up.
 
 use std::ops::{ControlFlow, Range};
 

@@ -1,20 +1,21 @@
 //! One way of one connection.
 //!
-//! On a calm lane a block is read and written, nothing else. Otherwise it enters a queue with the time at
-//! which it may leave, and reading goes on: a delay does not cost throughput until the queue holds [`WINDOW`]
-//! bytes. For a block that arrives at time *a* on a lane whose previous block leaves at *p*,
+//! On a calm lane a block is read and written, nothing else. Otherwise it enters a queue with the
+//! time at which it may leave, and reading goes on: a delay does not cost throughput until the
+//! queue holds [`WINDOW`] bytes. For a block that arrives at time *a* on a lane whose previous
+//! block leaves at *p*,
 //!
 //! ```text
 //! leaves = max(p, a + delay + jitter + stalls)  (+ length / rate, if there is a limit)
 //! ```
 //!
-//! so that the order stays. *Stalls* are what TCP makes of lost packets: a block of n packets of which one is
-//! lost, with probability 1 - (1 - loss)^n, is sent again after a time-out, after twice the time-out if it is
-//! lost again, and so on; all that follows waits. The end of a stream and its reset wait in the queue like
-//! data: a partition holds them.
+//! so that the order stays. *Stalls* are what TCP makes of lost packets: a block of n packets of
+//! which one is lost, with probability 1 - (1 - loss)^n, is sent again after a time-out, after
+//! twice the time-out if it is lost again, and so on; all that follows waits. The end of a stream
+//! and its reset wait in the queue like data: a partition holds them.
 //!
-//! Left out: fast retransmission (a lost packet with others behind it is sent again after a round trip),
-//! congestion control, the time-out of a sender whose data a partition has held back.
+//! Left out: fast retransmission (a lost packet with others behind it is sent again after a round
+//! trip), congestion control, the time-out of a sender whose data a partition has held back.
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,23 +1,23 @@
 //! A TCP proxy before each endpoint: network faults without the kernel's help.
 //!
-//! The benchmark connects to [`Proxy::address`] instead of the endpoint. Everything is passed on unchanged
-//! and in order; what faults do to it is in `lane` (per connection and direction) and `weather` (how faults
-//! combine). What a client and a server see:
+//! The benchmark connects to [`Proxy::address`] instead of the endpoint. Everything is passed on
+//! unchanged and in order; what faults do to it is in `lane` (per connection and direction) and
+//! `weather` (how faults combine). What a client and a server see:
 //!
-//! * *delay, jitter, rate, loss*: data comes later. Nothing is lost or reordered: TCP would not show that
-//!   either.
-//! * *partition*: data, ends of streams and resets are held back and arrive when it heals. A connection made
-//!   meanwhile reaches the server when it heals, unless its client has given up.
+//! * *delay, jitter, rate, loss*: data comes later. Nothing is lost or reordered: TCP would not
+//!   show that either.
+//! * *partition*: data, ends of streams and resets are held back and arrive when it heals. A
+//!   connection made meanwhile reaches the server when it heals, unless its client has given up.
 //! * *reset*: both ends of all connections see a reset.
-//! * *half-open*: new connections are accepted and never answered, and reset when the fault ends, like one
-//!   whose other end has forgotten it. Older ones go on.
+//! * *half-open*: new connections are accepted and never answered, and reset when the fault ends,
+//!   like one whose other end has forgotten it. Older ones go on.
 //!
-//! While nothing holds, the proxy costs two more copies through the kernel and no queue; the example
-//! `proxy_overhead` measures it.
+//! While nothing holds, the proxy costs two more copies through the kernel and no queue; the
+//! example `proxy_overhead` measures it.
 //!
-//! Left out: the proxy stands between clients and servers, not between servers (those need a hook with `tc`
-//! or `iptables`). It cannot refuse a connection that the server refuses: the client sees a reset. The
-//! handshake of a new connection is answered here and is not delayed.
+//! Left out: the proxy stands between clients and servers, not between servers (those need a hook
+//! with `tc` or `iptables`). It cannot refuse a connection that the server refuses: the client sees
+//! a reset. The handshake of a new connection is answered here and is not delayed.
 
 mod lane;
 mod weather;

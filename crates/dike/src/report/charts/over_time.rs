@@ -125,8 +125,8 @@ pub fn heat_classes<'a>(maps: impl IntoIterator<Item = &'a Heat>) -> Option<(usi
     (low <= high).then(|| (low.saturating_sub(1), (high + 1).min(HEAT_CLASSES - 1)))
 }
 
-/// How many transactions had which latency when: the stronger the colour, the larger their share of that time.
-/// Drawn are the classes from the lowest to the highest of [`heat_classes`].
+/// How many transactions had which latency when: the stronger the colour, the larger their share of
+/// that time. Drawn are the classes from the lowest to the highest of [`heat_classes`].
 pub fn heat(label: &str, heat: &Heat, series: usize, (low, high): (usize, usize)) -> String {
     const ROW: f64 = 9.0;
     let seconds = heat.seconds.len();
@@ -161,7 +161,8 @@ pub fn heat(label: &str, heat: &Heat, series: usize, (low, high): (usize, usize)
         let last = (first + per_column).min(seconds);
         let width = last - first;
         for (class, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            // The square root keeps rare latencies visible: one in a thousand is what the map is for.
+            // The square root keeps rare latencies visible: one in a thousand is what the map is
+            // for.
             let opacity = share(part(count, counts), strongest).sqrt().clamp(0.05, 1.0);
             let when = match last - first {
                 1 => format!("second {first}"),

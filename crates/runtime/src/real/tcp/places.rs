@@ -2,8 +2,8 @@
 //!
 //! A client chooses its place itself, so two may choose the same. The first is believed, because
 //! neither knows of the other. A place belongs to one life of a client as long as this node has any
-//! connection to that life, on any shard: every connection carries a [`PlaceLease`]. A client that has
-//! lost its connections dials again in the same life, and its place is still its own or free.
+//! connection to that life, on any shard: every connection carries a [`PlaceLease`]. A client that
+//! has lost its connections dials again in the same life, and its place is still its own or free.
 //!
 //! Lives of a place grow, as those of a node do. A client with a smaller life than the last one is
 //! refused, because its transactions would be taken for those of a life that is over. So a client
