@@ -53,7 +53,7 @@ pub enum BenchCommand {
 }
 
 /// The flags of `plimsoll bench`.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug)]
 #[command(
     override_usage = "plimsoll bench <WORKLOAD> [OPTIONS]",
     after_help = bench_examples(),

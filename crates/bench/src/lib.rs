@@ -62,8 +62,8 @@ fn bench<E: Error + 'static>(
     args: BenchArgs,
     interruption: impl FnOnce() -> Result<Arc<AtomicBool>, E>,
 ) -> Result<bool, Box<dyn Error>> {
-    let memory_bytes = machine::available_memory_bytes();
     let (explain_pieces, load) = (args.explain_pieces, args.load);
+    let memory_bytes = if explain_pieces { 0 } else { machine::available_memory_bytes() };
     let plan = args.validate(machine::cores(), memory_bytes)?;
     if explain_pieces {
         return explain(&plan);
@@ -88,7 +88,9 @@ fn bench<E: Error + 'static>(
 /// and files.
 fn member(args: BenchArgs) -> Result<bool, Box<dyn Error>> {
     let plan = args.validate(machine::cores(), 0)?;
-    Joining::meet()?.serve(&workload::make(&plan)?, &plan)?;
+    // Before the others run: it may measure how fast this machine is.
+    let workload = workload::make(&plan)?;
+    Joining::meet()?.serve(&workload, &plan)?;
     Ok(true)
 }
 

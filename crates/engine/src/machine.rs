@@ -5,7 +5,7 @@
 //! count: a process that may use 4 GB has 4 GB, whatever the machine has.
 
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
@@ -78,6 +78,23 @@ pub fn resident_bytes() -> u64 {
 /// included; 0 if unknown. Its resolution is 10 ms.
 pub fn process_cpu_seconds() -> f64 {
     stat_cpu_seconds(&read("/proc/self/stat")).unwrap_or(0.0)
+}
+
+/// How many rounds of a loop take that long on this machine, undisturbed.
+pub fn rounds_in(time: Duration, spin: fn(u64)) -> u64 {
+    // Long enough to be measured, short enough to be left alone by the scheduler in the best of
+    // some tries.
+    const ROUNDS: u64 = 50_000;
+    if time.is_zero() {
+        return 0;
+    }
+    let tries = (0..50).map(|_| {
+        let begin = Instant::now();
+        spin(ROUNDS);
+        begin.elapsed()
+    });
+    let best = tries.min().unwrap_or_default().max(Duration::from_nanos(1));
+    (time.as_secs_f64() / best.as_secs_f64() * ROUNDS as f64).round() as u64
 }
 
 /// The time of day, UTC, as ISO 8601.
@@ -166,6 +183,19 @@ fn iso_8601(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_time_is_more_rounds() {
+        let spin = |rounds| {
+            let last = (0..rounds).fold(0u64, |last, round| std::hint::black_box(last ^ round));
+            std::hint::black_box(last);
+        };
+        assert_eq!(rounds_in(Duration::ZERO, spin), 0);
+        let (short, long) = (Duration::from_micros(100), Duration::from_millis(1));
+        let ratio = rounds_in(long, spin) as f64 / rounds_in(short, spin) as f64;
+        // The machine may have become slower or faster in between, but not by much.
+        assert!((1.0..100.0).contains(&ratio), "{ratio}");
+    }
 
     #[test]
     fn the_processor_is_named() {

@@ -469,7 +469,7 @@ impl<'a> Stage<'a> {
         } else if session.over {
             return;
         }
-        let at_least = if self.setup.pair.has_staleness() { Timestamp::ZERO } else { self.seen };
+        let at_least = if self.setup.pair.has_times() { Timestamp::ZERO } else { self.seen };
         let attempt = Attempt { age: session.age, freshness: Freshness { staleness_ns: 0, at_least } };
         let (done, result) = mpsc::channel();
         let (transaction, action) = (session.transaction.take(), step.action.clone());
@@ -584,7 +584,7 @@ impl<'a> Stage<'a> {
         let number = self.script.sessions.len();
         let (points, seen) = (self.script.points(), self.seen);
         let (begin, at_least) =
-            (self.clock + 1, if self.setup.pair.has_staleness() { Timestamp::ZERO } else { seen });
+            (self.clock + 1, if self.setup.pair.has_times() { Timestamp::ZERO } else { seen });
         let attempt = Attempt { age: begin, freshness: Freshness { staleness_ns: 0, at_least } };
         let (done, result) = mpsc::channel();
         let oracle = self.setup.pair.has_oracle();

@@ -1,8 +1,9 @@
 //! Protocols and timestamp schemes by name, and which go together.
 //!
-//! This is the one place that names protocols and schemes together. Everything else is generic over
-//! the type of a shard's participant, and [`with_pair`](crate::with_pair) is where a name becomes a
-//! type. A new protocol or scheme is a variant here, and a word in the list of pairs for each pair.
+//! This is the one place that names protocols and schemes together. What starts shards is generic
+//! over the type of a shard's participant, and [`with_pair`](crate::with_pair) is where a name
+//! becomes a type. Everything above holds an [`AnyShard`]. A new protocol or scheme is a variant
+//! here, and a word in the list of pairs for each pair.
 //!
 //! ```
 //! use plimsoll_txn::pairs::Pair;
@@ -77,8 +78,8 @@ pub mod scheme_types {
 /// A legal pair: a participant, and transactions that its shard coordinates.
 ///
 /// It is implemented below for each pair by itself, and not for all schemes of a protocol at once:
-/// so this crate has the compiled code of every pair, and programs, benchmarks and simulated worlds
-/// that are generic over pairs only call it.
+/// so this crate has the compiled code of every pair, and what starts shards of a pair, in a
+/// process or in a simulated world, only calls it.
 pub trait LegalPair: AnyPair {}
 
 /// A legal pair that runs transactions whose operations come one by one.
@@ -274,22 +275,6 @@ macro_rules! pairs {
                     })*)*
                     $($(($crate::pairs::Protocol::$one_shot, $crate::pairs::Scheme::$its_scheme) => {
                         type $d P = $crate::protocols::$one_shot<$crate::pairs::scheme_types::$its_scheme>;
-                        $d body
-                    })*)*
-                    _ => unreachable!("{pair} was refused when it was named"),
-                }
-            }};
-        }
-
-        /// The same for the pairs that [`Pair::interactive`](crate::pairs::Pair::interactive) lets
-        /// pass.
-        #[macro_export]
-        macro_rules! with_interactive_pair {
-            ($d pair:expr, $d P:ident => $d body:expr) => {{
-                let pair: $crate::pairs::Pair = $d pair;
-                match (pair.protocol, pair.scheme) {
-                    $($(($crate::pairs::Protocol::$protocol, $crate::pairs::Scheme::$scheme) => {
-                        type $d P = $crate::protocols::$protocol<$crate::pairs::scheme_types::$scheme>;
                         $d body
                     })*)*
                     _ => unreachable!("{pair} was refused when it was named"),

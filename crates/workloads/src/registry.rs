@@ -10,6 +10,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, parser::ValueSource};
 use plimsoll_args::{Refusal, percent, refuse};
@@ -33,6 +34,8 @@ pub struct Setting {
     pub seed: u64,
     /// The share of distributed work that was asked for, in per cent.
     pub distributed: Option<f64>,
+    /// Measures how many rounds of a loop take that long on this machine.
+    pub rounds_in: fn(Duration, fn(u64)) -> u64,
 }
 
 impl Setting {
@@ -80,8 +83,11 @@ pub struct Registration {
     /// What it does, in a line of help.
     pub about: &'static str,
     augment: fn(Command) -> Command,
-    read: fn(&ArgMatches, &Setting) -> Result<Arc<dyn Scale>, Refusal>,
+    read: Read,
 }
+
+/// What the flags of a workload come to.
+type Read = fn(&ArgMatches, &Setting) -> Result<Arc<dyn Scale>, Refusal>;
 
 impl fmt::Debug for Registration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -114,13 +120,14 @@ fn read<F: Flags>(matches: &ArgMatches, setting: &Setting) -> Result<Arc<dyn Sca
 }
 
 /// The flags of all workloads, as part of a command's.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct WorkloadFlags {
     matches: ArgMatches,
 }
 
 impl WorkloadFlags {
-    /// The scale that the flags of a workload come to. A flag of another workload is refused.
+    /// The scale that the flags of a workload come to. Flags of others are ignored: see
+    /// [`WorkloadFlags::refuse_others`].
     pub fn scale(&self, workload: &Registration, setting: &Setting) -> Result<Arc<dyn Scale>, Refusal> {
         (workload.read)(&self.matches, setting)
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_args::{JsonOutput, Refusal, Switch, json_output, refuse, within};
-use plimsoll_engine::Cluster;
+use plimsoll_engine::{Cluster, machine};
 use plimsoll_page::file::check_writable;
 use plimsoll_page::units;
 use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol, Scheme};
@@ -29,6 +29,7 @@ const PROCESSES_MAX: u64 = 64;
 const CONCURRENCY_MAX: usize = 65_536;
 /// More transactions per second than any machine runs.
 const RATE_MAX: u64 = 1_000_000_000;
+
 /// A benchmark to run, complete and without contradictions.
 #[derive(Clone, Debug)]
 pub struct BenchPlan {
@@ -108,7 +109,8 @@ impl BenchArgs {
         self.refuse_flags_without_effect(&pairs)?;
         let (processes, shards) = self.shards(cores)?;
         let seed = self.seed.unwrap_or(1);
-        let setting = Setting { shards, seed, distributed: self.distributed };
+        let distributed = self.distributed;
+        let setting = Setting { shards, seed, distributed, rounds_in: machine::rounds_in };
         let scale = self.of_the_workload.scale(workload, &setting)?;
         refuse_more_than_memory(scale.bytes_estimate(), memory_bytes)?;
 

@@ -202,7 +202,7 @@ fn every_shard_needs_a_warehouse() {
 fn more_data_than_memory_is_refused() {
     refuses(
         "bench tpcc --warehouses 1000",
-        "the data would take about 100 GB but only 16.0 GB of memory are free: choose a smaller scale",
+        "the data would take about 124 GB but only 16.0 GB of memory are free: choose a smaller scale",
     );
     let huge = "the data would take about";
     for line in [

@@ -177,7 +177,7 @@ pub fn history(
     };
     // All processes of a machine have one clock without error, so DST is strict; the other schemes
     // promise less.
-    let strict = pair.has_staleness();
+    let strict = pair.has_times();
     let options = Options {
         scalar: pair.has_scalars() && pair.has_snapshots(),
         realtime: strict,

@@ -96,7 +96,7 @@ pub fn check(
     let options = Options {
         scalar: pair.has_scalars() && snapshots,
         // In one process the clock has no error, so DST is strict; the other schemes promise less.
-        realtime: pair.has_staleness(),
+        realtime: pair.has_times(),
         sessions: sessions && snapshots,
         complete: true,
     };

@@ -110,6 +110,7 @@ impl<N: Participant> Executor for Core<N> {
 
 /// Lets other tasks run: [`Tasks::pause`]. The default is over at once.
 #[derive(Default)]
+#[must_use = "a pause has no effect unless it is awaited"]
 pub struct Pause {
     /// None once the pause has begun.
     executor: Option<Rc<dyn Executor>>,
@@ -131,6 +132,7 @@ impl Future for Pause {
 
 /// Waits for a time: [`Tasks::sleep`]. The default is over at once.
 #[derive(Default)]
+#[must_use = "a sleep has no effect unless it is awaited"]
 pub struct Sleep {
     /// And when it is over, in Unix nanoseconds.
     executor: Option<(Rc<dyn Executor>, u64)>,

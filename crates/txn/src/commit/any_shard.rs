@@ -97,8 +97,8 @@ pub trait AnyShard: Tasks {
     /// Ends the registration of a snapshot.
     fn release_snapshot(&self, held: u32);
 
-    /// Takes a timestamp and reports it as that of a transaction that wrote nothing; `None` if the
-    /// oracle was lost.
+    /// Takes a timestamp, and reports it to an oracle as that of a transaction that wrote nothing;
+    /// `None` if the oracle was lost.
     fn commit_nothing(&self) -> Step<'_, Option<Timestamp>>;
 
     /// Reads at a snapshot on another shard, up to [`Reads::most`] bytes.
@@ -416,7 +416,9 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
                     _ => return None,
                 }
             };
-            self.local(|node| node.base().scheme.finished(stamp, Some(&observed)));
+            if <P::Scheme as Scheme>::REPORTS {
+                self.local(|node| node.base().scheme.finished(stamp, Some(&observed)));
+            }
             Some(stamp)
         })
     }

@@ -79,7 +79,7 @@ pub struct Vts {
     oracle: ShardId,
     slot: usize,
     /// Whether this shard's process comes and goes.
-    visits: bool,
+    is_client: bool,
     options: OracleOptions,
     clock: Timestamp,
     /// The counter that this shard draws from: its own, or the one of the process.
@@ -172,7 +172,7 @@ impl Vts {
         // Relaxed: the counter orders nothing but itself; versions travel by message.
         let counter = self.counter.fetch_add(1, Ordering::Relaxed) + 1;
         assert!(counter <= self.through, "a client stamps with what it has claimed");
-        if self.visits && self.through - counter == CLAIM / 2 {
+        if self.is_client && self.through - counter == CLAIM / 2 {
             self.wants = true;
         }
         pack(self.slot, counter)
@@ -209,9 +209,9 @@ impl Scheme for Vts {
 
     fn new(config: &SchemeConfig) -> Vts {
         let slots = Self::slots(config);
-        let visits = config.clients.contains(&config.shard.index());
+        let is_client = config.clients.contains(&config.shard.index());
         let (slot, counter) = match config.oracle.compress {
-            _ if visits => (members(config) + config.shard.index() - config.clients.start, Arc::default()),
+            _ if is_client => (members(config) + config.shard.index() - config.clients.start, Arc::default()),
             true => (config.process, config.process_counter.clone()),
             false => (config.shard.index(), Arc::default()),
         };
@@ -219,11 +219,11 @@ impl Scheme for Vts {
             shard: config.shard,
             oracle: config.oracle_shard(),
             slot,
-            visits,
+            is_client,
             options: config.oracle,
             clock: Timestamp::ZERO,
             counter,
-            through: if visits { 0 } else { u64::MAX },
+            through: if is_client { 0 } else { u64::MAX },
             wants: false,
             stamps: Waiting::default(),
             arrived: BTreeMap::new(),
@@ -315,7 +315,7 @@ impl Service<Vector> for Vts {
 
     #[inline]
     fn ready(&self) -> bool {
-        !self.visits || self.counter.load(Ordering::Relaxed) < self.through
+        !self.is_client || self.counter.load(Ordering::Relaxed) < self.through
     }
 
     fn want_stamp(&mut self, ticket: Ticket) {
@@ -365,7 +365,7 @@ impl Service<Vector> for Vts {
         if life.is_some() {
             self.reports.extend(self.unpublished.values().cloned());
         }
-        if self.visits {
+        if self.is_client {
             // Whether its claim is still its own, it is yet to hear.
             (self.through, self.wants) = (0, life.is_some());
         }

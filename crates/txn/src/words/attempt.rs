@@ -52,8 +52,8 @@ pub struct ProtocolOptions {
 }
 
 /// A transaction that has committed. It stays in the transaction's
-/// [`Footprint`](crate::work::Work): moved from one future's result to the next, these few words
-/// cost a small transaction a fifth of its time.
+/// [`Footprint`](crate::work::Footprint): moved from one future's result to the next, these few
+/// words cost a small transaction a fifth of its time.
 #[derive(Debug, Default)]
 pub struct Committed {
     /// The attempt; also if it has aborted.

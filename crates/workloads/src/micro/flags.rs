@@ -4,7 +4,7 @@
 //! effect is refused: no tuples are only read if all transactions are read-only.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 use plimsoll_args::{Refusal, duration, number, percent, refuse, within};
@@ -63,6 +63,8 @@ struct MicroScale {
     parameters: Parameters,
     /// How long a read-write transaction keeps the processor busy.
     spin: Duration,
+    /// See [`Setting::rounds_in`].
+    rounds_in: fn(Duration, fn(u64)) -> u64,
 }
 
 impl Flags for MicroFlags {
@@ -133,7 +135,7 @@ impl Flags for MicroFlags {
             seed: setting.seed,
             ..Parameters::new(setting.shards as u64)
         };
-        Ok(Arc::new(MicroScale { parameters, spin }))
+        Ok(Arc::new(MicroScale { parameters, spin, rounds_in: setting.rounds_in }))
     }
 }
 
@@ -158,38 +160,7 @@ impl Scale for MicroScale {
     }
 
     fn make(&self) -> Result<Arc<dyn AnyWorkload>, String> {
-        let spin_rounds = rounds_in(self.spin, spin);
+        let spin_rounds = (self.rounds_in)(self.spin, spin);
         Ok(Arc::new(Micro::new(Parameters { spin_rounds, ..self.parameters.clone() })?))
-    }
-}
-
-/// How many rounds of a loop take that long on this machine, undisturbed.
-fn rounds_in(time: Duration, spin: impl Fn(u64)) -> u64 {
-    // Long enough to be measured, short enough to be left alone by the scheduler in the best of
-    // some tries.
-    const ROUNDS: u64 = 50_000;
-    if time.is_zero() {
-        return 0;
-    }
-    let tries = (0..50).map(|_| {
-        let begin = Instant::now();
-        spin(ROUNDS);
-        begin.elapsed()
-    });
-    let best = tries.min().unwrap_or_default().max(Duration::from_nanos(1));
-    (time.as_secs_f64() / best.as_secs_f64() * ROUNDS as f64).round() as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn more_time_is_more_rounds() {
-        assert_eq!(rounds_in(Duration::ZERO, spin), 0);
-        let (short, long) = (Duration::from_micros(100), Duration::from_millis(1));
-        let ratio = rounds_in(long, spin) as f64 / rounds_in(short, spin) as f64;
-        // The machine may have become slower or faster in between, but not by much.
-        assert!((1.0..100.0).contains(&ratio), "{ratio}");
     }
 }

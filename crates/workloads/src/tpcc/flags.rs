@@ -17,6 +17,13 @@ const CUSTOMERS_DEFAULT: u64 = 3_000;
 /// Identifiers of warehouses, items and customers are 32 bits wide; this leaves room to count.
 const ID_MAX: u64 = 1_000_000_000;
 
+/// The scale of TPC-C on so many shards, each of which has a copy of the items.
+#[derive(Clone, Debug)]
+struct TpccScale {
+    parameters: Parameters,
+    shards: u64,
+}
+
 /// The flags of TPC-C.
 #[derive(Args, Clone, Debug, Default)]
 #[group(skip)]
@@ -45,12 +52,12 @@ pub struct TpccFlags {
     /// Customers per district (tpcc) [default: 3000].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     customers: Option<u64>,
-    /// Payments by customers of another warehouse, percent (tpcc) [default: 15].
-    #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
-    remote_payments: Option<f64>,
     /// Districts that one stock-level transaction reads, 1 to 20 (tpcc) [default: 1].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Mix")]
     districts: Option<u64>,
+    /// Payments by customers of another warehouse, percent (tpcc) [default: 15].
+    #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
+    remote_payments: Option<f64>,
     /// Store often written columns apart from the others (tpcc) [default: on].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true, help_heading = "Mix")]
     split_columns: Option<Switch>,
@@ -88,7 +95,7 @@ impl Flags for TpccFlags {
         }
         // A single warehouse has no other to order from.
         let (lines, payments) = if warehouses == 1 { (0.0, 0.0) } else { (1.0, 15.0) };
-        Ok(Arc::new(Parameters {
+        let parameters = Parameters {
             items: items as u32,
             customers_per_district: customers as u32,
             stock_level_districts: districts as u32,
@@ -98,30 +105,33 @@ impl Flags for TpccFlags {
             spread: self.spread,
             seed: setting.seed,
             ..Parameters::new(warehouses as u32)
-        }))
+        };
+        Ok(Arc::new(TpccScale { parameters, shards }))
     }
 }
 
-impl Scale for Parameters {
+impl Scale for TpccScale {
     fn config(&self) -> Vec<(&'static str, Value)> {
+        let of = &self.parameters;
         vec![
-            ("warehouses", self.warehouses.into()),
-            ("spread", self.spread.into()),
-            ("items", self.items.into()),
-            ("customers", self.customers_per_district.into()),
-            ("districts", self.stock_level_districts.into()),
-            ("distributed", self.remote_item_pct.into()),
-            ("remote_payments", self.remote_payment_pct.into()),
-            ("split_columns", self.split_columns.into()),
+            ("warehouses", of.warehouses.into()),
+            ("spread", of.spread.into()),
+            ("items", of.items.into()),
+            ("customers", of.customers_per_district.into()),
+            ("districts", of.stock_level_districts.into()),
+            ("distributed", of.remote_item_pct.into()),
+            ("remote_payments", of.remote_payment_pct.into()),
+            ("split_columns", of.split_columns.into()),
         ]
     }
 
     fn bytes_estimate(&self) -> u64 {
         // Values, and per record a header of 64 bytes, per key 32 bytes of index.
         const RECORD: u64 = 64 + 32;
-        let groups = if self.split_columns { 1 } else { 0 };
-        let customers = u64::from(self.customers_per_district) * u64::from(DISTRICTS);
-        let items = u64::from(self.items);
+        let of = &self.parameters;
+        let groups = if of.split_columns { 1 } else { 0 };
+        let customers = u64::from(of.customers_per_district) * u64::from(DISTRICTS);
+        let items = u64::from(of.items);
         let per_item = RECORD + 32 + 38;
         let per_stock = RECORD + groups * 64 + 16 + 240 + 38;
         let per_customer = RECORD + groups * 2 * 64 + 145 + 24 + 400
@@ -132,10 +142,11 @@ impl Scale for Parameters {
             + RECORD * 3 / 10 // new_order
             + 10 * (RECORD + 41); // order_line
         let warehouse = items * per_stock + customers * per_customer;
-        warehouse.saturating_mul(self.warehouses.into()).saturating_add(items * per_item)
+        let items = (items * per_item).saturating_mul(self.shards);
+        warehouse.saturating_mul(of.warehouses.into()).saturating_add(items)
     }
 
     fn make(&self) -> Result<Arc<dyn AnyWorkload>, String> {
-        Ok(Arc::new(Tpcc::new(self.clone())?))
+        Ok(Arc::new(Tpcc::new(self.parameters.clone())?))
     }
 }

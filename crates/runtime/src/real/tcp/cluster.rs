@@ -385,7 +385,7 @@ fn find_here(network: &Network, listed: &[&Address], shards: usize) -> io::Resul
                 said => Err(invalid(format!("node {node} is listed with {said} shards and has {shards}"))),
             }
         }
-        Role::Client { .. } if listed.is_empty() => Err(invalid("a cluster without nodes cannot be visited")),
+        Role::Client { .. } if listed.is_empty() => Err(invalid("a cluster without nodes has no clients")),
         Role::Client { place } if place >= network.clients => Err(invalid(format!(
             "place {place} is not among the {} places for clients, counted from 0",
             network.clients
@@ -535,7 +535,7 @@ mod tests {
         let cases = [
             (client(2, 2, &[HERE]), 1, "place 2 is not among the 2 places for clients, counted from 0"),
             (client(0, 2, &[HERE]), 2, "a client has 1 shard, not 2"),
-            (client(0, 2, &[]), 1, "a cluster without nodes cannot be visited"),
+            (client(0, 2, &[]), 1, "a cluster without nodes has no clients"),
             (client(0, usize::MAX, &[HERE]), 1, "a cluster has at most 65535 shards"),
             (client(0, 2, &[HERE, far]), 1, "a cluster without a secret stays on one machine"),
         ];

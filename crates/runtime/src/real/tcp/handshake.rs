@@ -514,10 +514,10 @@ impl Handshakes {
                     self.dials[dial].progress = Progress::Connected { since_ns: now_ns };
                     self.recovered(dial);
                 }
-                let door = self.shared.door(shard);
+                let handoff = self.shared.handoff(shard);
                 let claim = greeting.take_claim();
-                door.fresh.push(Accepted { stream, address: with, peer, life, claim });
-                wake(&door.waker);
+                handoff.fresh.push(Accepted { stream, address: with, peer, life, claim });
+                wake(&handoff.waker);
             }
             (Err(error), Some(dial)) => self.failed(dial, &Trouble::Failed(error), now_ns),
             (Err(error), None) => self.log.refused(with, &Trouble::Failed(error), now_ns),

@@ -150,7 +150,7 @@ impl<N: Participant> Links<N> {
             self.leave();
         }
         self.settle(env);
-        while let Some(fresh) = self.shared.door(self.me).fresh.pop() {
+        while let Some(fresh) = self.shared.handoff(self.me).fresh.pop() {
             if !refused {
                 self.connect(env, fresh);
             }
@@ -223,7 +223,7 @@ impl<N: Participant> Links<N> {
     pub(in super::super) fn sleep(&mut self, due_ns: Option<u64>) {
         let busy = !self.listed.is_empty() || !self.broken.is_empty() || !self.unreachable.is_empty();
         let refused = self.connected > 0 && self.shared.is_refused();
-        if busy || refused || !self.shared.door(self.me).fresh.is_empty() {
+        if busy || refused || !self.shared.handoff(self.me).fresh.is_empty() {
             return;
         }
         let now_ns = self.clock.now().0;

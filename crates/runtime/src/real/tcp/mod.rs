@@ -128,7 +128,7 @@ struct Shared {
     cluster: Arc<Cluster>,
     silence_ns: u64,
     /// By shard of this node.
-    doors: Vec<Handoff>,
+    handoffs: Vec<Handoff>,
     /// One row per node and one for all clients, by shard of this node.
     rows: Vec<Row>,
     /// Closed connections that this node has to dial again: a shard here and a shard of another
@@ -147,8 +147,8 @@ impl Shared {
         shard.index() - self.cluster.own().start
     }
 
-    fn door(&self, shard: ShardId) -> &Handoff {
-        &self.doors[self.own(shard)]
+    fn handoff(&self, shard: ShardId) -> &Handoff {
+        &self.handoffs[self.own(shard)]
     }
 
     /// The counters of a shard for the process with this index.
@@ -168,8 +168,8 @@ impl Shared {
     /// A node has refused this client: has all shards close their connections.
     fn refuse(&self, refusal: Refusal) {
         self.refused.get_or_init(|| refusal);
-        for door in &self.doors {
-            wake(&door.waker);
+        for handoff in &self.handoffs {
+            wake(&handoff.waker);
         }
     }
 
@@ -198,11 +198,12 @@ where
     pub(super) fn new(network: Network, shards: usize, clock: Clock) -> io::Result<Prepared<N>> {
         let cluster = Arc::new(Cluster::new(&network, shards)?);
         let polls = (0..shards).map(|_| Poll::new()).collect::<io::Result<Vec<Poll>>>()?;
-        let door = |poll| Ok(Handoff { fresh: SegQueue::new(), waker: Arc::new(Links::<N>::waker(poll)?) });
+        let handoff =
+            |poll| Ok(Handoff { fresh: SegQueue::new(), waker: Arc::new(Links::<N>::waker(poll)?) });
         let poll = Poll::new()?;
         let shared = Arc::new(Shared {
             silence_ns: u64::try_from(network.silence.as_nanos()).unwrap_or(u64::MAX),
-            doors: polls.iter().map(door).collect::<io::Result<_>>()?,
+            handoffs: polls.iter().map(handoff).collect::<io::Result<_>>()?,
             rows: (0..shards * (cluster.nodes.len() + 1)).map(|_| Row::default()).collect(),
             lost: SegQueue::new(),
             refused: OnceLock::new(),
@@ -236,7 +237,7 @@ impl<N: Participant> Prepared<N> {
 
     /// The wakers of the shards.
     pub(super) fn wakers(&self) -> Vec<Arc<Waker>> {
-        self.shared.doors.iter().map(|door| door.waker.clone()).collect()
+        self.shared.handoffs.iter().map(|handoff| handoff.waker.clone()).collect()
     }
 
     /// Starts the handshake thread. New connections wait until the shards take them.
@@ -259,7 +260,7 @@ pub(super) struct Connections {
 impl Connections {
     /// The traffic with each other node, and with all clients.
     pub(super) fn traffic(&self) -> Vec<Traffic> {
-        let (cluster, own) = (&self.shared.cluster, self.shared.doors.len());
+        let (cluster, own) = (&self.shared.cluster, self.shared.handoffs.len());
         let rows = |index| self.shared.rows.iter().skip(index).step_by(cluster.nodes.len() + 1);
         let others = cluster.nodes.iter().enumerate().filter(|&(index, _)| index != cluster.here);
         let mut traffic: Vec<Traffic> =

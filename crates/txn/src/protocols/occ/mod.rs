@@ -16,8 +16,9 @@
 //! `x`: it finds the bound 8 and commits at 9 or later. That is after T, which is right, because T
 //! has not seen W's version.
 //!
-//! With [`ProtocolOptions::one_round`] the coordinator proposes a stamp, and shards that are only
-//! read validate at it while the locks are taken. They validate again if the final stamp is larger.
+//! With [`ProtocolOptions::one_round`](crate::attempt::ProtocolOptions::one_round) the coordinator
+//! proposes a stamp, and shards that are only read validate at it while the locks are taken. They
+//! validate again if the final stamp is larger.
 //!
 //! The order of these steps makes the protocol correct; `docs/protocols/occ.md` says why for each.
 //! The coordinator's own shard is locked last: when no other shard has reads to validate, the rest
@@ -60,7 +61,7 @@ pub struct Occ<S: Scheme> {
     base: Base<S>,
     /// The locks that each transaction holds here.
     held: BTreeMap<TxnId, Locks>,
-    /// [`ProtocolOptions::one_round`].
+    /// [`ProtocolOptions::one_round`](crate::attempt::ProtocolOptions::one_round).
     one_round: bool,
 }
 
