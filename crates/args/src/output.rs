@@ -1,9 +1,9 @@
 //! Where a document goes: to standard output, to a file, or nowhere.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use plimsoll_page::file::{check_writable, write_whole};
+use plimsoll_page::terminal::say;
 use serde::Serialize;
 
 use crate::Refusal;
@@ -44,7 +44,5 @@ pub fn publish(
         write_whole(path, &json()?)?;
     }
     let said = if *output == JsonOutput::Stdout { json()? } else { text() };
-    // A reader who has seen enough and closed the pipe is no error.
-    let _ = io::stdout().write_all(said.as_bytes());
-    Ok(())
+    Ok(say(&said)?)
 }

@@ -24,7 +24,7 @@ use plimsoll_args::{JsonOutput, publish};
 use plimsoll_engine::{describe_tables, machine};
 use plimsoll_page::file;
 use plimsoll_page::progress::Progress;
-use plimsoll_page::terminal::Terminal;
+use plimsoll_page::terminal::{Terminal, say};
 use plimsoll_txn::pairs::Protocol;
 use plimsoll_workloads::AnyWorkload;
 
@@ -50,7 +50,7 @@ pub fn execute<E: Error + 'static>(
         None if args.member => member(args),
         None if args.tables => {
             let plan = args.validate_tables(machine::cores())?;
-            print!("{}", describe_tables(&workload::make(&plan)?.tables()));
+            say(&describe_tables(&workload::make(&plan)?.tables()))?;
             Ok(true)
         }
         None => bench(args, interruption),
@@ -140,11 +140,11 @@ fn explain(plan: &BenchPlan) -> Result<bool, Box<dyn Error>> {
     let chopping = match workload.chopping() {
         Ok(chopping) => chopping,
         Err(why) => {
-            println!("{why}");
+            say(&format!("{why}\n"))?;
             return Ok(false);
         }
     };
-    print!("{}", chopping.explain(&workload.tables()));
+    say(&chopping.explain(&workload.tables()))?;
     if let Some(path) = &plan.report {
         let pieces = Some(workload::graph(&*workload, &chopping));
         let document = Document { date: machine::utc_now(), pieces, ..empty_document() };
@@ -154,14 +154,14 @@ fn explain(plan: &BenchPlan) -> Result<bool, Box<dyn Error>> {
 }
 
 /// Writes a document where the plan says.
-fn write(plan: &BenchPlan, document: &Document) -> Result<(), file::Unwritable> {
+fn write(plan: &BenchPlan, document: &Document) -> Result<(), Box<dyn Error>> {
     match &plan.json {
-        JsonOutput::Stdout => print!("{}", document.to_json()),
+        JsonOutput::Stdout => say(&document.to_json())?,
         JsonOutput::File(path) => file::write_whole(path, &document.to_json())?,
         JsonOutput::None => {}
     }
     if plan.json != JsonOutput::Stdout {
-        print!("{}", table::render(document, Terminal::stdout()));
+        say(&table::render(document, Terminal::stdout()))?;
     }
     if let Some(path) = &plan.report {
         file::write_whole(path, &html::render(document))?;

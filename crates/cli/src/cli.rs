@@ -55,7 +55,8 @@ pub enum Command {
     /// the history is serializable, timestamps are in its order, snapshots are fresh, no lock is
     /// left, nothing written is lost.
     ///
-    /// Exit status: 0 nothing is violated; 1 something is; 2 bad usage.
+    /// Exit status: 0 nothing is violated; 1 something is; 2 bad usage; 130 ended by
+    /// Ctrl-C before all worlds have run.
     #[cfg(feature = "sim")]
     Sim(Box<sim::SimArgs>),
     /// Measure what things cost on this machine, for `plimsoll sim scale`, and how well predictions

@@ -16,6 +16,9 @@ use plimsoll_node::{moves, status};
 
 use cli::{Cli, Command};
 
+/// Exit status of what Ctrl-C ended before it was done.
+#[cfg(feature = "sim")]
+const INTERRUPTED: i32 = 130;
 /// Exit status of a command line, or an environment, that nothing can be done with.
 const REFUSED: u8 = 2;
 
@@ -51,7 +54,11 @@ fn simulate(args: cli::sim::SimArgs) -> Result<bool, Box<dyn Error>> {
         return plimsoll_scale::scale(&args.validate()?, &*interruption()?);
     }
     let plan = args.validate(machine::cores(), machine::unix_seconds() << 20)?;
-    sim::sim(&plan, &interruption()?)
+    let done = sim::sim(&plan, &interruption()?)?;
+    if done == sim::Done::Interrupted {
+        std::process::exit(INTERRUPTED);
+    }
+    Ok(done == sim::Done::Passed)
 }
 
 /// Measures what things cost here.

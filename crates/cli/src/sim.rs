@@ -1,7 +1,6 @@
 //! `plimsoll sim`: worlds by the thousand, or one in detail.
 
 use std::cell::{Cell, OnceCell};
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, mpsc};
@@ -11,6 +10,7 @@ use std::time::{Duration, Instant};
 use plimsoll_args::JsonOutput;
 use plimsoll_page::file;
 use plimsoll_page::progress::Progress;
+use plimsoll_page::terminal::say;
 use plimsoll_page::units;
 use plimsoll_runtime::sim::{EPOCH_NS, Occurrence};
 use plimsoll_sim::export::lines;
@@ -42,10 +42,23 @@ struct Sum {
     moves: u64,
     virtual_ns: u64,
     failed: Vec<(Plan, Outcome)>,
+    /// Whether Ctrl-C ended it before all worlds that were asked for had run.
+    interrupted: bool,
 }
 
-/// Runs a simulation. Returns whether nothing was violated.
-pub fn sim(plan: &SimPlan, interrupted: &Arc<AtomicBool>) -> Result<bool, Box<dyn std::error::Error>> {
+/// What a simulation comes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Done {
+    /// Nothing was violated.
+    Passed,
+    /// Something was violated.
+    Failed,
+    /// Nothing was violated before Ctrl-C ended it, and not all worlds have run.
+    Interrupted,
+}
+
+/// Runs a simulation.
+pub fn sim(plan: &SimPlan, interrupted: &Arc<AtomicBool>) -> Result<Done, Box<dyn std::error::Error>> {
     stop_worlds_that_panic();
     match plan.worlds {
         Worlds::Seed(seed) => one(plan, seed),
@@ -54,7 +67,7 @@ pub fn sim(plan: &SimPlan, interrupted: &Arc<AtomicBool>) -> Result<bool, Box<dy
     }
 }
 
-fn one(plan: &SimPlan, seed: u64) -> Result<bool, Box<dyn std::error::Error>> {
+fn one(plan: &SimPlan, seed: u64) -> Result<Done, Box<dyn std::error::Error>> {
     let clock = quanta::Clock::new();
     let begin = clock.now();
     let world = Plan::drawn(seed, &plan.selection)?;
@@ -76,25 +89,25 @@ fn one(plan: &SimPlan, seed: u64) -> Result<bool, Box<dyn std::error::Error>> {
             &page(&shown, &outcome, &recording, again(&shown, &plan.selection), verdict),
         )?;
     }
-    let passed = outcome.violations.is_empty();
+    let done = if outcome.violations.is_empty() { Done::Passed } else { Done::Failed };
     let mut sum = Sum::default();
     sum.add(shown.clone(), outcome.clone());
     write_json(plan, &sum, &[(shown.clone(), outcome.clone())], begin.elapsed())?;
     if plan.json == JsonOutput::Stdout {
-        return Ok(passed);
+        return Ok(done);
     }
     if plan.trace {
-        show(&timeline::trace(&shown, &outcome, &recording));
+        say(&timeline::trace(&shown, &outcome, &recording))?;
     }
-    show(&describe(&shown, &outcome));
+    say(&describe(&shown, &outcome))?;
     if shown != world {
         let again = again(&shown, &plan.selection);
-        show(&history(&shown, &outcome, &again));
-        show(&format!(
+        say(&history(&shown, &outcome, &again))?;
+        say(&format!(
             "\nThis is the smallest world found that fails like that of seed {seed}. Again: {again}\n"
-        ));
+        ))?;
     }
-    Ok(passed)
+    Ok(done)
 }
 
 fn many(
@@ -103,7 +116,7 @@ fn many(
     end: Option<u64>,
     time: Option<Duration>,
     interrupted: &Arc<AtomicBool>,
-) -> Result<bool, Box<dyn std::error::Error>> {
+) -> Result<Done, Box<dyn std::error::Error>> {
     let clock = quanta::Clock::new();
     let begin = clock.now();
     let progress = Progress::stderr(plan.quiet);
@@ -134,9 +147,8 @@ fn many(
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
             }
             let elapsed = begin.elapsed();
-            if interrupted.load(SeqCst)
-                || sum.failed.len() >= FAILURES_MAX
-                || time.is_some_and(|time| elapsed >= time)
+            sum.interrupted |= interrupted.load(SeqCst);
+            if sum.interrupted || sum.failed.len() >= FAILURES_MAX || time.is_some_and(|time| elapsed >= time)
             {
                 stop.store(true, SeqCst);
             }
@@ -146,29 +158,35 @@ fn many(
             }
         }
     })?;
+    sum.interrupted &= end.is_none_or(|end| sum.worlds < end - first);
     sum.failed.sort_by_key(|(world, _)| world.seed);
-    let passed = sum.failed.is_empty();
+    let done = match (sum.failed.is_empty(), sum.interrupted) {
+        (false, _) => Done::Failed,
+        (true, true) => Done::Interrupted,
+        (true, false) => Done::Passed,
+    };
     write_json(plan, &sum, &sum.failed, begin.elapsed())?;
     if plan.json == JsonOutput::Stdout {
-        return Ok(passed);
+        return Ok(done);
     }
     for (position, (world, outcome)) in sum.failed.iter().take(TOLD).enumerate() {
         // Only the first is made smaller: the others are often the same.
         if position == 0 && plan.shrink {
             let (small, smaller) = smaller(world, outcome.clone(), plan.quiet);
             let again = again(&small, &plan.selection);
-            show(&describe(&small, &smaller));
-            show(&history(&small, &smaller, &again));
-            show(&format!("\nShrunk from seed {}. Again: {again}\n\n", world.seed));
+            say(&describe(&small, &smaller))?;
+            say(&history(&small, &smaller, &again))?;
+            say(&format!("\nShrunk from seed {}. Again: {again}\n\n", world.seed))?;
         } else {
-            show(&(describe(world, outcome) + "\n"));
+            say(&(describe(world, outcome) + "\n"))?;
         }
     }
     if sum.failed.len() > TOLD {
-        show(&format!("... and {} more.\n\n", units::thousands((sum.failed.len() - TOLD) as u64)));
+        say(&format!("... and {} more.\n\n", units::thousands((sum.failed.len() - TOLD) as u64)))?;
     }
-    show(&(sum.line(None, begin.elapsed()) + "\n"));
-    Ok(passed)
+    let all = end.map(|end| end - first).filter(|_| sum.interrupted);
+    say(&(sum.line(all, begin.elapsed()) + "\n"))?;
+    Ok(done)
 }
 
 /// The smallest world found that fails in the same way.
@@ -259,6 +277,7 @@ impl Sum {
             1 => "1 world with violations".to_owned(),
             n => format!("{} worlds with violations", units::thousands(n as u64)),
         };
+        let verdict = if self.interrupted { format!("{verdict} so far: interrupted") } else { verdict };
         format!(
             "{}{of} worlds · {} transactions · {} aborts · {} faults · {} moves · {:.0} virtual s in {:.1} s · {verdict}",
             units::thousands(self.worlds),
@@ -391,17 +410,12 @@ pub fn again(world: &Plan, selection: &Selection) -> String {
     line + " --no-shrink"
 }
 
-/// Prints; a reader who has seen enough and closed the pipe is no error.
-fn show(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-}
-
 fn write_json(
     plan: &SimPlan,
     sum: &Sum,
     worlds: &[(Plan, Outcome)],
     elapsed: Duration,
-) -> Result<(), file::Unwritable> {
+) -> Result<(), Box<dyn std::error::Error>> {
     let text = match plan.json {
         JsonOutput::None => return Ok(()),
         _ => serde_json::to_string_pretty(&document(plan, sum, worlds, elapsed)),
@@ -409,7 +423,7 @@ fn write_json(
     let text = text.expect("a document of plain values") + "\n";
     match &plan.json {
         JsonOutput::File(path) => file::write_whole(path, &text)?,
-        _ => show(&text),
+        _ => say(&text)?,
     }
     Ok(())
 }
@@ -450,6 +464,7 @@ fn document(plan: &SimPlan, sum: &Sum, worlds: &[(Plan, Outcome)], elapsed: Dura
         .collect();
     json!({
         "seeds": sum.worlds,
+        "interrupted": sum.interrupted,
         "transactions": sum.transactions,
         "aborts": sum.aborts,
         "faults": sum.faults,

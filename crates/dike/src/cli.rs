@@ -10,13 +10,13 @@
 //! each repetition.
 
 use std::error::Error;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_page::file::{check_writable, write_whole};
+use plimsoll_page::terminal;
 use serde::Serialize;
 
 use crate::chaos::stress;
@@ -215,8 +215,7 @@ fn say(
         Some(file) if file.as_os_str() == STDOUT => document()? + "\n",
         _ => text.to_owned(),
     };
-    // A reader who has seen enough and closed the pipe is no error.
-    let _ = std::io::stdout().write_all(said.as_bytes());
+    terminal::say(&said)?;
     kept
 }
 

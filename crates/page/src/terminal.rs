@@ -4,7 +4,8 @@
 //! `NO_COLOR`. Without a terminal the width is 100, so that a captured result is the same
 //! everywhere.
 
-use std::io::IsTerminal;
+use std::fmt;
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
 /// Where a table is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,27 @@ impl Terminal {
     /// As of something that holds.
     pub fn green(self, text: &str) -> String {
         self.paint("32", text)
+    }
+}
+
+/// Why standard output does not have what it was to have.
+#[derive(Debug)]
+pub struct Unsaid(io::Error);
+
+impl fmt::Display for Unsaid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot write to standard output, and its result is lost: {}", self.0)
+    }
+}
+
+impl std::error::Error for Unsaid {}
+
+/// Writes a text to standard output. A reader that has seen enough and closed the pipe is no error.
+pub fn say(text: &str) -> Result<(), Unsaid> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Unsaid(error)),
+        _ => Ok(()),
     }
 }
 

@@ -17,7 +17,6 @@ pub mod predict;
 mod show;
 mod turns;
 
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Instant;
 
@@ -25,7 +24,7 @@ use plimsoll_args::JsonOutput;
 use plimsoll_engine::machine;
 use plimsoll_page::file;
 use plimsoll_page::progress::Progress;
-use plimsoll_page::terminal::Terminal;
+use plimsoll_page::terminal::{Terminal, say};
 use serde_json::{Value, json};
 
 use calibrate::Calibration;
@@ -119,22 +118,17 @@ pub fn scale(plan: &ScalePlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn
     let document = document(&all, seconds, interrupted.load(SeqCst));
     let text = || serde_json::to_string_pretty(&document).expect("a document of plain values") + "\n";
     match &plan.json {
-        JsonOutput::Stdout => say(&text()),
+        JsonOutput::Stdout => say(&text())?,
         JsonOutput::File(path) => file::write_whole(path, &text())?,
         JsonOutput::None => {}
     }
     if plan.json != JsonOutput::Stdout {
-        all.iter().for_each(|predicted| say(&show::series(predicted, Terminal::stdout())));
+        all.iter().try_for_each(|predicted| say(&show::series(predicted, Terminal::stdout())))?;
     }
     if let Some(path) = &plan.report {
         file::write_whole(path, &page::render(&all, &document))?;
     }
     Ok(true)
-}
-
-/// Prints; a reader who has seen enough and closed the pipe is no error.
-fn say(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 fn document(all: &[Predicted], seconds: f64, interrupted: bool) -> Value {
@@ -242,15 +236,15 @@ pub fn calibrate(plan: &CalibratePlan, interrupted: &AtomicBool) -> Result<bool,
     });
     let text = || serde_json::to_string_pretty(&document).expect("a document of plain values") + "\n";
     match &plan.json {
-        JsonOutput::Stdout => say(&text()),
+        JsonOutput::Stdout => say(&text())?,
         JsonOutput::File(path) => file::write_whole(path, &text())?,
         JsonOutput::None => {}
     }
     if plan.json != JsonOutput::Stdout {
         if let Target::Write(path) = &plan.target {
-            say(&show::model(&model, path));
+            say(&show::model(&model, path))?;
         }
-        say(&show::proofs(&proofs, Terminal::stdout()));
+        say(&show::proofs(&proofs, Terminal::stdout()))?;
     }
     Ok(true)
 }
