@@ -260,6 +260,8 @@ pub struct Check {
     pub name: String,
     /// Whether it holds.
     pub ok: bool,
+    /// Whether it need not hold: the scheme does not promise it. It is then no failure.
+    pub allowed: bool,
     /// How it is violated, or what was compared.
     pub detail: String,
 }
@@ -428,9 +430,14 @@ impl Run {
         self.transactions.iter().next()
     }
 
-    /// The checks that do not hold.
+    /// The checks that do not hold and should.
     pub fn failures(&self) -> impl Iterator<Item = &Check> {
-        self.checks.iter().filter(|check| !check.ok)
+        self.checks.iter().filter(|check| !check.ok && !check.allowed)
+    }
+
+    /// The checks that do not hold and need not, as the scheme is.
+    pub fn allowed(&self) -> impl Iterator<Item = &Check> {
+        self.checks.iter().filter(|check| !check.ok && check.allowed)
     }
 }
 

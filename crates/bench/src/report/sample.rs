@@ -40,6 +40,7 @@ pub fn failing() -> Document {
     run.checks.push(Check {
         name: "history is serializable".into(),
         ok: false,
+        allowed: false,
         detail:
             "T1.17 read account <4> before T0.9 wrote it, and T0.9 read account <5> before T1.17 wrote it"
                 .into(),
@@ -159,7 +160,12 @@ fn run((protocol, scheme, tps, cpu_seconds): (&str, &str, f64, f64), repetition:
         timeline: Timeline { interval_seconds: 0.5, throughput_tps: (0..20).map(wave).collect() },
         checker: Some(CheckerFigures { transactions: 1_612_200, dependencies: 14_203_117, seconds: 3.1 }),
         checks: (1..=12)
-            .map(|i| Check { name: format!("tpcc consistency {i}"), ok: true, detail: "2 warehouses".into() })
+            .map(|i| Check {
+                name: format!("tpcc consistency {i}"),
+                ok: true,
+                allowed: false,
+                detail: "2 warehouses".into(),
+            })
             .collect(),
         ..Run::default()
     };

@@ -362,7 +362,8 @@ fn checks(runs: &[&Run], terminal: Terminal) -> String {
         failures.extend(run.failures().map(|check| (place.clone(), check)));
     }
     let mut text = String::new();
-    let held = count - failures.len();
+    let allowed: Vec<&Check> = runs.iter().flat_map(|run| run.allowed()).collect();
+    let held = count - failures.len() - allowed.len();
     if held > 0 {
         let mut names: Vec<&str> = Vec::new();
         for check in runs.iter().flat_map(|run| &run.checks).filter(|check| check.ok) {
@@ -377,8 +378,13 @@ fn checks(runs: &[&Run], terminal: Terminal) -> String {
         let sentence = wrap(&sentence, terminal.width, LABEL).replacen('✓', &terminal.green("✓"), 1);
         text.push_str(&format!("{:<LABEL$}{sentence}", "checks"));
     }
-    for (i, (place, check)) in failures.iter().take(FAILURES_MAX).enumerate() {
+    for (i, check) in allowed.iter().take(FAILURES_MAX).enumerate() {
         let label = if i == 0 && held == 0 { "checks" } else { "" };
+        let sentence = wrap(&format!("– not: {}: {}", check.name, check.detail), terminal.width, LABEL);
+        text.push_str(&format!("{label:<LABEL$}{sentence}"));
+    }
+    for (i, (place, check)) in failures.iter().take(FAILURES_MAX).enumerate() {
+        let label = if i == 0 && held == 0 && allowed.is_empty() { "checks" } else { "" };
         let sentence = wrap(&format!("✗ {place}{}: {}", check.name, check.detail), terminal.width, LABEL);
         let sentence = terminal.red(sentence.trim_end());
         text.push_str(&format!("{label:<LABEL$}{sentence}\n"));

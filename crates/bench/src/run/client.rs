@@ -134,10 +134,11 @@ impl Recorded {
         }
     }
 
-    /// For the checker.
-    pub fn transaction(self, kinds: &[Kind]) -> Transaction {
+    /// For the checker. A read-only one reads a snapshot that is as old as this.
+    pub fn transaction(self, kinds: &[Kind], staleness_ns: u64) -> Transaction {
         let Recorded { kind, id, timestamp, session, begin, end, writes, reads, scans } = self;
         let declared = kinds[usize::from(kind)];
+        let begin = if declared.read_only { begin.saturating_sub(staleness_ns) } else { begin };
         Transaction {
             id,
             label: declared.name,

@@ -280,6 +280,8 @@ pub fn run(
     if plan.check {
         line.busy("checking the history");
         let begun = clock.raw();
+        let stale = pair.has_staleness();
+        let staleness_ns = if stale { plan.staleness.as_nanos() as u64 } else { 0 };
         let (mut recorded, mut installs) = (Vec::new(), Vec::new());
         let sites = sites.ask(&Order::History, |answer| match answer {
             Answer::History(recorded, installs) => Some((recorded, installs)),
@@ -289,7 +291,8 @@ pub fn run(
             recorded.extend(of_clients);
             installs.extend(of_shards);
         }
-        let (check, transactions, dependencies) = checks::history(&**workload, pair, recorded, installs);
+        let (check, transactions, dependencies) =
+            checks::history(&**workload, pair, staleness_ns, recorded, installs);
         let seconds = clock.delta(begun, clock.raw()).as_secs_f64();
         run.checker = Some(CheckerFigures { transactions, dependencies, seconds });
         run.checks.push(check);

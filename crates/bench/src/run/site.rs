@@ -150,7 +150,12 @@ impl Unsettled {
         if pair.has_oracle() {
             detail += &format!("; the oracle has published {} of {}", self.published, self.reported);
         }
-        Check { name: "every outcome is known everywhere".to_owned(), ok: self.is_nothing(pair), detail }
+        Check {
+            name: "every outcome is known everywhere".to_owned(),
+            ok: self.is_nothing(pair),
+            allowed: false,
+            detail,
+        }
     }
 }
 
@@ -211,7 +216,7 @@ plimsoll_types::wire!(struct Figures {
     finished, read_only_waits, read_only_restarts, oracle_messages, graph_sent_bytes, graph, graph_max, messages,
     cpu_seconds, links, checks
 });
-plimsoll_types::wire!(struct Check { name, ok, detail });
+plimsoll_types::wire!(struct Check { name, ok, allowed, detail });
 plimsoll_types::wire!(struct TableSize { rows, bytes });
 plimsoll_types::wire!(struct Link { from, to, messages, frames, bytes, resets });
 

@@ -3,7 +3,7 @@
 use plimsoll_page::html::{escape, section, table};
 use plimsoll_page::units::{self, plural};
 
-use super::super::model::{Aborts, Document, Run, per};
+use super::super::model::{Aborts, Check, Document, Run, per};
 use super::super::table::{collapse, reason_title};
 use super::{PairRuns, count};
 
@@ -57,7 +57,7 @@ fn transaction_table(run: &Run) -> String {
 }
 
 /// How often a condition held and how often it was checked, by pair.
-type Verdicts = Vec<(usize, usize)>;
+type Verdicts = Vec<(usize, usize, usize)>;
 
 /// Conditions by pair.
 pub fn checks(pairs: &[PairRuns<'_>]) -> String {
@@ -72,14 +72,10 @@ pub fn checks(pairs: &[PairRuns<'_>]) -> String {
     }
     let verdicts = |name: &str| -> Verdicts {
         let of = |pair: &PairRuns<'_>| {
-            let checks: Vec<bool> = pair
-                .runs
-                .iter()
-                .flat_map(|run| &run.checks)
-                .filter(|check| check.name == name)
-                .map(|check| check.ok)
-                .collect();
-            (checks.iter().filter(|ok| **ok).count(), checks.len())
+            let checks: Vec<&Check> =
+                pair.runs.iter().flat_map(|run| &run.checks).filter(|check| check.name == name).collect();
+            let held = checks.iter().filter(|check| check.ok).count();
+            (held, checks.iter().filter(|check| !check.ok && check.allowed).count(), checks.len())
         };
         pairs.iter().map(of).collect()
     };
@@ -96,11 +92,12 @@ pub fn checks(pairs: &[PairRuns<'_>]) -> String {
             _ => grouped.push((vec![name], verdict)),
         }
     }
-    let cell = |(held, made): (usize, usize)| match (held, made) {
+    let cell = |(held, allowed, made): (usize, usize, usize)| match (held, made) {
         (_, 0) => "–".to_owned(),
-        (held, made) if held == made && made == 1 => "<span class=\"ok\">✓</span>".to_owned(),
+        (1, 1) => "<span class=\"ok\">✓</span>".to_owned(),
         (held, made) if held == made => format!("<span class=\"ok\">✓</span> {made}"),
-        (held, made) => format!("<span class=\"fail\">✗ {} of {made}</span>", made - held),
+        (held, made) if held + allowed == made => format!("no in {allowed} of {made}, as the scheme allows"),
+        (held, made) => format!("<span class=\"fail\">✗ {} of {made}</span>", made - held - allowed),
     };
     let mut headers = vec!["condition"];
     headers.extend(pairs.iter().map(|pair| pair.name.as_str()));
