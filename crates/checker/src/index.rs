@@ -14,13 +14,10 @@
 //! row read position 0 or 2. Three rules narrow the choice ([`Index::absence`]):
 //!
 //! * With scalar timestamps, it read the newest absence below its *horizon*, its own timestamp. If
-//!   it read
-//!   another one, the scheme has failed, and the replay says so.
+//!   it read another one, the scheme has failed, and the replay says so.
 //! * Otherwise the horizon is the clock: nobody reads what a transaction wrote that began after he
-//!   was
-//!   answered. And a transaction that wrote the record itself read something older than its own
-//!   version,
-//!   if that is possible at all.
+//!   was answered. And a transaction that wrote the record itself read something older than its own
+//!   version, if that is possible at all.
 //!
 //! * If real time is promised, an absence that was over before the reader began is none it can have
 //!   read.

@@ -62,17 +62,14 @@
 //! What no judge here can see:
 //!
 //! * **Values.** A version with the right name and the wrong contents passes; invariants over the
-//!   values
-//!   are the workloads' affair.
+//!   values are the workloads' affair.
 //! * **Aborted transactions**, and so whether they saw something inconsistent before they aborted.
 //! * **A lost install**, unless coordinators count their writes and [`Options::complete`] is set,
-//!   or
-//!   somebody reads the version.
+//!   or somebody reads the version.
 //! * **Which absence was read.** "No row" fits the time before the insert and the time after the
-//!   delete.
-//!   With scalar timestamps the newest absence that the reader may see is taken; without, only what
-//!   holds
-//!   for every absence is concluded (`index.rs`), and a cycle that hangs on the choice goes unseen.
+//!   delete. With scalar timestamps the newest absence that the reader may see is taken; without,
+//!   only what holds for every absence is concluded (`index.rs`), and a cycle that hangs on the
+//!   choice goes unseen.
 
 mod anomaly;
 mod cycles;

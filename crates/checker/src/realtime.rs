@@ -4,10 +4,8 @@
 //! clock:
 //!
 //! * **Real time**: whoever begins after an RW was answered sees what it did. With scalar
-//!   timestamps it
-//!   gets no smaller one than every RW answered before it began. Under DST
-//!   in one process this holds exactly, because an answer leaves only when the clock has reached
-//!   the
+//!   timestamps it gets no smaller one than every RW answered before it began. Under DST in one
+//!   process this holds exactly, because an answer leaves only when the clock has reached the
 //!   timestamp. Between processes whose clocks differ by ε it does not hold, and is not to be
 //!   checked.
 //! * **Sessions**: the same within one session, and after ROs as well. That is to read one's own

@@ -13,8 +13,8 @@
 //!
 //! * **I1**: the stamps of a record's installs strictly increase in the order of its shard.
 //! * **I2**, a dependency goes from a smaller to a larger timestamp, follows: ww from I1, wr and rw
-//!   from
-//!   every RW reading the newest version below its timestamp and nothing it read changing at it.
+//!   from every RW reading the newest version below its timestamp and nothing it read changing at
+//!   it.
 //! * **I4**: all versions of a transaction carry one stamp, its timestamp.
 //!
 //! A history that passes has no cycle, whatever `graph.rs` says; the two are independent judges of

@@ -10,13 +10,11 @@
 //! Six buckets, 0 to 5: rounds 1, 2, 4 are complete, and in the round from 4 to 8 buckets 0 and 1
 //! have been split, their other halves being 4 and 5.
 //! * *Find* a key with hash `..110`. Three bits say bucket 6, which does not exist yet: two bits
-//!   say bucket 2,
-//!   not split so far.
+//!   say bucket 2, not split so far.
 //! * *Insert* one key too many for six buckets. Bucket 6 is created from bucket 2 = 6 - 4: every
-//!   row of bucket
-//!   2, and of the overflow buckets chained to it, is hashed again, and those with `..110` move to
-//!   bucket 6.
-//!   Which bucket is split has nothing to do with which one is crowded; chains wait for their turn.
+//!   row of bucket 2, and of the overflow buckets chained to it, is hashed again, and those with
+//!   `..110` move to bucket 6. Which bucket is split has nothing to do with which one is crowded;
+//!   chains wait for their turn.
 //!
 //! # Layout
 //! A bucket is one cache line: up to twelve rows, a tag of eight hash bits for each, and the link

@@ -10,23 +10,17 @@
 //! # A worked example
 //! Let leaves hold four entries. Leaf A = `10 20 30 40` owns everything; mark 7, version 4.
 //! * *Insert 25.* A is full. It splits in the middle: A = `10 20 25` owns keys below 30 and the new
-//!   leaf
-//!   B = `30 40` owns the rest. Whoever scanned A has scanned a part of B: B inherits mark 7, and
-//!   both get
-//!   new versions, 5 and 6, so a transaction that remembers (A, 4) knows that A is no longer what
-//!   it saw.
+//!   leaf B = `30 40` owns the rest. Whoever scanned A has scanned a part of B: B inherits mark 7,
+//!   and both get new versions, 5 and 6, so a transaction that remembers (A, 4) knows that A is no
+//!   longer what it saw.
 //! * *Insert 50, 60, 70.* The fifth key, 70, arrives at the end of a full leaf `30 40 50 60` where
-//!   50 and
-//!   60 arrived before. This is an ascending run, a split in the middle would leave half-empty
-//!   leaves
-//!   behind for ever, so B stays as it is and a new leaf C = `70` takes over at 70.
+//!   50 and 60 arrived before. This is an ascending run, a split in the middle would leave
+//!   half-empty leaves behind for ever, so B stays as it is and a new leaf C = `70` takes over
+//!   at 70.
 //! * *Remove 10, 20, 25.* Removal is the garbage collector's work and changes neither mark nor
-//!   version: the
-//!   records' deletion was a matter between transactions long ago. Only when A has run empty it
-//!   merges with
-//!   B, its neighbour under one parent: the left one survives, with the larger mark and a new
-//!   version; the
-//!   right one's number goes to the free list, with a new version, too.
+//!   version: the records' deletion was a matter between transactions long ago. Only when A has run
+//!   empty it merges with B, its neighbour under one parent: the left one survives, with the larger
+//!   mark and a new version; the right one's number goes to the free list, with a new version, too.
 //!
 //! # Layout
 //! A node, leaf or inner, is a [`Page`]: up to 64 sorted heads, as many 32-bit values (rows or
@@ -44,11 +38,9 @@
 //!
 //! # Invariants
 //! * Every key is owned by exactly one leaf. No leaf is empty unless it is the only one, and no
-//!   inner node
-//!   has a single child (so there always is a neighbour to merge with).
+//!   inner node has a single child (so there always is a neighbour to merge with).
 //! * Versions are drawn from one counter: no number is ever seen twice, neither by a leaf nor by a
-//!   leaf
-//!   that reuses its number.
+//!   leaf that reuses its number.
 //! * What two leaves know about the past is never lost: split copies marks, merge takes the larger.
 //! * A hint never covers a head that its leaf does not own completely.
 //!

@@ -5,12 +5,10 @@
 //! business; the store keeps the promises that outlive a transaction:
 //!
 //! * **I1** the chain of a record decreases from the head (asserted for scalar stamps by the
-//!   protocols), and
-//!   `mark >= head.stamp`;
+//!   protocols), and `mark >= head.stamp`;
 //! * **I3** versions leave the chain only when the watermark has passed a newer one;
 //! * **I5** marks are monotone: an unlinked row's marks move to the leaf or cell that covers its
-//!   key, and
-//!   a tombstone's stamp into the partition's *floor*, before anything is forgotten.
+//!   key, and a tombstone's stamp into the partition's *floor*, before anything is forgotten.
 //!
 //! ## Garbage collection
 //! Whatever an install hides, and every tombstone, enters a queue with the stamp that hides it; the

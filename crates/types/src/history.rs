@@ -14,8 +14,7 @@
 //!
 //! * Aborted attempts are left out, with all they read.
 //! * A read answered from the transaction's own buffered writes is left out, in scans as well: it
-//!   depends
-//!   on nothing.
+//!   depends on nothing.
 //! * A record installed several times by one transaction is installed once, in its last state.
 //! * Recording begins with the initial load and misses nothing, so that every version read is
 //!   known.

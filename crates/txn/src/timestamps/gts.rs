@@ -15,22 +15,17 @@
 //! the oracle knows who has which.
 //!
 //! * *A channel* breaks between a shard and the oracle, with fetches, answers and reports on their
-//!   way. Transactions that
-//!   wait for the oracle give up meanwhile. Over the next channel the shard says first which
-//!   numbers it still has
-//!   ([`Message::Resume`]); the others it never heard of, or is done with.
+//!   way. Transactions that wait for the oracle give up meanwhile. Over the next channel the shard
+//!   says first which numbers it still has ([`Message::Resume`]); the others it never heard of, or
+//!   is done with.
 //! * *A coordinator* is gone. Its transactions may have been voted on and be installed yet, by
-//!   those who voted
-//!   (`votes.rs`). So the oracle asks every shard with data whether it knows of anything of that
-//!   coordinator that is
-//!   undecided ([`Message::Inquire`]), again and again, until each has said no once. That is final:
-//!   a number is fetched
-//!   when all locks are held, so what holds none and is not decided on a shard will never be
-//!   written there. Only then do the
-//!   numbers stand for nothing, or for something that is installed.
+//!   those who voted (`votes.rs`). So the oracle asks every shard with data whether it knows of
+//!   anything of that coordinator that is undecided ([`Message::Inquire`]), again and again, until
+//!   each has said no once. That is final: a number is fetched when all locks are held, so what
+//!   holds none and is not decided on a shard will never be written there. Only then do the numbers
+//!   stand for nothing, or for something that is installed.
 //! * *The oracle* itself keeps nothing. Another life of it would begin at 1; whoever runs it sees
-//!   to it that nobody
-//!   who knows of larger numbers ever meets it.
+//!   to it that nobody who knows of larger numbers ever meets it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -20,16 +20,12 @@
 //! **When something is lost.**
 //!
 //! * *A channel* breaks between a shard and the oracle. A shard keeps what it has reported until it
-//!   finds it published, and
-//!   reports it again over the next channel; what comes twice counts once.
+//!   finds it published, and reports it again over the next channel; what comes twice counts once.
 //! * *A coordinator* is gone that comes and goes, a client. Its slot is another's one day, and its
-//!   last reports may have
-//!   gone with it. So it stamps with what the oracle has let it have, and when it is gone all of
-//!   that is settled
-//!   ([`claims`]). What has become of its transactions those find who have voted (`votes.rs`); none
-//!   that they have
-//!   committed is missing from the vector, none of what it depends on is, and nobody can commit
-//!   another.
+//!   last reports may have gone with it. So it stamps with what the oracle has let it have, and
+//!   when it is gone all of that is settled ([`claims`]). What has become of its transactions those
+//!   find who have voted (`votes.rs`); none that they have committed is missing from the vector,
+//!   none of what it depends on is, and nobody can commit another.
 //! * *The oracle* itself keeps nothing, as under GTS.
 
 mod claims;

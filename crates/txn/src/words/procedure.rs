@@ -11,10 +11,8 @@
 //!
 //! Two rules make procedures fast and easy to retry:
 //! * Put remote pieces into the earliest stage they can be in, and hot local ones (a warehouse's
-//!   total)
-//!   into the last: once all that is left is local, the coordinator locks what it wrote remotely
-//!   and runs
-//!   the rest in one uninterrupted step together with the commit.
+//!   total) into the last: once all that is left is local, the coordinator locks what it wrote
+//!   remotely and runs the rest in one uninterrupted step together with the commit.
 //! * `execute` may be run again from stage 0 after an abort: it overwrites outputs and never
 //!   changes inputs.
 

@@ -6,14 +6,11 @@
 //! key. Every key has at most 15 bytes, which the key type holds without a heap. Two tables are
 //! secondary indexes with empty values:
 //! * *customer_name*: warehouse, district, number of the last name, the first six characters of the
-//!   first
-//!   name, customer. Last names are the syllables of a number (clause 4.3.2.3), so the number
-//!   stands for the
-//!   name; the prefix orders by first name but for ties in six random characters (one in 10^10
-//!   pairs).
+//!   first name, customer. Last names are the syllables of a number (clause 4.3.2.3), so the number
+//!   stands for the name; the prefix orders by first name but for ties in six random characters
+//!   (one in 10^10 pairs).
 //! * *customer_order*: warehouse, district, customer, and the complement of the order number, so
-//!   that a
-//!   customer's newest order comes first.
+//!   that a customer's newest order comes first.
 //!
 //! **Rows** are packed structures of little-endian integers and zero-padded texts; a long text of
 //! variable length (C_DATA, S_DATA, I_DATA, H_DATA) is the tail of its row. Money is in cents;

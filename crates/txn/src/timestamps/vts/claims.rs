@@ -7,16 +7,12 @@
 //! oracle does not know which of them were used, by whom, or what they depend on:
 //!
 //! 1. It asks every shard with data ([`super::Message::Inquire`]). From then on that shard lets
-//!    nobody vote with such a stamp
-//!    ([`Service::over`](crate::service::Service::over)); it says so when it knows of no vote on
-//!    such a transaction whose
-//!    outcome is open. When all have said so once, whatever of the claim was ever to be installed
-//!    is.
+//!    nobody vote with such a stamp ([`Service::over`](crate::service::Service::over)); it says so
+//!    when it knows of no vote on such a transaction whose outcome is open. When all have said so
+//!    once, whatever of the claim was ever to be installed is.
 //! 2. It asks them all once more, for the largest stamps of each slot that they have versions of or
-//!    that have read there.
-//!    Whatever a transaction of the claim has read or overwritten, it did so before the first round
-//!    was over: all that it
-//!    depends on is among these.
+//!    that have read there. Whatever a transaction of the claim has read or overwritten, it did so
+//!    before the first round was over: all that it depends on is among these.
 //! 3. The slot is *settled* through the end of the claim ([`super::published`]), and free: the next
 //!    claim begins behind it.
 //!
