@@ -8,7 +8,7 @@
 //! message that was due at its start.
 //!
 //! Flags that would have no effect are refused too: `--lock-policy` without `two_pl`, `--accounts`
-//! with TPC-C. Whoever sets one believes that it matters.
+//! with TPC-C. A user who sets a flag expects an effect.
 //!
 //! Which protocols go with which schemes is one list, [`LEGAL_PAIRS`]. Both ways of refusing, the
 //! parser's and ours, end with exit status 2.

@@ -271,8 +271,8 @@ fn calls_per_s(node: &Runtime<Echo>, in_flight: usize, time: Duration) -> Option
     Some(done as f64 / taken.as_secs_f64())
 }
 
-/// Does something on the first shard again and again, so many at a time. Returns how often and how
-/// long that was; `None` once one of them has failed.
+/// Repeats an operation on a shard for a time, with `in_flight` of them at once. Returns how many
+/// ended and how long it took; `None` if one of them has failed.
 pub async fn closed_loop<E: Tasks + ?Sized>(
     env: Rc<E>,
     in_flight: usize,

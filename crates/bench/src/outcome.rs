@@ -2,8 +2,8 @@
 //! the oracle's take turns, and their messages are handed over by hand. What carrying them costs is
 //! another question.
 //!
-//! A round: so many transactions stamp their versions, the shard reports them together, asks for a
-//! snapshot, and is answered. GTS asks for the stamps first.
+//! In a round a shard stamps the versions of `BATCH` transactions, reports them together, asks for
+//! a snapshot, and is answered. GTS asks for the stamps first.
 
 use std::time::Duration;
 
@@ -18,19 +18,7 @@ const ROUNDS: u32 = 64;
 
 /// What a transaction takes a shard and its oracle, in nanoseconds, measured for about so long.
 pub fn outcome<S: Scheme>(time: Duration) -> (f64, f64) {
-    let config = |shard| SchemeConfig {
-        shard: ShardId(shard),
-        data_shards: 1,
-        max_staleness_ns: 0,
-        oracle: Default::default(),
-        single_version: false,
-        process: 0,
-        processes: 1,
-        clients: 1..1,
-        process_counter: Default::default(),
-        first_attempt: 1,
-        patience_ns: plimsoll_txn::votes::PATIENCE_NS,
-    };
+    let config = |shard| SchemeConfig::in_one_process(ShardId(shard), 1);
     let (mut shard, mut oracle) = (S::new(&config(0)), S::new(&config(1)));
     let clock = Clock::new();
     let begin = clock.raw();

@@ -525,7 +525,7 @@ impl Part {
             clients: client_shards.clone(),
             process_counter: process_counter.clone(),
             first_attempt,
-            patience_ns: plimsoll_txn::votes::PATIENCE_NS,
+            patience_ns: plimsoll_txn::timestamp::PATIENCE_NS,
         };
         let others: Vec<usize> = (0..process_count).filter(|&other| other != process).collect();
         // Without the oracle, which has no versions.

@@ -34,9 +34,8 @@ use plimsoll_txn::execute::execute;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_txn::protocol::Protocol as _;
 use plimsoll_txn::protocols::Occ;
-use plimsoll_txn::timestamp::{OracleOptions, SchemeConfig};
+use plimsoll_txn::timestamp::SchemeConfig;
 use plimsoll_txn::timestamps::Dst;
-use plimsoll_txn::votes::PATIENCE_NS;
 use plimsoll_txn::work::Footprint;
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec};
 
@@ -197,29 +196,16 @@ async fn round(
     }
 }
 
-/// How the one shard's scheme is set up.
-fn config() -> SchemeConfig {
-    SchemeConfig {
-        shard: ShardId(0),
-        data_shards: 1,
-        max_staleness_ns: 0,
-        oracle: OracleOptions::default(),
-        single_version: false,
-        process: 0,
-        processes: 1,
-        clients: 1..1,
-        process_counter: Default::default(),
-        first_attempt: 1,
-        patience_ns: PATIENCE_NS,
-    }
-}
-
 fn main() -> std::io::Result<()> {
     let spec = |name, index| TableSpec::new(name, index, Partitioning::Hash { bytes: 0 });
     let tables = vec![spec("hash", IndexKind::Hash), spec("ordered", IndexKind::Ordered)];
     let layout = Layout::in_one_process(tables, 1);
-    let make =
-        move || Node::new(Base::new(&layout, &config(), LowWater::new(1, 1)), ProtocolOptions::default());
+    let make = move || {
+        Node::new(
+            Base::new(&layout, &SchemeConfig::in_one_process(ShardId(0), 1), LowWater::new(1, 1)),
+            ProtocolOptions::default(),
+        )
+    };
     let runtime = Runtime::start(vec![Box::new(make)], 1, Some(0))?;
     let tables = [("hash", TableId(0)), ("ordered", TableId(1))];
     runtime.run_on(ShardId(0), move |env| measure(env, tables));

@@ -16,9 +16,9 @@ use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::pairs::{InteractivePair, LegalPair};
 use plimsoll_txn::protocols::{Occ, TwoPl};
 use plimsoll_txn::service::Service as _;
+use plimsoll_txn::timestamp::PATIENCE_NS;
 use plimsoll_txn::timestamp::{Freshness, OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::Vts;
-use plimsoll_txn::votes::PATIENCE_NS;
 use plimsoll_types::{
     Abort, IndexKind, Key, Partitioning, Placement, ShardId, TableId, TableSpec, Timestamp,
 };

@@ -13,7 +13,7 @@ use plimsoll_txn::execute::execute;
 use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_txn::protocols::{Occ, TwoPl};
-use plimsoll_txn::timestamp::{MAX_OFFSET_NS, OracleOptions, SchemeConfig};
+use plimsoll_txn::timestamp::{MAX_OFFSET_NS, SchemeConfig};
 use plimsoll_txn::timestamps::Dst;
 use plimsoll_txn::work::Footprint;
 use plimsoll_types::{
@@ -59,19 +59,7 @@ fn world<P: LegalPair>() -> World<P> {
     let layout =
         Layout { tables: [table].into(), placement: Arc::new(Placement::even(1)), processes: [0].into() };
     let make = move |_| {
-        let config = SchemeConfig {
-            shard: ShardId(0),
-            data_shards: 1,
-            max_staleness_ns: 0,
-            oracle: OracleOptions::default(),
-            single_version: false,
-            process: 0,
-            processes: 1,
-            clients: 1..1,
-            process_counter: Default::default(),
-            first_attempt: 1,
-            patience_ns: plimsoll_txn::votes::PATIENCE_NS,
-        };
+        let config = SchemeConfig::in_one_process(ShardId(0), 1);
         P::new(Base::new(&layout, &config, LowWater::new(1, 1)), ProtocolOptions::default())
     };
     let makers = vec![Box::new(make) as Maker<P>];

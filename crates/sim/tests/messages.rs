@@ -19,7 +19,7 @@ use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_txn::protocol;
 use plimsoll_txn::protocols::{Client2pc, Occ, TwoPl};
-use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
+use plimsoll_txn::timestamp::{Scheme, SchemeConfig};
 use plimsoll_txn::timestamps::{Dst, Gts, NoTimestamps, Rc as ReadCommitted, Vts};
 use plimsoll_txn::work::Footprint;
 use plimsoll_types::{
@@ -147,17 +147,9 @@ fn attempted<P: LegalPair, T: AnyProcedure + 'static>(
         processes: (0..SHARDS as u16).collect(),
     };
     let config = |shard: usize| SchemeConfig {
-        shard: ShardId(shard as u16),
-        data_shards: SHARDS,
-        max_staleness_ns: 0,
-        oracle: OracleOptions::default(),
-        single_version: false,
         process: shard,
         processes: SHARDS,
-        clients: SHARDS..SHARDS,
-        process_counter: Default::default(),
-        first_attempt: 1,
-        patience_ns: plimsoll_txn::votes::PATIENCE_NS,
+        ..SchemeConfig::in_one_process(ShardId(shard as u16), SHARDS)
     };
     let makers = (0..SHARDS + usize::from(P::Scheme::ORACLE)).map(|shard| {
         let (layout, config) = (layout.clone(), config(shard));

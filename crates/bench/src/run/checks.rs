@@ -157,9 +157,9 @@ pub fn start_online(
     result
 }
 
-/// Hands the recorded history to the checker. Read-only transactions have begun so many nanoseconds
-/// before they were asked for: they promise no more. Returns its verdict, transactions and
-/// dependencies.
+/// Hands the recorded history to the checker. A read-only transaction counts as having begun
+/// `staleness_ns` nanoseconds before it was started, because its snapshot may be that old.
+/// Returns the verdict, and the numbers of transactions and dependencies.
 pub fn history(
     workload: &dyn AnyWorkload,
     pair: Pair,

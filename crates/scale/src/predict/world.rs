@@ -139,7 +139,7 @@ fn configs(cluster: &Cluster, latency_ns: u64) -> Vec<SchemeConfig> {
             clients: shards..shards,
             process_counter: counters[process].clone(),
             first_attempt: 1,
-            patience_ns: plimsoll_txn::votes::PATIENCE_NS,
+            patience_ns: plimsoll_txn::timestamp::PATIENCE_NS,
         }
     };
     (0..=shards).map(config).collect()

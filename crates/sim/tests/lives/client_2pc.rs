@@ -6,8 +6,8 @@ use plimsoll_runtime::sim::Fault;
 use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::protocols::Client2pc;
+use plimsoll_txn::timestamp::PATIENCE_NS;
 use plimsoll_txn::timestamps::Dst;
-use plimsoll_txn::votes::PATIENCE_NS;
 use plimsoll_types::Abort;
 
 use crate::stage::*;

@@ -10,8 +10,8 @@ use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::pairs::{InteractivePair, LegalPair};
 use plimsoll_txn::protocols::{Client2pc, Occ, Rococo, TwoPl};
+use plimsoll_txn::timestamp::PATIENCE_NS;
 use plimsoll_txn::timestamps::NoTimestamps;
-use plimsoll_txn::votes::PATIENCE_NS;
 use plimsoll_types::Abort;
 
 use crate::stage::*;

@@ -11,8 +11,8 @@ use plimsoll_txn::messages::{Common, CommonReply, MoveOutcome};
 use plimsoll_txn::pairs::InteractivePair;
 use plimsoll_txn::procedure::Scan;
 use plimsoll_txn::protocols::{Client2pc, Occ};
+use plimsoll_txn::timestamp::PATIENCE_NS;
 use plimsoll_txn::timestamps::Dst;
-use plimsoll_txn::votes::PATIENCE_NS;
 use plimsoll_types::{Key, SLOTS, Slot};
 
 use crate::stage::*;

@@ -16,8 +16,8 @@ use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::pairs::{InteractivePair, LegalPair};
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_txn::shipped::{Items, OneShot, Shipped, unpack};
+use plimsoll_txn::timestamp::PATIENCE_NS;
 use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
-use plimsoll_txn::votes::PATIENCE_NS;
 use plimsoll_txn::work::Footprint;
 use plimsoll_types::{
     Abort, IndexKind, Key, Partitioning, Placement, ShardId, Slot, TableId, TableSpec, Timestamp,

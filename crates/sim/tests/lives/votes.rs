@@ -11,8 +11,8 @@ use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::interactive::Transaction;
 use plimsoll_txn::pairs::InteractivePair;
 use plimsoll_txn::protocols::Occ;
+use plimsoll_txn::timestamp::PATIENCE_NS;
 use plimsoll_txn::timestamps::Dst;
-use plimsoll_txn::votes::PATIENCE_NS;
 use plimsoll_types::{Abort, Key, SLOTS};
 
 use crate::stage::*;

@@ -20,8 +20,8 @@
 //!    has not voted. From then on it *asks*: silence is not an answer.
 //! 2. A shard that is asked before it has voted votes REFUSE, and drops the transaction's locks.
 //! 3. A shard votes REFUSE by itself if a transaction holds locks there and is silent for
-//!    [`PATIENCE_NS`], so that a dead coordinator leaves no lock behind. After RECORD it may not:
-//!    it asks the other voters.
+//!    [`PATIENCE_NS`](crate::timestamp::PATIENCE_NS), so that a dead coordinator leaves no lock
+//!    behind. After RECORD it may not: it asks the other voters.
 //! 4. A shard keeps its vote until all voters know the outcome and the coordinator will not ask
 //!    again.
 //!
@@ -64,10 +64,6 @@ use crate::protocol::Interactive;
 use crate::service::Service as _;
 use crate::work::Packed;
 pub(crate) use coordinator::{ask, conclude, decide, needed, voters};
-
-/// How long a shard waits for news of a transaction that holds locks there before it acts on its
-/// own, in nanoseconds.
-pub const PATIENCE_NS: u64 = 1_000_000_000;
 
 /// What voting needs of a protocol's participant.
 pub(crate) trait Voter: Interactive {

@@ -71,6 +71,10 @@ impl Default for OracleOptions {
     }
 }
 
+/// How long a shard waits for news of a transaction that holds locks there before it acts on its
+/// own, in nanoseconds.
+pub const PATIENCE_NS: u64 = 1_000_000_000;
+
 /// A scheme's configuration on one shard.
 #[derive(Clone, Debug)]
 pub struct SchemeConfig {
@@ -103,6 +107,23 @@ pub struct SchemeConfig {
 }
 
 impl SchemeConfig {
+    /// For a shard of a database in one process: what a database has whose options are the default.
+    pub fn in_one_process(shard: ShardId, data_shards: usize) -> SchemeConfig {
+        SchemeConfig {
+            shard,
+            data_shards,
+            max_staleness_ns: 0,
+            oracle: OracleOptions::default(),
+            single_version: false,
+            process: 0,
+            processes: 1,
+            clients: data_shards..data_shards,
+            process_counter: Arc::default(),
+            first_attempt: 1,
+            patience_ns: PATIENCE_NS,
+        }
+    }
+
     /// The oracle's shard.
     pub fn oracle_shard(&self) -> ShardId {
         ShardId(self.data_shards as u16)

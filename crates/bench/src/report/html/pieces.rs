@@ -1,8 +1,8 @@
 //! The pieces of a workload as a picture: cards from top to bottom, by transaction type.
 //!
 //! S-edges are at the left of the cards, C-edges at the right: each has a lane of its own, and at
-//! both ends a line of text above it that says who is at the other end and what they share, so that
-//! nobody has to follow a line. A loop is a conflict between two transactions of one type. What
+//! both ends a line of text above it that names the piece at the other end and what they share, so
+//! that a reader need not follow a lane. A loop is a conflict between two transactions of one type. What
 //! executes when it starts is filled and its conflicts are solid; what waits is hollow and dashed,
 //! which does not need colours.
 
