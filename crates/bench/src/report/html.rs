@@ -13,6 +13,7 @@
 //! failed check quotes data.
 
 use plimsoll_page::html::{self, Page, Tone, all_hold, banner, escape};
+use plimsoll_page::svg;
 use plimsoll_page::units::{self, plural};
 
 use super::model::{Aborts, Document, Run, Spread, per};
@@ -93,7 +94,8 @@ fn pairs(document: &Document) -> Vec<PairRuns<'_>> {
         let middle = *sorted.get(sorted.len() / 2)?;
         Some(PairRuns { name, colour, runs, middle })
     };
-    document.pairs().into_iter().enumerate().filter_map(pair).collect()
+    let names = document.pairs();
+    svg::series_of_schemes(names.iter().map(String::as_str)).into_iter().zip(names).filter_map(pair).collect()
 }
 
 fn title(document: &Document, pairs: &[PairRuns<'_>]) -> String {

@@ -226,10 +226,10 @@ fn totals(run: &Run) -> Vec<(&'static str, String)> {
         messages.push_str(&format!("; {per_transaction:.2} to and from the oracle"));
     }
     let mut memory = format!(
-        "{} ({} after loading {} rows in {})",
+        "{} ({} after loading {} in {})",
         units::bytes(run.memory_bytes),
         units::bytes(run.load.memory_bytes),
-        units::thousands(run.load.rows),
+        units::plural(run.load.rows, "row", "rows"),
         units::seconds(run.load.seconds)
     );
     let mut tables: Vec<_> = run.tables.iter().collect();
@@ -251,10 +251,10 @@ fn totals(run: &Run) -> Vec<(&'static str, String)> {
         (
             "read-only",
             format!(
-                "{} aborts, {} restarts, {} waits",
-                units::thousands(run.read_only_aborts),
-                units::thousands(run.read_only_restarts),
-                units::thousands(run.read_only_waits)
+                "{}, {}, {}",
+                units::plural(run.read_only_aborts, "abort", "aborts"),
+                units::plural(run.read_only_restarts, "restart", "restarts"),
+                units::plural(run.read_only_waits, "wait", "waits")
             ),
         ),
         ("messages", messages),
@@ -287,9 +287,9 @@ fn totals(run: &Run) -> Vec<(&'static str, String)> {
         totals.push((
             "history",
             format!(
-                "{} transactions and {} dependencies checked in {}",
-                units::thousands(checker.transactions),
-                units::thousands(checker.dependencies),
+                "{} and {} checked in {}",
+                units::plural(checker.transactions, "transaction", "transactions"),
+                units::plural(checker.dependencies, "dependency", "dependencies"),
                 units::seconds(checker.seconds)
             ),
         ));
@@ -322,7 +322,7 @@ fn pairs_table(document: &Document, pairs: &[String]) -> Columns {
         let (ratio, range, cpu) = match document.ratio_of(pair) {
             Some(ratio) => (
                 units::ratio(ratio.median),
-                format!("{:.3}–{:.3}", ratio.min, ratio.max),
+                if runs.len() > 1 { format!("{:.3}–{:.3}", ratio.min, ratio.max) } else { String::new() },
                 units::ratio(ratio.cpu.median),
             ),
             None if *pair == pairs[0] => ("1".to_owned(), String::new(), "1".to_owned()),

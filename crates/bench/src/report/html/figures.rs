@@ -17,7 +17,8 @@ pub fn throughput(document: &Document, pairs: &[PairRuns<'_>]) -> String {
     let bar = |pair: &PairRuns<'_>| {
         let spread = pair.spread(|run| run.throughput_tps);
         let ratio = document.ratio_of(&pair.name).map(|ratio| {
-            (units::ratio(ratio.median), format!("\n{:.3}–{:.3} × {}", ratio.min, ratio.max, ratio.to))
+            let range = units::span(format!("{:.3}", ratio.min), format!("{:.3}", ratio.max));
+            (units::ratio(ratio.median), format!("\n{range} × {}", ratio.to))
         });
         let (ratio, ratio_tip) = ratio.unwrap_or_default();
         Bar {
@@ -29,11 +30,10 @@ pub fn throughput(document: &Document, pairs: &[PairRuns<'_>]) -> String {
             series: pair.colour,
             yardstick: if pair.yardstick() { "not serializable" } else { "" },
             tip: format!(
-                "{}: {}/s\n{}–{}/s in {}{ratio_tip}",
+                "{}: {}/s\n{}/s in {}{ratio_tip}",
                 pair.name,
                 units::rate(spread.median),
-                units::rate(spread.min),
-                units::rate(spread.max),
+                units::span(units::rate(spread.min), units::rate(spread.max)),
                 plural(pair.runs.len() as u64, "run", "runs")
             ),
         }
@@ -66,11 +66,10 @@ pub fn processor_time(document: &Document, pairs: &[PairRuns<'_>]) -> String {
             series: pair.colour,
             yardstick: if pair.yardstick() { "not serializable" } else { "" },
             tip: format!(
-                "{}: {} per transaction\n{}–{}",
+                "{}: {} per transaction\n{}",
                 pair.name,
                 units::duration_us(spread.median),
-                units::duration_us(spread.min),
-                units::duration_us(spread.max)
+                units::span(units::duration_us(spread.min), units::duration_us(spread.max))
             ),
         }
     };
