@@ -222,6 +222,15 @@ async fn one_at_a_time(config: &Config) {
     all_hold(config).await;
     drop(Lease::alone(&connector, "plimsoll dike load").await.expect("nobody else"));
     assert_eq!(destroy(config).await, Ok(12));
+
+    // A load that waits for a destroy begins anew.
+    for _ in 0..3 {
+        load_it(config).await.expect("loaded");
+        let (dropped, loaded) = tokio::join!(destroy(config), load_it(config));
+        assert!(matches!(dropped, Ok(12) | Err(LoadError::Busy(_))), "{dropped:?}");
+        assert!(matches!(loaded, Ok(_) | Err(LoadError::Busy(_))), "{loaded:?}");
+        destroy(config).await.expect("dropped");
+    }
 }
 
 #[test]
@@ -309,9 +318,9 @@ fn a_load_ends_with_everything_there_or_says_what_is_missing() {
             &config,
             &[
                 "ALTER ROLE dike SET default_transaction_read_only = on",
-                "ALTER ROLE dike SET statement_timeout = '1ms'",
+                "ALTER ROLE dike SET statement_timeout = '50ms'",
                 "ALTER ROLE dike SET lock_timeout = '1ms'",
-                "ALTER ROLE dike SET idle_session_timeout = '50ms'",
+                "ALTER ROLE dike SET idle_session_timeout = '500ms'",
                 "ALTER ROLE dike SET standard_conforming_strings = off",
                 "ALTER ROLE dike SET TimeZone = 'Asia/Tokyo'",
                 "ALTER ROLE dike SET DateStyle = 'German'",
@@ -334,7 +343,7 @@ fn a_mariadb_with_strange_defaults_is_loaded_all_the_same() {
         "SET GLOBAL autocommit = 0; SET GLOBAL completion_type = 2; SET GLOBAL sql_select_limit = 1; \
          SET GLOBAL sql_mode = 'ORACLE,ANSI_QUOTES,NO_BACKSLASH_ESCAPES,EMPTY_STRING_IS_NULL'; \
          SET GLOBAL sql_safe_updates = 1; SET GLOBAL tx_read_only = 1; SET GLOBAL wait_timeout = 1; \
-         SET GLOBAL max_statement_time = 0.001; SET GLOBAL lock_wait_timeout = 0; \
+         SET GLOBAL max_statement_time = 0.02; SET GLOBAL lock_wait_timeout = 0; \
          SET GLOBAL time_zone = '+09:00'; SET GLOBAL default_storage_engine = MyISAM; \
          SET GLOBAL unique_checks = 0; SET GLOBAL foreign_key_checks = 0; SET GLOBAL max_join_size = 1;",
     );

@@ -137,7 +137,24 @@ impl Lease {
         let connector = connector.upkeep();
         let mut session = connector.connect(0).await?;
         Tables::look(&connector, &mut session).await?.refuse_empty()?;
-        let mut row = Row::new(beside, command)?;
+        let row = Row::new(beside, command)?;
+        match Lease::wait(connector.clone(), session, row, beside).await {
+            Err(LoadError::Failed(failure)) => {
+                // The record may have been dropped by the command that was waited for.
+                let mut session = connector.connect(0).await?;
+                Tables::look(&connector, &mut session).await?.refuse_empty()?;
+                Err(failure.into())
+            }
+            result => result,
+        }
+    }
+
+    async fn wait(
+        connector: Connector,
+        mut session: Session,
+        mut row: Row,
+        beside: Beside,
+    ) -> Result<Lease, LoadError> {
         let begun = Instant::now();
         let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
         let mut held = false;

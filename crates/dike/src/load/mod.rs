@@ -91,8 +91,14 @@ pub async fn load(
 ) -> Result<Loaded, LoadError> {
     let connector = &connector.upkeep();
     let mut session = connector.connect(0).await?;
-    record::make(connector, &config.schema, &mut session).await?;
-    let lease = Lease::alone(connector, "plimsoll dike load").await?;
+    let lease = loop {
+        record::make(connector, &config.schema, &mut session).await?;
+        match Lease::alone(connector, "plimsoll dike load").await {
+            // A destroy has dropped the record meanwhile.
+            Err(LoadError::Empty) => {}
+            lease => break lease?,
+        }
+    };
     let loaded = load_alone(config, connector, session, stop, progress).await;
     lease.release().await;
     loaded

@@ -76,9 +76,8 @@ impl Mysql {
 
     /// Makes the session what Dike depends on.
     pub(super) async fn set_up(&mut self, kind: Kind, upkeep: bool) -> Result<(), Failure> {
-        // Even to ask what there is takes time.
-        if kind == Kind::Mariadb && upkeep {
-            self.connection.query_drop("SET SESSION max_statement_time = 0").await?;
+        if let Some(first) = settings::first_mysql(kind, upkeep) {
+            self.connection.query_drop(first).await?;
         }
         let rows = self.text(&settings::ask_mysql(upkeep)).await?;
         let has = rows.into_iter().filter_map(|row| match <[_; 2]>::try_from(row) {

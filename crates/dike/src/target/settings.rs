@@ -12,7 +12,7 @@
 
 use std::fmt::Write;
 
-use super::Family;
+use super::{Family, Kind};
 
 /// Names and values for every session.
 fn for_all(family: Family) -> &'static [(&'static str, &'static str)] {
@@ -85,6 +85,18 @@ pub fn postgres(upkeep: bool) -> String {
     if upkeep { set } else { set + "; RESET statement_timeout" }
 }
 
+/// For MySQL's protocol: the statement before the query for what a session has, which limits of its
+/// own would cut short.
+pub fn first_mysql(kind: Kind, upkeep: bool) -> Option<String> {
+    let mut limits = vec!["sql_big_selects = 1", "sql_select_limit = 18446744073709551615"];
+    match kind {
+        Kind::Mariadb if upkeep => limits.push("max_statement_time = 0"),
+        Kind::Mysql | Kind::Mariadb => {}
+        _ => return None,
+    }
+    Some(format!("SET SESSION {}", limits.join(", SESSION ")))
+}
+
 /// For MySQL's protocol: the query for what a session has, by name.
 pub fn ask_mysql(upkeep: bool) -> String {
     let names: Vec<String> = all(Family::Mysql, upkeep).map(|(name, _)| format!("'{name}'")).collect();
@@ -117,6 +129,9 @@ mod tests {
         let set = set_mysql(false, &has);
         assert_eq!(set.as_deref(), Some("SET SESSION autocommit = 'ON', SESSION wait_timeout = 28800"));
         assert_eq!(set_mysql(true, &has[1..2]), None);
+        let first = first_mysql(Kind::Mariadb, true).expect("limits");
+        assert!(first.starts_with("SET SESSION sql_big_selects = 1, SESSION "), "{first}");
+        assert_eq!(first_mysql(Kind::Tidb, true), None);
         assert!(postgres(false).ends_with("; RESET statement_timeout") && !postgres(true).contains("RESET"));
         assert!(postgres(true).contains("'lock_timeout'") && !postgres(false).contains("'lock_timeout'"));
     }
