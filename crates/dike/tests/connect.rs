@@ -103,14 +103,14 @@ fn a_user_may_show_a_certificate() {
 #[test]
 fn every_plugin_of_a_mariadb_admits_its_users_or_refuses_them_with_a_sentence() {
     let server = Server::mariadb();
-    server.as_root(&format!(
+    server.as_root(
         "INSTALL SONAME 'auth_ed25519'; CREATE USER modern IDENTIFIED VIA ed25519 USING PASSWORD('pw'); \
          CREATE USER native IDENTIFIED VIA mysql_native_password USING PASSWORD('pw'); \
          CREATE USER old IDENTIFIED VIA mysql_old_password USING '6f8c114b58f2ce9e'; \
          CREATE USER socket IDENTIFIED VIA unix_socket; \
          INSTALL SONAME 'auth_pam'; CREATE USER pam IDENTIFIED VIA pam; \
-         GRANT ALL ON dike.* TO modern; GRANT ALL ON dike.* TO native; GRANT ALL ON dike.* TO old;"
-    ));
+         GRANT ALL ON dike.* TO modern; GRANT ALL ON dike.* TO native; GRANT ALL ON dike.* TO old;",
+    );
     block_on(async {
         let mut config = server.config(1);
         let mut as_user = |user: &str, password: &str| {
