@@ -47,6 +47,8 @@ pub enum DikeCommand {
         name: String,
     },
     /// Make the tables and load them; goes on where an earlier load has stopped.
+    ///
+    /// Tables of the same names that Dike has not made are left alone, and nothing is loaded.
     Load {
         /// Its configuration and where its result goes.
         #[command(flatten)]
@@ -107,7 +109,9 @@ pub enum DikeCommand {
         #[command(flatten)]
         common: Common,
     },
-    /// Drop the tables.
+    /// Drop the tables that Dike has made.
+    ///
+    /// If any table of their names is somebody else's, nothing is dropped.
     Destroy {
         /// Its configuration and where its result goes.
         #[command(flatten)]
@@ -141,7 +145,8 @@ pub struct Common {
     /// The configuration; without it every parameter has its default.
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Set one parameter over the configuration, such as run.terminals=64.
+    /// Set one parameter over the configuration, such as run.terminals=64. The password may come
+    /// from the environment's DIKE_PASSWORD instead.
     #[arg(long, short, value_name = "PART.NAME=VALUE")]
     pub set: Vec<String>,
     /// Write the result as JSON to this file; `-` for standard output, instead of text.
@@ -369,8 +374,11 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
         }
         DikeCommand::Destroy { common } => {
             let config = common.config()?;
-            load::destroy(&connector(&config)?).await?;
-            common.progress().note("dropped all tables");
+            let note = match load::destroy(&connector(&config)?).await? {
+                0 => "there was nothing to drop".to_owned(),
+                tables => format!("dropped {tables} tables"),
+            };
+            common.progress().note(&note);
             Ok(true)
         }
     }

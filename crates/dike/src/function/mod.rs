@@ -28,6 +28,7 @@ use serde::Serialize;
 
 use crate::cli::TestName;
 use crate::config::Config;
+use crate::load::lease::Lease;
 use crate::load::{self, LoadError};
 use crate::progress::Progress;
 use crate::target::Connector;
@@ -61,6 +62,19 @@ pub struct Tested {
 
 /// Runs a test, or all. Returns the history of the isolation test as well.
 pub async fn test(
+    name: TestName,
+    config: &Config,
+    connector: &Connector,
+    stop: &Arc<AtomicBool>,
+    progress: Progress,
+) -> Result<(Vec<Tested>, Vec<judge::Attempt>), LoadError> {
+    let lease = Lease::alone(connector, "plimsoll dike test").await?;
+    let tested = test_alone(name, config, connector, stop, progress).await;
+    lease.release().await;
+    tested
+}
+
+async fn test_alone(
     name: TestName,
     config: &Config,
     connector: &Connector,

@@ -38,6 +38,7 @@ use crate::config::{Config, Refusal};
 use crate::control::SECOND_NS;
 use crate::control::contention::{Controller, HotSpots, Schedule};
 use crate::control::load::{Arrivals, LoadTally, Pacer};
+use crate::load::lease::Lease;
 use crate::load::scale::Scale;
 use crate::load::{self, LoadError};
 use crate::metrics::document::{About, Check};
@@ -61,8 +62,22 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// How often contention is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Runs the mix once; `repetition` counts from 1.
+/// Runs the mix once, while nobody else works on the tables but other runs; `repetition` counts
+/// from 1.
 pub async fn run(
+    config: &Config,
+    connector: &Connector,
+    repetition: u32,
+    stop: &Arc<AtomicBool>,
+    progress: Progress,
+) -> Result<Run, LoadError> {
+    let lease = Lease::beside_runs(connector, "plimsoll dike run").await?;
+    let run = run_beside(config, connector, repetition, stop, progress).await;
+    lease.release().await;
+    run
+}
+
+async fn run_beside(
     config: &Config,
     connector: &Connector,
     repetition: u32,

@@ -15,6 +15,9 @@
 //!   connection that breaks leaves exactly one case in doubt: the answer to it
 //!   ([`Cause::InDoubt`]).
 //!
+//! * A session is set up by Dike and not by the server's defaults (`settings.rs`). Its password may
+//!   come from the environment (`password.rs`), and it may be encrypted (`tls.rs`).
+//!
 //! *What has been run.* PostgreSQL and MariaDB are what the tests here start. The layouts and error
 //! numbers of the others come from their documentation.
 //!
@@ -25,9 +28,13 @@ pub mod ddl;
 pub mod failure;
 mod mysql;
 mod numeric;
+mod password;
+mod plugin;
 mod postgres;
 mod session;
+mod settings;
 mod statement;
+mod tls;
 mod value;
 
 use serde::{Deserialize, Serialize};
