@@ -310,7 +310,8 @@ mod tests {
         let edges = (0..rng.below(2 * u64::from(nodes) + 4)).filter_map(|_| {
             let from = rng.below(nodes.into()) as u32;
             let to = rng.below(nodes.into()) as u32;
-            let kind = [Kind::Ww, Kind::Wr, Kind::Rw, Kind::Rw, Kind::Rw, Kind::Phantom][rng.below(6) as usize];
+            let kind =
+                [Kind::Ww, Kind::Wr, Kind::Rw, Kind::Rw, Kind::Rw, Kind::Phantom][rng.below(6) as usize];
             (from != to).then_some((from, to, kind))
         });
         (nodes, edges.collect())
@@ -352,7 +353,8 @@ mod tests {
                     inside.map(|cycle| antis_in_a_row(cycle).min(2)).min()
                 };
                 assert_eq!(of(&told), of(&every), "seed {seed}: {told:?}\n{edges:?}");
-                hidden += u32::from(told.iter().filter(|cycle| component.contains(&cycle[0].from)).count() > 1);
+                hidden +=
+                    u32::from(told.iter().filter(|cycle| component.contains(&cycle[0].from)).count() > 1);
             }
             for cycle in &told {
                 assert!(cycle.iter().all(|step| edges.contains(&(step.from, step.to, step.kind))));
