@@ -220,6 +220,31 @@ fn a_pair_that_is_not_legal_is_refused_with_those_that_are() {
 }
 
 #[test]
+fn in_an_exported_history_every_attempt_begins_before_it_ends() {
+    let drawn = |seed| (seed, Selection { workload: Some(WorkloadName::Append), ..Selection::default() });
+    // In this one transactions take no virtual time.
+    let at_once =
+        Selection { protocol: Some("occ"), scheme: Some("none"), faults: FaultsName::All, ..drawn(0).1 };
+    for (seed, selection) in (0..20).map(drawn).chain([(810_002, at_once)]) {
+        let text = plimsoll_sim::export::lines(&world(seed, &selection).1);
+        let mut under_way = BTreeSet::new();
+        for line in text.lines() {
+            let part = |name: &str| {
+                let rest = &line[line.find(name).expect("every line has it") + name.len()..];
+                rest[..rest.find(',').expect("and more behind it")].to_owned()
+            };
+            let session = part("\"process\":");
+            let fits = match part("\"type\":").as_str() {
+                "\"invoke\"" => under_way.insert(session),
+                _ => under_way.remove(&session),
+            };
+            assert!(fits, "seed {seed}: {line}");
+        }
+        assert!(under_way.is_empty(), "seed {seed}: {under_way:?} never ended");
+    }
+}
+
+#[test]
 fn an_exported_history_has_two_lines_for_every_attempt_and_every_number_twice() {
     let selection = Selection { workload: Some(WorkloadName::Append), ..Selection::default() };
     let outcome = world(11, &selection).1;

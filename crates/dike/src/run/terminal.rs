@@ -8,8 +8,8 @@
 //!
 //! *Retries.* A conflict is tried again with the same inputs, up to a number of attempts: after a
 //! pause that doubles, or, if it lost a hot district and the client queues for it, when its turn
-//! comes. A broken connection ends the transaction, and so does an unanswered COMMIT, which must
-//! not be repeated.
+//! comes. A broken connection ends the transaction, and so does a COMMIT that is in doubt, which
+//! must not be repeated.
 //!
 //! *Outages.* A terminal without a connection tries to make one until the run ends, with pauses
 //! that double up to a limit. Its transaction waits. Each try counts as an attempt that failed, so

@@ -11,8 +11,8 @@
 //!   are answered together (pipelining), so a New-Order of ten lines takes four round trips;
 //!   MySQL's protocol has no such thing, and there they go one after the other. A transaction is
 //!   written once and says what does not depend on what.
-//! * `BEGIN` travels with the first calls of a transaction. `COMMIT` travels alone, so that a
-//!   connection that breaks leaves exactly one case in doubt: the answer to it
+//! * `BEGIN` travels with the first calls of a transaction. `COMMIT` travels alone, when all before
+//!   it was answered without an error, so that exactly one thing can be in doubt: the answer to it
 //!   ([`Cause::InDoubt`]).
 //!
 //! * A session is set up by Dike and not by the server's defaults (`settings.rs`). Its password may

@@ -100,12 +100,17 @@ impl Session {
         answers.pop().ok_or_else(|| Failure::unexpected("a call had no answer"))
     }
 
-    /// Commits. A broken connection is [`Cause::InDoubt`].
+    /// Commits. A failure that does not prove that the transaction has aborted is
+    /// [`Cause::InDoubt`].
     pub async fn commit(&mut self) -> Result<(), Failure> {
         self.committing = true;
         let committed = each!(self, session => session.text("COMMIT").await);
         self.committing = false;
-        committed.map(|_| ()).map_err(Failure::of_commit)
+        let family = match self.protocol {
+            Protocol::Postgres(_) => Family::Postgres,
+            Protocol::Mysql(_) => Family::Mysql,
+        };
+        committed.map(|_| ()).map_err(|failure| failure.of_commit(family))
     }
 
     /// Why there is no answer, if the future of a call was dropped because it took too long.
