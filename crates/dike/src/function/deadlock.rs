@@ -57,7 +57,8 @@ impl Seen {
             Err(failure) if failure.cause.is_conflict() => self.conflicts += 1,
             Err(failure) => {
                 match failure.cause {
-                    Cause::Timeout => self.hung += 1,
+                    // What the server itself has ended has not hung.
+                    Cause::Timeout if failure.code.is_empty() => self.hung += 1,
                     _ => self.others.push(failure.to_string()),
                 }
                 if failure.cause.ends_connection() {

@@ -11,7 +11,8 @@
 //! | deadlock | 40P01 | 1213 |
 //! | lock timeout | 55P03 | 1205, 3572 |
 //! | constraint | 23 | 1048, 1062, 1451, 1452, 3819 |
-//! | unavailable | 08, 53, 57, 58 | 1040, 1053, 1927, 9001, 9002, 9003, 9005 (TiDB: its parts time out), 4009, 4012, 4038 (OceanBase: not the master) |
+//! | timeout | 57014, 25P03, 25P04, 57P05 | 3024 (MariaDB: 1969), 1317, 4012 (OceanBase) |
+//! | unavailable | other 08, 53, 57, 58 | 1040, 1053, 1927, 9001, 9002, 9003, 9005 (TiDB: its parts time out), 4009, 4038 (OceanBase: not the master) |
 
 use std::fmt;
 
@@ -35,7 +36,8 @@ pub enum Cause {
     Unreachable,
     /// The connection broke.
     Disconnected,
-    /// No answer came in time; the connection was given up.
+    /// The server ended a statement that took too long, or no answer came in time and the connection
+    /// was given up.
     Timeout,
     /// The connection broke, or no answer came, after COMMIT was sent.
     InDoubt,
@@ -99,6 +101,12 @@ impl Failure {
         Failure::new(Cause::Unexpected, message)
     }
 
+    /// Whether its connection is of no more use. A time limit of the server's, which has a code,
+    /// ends a statement or a transaction and leaves the session as good as before.
+    pub fn ends_connection(&self) -> bool {
+        self.cause.ends_connection() && !(self.cause == Cause::Timeout && !self.code.is_empty())
+    }
+
     /// The same for a COMMIT: without an answer it is in doubt.
     pub(super) fn of_commit(self) -> Failure {
         match self.cause {
@@ -129,6 +137,8 @@ fn of_sqlstate(code: &str) -> Cause {
     match code {
         "40P01" => Cause::Deadlock,
         "55P03" => Cause::LockTimeout,
+        // A statement, a transaction or a session that took too long, or was cancelled for it.
+        "57014" | "25P03" | "25P04" | "57P05" => Cause::Timeout,
         _ => match code.get(..2) {
             Some("40") => Cause::Serialization,
             Some("23") => Cause::Constraint,
@@ -145,7 +155,8 @@ fn of_number(code: u16) -> Cause {
         1205 | 3572 => Cause::LockTimeout,
         1020 | 6002 | 8002 | 8022 | 9007 => Cause::Serialization,
         1048 | 1062 | 1451 | 1452 | 3819 => Cause::Constraint,
-        1040 | 1053 | 1927 | 4009 | 4012 | 4038 | 9001 | 9002 | 9003 | 9005 => Cause::Unavailable,
+        1317 | 1969 | 3024 | 4012 => Cause::Timeout,
+        1040 | 1053 | 1927 | 4009 | 4038 | 9001 | 9002 | 9003 | 9005 => Cause::Unavailable,
         _ => Cause::Other,
     }
 }
@@ -209,6 +220,18 @@ mod tests {
         }
         assert_eq!(of_number(1062), Cause::Constraint);
         assert_eq!(of_number(1146), Cause::Other);
+    }
+
+    #[test]
+    fn a_time_limit_of_the_server_s_leaves_the_session_as_good_as_before() {
+        for code in ["57014", "25P03", "25P04", "57P05"] {
+            assert_eq!(of_sqlstate(code), Cause::Timeout, "{code}");
+        }
+        for code in [1317, 1969, 3024, 4012] {
+            assert_eq!(of_number(code), Cause::Timeout, "{code}");
+        }
+        let told = Failure { code: "57014".to_owned(), ..Failure::new(Cause::Timeout, "") };
+        assert!(!told.ends_connection() && Failure::new(Cause::Timeout, "no answer").ends_connection());
     }
 
     #[test]
