@@ -102,21 +102,30 @@ fn a_schedule_is_carried_out_and_its_faults_are_seen() {
 
 #[test]
 fn acknowledged_commits_that_a_crash_has_lost_are_named() {
-    let server = Server::postgres();
+    let mut server = Server::postgres();
     let mut config =
         with_faults(&server, r#"faults = [{ at_s = 3, for_s = 1, fault = "kill", where = ["db"] }]"#);
     config.run.warmup_s = 1;
     config.run.duration_s = 5;
     config.run.label = "lossy".to_owned();
-    let run = block_on(async {
+    block_on(async {
         load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
         let mut session = connector(&config).connect(0).await.expect("connected");
-        // What it has answered stays in its memory for seconds.
-        for setting in ["synchronous_commit = off", "wal_writer_delay = '10s'", "wal_buffers = '64MB'"] {
+        // What it has answered stays in its memory for ten seconds, whatever else happens.
+        for setting in [
+            "synchronous_commit = off",
+            "wal_writer_delay = '10s'",
+            "wal_writer_flush_after = '1GB'",
+            "wal_buffers = '64MB'",
+            "bgwriter_lru_maxpages = 0",
+        ] {
             session.text(&format!("ALTER SYSTEM SET {setting}")).await.expect("set");
         }
-        session.text("SELECT pg_reload_conf()").await.expect("reloaded");
-        drop(session);
+        session.text("CHECKPOINT").await.expect("written");
+    });
+    server.kill();
+    server.start_again();
+    let run = block_on(async {
         let run = ran(&config).await;
         // It is consistent: it has forgotten its last seconds as a whole.
         all_hold(&config).await;
