@@ -229,7 +229,12 @@ async fn link(
     };
     let result = tokio::time::timeout(bound, rest).await;
     let took = begun.elapsed();
-    let late = matches!(&result, Err(_) | Ok(Err(Failure { cause: Cause::Timeout, .. })));
+    // What the server itself has ended, with a code, does not hang.
+    let late = match &result {
+        Err(_) => true,
+        Ok(Err(failure)) => failure.cause == Cause::Timeout && failure.code.is_empty(),
+        Ok(Ok(())) => false,
+    };
     let result = result.unwrap_or_else(|_| Err(session.timed_out(bound)));
     match &result {
         Err(_) if late => connector.abandon(session),

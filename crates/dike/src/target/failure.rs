@@ -11,7 +11,8 @@
 //! | deadlock | 40P01 | 1213 |
 //! | lock timeout | 55P03 | 1205, 3572 |
 //! | constraint | 23 | 1048, 1062, 1451, 1452, 3819 |
-//! | unavailable | 08, 40003, 53, 57, 58 | 1040, 1053, 1927, 9001, 9002, 9003, 9005 (TiDB: its parts time out), 4009, 4012, 4038 (OceanBase: not the master) |
+//! | timeout | 57014, 25P03, 25P04, 57P05 | 3024 (MariaDB: 1969), 1317, 4012 (OceanBase) |
+//! | unavailable | 40003, other 08, 53, 57, 58 | 1040, 1053, 1927, 9001, 9002, 9003, 9005 (TiDB: its parts time out), 4009, 4038 (OceanBase: not the master) |
 //!
 //! # The end of a COMMIT
 //!
@@ -65,7 +66,8 @@ pub enum Cause {
     Unreachable,
     /// The connection broke.
     Disconnected,
-    /// No answer came in time; the connection was given up.
+    /// The server ended a statement that took too long, or no answer came in time and the connection
+    /// was given up.
     Timeout,
     /// COMMIT was sent, and nothing came back that tells whether the transaction is committed.
     InDoubt,
@@ -127,6 +129,16 @@ impl Failure {
     /// A row that the schema promises is missing, or has a different shape.
     pub fn unexpected(message: impl Into<String>) -> Failure {
         Failure::new(Cause::Unexpected, message)
+    }
+
+    /// Whether its connection is of no more use. Most time limits of a server's, which have a code,
+    /// end a statement and leave the session as good as before; some end the session.
+    pub fn ends_connection(&self) -> bool {
+        const END_SESSIONS: [&str; 4] = ["", "25P03", "25P04", "57P05"];
+        match self.cause {
+            Cause::Timeout => END_SESSIONS.contains(&&*self.code),
+            cause => cause.ends_connection(),
+        }
     }
 
     /// The same as the end of a COMMIT: without a proof that the transaction has aborted it is in
@@ -200,6 +212,8 @@ fn of_sqlstate(code: &str) -> Cause {
         "40P01" => Cause::Deadlock,
         "55P03" => Cause::LockTimeout,
         "40003" => Cause::Unavailable,
+        // A statement, a transaction or a session that took too long, or was cancelled for it.
+        "57014" | "25P03" | "25P04" | "57P05" => Cause::Timeout,
         _ => match code.get(..2) {
             Some("40") => Cause::Serialization,
             Some("23") => Cause::Constraint,
@@ -216,7 +230,8 @@ fn of_number(code: u16) -> Cause {
         1205 | 3572 => Cause::LockTimeout,
         1020 | 3101 | 6002 | 8002 | 8005 | 8022 | 9007 => Cause::Serialization,
         1048 | 1062 | 1451 | 1452 | 3819 => Cause::Constraint,
-        1040 | 1053 | 1927 | 4009 | 4012 | 4038 | 9001 | 9002 | 9003 | 9005 => Cause::Unavailable,
+        1317 | 1969 | 3024 | 4012 => Cause::Timeout,
+        1040 | 1053 | 1927 | 4009 | 4038 | 9001 | 9002 | 9003 | 9005 => Cause::Unavailable,
         _ => Cause::Other,
     }
 }
@@ -289,6 +304,21 @@ mod tests {
             Family::Mysql => code.parse().map_or(Cause::Other, of_number),
         };
         Failure { cause, code: code.to_owned(), message: String::new() }.of_commit(family).cause
+    }
+
+    #[test]
+    fn a_time_limit_of_the_server_s_leaves_the_session_as_good_as_before() {
+        for code in ["57014", "25P03", "25P04", "57P05"] {
+            assert_eq!(of_sqlstate(code), Cause::Timeout, "{code}");
+        }
+        for code in [1317, 1969, 3024, 4012] {
+            assert_eq!(of_number(code), Cause::Timeout, "{code}");
+        }
+        let ends = |code: &str| {
+            Failure { code: code.to_owned(), ..Failure::new(Cause::Timeout, "") }.ends_connection()
+        };
+        assert!(!ends("57014") && !ends("1969"));
+        assert!(ends("") && ends("25P03"), "no answer at all, and limits of the session");
     }
 
     #[test]
