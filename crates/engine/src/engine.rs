@@ -561,14 +561,14 @@ mod tests {
 
     /// Nodes of one shard each, whose clocks are off by these offsets, connected with each other.
     fn nodes(offsets: &[i64]) -> (Cluster, Vec<Engine>) {
-        nodes_under("", offsets)
+        nodes_under("clients = 1", offsets)
     }
 
     /// The same with more lines of the cluster's file.
     pub(super) fn nodes_under(lines: &str, offsets: &[i64]) -> (Cluster, Vec<Engine>) {
         let listeners: Vec<TcpListener> =
             offsets.iter().map(|_| TcpListener::bind("127.0.0.1:0").expect("a port is free")).collect();
-        let mut text = format!("cluster = \"clocks\"\nclients = 2\n{lines}\n");
+        let mut text = format!("cluster = \"clocks\"\n{lines}\n");
         for (number, listener) in (1..).zip(&listeners) {
             let address = listener.local_addr().expect("it listens");
             text += &format!("[[node]]\nid = {number}\naddress = \"{address}\"\nshards = 1\n");

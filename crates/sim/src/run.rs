@@ -412,7 +412,7 @@ impl Setting {
         self.go_on(TROUBLE_NS, || running.get() == 0);
         self.world.heal_all();
         // Machines whose clocks are further apart do not believe each other, and would not for ever.
-        if judge::clocks_are_far_apart(self.world.clock_error_ns()) {
+        if !pair.has_oracle() && judge::clocks_are_far_apart(self.world.clock_error_ns()) {
             self.world.set_clocks();
         }
         let each_ns = PATIENCE_EACH_NS + 2 * self.world.clock_error_ns();

@@ -89,14 +89,14 @@ fn refused(engine: &Engine) -> u64 {
 
 const PROTOCOLS: [&str; 3] = ["occ", "two_pl", "client_2pc"];
 
-fn dst(protocol: &str) -> String {
-    format!("protocol = \"{protocol}\"\nscheme = \"dst\"")
+fn pair(protocol: &str, scheme: &str) -> String {
+    format!("protocol = \"{protocol}\"\nscheme = \"{scheme}\"\nclients = 2")
 }
 
 #[test]
 fn a_snapshot_an_hour_ahead_reads_nothing_and_moves_no_mark() {
     for protocol in PROTOCOLS {
-        let (cluster, nodes) = nodes_under(&dst(protocol), &[0]);
+        let (cluster, nodes) = nodes_under(&pair(protocol, "dst"), &[0]);
         let (good, bad) = (client(&cluster, 0, 0), client(&cluster, 1, HOUR_NS));
         let keys = keys_of(&good, 0, 4);
         let before = transact(&good, &[], &keys).expect("nothing is in its way");
@@ -112,7 +112,7 @@ fn a_snapshot_an_hour_ahead_reads_nothing_and_moves_no_mark() {
 #[test]
 fn a_client_whose_clock_is_an_hour_ahead_commits_nothing_and_holds_nothing() {
     for protocol in PROTOCOLS {
-        let (cluster, nodes) = nodes_under(&dst(protocol), &[0, 0]);
+        let (cluster, nodes) = nodes_under(&pair(protocol, "dst"), &[0, 0]);
         let (good, bad) = (client(&cluster, 0, 0), client(&cluster, 1, HOUR_NS));
         let (here, there) = (keys_of(&good, 0, 2), keys_of(&good, 1, 2));
         let both: Vec<u64> = here.iter().chain(&there).copied().collect();
@@ -130,7 +130,7 @@ fn a_client_whose_clock_is_an_hour_ahead_commits_nothing_and_holds_nothing() {
 #[test]
 fn a_clock_that_is_less_than_half_a_second_ahead_is_believed() {
     for protocol in PROTOCOLS {
-        let (cluster, nodes) = nodes_under(&dst(protocol), &[0, 0]);
+        let (cluster, nodes) = nodes_under(&pair(protocol, "dst"), &[0, 0]);
         let (good, fast) = (client(&cluster, 0, 0), client(&cluster, 1, 300_000_000));
         let both = [keys_of(&good, 0, 2), keys_of(&good, 1, 2)].concat();
         for engine in [&fast, &good, &fast] {
@@ -144,7 +144,7 @@ fn a_clock_that_is_less_than_half_a_second_ahead_is_believed() {
 #[test]
 fn what_a_node_with_a_clock_an_hour_ahead_has_stamped_goes_nowhere_else() {
     for protocol in PROTOCOLS {
-        let (cluster, nodes) = nodes_under(&dst(protocol), &[0, HOUR_NS]);
+        let (cluster, nodes) = nodes_under(&pair(protocol, "dst"), &[0, HOUR_NS]);
         let good = client(&cluster, 0, 0);
         let (here, there) = (keys_of(&good, 0, 2), keys_of(&good, 1, 2));
         transact(&good, &[], &here).expect("nothing is in its way");
@@ -161,7 +161,7 @@ fn what_a_node_with_a_clock_an_hour_ahead_has_stamped_goes_nowhere_else() {
 
 #[test]
 fn slots_do_not_leave_a_node_whose_marks_are_an_hour_ahead() {
-    let (cluster, nodes) = nodes_under(&dst("occ"), &[0, HOUR_NS]);
+    let (cluster, nodes) = nodes_under(&pair("occ", "dst"), &[0, HOUR_NS]);
     let good = client(&cluster, 0, 0);
     let there = keys_of(&good, 1, 1);
     transact(&nodes[1], &[], &there).expect("it believes itself");
@@ -177,8 +177,7 @@ fn slots_do_not_leave_a_node_whose_marks_are_an_hour_ahead() {
 #[test]
 fn stamps_of_versions_without_marks_are_held_against_the_clock_too() {
     for protocol in ["occ", "two_pl"] {
-        let lines = format!("protocol = \"{protocol}\"\nscheme = \"rc\"");
-        let (cluster, nodes) = nodes_under(&lines, &[0, 0]);
+        let (cluster, nodes) = nodes_under(&pair(protocol, "rc"), &[0, 0]);
         let (good, bad) = (client(&cluster, 0, 0), client(&cluster, 1, HOUR_NS));
         let both = [keys_of(&good, 0, 2), keys_of(&good, 1, 2)].concat();
         assert_eq!(transact(&bad, &[], &both), Err(Abort::ClockAhead), "{protocol}");
@@ -187,8 +186,7 @@ fn stamps_of_versions_without_marks_are_held_against_the_clock_too() {
     }
     // Numbers that count versions have nothing to do with clocks.
     for protocol in PROTOCOLS {
-        let lines = format!("protocol = \"{protocol}\"\nscheme = \"none\"");
-        let (cluster, nodes) = nodes_under(&lines, &[0, 0]);
+        let (cluster, nodes) = nodes_under(&pair(protocol, "none"), &[0, 0]);
         let bad = client(&cluster, 1, HOUR_NS);
         let both = [keys_of(&bad, 0, 2), keys_of(&bad, 1, 2)].concat();
         transact(&bad, &both, &both).expect("nothing is in its way");

@@ -237,8 +237,8 @@ impl<S: Scheme> Base<S> {
     /// is so far behind this one. A receiver could not take over the slots before its clock has
     /// arrived there, and no shard would serve them until then.
     fn too_far(&self, asker: ShardId, behind_ns: u64) -> bool {
-        let moves_along = self.store.marked().join(self.store.floor());
-        S::CLOCKED && self.votes.elsewhere(asker) && moves_along.0 > self.furthest().0 - behind_ns
+        let most = Timestamp(self.furthest().0 - behind_ns);
+        S::CLOCKED && self.votes.elsewhere(asker) && self.store.marked().join(self.store.floor()) > most
     }
 
     /// While `keep` is set, no slot leaves this shard: rows are being loaded into them.
@@ -254,15 +254,16 @@ impl<S: Scheme> Base<S> {
             return;
         }
         let (slots, set, layout) = (leaving.slots.clone(), leaving.set.clone(), self.layout.clone());
+        let (asker, behind_ns) = (leaving.asker, leaving.behind_ns);
         let wanted = |table: TableId, key: &Key| set.has(layout.slot(table, key));
         if !self.votes.reaches(leaving.to) {
             return self.move_over(MoveOutcome::Unreachable);
         }
-        if self.too_far(leaving.asker, leaving.behind_ns) {
-            return self.move_over(MoveOutcome::ClockAhead);
-        }
         if !self.store.busy(wanted) || planted(Mutant::MoveUnderLocks) {
-            return self.cut(&slots, wanted);
+            return match self.too_far(asker, behind_ns) {
+                true => self.move_over(MoveOutcome::ClockAhead),
+                false => self.cut(&slots, wanted),
+            };
         }
         let Moves { leaving: Some(leaving), patience_ns, .. } = &mut self.moves else { return };
         if clock.0 >= *leaving.until.get_or_insert(clock.0.saturating_add(*patience_ns)) {
