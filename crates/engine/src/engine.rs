@@ -550,17 +550,25 @@ impl Part {
 }
 
 #[cfg(test)]
+mod stamps;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(60);
-    const HOUR_NS: i64 = 3_600_000_000_000;
+    pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+    pub(super) const HOUR_NS: i64 = 3_600_000_000_000;
 
     /// Nodes of one shard each, whose clocks are off by these offsets, connected with each other.
     fn nodes(offsets: &[i64]) -> (Cluster, Vec<Engine>) {
+        nodes_under("clients = 1", offsets)
+    }
+
+    /// The same with more lines of the cluster's file.
+    pub(super) fn nodes_under(lines: &str, offsets: &[i64]) -> (Cluster, Vec<Engine>) {
         let listeners: Vec<TcpListener> =
             offsets.iter().map(|_| TcpListener::bind("127.0.0.1:0").expect("a port is free")).collect();
-        let mut text = "cluster = \"clocks\"\nclients = 1\n".to_owned();
+        let mut text = format!("cluster = \"clocks\"\n{lines}\n");
         for (number, listener) in (1..).zip(&listeners) {
             let address = listener.local_addr().expect("it listens");
             text += &format!("[[node]]\nid = {number}\naddress = \"{address}\"\nshards = 1\n");

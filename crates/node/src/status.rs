@@ -16,10 +16,11 @@ use plimsoll_engine::{Cluster, NodeConfig, ORACLE_ID};
 use plimsoll_page::table::Columns;
 use plimsoll_page::terminal::Terminal;
 use plimsoll_page::units;
+use plimsoll_runtime::real::Who;
 use serde::Serialize;
 
 use crate::cli::StatusPlan;
-use crate::state::{CLOCK_ALARM, PeerState, State, furthest_clock};
+use crate::state::{PeerState, State, clock_alarm};
 
 /// A node that says nothing for so long is down.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -295,11 +296,12 @@ fn show(document: &Document, terminal: Terminal) -> String {
         let clients = state.peers.iter().find(|peer| peer.node.is_none()).map_or(0, |peer| peer.connected);
         let connected = others.iter().filter(|peer| peer.connected == peer.pairs).count();
         let clocks = others.iter().filter_map(|peer| peer.node.zip(peer.clock_ahead_seconds));
-        let furthest = furthest_clock(clocks).map(|(_, ahead)| ahead);
-        if let Some(ahead) = furthest.filter(|ahead| ahead.abs() > CLOCK_ALARM) {
+        notes.extend(clock_alarm(&called, &clocks.collect::<Vec<_>>(), |id| Who::Node(id).to_string()));
+        let refused: u64 = state.shards.iter().map(|shard| shard.future_stamps).sum();
+        if refused > 0 {
             notes.push(format!(
-                "{called}: its clock is {} away from another's; snapshots are as much less fresh, nothing else",
-                units::seconds(ahead.abs())
+                "{called} has refused {} timestamps that were too far ahead of its clock: its log names the process",
+                units::thousands(refused)
             ));
         }
         if let Some(oracle) = &state.oracle {
@@ -448,9 +450,16 @@ mod tests {
             assert!(text.contains(clock), "{clock}: {text}");
         }
         assert!(text.contains("compared with that of node 1"), "{text}");
-        assert!(text.contains("node 1: its clock is 3.0 s away from another's"), "{text}");
+        assert!(text.contains("the clock of node 3 is 3.0 s behind node 1's"), "{text}");
         let text = shown(&cluster(&[1; 2], &[1, 2], |node| vec![(3 - node, 0.5)]));
-        assert!(text.contains("+500 ms") && !text.contains("away"), "{text}");
+        assert!(text.contains("+500 ms") && !text.contains("refused"), "{text}");
+        let mut document = cluster(&[1], &[1], |_| Vec::new());
+        document.nodes[0].state.as_mut().expect("it answers").shards[0].future_stamps = 7;
+        let text = shown(&document);
+        assert!(
+            text.contains("node 1 has refused 7 timestamps that were too far ahead of its clock"),
+            "{text}"
+        );
     }
 
     #[test]

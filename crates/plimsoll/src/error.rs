@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use plimsoll_engine::{OpenError, SchemaError};
 use plimsoll_txn::pairs::Scheme;
+use plimsoll_txn::timestamp::MAX_OFFSET_NS;
 use plimsoll_types::{Abort, KEY_MAX, SLOTS, TableId};
 
 use crate::database::VALUE_MAX;
@@ -120,6 +121,9 @@ pub enum Error {
         /// How long it took to give up.
         waited: Duration,
     },
+    /// A node has refused a timestamp of this client, or the client one of a node, because it is
+    /// further ahead of the own clock than clocks may be apart. In a cluster only.
+    ClockAhead,
     /// Nodes do not keep up with what this client has sent, or it already runs the maximum number
     /// of transactions that write more than a mebibyte, and that did not change in time. In a
     /// cluster only.
@@ -215,6 +219,12 @@ impl fmt::Display for Error {
             Error::Unreachable { waited } => write!(
                 f,
                 "a node that is needed, or the oracle, could not be reached for {waited:.1?}; see `plimsoll status`, and try again"
+            ),
+            Error::ClockAhead => write!(
+                f,
+                "a clock is ahead of the others by more than {:.1?}, that of this machine or of a node, and its timestamps are \
+                 refused: compare the clocks by `plimsoll status`, set the wrong one right, and connect with a new `Database`",
+                Duration::from_nanos(MAX_OFFSET_NS)
             ),
             Error::Congested { waited } => write!(
                 f,

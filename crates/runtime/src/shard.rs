@@ -34,7 +34,7 @@ use plimsoll_types::wire::Wire;
 use plimsoll_types::{ShardId, Slab, Ticket, Timestamp};
 
 use crate::disk::{Completed, DiskError, Outcome, Submitted};
-use crate::{Env, Handled, Messages, Participant, Task, Tasks, Unknown};
+use crate::{Env, Handled, Messages, Participant, Suspect, Task, Tasks, Unknown};
 pub use env::{Pause, Sleep};
 
 /// Ready tasks that run between two looks into the inbox, at most.
@@ -237,6 +237,7 @@ impl<N: Participant> ShardEnv<N> {
         // Drain the inbox.
         while let Some(batch) = outside.arrived() {
             worked.messages += batch.messages.len();
+            core.node.borrow_mut().arrives(batch.from, || outside.clock());
             for message in batch.messages {
                 self.receive(batch.from, message);
             }
@@ -311,6 +312,12 @@ impl<N: Participant> ShardEnv<N> {
     /// A shard of another process that has broken a rule, and the rule.
     pub(crate) fn offender(&self) -> Option<(ShardId, &'static str)> {
         self.core.offenders.borrow_mut().pop()
+    }
+
+    /// The last shard of another process whose timestamp the participant has refused since this was
+    /// last asked.
+    pub(crate) fn suspect(&self) -> Option<Suspect> {
+        self.core.node.borrow_mut().suspect()
     }
 
     /// Drops all tasks. Tasks hold the environment and the environment holds tasks: this breaks the

@@ -98,6 +98,10 @@ pub fn in_words(fault: &Fault) -> (&'static str, String, Vec<usize>, bool) {
         Fault::Reset(shard, peer) => {
             ("reset", format!("shard {} resets its channel to {}", shard.0, peer.0), Vec::new(), false)
         }
+        Fault::FutureStamp(shard, peer) => {
+            let words = format!("shard {} sends {} a timestamp an hour ahead of its clock", shard.0, peer.0);
+            ("clock", words, Vec::new(), false)
+        }
         Fault::Pause(machine) => ("pause", format!("machine {machine} stands still"), vec![*machine], true),
         Fault::Crash(machine) => ("crash", format!("machine {machine} is down"), vec![*machine], true),
         Fault::SlowDisk(machine, factor) => {

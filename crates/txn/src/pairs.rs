@@ -16,7 +16,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use plimsoll_runtime::{Handled, Participant, ShardEnv};
+use plimsoll_runtime::{Handled, Participant, ShardEnv, Suspect};
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Ticket, Timestamp};
 
 use crate::any_shard::{AnyPair, AnyShard, InteractiveShard};
@@ -108,6 +108,17 @@ macro_rules! compile {
 
             fn pass(&mut self, clock: Timestamp) {
                 self.tick(clock);
+            }
+
+            fn arrives(&mut self, from: ShardId, clock: impl FnOnce() -> Timestamp) {
+                let base = self.base();
+                if base.votes.elsewhere(from) {
+                    base.read_clock(clock());
+                }
+            }
+
+            fn suspect(&mut self) -> Option<Suspect> {
+                self.base().suspect()
             }
 
             fn connected(&mut self, peer: ShardId, life: Option<u64>) {

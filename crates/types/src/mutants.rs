@@ -164,6 +164,8 @@ mutants! {
     CopyForgotten = "copy-forgotten",
     /// Nobody goes on with what a coordinator has left behind.
     OrphansLeft = "orphans-left",
+    /// A shard believes any timestamp that another process names, however far ahead of its clock.
+    BelievesAnyStamp = "believes-any-stamp",
     /// A piece whose START is repeated executes again.
     StartsTwice = "starts-twice",
     /// A transaction starts again where it is over.

@@ -154,6 +154,8 @@ pub struct Aborts {
     pub unknown: u64,
     /// The transaction's own logic rolled it back.
     pub user: u64,
+    /// A timestamp was too far ahead of a shard's clock.
+    pub clock_ahead: u64,
 }
 
 /// The figures of one transaction type.
@@ -336,9 +338,9 @@ impl<T: Serialize> Serialize for Named<T> {
 
 impl Aborts {
     /// From counters in the order of the fields, which is that of `plimsoll_types::Abort::ALL`.
-    pub fn from_counts(counts: [u64; 7]) -> Aborts {
-        let [write_conflict, validation, wounded, refused, stale_term, unknown, user] = counts;
-        Aborts { write_conflict, validation, wounded, refused, stale_term, unknown, user }
+    pub fn from_counts(counts: [u64; 8]) -> Aborts {
+        let [write_conflict, validation, wounded, refused, stale_term, unknown, user, clock_ahead] = counts;
+        Aborts { write_conflict, validation, wounded, refused, stale_term, unknown, user, clock_ahead }
     }
 
     /// Reasons and counts, in the order of the fields.
@@ -351,6 +353,7 @@ impl Aborts {
             ("stale_term", self.stale_term),
             ("unknown", self.unknown),
             ("user", self.user),
+            ("clock_ahead", self.clock_ahead),
         ]
         .into_iter()
     }
@@ -630,7 +633,7 @@ mod tests {
 
     #[test]
     fn roll_backs_of_the_workload_are_not_held_against_the_protocol() {
-        let aborts = Aborts::from_counts([3, 2, 0, 0, 0, 0, 10]);
+        let aborts = Aborts::from_counts([3, 2, 0, 0, 0, 0, 10, 0]);
         assert_eq!((aborts.total(), aborts.by_system()), (15, 5));
         let run = Run { committed: 85, aborts, ..Run::default() };
         assert!((run.abort_share() - 0.05).abs() < 1e-9);

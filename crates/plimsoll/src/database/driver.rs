@@ -204,6 +204,7 @@ impl Driver {
                     Ok(SnapshotRead::Found(found)) => break Ok(Some(found)),
                     Ok(SnapshotRead::Elsewhere) => break Ok(None),
                     Ok(SnapshotRead::Gone) => break Err(Error::SnapshotGone),
+                    Ok(SnapshotRead::ClockAhead) => break Err(Error::ClockAhead),
                     Err(_) => {}
                 }
                 let waited = Duration::from_nanos(coordinator.clock().0 - begun.0);

@@ -381,6 +381,7 @@ impl Database {
             match outcome {
                 Some(MoveOutcome::Moved) => {}
                 Some(MoveOutcome::Locked) => return Err(Error::SlotsInUse { waited }),
+                Some(MoveOutcome::ClockAhead) => return Err(Error::ClockAhead),
                 None | Some(MoveOutcome::Unreachable) if waited >= inner.options.patience => {
                     return Err(Error::Unreachable { waited });
                 }

@@ -361,6 +361,10 @@ impl Retry {
         if waited >= patience && last == Abort::Unknown {
             return Err(Error::Unreachable { waited });
         }
+        // A clock that was a little too far ahead is soon met by the others.
+        if waited >= patience && last == Abort::ClockAhead {
+            return Err(Error::ClockAhead);
+        }
         if waited >= patience {
             return Err(Error::Contended { attempts: self.attempts, waited, last });
         }

@@ -269,6 +269,8 @@ pub enum SnapshotRead {
     Elsewhere,
     /// Nothing: the snapshot is older than what is kept.
     Gone,
+    /// Nothing: the snapshot is too far ahead of the other shard's clock.
+    ClockAhead,
 }
 
 /// What a snapshot has read on one shard: a value per get, and rows per scan.
@@ -374,7 +376,8 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
     }
 
     fn move_slots(&self, from: ShardId, slots: Vec<Slot>, to: ShardId) -> Step<'static, Option<MoveOutcome>> {
-        let moved = self.call(from, Envelope::Common(Common::Move { slots, to, asked: false }));
+        let most = self.local(|node| node.base().furthest());
+        let moved = self.call(from, Envelope::Common(Common::Move { slots, to, most, asked: false }));
         Box::pin(async move {
             match moved.await.map(Answer::common) {
                 Ok(CommonReply::MoveOver(outcome)) => Some(outcome),
@@ -446,6 +449,7 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
                     ReadResults { gets: fetched.gets.iter().map(value).collect(), scans: scans.collect() }
                 })),
                 CommonReply::Fetched(None) => SnapshotRead::Gone,
+                CommonReply::ClockAhead => SnapshotRead::ClockAhead,
                 CommonReply::Elsewhere => SnapshotRead::Elsewhere,
                 _ => unreachable!("a shard answers reads with what was read"),
             })

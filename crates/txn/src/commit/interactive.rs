@@ -283,11 +283,18 @@ impl<S: Scheme> Transaction<S> {
         let result = match &self.open.snapshot {
             _ if !known => Err(Abort::Unknown),
             Some(snapshot) => {
-                read_only::read_parts(env, self.open.holder.txn, snapshot, &batches).await.map(|parts| {
+                let parts = read_only::read_parts(env, self.open.holder.txn, snapshot, &batches).await;
+                parts.and_then(|parts| {
                     for part in parts {
+                        // What only reads takes no stamp, and is after nothing.
+                        let reach = S::reach(&part.fetched.observed);
+                        if !self.read_only {
+                            env.local(|node| node.base().believe(part.shard, reach))?;
+                        }
                         S::join(&mut self.open.work.observed, &part.fetched.observed);
                         self.open.parts.push(part);
                     }
+                    Ok(())
                 })
             }
             None => P::read(env, &mut self.open, now).await,

@@ -4,7 +4,7 @@
 use std::ops::{AddAssign, Range};
 use std::sync::Arc;
 
-use plimsoll_runtime::{LowWater, Watermark};
+use plimsoll_runtime::{LowWater, Suspect, Watermark};
 use plimsoll_store::Store;
 use plimsoll_types::history::Install;
 use plimsoll_types::{Abort, Key, Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId};
@@ -17,7 +17,7 @@ use crate::ballot::Votes;
 use crate::fetched::ReadRef;
 use crate::messages::Common;
 use crate::slots::Moves;
-use crate::timestamp::{Scheme, SchemeConfig};
+use crate::timestamp::{MAX_OFFSET_NS, Scheme, SchemeConfig};
 use crate::trace::{Step, What};
 use crate::work::Footprint;
 
@@ -92,6 +92,9 @@ pub struct Counters {
     /// transaction's timestamp, because the timestamp was further ahead of the clock than clocks
     /// may be apart.
     pub early_answers: u64,
+    /// Timestamps of other processes that this shard did not believe, because they were further
+    /// ahead of its clock than clocks may be apart.
+    pub future_stamps: u64,
     /// Messages with snapshot reads that were answered.
     pub snapshot_reads: u64,
     /// Transactions whose locked writes were installed here. Transactions that run in one step take
@@ -189,6 +192,10 @@ pub struct Base<S: Scheme> {
     pub(crate) layout: Layout,
     /// The shard where this one reads tables that are on every shard.
     copies: ShardId,
+    /// The furthest stamp that this shard believes of another process.
+    furthest: Timestamp,
+    /// Whose stamp it has not believed last.
+    suspect: Option<Suspect>,
     attempts: u64,
     active: Slab<S::Snapshot>,
     /// `None` on an oracle's shard, which has no versions and begins no snapshots.
@@ -239,6 +246,8 @@ impl<S: Scheme> Base<S> {
             votes: Votes::new(config, layout.processes.clone()),
             moves: Moves::new(config.patience_ns),
             copies: layout.copies(config.shard),
+            furthest: Timestamp(MAX_OFFSET_NS),
+            suspect: None,
             layout: layout.clone(),
             attempts: config.first_attempt - 1,
             active: Slab::default(),
@@ -314,6 +323,53 @@ impl<S: Scheme> Base<S> {
     /// How many votes this shard has given: RECORD, and REFUSE.
     pub fn votes_given(&self) -> [u64; 2] {
         self.votes.given()
+    }
+
+    /// The clock was read. Messages of other processes are handled before a pass samples it, and
+    /// after a long sleep the last sample is late.
+    pub(crate) fn read_clock(&mut self, clock: Timestamp) {
+        self.furthest.raise(Timestamp(clock.0.saturating_add(MAX_OFFSET_NS)));
+    }
+
+    /// The furthest stamp that this shard believes of another process.
+    pub(crate) fn furthest(&self) -> Timestamp {
+        self.furthest
+    }
+
+    /// Whether to order anything by a stamp that another shard names. Of another process a shard
+    /// believes none that is further ahead of its clock than clocks may be apart: a mark there would
+    /// push every later writer of the record as far ahead, and with it all that this writer writes.
+    /// Asked where a stamp enters, never after a vote: what others may have committed is applied.
+    #[inline]
+    pub(crate) fn believe(&mut self, from: ShardId, stamp: Timestamp) -> Result<(), Abort> {
+        match !S::CLOCKED || stamp <= self.furthest || planted(Mutant::BelievesAnyStamp) {
+            true => Ok(()),
+            false => self.doubt(from, stamp),
+        }
+    }
+
+    #[cold]
+    fn doubt(&mut self, from: ShardId, stamp: Timestamp) -> Result<(), Abort> {
+        if !self.votes.elsewhere(from) {
+            return Ok(());
+        }
+        self.counters.future_stamps += 1;
+        let ahead_ns = stamp.0.saturating_sub(self.furthest.0).saturating_add(MAX_OFFSET_NS);
+        self.suspect = Some(Suspect { from, ahead_ns });
+        Err(Abort::ClockAhead)
+    }
+
+    /// The same for a stamp of which any part may be believed.
+    pub(crate) fn believed(&mut self, from: ShardId, stamp: Timestamp) -> Timestamp {
+        match self.believe(from, stamp) {
+            Ok(()) => stamp,
+            Err(_) => self.furthest,
+        }
+    }
+
+    /// Whose stamp this shard has not believed since the last call.
+    pub(crate) fn suspect(&mut self) -> Option<Suspect> {
+        self.suspect.take()
     }
 
     /// Counts a refusal to a coordinator by its reason, and returns the reason.
@@ -410,6 +466,7 @@ impl<S: Scheme> Base<S> {
     /// Begins a pass with a sample of the clock. At intervals it publishes the low-water mark and
     /// drops garbage.
     pub(crate) fn pass(&mut self, clock: Timestamp) {
+        self.read_clock(clock);
         self.scheme.tick(clock);
         self.tick_moves(clock);
         for (read, stamp) in std::mem::take(&mut self.unpinned) {

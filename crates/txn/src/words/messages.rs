@@ -68,6 +68,9 @@ pub enum Common<S: Scheme> {
         slots: Vec<Slot>,
         /// Where to.
         to: ShardId,
+        /// The furthest stamp that the shard that asks for the move believes. Slots with marks
+        /// above it do not move: they would take their marks along.
+        most: Timestamp,
         /// Whether the move has begun.
         asked: bool,
     },
@@ -90,7 +93,7 @@ pub enum Common<S: Scheme> {
 plimsoll_types::wire!(<S: Scheme> enum Common<S> {
     ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater { low, asks } = 2,
     Read { txn, reads } = 3, Validate { txn, stamp, reads } = 4,
-    Move { slots, to; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8, Load { table, rows } = 9;
+    Move { slots, to, most; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8, Load { table, rows } = 9;
     Self::Snapshot(_) | Self::Stamp { .. }
 });
 
@@ -107,6 +110,8 @@ pub enum CommonReply<S: Scheme> {
     Fetched(Option<Fetched<S>>),
     /// Nothing was read: some of it is on another shard.
     Elsewhere,
+    /// Nothing was read or validated: the snapshot or the stamp is too far ahead of the clock.
+    ClockAhead,
     /// What came of a move.
     MoveOver(MoveOutcome),
     /// What came of rows to be loaded.
@@ -123,7 +128,8 @@ pub enum CommonReply<S: Scheme> {
 }
 
 plimsoll_types::wire!(<S: Scheme> enum CommonReply<S> {
-    Fetched(fetched) = 0, Validated(valid) = 1, Elsewhere = 2, MoveOver(outcome) = 3, LoadOver(outcome) = 4;
+    Fetched(fetched) = 0, Validated(valid) = 1, Elsewhere = 2, MoveOver(outcome) = 3, LoadOver(outcome) = 4,
+    ClockAhead = 5;
     Self::Snapshot(..) | Self::Stamp(_) | Self::OutOfReach
 });
 
@@ -159,6 +165,7 @@ impl<S: Scheme> CommonReply<S> {
             CommonReply::Stamp(_) => "stamp",
             CommonReply::OutOfReach => "out of reach",
             CommonReply::Elsewhere => "elsewhere",
+            CommonReply::ClockAhead => "clock ahead",
             CommonReply::MoveOver(MoveOutcome::Moved) => "moved",
             CommonReply::MoveOver(_) => "not moved",
             CommonReply::LoadOver(LoadOutcome::Loaded) => "loaded",
@@ -183,6 +190,8 @@ pub enum MoveOutcome {
     Busy,
     /// Somebody held locks there all the time.
     Locked,
+    /// The marks of the shard that has them are too far ahead of the asker's clock.
+    ClockAhead,
 }
 
 plimsoll_types::wire!(
@@ -193,6 +202,7 @@ plimsoll_types::wire!(
         Unreachable = 3,
         Busy = 4,
         Locked = 5,
+        ClockAhead = 6,
     }
 );
 
