@@ -7,6 +7,7 @@
 //! A *pass* of a shard: drain the inbox, sample the clock, run ready tasks, flush one batch per
 //! peer. [`Env::clock`] returns the sample of the present pass, which is taken after the inbox was
 //! drained: so a snapshot is never older than the arrival of the request that asked for it.
+//! [`Tasks::now`] samples it again.
 //!
 //! Channels between shards are FIFO and exactly-once; between processes, until they are reset. A
 //! send never blocks; work is bounded where it is admitted.
@@ -131,6 +132,12 @@ pub trait Tasks: 'static {
 
     /// The physical clock in Unix nanoseconds, sampled in this pass. Never falls.
     fn clock(&self) -> Timestamp;
+
+    /// The physical clock in Unix nanoseconds, sampled now, and at least [`Tasks::clock`]. For what
+    /// would otherwise wait for the next pass. In a simulated world a pass takes no time.
+    fn now(&self) -> Timestamp {
+        self.clock()
+    }
 
     /// A random number from the shard's generator.
     fn random(&self) -> u64;

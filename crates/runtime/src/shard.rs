@@ -34,6 +34,7 @@ use plimsoll_types::wire::Wire;
 use plimsoll_types::{ShardId, Slab, Ticket, Timestamp};
 
 use crate::disk::{Completed, DiskError, Outcome, Submitted};
+use crate::real::Clock;
 use crate::{Env, Handled, Messages, Participant, Suspect, Task, Tasks, Unknown};
 pub use env::{Pause, Sleep};
 
@@ -83,6 +84,25 @@ pub(crate) trait Outside<N: Participant> {
     /// Takes operations for the shard's disk, in order. Their results arrive as messages from the
     /// shard to itself.
     fn submit(&mut self, operations: Vec<Submitted>);
+}
+
+/// A shard's clock, as the shard is given it when it starts.
+#[derive(Clone, Copy)]
+pub(crate) enum ShardClock {
+    /// It goes on during a pass.
+    Running(Clock),
+    /// It reads this at the start, and in each pass what [`Outside::clock`] says: a simulated pass
+    /// takes no time.
+    Stepped(Timestamp),
+}
+
+impl ShardClock {
+    fn now(self) -> Timestamp {
+        match self {
+            ShardClock::Running(clock) => clock.now(),
+            ShardClock::Stepped(start) => start,
+        }
+    }
 }
 
 /// What a pass has done.
@@ -168,7 +188,9 @@ struct Core<N: Participant> {
     sent: Cell<u64>,
     outgoing: RefCell<Vec<(ShardId, N::Request)>>,
     timers: RefCell<BinaryHeap<Reverse<(u64, TaskId)>>>,
+    /// Its sample in the present pass.
     clock: Cell<Timestamp>,
+    shard_clock: ShardClock,
     random: Cell<u64>,
     has_disk: bool,
     transfers: RefCell<Slab<Transfer>>,
@@ -197,7 +219,7 @@ impl<N: Participant> ShardEnv<N> {
         shards: usize,
         own: Range<usize>,
         node: N,
-        clock: Timestamp,
+        clock: ShardClock,
         random: u64,
         has_disk: bool,
     ) -> ShardEnv<N> {
@@ -218,7 +240,8 @@ impl<N: Participant> ShardEnv<N> {
             sent: Cell::new(0),
             outgoing: RefCell::default(),
             timers: RefCell::default(),
-            clock: Cell::new(clock),
+            clock: Cell::new(clock.now()),
+            shard_clock: clock,
             random: Cell::new(random),
             has_disk,
             transfers: RefCell::default(),

@@ -6,6 +6,7 @@ mod lock;
 mod mark;
 mod moved;
 mod ordered;
+mod ranges;
 mod record;
 mod slab;
 mod store;
@@ -18,9 +19,10 @@ pub use lock::{Holder, Lock, LockId, Waiter};
 pub use mark::Mark;
 pub use moved::{MovedRecord, MovedRow};
 pub use ordered::{LeafId, OrderedIndex};
+pub use ranges::RangeLock;
 pub use record::{Record, VALUE_MAX};
 pub use store::{At, Operations, Rows, SnapshotTooOld, Store, Visited};
-pub use table::{Cover, Place, RangeLock, TableMemory};
+pub use table::{Cover, Place, TableMemory};
 pub use tails::Tails;
 
 /// A row's number in its table on its shard; reused after the row was unlinked.

@@ -200,9 +200,10 @@ impl<M: Mark> crate::table::Table<M> {
 mod tests {
     use std::ops::ControlFlow;
 
-    use plimsoll_types::{IndexKind, Partitioning, TableSpec};
+    use plimsoll_types::{IndexKind, Partitioning, ShardId, TableSpec, TxnId};
 
     use super::*;
+    use crate::Holder;
 
     fn store() -> Store<Timestamp> {
         let mut store = Store::new(true);
@@ -296,9 +297,10 @@ mod tests {
         store.lock_mut(odd);
         assert!(!store.busy(even));
         assert!(store.busy(|_, _| true));
-        let range = store.lock_range(TableId(1), Key::MIN, None);
+        let txn = TxnId { coordinator: ShardId(0), number: 1 };
+        assert!(store.lock_range(TableId(1), Holder { age: 1, txn }, Key::MIN, None));
         assert!(store.busy(even), "a range may be anywhere");
-        store.unlock_range(TableId(1), range);
+        assert!(store.unlock_ranges(TableId(1), txn).is_some());
         assert!(!store.busy(even));
     }
 

@@ -24,13 +24,14 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{ColumnGroup, Key, TableId, TableSpec, Timestamp};
+use plimsoll_types::{ColumnGroup, Key, TableId, TableSpec, Timestamp, TxnId};
 use plimsoll_types::{Slab, Ticket};
 
 use crate::chunks::Chunks;
-use crate::lock::{Lock, LockId};
+use crate::lock::{Holder, Lock, LockId};
+use crate::ranges::RangeLock;
 use crate::record::Version;
-use crate::table::{Cover, Index, Place, RangeLock, Table, TableMemory};
+use crate::table::{Cover, Index, Place, Table, TableMemory};
 use crate::values::Values;
 use crate::{HashIndex, Mark, Record, RowId, Tails};
 
@@ -493,24 +494,31 @@ impl<M: Mark> Store<M> {
         self.locks.len()
     }
 
-    /// The locked ranges of a table.
+    /// The locked ranges of a table, by transaction.
     #[inline]
     pub fn ranges(&self, table: TableId) -> &[RangeLock] {
         &self.tables[table.index()].ranges
     }
 
-    /// Locks a range; the lock has no holder yet.
-    pub fn lock_range(&mut self, table: TableId, low: Key, high: Option<Key>) -> LockId {
-        let lock = self.locks.insert(Lock::default());
-        self.tables[table.index()].ranges.push(RangeLock { low, high, lock });
-        lock
+    /// Locks a range. Returns whether it is the transaction's first of the table.
+    pub fn lock_range(&mut self, table: TableId, holder: Holder, low: Key, high: Option<Key>) -> bool {
+        let ranges = &mut self.tables[table.index()].ranges;
+        if let Some(range) = ranges.iter_mut().find(|range| range.txn == holder.txn) {
+            range.add(low, high);
+            return false;
+        }
+        let lock = self.locks.insert(Lock { sharers: vec![holder], ..Lock::default() });
+        ranges.push_mut(RangeLock::new(holder.txn, lock)).add(low, high);
+        true
     }
 
-    /// Unlocks a range and returns the tickets of those who waited for it.
-    pub fn unlock_range(&mut self, table: TableId, lock: LockId) -> Vec<Ticket> {
-        self.tables[table.index()].ranges.retain(|range| range.lock != lock);
-        let lock = self.locks.remove(lock).expect("a locked range has a lock");
-        lock.waiting.iter().map(|waiter| waiter.ticket).collect()
+    /// Unlocks all ranges of a table that a transaction has locked. Returns them, and the tickets
+    /// of those who waited for one of them.
+    pub fn unlock_ranges(&mut self, table: TableId, txn: TxnId) -> Option<(RangeLock, Vec<Ticket>)> {
+        let ranges = &mut self.tables[table.index()].ranges;
+        let range = ranges.remove(ranges.iter().position(|range| range.txn == txn)?);
+        let lock = self.locks.remove(range.lock).expect("a locked range has a lock");
+        Some((range, lock.waiting.iter().map(|waiter| waiter.ticket).collect()))
     }
 
     /// Works off garbage that the watermark has passed: `passed(stamp)` says that no snapshot

@@ -60,7 +60,7 @@ pub fn render(document: &Document) -> String {
         main.push_str(&summary(document, first));
         main.push_str(&figures::throughput(document, &pairs));
         main.push_str(&figures::processor_time(document, &pairs));
-        main.push_str(&figures::latency(&pairs));
+        main.push_str(&figures::latency(document, &pairs));
         main.push_str(&figures::over_time(&pairs));
         main.push_str(&figures::aborts(&pairs));
         main.push_str(&tables::transactions(&pairs));
@@ -201,8 +201,10 @@ fn summary(document: &Document, first: &PairRuns<'_>) -> String {
         tiles.push(("tpmC", units::short(tpmc), "no think time: not audited".to_owned()));
     }
     if let Some((name, _)) = run.principal() {
+        let p50 = median(|run| run.principal().map_or(0.0, |(_, of)| of.latency_us.p50));
         let p99 = median(|run| run.principal().map_or(0.0, |(_, of)| of.latency_us.p99));
-        tiles.push(("p99 latency", units::duration_us(p99), name.to_owned()));
+        let p99 = format!("{name}; p99 {}", units::duration_us(p99));
+        tiles.push(("p50 latency", units::duration_us(p50), p99));
     }
     let rolled_back = per(run.aborts.user as f64, (run.committed + run.aborts.total()) as f64);
     tiles.push((
@@ -305,6 +307,9 @@ mod tests {
             "All 180 checks hold",
             "of rc&#39;s throughput",
             "tpcc consistency 1–12",
+            "occ/gts p50",
+            "occ/gts p99",
+            "new_order; p99 254 µs",
         ] {
             assert!(page.contains(part), "{part} is missing");
         }

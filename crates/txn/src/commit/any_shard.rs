@@ -395,7 +395,7 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
             // Normally the clock is behind the snapshot only by as little as timestamps run ahead
             // of clocks. If it is further behind, some clock is wrong: then the wait is bounded.
             let until = Timestamp(clock.0.saturating_add(MAX_OFFSET_NS));
-            let behind = || place.is_some_and(|place| self.clock() <= place) && self.clock() < until;
+            let behind = || place.is_some_and(|place| self.now() <= place) && self.clock() < until;
             while P::Scheme::WAITS && behind() {
                 self.pause().await;
             }

@@ -22,7 +22,7 @@ use crate::procedure::{Piece, Reads};
 use crate::protocol::{ActiveTransaction, Interactive, Protocol, Rest};
 use crate::read_only;
 use crate::remote::Remote;
-use crate::stamps::answerable;
+use crate::stamps::{answerable, is_answerable};
 use crate::timestamp::{ReadOnly, Scheme};
 use crate::work::Footprint;
 
@@ -80,15 +80,11 @@ pub(crate) fn first_step<P: Protocol, E: Env<P>>(
         })
     });
     match done {
-        Ok(()) if is_answerable::<P, E>(env, work) => First::Over(Ok(())),
+        Ok(()) if is_answerable::<P, E>(env, work.committed.stamp.unwrap_or_default()) => First::Over(Ok(())),
         Ok(()) => First::Committed,
         Err(Stop::Abort(abort)) => First::Over(Err(abort)),
         Err(Stop::Elsewhere | Stop::Conflict) => First::Writes,
     }
-}
-
-fn is_answerable<P: Protocol, E: Env<P>>(env: &E, work: &Footprint<P::Scheme>) -> bool {
-    !<P::Scheme as Scheme>::WAITS || env.clock() >= work.committed.stamp.unwrap_or_default()
 }
 
 /// See [`execute`].

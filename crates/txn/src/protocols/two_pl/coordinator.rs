@@ -275,7 +275,6 @@ impl<S: Scheme> TwoPl<S> {
             let (at, _) = self.base.grant(holder, write, observed, &mut held.exclusive);
             let lock = self.base.store.lock_mut(at);
             lock.sharers.retain(|sharer| *sharer != holder);
-            held.shared.retain(|&shared| shared != at);
             write.locked = true;
         }
         open.touch(me);
