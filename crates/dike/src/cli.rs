@@ -73,8 +73,8 @@ pub enum DikeCommand {
     },
     /// Show documents of runs again, compare several, or make those of several clients one.
     Report {
-        /// Documents that `run --json` has written. Runs with the same label are repetitions of one
-        /// another.
+        /// Documents that `run --json` has written. Runs of the same label and the same
+        /// configuration are repetitions of one another.
         #[arg(required = true, value_name = "FILE.json")]
         files: Vec<PathBuf>,
         /// They are of several clients that drove the same run together: add them up.
@@ -264,6 +264,10 @@ fn join(files: &[PathBuf], merge: bool) -> Result<Document, Box<dyn Error>> {
                     let at = joined.runs.iter().position(same).unwrap_or(0);
                     joined.runs[at].merge_client(&run).map_err(|error| said(&error))?;
                 }
+                // The same run would count twice, as a repetition that agrees with itself.
+                false if !run.about.started.is_empty() && joined.runs.contains(&run) => {
+                    return Err(said(&"this run is there already: name each document once").into());
+                }
                 false => joined.runs.push(run),
             }
         }
@@ -410,7 +414,11 @@ async fn run_repeatedly(
             keep(Some(&json), || Ok(document.to_json()))?;
         }
     }
-    good &= document.runs.iter().all(|run| !run.about.interrupted && run.journal.problems().next().is_none());
+    good &= document.runs.iter().all(|run| {
+        let as_planned = !run.about.interrupted && run.journal.problems().next().is_none();
+        let kept = run.checks.iter().all(|check| check.ok || check.name != run::TOLD);
+        as_planned && kept && run.never_committed().is_empty()
+    });
     let mut conditions = String::new();
     if check && !stop.load(Relaxed) {
         let checks = match check::check(&connector, &config.data).await {
@@ -530,6 +538,10 @@ mod tests {
         std::fs::write(&both[1], other.to_json()).expect("written");
         let refused = join(&both, true).expect_err("two runs").to_string();
         assert!(refused.contains("labels differ, a and b"), "{refused}");
+        other.runs[0].about.started = "2026-01-01T00:00:00Z".into();
+        std::fs::write(&both[1], other.to_json()).expect("written");
+        let twice = join(&[both[1].clone(), both[1].clone()], false).expect_err("one run").to_string();
+        assert!(twice.contains("two: this run is there already"), "{twice}");
         let refused = join(&[one, check], false).expect_err("no run").to_string();
         assert!(refused.contains("check: there is no run in it"), "{refused}");
         assert!(

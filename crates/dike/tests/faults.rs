@@ -10,6 +10,7 @@ use plimsoll_dike::collect::sample::Reading;
 use plimsoll_dike::config::Config;
 use plimsoll_dike::metrics::Document;
 use plimsoll_dike::report::{html, table};
+use plimsoll_dike::run::TOLD;
 use plimsoll_dike::{Progress, load};
 
 fn with_faults(server: &Server, faults: &str) -> Config {
@@ -89,8 +90,60 @@ fn a_schedule_is_carried_out_and_its_faults_are_seen() {
     for expected in ["class=\"fault\"", "<b>D</b>kill db", "seconds without a commit", "R_e", "Machines"] {
         assert!(page.contains(expected), "{expected} is not in the page");
     }
+    // Under what stands still nothing commits, whatever was before and after.
+    let judged = &document.runs[0].summary().availability;
+    for (one, still) in judged.iter().zip([false, true, true, true]) {
+        assert!(!still || one.r_e < Some(0.2), "{one:?}");
+        assert!(one.lasted_seconds >= 2.0 && one.fault_tps.is_some() && one.r_e < Some(0.9), "{one:?}");
+    }
     let text = table::render(&document, 100);
     assert!(text.contains("network_partition") && text.contains("outage"), "{text}");
+}
+
+#[test]
+fn acknowledged_commits_that_a_crash_has_lost_are_named() {
+    let server = Server::postgres();
+    let mut config =
+        with_faults(&server, r#"faults = [{ at_s = 3, for_s = 1, fault = "kill", where = ["db"] }]"#);
+    config.run.warmup_s = 1;
+    config.run.duration_s = 5;
+    config.run.label = "lossy".to_owned();
+    let run = block_on(async {
+        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        let mut session = connector(&config).connect(0).await.expect("connected");
+        // What it has answered stays in its memory for seconds.
+        for setting in ["synchronous_commit = off", "wal_writer_delay = '10s'", "wal_buffers = '64MB'"] {
+            session.text(&format!("ALTER SYSTEM SET {setting}")).await.expect("set");
+        }
+        session.text("SELECT pg_reload_conf()").await.expect("reloaded");
+        drop(session);
+        let run = ran(&config).await;
+        // It is consistent: it has forgotten its last seconds as a whole.
+        all_hold(&config).await;
+        run
+    });
+    show(&run);
+    let check = run.checks.iter().find(|check| check.name == TOLD).expect("it was compared");
+    assert!(!check.ok && check.detail.contains("payments that clients were told of are gone"), "{check:?}");
+    for what in ["payments", "cents of payments", "orders"] {
+        let kept = run.kept.iter().find(|kept| kept.what == what).expect("counted");
+        assert!(kept.lost > 0 && kept.unasked == 0, "{kept:?}");
+    }
+    assert_eq!(run.summary().availability[0].fault, "kill");
+    let document = Document { runs: vec![run] };
+    assert_eq!(Document::from_json(&document.to_json()).expect("readable"), document);
+    for text in [html::render(&document), table::render(&document, 100)] {
+        for expected in [
+            "that clients were told of are gone",
+            "synchronous_commit is off: a commit is answered before it is on disk",
+            "synchronous_commit off",
+            "full_page_writes on",
+            "shared_buffers",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+        assert!(text.contains("core"), "the client's machine");
+    }
 }
 
 #[test]
