@@ -9,6 +9,7 @@
 //! connected, they go to a file even if nobody has named one, and that file is written anew after
 //! each repetition.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use serde::Serialize;
 use crate::chaos::stress;
 use crate::config::{Config, TEMPLATES};
 use crate::metrics::document::{Check, FORMAT, VERSION};
+use crate::metrics::environment::{Machine, Settings};
 use crate::metrics::{Document, Run};
 use crate::progress::Progress;
 use crate::report::{html, table};
@@ -286,6 +288,11 @@ struct Found<'a> {
     /// Seconds since 1970 when it was written.
     unix_seconds: i64,
     config: &'a Config,
+    /// The machine of this program.
+    client_machine: Machine,
+    /// Settings of the server, by endpoint.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    server: BTreeMap<String, Settings>,
     #[serde(skip_serializing_if = "Option::is_none")]
     load: Option<&'a load::Loaded>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -299,7 +306,23 @@ impl<'a> Found<'a> {
         let (load, check, test) = (None, None, None);
         let unix_seconds = run::unix_seconds();
         let plimsoll = env!("CARGO_PKG_VERSION");
-        Found { format: FORMAT, version: VERSION, plimsoll, unix_seconds, config, load, check, test }
+        Found {
+            format: FORMAT,
+            version: VERSION,
+            plimsoll,
+            unix_seconds,
+            config,
+            client_machine: Machine::this(),
+            server: BTreeMap::new(),
+            load,
+            check,
+            test,
+        }
+    }
+
+    /// The same with the settings of the server.
+    async fn at(config: &'a Config, connector: &Connector) -> Found<'a> {
+        Found { server: run::server_settings(connector).await, ..Found::new(config) }
     }
 }
 
@@ -337,9 +360,10 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
                 say(&format!("{rows} rows in {}\n", directory.display()), None, || Ok(String::new()))?;
                 return Ok(true);
             }
-            let loaded = load::load(&config, &connector(&config)?, stop, common.progress()).await?;
+            let connector = connector(&config)?;
+            let loaded = load::load(&config, &connector, stop, common.progress()).await?;
             let text = describe(&loaded);
-            common.say(&text, &Found { load: Some(&loaded), ..Found::new(&config) })?;
+            common.say(&text, &Found { load: Some(&loaded), ..Found::at(&config, &connector).await })?;
             Ok(!loaded.interrupted)
         }
         DikeCommand::Run { common, check, report } => {
@@ -353,8 +377,9 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
         }
         DikeCommand::Check { common } => {
             let config = common.config()?;
-            let checked = check::check(&connector(&config)?, &config.data).await?;
-            let found = Found { check: Some(&checked), ..Found::new(&config) };
+            let connector = connector(&config)?;
+            let checked = check::check(&connector, &config.data).await?;
+            let found = Found { check: Some(&checked), ..Found::at(&config, &connector).await };
             common.say(&check::render(&checked), &found)?;
             Ok(check::all_hold(&checked))
         }
@@ -367,7 +392,7 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
             if let Some(path) = history {
                 write_whole(&path, &function::judge::lines(&attempts))?;
             }
-            let found = Found { test: Some(&tested), ..Found::new(&config) };
+            let found = Found { test: Some(&tested), ..Found::at(&config, &connector).await };
             common.say(&function::render(&tested), &found)?;
             Ok(tested.iter().all(|tested| tested.verdict != function::Verdict::Failed))
         }

@@ -24,7 +24,7 @@ mod terminal;
 mod turnstile;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,7 @@ use tokio::task::JoinHandle;
 pub use counts::INTENDED;
 pub use ledger::NAME as TOLD;
 pub use plan::Plan;
+pub use server::settings as server_settings;
 pub use steered::Steered;
 
 use crate::config::{Config, Refusal};
@@ -96,7 +97,13 @@ pub async fn run(
     connections.open().await?;
     let ledger = Ledger::new(&Scale::new(&config.data));
     // Each of several clients knows a part of what all were told.
-    let before = if clients == 1 { Some(ledger.read(connector).await) } else { None };
+    let before = match clients {
+        1 => {
+            progress.note("reading what the tables hold");
+            Some(ledger.read(connector).await)
+        }
+        _ => None,
+    };
     let nodes = nodes::look(connector).await;
 
     let spots = plan.contention.as_ref().map(|schedule| HotSpots::new(schedule.items()));
@@ -188,7 +195,17 @@ pub async fn run(
     }
     run.nodes = nodes::figures(&nodes, nodes::look(connector).await, ended);
     if let Some(before) = before {
-        let check = match told(connector, &shared.ledger, before, &run, progress).await {
+        // A run that is interrupted now still has its results.
+        let interrupted = async {
+            while run.about.interrupted || !stop.load(Relaxed) {
+                tokio::time::sleep(AGAIN).await;
+            }
+        };
+        let told = tokio::select! {
+            told = told(connector, &shared.ledger, before, &run, progress) => told,
+            () = interrupted => Err(Failure::new(Cause::Other, "it was interrupted")),
+        };
+        let check = match told {
             Ok((kept, check)) => {
                 run.kept = kept;
                 check
