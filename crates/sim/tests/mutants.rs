@@ -68,6 +68,7 @@ fn selection(mutant: Mutant) -> Selection {
         | NewestValue
         | EarlyAnswer
         | HeldSnapshotForgotten
+        | NewerHeldForgotten
         | HeldForEver
         | VotesKept
         | LostWakeUp => ("", "dst"),
