@@ -193,14 +193,21 @@ pub(super) struct Absence {
     left: Timestamp,
     /// The absences that are taken into account.
     known: u64,
+    /// The last life of the process that was met.
+    life: Option<u64>,
 }
 
 impl Absence {
-    /// A channel to a shard of the process was connected or reset.
-    fn connected(&mut self, up: bool, floor: Timestamp, absences: u64) {
-        if !up {
+    /// A channel to a shard of the process was connected, in this life, or was reset. The clock of a
+    /// new life may be behind what the former one no longer wanted.
+    fn connected(&mut self, life: Option<u64>, floor: Timestamp, absences: u64) {
+        let Some(life) = life else {
             self.left = floor;
-        } else if std::mem::replace(&mut self.known, absences) != absences && floor > self.left {
+            return;
+        };
+        let was_absent = std::mem::replace(&mut self.known, absences) != absences;
+        let begins = self.life.replace(life) != Some(life);
+        if begins || was_absent && floor > self.left {
             self.forgotten = floor;
         }
     }
@@ -553,7 +560,7 @@ impl<S: Scheme> Base<S> {
         {
             watermark.connected(process.into(), life.is_some());
             let absences = watermark.absences(process.into());
-            self.absences[usize::from(process)].connected(life.is_some(), self.store.floor(), absences);
+            self.absences[usize::from(process)].connected(life, self.store.floor(), absences);
         }
         self.connected_moves(peer, life.is_some());
         self.scheme.connected(peer, life, &mut self.released);
