@@ -24,10 +24,10 @@ use std::time::{Duration, Instant};
 
 use plimsoll_runtime::LowWater;
 use plimsoll_runtime::real::{Address, Clock, Maker, Network, Refusal, Role, Runtime, Who};
-use plimsoll_store::TableMemory;
+use plimsoll_store::{KeptMemory, TableMemory};
 use plimsoll_txn::any_shard::{AnyShard, ShardStatus};
 use plimsoll_txn::attempt::ProtocolOptions;
-use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::base::{Base, Layout, OldestSnapshot};
 use plimsoll_txn::pairs::{LegalPair, Pair};
 use plimsoll_txn::timestamp::{MAX_OFFSET_NS, OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::with_pair;
@@ -469,6 +469,20 @@ impl Engine {
     /// What a shard has counted and what is open on it.
     pub fn status(&self, shard: ShardId) -> ShardStatus {
         self.on_shard(shard, |shard| shard.status())
+    }
+
+    /// The oldest snapshot that the shards of this process have heard of, with what all of them keep
+    /// for it.
+    pub fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
+        let of = |shard| self.status(shard).oldest_snapshot;
+        let known: Vec<OldestSnapshot> = self.coordinators().filter_map(of).collect();
+        let mut oldest = *known.iter().min_by_key(|oldest| (oldest.since, oldest.holder))?;
+        let same = known.iter().filter(|one| (one.since, one.holder) == (oldest.since, oldest.holder));
+        oldest.kept = same.fold(KeptMemory::default(), |sum, one| KeptMemory {
+            versions: sum.versions + one.kept.versions,
+            bytes: sum.bytes + one.kept.bytes,
+        });
+        Some(oldest)
     }
 
     /// Takes the versions that a shard has recorded as installed, in order.

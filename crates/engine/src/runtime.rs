@@ -28,6 +28,8 @@ pub trait AnyRuntime: Send + Sync {
     fn bytes_waiting(&self) -> u64;
     /// See [`Runtime::met`].
     fn met(&self) -> Vec<u64>;
+    /// See [`Runtime::called`].
+    fn called(&self, shard: ShardId) -> Option<String>;
     /// See [`Runtime::heard_clocks`].
     fn heard_clocks(&self) -> Vec<i64>;
     /// See [`Runtime::clock`].
@@ -59,6 +61,10 @@ impl<P: LegalPair> AnyRuntime for Runtime<P> {
 
     fn met(&self) -> Vec<u64> {
         Runtime::met(self)
+    }
+
+    fn called(&self, shard: ShardId) -> Option<String> {
+        Runtime::called(self, shard)
     }
 
     fn heard_clocks(&self) -> Vec<i64> {

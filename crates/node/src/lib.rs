@@ -27,7 +27,9 @@ use plimsoll_types::Abort;
 use tracing_subscriber::EnvFilter;
 
 use cli::{LogFormat, StartPlan};
-use state::{CLOCK_ALARM, OracleState, PeerState, ShardState, State, TableState, clock_alarm};
+use state::{
+    CLOCK_ALARM, OldestSnapshotState, OracleState, PeerState, ShardState, State, TableState, clock_alarm,
+};
 
 /// How often a node looks whether it is to stop, and whether others have come or gone.
 const LOOK: Duration = Duration::from_millis(50);
@@ -186,6 +188,12 @@ fn look(engine: &Engine, cluster: &Cluster, id: u16, begun: Instant) -> State {
             }
         })
     });
+    let oldest = engine.oldest_snapshot().map(|oldest| OldestSnapshotState {
+        age_seconds: engine.runtime().clock().now().0.saturating_sub(oldest.since.0) as f64 / 1e9,
+        holder: engine.runtime().called(oldest.holder).unwrap_or_default(),
+        versions: oldest.kept.versions as u64,
+        bytes: oldest.kept.bytes as u64,
+    });
     let tables = layout.tables.iter().zip(engine.memory()).map(|(spec, memory)| TableState {
         table: spec.name.clone(),
         rows: memory.rows as u64,
@@ -228,5 +236,6 @@ fn look(engine: &Engine, cluster: &Cluster, id: u16, begun: Instant) -> State {
         shards: shards.collect(),
         tables: tables.collect(),
         peers: peers.collect(),
+        oldest_snapshot: oldest,
     }
 }

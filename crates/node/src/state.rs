@@ -36,6 +36,20 @@ pub struct State {
     pub shards: Vec<ShardState>,
     pub tables: Vec<TableState>,
     pub peers: Vec<PeerState>,
+    /// The snapshot that is open longest, of those that the node has heard of.
+    #[serde(default)]
+    pub oldest_snapshot: Option<OldestSnapshotState>,
+}
+
+/// A snapshot that keeps old versions from being dropped.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OldestSnapshotState {
+    pub age_seconds: f64,
+    /// The process that has it open: a node, or a client with its address.
+    pub holder: String,
+    /// What the node keeps for it, or for others that began close to it.
+    pub versions: u64,
+    pub bytes: u64,
 }
 
 /// The oracle.
@@ -232,6 +246,22 @@ pub fn metrics(state: &State) -> String {
         family(metric, samples.collect());
     }
 
+    if let Some(oldest) = &state.oldest_snapshot {
+        for (metric, value) in [
+            (
+                ("oldest_snapshot_seconds", false, "Age of the snapshot that is open longest."),
+                oldest.age_seconds,
+            ),
+            (
+                ("oldest_snapshot_versions", false, "Old versions kept for that snapshot."),
+                oldest.versions as f64,
+            ),
+            (("oldest_snapshot_bytes", false, "Bytes of these versions."), oldest.bytes as f64),
+        ] {
+            family(metric, vec![(format!("{{holder=\"{}\"}}", escaped(&oldest.holder)), value)]);
+        }
+    }
+
     if let Some(oracle) = &state.oracle {
         for (metric, value) in [
             (("oracle_published_total", true, "Numbers that snapshots contain."), oracle.published),
@@ -331,6 +361,12 @@ mod tests {
             shards: vec![shard],
             tables: vec![TableState { table: "a\"b".to_owned(), rows: 2, bytes: 3 }],
             peers: Vec::new(),
+            oldest_snapshot: Some(OldestSnapshotState {
+                age_seconds: 90.5,
+                holder: "client 3 at 10.0.0.7:40022".to_owned(),
+                versions: 12,
+                bytes: 1440,
+            }),
         }
     }
 
@@ -346,6 +382,15 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("plimsoll_oracle_unpublished 1\n"), "{text}");
+        for line in [
+            "plimsoll_oldest_snapshot_seconds{holder=\"client 3 at 10.0.0.7:40022\"} 90.5\n",
+            "plimsoll_oldest_snapshot_versions{holder=\"client 3 at 10.0.0.7:40022\"} 12\n",
+            "plimsoll_oldest_snapshot_bytes{holder=\"client 3 at 10.0.0.7:40022\"} 1440\n",
+        ] {
+            assert!(text.contains(line), "{line} is missing: {text}");
+        }
+        let quiet = metrics(&State { oldest_snapshot: None, ..state() });
+        assert!(!quiet.contains("snapshot_seconds"), "no snapshot is open: {quiet}");
         assert!(!text.contains("peer"), "nothing is said of nobody: {text}");
         let votes = "# TYPE plimsoll_votes_total counter\n\
                      plimsoll_votes_total{shard=\"3\",vote=\"record\"} 5\n\

@@ -26,6 +26,8 @@ use crate::state::{PeerState, State, clock_alarm};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Processes that are started together are up for as long, but for so many seconds.
 const RESTART: f64 = 1.0;
+/// A snapshot that has been open for longer, in seconds, is shown.
+const OLD: f64 = 10.0;
 /// If there are more shards than this, those of a node share a row.
 const SHARDS_SHOWN: usize = 16;
 
@@ -318,6 +320,15 @@ fn show(document: &Document, terminal: Terminal) -> String {
                  lost, and they let it in again only when all processes of the cluster have been started anew"
             ));
         }
+        if let Some(oldest) = state.oldest_snapshot.as_ref().filter(|oldest| oldest.age_seconds > OLD) {
+            notes.push(format!(
+                "{called} keeps {} old versions, {}, for a snapshot that {} has had open for {}",
+                units::thousands(oldest.versions),
+                units::bytes(oldest.bytes),
+                oldest.holder,
+                units::seconds(oldest.age_seconds)
+            ));
+        }
         columns.push(vec![
             name,
             asked.address.clone(),
@@ -391,7 +402,7 @@ fn leaders(Document { nodes, shards, .. }: &Document) -> Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::ShardState;
+    use crate::state::{OldestSnapshotState, ShardState};
 
     /// Nodes with so many shards each; those that are down have said nothing.
     fn cluster(shards: &[usize], up: &[u16], see: impl Fn(u16) -> Vec<(u16, f64)>) -> Document {
@@ -460,6 +471,25 @@ mod tests {
             text.contains("node 1 has refused 7 timestamps that were too far ahead of its clock"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_snapshot_that_has_been_open_for_long_is_told_with_its_holder_and_what_it_costs() {
+        let open_for = |age_seconds| {
+            let mut document = cluster(&[1; 2], &[1, 2], |_| Vec::new());
+            document.nodes[0].state.as_mut().expect("it answers").oldest_snapshot =
+                Some(OldestSnapshotState {
+                    age_seconds,
+                    holder: "client 3 at 10.0.0.7:40022".to_owned(),
+                    versions: 1200,
+                    bytes: 150_000,
+                });
+            shown(&document)
+        };
+        let text = open_for(90.0);
+        let note = "node 1 keeps 1,200 old versions, ";
+        assert!(text.contains(note) && text.contains("that client 3 at 10.0.0.7:40022 has had"), "{text}");
+        assert!(!open_for(1.0).contains("snapshot"));
     }
 
     #[test]

@@ -62,8 +62,8 @@ mod error;
 mod find;
 
 pub use database::{
-    Column, Database, Freshness, KeyRange, Options, Outcomes, Row, Rows, Snapshot, Stats, TableMemory, Token,
-    TokenError, Txn, VALUE_MAX, WRITTEN_MAX, WRITTEN_MAX_CLUSTER,
+    Column, Database, Freshness, KeyRange, OldestSnapshot, Options, Outcomes, Row, Rows, Snapshot, Stats,
+    TableMemory, Token, TokenError, Txn, VALUE_MAX, WRITTEN_MAX, WRITTEN_MAX_CLUSTER,
 };
 pub use error::Error;
 pub use find::find;

@@ -412,7 +412,7 @@ fn drain(setting: &mut Setting) -> Vec<String> {
             setting.run_on(shard, |shard| async move { shard.sleep(1_000_000).await });
         }
         left = told_of(setting, |shard, status| {
-            let garbage = status.garbage;
+            let garbage = status.garbage + status.kept;
             (garbage > 0).then(|| format!("{garbage} entries on shard {shard} are not collected"))
         });
         if left.is_empty() {

@@ -69,6 +69,7 @@ fn selection(mutant: Mutant) -> Selection {
         | NewestValue
         | EarlyAnswer
         | HeldSnapshotForgotten
+        | NewerHeldForgotten
         | HeldForEver
         | VotesKept
         | BelievesAnyStamp

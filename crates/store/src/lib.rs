@@ -1,6 +1,7 @@
 //! Multi-version records owned by one shard: tables, indexes, versions, locks, garbage collection.
 
 mod chunks;
+mod garbage;
 mod hash;
 mod lock;
 mod mark;
@@ -14,6 +15,7 @@ mod table;
 mod tails;
 mod values;
 
+pub use garbage::KeptMemory;
 pub use hash::HashIndex;
 pub use lock::{Holder, Lock, LockId, Waiter};
 pub use mark::Mark;

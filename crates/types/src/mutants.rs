@@ -104,6 +104,8 @@ mutants! {
     EarlyAnswer = "early-answer",
     /// Old versions are collected although a snapshot that is held may want them.
     HeldSnapshotForgotten = "held-snapshot-forgotten",
+    /// Of the snapshots that are held only the oldest keeps what it sees.
+    NewerHeldForgotten = "newer-held-forgotten",
     /// Old versions are kept for a snapshot that is over.
     HeldForEver = "held-for-ever",
     /// Who waits for a lock is not woken when it is dropped.

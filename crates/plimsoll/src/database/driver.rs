@@ -21,6 +21,7 @@ use plimsoll_txn::timestamp::Freshness;
 use plimsoll_types::{Abort, ColumnGroup, Key, Placement, ShardId, Slot, TableId, TableSpec, Timestamp};
 
 use super::Row;
+use super::stats::OldestSnapshot;
 use crate::error::Error;
 
 /// Pause before a shard that cannot be reached is asked again, in nanoseconds.
@@ -127,6 +128,17 @@ impl Driver {
     /// See [`Engine::memory`].
     pub(super) fn memory(&self) -> Vec<TableMemory> {
         self.0.memory()
+    }
+
+    /// The oldest snapshot that this process has open, and what it keeps here.
+    pub(super) fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
+        let oldest = self.0.oldest_snapshot().filter(|oldest| self.own().contains(&oldest.holder.index()))?;
+        let age_ns = self.clock().0.saturating_sub(oldest.since.0);
+        Some(OldestSnapshot {
+            age: Duration::from_nanos(age_ns),
+            versions: oldest.kept.versions,
+            bytes: oldest.kept.bytes,
+        })
     }
 
     /// The sum of [`plimsoll_txn::base::Counters::early_answers`] over all coordinators here.

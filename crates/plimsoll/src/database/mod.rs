@@ -54,7 +54,7 @@ use stats::Tally;
 
 pub use keys::{Column, KeyRange};
 pub use snapshot::{Freshness, Rows, Snapshot};
-pub use stats::{Outcomes, Stats};
+pub use stats::{OldestSnapshot, Outcomes, Stats};
 pub use token::{Token, TokenError};
 pub use transaction::Txn;
 
@@ -280,7 +280,8 @@ impl Database {
     /// How transactions of this database have ended, through this handle and all others of this
     /// process. Other clients of a cluster count their own.
     pub fn stats(&self) -> Stats {
-        self.inner.tally.stats(self.inner.lives.early_answers())
+        let oldest = self.inner.lives.as_it_is().ok().and_then(|running| running.oldest_snapshot());
+        self.inner.tally.stats(self.inner.lives.early_answers(), oldest)
     }
 
     /// The id of a table.

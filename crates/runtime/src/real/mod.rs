@@ -304,6 +304,12 @@ impl<N: Participant> Runtime<N> {
         self.connections.as_ref().map_or(0, Connections::bytes_waiting)
     }
 
+    /// The process of a shard, as it is called in logs, with the address that it was last connected
+    /// from. `None` without a network.
+    pub fn called(&self, shard: ShardId) -> Option<String> {
+        self.connections.as_ref().map(|connections| connections.called(shard))
+    }
+
     /// By node, in the order of their numbers: the first life that this runtime has met; 0 if none.
     /// Empty without a network.
     pub fn met(&self) -> Vec<u64> {

@@ -19,7 +19,7 @@ use plimsoll_types::{
 };
 
 use crate::attempt::{Attempt, Committed, First};
-use crate::base::Counters;
+use crate::base::{Counters, OldestSnapshot};
 use crate::envelope::{Answer, Envelope};
 use crate::executable::{AnyProcedure, Executes};
 use crate::execute::CompiledSteps;
@@ -214,6 +214,10 @@ pub struct ShardStatus {
     pub remembered: u64,
     /// Versions and rows that nobody can see any more, and that are not collected yet.
     pub garbage: u64,
+    /// Versions that only snapshots that are held can see.
+    pub kept: u64,
+    /// The oldest snapshot that is held, in this process or elsewhere.
+    pub oldest_snapshot: Option<OldestSnapshot>,
     /// On the oracle: outcomes that it has published. Elsewhere 0.
     pub published: u64,
     /// Stamps whose outcome is not reported to the oracle, or not published yet.
@@ -302,6 +306,8 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
                 locks: base.store.locks() as u64,
                 remembered,
                 garbage: base.store.garbage() as u64,
+                kept: base.store.kept().map(|(_, kept)| kept.versions as u64).sum(),
+                oldest_snapshot: base.oldest_snapshot(),
                 published: base.scheme.published(),
                 unpublished: base.scheme.unpublished(),
             }

@@ -339,7 +339,7 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         }
         let Some(row) = place.row() else {
             self.base.raise_cover_for_read(column.table, place.cover(), mark);
-            if self.base.may_have_forgotten(self.snapshot) {
+            if self.base.may_have_forgotten(self.txn, self.snapshot) {
                 self.too_old = true;
                 return Err(AGAIN);
             }
@@ -351,7 +351,7 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         let at = At { row, column };
         let wait =
             |lock: &Lock| S::WAITS && !planted(Mutant::NoWait) && lock.owner.is_some() && lock.lb <= mark;
-        let forgotten = self.base.may_have_forgotten(self.snapshot);
+        let forgotten = self.base.may_have_forgotten(self.txn, self.snapshot);
         let (raised, found) = self.base.store.read_at(at, mark, wait, |stamp| S::sees(self.snapshot, stamp));
         self.base.counters.mark_raises += u64::from(raised);
         match found {
@@ -397,7 +397,7 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         if scan.limit == 0 {
             return Ok(());
         }
-        if self.base.may_have_forgotten(self.snapshot) {
+        if self.base.may_have_forgotten(self.txn, self.snapshot) {
             self.too_old = true;
             return Err(AGAIN);
         }

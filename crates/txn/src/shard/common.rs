@@ -117,12 +117,15 @@ impl<S: Scheme> Base<S> {
                 }
                 return Handled::Done;
             }
-            Common::LowWater { low, asks } => {
+            Common::LowWater { low, held, asks } => {
                 self.asked |= *asks;
                 if let (Some(watermark), Some(&process)) =
                     (&self.watermark, self.layout.processes.get(from.index()))
                 {
-                    watermark.heard(process.into(), low);
+                    // What it holds it holds itself, whatever it says.
+                    let holder = self.layout.first_shard(process.into());
+                    held.iter_mut().for_each(|held| held.holder = holder);
+                    watermark.heard(process.into(), low, held);
                 }
                 return Handled::Done;
             }

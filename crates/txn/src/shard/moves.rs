@@ -308,6 +308,7 @@ impl<S: Scheme> Base<S> {
                     of,
                     rows,
                     floor,
+                    forgotten: self.absences.iter().map(|absence| absence.forgotten).collect(),
                     marked,
                     pinned: pinned.clone(),
                     installs: if number == 0 { std::mem::take(&mut installs) } else { Vec::new() },
@@ -387,7 +388,7 @@ impl<S: Scheme> Base<S> {
     }
 
     fn take_over(&mut self, parcels: &[Arc<Parcel<S>>]) {
-        let Parcel { slots, floor, marked, pinned, .. } = &*parcels[0];
+        let Parcel { slots, floor, marked, forgotten, pinned, .. } = &*parcels[0];
         if let Some(installs) = &mut self.installs {
             installs.extend(parcels.iter().flat_map(|parcel| parcel.installs.iter().cloned()));
         }
@@ -400,6 +401,8 @@ impl<S: Scheme> Base<S> {
         };
         let rows: Vec<&MovedRow> = parcels.iter().flat_map(|parcel| &parcel.rows).filter(known).collect();
         self.store.put_in(rows, *floor, *marked);
+        let absences = self.absences.iter_mut().zip(forgotten);
+        absences.for_each(|(mine, other)| mine.forgotten.raise(*other));
         self.scheme.adopt(pinned);
         self.change_map(slots);
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use plimsoll_store::MovedRow;
 use plimsoll_types::history::Install;
-use plimsoll_types::{ColumnGroup, Key, Moved, ShardId, Slot, TableId, Timestamp, TxnId};
+use plimsoll_types::{ColumnGroup, Held, Key, Moved, ShardId, Slot, TableId, Timestamp, TxnId};
 
 use crate::fetched::{Fetched, ReadRef};
 use crate::procedure::Reads;
@@ -59,6 +59,8 @@ pub enum Common<S: Scheme> {
     LowWater {
         /// One value for each slot.
         low: Vec<u64>,
+        /// The snapshots below it that the process holds.
+        held: Vec<Held>,
         /// Whether the sender has something to drop, and wants to know the other's.
         asks: bool,
     },
@@ -91,7 +93,7 @@ pub enum Common<S: Scheme> {
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Common<S> {
-    ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater { low, asks } = 2,
+    ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater { low, held, asks } = 2,
     Read { txn, reads } = 3, Validate { txn, stamp, reads } = 4,
     Move { slots, to, most; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8, Load { table, rows } = 9;
     Self::Snapshot(_) | Self::Stamp { .. }
@@ -218,6 +220,9 @@ pub struct Parcel<S: Scheme> {
     /// The sender's floor, and an upper bound of its marks.
     pub(crate) floor: Timestamp,
     pub(crate) marked: Timestamp,
+    /// By process: what the sender has forgotten without regard to that process's snapshots, up to
+    /// this stamp.
+    pub(crate) forgotten: Vec<Timestamp>,
     /// The same for schemes that keep no marks beside records.
     pub(crate) pinned: S::Observed,
     /// What was ever installed there, if the run is recorded.
@@ -225,7 +230,7 @@ pub struct Parcel<S: Scheme> {
 }
 
 plimsoll_types::wire!(<S: Scheme> struct Parcel<S> {
-    slots, number, of, rows, floor, marked, pinned, installs
+    slots, number, of, rows, floor, marked, forgotten, pinned, installs
 });
 
 /// Rows with one value per column group.

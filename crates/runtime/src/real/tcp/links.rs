@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
 use std::net::Shutdown;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use mio::unix::SourceFd;
@@ -372,6 +372,9 @@ impl<N: Participant> Links<N> {
         let with = self.shared.cluster.who(link.with);
         tracing::info!(shard = self.me.0, peer = peer.0, %with, address = %link.address, "connected");
         self.shared.cluster.set_live(self.me, peer, link.life);
+        let mut addresses = self.shared.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        addresses.insert(link.with, link.address);
+        drop(addresses);
         self.row(link.with).connected.add(1);
         self.connected += 1;
         let now_ns = link.heard_ns;

@@ -80,10 +80,11 @@ mod places;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use crossbeam_queue::SegQueue;
@@ -134,6 +135,8 @@ struct Shared {
     /// Closed connections that this node has to dial again: a shard here and a shard of another
     /// node.
     lost: SegQueue<(ShardId, ShardId)>,
+    /// By index of the process: the other end of the last connection.
+    addresses: Mutex<BTreeMap<usize, SocketAddr>>,
     /// Why a node has refused this client, if one has.
     refused: OnceLock<Refusal>,
     stop: AtomicBool,
@@ -206,6 +209,7 @@ where
             handoffs: polls.iter().map(handoff).collect::<io::Result<_>>()?,
             rows: (0..shards * (cluster.nodes.len() + 1)).map(|_| Row::default()).collect(),
             lost: SegQueue::new(),
+            addresses: Mutex::default(),
             refused: OnceLock::new(),
             stop: AtomicBool::new(false),
             waker: Handshakes::waker(&poll)?,
@@ -269,6 +273,16 @@ impl Connections {
             traffic.push(sum(None, own * cluster.clients(), rows(cluster.nodes.len())));
         }
         traffic
+    }
+
+    /// The process of a shard, as it is called, with its address.
+    pub(super) fn called(&self, shard: ShardId) -> String {
+        let index = self.shared.cluster.index_of(shard);
+        let who = self.shared.cluster.who(index);
+        match self.shared.addresses.lock().unwrap_or_else(PoisonError::into_inner).get(&index) {
+            Some(address) => format!("{who} at {address}"),
+            None => who.to_string(),
+        }
     }
 
     /// By node: how far its clock is ahead of this client's; empty until all nodes have said hello.

@@ -184,7 +184,7 @@ fn a_pending_delete_that_was_read_is_pinned_where_the_key_would_be_and_not_where
         assert_eq!(execution.get_any(table.row(), &key), Ok(None));
         let [deletes, reads] = doings;
         deletes.install(&mut base, &mut pending, v, Timestamp(50));
-        base.store.collect(|_| true);
+        base.store.collect(|_| true, |_, _| true);
         assert!(base.store.find(table.row(), &key).row().is_none(), "the row is gone");
         reads.install(&mut base, &mut pending, t, Timestamp(151));
         let cover = base.store.find(table.row(), &key).cover();
@@ -264,7 +264,7 @@ impl Alone {
             doings.install(base, &mut pending, txn, stamp);
         }
         if self.collects {
-            base.store.collect(|_| true);
+            base.store.collect(|_| true, |_, _| true);
         }
     }
 }
