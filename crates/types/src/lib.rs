@@ -4,6 +4,7 @@
 //! A leaf: it depends on nothing and does nothing. What a value means is decided further up.
 
 mod abort;
+mod components;
 pub mod history;
 mod ids;
 mod key;
@@ -16,8 +17,9 @@ mod timestamp;
 pub mod wire;
 
 pub use abort::Abort;
+pub use components::{Descending, DescendingReader, KeyError, KeyReader};
 pub use ids::{ShardId, TableId, TxnId};
-pub use key::{KEY_MAX, Key, KeyBuilder};
+pub use key::{KEY_MAX, Key, KeyBuilder, Order};
 pub use placement::{Moved, Partitioning, Placement, SLOTS, Slot};
 pub use slab::{Slab, Ticket};
 pub use table::{ColumnGroup, IndexKind, TableSpec};
