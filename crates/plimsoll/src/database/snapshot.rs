@@ -301,7 +301,7 @@ impl Rows<'_> {
             let mut asked = Vec::new();
             for cursor in self.cursors.iter_mut().filter(|cursor| cursor.rows.is_empty()) {
                 if let Some(low) = cursor.next.take() {
-                    let scan = Scan { column: self.column, low, high: self.range.high.clone(), limit };
+                    let scan = Scan { column: self.column, low, high: self.range.high.clone(), limit, order: Default::default() };
                     let mut reads = Reads { owned: cursor.owned, ..Reads::default() };
                     reads.scan(scan);
                     asked.push((self.snapshot.ask(&running, cursor.shard, reads), cursor));

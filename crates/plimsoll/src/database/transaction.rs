@@ -204,7 +204,7 @@ impl Txn<'_> {
         }
         let first = inner.shards_of(&inner.placement(), column.table, &range);
         let first = if let [only] = first[..] { only } else { inner.any_shard() };
-        let scan = Scan { column, low: range.low, high: range.high, limit: range.limit };
+        let scan = Scan { column, low: range.low, high: range.high, limit: range.limit, order: Default::default() };
         match self.step(first, Operation::Scan(scan))? {
             Outcome::Rows(rows) => Ok(rows),
             _ => unreachable!("a scan is answered with rows"),
