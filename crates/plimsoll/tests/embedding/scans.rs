@@ -5,7 +5,7 @@ use std::thread;
 
 use plimsoll::{
     Database, Error, Freshness, IndexKind, Key, KeyRange, LEGAL_PAIRS, Options, Partitioning, Row, Schema,
-    TableId, TableSpec, Txn,
+    TableId, TableSpec,
 };
 
 use crate::{elsewhere, open, open_with, put};
