@@ -84,7 +84,7 @@ pub(crate) fn judge(
     }
     found.add("copies differ", copies(&setting, &mut installs));
     let in_doubt = in_doubt(plan, &left, &installs);
-    if matches!(plan.workload, WorkloadName::Random | WorkloadName::Pieces) {
+    if plan.workload.is_random() || plan.workload == WorkloadName::Pieces {
         let written: BTreeSet<TxnId> = in_doubt.iter().map(|transaction| transaction.id).collect();
         found.add("wrong value", random::wrong_values(&left, &installs, &written));
     }
@@ -288,7 +288,7 @@ fn copies(setting: &Setting, installs: &mut [Vec<Install>]) -> Vec<String> {
 /// What clients find at the very end, when nothing else runs.
 pub(crate) fn last_look(plan: &Plan, setting: &mut Setting, left: &mut ClientResults, found: &mut Findings) {
     match plan.workload {
-        WorkloadName::Random => match rewrite_all(setting) {
+        WorkloadName::Random | WorkloadName::Reverse => match rewrite_all(setting) {
             Ok(transaction) => left.transactions.push(transaction),
             Err(why) => found.add("stuck", [why]),
         },

@@ -119,7 +119,9 @@ pub fn run(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
 /// Runs it under its pair. A panic is for the caller.
 fn world(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     match plan.workload {
-        WorkloadName::Random | WorkloadName::Cycle | WorkloadName::Append => interactive(plan, recorder),
+        WorkloadName::Random | WorkloadName::Reverse | WorkloadName::Cycle | WorkloadName::Append => {
+            interactive(plan, recorder)
+        }
         WorkloadName::Pieces => pieces(plan, recorder),
         WorkloadName::SmallBank => {
             let mut parameters = smallbank::Parameters::new(plan.shards as u64, plan.keys);
@@ -405,6 +407,7 @@ impl Setting {
                 };
                 let mut client = Client::new(shard.clone(), pair, watch.clone(), world.seed, session as u32);
                 client.pauses = world.pauses;
+                client.either_order = world.workload == WorkloadName::Reverse;
                 shard.start(Box::pin(way.go(ClientTask { client, sink: sink.clone() })));
             }
         }));

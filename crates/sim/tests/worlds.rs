@@ -75,6 +75,20 @@ fn worlds_with_drawn_faults_violate_nothing() {
 }
 
 #[test]
+fn worlds_that_scan_from_either_end_violate_nothing_and_are_the_same_when_encoded() {
+    let selection = Selection { workload: Some(WorkloadName::Reverse), ..Selection::default() };
+    (0..300).for_each(|seed| passes(seed, &selection));
+    for protocol in PROTOCOLS.into_iter().filter(|&protocol| protocol != "rococo") {
+        for (seed, scheme) in (0..).zip(schemes(protocol)) {
+            let pair = Selection { protocol: Some(protocol), scheme: Some(scheme), ..selection.clone() };
+            let plan = Plan::drawn(seed, &pair).unwrap();
+            let [encoded, not] = [true, false].map(|encoded| run(&Plan { encoded, ..plan.clone() }, None));
+            assert_eq!(told(&encoded), told(&not), "seed {seed}, {}", plan.pair());
+        }
+    }
+}
+
+#[test]
 fn worlds_of_rococo_violate_nothing_and_nobody_aborts() {
     let drawn = Selection { protocol: Some("rococo"), ..Selection::default() };
     (0..300).for_each(|seed| passes(seed, &drawn));

@@ -15,7 +15,7 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{ColumnGroup, Key, TableId, TableSpec, Timestamp, TxnId};
+use plimsoll_types::{ColumnGroup, Key, Order, TableId, TableSpec, Timestamp, TxnId};
 use plimsoll_types::{Slab, Ticket};
 
 use crate::chunks::Chunks;
@@ -400,6 +400,18 @@ impl<M: Mark> Store<M> {
         table: TableId,
         low: &Key,
         high: Option<&Key>,
+        visit: impl FnMut(&mut Rows<'_, M>, Visited<'_, M>) -> ControlFlow<()>,
+    ) {
+        self.scan_in(Order::Ascending, table, low, high, visit);
+    }
+
+    /// The same in ascending or in descending order.
+    pub fn scan_in(
+        &mut self,
+        order: Order,
+        table: TableId,
+        low: &Key,
+        high: Option<&Key>,
         mut visit: impl FnMut(&mut Rows<'_, M>, Visited<'_, M>) -> ControlFlow<()>,
     ) {
         let operations = &mut self.operations;
@@ -417,10 +429,13 @@ impl<M: Mark> Store<M> {
             groups: table.groups,
         };
         let epoch = table.epoch;
-        index.scan_leaves(low, high, &table.tails, |leaf, mark, version, _, in_range| {
+        index.scan_leaves(low, high, order, &table.tails, |leaf, mark, version, _, in_range| {
             visit(&mut rows, Visited::Leaf(leaf.into(), mark, version + epoch))?;
             operations.scanned += in_range.len() as u64;
-            in_range.iter().try_for_each(|&row| visit(&mut rows, Visited::Row(row)))
+            (0..in_range.len()).try_for_each(|at| {
+                let at = if order == Order::Ascending { at } else { in_range.len() - 1 - at };
+                visit(&mut rows, Visited::Row(in_range[at]))
+            })
         });
     }
 

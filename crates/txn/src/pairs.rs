@@ -197,12 +197,29 @@ macro_rules! compile_interactive {
                 Box::pin(txn.get_on(env, column, key))
             }
 
+            fn get_records<'a>(
+                txn: &'a mut Transaction<Self::Scheme>,
+                env: &'a ShardEnv<Self>,
+                column: ColumnGroup,
+                keys: &'a [Key],
+            ) -> Step<'a, Result<Vec<Option<Vec<u8>>>, Abort>> {
+                Box::pin(txn.get_many_on(env, column, keys))
+            }
+
             fn scan_range<'a>(
                 txn: &'a mut Transaction<Self::Scheme>,
                 env: &'a ShardEnv<Self>,
                 scan: &'a Scan,
             ) -> Step<'a, Result<Rows, Abort>> {
                 Box::pin(txn.scan_on(env, scan))
+            }
+
+            fn scan_rows<'a>(
+                txn: &'a mut Transaction<Self::Scheme>,
+                env: &'a ShardEnv<Self>,
+                scan: &'a Scan,
+            ) -> Step<'a, Result<(Rows, Option<Scan>), Abort>> {
+                Box::pin(txn.scan_batch_on(env, scan))
             }
 
             fn put_record<'a>(

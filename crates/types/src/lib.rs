@@ -4,6 +4,7 @@
 //! A leaf: it depends on nothing and does nothing. What a value means is decided further up.
 
 mod abort;
+mod components;
 mod held;
 pub mod history;
 mod ids;
@@ -18,8 +19,9 @@ pub mod wire;
 
 pub use abort::Abort;
 pub use held::{HELD_MAX, Held, grouped};
+pub use components::{Descending, DescendingReader, KeyError, KeyReader};
 pub use ids::{ShardId, TableId, TxnId};
-pub use key::{KEY_MAX, Key, KeyBuilder};
+pub use key::{KEY_MAX, Key, KeyBuilder, Order};
 pub use placement::{Moved, Partitioning, Placement, SLOTS, Slot};
 pub use slab::{Slab, Ticket};
 pub use table::{ColumnGroup, IndexKind, TableSpec};

@@ -44,16 +44,23 @@ pub(super) enum Write {
 /// An operation of a transaction.
 pub(super) enum Operation {
     Get(ColumnGroup, Key),
+    GetMany(ColumnGroup, Vec<Key>),
     /// Whether any of these column groups of a row exists.
     Exists(Vec<ColumnGroup>, Key),
     Scan(Scan),
+    /// The first rows of a range.
+    Batch(Scan),
 }
 
 /// The result of an [`Operation`].
 pub(super) enum Outcome {
     Value(Option<Vec<u8>>),
+    /// In the order of the keys.
+    Values(Vec<Option<Vec<u8>>>),
     Exists(bool),
     Rows(Vec<Row>),
+    /// With the rest of the range.
+    Batch(Vec<Row>, Option<Scan>),
 }
 
 /// A transaction on its way to the shard that coordinates it, with the writes since its last
@@ -157,10 +164,17 @@ impl Driver {
                 let mut txn = resume(shard, begun, attempt, writes).await?;
                 let outcome = match operation {
                     Operation::Get(column, key) => Outcome::Value(shard.get(&mut txn, column, &key).await?),
+                    Operation::GetMany(column, keys) => {
+                        Outcome::Values(shard.get_many(&mut txn, column, &keys).await?)
+                    }
                     Operation::Exists(columns, key) => {
                         Outcome::Exists(exists(shard, &mut txn, columns, &key).await?)
                     }
                     Operation::Scan(scan) => Outcome::Rows(shard.scan(&mut txn, &scan).await?),
+                    Operation::Batch(scan) => {
+                        let (rows, rest) = shard.scan_batch(&mut txn, &scan).await?;
+                        Outcome::Batch(rows, rest)
+                    }
                 };
                 Ok(StepResult { shown: shard.shown(&txn), begun: txn, outcome })
             };

@@ -134,8 +134,23 @@ pub trait InteractiveShard: AnyShard {
         key: &'a Key,
     ) -> Step<'a, Result<Option<Vec<u8>>, Abort>>;
 
+    /// See [`Transaction::get_many`].
+    fn get_many<'a>(
+        &'a self,
+        txn: &'a mut TransactionHandle,
+        column: ColumnGroup,
+        keys: &'a [Key],
+    ) -> Step<'a, Result<Vec<Option<Vec<u8>>>, Abort>>;
+
     /// See [`Transaction::scan`].
     fn scan<'a>(&'a self, txn: &'a mut TransactionHandle, scan: &'a Scan) -> Step<'a, Result<Rows, Abort>>;
+
+    /// See [`Transaction::scan_batch`].
+    fn scan_batch<'a>(
+        &'a self,
+        txn: &'a mut TransactionHandle,
+        scan: &'a Scan,
+    ) -> Step<'a, Result<(Rows, Option<Scan>), Abort>>;
 
     /// See [`Transaction::put`].
     fn put<'a>(
@@ -287,7 +302,7 @@ pub struct ReadResults {
 
 /// Rows of one scan on one shard.
 pub struct ScanRows {
-    /// In key order.
+    /// In the order of the scan.
     pub rows: Rows,
     /// The last key that was visited, if more rows may follow it.
     pub last: Option<Key>,
@@ -490,8 +505,25 @@ impl<P: AnyPair + CompiledOperations> InteractiveShard for ShardEnv<P> {
         P::get_record(txn.of_mut(), self, column, key)
     }
 
+    fn get_many<'a>(
+        &'a self,
+        txn: &'a mut TransactionHandle,
+        column: ColumnGroup,
+        keys: &'a [Key],
+    ) -> Step<'a, Result<Vec<Option<Vec<u8>>>, Abort>> {
+        P::get_records(txn.of_mut(), self, column, keys)
+    }
+
     fn scan<'a>(&'a self, txn: &'a mut TransactionHandle, scan: &'a Scan) -> Step<'a, Result<Rows, Abort>> {
         P::scan_range(txn.of_mut(), self, scan)
+    }
+
+    fn scan_batch<'a>(
+        &'a self,
+        txn: &'a mut TransactionHandle,
+        scan: &'a Scan,
+    ) -> Step<'a, Result<(Rows, Option<Scan>), Abort>> {
+        P::scan_rows(txn.of_mut(), self, scan)
     }
 
     fn put<'a>(

@@ -154,7 +154,8 @@ async fn run_open<P: Interactive, E: Env<P>>(
             };
             for (scan, _) in batches.iter_mut().flat_map(|(_, reads)| &mut reads.scans) {
                 // Rows that the transaction has deleted do not count.
-                let own = open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref()).count();
+                let own = open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref(), scan.order);
+                let own = own.count();
                 scan.limit = scan.limit.saturating_add(own);
             }
             if !batches.is_empty() {

@@ -11,7 +11,7 @@ use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, Timestamp, TxnId};
 
 use crate::base::Base;
 use crate::fetched::{Range, ReadRef};
-use crate::local::{just_after, scanned_to};
+use crate::local::scanned;
 use crate::locks::Locks;
 use crate::optimistic;
 use crate::protocol::ActiveTransaction;
@@ -164,13 +164,13 @@ fn ranges<S: Scheme>(base: &Base<S>, open: &ActiveTransaction<S>, shard: ShardId
     for part in open.parts.of(shard) {
         for ((column, key, _), got) in part.reads.gets.iter().zip(&part.fetched.gets) {
             if got.value.is_none() && !base.immutable(column.table) {
-                ranges.push((column.table, key.clone(), Some(just_after(key))));
+                ranges.push((column.table, key.clone(), Some(key.just_after())));
             }
         }
-        for ((scan, _), scanned) in part.reads.scans.iter().zip(&part.fetched.scans) {
+        for ((scan, _), answer) in part.reads.scans.iter().zip(&part.fetched.scans) {
             if scan.limit > 0 && !base.immutable(scan.column.table) {
-                let high = scanned_to(scan, &scanned.rows, scanned.more);
-                ranges.push((scan.column.table, scan.low.clone(), high));
+                let (low, high) = scanned(scan, &answer.rows, answer.more);
+                ranges.push((scan.column.table, low, high));
             }
         }
     }

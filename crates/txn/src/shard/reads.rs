@@ -200,7 +200,7 @@ impl<S: Scheme> Base<S> {
         let mut unread = None;
         let mut raised = 0;
         S::observe(&mut fetched.observed, self.absence());
-        self.store.scan(table, &scan.low, scan.high.as_ref(), |rows, visited| {
+        self.store.scan_in(scan.order, table, &scan.low, scan.high.as_ref(), |rows, visited| {
             scanned.more =
                 scanned.rows.len() >= scan.limit || !scanned.rows.is_empty() && has_enough(reads, fetched);
             if scanned.more {
@@ -318,7 +318,7 @@ mod tests {
         };
         let (mut get, mut scan) = (Reads::default(), Reads::default());
         get.get(column, key.clone());
-        scan.scan(Scan { column, low: Key::of_u64(0), high: None, limit: 9 });
+        scan.scan(Scan::prefix(column, Key::MIN).limit(9));
         let read = |base: &mut Base<Dst>, at| {
             [&get, &scan].map(|reads| match base.fetch(txn, Some(&Timestamp(at)), reads) {
                 Ok(fetched) => Some(
@@ -395,7 +395,7 @@ mod tests {
         }
         let mut scanned = |limit, most| {
             let mut reads = Reads { most, ..Reads::default() };
-            reads.scan(Scan { column, low: Key::of_u64(0), high: None, limit });
+            reads.scan(Scan::prefix(column, Key::MIN).limit(limit));
             let fetched = base.fetch(txn, None, &reads).expect("nobody is in the way");
             (fetched.scans[0].rows.len(), fetched.scans[0].more)
         };
@@ -424,7 +424,7 @@ mod tests {
         {
             let (mut get, mut scan) = (Reads::default(), Reads::default());
             get.get(column, key.clone());
-            scan.scan(Scan { column, low: key.clone(), high: None, limit: 9 });
+            scan.scan(Scan::prefix(column, key.clone()).limit(9));
             scan.owned = layout.placement.fingerprint(ShardId(0));
             assert_eq!(base.serves(txn, &get), there);
             assert_eq!(base.serves(txn, &scan), there);

@@ -10,7 +10,6 @@ use plimsoll_types::{Abort, ColumnGroup, Key, Timestamp, TxnId};
 use super::{HeldLocks, Request, TwoPl, WaitsFor};
 use crate::attempt::LockPolicy;
 use crate::fetched::{Fetched, ReadRef};
-use crate::local::just_after;
 use crate::procedure::{Intent, Reads, Scan};
 use crate::timestamp::Scheme;
 use crate::trace::What;
@@ -269,7 +268,7 @@ impl<S: Scheme> TwoPl<S> {
         let ColumnGroup { table, group } = scan.column;
         let mut rows = Vec::new();
         let mut live = 0;
-        self.base.store.scan(table, &scan.low, scan.high.as_ref(), |found, visited| {
+        self.base.store.scan_in(scan.order, table, &scan.low, scan.high.as_ref(), |found, visited| {
             if let Visited::Row(row) = visited {
                 rows.push(row);
                 live += usize::from(found.record(row, group).is_present());
@@ -284,12 +283,10 @@ impl<S: Scheme> TwoPl<S> {
                 other => return other,
             }
         }
-        let high = match rows.last() {
-            Some(&last) if live >= scan.limit => Some(just_after(&self.base.store.key(table, last))),
-            _ => scan.high.clone(),
-        };
+        let last = rows.last().filter(|_| live >= scan.limit).map(|&last| self.base.store.key(table, last));
+        let (low, high) = scan.read_up_to(last.as_ref());
         let held = &mut self.held.entry(holder.txn).or_default().locks;
-        self.base.share_range(holder, (table, scan.low.clone(), high), held);
+        self.base.share_range(holder, (table, low, high), held);
         Grant::Granted
     }
 
