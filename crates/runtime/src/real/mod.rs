@@ -44,7 +44,9 @@ use crate::disk::Submitted;
 use crate::shard::{Batch, Message, Start};
 pub use disk::{Directory, OpenError};
 use shard::Resident;
-pub use tcp::{Address, Closed, FRAME_MAX, Network, ORACLE, Refusal, Role, SILENCE, Traffic, Who};
+pub use tcp::{
+    Address, Closed, FRAME_MAX, Network, ORACLE, PeerRefusal, Refusal, Role, Room, SILENCE, Traffic, Who,
+};
 use tcp::{Connections, Prepared};
 
 /// How long an idle shard spins before it sleeps, in nanoseconds. On small machines spinning
@@ -302,6 +304,12 @@ impl<N: Participant> Runtime<N> {
     /// [`Traffic::bytes_waiting`].
     pub fn bytes_waiting(&self) -> u64 {
         self.connections.as_ref().map_or(0, Connections::bytes_waiting)
+    }
+
+    /// Strangers that a node has room for, at its port and at another one of its process, which has
+    /// a [`Room`] of its own. 0 without a network.
+    pub fn room(&self) -> usize {
+        self.connections.as_ref().map_or(0, Connections::room)
     }
 
     /// By node, in the order of their numbers: the first life that this runtime has met; 0 if none.
