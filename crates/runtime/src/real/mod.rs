@@ -44,7 +44,9 @@ use crate::disk::Submitted;
 use crate::shard::{Batch, Message, Start};
 pub use disk::{Directory, OpenError};
 use shard::Resident;
-pub use tcp::{Address, Closed, FRAME_MAX, Network, ORACLE, Refusal, Role, SILENCE, Traffic, Who};
+pub use tcp::{
+    Address, Closed, FRAME_MAX, Network, ORACLE, PeerRefusal, Refusal, Role, Room, SILENCE, Traffic, Who,
+};
 use tcp::{Connections, Prepared};
 
 /// How long an idle shard spins before it sleeps, in nanoseconds. On small machines spinning
@@ -308,6 +310,12 @@ impl<N: Participant> Runtime<N> {
     /// from. `None` without a network.
     pub fn called(&self, shard: ShardId) -> Option<String> {
         self.connections.as_ref().map(|connections| connections.called(shard))
+    }
+
+    /// Strangers that a node has room for, at its port and at another one of its process, which has
+    /// a [`Room`] of its own. 0 without a network.
+    pub fn room(&self) -> usize {
+        self.connections.as_ref().map_or(0, Connections::room)
     }
 
     /// By node, in the order of their numbers: the first life that this runtime has met; 0 if none.

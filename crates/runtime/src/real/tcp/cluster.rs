@@ -10,7 +10,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use plimsoll_types::{ShardId, wire};
 
+use super::admission::{Descriptors, descriptor_limit};
 use super::hello::Refusal;
 use super::places::Places;
 
@@ -145,6 +146,8 @@ pub(super) struct Cluster {
     clients: usize,
     /// Which client has which place.
     pub(super) places: Places,
+    /// Strangers that this node has room for, at each of its ports.
+    pub(super) room: usize,
     /// The index of this process.
     pub(super) here: usize,
     pub(super) secret: Vec<u8>,
@@ -199,11 +202,16 @@ impl Cluster {
                 u16::MAX
             )));
         }
+        let descriptors = match network.role {
+            Role::Member { .. } => descriptors(shards, total - shards, network.clients)?,
+            Role::Client { .. } => Descriptors { room: 1, clients: 0 },
+        };
         Ok(Cluster {
             id: network.cluster,
             nodes,
             clients: network.clients,
-            places: Places::new(network.clients),
+            places: Places::new(network.clients, descriptors.clients),
+            room: descriptors.room,
             here,
             secret: network.secret.clone().unwrap_or_default(),
             life: network.life,
@@ -361,16 +369,35 @@ impl Cluster {
     }
 
     /// Whether any shard here is connected to a shard of a node.
-    fn is_connected(&self, node: usize) -> bool {
+    pub(super) fn is_connected(&self, node: usize) -> bool {
         let peers = self.shards_of(node).map(|peer| ShardId(peer as u16));
         let mut pairs = peers.flat_map(|peer| self.own().map(move |own| (ShardId(own as u16), peer)));
         pairs.any(|(own, peer)| self.live(own, peer).is_some_and(|live| live.load(Relaxed) != 0))
+    }
+
+    /// Whether a node of the cluster has this address.
+    pub(super) fn is_node_at(&self, ip: IpAddr) -> bool {
+        self.nodes.iter().any(|node| node.address.ip().to_canonical() == ip.to_canonical())
     }
 
     /// Whether clients are admitted.
     pub(super) fn is_open(&self) -> bool {
         !self.volatile || self.formed.load(Relaxed)
     }
+}
+
+/// Divides the file descriptors of a node with so many shards.
+fn descriptors(own: usize, others: usize, clients: usize) -> io::Result<Descriptors> {
+    let limit = descriptor_limit();
+    let divided = Descriptors::divide(limit, own, others, clients).map_err(|few| invalid(few.to_string()))?;
+    if divided.clients < clients {
+        tracing::warn!(
+            "{limit} file descriptors are enough for {} clients at a time, not for the {clients} that the cluster lets in: raise \
+             the limit (`ulimit -n`)",
+            divided.clients
+        );
+    }
+    Ok(divided)
 }
 
 /// The index of this process, which has `shards` shards.

@@ -2,10 +2,12 @@
 //!
 //! Every shard counts in cells that only it writes; a reader adds them up.
 
+use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use super::beat::Sample;
 use super::frame::Closed;
+use super::hello::Refusal;
 
 /// The traffic between this process and a node, or all clients, since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,11 +36,30 @@ pub struct Traffic {
     pub resets: u64,
     /// Why the last one ended, on one of the shards.
     pub last_reset: Option<Closed>,
+    /// Why this node and the other do not come together, if the reason lasts until somebody changes
+    /// something.
+    pub refusal: Option<PeerRefusal>,
     /// How far the other node's clock is ahead of this one's, wrong by at most half of the round
     /// trip. `None` for clients, which have no common clock.
     pub ahead_ns: Option<i64>,
     /// The round trip of that estimate.
     pub round_trip_ns: Option<u64>,
+}
+
+/// Why a node and a peer do not come together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PeerRefusal {
+    /// The reason.
+    pub refusal: Refusal,
+    /// Whether it is the peer that refuses this node; otherwise this node refuses it.
+    pub by_peer: bool,
+}
+
+impl fmt::Display for PeerRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PeerRefusal { refusal, by_peer } = self;
+        write!(f, "{}: {refusal}", if *by_peer { "it refuses this node" } else { "this node refuses it" })
+    }
 }
 
 /// The counters of one shard for one other node, or for all clients.
@@ -114,6 +135,7 @@ pub(super) fn sum<'a>(
         bytes_waiting: total(|row| &row.bytes_waiting),
         resets: total(|row| &row.resets),
         last_reset: reasons.next(),
+        refusal: None,
         ahead_ns: best.map(|row| row.ahead_ns.load(Relaxed)),
         round_trip_ns: best.map(|row| u64::MAX - row.closeness.load(Relaxed)),
     }

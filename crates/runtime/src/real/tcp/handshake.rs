@@ -2,21 +2,23 @@
 //! handshake.
 //!
 //! No conversation waits for another: the thread serves all of them as bytes arrive. A stranger
-//! that says nothing costs a socket for [`PATIENCE_NS`]. At most [`STRANGERS`] are served at a
-//! time, and further ones wait in the queue of the operating system. A process that is refused is
-//! told why, and has as long to read it.
+//! that says nothing costs a socket for [`PATIENCE_NS`] at most, and less if others knock: the
+//! number of strangers is bounded, and `admission` says which of them goes. A process that is
+//! refused is told why, and has as long to read it.
 //!
 //! The thread dials a node once for each pair of shards, in at most [`DIALS`] conversations at a
 //! time, so that many shards do not keep each other waiting there. After a failure it pauses, from
 //! [`PAUSE_MIN_NS`] on and twice as long after each further failure, up to [`PAUSE_MAX_NS`]; once a
 //! connection has lasted, pauses are short again. The log gets the first failure of a node, every
-//! new reason why one side refuses the other, and the recovery; and a bounded number of refusals of
-//! strangers per second, so that they cannot fill it. Normal events are not warnings: that another
-//! node starts a little later, that a place is taken.
+//! new reason why one side refuses the other, and the recovery; what goes on for long it gets again
+//! rarely (`log`). Normal events are not warnings: that another node starts a little later, that a
+//! place is taken.
 //!
-//! A node that has heard from no peer for [`LONELY_NS`] *asks* the nodes with lower numbers, which
-//! are the side that dials: it dials one shard of each, and is refused in any case. If another
-//! process has its number, the refusal says so, and both sides log it.
+//! A node that has not been connected to one with a lower number, which is the side that dials, for
+//! [`LONELY_NS`] *asks* it why: it dials one of its shards, and is refused in any case. If the two
+//! have different files or secrets, or if another process has its number, the refusal says so, and
+//! both sides log it. Why a peer and this node do not come together is kept until they do
+//! ([`super::Traffic::refusal`]).
 //!
 //! A client does not listen. It does not dial again after a refusal, because the reason (usually
 //! that its place is taken) does not go away by itself, and meanwhile the other nodes take it for
@@ -35,13 +37,16 @@ use plimsoll_types::{ShardId, Slab};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::super::Clock;
+use super::admission::Room;
+use super::counters::PeerRefusal;
 use super::hello::{Agreed, Greeting, MESSAGE_MAX, Next, Refusal};
+use super::log::{Log, Rarely};
 use super::{Accepted, Shared, wake};
 
 /// Time limit of a conversation, in nanoseconds.
 const PATIENCE_NS: u64 = 2_000_000_000;
-/// Conversations at a time with processes that have dialed.
-const STRANGERS: usize = 64;
+/// Connections that are accepted before those that are there are served.
+const ACCEPTED: usize = 64;
 /// Conversations at a time with one node that this process dials.
 const DIALS: usize = 16;
 /// The shortest and the longest pause between attempts, in nanoseconds.
@@ -49,22 +54,24 @@ const PAUSE_MIN_NS: u64 = 50_000_000;
 const PAUSE_MAX_NS: u64 = 1_000_000_000;
 /// After a connection that lasted this long, the next pause is short.
 const GOOD_NS: u64 = 1_000_000_000;
-/// How long after its start a node that has met no other waits before it asks the others why.
+/// How long a node is not connected to another, which should dial, before it asks it why.
 const LONELY_NS: u64 = 3_000_000_000;
+/// How often a node looks whether it is connected to others that should dial.
+const LOOK_NS: u64 = 500_000_000;
 /// How much later than this node others may start before it warns about them.
 const LATE_NS: u64 = 3_000_000_000;
-/// Refusals of strangers that are logged per second.
-const LOGGED: u32 = 10;
 
 const LISTENER: Token = Token(usize::MAX);
 const WAKE: Token = Token(usize::MAX - 1);
 
 /// Why a conversation has failed.
 #[derive(Debug)]
-enum Trouble {
+pub(super) enum Trouble {
     Failed(io::Error),
     Ended,
     Late,
+    /// It had to go because others knocked.
+    Crowded,
     /// This side refused the other.
     Refuse(Refusal),
     /// The other refused this side.
@@ -73,17 +80,17 @@ enum Trouble {
 
 impl Trouble {
     /// The reason, if one side has refused the other.
-    fn refusal(&self) -> Option<Refusal> {
+    pub(super) fn refusal(&self) -> Option<Refusal> {
         match self {
             Trouble::Refuse(refusal) | Trouble::Refused(refusal) => Some(*refusal),
-            Trouble::Failed(_) | Trouble::Ended | Trouble::Late => None,
+            Trouble::Failed(_) | Trouble::Ended | Trouble::Late | Trouble::Crowded => None,
         }
     }
 }
 
 /// Whether a client may be refused for this reason in normal operation: it then tries another
 /// place, or later.
-fn is_normal(refusal: Refusal) -> bool {
+pub(super) fn is_normal(refusal: Refusal) -> bool {
     matches!(refusal, Refusal::PlaceTaken | Refusal::NotOpen)
 }
 
@@ -93,6 +100,7 @@ impl fmt::Display for Trouble {
             Trouble::Failed(error) => error.fmt(f),
             Trouble::Ended => f.write_str("it closed the connection"),
             Trouble::Late => f.write_str("it took too long"),
+            Trouble::Crowded => f.write_str("too many others have knocked meanwhile"),
             Trouble::Refuse(refusal) => write!(f, "refused: {refusal}"),
             Trouble::Refused(refusal) => write!(f, "it refuses this side: {refusal}"),
         }
@@ -113,6 +121,8 @@ struct Conversation {
     with: SocketAddr,
     /// The index of its dial; `None` if the other side has dialed.
     dial: Option<usize>,
+    /// Of a stranger, its ticket to the room.
+    ticket: Option<u64>,
     connecting: bool,
     /// Bytes received of the next message, and bytes to send.
     heard: Vec<u8>,
@@ -251,40 +261,7 @@ struct LoggedRefusals {
     refusal: Option<Refusal>,
     /// One of the lines was a warning.
     warned: bool,
-}
-
-/// Limits the refusals of strangers in the log to [`LOGGED`] per second.
-#[derive(Default)]
-struct Log {
-    second: u64,
-    logged: u32,
-    withheld: u64,
-}
-
-impl Log {
-    fn refused(&mut self, with: SocketAddr, trouble: &Trouble, now_ns: u64) {
-        let second = now_ns / 1_000_000_000;
-        if second != self.second {
-            let withheld = std::mem::take(&mut self.withheld);
-            if withheld > 0 {
-                tracing::warn!(withheld, "more handshakes came to nothing");
-            }
-            (self.second, self.logged) = (second, 0);
-        }
-        if self.logged == LOGGED {
-            self.withheld += 1;
-            return;
-        }
-        self.logged += 1;
-        match trouble.refusal() {
-            Some(refusal) if is_normal(refusal) => {
-                tracing::info!(%with, "handshake came to nothing: {trouble}");
-            }
-            // A lonely node has asked, and learns that this node is the one that dials.
-            Some(Refusal::Direction) => tracing::debug!(%with, "handshake came to nothing: {trouble}"),
-            _ => tracing::warn!(%with, "handshake came to nothing: {trouble}"),
-        }
-    }
+    rarely: Rarely,
 }
 
 /// The state of the handshake thread.
@@ -299,8 +276,10 @@ pub(super) struct Handshakes {
     /// By node: what was logged since it last recovered.
     told: Vec<LoggedRefusals>,
     begun_ns: u64,
-    /// Conversations with processes that have dialed.
-    strangers: usize,
+    /// By node: when this one was last seen to be connected to it.
+    connected_ns: Vec<u64>,
+    /// Conversations with processes that have dialed, by their numbers.
+    room: Room<u32>,
     /// A connection may be waiting to be accepted. If accepting has failed, not before this time.
     knocked: bool,
     not_before_ns: u64,
@@ -342,13 +321,14 @@ impl Handshakes {
         Ok(Handshakes {
             told: vec![LoggedRefusals::default(); shared.cluster.nodes.len()],
             begun_ns,
+            connected_ns: vec![begun_ns; shared.cluster.nodes.len()],
+            room: Room::new(shared.cluster.room),
             shared,
             clock,
             listener,
             poll,
             conversations: Slab::default(),
             dials,
-            strangers: 0,
             knocked,
             not_before_ns: 0,
             log: Log::default(),
@@ -415,7 +395,6 @@ impl Handshakes {
     }
 
     fn dial(&mut self, now_ns: u64) {
-        let lonely = self.shared.cluster.met().iter().all(|&life| life == 0);
         let mut trying = vec![0; self.shared.cluster.nodes.len()];
         for dial in &self.dials {
             trying[dial.node] += usize::from(dial.progress == Progress::Trying);
@@ -423,7 +402,7 @@ impl Handshakes {
         for number in 0..self.dials.len() {
             let Dial { shard, peer, node, progress, asks, .. } = self.dials[number];
             let is_due = matches!(progress, Progress::Pausing { until_ns } if until_ns <= now_ns);
-            if !is_due || trying[node] == DIALS || (asks && !lonely) {
+            if !is_due || trying[node] == DIALS || (asks && self.need_not_ask(number, now_ns)) {
                 continue;
             }
             let address = self.shared.cluster.nodes[node].address;
@@ -432,21 +411,49 @@ impl Handshakes {
                     trying[node] += 1;
                     self.dials[number].progress = Progress::Trying;
                     let (greeting, hello) = Greeting::dial(self.shared.cluster.clone(), nonce(), shard, peer);
-                    self.begin(stream, greeting, address, Some(number), hello, now_ns);
+                    let _ = self.begin(stream, greeting, address, Some(number), hello, now_ns);
                 }
                 Err(error) => self.failed(number, &Trouble::Failed(error), now_ns),
             }
         }
     }
 
+    /// Whether a node that should dial this one does not have to be asked why it does not. Looks
+    /// again soon if so.
+    fn need_not_ask(&mut self, dial: usize, now_ns: u64) -> bool {
+        let node = self.dials[dial].node;
+        if self.shared.cluster.is_connected(node) {
+            self.connected_ns[node] = now_ns;
+        }
+        let lonely = now_ns.saturating_sub(self.connected_ns[node]) >= LONELY_NS;
+        if !lonely {
+            self.dials[dial].progress = Progress::Pausing { until_ns: now_ns + LOOK_NS };
+        }
+        !lonely
+    }
+
     fn accept(&mut self, now_ns: u64) {
-        while self.knocked && self.strangers < STRANGERS && self.not_before_ns <= now_ns {
+        for _ in 0..ACCEPTED {
+            if self.may_accept_ns(now_ns).is_none_or(|from_ns| now_ns < from_ns) {
+                return;
+            }
             let Some(listener) = &self.listener else { return };
             match listener.accept() {
                 Ok((stream, with)) => {
-                    self.strangers += 1;
                     let greeting = Greeting::listen(self.shared.cluster.clone(), nonce());
-                    self.begin(stream, greeting, with, None, Vec::new(), now_ns);
+                    let Some(number) = self.begin(stream, greeting, with, None, Vec::new(), now_ns) else {
+                        continue;
+                    };
+                    let known = self.shared.cluster.is_node_at(with.ip());
+                    let (ticket, goes) = self.room.enter(with.ip(), known, number, now_ns);
+                    if let Some(conversation) = self.conversations.get_mut(number) {
+                        conversation.ticket = Some(ticket);
+                    }
+                    if let Some(goes) = goes {
+                        self.give_up(goes, Trouble::Crowded);
+                    }
+                    // A peer has said hello already, and is not taken for one that says nothing.
+                    self.go_on(number);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.knocked = false,
                 Err(error)
@@ -459,6 +466,12 @@ impl Handshakes {
         }
     }
 
+    /// From when on a connection that may be waiting can be accepted.
+    fn may_accept_ns(&self, now_ns: u64) -> Option<u64> {
+        self.knocked.then(|| self.not_before_ns.max(self.room.opens_ns(now_ns)))
+    }
+
+    /// Begins a conversation, and returns its number unless it has failed at once.
     fn begin(
         &mut self,
         stream: TcpStream,
@@ -467,12 +480,13 @@ impl Handshakes {
         dial: Option<usize>,
         say: Vec<u8>,
         now_ns: u64,
-    ) {
+    ) -> Option<u32> {
         let number = self.conversations.insert(Conversation {
             stream,
             greeting,
             with,
             dial,
+            ticket: None,
             connecting: dial.is_some(),
             heard: Vec::new(),
             say,
@@ -484,14 +498,21 @@ impl Handshakes {
         let registry = self.poll.registry();
         if let Err(error) = registry.register(&mut conversation.stream, Token(number as usize), interest) {
             self.give_up(number, Trouble::Failed(error));
+            return None;
         }
+        Some(number)
     }
 
     /// A socket has changed. Its conversation may be over by now.
     fn go_on(&mut self, number: u32) {
         let Some(conversation) = self.conversations.get_mut(number) else { return };
         match conversation.go_on() {
-            Ok(None) => {}
+            Ok(None) => {
+                let leaves = matches!(conversation.after, After::Leave(_));
+                if let Some(ticket) = conversation.ticket {
+                    self.room.set_introduced(ticket, conversation.greeting.has_met() && !leaves);
+                }
+            }
             Ok(Some(agreed)) => self.hand_over(number, agreed),
             Err(trouble) => self.give_up(number, trouble),
         }
@@ -499,7 +520,9 @@ impl Handshakes {
 
     fn remove(&mut self, number: u32) -> Conversation {
         let conversation = self.conversations.remove(number).expect("a conversation ends once");
-        self.strangers -= usize::from(conversation.dial.is_none());
+        if let Some(ticket) = conversation.ticket {
+            self.room.leave(ticket);
+        }
         conversation
     }
 
@@ -510,6 +533,7 @@ impl Handshakes {
         let ready = self.poll.registry().deregister(&mut stream).and_then(|()| stream.set_nodelay(true));
         match (ready, dial) {
             (Ok(()), dial) => {
+                self.shared.set_refusal(self.shared.cluster.index_of(peer), None);
                 if let Some(dial) = dial {
                     self.dials[dial].progress = Progress::Connected { since_ns: now_ns };
                     self.recovered(dial);
@@ -559,9 +583,17 @@ impl Handshakes {
             }
         }
         let refusal = trouble.refusal();
-        let LoggedRefusals { refusal: before, warned } = self.told[node];
-        // A further failure is not logged, but a new reason is.
+        let by_peer = matches!(trouble, Trouble::Refused(_));
+        let lasts = refusal.filter(|refusal| refusal.is_lasting());
+        // A node that cannot be reached does not say whether it would still refuse this one.
+        self.shared.set_refusal(node, lasts.map(|refusal| PeerRefusal { refusal, by_peer }));
+        let LoggedRefusals { refusal: before, warned, mut rarely } = self.told[node];
+        // A further failure is logged rarely, but a new reason at once.
         let news = !self.is_failing(node) || (refusal.is_some() && refusal != before);
+        if news {
+            rarely = Rarely::default();
+        }
+        let times = rarely.count(now_ns);
         let early = refusal.is_none() && now_ns < self.begun_ns + LATE_NS;
         match refusal {
             None if asks => {}
@@ -574,10 +606,14 @@ impl Handshakes {
             _ if news || !(early || warned) => {
                 tracing::warn!(%with, %address, "cannot be reached, trying again and again: {trouble}");
             }
-            _ => {}
+            _ => {
+                if let Some(times) = times {
+                    tracing::warn!(%with, %address, times, "still cannot be reached: {trouble}");
+                }
+            }
         }
-        self.told[node] =
-            LoggedRefusals { refusal: if news { refusal } else { before }, warned: warned || !early };
+        let refusal = if news { refusal } else { before };
+        self.told[node] = LoggedRefusals { refusal, warned: warned || !early, rarely };
         self.dials[dial].failing = true;
         self.dials[dial].pause(now_ns);
     }
@@ -600,8 +636,7 @@ impl Handshakes {
         // A dial that is due but held up goes on when a conversation ends, which is an event or a
         // time-out.
         let dial = dials.filter(|&until_ns| until_ns > now_ns).min();
-        let accept = (self.knocked && self.not_before_ns > now_ns).then_some(self.not_before_ns);
-        [late, dial, accept].into_iter().flatten().min()
+        [late, dial, self.may_accept_ns(now_ns)].into_iter().flatten().min()
     }
 }
 

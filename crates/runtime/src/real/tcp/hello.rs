@@ -113,6 +113,28 @@ wire!(
 );
 
 impl Refusal {
+    /// Whether the reason stays until somebody changes something, so that trying again is in vain.
+    pub fn is_lasting(self) -> bool {
+        match self {
+            Refusal::Version
+            | Refusal::Cluster
+            | Refusal::Topology
+            | Refusal::Myself
+            | Refusal::Stranger
+            | Refusal::Shard
+            | Refusal::Secret
+            | Refusal::Forgotten
+            | Refusal::Running { .. } => true,
+            Refusal::Magic
+            | Refusal::Direction
+            | Refusal::Superseded
+            | Refusal::Malformed
+            | Refusal::PlaceTaken
+            | Refusal::NotOpen
+            | Refusal::Clock => false,
+        }
+    }
+
     /// The refusal of a duplicate of this node.
     pub(super) fn running(member: &Member) -> Refusal {
         let ip = match member.address.ip() {
@@ -248,6 +270,11 @@ impl Greeting {
     /// Handles a message of the other side.
     pub(super) fn received(&mut self, message: &[u8]) -> Next {
         self.answer(message).unwrap_or_else(refuse)
+    }
+
+    /// Whether the other side has said hello, and is one that belongs here if it knows the secret.
+    pub(super) fn has_met(&self) -> bool {
+        self.agreed.is_some()
     }
 
     /// The other side's claim to its place, if it is a client that was admitted.

@@ -68,6 +68,7 @@
 //! ([`super::Runtime::bytes_waiting`]), and nodes send each other only what results from the work
 //! of clients.
 
+mod admission;
 mod beat;
 mod cluster;
 mod counters;
@@ -76,6 +77,7 @@ mod handshake;
 mod hello;
 mod link;
 mod links;
+mod log;
 mod places;
 #[cfg(test)]
 mod tests;
@@ -84,7 +86,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
 use crossbeam_queue::SegQueue;
@@ -95,9 +97,10 @@ use plimsoll_types::wire::Wire;
 
 use super::{Clock, EndProcessOnPanic};
 use crate::Participant;
+pub use admission::Room;
 use cluster::Cluster;
 pub use cluster::{Address, Network, ORACLE, Role, SILENCE, Who};
-pub use counters::Traffic;
+pub use counters::{PeerRefusal, Traffic};
 use counters::{Row, sum};
 use frame::Codec;
 pub use frame::{Closed, FRAME_MAX};
@@ -139,6 +142,8 @@ struct Shared {
     addresses: Mutex<BTreeMap<usize, SocketAddr>>,
     /// Why a node has refused this client, if one has.
     refused: OnceLock<Refusal>,
+    /// By node: why this one and it do not come together. Never locked for long.
+    refusals: Vec<RwLock<Option<PeerRefusal>>>,
     stop: AtomicBool,
     /// Wakes the handshake thread.
     waker: Waker,
@@ -166,6 +171,17 @@ impl Shared {
             self.lost.push((shard, peer));
             wake(&self.waker);
         }
+    }
+
+    /// Notes why this node and another do not come together, or that they do.
+    fn set_refusal(&self, node: usize, refusal: Option<PeerRefusal>) {
+        if let Some(known) = self.refusals.get(node) {
+            *known.write().unwrap_or_else(PoisonError::into_inner) = refusal;
+        }
+    }
+
+    fn refusal(&self, node: usize) -> Option<PeerRefusal> {
+        *self.refusals[node].read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A node has refused this client: has all shards close their connections.
@@ -211,6 +227,7 @@ where
             lost: SegQueue::new(),
             addresses: Mutex::default(),
             refused: OnceLock::new(),
+            refusals: cluster.nodes.iter().map(|_| RwLock::default()).collect(),
             stop: AtomicBool::new(false),
             waker: Handshakes::waker(&poll)?,
             cluster,
@@ -267,8 +284,11 @@ impl Connections {
         let (cluster, own) = (&self.shared.cluster, self.shared.handoffs.len());
         let rows = |index| self.shared.rows.iter().skip(index).step_by(cluster.nodes.len() + 1);
         let others = cluster.nodes.iter().enumerate().filter(|&(index, _)| index != cluster.here);
-        let mut traffic: Vec<Traffic> =
-            others.map(|(index, node)| sum(Some(node.id), own * node.shards.len(), rows(index))).collect();
+        let of = |(index, node): (usize, &cluster::Member)| Traffic {
+            refusal: self.shared.refusal(index),
+            ..sum(Some(node.id), own * node.shards.len(), rows(index))
+        };
+        let mut traffic: Vec<Traffic> = others.map(of).collect();
         if cluster.clients() > 0 && !cluster.is_client() {
             traffic.push(sum(None, own * cluster.clients(), rows(cluster.nodes.len())));
         }
@@ -283,6 +303,11 @@ impl Connections {
             Some(address) => format!("{who} at {address}"),
             None => who.to_string(),
         }
+    }
+
+    /// Strangers that this node has room for, at each of its ports.
+    pub(super) fn room(&self) -> usize {
+        self.shared.cluster.room
     }
 
     /// By node: how far its clock is ahead of this client's; empty until all nodes have said hello.

@@ -16,6 +16,9 @@
 //! that, it is alone and has place 3 at both nodes. If V2 dialed A before, it was refused as well,
 //! and the place is free. Neither node ever had both, not even on different shards.
 //!
+//! A node that has too few file descriptors for all places has fewer clients at a time, in any of
+//! the places. To further ones it says that their places are taken.
+//!
 //! Left out: nodes do not talk about clients. If one node takes a client for dead and others do
 //! not, another client may get its place there, and then the first has to leave. As long as a
 //! client cannot reach some node, another may have its place there. So a client should not begin
@@ -38,6 +41,8 @@ struct Place {
 /// All places.
 pub(super) struct Places {
     places: Arc<[Place]>,
+    /// Clients that this node can have connected at a time.
+    most: usize,
 }
 
 /// A connection's hold on its client's place.
@@ -47,9 +52,9 @@ pub(super) struct PlaceLease {
 }
 
 impl Places {
-    /// All places, free.
-    pub(super) fn new(places: usize) -> Places {
-        Places { places: (0..places).map(|_| Place::default()).collect() }
+    /// All places, free, of which so many can be taken at a time.
+    pub(super) fn new(places: usize, most: usize) -> Places {
+        Places { places: (0..places).map(|_| Place::default()).collect(), most }
     }
 
     /// Whether a client in this life may have the place.
@@ -57,7 +62,9 @@ impl Places {
         let place = &self.places[place];
         let taken = place.connections.load(SeqCst) > 0;
         let last = place.life.load(SeqCst);
+        let others = || self.places.iter().filter(|place| place.connections.load(SeqCst) > 0).count();
         match life {
+            _ if !taken && others() >= self.most => Err(Refusal::PlaceTaken),
             _ if life == last => Ok(()),
             _ if taken => Err(Refusal::PlaceTaken),
             _ if life < last => Err(Refusal::Superseded),
@@ -88,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_place_belongs_to_one_life_until_its_last_claim_is_given_up() {
-        let places = Places::new(2);
+        let places = Places::new(2, 2);
         let claim = |place, life| places.claim(place, life);
         let first = claim(0, 10).expect("it is free");
         let again = claim(0, 10).expect("it is the same client");
@@ -104,5 +111,15 @@ mod tests {
         let second = claim(0, 11).expect("it is free");
         assert_eq!(claim(0, 10).err(), Some(Refusal::PlaceTaken));
         drop((second, elsewhere));
+    }
+
+    #[test]
+    fn a_node_with_few_descriptors_has_fewer_clients_in_any_places() {
+        let places = Places::new(4, 2);
+        let (first, second) = (places.claim(3, 1).expect("free"), places.claim(1, 1).expect("free"));
+        assert_eq!(places.claim(0, 1).err(), Some(Refusal::PlaceTaken));
+        let again = places.claim(1, 1).expect("a client that is there connects to another shard");
+        drop((second, again));
+        drop((first, places.claim(0, 1).expect("another has left")));
     }
 }

@@ -387,6 +387,36 @@ fn who_knocks_and_says_nothing_keeps_nobody_out() {
 }
 
 #[test]
+fn a_node_that_comes_back_gets_in_while_others_knock_and_say_nothing() {
+    let scene = scene(|plan| plan.secret = Some(b"a secret".to_vec()));
+    let stop = AtomicBool::new(false);
+    let (_, hello) = scene.hello(|network| network.cluster += 1);
+    thread::scope(|scope| {
+        // Each says a little of a hello, and waits for its end.
+        scope.spawn(|| {
+            let mut knocking = std::collections::VecDeque::new();
+            for number in 0.. {
+                if stop.load(SeqCst) {
+                    return;
+                }
+                let mut stream = scene.knock();
+                let _ = stream.write_all(&hello[..number % hello.len()]);
+                knocking.push_back(stream);
+                if knocking.len() > 200 {
+                    until_end(&mut knocking.pop_front().expect("there are many"));
+                }
+            }
+        });
+        for _ in 0..3 {
+            let stream = scene.enter();
+            drop(stream);
+            until("it is missed", || (traffic(&scene.node, ATTACKER).connected == 0).then_some(()));
+        }
+        stop.store(true, SeqCst);
+    });
+}
+
+#[test]
 fn a_peer_that_falls_silent_is_closed() {
     let scene = scene(|plan| plan.silence = Duration::from_secs(4));
     let mut stream = scene.enter();
