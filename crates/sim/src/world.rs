@@ -22,7 +22,7 @@ use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Reads, Scan};
 use plimsoll_txn::timestamp::{Freshness, OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::trace::Step;
-use plimsoll_types::{ColumnGroup, IndexKind, Key, ShardId, TableId, TableSpec, Timestamp};
+use plimsoll_types::{ColumnGroup, IndexKind, Key, Order, ShardId, TableId, TableSpec, Timestamp};
 
 use crate::online::Online;
 use crate::plan::Plan;
@@ -245,7 +245,13 @@ fn read_in_the_future<P: LegalPair>(
         let mut reads = Reads::default();
         for (table, spec) in (0..).map(TableId).zip(tables) {
             if spec.index == IndexKind::Ordered {
-                let scan = Scan { column: table.row(), low: Key::MIN, high: None, limit: usize::MAX };
+                let scan = Scan {
+                    column: table.row(),
+                    low: Key::MIN,
+                    high: None,
+                    limit: usize::MAX,
+                    order: Order::Ascending,
+                };
                 reads.scan(scan);
                 continue;
             }

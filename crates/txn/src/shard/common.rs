@@ -235,6 +235,7 @@ mod tests {
             rows: Vec::new(),
             floor: Timestamp::ZERO,
             marked: Timestamp(CLOCK_NS + HOUR_NS),
+            forgotten: Vec::new(),
             pinned: Timestamp::ZERO,
             installs: Vec::new(),
         };

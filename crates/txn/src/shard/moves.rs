@@ -71,7 +71,8 @@ impl<S: Scheme> Parcel<S> {
     fn reach(&self) -> Timestamp {
         let records = self.rows.iter().flat_map(|row| &row.records);
         let newest = records.filter_map(|record| record.versions.last()).map(|(stamp, _)| *stamp).max();
-        self.floor.join(self.marked).join(newest.unwrap_or_default())
+        let forgotten = self.forgotten.iter().copied().max();
+        self.floor.join(self.marked).join(newest.max(forgotten).unwrap_or_default())
     }
 }
 

@@ -290,7 +290,7 @@ fn read_ref<S: Scheme>(snapshot: Option<&S::Snapshot>, at: At, head: Option<Time
 #[cfg(test)]
 mod tests {
     use plimsoll_runtime::LowWater;
-    use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, TableSpec};
+    use plimsoll_types::{Abort, IndexKind, Key, Order, Partitioning, ShardId, TableSpec};
 
     use super::*;
     use crate::base::Layout;
@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(base.store.memory(TableId(0)).rows, 0);
         let (mut get, mut scan) = (Reads::default(), Reads::default());
         get.get(column, key.clone());
-        scan.scan(Scan { column, low: Key::of_u64(0), high: None, limit: 9 });
+        scan.scan(Scan { column, low: Key::of_u64(0), high: None, limit: 9, order: Order::Ascending });
         assert!(base.store.floor() > Timestamp(100));
         for reads in [get, scan] {
             let fetched = base.fetch(txn, Some(&Timestamp(100)), &reads).expect("it is not too old");
