@@ -156,7 +156,9 @@ pub(crate) fn check(index: &Index, words: &Words, report: &mut Report) -> u64 {
                 let (name, at) = (words.record(record), words.stamp(record, position));
                 let (txn, again) = (words.txn(txn), words.txn(txn));
                 match index.chain(record)[position as usize - 1].delete {
-                    true => format!("{txn} found no {name}, which {again} itself deleted only later, at {at}"),
+                    true => {
+                        format!("{txn} found no {name}, which {again} itself deleted only later, at {at}")
+                    }
                     false => format!("{txn} read {name} at {at}, which {again} itself wrote only later"),
                 }
             }),

@@ -31,12 +31,12 @@
 //! A scheme whose snapshots are vectors (VTS) has one value per slot; every slot is handled alike.
 
 #[cfg(loom)]
-use loom::sync::Mutex;
+use loom::sync::RwLock;
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*, fence};
 use std::sync::Arc;
 #[cfg(not(loom))]
-use std::sync::Mutex;
+use std::sync::RwLock;
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*, fence};
 
@@ -53,7 +53,7 @@ struct Published {
     slots: Vec<AtomicU64>,
     /// How often `held` has changed: who knows it of this number need not look.
     changes: AtomicU64,
-    held: Mutex<Vec<Held>>,
+    held: RwLock<Vec<Held>>,
 }
 
 impl Published {
@@ -61,13 +61,13 @@ impl Published {
         Published {
             slots: (0..slots).map(|_| AtomicU64::new(value)).collect(),
             changes: AtomicU64::new(0),
-            held: Mutex::new(Vec::new()),
+            held: RwLock::new(Vec::new()),
         }
     }
 
     /// Must be called before values are published that do without these snapshots.
     fn hold(&self, held: Vec<Held>) {
-        let mut published = self.held.lock().expect("nothing panics under this lock");
+        let mut published = self.held.write().expect("nothing panics under this lock");
         if *published != held {
             *published = held;
             self.changes.fetch_add(1, SeqCst);
@@ -328,7 +328,7 @@ impl Watermark {
             return false;
         }
         let held =
-            |published: &Published| published.held.lock().expect("nothing panics under this lock").clone();
+            |published: &Published| published.held.read().expect("nothing panics under this lock").clone();
         self.held_here = grouped(all.shards.iter().flat_map(held).collect());
         self.held = grouped(published().flat_map(held).collect());
         true

@@ -18,8 +18,8 @@ mod timestamp;
 pub mod wire;
 
 pub use abort::Abort;
-pub use held::{HELD_MAX, Held, grouped};
 pub use components::{Descending, DescendingReader, KeyError, KeyReader};
+pub use held::{HELD_MAX, Held, grouped};
 pub use ids::{ShardId, TableId, TxnId};
 pub use key::{KEY_MAX, Key, KeyBuilder, Order};
 pub use placement::{Moved, Partitioning, Placement, SLOTS, Slot};

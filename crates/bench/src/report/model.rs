@@ -615,7 +615,10 @@ mod tests {
         let payment = &json["ratios"][0]["latency"]["payment"];
         has(payment, &["p50", "p99"]);
         // The made-up gts is six times as slow, whatever the repetition.
-        assert!(payment["p50"]["median"].as_f64().is_some_and(|ratio| (ratio - 6.0).abs() < 1e-9), "{payment}");
+        assert!(
+            payment["p50"]["median"].as_f64().is_some_and(|ratio| (ratio - 6.0).abs() < 1e-9),
+            "{payment}"
+        );
         assert_eq!(run["serializable"], true);
         assert_eq!(json["ratios"][0]["to"], "occ/dst");
     }

@@ -483,7 +483,7 @@ mod tests {
             date_s: 0,
         };
         let delivery = Delivery { warehouse: 2, districts: 10, carrier: 1, date_s: 0 };
-        told(&ledger, &payment(2, 10, 123_45), &[]);
+        told(&ledger, &payment(2, 10, 12_345), &[]);
         told(&ledger, &Input::NewOrder(order.clone()), &[]);
         told(&ledger, &Input::Delivery(delivery), &[1, 2, 9]);
         told(&ledger, &Input::UpdateBalance { warehouses: vec![1, 2] }, &[]);
@@ -491,7 +491,7 @@ mod tests {
         ledger.begin(&Input::NewOrder(order)).ended(&Ok(Done::RolledBack));
         ledger.begin(&payment(1, 1, 1)).ended(&Err(Failure::new(Cause::Serialization, "")));
         let mut after = tables();
-        pay(&mut after, 2, 10, 123_45);
+        pay(&mut after, 2, 10, 12_345);
         after.orders[2] += 1;
         [10, 11, 18].into_iter().for_each(|at| after.deliveries[at] += 1);
         after.w_ytd_cents.iter_mut().for_each(|cents| *cents += BALANCE_STEP_CENTS);
@@ -507,7 +507,7 @@ mod tests {
             (|it| it.orders[2] -= 1, "1 orders that clients were told of are gone"),
             (|it| it.deliveries[10] -= 1, "(1 warehouse 2, district 1)"),
             (|it| it.orders[4] += 1, "1 orders are there that no client asked for, or twice"),
-            (|it| pay(it, 2, 10, 123_45), "123.45 in w_ytd are there that no client asked for"),
+            (|it| pay(it, 2, 10, 12_345), "123.45 in w_ytd are there that no client asked for"),
         ];
         for (change, expected) in changes {
             let mut wrong = after.clone();

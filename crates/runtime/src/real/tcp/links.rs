@@ -372,7 +372,7 @@ impl<N: Participant> Links<N> {
         let with = self.shared.cluster.who(link.with);
         tracing::info!(shard = self.me.0, peer = peer.0, %with, address = %link.address, "connected");
         self.shared.cluster.set_live(self.me, peer, link.life);
-        let mut addresses = self.shared.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut addresses = self.shared.addresses.write().unwrap_or_else(PoisonError::into_inner);
         addresses.insert(link.with, link.address);
         drop(addresses);
         self.row(link.with).connected.add(1);

@@ -86,7 +86,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
 use crossbeam_queue::SegQueue;
@@ -139,7 +139,7 @@ struct Shared {
     /// node.
     lost: SegQueue<(ShardId, ShardId)>,
     /// By index of the process: the other end of the last connection.
-    addresses: Mutex<BTreeMap<usize, SocketAddr>>,
+    addresses: RwLock<BTreeMap<usize, SocketAddr>>,
     /// Why a node has refused this client, if one has.
     refused: OnceLock<Refusal>,
     /// By node: why this one and it do not come together. Never locked for long.
@@ -225,7 +225,7 @@ where
             handoffs: polls.iter().map(handoff).collect::<io::Result<_>>()?,
             rows: (0..shards * (cluster.nodes.len() + 1)).map(|_| Row::default()).collect(),
             lost: SegQueue::new(),
-            addresses: Mutex::default(),
+            addresses: RwLock::default(),
             refused: OnceLock::new(),
             refusals: cluster.nodes.iter().map(|_| RwLock::default()).collect(),
             stop: AtomicBool::new(false),
@@ -299,7 +299,7 @@ impl Connections {
     pub(super) fn called(&self, shard: ShardId) -> String {
         let index = self.shared.cluster.index_of(shard);
         let who = self.shared.cluster.who(index);
-        match self.shared.addresses.lock().unwrap_or_else(PoisonError::into_inner).get(&index) {
+        match self.shared.addresses.read().unwrap_or_else(PoisonError::into_inner).get(&index) {
             Some(address) => format!("{who} at {address}"),
             None => who.to_string(),
         }
