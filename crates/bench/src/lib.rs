@@ -119,6 +119,7 @@ pub fn compare(
     document.interrupted = interrupted.load(SeqCst);
     document.date = machine::utc_now();
     document.ratios = model::ratios(&document.runs);
+    document.doubts = document.runs.iter().filter_map(model::Run::doubt).collect();
     Ok(document)
 }
 

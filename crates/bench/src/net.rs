@@ -33,6 +33,7 @@ use plimsoll_types::ShardId;
 use serde::Serialize;
 
 use crate::cli::net::NetPlan;
+use crate::report::table::doubts;
 
 /// The shard of the node that measures.
 pub const HERE: ShardId = ShardId(0);
@@ -67,6 +68,8 @@ struct Document {
     call: RoundTrip,
     /// Median of a call to that of the bare socket.
     ratio: f64,
+    /// What casts doubt on the figures, in sentences.
+    doubts: Vec<String>,
     throughput: Vec<Throughput>,
     interrupted: bool,
 }
@@ -80,7 +83,8 @@ pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn Err
         line.show(done, || format!("{done}/{steps} · {what}"));
         done += 1;
     };
-    let (node, mut socket, _other) = meet()?;
+    let (begun, busy, own) = (Instant::now(), machine::busy_seconds(), machine::family_cpu_seconds());
+    let (node, mut socket, other) = meet()?;
     let mut rounds: Vec<(RoundTrip, RoundTrip)> = Vec::new();
     while rounds.len() < plan.runs && (rounds.is_empty() || !interrupted.load(Relaxed)) {
         step("bare socket");
@@ -99,7 +103,15 @@ pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn Err
         throughput.push(Throughput { in_flight, messages_per_second });
     }
     drop(line);
+    // Only the time of processes that have ended is told.
+    drop(other);
+    let busy = machine::busy_seconds() - busy;
+    let own = machine::family_cpu_seconds() - own;
+    let mut doubts: Vec<String> =
+        machine::disturbance(busy, own, begun.elapsed().as_secs_f64()).into_iter().collect();
     let median = |of: fn(&(RoundTrip, RoundTrip)) -> f64| middle(rounds.iter().map(of).collect());
+    let ratio = median(|both| both.1.p50_us / both.0.p50_us);
+    doubts.extend(impossible(ratio));
     let document = Document {
         plimsoll: env!("CARGO_PKG_VERSION"),
         commit: machine::COMMIT,
@@ -107,12 +119,20 @@ pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn Err
         date: machine::utc_now(),
         raw: RoundTrip { p50_us: median(|both| both.0.p50_us), p99_us: median(|both| both.0.p99_us) },
         call: RoundTrip { p50_us: median(|both| both.1.p50_us), p99_us: median(|both| both.1.p99_us) },
-        ratio: median(|both| both.1.p50_us / both.0.p50_us),
+        ratio,
+        doubts,
         throughput,
         interrupted: interrupted.load(Relaxed),
     };
     publish(&plan.measure.json, &document, || show(&document, Terminal::stdout()))?;
     Ok(true)
+}
+
+/// A sentence if a call was measured to be faster than the bare socket that carries it.
+fn impossible(ratio: f64) -> Option<String> {
+    let said = "a call cannot be faster than the bare socket that carries it: something disturbed the bare socket more. \
+                Measure again when the machine is quiet, or for longer: --duration 3s --runs 9";
+    (ratio < 1.0).then(|| said.to_owned())
 }
 
 /// A process that this one has started.
@@ -322,10 +342,11 @@ fn show(document: &Document, terminal: Terminal) -> String {
         columns.push(cells.to_vec());
     }
     text.push_str(&columns.render(terminal.width));
-    text.push_str(&format!(
-        "\n\nA call takes {} as long as the bare socket.\n\n",
-        units::ratio(document.ratio)
-    ));
+    let ratio = units::ratio(document.ratio);
+    text.push_str(&match document.ratio < 1.0 {
+        true => format!("\n\nMeasured was {ratio} of the bare socket, which cannot be.\n\n"),
+        false => format!("\n\nA call takes {ratio} as long as the bare socket.\n\n"),
+    });
     let mut columns = Columns::new(&[("calls in flight", 0), ("messages/s", 0)], false);
     for row in &document.throughput {
         columns.push(vec![units::thousands(row.in_flight as u64), units::rate(row.messages_per_second)]);
@@ -333,5 +354,35 @@ fn show(document: &Document, terminal: Terminal) -> String {
     text.push_str(&columns.render(terminal.width));
     text.push('\n');
     let note = "Medians over the runs. A message is a request or a reply; each node is a process.";
-    text + &wrap(note, terminal.width, 0)
+    text + &wrap(note, terminal.width, 0) + &doubts(&document.doubts, terminal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_is_faster_than_what_carries_it_is_called_impossible() {
+        let trip = |p50_us| RoundTrip { p50_us, p99_us: 2.0 * p50_us };
+        let document = |call_us| Document {
+            plimsoll: "0.1.0",
+            commit: "abc1234",
+            machine: Machine::default(),
+            date: String::new(),
+            raw: trip(10.0),
+            call: trip(call_us),
+            ratio: call_us / 10.0,
+            doubts: impossible(call_us / 10.0).into_iter().collect(),
+            throughput: Vec::new(),
+            interrupted: false,
+        };
+        let terminal = Terminal { width: 100, colour: false };
+        let said = show(&document(8.0), terminal);
+        assert!(
+            said.contains("0.800× of the bare socket, which cannot be") && said.contains("! a call cannot"),
+            "{said}"
+        );
+        let said = show(&document(12.0), terminal);
+        assert!(said.contains("A call takes 1.200× as long") && !said.contains('!'), "{said}");
+    }
 }

@@ -41,6 +41,7 @@ use serde::Serialize;
 use crate::cli::oracle::OraclePlan;
 use crate::net::{HERE, Other, between_two, closed_loop};
 use crate::outcome::outcome;
+use crate::report::table::doubts;
 
 /// How long oracle and shard may take to connect.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -79,6 +80,8 @@ struct Document {
     command: Vec<String>,
     memory: Vec<InMemory>,
     service: Vec<Service>,
+    /// What casts doubt on the figures, in sentences.
+    doubts: Vec<String>,
     interrupted: bool,
 }
 
@@ -91,6 +94,7 @@ pub fn oracle(plan: &OraclePlan, interrupted: &AtomicBool) -> Result<bool, Box<d
         line.show(done, || format!("{done}/{steps} · {what}"));
         done += 1;
     };
+    let (begun, busy, own_time) = (Instant::now(), machine::busy_seconds(), machine::family_cpu_seconds());
     let mut memory = Vec::new();
     for (what, own) in [("one counter", false), ("a counter each", true)] {
         for &threads in plan.threads.iter().take_while(|_| !interrupted.load(Relaxed)) {
@@ -121,6 +125,8 @@ pub fn oracle(plan: &OraclePlan, interrupted: &AtomicBool) -> Result<bool, Box<d
         }
     }
     drop(line);
+    let (busy, own_time) = (machine::busy_seconds() - busy, machine::family_cpu_seconds() - own_time);
+    let doubt = machine::disturbance(busy, own_time, begun.elapsed().as_secs_f64());
     let document = Document {
         plimsoll: env!("CARGO_PKG_VERSION"),
         commit: machine::COMMIT,
@@ -129,6 +135,7 @@ pub fn oracle(plan: &OraclePlan, interrupted: &AtomicBool) -> Result<bool, Box<d
         command: machine::command_line(),
         memory,
         service,
+        doubts: doubt.into_iter().collect(),
         interrupted: interrupted.load(Relaxed),
     };
     publish(&plan.measure.json, &document, || show(&document, Terminal::stdout()))?;
@@ -288,5 +295,5 @@ fn show(document: &Document, terminal: Terminal) -> String {
     let note = "An oracle in memory is one thread that is handed messages for eight transactions at a time. Over TCP it is a \
                 process, asked by one shard of another; a commit is reported at once and waits for a snapshot that \
                 contains it. Asked: messages to the oracle per snapshot or commit.";
-    text + &wrap(note, terminal.width, 0)
+    text + &wrap(note, terminal.width, 0) + &doubts(&document.doubts, terminal)
 }

@@ -77,7 +77,35 @@ pub fn resident_bytes() -> u64 {
 /// Processor time this process has used since it started, user and system, threads that have ended
 /// included; 0 if unknown. Its resolution is 10 ms.
 pub fn process_cpu_seconds() -> f64 {
-    stat_cpu_seconds(&read("/proc/self/stat")).unwrap_or(0.0)
+    stat_fields(&read("/proc/self/stat"), 2).unwrap_or(0.0)
+}
+
+/// The same of this process and of those that it has started and waited for.
+pub fn family_cpu_seconds() -> f64 {
+    stat_fields(&read("/proc/self/stat"), 4).unwrap_or(0.0)
+}
+
+/// Processor time of the whole machine since it started that programs used, or that its hypervisor
+/// gave to other machines; 0 if unknown. Interrupts, which nobody is to blame for, are left out.
+pub fn busy_seconds() -> f64 {
+    stat_busy_seconds(&read("/proc/stat")).unwrap_or(0.0)
+}
+
+/// The share of the machine's processor time from which on others may have made the figures.
+const DISTURBANCE: f64 = 0.1;
+
+/// A sentence if programs that were not measured used so much of this machine's processor time that
+/// figures are in doubt: `busy` seconds were used in all during `seconds`, `own` of them by what was
+/// measured.
+pub fn disturbance(busy: f64, own: f64, seconds: f64) -> Option<String> {
+    // Cores that this process may not use are others' by right.
+    let (others, all) = ((busy - own).max(0.0), cores() as f64 * seconds);
+    (others > DISTURBANCE * all && all > 0.0).then(|| {
+        format!(
+            "other programs used {others:.1} of this machine's {all:.1} core-seconds meanwhile, and what was measured \
+             {own:.1}: the figures may be theirs. Measure again when the machine is quiet"
+        )
+    })
 }
 
 /// How many rounds of a loop take that long on this machine, undisturbed.
@@ -156,13 +184,22 @@ fn kernel() -> String {
     }
 }
 
-/// Fields 14 and 15 of `/proc/self/stat`. The second field, the program's name, is in parentheses
-/// and may hold anything, so counting starts after the last parenthesis.
-fn stat_cpu_seconds(stat: &str) -> Option<f64> {
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let user: f64 = fields.next()?.parse().ok()?;
-    let system: f64 = fields.next()?.parse().ok()?;
-    Some((user + system) / TICKS_PER_SECOND)
+/// The sum of fields of `/proc/self/stat` from the 14th on: user and system time of the process,
+/// then of its children. The second field, the program's name, is in parentheses and may hold
+/// anything, so counting starts after the last parenthesis.
+fn stat_fields(stat: &str, count: usize) -> Option<f64> {
+    let fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11).take(count);
+    let ticks: Vec<f64> = fields.map(|field| field.parse().ok()).collect::<Option<_>>()?;
+    (ticks.len() == count).then(|| ticks.iter().sum::<f64>() / TICKS_PER_SECOND)
+}
+
+/// The first line of `/proc/stat`: user, nice, system, idle, waiting, two kinds of interrupts, and
+/// what the hypervisor has stolen.
+fn stat_busy_seconds(stat: &str) -> Option<f64> {
+    let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
+    let ticks: Vec<f64> = fields.map(|field| field.parse().unwrap_or(0.0)).collect();
+    let [user, nice, system, _, _, _, _, stolen, ..] = ticks[..] else { return None };
+    Some((user + nice + system + stolen) / TICKS_PER_SECOND)
 }
 
 /// Seconds since 1970 as `2025-11-21T20:58:00Z`: Howard Hinnant's conversion of days to a civil
@@ -214,9 +251,21 @@ mod tests {
 
     #[test]
     fn processor_time_is_found_behind_any_program_name() {
-        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 1 0 9 9 9";
-        assert_eq!(stat_cpu_seconds(stat), Some(2.0));
-        assert_eq!(stat_cpu_seconds(""), None);
+        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 30 20 20 0 1 0 9 9 9";
+        assert_eq!((stat_fields(stat, 2), stat_fields(stat, 4)), (Some(2.0), Some(2.5)));
+        assert_eq!((stat_fields("", 2), stat_fields("7 (a) S 1", 2)), (None, None));
+    }
+
+    #[test]
+    fn who_else_used_the_machine_is_told_if_it_matters() {
+        let stat = "cpu  100 20 30 4000 50 6 7 50 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
+        assert_eq!(stat_busy_seconds(stat), Some(2.0));
+        assert_eq!(stat_busy_seconds("cpu  1 2"), None);
+        let all = cores() as f64 * 2.0;
+        assert_eq!(disturbance(all, 0.95 * all, 2.0), None, "a little always runs");
+        assert_eq!(disturbance(0.0, 0.6, 2.0), None, "nothing is known");
+        let said = disturbance(all, 0.15 * all, 2.0).expect("most of it was others'");
+        assert!(said.starts_with(&format!("other programs used {:.1} of", 0.85 * all)), "{said}");
     }
 
     #[test]

@@ -172,6 +172,10 @@ fn verdict(document: &Document) -> String {
         let sentence = format!("{} is not serializable: a yardstick, not a result.", escape(only));
         banners.push_str(&banner(Tone::Warn, &sentence, &[]));
     }
+    if !document.doubts.is_empty() {
+        let doubts: Vec<String> = document.doubts.iter().map(|doubt| escape(doubt)).collect();
+        banners.push_str(&banner(Tone::Warn, "Figures are in doubt.", &doubts));
+    }
     if document.interrupted {
         banners.push_str(&banner(Tone::Warn, "Interrupted: these are the results so far.", &[]));
     }

@@ -20,7 +20,7 @@
 //! Left out: confidence intervals. With three to ten repetitions the range says as much.
 
 use hdrhistogram::Histogram;
-use plimsoll_engine::machine::Machine;
+use plimsoll_engine::machine::{Machine, disturbance};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -44,6 +44,8 @@ pub struct Document {
     pub interrupted: bool,
     /// Every run, in the order in which they ran.
     pub runs: Vec<Run>,
+    /// What casts doubt on the figures, in sentences.
+    pub doubts: Vec<String>,
     /// The throughput of every other pair relative to the first; see [`ratios`].
     pub ratios: Vec<Ratio>,
     /// How the transactions are cut into pieces; absent unless `rococo` ran them.
@@ -106,6 +108,8 @@ pub struct Run {
     /// Processor time that all processes of the database used in the measured interval, user and
     /// system.
     pub cpu_seconds: f64,
+    /// Processor time of the whole machine in the measured interval, whoever used it; 0 if unknown.
+    pub machine_cpu_seconds: f64,
     /// By transaction type, the workload's principal type first.
     pub transactions: Named<TransactionType>,
     /// The loading that preceded the run.
@@ -422,6 +426,12 @@ impl Run {
             }
             _ => None,
         };
+    }
+
+    /// What casts doubt on its figures.
+    pub fn doubt(&self) -> Option<String> {
+        let said = disturbance(self.machine_cpu_seconds, self.cpu_seconds, self.seconds)?;
+        Some(format!("{}, repetition {}: {said}", self.pair(), self.repetition))
     }
 
     /// Protocol and scheme as the command line writes them: `occ/dst`.

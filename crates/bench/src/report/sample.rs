@@ -62,6 +62,7 @@ fn document(runs: Vec<Run>) -> Document {
         date: "2025-11-21T20:58:00Z".into(),
         command: words.map(String::from).to_vec(),
         interrupted: false,
+        doubts: Vec::new(),
         ratios: ratios(&runs),
         runs,
         pieces: None,

@@ -29,11 +29,23 @@ const FAILURES_MAX: usize = 20;
 
 /// The whole document: a run alone in full, several as a comparison.
 pub fn render(document: &Document, terminal: Terminal) -> String {
-    match document.runs.as_slice() {
+    let text = match document.runs.as_slice() {
         [] => "Nothing was measured.\n".to_owned(),
         [only] => run(only, terminal),
         _ => comparison(document, terminal),
+    };
+    text + &doubts(&document.doubts, terminal)
+}
+
+/// What casts doubt on figures, where the eye is last.
+pub fn doubts(doubts: &[String], terminal: Terminal) -> String {
+    let mut text = String::new();
+    for (i, doubt) in doubts.iter().take(FAILURES_MAX).enumerate() {
+        let label = if i == 0 { "doubt" } else { "" };
+        let sentence = wrap(&format!("! {doubt}"), terminal.width, LABEL);
+        text.push_str(&format!("{label:<LABEL$}{}\n", terminal.red(sentence.trim_end())));
     }
+    text
 }
 
 /// One run.
@@ -479,6 +491,21 @@ mod tests {
         }
         let narrow = render(&sample::single(), Terminal { width: 40, colour: false });
         assert!(narrow.contains("new_order") && narrow.contains("254 µs"), "{narrow}");
+    }
+
+    #[test]
+    fn who_else_used_the_machine_is_told() {
+        let mut document = sample::single();
+        let (cores, run) = (plimsoll_engine::machine::cores() as f64, &mut document.runs[0]);
+        assert_eq!(run.doubt(), None);
+        (run.cpu_seconds, run.machine_cpu_seconds) = (0.15 * cores * run.seconds, cores * run.seconds);
+        document.doubts = document.runs.iter().filter_map(Run::doubt).collect();
+        let last = "doubt       ! occ/dst, repetition 1: other programs used ";
+        let text = render(&document, PLAIN);
+        assert!(text.lines().any(|line| line.starts_with(last)), "{text}");
+        let page = super::super::html::render(&document);
+        assert!(page.contains("Figures are in doubt.") && page.contains("quiet"), "{page}");
+        assert_eq!(document.to_json().matches("other programs used").count(), 1);
     }
 
     #[test]

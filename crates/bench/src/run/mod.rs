@@ -192,7 +192,7 @@ pub fn run(
         sample(&mut sites, false)?;
     }
     sites.tell(&Order::Count)?;
-    let measured = clock.raw();
+    let (measured, busy) = (clock.raw(), machine::busy_seconds());
     let mut timeline = Timeline { interval_seconds: SAMPLE.as_secs_f64(), throughput_tps: Vec::new() };
     let mut last = (sample(&mut sites, true)?, clock.raw());
     loop {
@@ -213,6 +213,7 @@ pub fn run(
     }
     run.seconds = clock.delta(measured, clock.raw()).as_secs_f64();
     sites.tell(&Order::Stop)?;
+    run.machine_cpu_seconds = machine::busy_seconds() - busy;
     run.interrupted = interrupted.load(Relaxed);
     run.timeline = timeline;
     line.busy("finishing transactions");
