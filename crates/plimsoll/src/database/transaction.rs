@@ -18,6 +18,7 @@
 //! from the start, at a new snapshot. The pause is random, from zero to a bound that doubles with
 //! every attempt, so that transactions that have met once do not meet again.
 
+use std::collections::BTreeSet;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::mem;
@@ -82,6 +83,8 @@ impl Database {
                 wrote: false,
                 written_bytes: 0,
                 large: None,
+                needs: BTreeSet::new(),
+                began: retry.began,
             };
             let result = body(&mut txn);
             let abort = match (&txn.state, result) {
@@ -105,6 +108,9 @@ impl Database {
                 },
             };
             tally.aborted(abort);
+            // A request is lost for a moment when a connection breaks, and for good with its node.
+            let gone = abort == Abort::Unknown && self.inner.running()?.any_is_gone();
+            let patience = if gone { Duration::ZERO } else { patience };
             retry.pause(abort, patience).inspect_err(|_| tally.ended(txn.wrote, End::Aborted))?;
         }
     }
@@ -127,6 +133,11 @@ pub struct Txn<'a> {
     written_bytes: usize,
     /// Its turn among large transactions, if it writes much to other processes.
     large: Option<Admitted<'a>>,
+    /// The shards of other processes that it has used or will use to commit, as far as this process
+    /// knows where they are.
+    needs: BTreeSet<ShardId>,
+    /// When the first attempt began.
+    began: Instant,
 }
 
 enum State {
@@ -144,6 +155,7 @@ impl Txn<'_> {
         let column = self.database.inner.column(column)?;
         check_key(key)?;
         let home = self.database.inner.home(column.table, key);
+        self.needs.extend(self.database.inner.needed(column.table, key, false));
         match self.step(home, Operation::Get(column, key.clone()))? {
             Outcome::Value(value) => Ok(value),
             _ => unreachable!("a get is answered with a value"),
@@ -156,6 +168,7 @@ impl Txn<'_> {
         self.database.inner.writable(column.table)?;
         check_key(key)?;
         check_value(value)?;
+        self.needs.extend(self.database.inner.needed(column.table, key, true));
         self.write(1, key.len() + value.len(), Write::Put(column, key.clone(), value.to_vec()))
     }
 
@@ -186,6 +199,7 @@ impl Txn<'_> {
     pub fn delete(&mut self, table: TableId, key: &Key) -> Result<(), Error> {
         let groups = self.database.inner.writable(table)?.spec.groups.len();
         check_key(key)?;
+        self.needs.extend(self.database.inner.needed(table, key, true));
         self.write(groups, key.len(), Write::Delete(table, key.clone()))
     }
 
@@ -203,6 +217,9 @@ impl Txn<'_> {
             return Ok(Vec::new());
         }
         let first = inner.shards_of(&inner.placement(), column.table, &range);
+        if inner.is_client() && first.len() > 1 {
+            self.needs.extend(&first);
+        }
         let first = if let [only] = first[..] { only } else { inner.any_shard() };
         let scan = Scan { column, low: range.low, high: range.high, limit: range.limit };
         match self.step(first, Operation::Scan(scan))? {
@@ -215,6 +232,7 @@ impl Txn<'_> {
     fn absent(&mut self, table: TableId, key: &Key, columns: &[ColumnGroup]) -> Result<(), Error> {
         check_key(key)?;
         let home = self.database.inner.home(table, key);
+        self.needs.extend(self.database.inner.needed(table, key, false));
         match self.step(home, Operation::Exists(columns.to_vec(), key.clone()))? {
             Outcome::Exists(false) => Ok(()),
             Outcome::Exists(true) => {
@@ -251,10 +269,11 @@ impl Txn<'_> {
     /// Does an operation on the coordinating shard, after the waiting writes. If the attempt begins
     /// with this step, `first` coordinates it.
     fn step(&mut self, first: ShardId, operation: Operation) -> Result<Outcome, Error> {
+        self.check_reach()?;
         let running = self.database.inner.running()?;
         let going = self.go(&running, first, READ_MIN)?;
         let shard = going.shard;
-        match running.step(going, operation) {
+        match running.step(going, operation, &self.needs) {
             Ok(StepResult { begun, outcome, shown }) => {
                 self.database.saw(shown.unwrap_or_default());
                 self.state = State::Begun(begun, shard, running.life());
@@ -279,6 +298,7 @@ impl Txn<'_> {
             }
             None => inner.any_shard(),
         };
+        self.check_reach()?;
         let running = inner.running()?;
         let going = self.go(&running, first, PATIENCE_MIN)?;
         let (patience, begun) = (going.patience, Instant::now());
@@ -291,6 +311,17 @@ impl Txn<'_> {
             Err(None) if patience.is_none() => Err(Error::Closed),
             Err(None) => Err(Error::InDoubt { waited: begun.elapsed() }),
         }
+    }
+
+    /// Fails if a node that the transaction needs is gone.
+    fn check_reach(&self) -> Result<(), Error> {
+        let inner = &self.database.inner;
+        if !inner.running()?.is_gone(&self.needs) {
+            return Ok(());
+        }
+        // What it needs may have moved before the node went: the next transaction goes by this map.
+        inner.look_at_map(inner.any_shard())?;
+        Err(Error::Unreachable { waited: self.began.elapsed() })
     }
 
     /// The attempt, to be sent to its shard, or to `first` if it begins.

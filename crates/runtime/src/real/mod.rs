@@ -44,7 +44,7 @@ use crate::disk::Submitted;
 use crate::shard::{Batch, Message, Start};
 pub use disk::{Directory, OpenError};
 use shard::Resident;
-pub use tcp::{Address, Closed, FRAME_MAX, Network, ORACLE, Refusal, Role, SILENCE, Traffic, Who};
+pub use tcp::{Address, Closed, FRAME_MAX, Network, ORACLE, Reach, Refusal, Role, SILENCE, Traffic, Who};
 use tcp::{Connections, Prepared};
 
 /// How long an idle shard spins before it sleeps, in nanoseconds. On small machines spinning
@@ -302,6 +302,11 @@ impl<N: Participant> Runtime<N> {
     /// [`Traffic::bytes_waiting`].
     pub fn bytes_waiting(&self) -> u64 {
         self.connections.as_ref().map_or(0, Connections::bytes_waiting)
+    }
+
+    /// Which nodes can be reached.
+    pub fn reach(&self) -> Reach {
+        self.connections.as_ref().map_or_else(Reach::alone, Connections::reach)
     }
 
     /// By node, in the order of their numbers: the first life that this runtime has met; 0 if none.

@@ -19,7 +19,8 @@
 //! 1. A coordinator may abort alone until it has sent its first RECORD, or as long as its own shard
 //!    has not voted. From then on it *asks*: silence is not an answer.
 //! 2. A shard that is asked before it has voted votes REFUSE, and drops the transaction's locks.
-//! 3. A shard votes REFUSE by itself if a transaction holds locks there and is silent for
+//! 3. A shard votes REFUSE by itself if a transaction holds locks there and the channel to its
+//!    coordinator is reset, or the coordinator is silent for
 //!    [`PATIENCE_NS`](crate::timestamp::PATIENCE_NS), so that a dead coordinator leaves no lock
 //!    behind. After RECORD it may not: it asks the other voters.
 //! 4. A shard keeps its vote until all voters know the outcome and the coordinator will not ask
@@ -286,6 +287,22 @@ fn told<P: Voter>(
             told.push(from);
         }
         _ => {}
+    }
+}
+
+/// The channel to a shard was reset. If the shard is dead nobody will abort the transactions that
+/// it coordinated; if it lives, its requests are lost and most of them will fail. So this shard
+/// acts as if it had waited long enough.
+pub(crate) fn cut_off<P: Voter>(node: &mut P, peer: ShardId) {
+    if planted(Mutant::WaitsForEver) {
+        return;
+    }
+    for txn in node.base().votes.undecided_of(peer) {
+        if node.base().votes.unvoted(txn) {
+            vote(node, txn);
+        } else if node.base().votes.doubts(txn) {
+            learn_from_voter(node, txn, Outcome::Aborted);
+        }
     }
 }
 

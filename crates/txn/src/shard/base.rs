@@ -468,6 +468,9 @@ impl<S: Scheme> Base<S> {
         {
             watermark.connected(process.into(), life.is_some());
         }
+        if life.is_none() {
+            self.release_waiting_for(peer);
+        }
         self.connected_moves(peer, life.is_some());
         self.scheme.connected(peer, life, &mut self.released);
     }
