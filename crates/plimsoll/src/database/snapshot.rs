@@ -89,12 +89,10 @@ impl Database {
             let shard = running.coordinator(any);
             let taken = running.snapshot(shard, asked);
             let life = running.life();
-            // The oracle's shard comes after those that hold data.
-            let gone = taken.is_err() && running.is_gone(&[ShardId(self.inner.holders as u16)]);
             drop(running);
             match taken {
                 Ok(taken) => break (taken, shard, life),
-                Err(_) if gone || waited >= options.patience => {
+                Err(_) if waited >= options.patience => {
                     self.inner.tally.ended(false, End::Aborted);
                     return Err(Error::Unreachable { waited });
                 }

@@ -290,18 +290,23 @@ fn told<P: Voter>(
     }
 }
 
-/// The channel to a shard was reset. If the shard is dead nobody will abort the transactions that
-/// it coordinated; if it lives, its requests are lost and most of them will fail. So this shard
-/// acts as if it had waited long enough.
-pub(crate) fn cut_off<P: Voter>(node: &mut P, peer: ShardId) {
-    if planted(Mutant::WaitsForEver) {
-        return;
-    }
-    for txn in node.base().votes.undecided_of(peer) {
-        if node.base().votes.unvoted(txn) {
-            vote(node, txn);
-        } else if node.base().votes.doubts(txn) {
-            learn_from_voter(node, txn, Outcome::Aborted);
+/// Acts on the transactions of coordinators whose channels were reset and are not back. If such a
+/// coordinator is dead no message will end its transactions; if it lives, its requests are lost and
+/// most of its transactions will fail. So this shard acts as if it had waited long enough. It does
+/// so in a pass, and not when it is told of the reset: a request that was queued then could reach
+/// another life of its receiver than the one that the sender knew.
+fn cut_off<P: Voter>(node: &mut P) {
+    for peer in std::mem::take(&mut node.base().votes.lost) {
+        for txn in node.base().votes.undecided_of(peer) {
+            let votes = &node.base().votes;
+            if votes.reaches(peer) && !votes.fenced(txn) || planted(Mutant::WaitsForEver) {
+                continue;
+            }
+            if votes.unvoted(txn) {
+                vote(node, txn);
+            } else if node.base().votes.doubts(txn) {
+                learn_from_voter(node, txn, Outcome::Aborted);
+            }
         }
     }
 }
@@ -309,6 +314,7 @@ pub(crate) fn cut_off<P: Voter>(node: &mut P, peer: ShardId) {
 /// A new pass has begun: acts on transactions that the shard has not heard of for too long.
 pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
     node.base().votes.pass(clock);
+    cut_off(node);
     let mut reminded = Vec::new();
     while let Some(txn) = node.base().votes.overdue() {
         let me = node.base().shard;

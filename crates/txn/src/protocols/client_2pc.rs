@@ -229,12 +229,6 @@ impl<S: Scheme> Protocol for Client2pc<S> {
         votes::tick(self, clock);
     }
 
-    fn reconnected(&mut self, peer: ShardId, up: bool) {
-        if !up {
-            votes::cut_off(self, peer);
-        }
-    }
-
     fn about(request: &Request<S>) -> About {
         match request {
             Request::Prepare(prepare) => About::new("PREPARE", Some(prepare.txn())).writes(prepare.written()),

@@ -110,6 +110,8 @@ pub struct Votes {
     pub(crate) doubtful: BTreeSet<u64>,
     /// Shards of other processes with a channel to this one.
     up: BTreeSet<ShardId>,
+    /// Shards whose channels were reset since the last pass.
+    pub(crate) lost: BTreeSet<ShardId>,
     /// How many votes were given: RECORD, and REFUSE.
     given: [u64; 2],
     outgoing: Vec<(ShardId, Request)>,
@@ -143,6 +145,7 @@ impl Votes {
             owed: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             up: BTreeSet::new(),
+            lost: BTreeSet::new(),
             given: [0; 2],
             outgoing: Vec::new(),
         }
@@ -186,7 +189,10 @@ impl Votes {
         }
         match life {
             Some(_) => self.up.insert(peer),
-            None => self.up.remove(&peer),
+            None => {
+                self.lost.insert(peer);
+                self.up.remove(&peer)
+            }
         }
     }
 

@@ -160,11 +160,12 @@ impl Shared {
     }
 
     /// Whether a node is gone: no shard here is connected to it, and it was dialed since and did not
-    /// answer. After a reset that is over with the next dial a node is not gone.
+    /// answer. After a reset that is over with the next dial a node is not gone. Nor is an oracle:
+    /// what waits for it has locked nothing that others need for long, and goes on when it is back.
     fn is_gone(&self, node: usize) -> bool {
         let rows = || self.rows.iter().skip(node).step_by(self.cluster.nodes.len() + 1);
-        self.failing.get(node).is_some_and(|failing| failing.load(SeqCst))
-            && rows().all(|row| row.connected.get() == 0)
+        let data = self.cluster.nodes.get(node).is_some_and(|node| node.id != ORACLE);
+        data && self.failing[node].load(SeqCst) && rows().all(|row| row.connected.get() == 0)
     }
 
     /// A connection was closed: has it dialed again, if this node is the side that dials.

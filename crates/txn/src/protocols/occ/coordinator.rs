@@ -92,12 +92,6 @@ impl<S: Scheme> Protocol for Occ<S> {
         votes::tick(self, clock);
     }
 
-    fn reconnected(&mut self, peer: ShardId, up: bool) {
-        if !up {
-            votes::cut_off(self, peer);
-        }
-    }
-
     fn about(request: &Request<S>) -> About {
         match request {
             Request::Lock { holder, writes, .. } => {

@@ -99,12 +99,6 @@ impl<S: Scheme> Protocol for TwoPl<S> {
         votes::tick(self, clock);
     }
 
-    fn reconnected(&mut self, peer: ShardId, up: bool) {
-        if !up {
-            votes::cut_off(self, peer);
-        }
-    }
-
     fn outgoing_own(&mut self, tell: &mut dyn FnMut(ShardId, Request<S>)) {
         self.outgoing.drain(..).for_each(|(to, own)| tell(to, own));
     }

@@ -448,6 +448,8 @@ mod tests {
         votes::enter_record(&mut shard, txn, Timestamp(9), recorded.1, vec![(ShardId(0), 1), (voter, 1)]);
 
         protocol::connected(&mut shard, coordinator, None);
+        assert_eq!(shard.held.len(), 2, "what is queued now may reach another life of its receiver");
+        shard.tick(Timestamp(1));
         // What the other voter says decides on the one that has a vote here.
         assert!(shard.held.keys().eq([&txn]), "{:?}", shard.held);
         let asked: Vec<_> = shard.base.votes.outgoing().map(|(to, _)| to).collect();
