@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use plimsoll_runtime::Task;
-use plimsoll_runtime::real::{Clock, Refusal, Runtime, Traffic};
+use plimsoll_runtime::real::{Clock, Reach, Refusal, Runtime, Traffic};
 use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_txn::pairs::LegalPair;
 use plimsoll_types::ShardId;
@@ -26,6 +26,8 @@ pub trait AnyRuntime: Send + Sync {
     fn refused(&self) -> Option<Refusal>;
     /// See [`Runtime::bytes_waiting`].
     fn bytes_waiting(&self) -> u64;
+    /// See [`Runtime::reach`].
+    fn reach(&self) -> Reach;
     /// See [`Runtime::met`].
     fn met(&self) -> Vec<u64>;
     /// See [`Runtime::called`].
@@ -57,6 +59,10 @@ impl<P: LegalPair> AnyRuntime for Runtime<P> {
 
     fn bytes_waiting(&self) -> u64 {
         Runtime::bytes_waiting(self)
+    }
+
+    fn reach(&self) -> Reach {
+        Runtime::reach(self)
     }
 
     fn met(&self) -> Vec<u64> {

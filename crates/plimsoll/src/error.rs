@@ -120,7 +120,9 @@ pub enum Error {
         /// The scheme.
         scheme: Scheme,
     },
-    /// A node that is needed, or the oracle, could not be reached in time. In a cluster only.
+    /// A node that is needed, or the oracle, could not be reached in time, or is gone: it was dialed
+    /// in vain since the connection broke. Or a record is locked by a transaction that is in doubt
+    /// because a node is gone. In a cluster only.
     Unreachable {
         /// How long it took to give up.
         waited: Duration,
@@ -141,8 +143,8 @@ pub enum Error {
         /// Why it cannot come back.
         why: String,
     },
-    /// The outcome of the transaction was not known in time, because a node that has voted on it
-    /// cannot be reached. The transaction may be committed, now or later. In a cluster only.
+    /// The outcome of the transaction was not known in time, or when a node that may have voted on
+    /// it was gone. The transaction may be committed, now or later. In a cluster only.
     InDoubt {
         /// How long it took to give up.
         waited: Duration,

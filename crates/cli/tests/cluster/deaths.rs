@@ -3,6 +3,7 @@
 use std::io::{BufRead, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -222,6 +223,81 @@ fn a_client_that_was_taken_for_dead_does_not_come_back_to_nodes_that_have_lost_w
     client.0.stdin.as_mut().unwrap().write_all(b"go on\n").unwrap();
     let said = client.says("end");
     assert!(said.contains("CutOff") && said.contains("what they held is gone"), "{said}");
+}
+
+#[test]
+fn while_a_node_is_gone_what_needs_it_fails_at_once_and_when_it_is_back_it_is_used_again() {
+    const ACCOUNTS: u64 = 300;
+    // One that stands still is taken for dead after two seconds of silence, and two more without an
+    // answer to who dials it; and comes back with what it had.
+    let scenes =
+        [("occ", "-KILL", 2), ("two_pl", "-KILL", 2), ("client_2pc", "-KILL", 2), ("occ", "-STOP", 8)];
+    for (protocol, signal, seconds) in scenes {
+        let mut scene = Scene::under(&format!("protocol = \"{protocol}\"\n"), &[1, 1, 1]);
+        (1..=3).for_each(|id| scene.start(id));
+        let db = scene.connect();
+        fill(&db, ACCOUNTS);
+        let table = db.table("account").unwrap();
+        let stop = AtomicBool::new(false);
+        let moved = |from: u64, to: u64| {
+            db.transact(|txn| -> Result<(), Error> {
+                let had = balance(txn.get(table, &account(from))?);
+                let other = balance(txn.get(table, &account(to))?);
+                txn.put(table, &account(from), &(had - 1).to_be_bytes())?;
+                txn.put(table, &account(to), &(other + 1).to_be_bytes())
+            })
+        };
+        let counts = thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|client| {
+                    let (moved, stop) = (&moved, &stop);
+                    scope.spawn(move || {
+                        let (mut done, mut failed) = (0, 0);
+                        for round in 0.. {
+                            if stop.load(SeqCst) {
+                                break;
+                            }
+                            let (from, to) =
+                                ((client + 7 * round) % ACCOUNTS, (3 * client + 11 * round + 1) % ACCOUNTS);
+                            match if from == to { Ok(()) } else { moved(from, to) } {
+                                Ok(()) => done += 1,
+                                Err(Error::Unreachable { .. } | Error::InDoubt { .. }) => failed += 1,
+                                Err(other) => panic!("{protocol}: {other}"),
+                            }
+                        }
+                        (done, failed)
+                    })
+                })
+                .collect();
+            thread::sleep(Duration::from_millis(500));
+            scene.signal(3, signal);
+            thread::sleep(Duration::from_secs(seconds));
+            let begun = Instant::now();
+            stop.store(true, SeqCst);
+            let counts: Vec<(u64, u64)> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+            assert!(begun.elapsed() < PATIENCE / 2, "{protocol}: nobody waits for the whole patience");
+            counts
+        });
+        // A thread that waited its patience for each would have failed once, if at all.
+        let failed: u64 = counts.iter().map(|(_, failed)| failed).sum();
+        assert!(failed > 40, "{protocol}: {counts:?}");
+        let begun = Instant::now();
+        let snapshot = db.snapshot(Freshness::Newest).unwrap();
+        let read = (0..ACCOUNTS).map(|number| snapshot.get(table, &account(number)));
+        let found: Vec<bool> = read.map(|read| read.is_ok()).collect();
+        assert!(found.contains(&true) && found.contains(&false), "{protocol}: of two nodes");
+        assert!(begun.elapsed() < PATIENCE, "{protocol}");
+        if signal == "-KILL" {
+            continue;
+        }
+        scene.signal(3, "-CONT");
+        let sum = || {
+            let keys: Vec<Key> = (0..ACCOUNTS).map(account).collect();
+            let values = db.snapshot(Freshness::Newest).ok()?.get_many(table, &keys).ok()?;
+            Some(values.into_iter().map(balance).sum::<u64>())
+        };
+        assert_eq!(until("it is used again", sum), ACCOUNTS * 1000, "{protocol}");
+    }
 }
 
 /// Not a test: the client of [`cut_off`].

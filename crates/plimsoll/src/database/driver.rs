@@ -4,8 +4,10 @@
 //! block. So each call starts a task on a shard and waits for its answer. A transaction and a
 //! snapshot pass through here as handles that only the shards of their pair understand.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SendError};
 use std::time::{Duration, Instant};
 
@@ -27,8 +29,8 @@ use crate::error::Error;
 /// Pause before a shard that cannot be reached is asked again, in nanoseconds.
 const RETRY_NS: u64 = 5_000_000;
 
-/// Interval at which a thread that waits for an answer checks whether this client was refused, and
-/// how long it then still waits.
+/// Interval at which a thread that waits for an answer checks whether this client was refused, or
+/// an answer depends on a node that is gone; and how long it then still waits.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Waits for the results of reads that were sent to a shard; `None` if some of the data is on
@@ -107,6 +109,20 @@ impl Driver {
         self.0.runtime().refused().is_some()
     }
 
+    /// Whether the node of one of these shards is gone.
+    pub(super) fn is_gone<'a>(&self, shards: impl IntoIterator<Item = &'a ShardId>) -> bool {
+        let mut shards = shards.into_iter().peekable();
+        shards.peek().is_some() && {
+            let reach = self.0.runtime().reach();
+            shards.any(|&shard| reach.is_gone(shard))
+        }
+    }
+
+    /// Whether any node is gone.
+    pub(super) fn any_is_gone(&self) -> bool {
+        self.0.runtime().reach().any_is_gone()
+    }
+
     /// See [`plimsoll_runtime::real::Runtime::met`].
     pub(super) fn met(&self) -> Vec<u64> {
         self.0.runtime().met()
@@ -154,8 +170,14 @@ impl Driver {
     }
 
     /// Begins the transaction unless it has begun, applies its waiting writes, and does the
-    /// operation. Gives up if there is no answer in time.
-    pub(super) fn step(&self, going: StepRequest, operation: Operation) -> Result<StepResult, Abort> {
+    /// operation. Gives up if there is no answer in time, or if the node of a shard that the
+    /// transaction needs is gone.
+    pub(super) fn step(
+        &self,
+        going: StepRequest,
+        operation: Operation,
+        needs: &BTreeSet<ShardId>,
+    ) -> Result<StepResult, Abort> {
         let StepRequest { shard, attempt, begun, writes, patience } = going;
         let (done, result) = mpsc::sync_channel(1);
         self.0.spawn_on(shard, move |shard| async move {
@@ -182,22 +204,32 @@ impl Driver {
                 shard.rollback(begun).await;
             }
         });
-        answered(self, &result, patience).unwrap_or(Err(Abort::Unknown))
+        answered(self, &result, patience, || self.is_gone(needs)).unwrap_or(Err(Abort::Unknown))
     }
 
-    /// Commits. `Err(None)`: there was no answer in time.
+    /// Commits. `Err(None)`: there was no answer in time, or none is to be expected, because a node
+    /// that may have voted is gone.
     pub(super) fn commit(&self, going: StepRequest) -> Result<Option<Timestamp>, Option<Abort>> {
         let StepRequest { shard, attempt, begun, writes, patience } = going;
         let (done, result) = mpsc::sync_channel(1);
+        let number = Arc::new(AtomicU64::new(0));
+        let committing = number.clone();
         self.0.spawn_on(shard, move |shard| async move {
             let shard = interactive(&*shard);
             let committed = match resume(shard, begun, attempt, writes).await {
-                Ok(txn) => shard.commit(txn).await.map(|committed| committed.stamp),
+                Ok(txn) => {
+                    committing.store(shard.id(&txn).number, SeqCst);
+                    shard.commit(txn).await.map(|committed| committed.stamp)
+                }
                 Err(abort) => Err(abort),
             };
             let _ = done.send(committed);
         });
-        answered(self, &result, patience).ok_or(None)?.map_err(Some)
+        let is_doubtful = || {
+            let number = number.load(SeqCst);
+            self.any_is_gone() && self.0.on_shard(shard, move |shard| shard.is_doubtful(number))
+        };
+        answered(self, &result, patience, is_doubtful).ok_or(None)?.map_err(Some)
     }
 
     /// Rolls a transaction back.
@@ -211,7 +243,8 @@ impl Driver {
     }
 
     /// Has `coordinator` read at a snapshot on another shard, again and again while that cannot be
-    /// reached: a repeated read has the same result. Gives up if there is no answer in time.
+    /// reached: a repeated read has the same result. Gives up if there is no answer in time, or the
+    /// node is gone.
     pub(super) fn read_at(
         &self,
         coordinator: ShardId,
@@ -220,21 +253,22 @@ impl Driver {
         reads: Reads,
         patience: Option<Duration>,
     ) -> Answer<'_> {
-        let at = at.clone();
+        let (at, reach) = (at.clone(), self.0.runtime().reach());
         let (answer, answers) = mpsc::sync_channel(1);
         self.0.spawn_on(coordinator, move |coordinator| async move {
             let txn = coordinator.next_id();
             let begun = coordinator.clock();
             let found = loop {
-                match coordinator.read_at(txn, shard, &at, reads.clone()).await {
+                let gone = match coordinator.read_at(txn, shard, &at, reads.clone()).await {
                     Ok(SnapshotRead::Found(found)) => break Ok(Some(found)),
                     Ok(SnapshotRead::Elsewhere) => break Ok(None),
                     Ok(SnapshotRead::Gone) => break Err(Error::SnapshotGone),
                     Ok(SnapshotRead::ClockAhead) => break Err(Error::ClockAhead),
-                    Err(_) => {}
-                }
+                    Ok(SnapshotRead::InDoubt) => reach.any_is_gone(),
+                    Err(_) => reach.is_gone(shard),
+                };
                 let waited = Duration::from_nanos(coordinator.clock().0 - begun.0);
-                if patience.is_some_and(|patience| waited >= patience) {
+                if gone || patience.is_some_and(|patience| waited >= patience) {
                     break Err(Error::Unreachable { waited });
                 }
                 coordinator.sleep(RETRY_NS).await;
@@ -244,7 +278,7 @@ impl Driver {
         });
         Box::new(move || {
             // A shard may wait for ever for a writer whose outcome no reachable shard knows.
-            let Some(found) = answered(self, &answers, patience) else {
+            let Some(found) = answered(self, &answers, patience, || false) else {
                 return Err(match self.is_refused() {
                     true => Error::SnapshotGone,
                     false => Error::Unreachable { waited: patience.unwrap_or_default() },
@@ -289,8 +323,13 @@ fn interactive(shard: &dyn AnyShard) -> &dyn InteractiveShard {
 }
 
 /// The answer of a task that was started on a shard; `None` if it takes longer than `patience`, the
-/// shard has ended, or this client was refused.
-fn answered<R>(driver: &Driver, result: &Receiver<R>, patience: Option<Duration>) -> Option<R> {
+/// shard has ended, this client was refused, or waiting is in vain.
+fn answered<R>(
+    driver: &Driver,
+    result: &Receiver<R>,
+    patience: Option<Duration>,
+    is_vain: impl Fn() -> bool,
+) -> Option<R> {
     let Some(patience) = patience else { return result.recv().ok() };
     let begun = Instant::now();
     loop {
@@ -300,7 +339,7 @@ fn answered<R>(driver: &Driver, result: &Receiver<R>, patience: Option<Duration>
         let refused = driver.is_refused();
         match result.recv_timeout(left.min(LOOK)) {
             Ok(answer) => return Some(answer),
-            Err(RecvTimeoutError::Timeout) if left > LOOK && !refused => {}
+            Err(RecvTimeoutError::Timeout) if left > LOOK && !refused && !is_vain() => {}
             Err(_) => return None,
         }
     }

@@ -32,6 +32,7 @@ mod transaction;
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
@@ -385,6 +386,9 @@ impl Database {
             };
             let these = slots.iter().copied().filter(|&slot| placement.shard(slot) == from).collect();
             let running = inner.running()?;
+            if running.is_gone(&[from, to]) {
+                return Err(Error::Unreachable { waited: begun.elapsed() });
+            }
             let coordinator = running.coordinator(from);
             let outcome = running.move_slots(coordinator, from, these, to, inner.options.patience);
             drop(running);
@@ -502,6 +506,21 @@ impl Inner {
     fn home(&self, table: StoredTable, key: &Key) -> ShardId {
         let slot = self.tables()[table.index()].spec.partitioning.slot(key);
         slot.map_or_else(|| self.any_shard(), |slot| self.placement().shard(slot))
+    }
+
+    /// The shards of other processes that an operation on a key needs, as far as it is known: which
+    /// copy of a replicated table will be read is not. Nothing if the data is in this process.
+    fn needed(&self, table: StoredTable, key: &Key, writes: bool) -> impl Iterator<Item = ShardId> + use<> {
+        let slot = self.is_client().then(|| self.tables()[table.index()].spec.partitioning.slot(key));
+        let shards: Range<u16> = match slot {
+            Some(Some(slot)) => {
+                let shard = self.placement().shard(slot).0;
+                shard..shard + 1
+            }
+            Some(None) if writes => 0..self.holders as u16,
+            _ => 0..0,
+        };
+        shards.map(ShardId)
     }
 
     /// A shard that holds data; each in turn.

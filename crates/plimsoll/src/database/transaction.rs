@@ -24,7 +24,7 @@
 //! the transaction.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -95,6 +95,8 @@ impl Database {
                 wrote: false,
                 written_bytes: 0,
                 large: None,
+                needs: BTreeSet::new(),
+                began: retry.began,
             };
             let result = body(&mut txn);
             let wrote = txn.wrote;
@@ -122,6 +124,9 @@ impl Database {
                 },
             };
             tally.aborted(abort);
+            // A request is lost for a moment when a connection breaks, and for good with its node.
+            let gone = abort == Abort::Unknown && self.inner.running()?.any_is_gone();
+            let patience = if gone { Duration::ZERO } else { patience };
             retry.pause(abort, patience).inspect_err(|_| tally.ended(wrote, End::Aborted))?;
         }
     }
@@ -177,6 +182,11 @@ pub struct Txn<'a> {
     written_bytes: usize,
     /// Its turn among large transactions, if it writes much to other processes.
     large: Option<Admitted<'a>>,
+    /// The shards of other processes that it has used or will use to commit, as far as this process
+    /// knows where they are.
+    needs: BTreeSet<ShardId>,
+    /// When the first attempt began.
+    began: Instant,
 }
 
 enum State {
@@ -193,6 +203,7 @@ impl Txn<'_> {
             let column = txn.database.inner.column(column)?;
             check_key(key)?;
             let home = txn.database.inner.home(column.table, key);
+            txn.needs.extend(txn.database.inner.needed(column.table, key, false));
             match txn.step(home, Operation::Get(column, key.clone()))? {
                 Outcome::Value(value) => Ok(value),
                 _ => unreachable!("a get is answered with a value"),
@@ -208,6 +219,9 @@ impl Txn<'_> {
             keys.iter().try_for_each(check_key)?;
             let Some(first) = keys.first() else { return Ok(Vec::new()) };
             let home = txn.database.inner.home(column.table, first);
+            for key in keys {
+                txn.needs.extend(txn.database.inner.needed(column.table, key, false));
+            }
             match txn.step(home, Operation::GetMany(column, keys.to_vec()))? {
                 Outcome::Values(values) => Ok(values),
                 _ => unreachable!("many gets are answered with values"),
@@ -266,6 +280,7 @@ impl Txn<'_> {
         self.attempt(|txn| {
             let groups = txn.database.inner.writable(table)?.spec.groups.len();
             check_key(key)?;
+            txn.needs.extend(txn.database.inner.needed(table.stored(), key, true));
             txn.write(groups, key.len(), Write::Delete(table.stored(), key.clone()))
         })
     }
@@ -283,7 +298,8 @@ impl Txn<'_> {
             if scan.limit == 0 {
                 return Ok(Vec::new());
             }
-            match txn.step(txn.first_shard(&scan), Operation::Scan(scan))? {
+            let first = txn.first_shard(&scan);
+            match txn.step(first, Operation::Scan(scan))? {
                 Outcome::Rows(rows) => Ok(rows),
                 _ => unreachable!("a scan is answered with rows"),
             }
@@ -320,12 +336,16 @@ impl Txn<'_> {
     }
 
     /// The shard that coordinates an attempt that begins with this scan.
-    fn first_shard(&self, scan: &Scan) -> ShardId {
+    fn first_shard(&mut self, scan: &Scan) -> ShardId {
         let inner = &self.database.inner;
-        match inner.shards_of(&inner.placement(), scan)[..] {
-            [only] => only,
-            _ => inner.any_shard(),
+        let shards = inner.shards_of(&inner.placement(), scan);
+        if let [only] = shards[..] {
+            return only;
         }
+        if inner.is_client() {
+            self.needs.extend(&shards);
+        }
+        inner.any_shard()
     }
 
     /// Does an operation, unless an earlier one has failed.
@@ -343,6 +363,7 @@ impl Txn<'_> {
     /// Fails if any of these records of a row exists; that none exists still holds at commit.
     fn absent(&mut self, table: TableId, key: &Key, columns: Vec<StoredColumn>) -> Result<(), Error> {
         let home = self.database.inner.home(table.stored(), key);
+        self.needs.extend(self.database.inner.needed(table.stored(), key, false));
         match self.step(home, Operation::Exists(columns, key.clone()))? {
             Outcome::Exists(false) => Ok(()),
             Outcome::Exists(true) => {
@@ -353,6 +374,7 @@ impl Txn<'_> {
     }
 
     fn put_checked(&mut self, column: StoredColumn, key: &Key, value: &[u8]) -> Result<(), Error> {
+        self.needs.extend(self.database.inner.needed(column.table, key, true));
         self.write(1, key.len() + value.len(), Write::Put(column, key.clone(), value.to_vec()))
     }
 
@@ -380,10 +402,11 @@ impl Txn<'_> {
     /// Does an operation on the coordinating shard, after the waiting writes. If the attempt begins
     /// with this step, `first` coordinates it.
     fn step(&mut self, first: ShardId, operation: Operation) -> Result<Outcome, Error> {
+        self.check_reach()?;
         let running = self.database.inner.running()?;
         let going = self.go(&running, first, READ_MIN)?;
         let shard = going.shard;
-        match running.step(going, operation) {
+        match running.step(going, operation, &self.needs) {
             Ok(StepResult { begun, outcome, shown }) => {
                 self.database.saw(shown.unwrap_or_default());
                 self.state = State::Begun(begun, shard, running.life());
@@ -405,6 +428,7 @@ impl Txn<'_> {
             }
             None => inner.any_shard(),
         };
+        self.check_reach()?;
         let running = inner.running()?;
         let going = self.go(&running, first, PATIENCE_MIN)?;
         let (patience, begun) = (going.patience, Instant::now());
@@ -417,6 +441,17 @@ impl Txn<'_> {
             Err(None) if patience.is_none() => Err(Error::Closed),
             Err(None) => Err(Error::InDoubt { waited: begun.elapsed() }),
         }
+    }
+
+    /// Fails if a node that the transaction needs is gone.
+    fn check_reach(&self) -> Result<(), Error> {
+        let inner = &self.database.inner;
+        if !inner.running()?.is_gone(&self.needs) {
+            return Ok(());
+        }
+        // What it needs may have moved before the node went: the next transaction goes by this map.
+        inner.look_at_map(inner.any_shard())?;
+        Err(Error::Unreachable { waited: self.began.elapsed() })
     }
 
     /// The attempt, to be sent to its shard, or to `first` if it begins.
@@ -480,7 +515,8 @@ impl Cursor {
             while self.rows.is_empty()
                 && let Some(scan) = self.rest.take()
             {
-                match txn.step(txn.first_shard(&scan), Operation::Batch(scan))? {
+                let first = txn.first_shard(&scan);
+                match txn.step(first, Operation::Batch(scan))? {
                     Outcome::Batch(rows, rest) => (self.rows, self.rest) = (rows.into(), rest),
                     _ => unreachable!("a batch is answered with rows"),
                 }

@@ -45,7 +45,7 @@ use crate::shard::{Batch, Message, Start};
 pub use disk::{Directory, OpenError};
 use shard::Resident;
 pub use tcp::{
-    Address, Closed, FRAME_MAX, Network, ORACLE, PeerRefusal, Refusal, Role, Room, SILENCE, Traffic, Who,
+    Address, Closed, FRAME_MAX, Network, ORACLE, PeerRefusal, Reach, Refusal, Role, Room, SILENCE, Traffic, Who,
 };
 use tcp::{Connections, Prepared};
 
@@ -316,6 +316,11 @@ impl<N: Participant> Runtime<N> {
     /// a [`Room`] of its own. 0 without a network.
     pub fn room(&self) -> usize {
         self.connections.as_ref().map_or(0, Connections::room)
+    }
+
+    /// Which nodes can be reached.
+    pub fn reach(&self) -> Reach {
+        self.connections.as_ref().map_or_else(Reach::alone, Connections::reach)
     }
 
     /// By node, in the order of their numbers: the first life that this runtime has met; 0 if none.

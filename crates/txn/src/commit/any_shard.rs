@@ -72,6 +72,10 @@ pub trait AnyShard: Tasks {
     /// The number of an attempt that begins now.
     fn next_id(&self) -> TxnId;
 
+    /// Whether the outcome of an attempt of this shard depends on a vote that it has asked for in
+    /// vain so far.
+    fn is_doubtful(&self, number: u64) -> bool;
+
     /// Something that runs procedures on this shard.
     fn coordinator(&self) -> Box<dyn Coordinator>;
 
@@ -290,6 +294,9 @@ pub enum SnapshotRead {
     Gone,
     /// Nothing: the snapshot is too far ahead of the other shard's clock.
     ClockAhead,
+    /// Nothing: some of it is locked by a transaction whose outcome depends on a shard that cannot
+    /// be reached.
+    InDoubt,
 }
 
 /// What a snapshot has read on one shard: a value per get, and rows per scan.
@@ -371,6 +378,10 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
 
     fn next_id(&self) -> TxnId {
         self.local(|node| node.base().next_id())
+    }
+
+    fn is_doubtful(&self, number: u64) -> bool {
+        self.local(|node| node.base().votes.doubtful.contains(&number))
     }
 
     fn coordinator(&self) -> Box<dyn Coordinator> {
@@ -472,6 +483,7 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
                 CommonReply::Fetched(None) => SnapshotRead::Gone,
                 CommonReply::ClockAhead => SnapshotRead::ClockAhead,
                 CommonReply::Elsewhere => SnapshotRead::Elsewhere,
+                CommonReply::OutOfReach => SnapshotRead::InDoubt,
                 _ => unreachable!("a shard answers reads with what was read"),
             })
         })

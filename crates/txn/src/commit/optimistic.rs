@@ -42,6 +42,7 @@ pub(crate) async fn read<P: Interactive, E: Env<P>>(
             Ok(CommonReply::Fetched(Some(fetched))) => fetched,
             Ok(CommonReply::Elsewhere) => return Err(P::abort(env, open, Abort::StaleTerm).await),
             Ok(CommonReply::ClockAhead) => return Err(P::abort(env, open, Abort::ClockAhead).await),
+            Ok(CommonReply::OutOfReach) => return Err(P::abort(env, open, Abort::Unknown).await),
             // The transaction may already hold locks, if not all of its remaining pieces could be
             // executed on this shard.
             Ok(_) => return Err(P::abort(env, open, Abort::Validation).await),

@@ -34,6 +34,9 @@ use crate::work::Footprint;
 pub(crate) const RETRY_NS: u64 = 1_000_000;
 /// How often a read is repeated, at most.
 const RETRIES: u32 = 1000;
+/// How many repetitions one counts for after a read that was refused because of a transaction in
+/// doubt.
+const IN_DOUBT_RETRIES: u32 = 10;
 /// The pause between repetitions doubles after every `PATIENT_RETRIES` of them, at most
 /// `RETRY_DOUBLINGS` times. Slots move as slowly as two machines reach each other, and no shard
 /// serves them meanwhile. In all a reader waits for about 15 s.
@@ -326,21 +329,24 @@ async fn collect<P: Protocol, E: Env<P>>(
     call: impl Future<Output = Result<P::Reply, Unknown>>,
     ask: &impl Fn(Reads) -> P::Request,
 ) -> Result<FetchedBatch<P::Scheme>, ReadFailure> {
-    let mut reply = call.await;
-    for _ in 0..RETRIES {
-        if reply.is_ok() {
-            break;
-        }
+    let mut reply = call.await.map(Answer::common);
+    let mut retries = 0;
+    while retries < RETRIES {
+        retries += match &reply {
+            Ok(CommonReply::OutOfReach) => IN_DOUBT_RETRIES,
+            Ok(_) => break,
+            Err(Unknown) => 1,
+        };
         env.sleep(RETRY_NS).await;
-        reply = env.call(shard, ask(reads.clone())).await;
+        reply = env.call(shard, ask(reads.clone())).await.map(Answer::common);
     }
-    match reply.map(Answer::common) {
+    match reply {
         Ok(CommonReply::Fetched(Some(fetched))) => Ok(FetchedBatch { shard, reads, fetched, locked: false }),
         Ok(CommonReply::Fetched(None)) => Err(ReadFailure::TooOld),
         Ok(CommonReply::Elsewhere) => Err(ReadFailure::Elsewhere),
         Ok(CommonReply::ClockAhead) => Err(ReadFailure::Abort(Abort::ClockAhead)),
+        Ok(CommonReply::OutOfReach) | Err(Unknown) => Err(ReadFailure::Abort(Abort::Unknown)),
         Ok(_) => unreachable!("a read is answered with what was read"),
-        Err(Unknown) => Err(ReadFailure::Abort(Abort::Unknown)),
     }
 }
 

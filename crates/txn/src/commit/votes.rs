@@ -19,7 +19,8 @@
 //! 1. A coordinator may abort alone until it has sent its first RECORD, or as long as its own shard
 //!    has not voted. From then on it *asks*: silence is not an answer.
 //! 2. A shard that is asked before it has voted votes REFUSE, and drops the transaction's locks.
-//! 3. A shard votes REFUSE by itself if a transaction holds locks there and is silent for
+//! 3. A shard votes REFUSE by itself if a transaction holds locks there and the channel to its
+//!    coordinator is reset, or the coordinator is silent for
 //!    [`PATIENCE_NS`](crate::timestamp::PATIENCE_NS), so that a dead coordinator leaves no lock
 //!    behind. After RECORD it may not: it asks the other voters.
 //! 4. A shard keeps its vote until all voters know the outcome and the coordinator will not ask
@@ -295,9 +296,31 @@ fn told<P: Voter>(
     }
 }
 
+/// Acts on the transactions of coordinators whose channels were reset and are not back. If such a
+/// coordinator is dead no message will end its transactions; if it lives, its requests are lost and
+/// most of its transactions will fail. So this shard acts as if it had waited long enough. It does
+/// so in a pass, and not when it is told of the reset: a request that was queued then could reach
+/// another life of its receiver than the one that the sender knew.
+fn cut_off<P: Voter>(node: &mut P) {
+    for peer in std::mem::take(&mut node.base().votes.lost) {
+        for txn in node.base().votes.undecided_of(peer) {
+            let votes = &node.base().votes;
+            if votes.reaches(peer) && !votes.fenced(txn) || planted(Mutant::WaitsForEver) {
+                continue;
+            }
+            if votes.unvoted(txn) {
+                vote(node, txn);
+            } else if node.base().votes.doubts(txn) {
+                learn_from_voter(node, txn, Outcome::Aborted);
+            }
+        }
+    }
+}
+
 /// A new pass has begun: acts on transactions that the shard has not heard of for too long.
 pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
     node.base().votes.pass(clock);
+    cut_off(node);
     let mut reminded = Vec::new();
     while let Some(txn) = node.base().votes.overdue() {
         let me = node.base().shard;

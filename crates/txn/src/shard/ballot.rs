@@ -106,8 +106,12 @@ pub struct Votes {
     /// Shards that may hold locks or votes of own attempts: the largest such attempt, and how many
     /// attempts were settled since the shard was told.
     owed: BTreeMap<ShardId, (u64, usize)>,
+    /// Own attempts whose outcome depends on a vote that was asked for in vain.
+    pub(crate) doubtful: BTreeSet<u64>,
     /// Shards of other processes with a channel to this one.
     up: BTreeSet<ShardId>,
+    /// Shards whose channels were reset since the last pass.
+    pub(crate) lost: BTreeSet<ShardId>,
     /// How many votes were given: RECORD, and REFUSE.
     given: [u64; 2],
     outgoing: Vec<(ShardId, Request)>,
@@ -139,7 +143,9 @@ impl Votes {
             first: config.first_attempt,
             open: BTreeSet::new(),
             owed: BTreeMap::new(),
+            doubtful: BTreeSet::new(),
             up: BTreeSet::new(),
+            lost: BTreeSet::new(),
             given: [0; 2],
             outgoing: Vec::new(),
         }
@@ -183,13 +189,42 @@ impl Votes {
         }
         match life {
             Some(_) => self.up.insert(peer),
-            None => self.up.remove(&peer),
+            None => {
+                self.lost.insert(peer);
+                self.up.remove(&peer)
+            }
         }
     }
 
     /// Whether there is a channel to a shard.
     pub(crate) fn reaches(&self, shard: ShardId) -> bool {
         !self.elsewhere(shard) || self.up.contains(&shard)
+    }
+
+    /// Whether a transaction holds locks here until an outcome is known that depends on the vote of
+    /// a shard without a channel to this one.
+    pub(crate) fn is_stuck(&self, txn: TxnId) -> bool {
+        match self.state(txn) {
+            Some(State::Recorded { voters, .. }) => voters.iter().any(|(voter, _)| !self.reaches(*voter)),
+            _ => false,
+        }
+    }
+
+    /// The transactions that have recorded writes here and wait for a voter, with these writes.
+    pub(crate) fn waiting_for(&self, voter: ShardId) -> impl Iterator<Item = &Packed> {
+        self.entries.values().filter_map(move |entry| match &entry.state {
+            State::Recorded { writes, voters, .. } if voters.iter().any(|(other, _)| *other == voter) => {
+                Some(writes)
+            }
+            _ => None,
+        })
+    }
+
+    /// A coordinator's transactions whose locks are held here and whose outcome is not known.
+    pub(crate) fn undecided_of(&self, coordinator: ShardId) -> Vec<TxnId> {
+        let entries = self.entries.range((coordinator, 0)..=(coordinator, u64::MAX));
+        let undecided = entries.filter(|(_, entry)| entry.state.outcome().is_none());
+        undecided.map(|(&(coordinator, number), _)| TxnId { coordinator, number }).collect()
     }
 
     /// Whether a transaction's coordinator has begun a new life since. Then no message comes from

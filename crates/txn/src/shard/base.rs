@@ -619,6 +619,9 @@ impl<S: Scheme> Base<S> {
             let absences = watermark.absences(process.into());
             self.absences[usize::from(process)].connected(life, self.store.floor(), absences);
         }
+        if life.is_none() {
+            self.release_waiting_for(peer);
+        }
         self.connected_moves(peer, life.is_some());
         self.scheme.connected(peer, life, &mut self.released);
     }

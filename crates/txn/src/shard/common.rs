@@ -41,15 +41,18 @@ impl<S: Scheme> Base<S> {
                     Err(BatchFailure::TooOld) => CommonReply::Fetched(None),
                     // The reader waits for one owner of a record at most: its mark keeps all later
                     // owners out of this snapshot.
+                    Err(BatchFailure::Wait(at)) if self.is_stuck(at) => CommonReply::OutOfReach,
                     Err(BatchFailure::Wait(at)) => {
                         self.step_waits(*txn, at);
                         let record = (at.column, self.store.key(at.column.table, at.row));
-                        if !self.queues {
+                        let owner = self.store.lock(at).and_then(|lock| lock.owner);
+                        if let (false, Some(owner)) = (self.queues, owner) {
+                            // It waits for the same one again if it was released because a channel
+                            // was reset that is back by now.
                             assert!(
-                                !waited.contains(&record),
+                                *waited.entry(record).or_insert(owner.txn) == owner.txn,
                                 "a snapshot read waits for one owner of a record at most"
                             );
-                            waited.push(record);
                         }
                         self.store.lock_mut(at).readers.push(ticket);
                         self.counters.read_only_waits += 1;

@@ -67,11 +67,11 @@ impl<S: Scheme> Base<S> {
         if let Some(lock) = record.and_then(|record| self.store.lock_of(record))
             && (lock.owned_by_other(txn) || lock.sharers.iter().any(|sharer| Some(&sharer.txn) != txn))
         {
-            return Err(Abort::WriteConflict);
+            return Err(self.conflict(lock.owner.iter().chain(&lock.sharers).map(|holder| &holder.txn)));
         }
         let live = record.is_some_and(|record| record.is_present());
-        if !live && self.range_locked_by_other(txn, column.table, key) {
-            return Err(Abort::WriteConflict);
+        if !live && let Some(other) = self.range_locked_by_other(txn, column.table, key) {
+            return Err(self.conflict([other]));
         }
         match expected {
             Some(ReadRef::Row { at: read, head }) => {
@@ -115,8 +115,42 @@ impl<S: Scheme> Base<S> {
         Ok(())
     }
 
-    fn range_locked_by_other(&self, txn: Option<&TxnId>, table: TableId, key: &Key) -> bool {
-        self.store.ranges(table).iter().any(|range| Some(&range.txn) != txn && range.contains(key))
+    fn range_locked_by_other(&self, txn: Option<&TxnId>, table: TableId, key: &Key) -> Option<&TxnId> {
+        let mut ranges = self.store.ranges(table).iter();
+        ranges.find(|range| Some(&range.txn) != txn && range.contains(key)).map(|range| &range.txn)
+    }
+
+    /// Why a transaction that meets the locks of these others is refused. A conflict is soon over,
+    /// but for one with a transaction whose outcome no shard in reach knows.
+    #[cold]
+    fn conflict<'a>(&self, holders: impl IntoIterator<Item = &'a TxnId>) -> Abort {
+        match holders.into_iter().any(|holder| self.votes.is_stuck(*holder)) {
+            true => Abort::Unknown,
+            false => Abort::WriteConflict,
+        }
+    }
+
+    /// Whether the owner of a record is such a transaction.
+    pub(crate) fn is_stuck(&self, at: At) -> bool {
+        let owner = self.store.lock(at).and_then(|lock| lock.owner);
+        owner.is_some_and(|owner| self.votes.is_stuck(owner.txn))
+    }
+
+    /// The channel to a shard was reset. Requests that wait for the locks of transactions whose
+    /// outcome depends on its vote are handled again, and refused.
+    pub(crate) fn release_waiting_for(&mut self, voter: ShardId) {
+        let keys = self.votes.waiting_for(voter).flat_map(|writes| writes.iter());
+        let keys: Vec<(ColumnGroup, Key)> = keys.map(|(column, key, _)| (column, key.clone())).collect();
+        for (column, key) in keys {
+            let Some(row) = self.store.find(column, &key).row() else { continue };
+            let at = At { row, column };
+            if self.store.lock(at).is_none() {
+                continue;
+            }
+            let lock = self.store.lock_mut(at);
+            self.released.append(&mut lock.readers);
+            self.released.extend(lock.waiting.iter().map(|waiter| waiter.ticket));
+        }
     }
 
     /// Takes the exclusive lock that [`Base::check_write`] found free. If the key must be linked

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use std::collections::BTreeMap;
+
 use plimsoll_store::MovedRow;
 use plimsoll_types::history::Install;
 use plimsoll_types::{ColumnGroup, Held, Key, Moved, ShardId, Slot, TableId, Timestamp, TxnId};
@@ -26,9 +28,9 @@ pub enum Common<S: Scheme> {
         snapshot: S::Snapshot,
         /// What to read.
         reads: Reads,
-        /// Records whose owners it has waited for so far. By key: a row that was unlinked may be
-        /// another's.
-        waited: Vec<(ColumnGroup, Key)>,
+        /// Records whose owners it has waited for so far, and these owners. By key: a row that was
+        /// unlinked may be another's.
+        waited: BTreeMap<(ColumnGroup, Key), TxnId>,
     },
     /// Newest committed versions, without locks.
     Read {
@@ -102,7 +104,7 @@ plimsoll_types::wire!(<S: Scheme> enum Common<S> {
 impl<S: Scheme> Common<S> {
     /// Reads at a snapshot.
     pub fn read_at(txn: TxnId, snapshot: S::Snapshot, reads: Reads) -> Common<S> {
-        Common::ReadAt { txn, snapshot, reads, waited: Vec::new() }
+        Common::ReadAt { txn, snapshot, reads, waited: BTreeMap::new() }
     }
 }
 
@@ -125,14 +127,15 @@ pub enum CommonReply<S: Scheme> {
     Snapshot(S::Snapshot, u32),
     /// The stamp asked for.
     Stamp(Timestamp),
-    /// Neither: the oracle cannot be reached.
+    /// Nothing: the oracle cannot be reached, or what was to be read is locked by a transaction
+    /// whose outcome depends on a shard that cannot.
     OutOfReach,
 }
 
 plimsoll_types::wire!(<S: Scheme> enum CommonReply<S> {
     Fetched(fetched) = 0, Validated(valid) = 1, Elsewhere = 2, MoveOver(outcome) = 3, LoadOver(outcome) = 4,
-    ClockAhead = 5;
-    Self::Snapshot(..) | Self::Stamp(_) | Self::OutOfReach
+    ClockAhead = 5, OutOfReach = 6;
+    Self::Snapshot(..) | Self::Stamp(_)
 });
 
 impl<S: Scheme> Common<S> {

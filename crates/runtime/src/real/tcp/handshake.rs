@@ -615,6 +615,7 @@ impl Handshakes {
         let refusal = if news { refusal } else { before };
         self.told[node] = LoggedRefusals { refusal, warned: warned || !early, rarely };
         self.dials[dial].failing = true;
+        self.shared.failing[node].store(true, SeqCst);
         self.dials[dial].pause(now_ns);
     }
 
@@ -622,6 +623,7 @@ impl Handshakes {
         let node = self.dials[dial].node;
         if std::mem::take(&mut self.dials[dial].failing) && !self.is_failing(node) {
             self.told[node] = LoggedRefusals::default();
+            self.shared.failing[node].store(false, SeqCst);
             tracing::info!(with = %self.shared.cluster.who(node), "can be reached now");
         }
     }

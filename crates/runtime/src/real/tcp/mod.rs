@@ -135,6 +135,8 @@ struct Shared {
     handoffs: Vec<Handoff>,
     /// One row per node and one for all clients, by shard of this node.
     rows: Vec<Row>,
+    /// By node: whether a dial to it has failed and not succeeded since.
+    failing: Vec<AtomicBool>,
     /// Closed connections that this node has to dial again: a shard here and a shard of another
     /// node.
     lost: SegQueue<(ShardId, ShardId)>,
@@ -163,6 +165,15 @@ impl Shared {
     fn row(&self, shard: ShardId, index: usize) -> &Row {
         let nodes = self.cluster.nodes.len();
         &self.rows[self.own(shard) * (nodes + 1) + index.min(nodes)]
+    }
+
+    /// Whether a node is gone: no shard here is connected to it, and it was dialed since and did not
+    /// answer. After a reset that is over with the next dial a node is not gone. Nor is an oracle:
+    /// what waits for it has locked nothing that others need for long, and goes on when it is back.
+    fn is_gone(&self, node: usize) -> bool {
+        let rows = || self.rows.iter().skip(node).step_by(self.cluster.nodes.len() + 1);
+        let data = self.cluster.nodes.get(node).is_some_and(|node| node.id != ORACLE);
+        data && self.failing[node].load(SeqCst) && rows().all(|row| row.connected.get() == 0)
     }
 
     /// A connection was closed: has it dialed again, if this node is the side that dials.
@@ -224,6 +235,7 @@ where
             silence_ns: u64::try_from(network.silence.as_nanos()).unwrap_or(u64::MAX),
             handoffs: polls.iter().map(handoff).collect::<io::Result<_>>()?,
             rows: (0..shards * (cluster.nodes.len() + 1)).map(|_| Row::default()).collect(),
+            failing: cluster.nodes.iter().map(|_| AtomicBool::new(false)).collect(),
             lost: SegQueue::new(),
             addresses: RwLock::default(),
             refused: OnceLock::new(),
@@ -269,6 +281,28 @@ impl<N: Participant> Prepared<N> {
             handshakes.run();
         })?;
         Ok((Connections { shared: self.shared, thread: Some(thread) }, self.links))
+    }
+}
+
+/// Which nodes can be reached, for code on any thread.
+#[derive(Clone)]
+pub struct Reach(Option<Arc<Shared>>);
+
+impl Reach {
+    /// For a process without others.
+    pub(super) fn alone() -> Reach {
+        Reach(None)
+    }
+
+    /// Whether the node of a shard is gone: this process is not connected to it, and has dialed it
+    /// in vain since. False for a node that dials this one.
+    pub fn is_gone(&self, shard: ShardId) -> bool {
+        self.0.as_ref().is_some_and(|shared| shared.is_gone(shared.cluster.index_of(shard)))
+    }
+
+    /// Whether any node is gone.
+    pub fn any_is_gone(&self) -> bool {
+        self.0.as_ref().is_some_and(|shared| (0..shared.failing.len()).any(|node| shared.is_gone(node)))
     }
 }
 
@@ -318,6 +352,10 @@ impl Connections {
     /// Bytes for all peers that the operating system has not taken yet.
     pub(super) fn bytes_waiting(&self) -> u64 {
         self.shared.rows.iter().map(|row| row.bytes_waiting.get()).sum()
+    }
+
+    pub(super) fn reach(&self) -> Reach {
+        Reach(Some(self.shared.clone()))
     }
 
     /// By node: the first life that was met; 0 if none.

@@ -138,14 +138,19 @@ pub(crate) async fn conclude<P: Voter, E: Env<P>>(
 
 /// Asks a shard for its vote until it answers; `None` if the life in which it was to vote is over.
 pub(crate) async fn ask<P: Voter, E: Env<P>>(env: &E, shard: ShardId, life: u64, txn: TxnId) -> Option<Vote> {
-    while env.local(|node| node.base().votes.life(shard) == life) {
+    let mut told = None;
+    while told.is_none() && env.local(|node| node.base().votes.life(shard) == life) {
         match env.call(shard, Envelope::Vote(Request::Ask(txn))).await.map(Answer::vote) {
-            Ok(Reply::Vote(vote)) => return Some(vote),
+            Ok(Reply::Vote(vote)) => told = Some(vote),
             Ok(_) => unreachable!("whoever is asked for a vote answers with one"),
-            Err(_) => env.sleep(RETRY_NS).await,
+            Err(_) => {
+                env.local(|node| node.base().votes.doubtful.insert(txn.number));
+                env.sleep(RETRY_NS).await;
+            }
         }
     }
-    None
+    env.local(|node| node.base().votes.doubtful.remove(&txn.number));
+    told
 }
 
 /// Voters with their lives, and the calls to them.

@@ -186,7 +186,10 @@ impl<S: Scheme> TwoPl<S> {
         ahead: &[Holder],
         ticket: Ticket,
     ) -> Grant {
+        // No outcome will release these locks soon.
+        let stuck = holders.iter().any(|other| self.base.votes.is_stuck(other.txn));
         let may_wait = match self.policy {
+            _ if stuck => false,
             LockPolicy::NoWait => false,
             LockPolicy::WaitDie => holders.iter().chain(ahead).all(|other| holder < *other),
             LockPolicy::WoundWait => {
@@ -196,20 +199,21 @@ impl<S: Scheme> TwoPl<S> {
                 true
             }
         };
+        let why = if stuck { Abort::Unknown } else { Abort::WriteConflict };
         self.base.step(holder.txn, |base| {
             let item = match place {
                 WaitsFor::Record(at) => base.item(at),
                 WaitsFor::Range(lock) => base.item_of_range(lock),
             };
             let by = holders.iter().chain(ahead).map(|other| other.txn).next();
-            if may_wait { What::Waits(item, by) } else { What::Refused(item, Abort::WriteConflict, by) }
+            if may_wait { What::Waits(item, by) } else { What::Refused(item, why, by) }
         });
         if !may_wait {
             // Remove the empty row if it was linked only for this lock.
             if let WaitsFor::Record(at) = place {
                 self.base.store.tidy_lock(at);
             }
-            return Grant::Refused(Abort::WriteConflict);
+            return Grant::Refused(why);
         }
         let lock = match place {
             WaitsFor::Record(at) => self.base.store.lock_mut(at),
@@ -373,9 +377,10 @@ mod tests {
     use super::*;
     use crate::attempt::ProtocolOptions;
     use crate::base::{Base, Layout};
-    use crate::protocol::Protocol;
+    use crate::protocol::{self, Protocol};
     use crate::testing::scheme_config;
     use crate::timestamps::Dst;
+    use crate::votes;
     use crate::work::Footprint;
 
     /// What a transaction of so many steps costs, in keys looked for: each step scans a range,
@@ -410,6 +415,55 @@ mod tests {
         shard.finish(txn, Timestamp(1000), &work.writes.pack(ShardId(0)));
         assert_eq!((shard.base.store.locks(), shard.held.len()), (0, 0));
         shard.base.store.operations().lookups
+    }
+
+    #[test]
+    fn a_coordinator_whose_channel_is_reset_loses_the_locks_that_are_not_voted_on_at_once() {
+        let (table, voter) = (TableId(0), ShardId(1));
+        let spec = TableSpec::new("t", IndexKind::Hash, Partitioning::Hash { bytes: 0 });
+        let layout = Layout { processes: vec![0, 1, 2].into(), ..Layout::in_one_process([spec], 1) };
+        let base = Base::<Dst>::new(&layout, &scheme_config(0, 1), LowWater::new(1, 1));
+        let mut shard = TwoPl::new(base, ProtocolOptions::default());
+        for peer in 1..3 {
+            protocol::connected(&mut shard, ShardId(peer), Some(1));
+        }
+        let coordinator = ShardId(2);
+        let lock = |shard: &mut TwoPl<Dst>, number| {
+            let txn = TxnId { coordinator, number };
+            let mut work: Footprint<Dst> = Footprint::default();
+            let write =
+                work.writes.push(table.row(), &Key::of_u64(number), Change::Put, ShardId(0), b"value");
+            let (holder, reads) = (Holder { age: number, txn }, Reads::default());
+            let locked =
+                shard.acquire(holder, &reads, std::slice::from_mut(write), &Timestamp::ZERO, number as u32);
+            write.locked = true;
+            (locked.map(|found| found.is_some()), work.writes.pack(ShardId(0)))
+        };
+        let (open, recorded) = (lock(&mut shard, 1), lock(&mut shard, 2));
+        assert_eq!((open.0, recorded.0), (Ok(true), Ok(true)));
+        let txn = TxnId { coordinator, number: 2 };
+        votes::enter_record(&mut shard, txn, Timestamp(9), recorded.1, vec![(ShardId(0), 1), (voter, 1)]);
+
+        protocol::connected(&mut shard, coordinator, None);
+        assert_eq!(shard.held.len(), 2, "what is queued now may reach another life of its receiver");
+        shard.tick(Timestamp(1));
+        // What the other voter says decides on the one that has a vote here.
+        assert!(shard.held.keys().eq([&txn]), "{:?}", shard.held);
+        let asked: Vec<_> = shard.base.votes.outgoing().map(|(to, _)| to).collect();
+        assert_eq!(asked, [voter]);
+        assert_eq!(lock(&mut shard, 1).0, Err(Abort::Refused), "the vote stays, whatever comes late");
+
+        // Nobody waits for an outcome that cannot be known for now.
+        let key = Key::of_u64(2);
+        let meets = |shard: &mut TwoPl<Dst>| {
+            let at = shard.row_to_lock(table.row(), &key);
+            let older = Holder { age: 0, txn: TxnId { coordinator: ShardId(0), number: 7 } };
+            shard.lock(at, older, true, 7)
+        };
+        assert!(matches!(meets(&mut shard), Grant::Wait));
+        protocol::connected(&mut shard, voter, None);
+        assert!(shard.base.released.contains(&7), "who waits looks again");
+        assert!(matches!(meets(&mut shard), Grant::Refused(Abort::Unknown)));
     }
 
     #[test]
