@@ -66,13 +66,13 @@ pub use database::{
     TokenError, Txn, VALUE_MAX, WRITTEN_MAX, WRITTEN_MAX_CLUSTER,
 };
 pub use error::Error;
-pub use find::find;
+pub use find::{addresses, difference_from, find};
 pub use plimsoll_engine::{
-    CLIENTS_MAX, Cluster, ClusterError, NodeConfig, ORACLE_ID, OpenError, OracleConfig, SHARDS_MAX,
-    STALENESS_MAX, Schema, SchemaError, TABLES_MAX,
+    CLIENTS_MAX, Cluster, ClusterError, MAX_STALENESS, NodeConfig, ORACLE_ID, OpenError, OracleConfig,
+    SHARDS_MAX, STALENESS_MAX, Schema, SchemaError, TABLES_MAX,
 };
 pub use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};
 pub use plimsoll_types::{
-    Abort, ColumnGroup, IndexKind, KEY_MAX, Key, KeyBuilder, Partitioning, SLOTS, ShardId, Slot, TableId,
-    TableSpec, Timestamp,
+    Abort, BadEndpoint, ColumnGroup, Endpoint, IndexKind, KEY_MAX, Key, KeyBuilder, Partitioning, SLOTS,
+    ShardId, Slot, TableId, TableSpec, Timestamp,
 };

@@ -4,6 +4,7 @@
 //! A leaf: it depends on nothing and does nothing. What a value means is decided further up.
 
 mod abort;
+mod endpoint;
 pub mod history;
 mod ids;
 mod key;
@@ -16,6 +17,7 @@ mod timestamp;
 pub mod wire;
 
 pub use abort::Abort;
+pub use endpoint::{BadEndpoint, Endpoint};
 pub use ids::{ShardId, TableId, TxnId};
 pub use key::{KEY_MAX, Key, KeyBuilder};
 pub use placement::{Moved, Partitioning, Placement, SLOTS, Slot};

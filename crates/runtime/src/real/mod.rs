@@ -46,6 +46,7 @@ pub use disk::{Directory, OpenError};
 use shard::Resident;
 pub use tcp::{
     Address, Closed, FRAME_MAX, Network, ORACLE, PeerRefusal, Refusal, Role, Room, SILENCE, Traffic, Who,
+    resolve,
 };
 use tcp::{Connections, Prepared};
 

@@ -5,7 +5,7 @@
 //! what the pass sends when it ends. So a call costs two system calls, and no switch of threads at
 //! either end while both shards are awake. What travels are frames (`frame`).
 //!
-//! A separate thread makes the connections (`handshake`). Of two nodes the one with the lower
+//! A separate thread makes the connections (`handshake`), to addresses or to names (`names`). Of two nodes the one with the lower
 //! number dials, again and again, with pauses of 50 ms to 1 s. Both sides check that the other is
 //! the peer they expect (`hello`, `cluster`); then the thread hands the socket to the shard.
 //!
@@ -78,6 +78,7 @@ mod hello;
 mod link;
 mod links;
 mod log;
+mod names;
 mod places;
 #[cfg(test)]
 mod tests;
@@ -106,6 +107,7 @@ pub use frame::{Closed, FRAME_MAX};
 use handshake::Handshakes;
 pub use hello::Refusal;
 pub(super) use links::Links;
+pub use names::resolve;
 use places::PlaceLease;
 
 /// A connection that has passed the handshake, on its way to its shard.
@@ -137,6 +139,8 @@ struct Shared {
     /// Closed connections that this node has to dial again: a shard here and a shard of another
     /// node.
     lost: SegQueue<(ShardId, ShardId)>,
+    /// By node: what its name was found to stand for, for the handshake thread.
+    resolved: SegQueue<(usize, io::Result<Vec<SocketAddr>>)>,
     /// Why a node has refused this client, if one has.
     refused: OnceLock<Refusal>,
     /// By node: why this one and it do not come together. Never locked for long.
@@ -222,6 +226,7 @@ where
             handoffs: polls.iter().map(handoff).collect::<io::Result<_>>()?,
             rows: (0..shards * (cluster.nodes.len() + 1)).map(|_| Row::default()).collect(),
             lost: SegQueue::new(),
+            resolved: SegQueue::new(),
             refused: OnceLock::new(),
             refusals: cluster.nodes.iter().map(|_| RwLock::default()).collect(),
             stop: AtomicBool::new(false),
