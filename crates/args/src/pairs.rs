@@ -1,6 +1,7 @@
 //! Protocols and timestamp schemes as values of flags.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use plimsoll_page::help;
 use plimsoll_txn::pairs::{Protocol, Scheme};
 
 /// Reads the name of a protocol.
@@ -28,5 +29,5 @@ fn one_of<T: Copy + Send + Sync>(
 
 /// One line for each scheme, with what it does.
 pub fn schemes_explained() -> String {
-    Scheme::ALL.map(|scheme| format!("  {:<7} {}\n", scheme.name(), scheme.about())).concat()
+    help::meanings(Scheme::ALL.map(|scheme| (scheme.name(), scheme.about())), 10)
 }

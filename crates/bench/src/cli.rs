@@ -23,6 +23,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_args::{Switch, duration, number, pairs};
+use plimsoll_page::help;
 use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol, Scheme};
 use plimsoll_workloads::registry::{Registration, WORKLOADS, WorkloadFlags};
 
@@ -246,43 +247,69 @@ fn workload() -> impl TypedValueParser<Value = &'static Registration> {
         .try_map(|name| Registration::named(&name).ok_or("there is no such workload"))
 }
 
+/// Commands with what they are for.
+const EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll bench tpcc", "TPC-C, OCC with DST, one warehouse and one shard per core, 10 seconds."),
+    (
+        "plimsoll bench tpcc --compare occ/dst,occ/gts,occ/vts,occ/rc,occ/none --report schemes.html",
+        "What each scheme costs, in one page with charts.",
+    ),
+    (
+        "plimsoll bench tpcc --districts 20 --compare occ/dst,occ/none",
+        "Long read-only transactions: snapshots against validation.",
+    ),
+    (
+        "plimsoll bench smallbank --protocol two_pl --lock-policy wound_wait --distributed 20",
+        "Locking, with a fifth of the payments between shards.",
+    ),
+    (
+        "plimsoll bench smallbank --processes 2 --shards 1 --distributed 20 --compare occ/dst,occ/gts",
+        "A cluster of two processes on this machine, connected by TCP, as the papers compare schemes.",
+    ),
+    (
+        "plimsoll bench smallbank --processes 2 --shards 1 --global",
+        "The same with accounts of either process: three of five transactions touch the one where they do not start.",
+    ),
+    (
+        "plimsoll bench smallbank --tables >> bank.toml",
+        "The tables, for the file of a cluster whose nodes are then started.",
+    ),
+    (
+        "plimsoll bench smallbank --cluster bank.toml --load",
+        "Loads the rows, as a client of the running cluster.",
+    ),
+    (
+        "plimsoll bench smallbank --cluster bank.toml --concurrency 32 --rate 5000",
+        "A client of a running cluster that starts 5,000 transactions per second.",
+    ),
+    (
+        "plimsoll bench smallbank --accounts 1000 --duration 2s --check",
+        "A short run whose whole history is proved serializable.",
+    ),
+    (
+        "plimsoll bench micro --read-only 0 --read-share 80 --distributed 0 --compare occ/dst,occ/none",
+        "What it costs to raise the marks of tuples that are only read.",
+    ),
+    (
+        "plimsoll bench micro --read-only 0 --read-share 0 --tuples-per-transaction 10 --participants 2 --coordinators 1 --concurrency 1",
+        "What a commit over two shards takes, five tuples on each; --zipf 0.99 adds contention.",
+    ),
+    (
+        "plimsoll bench tpcc --items 1000 --customers 30 --duration 1s --warmup 0s --json",
+        "A small and quick one for a script.",
+    ),
+];
+
 fn bench_examples() -> String {
     let pairs: Vec<String> = LEGAL_PAIRS.iter().map(Pair::to_string).collect();
     format!(
-        "\
-Examples:
-  plimsoll bench tpcc
-      TPC-C, OCC with DST, one warehouse and one shard per core, 10 seconds.
-  plimsoll bench tpcc --compare occ/dst,occ/gts,occ/vts,occ/rc,occ/none --report schemes.html
-      What each scheme costs, in one page with charts.
-  plimsoll bench tpcc --districts 20 --compare occ/dst,occ/none
-      Long read-only transactions: snapshots against validation.
-  plimsoll bench smallbank --protocol two_pl --lock-policy wound_wait --distributed 20
-      Locking, with a fifth of the payments between shards.
-  plimsoll bench smallbank --processes 2 --shards 1 --distributed 20 --compare occ/dst,occ/gts
-      A cluster of two processes on this machine, connected by TCP, as the papers compare schemes.
-  plimsoll bench smallbank --processes 2 --shards 1 --global
-      The same with accounts of either process: three of five transactions touch the one where they do not start.
-  plimsoll bench smallbank --tables >> bank.toml
-      The tables, for the file of a cluster whose nodes are then started.
-  plimsoll bench smallbank --cluster bank.toml --load
-      Loads the rows, as a client of the running cluster.
-  plimsoll bench smallbank --cluster bank.toml --concurrency 32 --rate 5000
-      A client of a running cluster that starts 5,000 transactions per second.
-  plimsoll bench smallbank --accounts 1000 --duration 2s --check
-      A short run whose whole history is proved serializable.
-  plimsoll bench micro --read-only 0 --read-share 80 --distributed 0 --compare occ/dst,occ/none
-      What it costs to raise the marks of tuples that are only read.
-  plimsoll bench micro --read-only 0 --read-share 0 --tuples-per-transaction 10 --participants 2 --coordinators 1 --concurrency 1
-      What a commit over two shards takes, five tuples on each; --zipf 0.99 adds contention.
-  plimsoll bench tpcc --items 1000 --customers 30 --duration 1s --warmup 0s --json
-      A small and quick one for a script.
-
+        "{}
 Timestamp schemes:
 {}
 Pairs for --compare:
   {}
 ",
+        help::examples(EXAMPLES),
         pairs::schemes_explained(),
         pairs.chunks(5).map(|chunk| chunk.join(", ")).collect::<Vec<_>>().join(",\n  ")
     )

@@ -94,7 +94,7 @@ pub fn oracle(plan: &OraclePlan, interrupted: &AtomicBool) -> Result<bool, Box<d
     let mut memory = Vec::new();
     for (what, own) in [("one counter", false), ("a counter each", true)] {
         for &threads in plan.threads.iter().take_while(|_| !interrupted.load(Relaxed)) {
-            step(&format!("{what}, {threads} threads"));
+            step(&format!("{what}, {}", units::plural(threads as u64, "thread", "threads")));
             memory.push(InMemory {
                 what,
                 threads,

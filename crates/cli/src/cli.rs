@@ -11,12 +11,15 @@
 //!
 //! Left out: configuration files and environment variables. A command line is its record.
 
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use plimsoll_engine::machine;
 use plimsoll_node::cli::{MoveArgs, StartArgs, StatusArgs};
 use plimsoll_node::secret::SecretArgs;
+use plimsoll_page::help;
 
 #[cfg(feature = "sim")]
 pub mod sim;
@@ -106,6 +109,56 @@ pub enum Command {
     /// done.
     #[cfg(feature = "dike")]
     Dike(plimsoll_dike::cli::DikeArgs),
+    /// Print what a shell needs to complete commands, flags and their values.
+    #[command(after_help = help::examples(COMPLETIONS_EXAMPLES))]
+    Completions {
+        /// The shell that reads it.
+        #[arg(value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write those of all commands into a directory.
+    #[command(after_help = help::examples(MAN_EXAMPLES))]
+    Man {
+        /// Where to write one page for each command, plimsoll.1, plimsoll-start.1 and so on. The
+        /// directory is made if need be.
+        #[arg(value_name = "DIRECTORY")]
+        directory: Option<PathBuf>,
+    },
+}
+
+const COMPLETIONS_EXAMPLES: &[(&str, &str)] = &[
+    (
+        "plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll",
+        "A new shell has them.",
+    ),
+    ("plimsoll completions fish > ~/.config/fish/completions/plimsoll.fish", ""),
+    ("plimsoll completions zsh > ~/.zfunc/_plimsoll", "With fpath+=~/.zfunc before compinit in ~/.zshrc."),
+];
+
+const MAN_EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll man | man -l -", ""),
+    ("plimsoll man ~/.local/share/man/man1", "Then: man plimsoll, man plimsoll-start."),
+];
+
+/// What a shell needs to complete commands, flags and their values.
+pub fn completions(shell: clap_complete::Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "plimsoll", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}
+
+/// The manual page of the program as a whole, in roff.
+pub fn manual() -> io::Result<String> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+/// Writes the manual pages of all commands into a directory, which is made if need be.
+pub fn write_manuals(directory: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(directory)
+        .and_then(|()| clap_mangen::generate_to(Cli::command(), directory))
+        .map_err(|error| format!("cannot write manual pages into {}: {error}", directory.display()))
 }
 
 fn version() -> &'static str {
@@ -115,23 +168,19 @@ fn version() -> &'static str {
 }
 
 /// Commands to begin with, those that there are.
-const EXAMPLES: &[&str] = &[
+const EXAMPLES: &[(&str, &str)] = &[
     #[cfg(feature = "bench")]
-    "  plimsoll bench tpcc                                what this machine does, in half a minute
-  plimsoll bench tpcc --compare occ/dst,occ/rc,occ/none
-                                                     what serializable snapshots cost",
+    ("plimsoll bench tpcc", "What this machine does, in half a minute."),
+    #[cfg(feature = "bench")]
+    ("plimsoll bench tpcc --compare occ/dst,occ/rc,occ/none", "What serializable snapshots cost."),
     #[cfg(feature = "sim")]
-    "  plimsoll sim                                       a thousand simulated worlds under faults, judged",
+    ("plimsoll sim", "A thousand simulated worlds under faults, judged."),
     #[cfg(feature = "bench")]
-    "  plimsoll bench --help                              every flag, with more examples",
+    ("plimsoll bench --help", "Every flag, with more examples."),
     #[cfg(not(feature = "bench"))]
-    "  plimsoll start --table account:hash --table entry  a whole database in one process",
+    ("plimsoll start --table account:hash --table entry", "A whole database in one process."),
 ];
 
 fn top_examples() -> String {
-    format!(
-        "Examples:\n{}\n\nTimestamp schemes:\n{}",
-        EXAMPLES.join("\n"),
-        plimsoll_args::pairs::schemes_explained()
-    )
+    format!("{}\nTimestamp schemes:\n{}", help::examples(EXAMPLES), plimsoll_args::pairs::schemes_explained())
 }

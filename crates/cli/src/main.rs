@@ -13,6 +13,7 @@ use clap::Parser;
 use plimsoll_engine::machine;
 use plimsoll_node::cli::{MoveArgs, StartArgs};
 use plimsoll_node::{moves, secret, status};
+use plimsoll_page::terminal;
 
 use cli::{Cli, Command};
 
@@ -36,6 +37,11 @@ fn main() -> ExitCode {
         Command::Secret(args) => secret::make(args).map(|()| true).map_err(Into::into),
         #[cfg(feature = "dike")]
         Command::Dike(args) => plimsoll_dike::cli::execute(args, interruption),
+        Command::Completions { shell } => print(&cli::completions(shell)),
+        Command::Man { directory: None } => cli::manual().map_err(Into::into).and_then(|page| print(&page)),
+        Command::Man { directory: Some(directory) } => {
+            cli::write_manuals(&directory).map(|()| true).map_err(Into::into)
+        }
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -85,6 +91,12 @@ fn start(args: StartArgs) -> Result<bool, Box<dyn Error>> {
 fn move_slots(args: MoveArgs) -> Result<bool, Box<dyn Error>> {
     let plan = args.validate()?;
     moves::move_slots(&plan, &*interruption()?)
+}
+
+/// Writes a text that is all that a command does.
+fn print(text: &str) -> Result<bool, Box<dyn Error>> {
+    terminal::say(text)?;
+    Ok(true)
 }
 
 /// Set by Ctrl-C; the second one ends the process.

@@ -271,20 +271,21 @@ impl Sum {
     }
 
     fn line(&self, of: Option<u64>, elapsed: Duration) -> String {
-        let of = of.map_or_else(String::new, |of| format!("/{}", units::thousands(of)));
+        let worlds = match of {
+            Some(of) => format!("{}/{}", units::thousands(self.worlds), units::plural(of, "world", "worlds")),
+            None => units::plural(self.worlds, "world", "worlds"),
+        };
         let verdict = match self.failed.len() {
             0 => "no violation".to_owned(),
-            1 => "1 world with violations".to_owned(),
-            n => format!("{} worlds with violations", units::thousands(n as u64)),
+            n => units::plural(n as u64, "world with violations", "worlds with violations"),
         };
         let verdict = if self.interrupted { format!("{verdict} so far: interrupted") } else { verdict };
         format!(
-            "{}{of} worlds · {} transactions · {} aborts · {} faults · {} moves · {:.0} virtual s in {:.1} s · {verdict}",
-            units::thousands(self.worlds),
-            units::thousands(self.transactions),
-            units::thousands(self.aborts),
-            units::thousands(self.faults),
-            units::thousands(self.moves),
+            "{worlds} · {} · {} · {} · {} · {:.0} virtual s in {:.1} s · {verdict}",
+            units::plural(self.transactions, "transaction", "transactions"),
+            units::plural(self.aborts, "abort", "aborts"),
+            units::plural(self.faults, "fault", "faults"),
+            units::plural(self.moves, "move", "moves"),
             self.virtual_ns as f64 / 1e9,
             elapsed.as_secs_f64(),
         )
@@ -299,7 +300,7 @@ fn faults<'a>(world: &'a Plan, outcome: &'a Outcome) -> impl Iterator<Item = &'a
 /// A world and what came of it, for people.
 fn describe(world: &Plan, outcome: &Outcome) -> String {
     let mut text = format!(
-        "seed {}: {}, {}{}{}, {} shards on machines of {}{}, {} clients each, {} transactions each\n",
+        "seed {}: {}, {}{}{}, {} on machines of {}{}, {} each, {} each\n",
         world.seed,
         world.pair(),
         world.workload.name(),
@@ -309,24 +310,24 @@ fn describe(world: &Plan, outcome: &Outcome) -> String {
         } else {
             String::new()
         },
-        world.shards,
+        units::plural(world.shards as u64, "shard", "shards"),
         world.hardware.shards_per_machine,
         match world.fronts {
             0 => String::new(),
             1 => " and a machine without data".to_owned(),
             n => format!(" and {n} machines without data"),
         },
-        world.clients,
-        world.transactions,
+        units::plural(world.clients as u64, "client", "clients"),
+        units::plural(world.transactions as u64, "transaction", "transactions"),
     );
     if let Some(mutant) = world.mutant {
         text.push_str(&format!("  planted   {}: {}\n", mutant.name(), mutant.description()));
     }
     text.push_str(&format!(
-        "  outcome   {} committed, {} aborts, slots moved {} times, in {:.3} virtual s; clocks up to {:.3} ms wrong; hash {:016x}\n",
+        "  outcome   {} committed, {}, slots moved {}, in {:.3} virtual s; clocks up to {:.3} ms wrong; hash {:016x}\n",
         outcome.transactions,
-        outcome.aborts,
-        outcome.moves,
+        units::plural(outcome.aborts, "abort", "aborts"),
+        units::plural(outcome.moves, "time", "times"),
         outcome.virtual_ns as f64 / 1e9,
         outcome.clock_error_ns as f64 / 1e6,
         outcome.hash,

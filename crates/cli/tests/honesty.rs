@@ -29,6 +29,8 @@ fn a_result_that_cannot_be_written_is_an_error() {
         "bench net --duration 20ms --runs 1 --in-flight 1 --json",
         "sim --seed 1",
         "sim --seed 1 --json",
+        "completions bash",
+        "man",
     ] {
         let mut command = plimsoll(words);
         command.stdout(Stdio::from(full.try_clone().expect("a descriptor")));

@@ -9,6 +9,7 @@
 //! connected, they go to a file even if nobody has named one, and that file is written anew after
 //! each repetition.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use serde::Serialize;
 use crate::chaos::stress;
 use crate::config::{Config, TEMPLATES};
 use crate::metrics::document::{Check, FORMAT, VERSION};
+use crate::metrics::environment::{Machine, Settings};
 use crate::metrics::{Document, Run};
 use crate::progress::Progress;
 use crate::report::{html, table};
@@ -47,6 +49,8 @@ pub enum DikeCommand {
         name: String,
     },
     /// Make the tables and load them; goes on where an earlier load has stopped.
+    ///
+    /// Tables of the same names that Dike has not made are left alone, and nothing is loaded.
     Load {
         /// Its configuration and where its result goes.
         #[command(flatten)]
@@ -73,8 +77,8 @@ pub enum DikeCommand {
     },
     /// Show documents of runs again, compare several, or make those of several clients one.
     Report {
-        /// Documents that `run --json` has written. Runs with the same label are repetitions of one
-        /// another.
+        /// Documents that `run --json` has written. Runs of the same label and the same
+        /// configuration are repetitions of one another.
         #[arg(required = true, value_name = "FILE.json")]
         files: Vec<PathBuf>,
         /// They are of several clients that drove the same run together: add them up.
@@ -107,7 +111,9 @@ pub enum DikeCommand {
         #[command(flatten)]
         common: Common,
     },
-    /// Drop the tables.
+    /// Drop the tables that Dike has made.
+    ///
+    /// If any table of their names is somebody else's, nothing is dropped.
     Destroy {
         /// Its configuration and where its result goes.
         #[command(flatten)]
@@ -141,7 +147,8 @@ pub struct Common {
     /// The configuration; without it every parameter has its default.
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Set one parameter over the configuration, such as run.terminals=64.
+    /// Set one parameter over the configuration, such as run.terminals=64. The password may come
+    /// from the environment's DIKE_PASSWORD instead.
     #[arg(long, short, value_name = "PART.NAME=VALUE")]
     pub set: Vec<String>,
     /// Write the result as JSON to this file; `-` for standard output, instead of text.
@@ -264,6 +271,10 @@ fn join(files: &[PathBuf], merge: bool) -> Result<Document, Box<dyn Error>> {
                     let at = joined.runs.iter().position(same).unwrap_or(0);
                     joined.runs[at].merge_client(&run).map_err(|error| said(&error))?;
                 }
+                // The same run would count twice, as a repetition that agrees with itself.
+                false if !run.about.started.is_empty() && joined.runs.contains(&run) => {
+                    return Err(said(&"this run is there already: name each document once").into());
+                }
                 false => joined.runs.push(run),
             }
         }
@@ -282,6 +293,11 @@ struct Found<'a> {
     /// Seconds since 1970 when it was written.
     unix_seconds: i64,
     config: &'a Config,
+    /// The machine of this program.
+    client_machine: Machine,
+    /// Settings of the server, by endpoint.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    server: BTreeMap<String, Settings>,
     #[serde(skip_serializing_if = "Option::is_none")]
     load: Option<&'a load::Loaded>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -295,7 +311,23 @@ impl<'a> Found<'a> {
         let (load, check, test) = (None, None, None);
         let unix_seconds = run::unix_seconds();
         let plimsoll = env!("CARGO_PKG_VERSION");
-        Found { format: FORMAT, version: VERSION, plimsoll, unix_seconds, config, load, check, test }
+        Found {
+            format: FORMAT,
+            version: VERSION,
+            plimsoll,
+            unix_seconds,
+            config,
+            client_machine: Machine::this(),
+            server: BTreeMap::new(),
+            load,
+            check,
+            test,
+        }
+    }
+
+    /// The same with the settings of the server.
+    async fn at(config: &'a Config, connector: &Connector) -> Found<'a> {
+        Found { server: run::server_settings(connector).await, ..Found::new(config) }
     }
 }
 
@@ -333,9 +365,10 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
                 say(&format!("{rows} rows in {}\n", directory.display()), None, || Ok(String::new()))?;
                 return Ok(true);
             }
-            let loaded = load::load(&config, &connector(&config)?, stop, common.progress()).await?;
+            let connector = connector(&config)?;
+            let loaded = load::load(&config, &connector, stop, common.progress()).await?;
             let text = describe(&loaded);
-            common.say(&text, &Found { load: Some(&loaded), ..Found::new(&config) })?;
+            common.say(&text, &Found { load: Some(&loaded), ..Found::at(&config, &connector).await })?;
             Ok(!loaded.interrupted)
         }
         DikeCommand::Run { common, check, report } => {
@@ -349,8 +382,9 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
         }
         DikeCommand::Check { common } => {
             let config = common.config()?;
-            let checked = check::check(&connector(&config)?, &config.data).await?;
-            let found = Found { check: Some(&checked), ..Found::new(&config) };
+            let connector = connector(&config)?;
+            let checked = check::check(&connector, &config.data).await?;
+            let found = Found { check: Some(&checked), ..Found::at(&config, &connector).await };
             common.say(&check::render(&checked), &found)?;
             Ok(check::all_hold(&checked))
         }
@@ -363,14 +397,17 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
             if let Some(path) = history {
                 write_whole(&path, &function::judge::lines(&attempts))?;
             }
-            let found = Found { test: Some(&tested), ..Found::new(&config) };
+            let found = Found { test: Some(&tested), ..Found::at(&config, &connector).await };
             common.say(&function::render(&tested), &found)?;
             Ok(tested.iter().all(|tested| tested.verdict != function::Verdict::Failed))
         }
         DikeCommand::Destroy { common } => {
             let config = common.config()?;
-            load::destroy(&connector(&config)?).await?;
-            common.progress().note("dropped all tables");
+            let note = match load::destroy(&connector(&config)?).await? {
+                0 => "there was nothing to drop".to_owned(),
+                tables => format!("dropped {tables} tables"),
+            };
+            common.progress().note(&note);
             Ok(true)
         }
     }
@@ -410,7 +447,11 @@ async fn run_repeatedly(
             keep(Some(&json), || Ok(document.to_json()))?;
         }
     }
-    good &= document.runs.iter().all(|run| !run.about.interrupted && run.journal.problems().next().is_none());
+    good &= document.runs.iter().all(|run| {
+        let as_planned = !run.about.interrupted && run.journal.problems().next().is_none();
+        let kept = run.checks.iter().all(|check| check.ok || check.name != run::TOLD);
+        as_planned && kept && run.never_committed().is_empty()
+    });
     let mut conditions = String::new();
     if check && !stop.load(Relaxed) {
         let checks = match check::check(&connector, &config.data).await {
@@ -530,6 +571,10 @@ mod tests {
         std::fs::write(&both[1], other.to_json()).expect("written");
         let refused = join(&both, true).expect_err("two runs").to_string();
         assert!(refused.contains("labels differ, a and b"), "{refused}");
+        other.runs[0].about.started = "2026-01-01T00:00:00Z".into();
+        std::fs::write(&both[1], other.to_json()).expect("written");
+        let twice = join(&[both[1].clone(), both[1].clone()], false).expect_err("one run").to_string();
+        assert!(twice.contains("two: this run is there already"), "{twice}");
         let refused = join(&[one, check], false).expect_err("no run").to_string();
         assert!(refused.contains("check: there is no run in it"), "{refused}");
         assert!(

@@ -235,13 +235,16 @@ fn every_fault_that_has_a_template_is_put_in_place_measured_and_undone() {
             let stands_still =
                 ["partition", "pause", "kill", "shutdown"].iter().any(|still| judged.fault.contains(still));
             if stands_still {
-                assert_eq!((judged.r_e, judged.t_e, judged.recovery_seconds), (0.0, 0.0, None), "{judged:?}");
+                // What had left the server before takes a moment to be counted.
+                assert!(judged.r_e < Some(0.1), "{judged:?}");
+                assert_eq!((judged.t_e, judged.recovery_seconds), (Some(0.0), None), "{judged:?}");
             } else {
-                assert!(judged.fault_tps > 0.0 && (0.0..=1.0).contains(&judged.t_e), "{judged:?}");
+                let t_e = judged.t_e.expect("seen");
+                assert!(judged.fault_tps > Some(0.0) && (0.0..=1.0).contains(&t_e), "{judged:?}");
             }
             if name.contains("delay") {
                 // A transaction that took a few milliseconds waits at least 50 ms four times.
-                assert!(judged.r_e < 0.5, "{judged:?}");
+                assert!(judged.r_e < Some(0.5), "{judged:?}");
             }
             if config.machines.host("n1").is_some() {
                 let there =

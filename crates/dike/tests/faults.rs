@@ -10,6 +10,7 @@ use plimsoll_dike::collect::sample::Reading;
 use plimsoll_dike::config::Config;
 use plimsoll_dike::metrics::Document;
 use plimsoll_dike::report::{html, table};
+use plimsoll_dike::run::TOLD;
 use plimsoll_dike::{Progress, load};
 
 fn with_faults(server: &Server, faults: &str) -> Config {
@@ -89,8 +90,67 @@ fn a_schedule_is_carried_out_and_its_faults_are_seen() {
     for expected in ["class=\"fault\"", "<b>D</b>kill db", "seconds without a commit", "R_e", "Machines"] {
         assert!(page.contains(expected), "{expected} is not in the page");
     }
+    // Under what stands still nothing commits, whatever was before and after.
+    let judged = &document.runs[0].summary().availability;
+    for (one, still) in judged.iter().zip([false, true, true, true]) {
+        assert!(!still || one.r_e < Some(0.2), "{one:?}");
+        assert!(one.lasted_seconds >= 2.0 && one.fault_tps.is_some() && one.r_e < Some(0.9), "{one:?}");
+    }
     let text = table::render(&document, 100);
     assert!(text.contains("network_partition") && text.contains("outage"), "{text}");
+}
+
+#[test]
+fn acknowledged_commits_that_are_gone_or_there_twice_are_named() {
+    let server = Server::postgres();
+    let mut config = server.config(2);
+    config.run.duration_s = 3;
+    config.run.label = "lossy".to_owned();
+    let run = block_on(async {
+        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        let mut session = connector(&config).connect(0).await.expect("connected");
+        for statement in ["ALTER SYSTEM SET synchronous_commit = off", "SELECT pg_reload_conf()"] {
+            session.text(statement).await.expect("set");
+        }
+        // What a crash loses depends on the moment; this does not.
+        let tamper = async {
+            // Once there is a payment, the tables have been read for the first time.
+            let loaded = 2 * 10 * config.data.customers_per_district;
+            let payments = format!("SELECT COUNT(*) > {loaded} FROM history");
+            while session.text_value(&payments).await.as_deref() != Ok("t") {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+            for statement in [
+                "DELETE FROM history WHERE h_w_id = 1 AND h_c_id <= 5",
+                "INSERT INTO history SELECT * FROM history WHERE h_w_id = 2 AND h_c_id <= 5",
+            ] {
+                session.text(statement).await.expect("done");
+            }
+        };
+        tokio::join!(ran(&config), tamper).0
+    });
+    show(&run);
+    let check = run.checks.iter().find(|check| check.name == TOLD).expect("it was compared");
+    assert!(!check.ok && check.detail.contains("payments that clients were told of are gone"), "{check:?}");
+    assert!(check.detail.contains("are there that no client asked for, or twice"), "{check:?}");
+    for kept in &run.kept {
+        let of_history = ["payments", "cents of payments"].contains(&kept.what.as_str());
+        assert_eq!((kept.lost > 0, kept.unasked > 0), (of_history, of_history), "{kept:?}");
+    }
+    let document = Document { runs: vec![run] };
+    assert_eq!(Document::from_json(&document.to_json()).expect("readable"), document);
+    for text in [html::render(&document), table::render(&document, 100)] {
+        for expected in [
+            "that clients were told of are gone",
+            "synchronous_commit is off: a commit is answered before it is on disk",
+            "synchronous_commit off",
+            "full_page_writes on",
+            "shared_buffers",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+        assert!(text.contains("core"), "the client's machine");
+    }
 }
 
 #[test]

@@ -11,6 +11,8 @@ use common::{
 };
 use plimsoll_dike::config::{Config, LoadMethod, Tls};
 use plimsoll_dike::load::LoadError;
+use plimsoll_dike::metrics::Document;
+use plimsoll_dike::report::{html, table};
 use plimsoll_dike::target::{Cause, Isolation, Kind};
 use plimsoll_dike::{Progress, check, load, run};
 
@@ -62,8 +64,8 @@ fn a_database_is_loaded_used_checked_and_dropped() {
         config.arrivals.rate_per_s = 1e6;
         let run = ran(&config).await;
         show(&run);
-        let [late] = &run.checks[..] else { panic!("{:?}", run.checks) };
-        assert!(!late.ok && late.detail.contains("no terminal was free"), "{late:?}");
+        let [told, late] = &run.checks[..] else { panic!("{:?}", run.checks) };
+        assert!(told.ok && !late.ok && late.detail.contains("no terminal was free"), "{told:?} {late:?}");
         assert!(run.latency().max_us > 300_000, "{:?}", run.summary().latency);
 
         load::destroy(&connector(&config)).await.expect("dropped");
@@ -166,6 +168,52 @@ fn an_interrupted_load_goes_on_and_every_way_of_loading_loads_the_same() {
         // Skewed districts are used as they are.
         assert_eq!(errors(&ran(&config).await), []);
         all_hold(&config).await;
+    });
+}
+
+#[test]
+fn a_server_that_refuses_is_quoted_and_its_time_limits_cost_no_connection() {
+    let server = Server::postgres();
+    block_on(async {
+        let mut config = server.config(1);
+        config.run.duration_s = 3;
+        loaded(&config).await;
+        let mut session = connector(&config).connect(0).await.expect("connected");
+        session.text("ALTER ROLE dike SET statement_timeout = '300ms'").await.expect("set");
+        // Payments wait for the warehouse until they may not wait any more.
+        for statement in ["BEGIN", "SELECT w_id FROM warehouse FOR UPDATE"] {
+            session.text(statement).await.expect("locked");
+        }
+        let run = ran(&config).await;
+        show(&run);
+        let causes: Vec<&str> = errors(&run).into_iter().map(|(cause, _)| cause).collect();
+        assert_eq!(causes, [Cause::Timeout.name()]);
+        let first = run.errors.iter().find_map(|cause| cause.first.as_ref()).expect("it was said");
+        assert_eq!(
+            (first.code.as_str(), first.message.as_str()),
+            ("57014", "canceling statement due to statement timeout")
+        );
+        assert!(run.offline_terminals.iter().all(|offline| *offline == 0.0));
+        assert_eq!(run.never_committed(), ["payment"]);
+        assert!(run.checks.iter().all(|check| check.ok), "{:?}", run.checks);
+        session.text("ROLLBACK").await.expect("done");
+
+        for setting in ["statement_timeout = 0", "default_transaction_read_only = on"] {
+            session.text(&format!("ALTER ROLE dike SET {setting}")).await.expect("set");
+        }
+        let run = ran(&config).await;
+        show(&run);
+        assert_eq!(run.never_committed(), ["new_order", "payment", "delivery"]);
+        let document = Document { runs: vec![run] };
+        for text in [table::render(&document, 100), html::render(&document), document.to_json()] {
+            for expected in ["25006", "in a read-only transaction"] {
+                assert!(text.contains(expected), "{expected}: {text}");
+            }
+        }
+        let text = table::render(&document, 100);
+        assert!(text.contains(
+            "! postgresql, repetition 1: no new_order and no payment and no delivery has committed"
+        ));
     });
 }
 

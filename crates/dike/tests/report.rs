@@ -6,7 +6,7 @@ mod world;
 use std::sync::LazyLock;
 
 use plimsoll_dike::metrics::Document;
-use plimsoll_dike::metrics::document::{Check, Series};
+use plimsoll_dike::metrics::document::{Check, Said, Series};
 use plimsoll_dike::metrics::summary::ClientCpu;
 use plimsoll_dike::report::{html, table};
 use world::World;
@@ -151,7 +151,11 @@ fn nothing_foreign_gets_into_the_page_unescaped() {
     run.controls[0].name = evil.into();
     run.controls[0].unit = evil.into();
     run.nodes[0].node = evil.into();
-    run.aborts.push(Series { name: evil.into(), counts: vec![1; 100] });
+    run.aborts.push(Series {
+        name: evil.into(),
+        counts: vec![1; 100],
+        first: Some(Said::new(0, evil, evil)),
+    });
     run.checks.push(Check { name: evil.into(), ok: false, detail: evil.into() });
     let page = html::render(&document);
     assert!(!page.contains("<script>alert"), "a script got through");

@@ -117,6 +117,7 @@ pub struct OracleConfig {
 
 /// Why a file describes no cluster.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ClusterError {
     /// It cannot be read.
     Read(PathBuf, std::io::Error),

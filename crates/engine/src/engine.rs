@@ -24,10 +24,10 @@ use std::time::{Duration, Instant};
 
 use plimsoll_runtime::LowWater;
 use plimsoll_runtime::real::{Address, Clock, Maker, Network, Refusal, Role, Runtime, Who};
-use plimsoll_store::TableMemory;
+use plimsoll_store::{KeptMemory, TableMemory};
 use plimsoll_txn::any_shard::{AnyShard, ShardStatus};
 use plimsoll_txn::attempt::ProtocolOptions;
-use plimsoll_txn::base::{Base, Layout};
+use plimsoll_txn::base::{Base, Layout, OldestSnapshot};
 use plimsoll_txn::pairs::{LegalPair, Pair};
 use plimsoll_txn::timestamp::{MAX_OFFSET_NS, OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::with_pair;
@@ -471,6 +471,20 @@ impl Engine {
         self.on_shard(shard, |shard| shard.status())
     }
 
+    /// The oldest snapshot that the shards of this process have heard of, with what all of them keep
+    /// for it.
+    pub fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
+        let of = |shard| self.status(shard).oldest_snapshot;
+        let known: Vec<OldestSnapshot> = self.coordinators().filter_map(of).collect();
+        let mut oldest = *known.iter().min_by_key(|oldest| (oldest.since, oldest.holder))?;
+        let same = known.iter().filter(|one| (one.since, one.holder) == (oldest.since, oldest.holder));
+        oldest.kept = same.fold(KeptMemory::default(), |sum, one| KeptMemory {
+            versions: sum.versions + one.kept.versions,
+            bytes: sum.bytes + one.kept.bytes,
+        });
+        Some(oldest)
+    }
+
     /// Takes the versions that a shard has recorded as installed, in order.
     pub fn take_installs(&self, shard: ShardId) -> Vec<Install> {
         self.on_shard(shard, |shard| shard.take_installs())
@@ -550,17 +564,25 @@ impl Part {
 }
 
 #[cfg(test)]
+mod stamps;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(60);
-    const HOUR_NS: i64 = 3_600_000_000_000;
+    pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+    pub(super) const HOUR_NS: i64 = 3_600_000_000_000;
 
     /// Nodes of one shard each, whose clocks are off by these offsets, connected with each other.
     fn nodes(offsets: &[i64]) -> (Cluster, Vec<Engine>) {
+        nodes_under("clients = 1", offsets)
+    }
+
+    /// The same with more lines of the cluster's file.
+    pub(super) fn nodes_under(lines: &str, offsets: &[i64]) -> (Cluster, Vec<Engine>) {
         let listeners: Vec<TcpListener> =
             offsets.iter().map(|_| TcpListener::bind("127.0.0.1:0").expect("a port is free")).collect();
-        let mut text = "cluster = \"clocks\"\nclients = 1\n".to_owned();
+        let mut text = format!("cluster = \"clocks\"\n{lines}\n");
         for (number, listener) in (1..).zip(&listeners) {
             let address = listener.local_addr().expect("it listens");
             text += &format!("[[node]]\nid = {number}\naddress = \"{address}\"\nshards = 1\n");

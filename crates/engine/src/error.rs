@@ -12,6 +12,7 @@ use crate::schema::{SHARDS_MAX, STALENESS_MAX, TABLES_MAX};
 
 /// Why a table cannot be declared.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum SchemaError {
     /// A table has no name.
     NoName,
@@ -82,6 +83,7 @@ impl std::error::Error for SchemaError {}
 
 /// Why a database cannot be opened.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum OpenError {
     /// A database needs at least one shard.
     NoShards,

@@ -26,8 +26,12 @@ pub trait AnyRuntime: Send + Sync {
     fn refused(&self) -> Option<Refusal>;
     /// See [`Runtime::bytes_waiting`].
     fn bytes_waiting(&self) -> u64;
+    /// See [`Runtime::room`].
+    fn room(&self) -> usize;
     /// See [`Runtime::met`].
     fn met(&self) -> Vec<u64>;
+    /// See [`Runtime::called`].
+    fn called(&self, shard: ShardId) -> Option<String>;
     /// See [`Runtime::heard_clocks`].
     fn heard_clocks(&self) -> Vec<i64>;
     /// See [`Runtime::clock`].
@@ -57,8 +61,16 @@ impl<P: LegalPair> AnyRuntime for Runtime<P> {
         Runtime::bytes_waiting(self)
     }
 
+    fn room(&self) -> usize {
+        Runtime::room(self)
+    }
+
     fn met(&self) -> Vec<u64> {
         Runtime::met(self)
+    }
+
+    fn called(&self, shard: ShardId) -> Option<String> {
+        Runtime::called(self, shard)
     }
 
     fn heard_clocks(&self) -> Vec<i64> {

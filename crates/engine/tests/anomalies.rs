@@ -17,6 +17,7 @@
 //! t1: delete x@0
 //! t1: scan list                  all rows of an ordered table, on all shards
 //! t1: scan list@1 10..30 limit 2 some rows of one partition
+//! t1: scan list down limit 1     from the last row to the first
 //! t1: commit                     or `rollback`
 //! ```
 //!
@@ -81,6 +82,11 @@ scripts! {
     a_read_only_scan_is_a_snapshot: "phantom_snapshot",
     two_that_insert_what_the_other_looked_for_do_not_both_commit: "phantom_write_skew",
     a_row_beyond_the_limit_of_a_scan_is_not_a_phantom: "phantom_limit",
+    a_scan_from_the_end_sees_the_transactions_own_writes: "reverse_own_writes",
+    no_row_appears_in_a_range_scanned_from_its_end: "reverse_phantom",
+    a_read_only_scan_from_the_end_is_a_snapshot: "reverse_snapshot",
+    two_that_append_behind_the_same_last_row_do_not_both_commit: "reverse_write_skew",
+    a_row_before_those_that_a_scan_from_the_end_has_read_is_not_a_phantom: "reverse_limit",
     readers_agree_on_the_order_of_independent_writers: "long_fork",
     a_reader_does_not_break_what_is_serializable_without_it: "read_only_anomaly",
     a_row_that_two_found_absent_is_inserted_once: "absent_insert",
@@ -179,6 +185,10 @@ fn scan(words: &[&str]) -> Scan {
         }
         (Some(at), _) => (Scan::prefix(column, Key::new(&[at])), &words[1..]),
         (None, _) => (Scan::prefix(column, Key::MIN), &words[1..]),
+    };
+    let (scan, rest) = match rest {
+        ["down", rest @ ..] => (scan.descending(), rest),
+        _ => (scan, rest),
     };
     match rest {
         [] => scan,

@@ -215,7 +215,11 @@ fn judge(engine: &Engine, mut left: ClientResults) -> Vec<String> {
 fn drain(engine: &Engine) -> u64 {
     let mut garbage = 0;
     for _ in 0..500 {
-        garbage = engine.shards().map(|shard| engine.on_shard(shard, |shard| shard.status().garbage)).sum();
+        let left = |shard| {
+            let status = engine.status(shard);
+            status.garbage + status.kept
+        };
+        garbage = engine.shards().map(left).sum();
         if garbage == 0 {
             break;
         }

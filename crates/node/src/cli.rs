@@ -9,13 +9,14 @@ use clap::{Args, ValueEnum};
 use plimsoll_args::pairs::{protocol, scheme};
 use plimsoll_args::{JsonOutput, Refusal, duration, json_output, range, refuse};
 use plimsoll_engine::{Cluster, NodeConfig, OpenError};
+use plimsoll_page::help;
 use plimsoll_txn::pairs::{Pair, Protocol, Scheme};
 use plimsoll_types::{Endpoint, SLOTS};
 use serde_json::Value;
 
 /// The flags of `plimsoll start`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = START_EXAMPLES)]
+#[command(after_help = format!("{FILE}\n\n{}", help::examples(START_EXAMPLES)))]
 pub struct StartArgs {
     /// The file that describes the cluster; the same for all nodes and clients. Without one, flags
     /// do.
@@ -125,7 +126,7 @@ pub enum LogFormat {
 
 /// The flags of `plimsoll status`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = STATUS_EXAMPLES)]
+#[command(after_help = format!("Exit status: 0 all nodes are up and connected; 1 some are not; 2 bad usage.\n\n{}", help::examples(STATUS_EXAMPLES)))]
 pub struct StatusArgs {
     /// The file that describes the cluster, or the HTTP addresses of some of its nodes with commas
     /// between them.
@@ -139,7 +140,7 @@ pub struct StatusArgs {
 
 /// The flags of `plimsoll move`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = MOVE_EXAMPLES)]
+#[command(after_help = format!("Exit status: 0 all of them are there; 1 interrupted, or some were in use all the time; 2 bad usage.\n\n{}", help::examples(MOVE_EXAMPLES)))]
 pub struct MoveArgs {
     /// The file that describes the cluster, or the HTTP addresses of some of its nodes with commas
     /// between them.
@@ -161,54 +162,58 @@ pub struct MoveArgs {
     pub json: Option<Option<PathBuf>>,
 }
 
-const START_EXAMPLES: &str = "The file:
+const FILE: &str = "The file:
   cluster = \"bank\"
-  secret_file = \"bank.secret\"       # `plimsoll secret` makes one; without, loopback addresses only, `http` included
-  protocol = \"occ\"                 # or two_pl, client_2pc
-  scheme = \"dst\"                   # what orders transactions; or gts, vts, none, or rc, NOT serializable
-  max_staleness_ms = 1000           # how far in the past a snapshot may begin, under dst
+  secret_file = \"bank.secret\"   # by `plimsoll secret`; loopback only without
+  protocol = \"occ\"              # or two_pl, client_2pc
+  scheme = \"dst\"                # or gts, vts, none, or rc, NOT serializable
+  max_staleness_ms = 1000       # how old a snapshot may be, under dst
 
-  [oracle]                          # under gts and vts: a process of its own
+  [oracle]                      # under gts and vts: a process of its own
   address = \"127.0.0.1:7400\"
   http = \"127.0.0.1:8400\"
-  batch = true                      # one message for all transactions of a shard that are ready
-  prefetch = false                  # snapshots ahead of their use: staler, and they outlive a dead oracle
-
+  batch = true                  # one message for all that a shard has ready
+  prefetch = false              # snapshots ahead of their use: staler, and
+                                # they outlive a dead oracle
   [[node]]
   id = 1
-  address = \"127.0.0.1:7401\"        # where others reach it, or db1.example:7401; `listen` if it listens elsewhere
-  http = \"127.0.0.1:8401\"           # /health, /ready, /metrics, /status
-  shards = 1                        # threads that own its data
+  address = \"127.0.0.1:7401\"    # where others reach it; or a host's name
+  listen = \"0.0.0.0:7401\"       # if it listens elsewhere
+  http = \"127.0.0.1:8401\"       # /health, /ready, /metrics, /status
+  shards = 1                    # threads that own its data
 
   [[table]]
   name = \"account\"
-  index = \"hash\"                    # or ordered, the default: for scans
-  groups = [\"owner\", \"balance\"]     # column groups; one by default
-  partition = { by = \"hash\", bytes = 8 }   # rows with equal first bytes live together; by default each for itself
-  immutable = false                 # true: its rows are loaded once and never written
+  index = \"hash\"                # or ordered, the default: for scans
+  groups = [\"owner\", \"balance\"] # column groups; one by default
+  partition = { by = \"hash\", bytes = 8 }
+                                # rows with equal first bytes live together;
+                                # by default each for itself
+  immutable = false             # true: its rows are loaded once, never written";
+const START_EXAMPLES: &[(&str, &str)] = &[
+    (
+        "plimsoll start --table account:hash --table entry",
+        "A whole database in one process, one shard per core, on 127.0.0.1:7401 and, for HTTP, 127.0.0.1:8401.",
+    ),
+    (
+        "plimsoll start --node 1 --peers 2=10.0.0.2:7401 --listen 10.0.0.1:7401 --secret-file s --shards 4 --table account",
+        "One of two nodes without a file; the other is told --node 2 --peers 1=10.0.0.1:7401, and all else alike.",
+    ),
+    ("plimsoll start bank.toml --node 1", ""),
+    ("plimsoll start bank.toml --role oracle", ""),
+    ("PLIMSOLL_LOG=debug plimsoll start bank.toml --node 1 --log json 2> node1.log", ""),
+];
 
-Examples:
-  plimsoll start --table account:hash --table entry
-      A whole database in one process, one shard per core, on 127.0.0.1:7401 and, for HTTP, 127.0.0.1:8401.
-  plimsoll start --node 1 --peers 2=10.0.0.2:7401 --listen 10.0.0.1:7401 --secret-file s --shards 4 --table account
-      One of two nodes without a file; the other is told --node 2 --peers 1=10.0.0.1:7401, and all else alike.
-  plimsoll start bank.toml --node 1
-  plimsoll start bank.toml --role oracle
-  PLIMSOLL_LOG=debug plimsoll start bank.toml --node 1 --log json 2> node1.log";
+const STATUS_EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll status bank.toml", ""),
+    ("plimsoll status localhost:8401", ""),
+    ("plimsoll status bank.toml --json", ""),
+];
 
-const STATUS_EXAMPLES: &str = "Exit status: 0 all nodes are up and connected; 1 some are not; 2 bad usage.
-
-Examples:
-  plimsoll status bank.toml
-  plimsoll status localhost:8401
-  plimsoll status bank.toml --json";
-
-const MOVE_EXAMPLES: &str =
-    "Exit status: 0 all of them are there; 1 interrupted, or some were in use all the time; 2 bad usage.
-
-Examples:
-  plimsoll move bank.toml --slots 0..1024 --to 1
-  plimsoll move 127.0.0.1:8401 --slots 7..8 --to 0 --json";
+const MOVE_EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll move bank.toml --slots 0..1024 --to 1", ""),
+    ("plimsoll move 127.0.0.1:8401 --slots 7..8 --to 0 --json", ""),
+];
 
 /// A node to run.
 #[derive(Clone, Debug)]

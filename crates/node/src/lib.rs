@@ -24,16 +24,16 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use plimsoll_engine::{Cluster, Engine, NodeConfig, machine};
-use plimsoll_page::units;
 
 use plimsoll_runtime::real::resolve;
 use plimsoll_types::{Abort, Endpoint};
 use tracing_subscriber::EnvFilter;
 
 use cli::{LogFormat, StartPlan};
+use state::{
+    CLOCK_ALARM, OldestSnapshotState, OracleState, PeerState, ShardState, State, TableState, clock_alarm,
+};
 use troubles::Troubles;
-
-use state::{CLOCK_ALARM, OracleState, PeerState, ShardState, State, TableState, furthest_clock};
 
 /// How often a node looks whether it is to stop, and whether others have come or gone.
 const LOOK: Duration = Duration::from_millis(50);
@@ -108,21 +108,17 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
         troubles.look(&engine, cluster);
         let clocks = engine.runtime().traffic().into_iter();
         let ahead = clocks.filter_map(|peer| peer.node.zip(peer.ahead_ns.map(|ns| ns as f64 / 1e9)));
-        let furthest = furthest_clock(ahead).filter(|(_, ahead)| ahead.abs() > CLOCK_ALARM);
-        match (alarm, furthest) {
-            (false, Some((id, ahead))) => {
-                let other = cluster.processes().find(|node| node.id == id).map(NodeConfig::to_string);
-                tracing::warn!(
-                    "the clock of {} is {} {} this one: snapshots are as much less fresh, nothing else",
-                    other.unwrap_or_default(),
-                    units::seconds(ahead.abs()),
-                    if ahead > 0.0 { "ahead of" } else { "behind" }
-                );
-            }
+        let name = |id| {
+            let other = cluster.processes().find(|node| node.id == id);
+            other.map(NodeConfig::to_string).unwrap_or_default()
+        };
+        let off = clock_alarm(&node.to_string(), &ahead.collect::<Vec<_>>(), name);
+        match (alarm, &off) {
+            (false, Some(sentence)) => tracing::warn!("{sentence}"),
             (true, None) => tracing::info!("all clocks are within {CLOCK_ALARM} s of this one again"),
             _ => {}
         }
-        alarm = furthest.is_some();
+        alarm = off.is_some();
         std::thread::sleep(LOOK);
     }
     tracing::info!("{node} stops");
@@ -198,6 +194,7 @@ fn look(engine: &Engine, cluster: &Cluster, troubles: &Troubles, id: u16, begun:
                 outcomes_asked: counters.outcomes_asked,
                 installs: counters.installs,
                 snapshot_reads: counters.snapshot_reads,
+                future_stamps: counters.future_stamps,
                 aborts: Abort::ALL
                     .map(|reason| (reason.name().to_owned(), counters.refusals[reason.index()]))
                     .into(),
@@ -212,6 +209,12 @@ fn look(engine: &Engine, cluster: &Cluster, troubles: &Troubles, id: u16, begun:
                 requests: pending.requests as u64,
             }
         })
+    });
+    let oldest = engine.oldest_snapshot().map(|oldest| OldestSnapshotState {
+        age_seconds: engine.runtime().clock().now().0.saturating_sub(oldest.since.0) as f64 / 1e9,
+        holder: engine.runtime().called(oldest.holder).unwrap_or_default(),
+        versions: oldest.kept.versions as u64,
+        bytes: oldest.kept.bytes as u64,
     });
     let tables = layout.tables.iter().zip(engine.memory()).map(|(spec, memory)| TableState {
         table: spec.name.clone(),
@@ -258,5 +261,6 @@ fn look(engine: &Engine, cluster: &Cluster, troubles: &Troubles, id: u16, begun:
         shards: shards.collect(),
         tables: tables.collect(),
         peers: peers.collect(),
+        oldest_snapshot: oldest,
     }
 }

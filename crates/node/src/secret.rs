@@ -7,16 +7,19 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_args::{Refusal, refuse};
+use plimsoll_page::help;
 
 /// Random bytes of a secret; as text it has twice as many.
 const BYTES: usize = 32;
 
+const EXAMPLES: &[(&str, &str)] = &[(
+    "plimsoll secret bank.secret",
+    "A new secret, for `secret_file = \"bank.secret\"` in a cluster's file. Copy it to every machine of the cluster.",
+)];
+
 /// The flags of `plimsoll secret`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:
-  plimsoll secret bank.secret
-      A new secret, for `secret_file = \"bank.secret\"` in a cluster's file or `--secret-file bank.secret`. Copy it to every
-      machine of the cluster; only the users that run nodes and clients may be able to read it.")]
+#[command(after_help = help::examples(EXAMPLES))]
 pub struct SecretArgs {
     /// The file to make. One that is there already is left as it is.
     pub file: PathBuf,

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use plimsoll_engine::ORACLE_ID;
+use plimsoll_page::units;
+use plimsoll_txn::timestamp::MAX_OFFSET_NS;
 use serde::{Deserialize, Serialize};
 
 /// A node, at a moment.
@@ -40,6 +42,20 @@ pub struct State {
     pub shards: Vec<ShardState>,
     pub tables: Vec<TableState>,
     pub peers: Vec<PeerState>,
+    /// The snapshot that is open longest, of those that the node has heard of.
+    #[serde(default)]
+    pub oldest_snapshot: Option<OldestSnapshotState>,
+}
+
+/// A snapshot that keeps old versions from being dropped.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OldestSnapshotState {
+    pub age_seconds: f64,
+    /// The process that has it open: a node, or a client with its address.
+    pub holder: String,
+    /// What the node keeps for it, or for others that began close to it.
+    pub versions: u64,
+    pub bytes: u64,
 }
 
 /// The oracle.
@@ -77,6 +93,9 @@ pub struct ShardState {
     pub installs: u64,
     /// Messages with reads at a snapshot that were answered.
     pub snapshot_reads: u64,
+    /// Timestamps of other processes that were further ahead of this node's clock than clocks may
+    /// be apart, and were not believed.
+    pub future_stamps: u64,
     /// Locks, reads and validations that coordinators were refused, by reason.
     pub aborts: BTreeMap<String, u64>,
     /// Marks raised by snapshot reads.
@@ -127,13 +146,34 @@ pub struct PeerState {
     pub round_trip_seconds: Option<f64>,
 }
 
-/// A clock that is so far off makes snapshots less fresh than people expect, in seconds.
-pub const CLOCK_ALARM: f64 = 0.5;
+/// How far clocks may be apart, in seconds: processes refuse each other's timestamps if they are
+/// further ahead.
+pub const CLOCK_ALARM: f64 = MAX_OFFSET_NS as f64 / 1e9;
 
 /// The node whose clock is furthest from this one's, of those whose clocks are known, and by how
 /// many seconds it is ahead.
 pub fn furthest_clock(ahead: impl Iterator<Item = (u16, f64)>) -> Option<(u16, f64)> {
     ahead.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()))
+}
+
+/// What is wrong with the clocks, as a node sees it, and what to do: a sentence that begins with
+/// the clock in question. `None` if all clocks that are known are near this one. If most others are
+/// off in the same direction, it is this node's own clock that is wrong.
+pub fn clock_alarm(own: &str, others: &[(u16, f64)], name: impl Fn(u16) -> String) -> Option<String> {
+    let (id, ahead) =
+        furthest_clock(others.iter().copied()).filter(|(_, ahead)| ahead.abs() > CLOCK_ALARM)?;
+    let off = others.iter().filter(|(_, other)| other.abs() > CLOCK_ALARM && (*other > 0.0) == (ahead > 0.0));
+    let mine = others.len() > 1 && 2 * off.count() > others.len();
+    let (whose, ahead, of) = match mine {
+        true => (own.to_owned(), -ahead, "the other nodes'".to_owned()),
+        false => (name(id), ahead, format!("{own}'s")),
+    };
+    let direction = if ahead > 0.0 { "ahead of" } else { "behind" };
+    Some(format!(
+        "the clock of {whose} is {} {direction} {of}: timestamps more than {CLOCK_ALARM} s ahead are refused, so transactions \
+         that need both end as clock_ahead; set the machine's clock right, then start all processes of the cluster anew",
+        units::seconds(ahead.abs())
+    ))
 }
 
 /// A figure's name, whether it only grows, and what it is.
@@ -163,7 +203,7 @@ pub fn metrics(state: &State) -> String {
     family(("resident_bytes", false, "Memory of the process."), whole(state.resident_bytes as f64));
     family(("cpu_seconds_total", true, "Processor time of the process."), whole(state.cpu_seconds));
 
-    let shard_metrics: Metrics<ShardState, u64, 14> = [
+    let shard_metrics: Metrics<ShardState, u64, 15> = [
         (("messages_total", true, "Messages sent to other shards."), |shard| shard.messages),
         (("read_only_waits_total", true, "Waits of read-only transactions for writers."), |s| {
             s.read_only_waits
@@ -171,6 +211,9 @@ pub fn metrics(state: &State) -> String {
         (("installs_total", true, "Transactions whose writes were installed."), |shard| shard.installs),
         (("snapshot_reads_total", true, "Messages with reads at a snapshot that were answered."), |shard| {
             shard.snapshot_reads
+        }),
+        (("future_stamps_total", true, "Timestamps of other processes refused as too far ahead."), |s| {
+            s.future_stamps
         }),
         (("outcomes_asked_total", true, "Outcomes learned from others who vote."), |s| s.outcomes_asked),
         (("mark_raises_total", true, "Marks raised by snapshot reads."), |shard| shard.mark_raises),
@@ -207,6 +250,22 @@ pub fn metrics(state: &State) -> String {
             of(shard).into_iter().map(move |(value, count)| (labels(value), count as f64))
         });
         family(metric, samples.collect());
+    }
+
+    if let Some(oldest) = &state.oldest_snapshot {
+        for (metric, value) in [
+            (
+                ("oldest_snapshot_seconds", false, "Age of the snapshot that is open longest."),
+                oldest.age_seconds,
+            ),
+            (
+                ("oldest_snapshot_versions", false, "Old versions kept for that snapshot."),
+                oldest.versions as f64,
+            ),
+            (("oldest_snapshot_bytes", false, "Bytes of these versions."), oldest.bytes as f64),
+        ] {
+            family(metric, vec![(format!("{{holder=\"{}\"}}", escaped(&oldest.holder)), value)]);
+        }
     }
 
     if let Some(oracle) = &state.oracle {
@@ -310,6 +369,12 @@ mod tests {
             shards: vec![shard],
             tables: vec![TableState { table: "a\"b".to_owned(), rows: 2, bytes: 3 }],
             peers: Vec::new(),
+            oldest_snapshot: Some(OldestSnapshotState {
+                age_seconds: 90.5,
+                holder: "client 3 at 10.0.0.7:40022".to_owned(),
+                versions: 12,
+                bytes: 1440,
+            }),
         }
     }
 
@@ -325,6 +390,15 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("plimsoll_oracle_unpublished 1\n"), "{text}");
+        for line in [
+            "plimsoll_oldest_snapshot_seconds{holder=\"client 3 at 10.0.0.7:40022\"} 90.5\n",
+            "plimsoll_oldest_snapshot_versions{holder=\"client 3 at 10.0.0.7:40022\"} 12\n",
+            "plimsoll_oldest_snapshot_bytes{holder=\"client 3 at 10.0.0.7:40022\"} 1440\n",
+        ] {
+            assert!(text.contains(line), "{line} is missing: {text}");
+        }
+        let quiet = metrics(&State { oldest_snapshot: None, ..state() });
+        assert!(!quiet.contains("snapshot_seconds"), "no snapshot is open: {quiet}");
         assert!(!text.contains("peer"), "nothing is said of nobody: {text}");
         let votes = "# TYPE plimsoll_votes_total counter\n\
                      plimsoll_votes_total{shard=\"3\",vote=\"record\"} 5\n\
@@ -355,6 +429,21 @@ mod tests {
             names.push(name);
         }
         assert!(names.len() > 20, "{names:?}");
+    }
+
+    #[test]
+    fn who_is_alone_with_its_clock_is_told_that_it_is_its_own() {
+        let alarm = |others: &[(u16, f64)]| clock_alarm("node 1", others, |id| format!("node {id}"));
+        let begins = |others: &[(u16, f64)], words: &str| {
+            let said = alarm(others).unwrap_or_default();
+            assert!(said.starts_with(words) && said.contains("set the machine's clock right"), "{said}");
+        };
+        begins(&[(2, -3600.0), (3, -3599.9)], "the clock of node 1 is 1 h 00 m ahead of the other nodes'");
+        begins(&[(2, 9.0), (3, 9.1), (4, 0.1)], "the clock of node 1 is 9.1 s behind the other nodes'");
+        begins(&[(2, 0.1), (3, -3.0)], "the clock of node 3 is 3.0 s behind node 1's");
+        // Of two nobody knows which is right.
+        begins(&[(2, 3.0)], "the clock of node 2 is 3.0 s ahead of node 1's");
+        assert_eq!(alarm(&[(2, 0.5), (3, -0.4)]), None);
     }
 
     #[test]

@@ -19,14 +19,17 @@ use plimsoll_engine::{Cluster, NodeConfig, ORACLE_ID};
 use plimsoll_page::table::Columns;
 use plimsoll_page::terminal::Terminal;
 use plimsoll_page::units;
+use plimsoll_runtime::real::Who;
 use plimsoll_types::Endpoint;
 use serde::Serialize;
 
 use crate::cli::StatusPlan;
-use crate::state::{CLOCK_ALARM, PeerState, State, furthest_clock};
+use crate::state::{PeerState, State, clock_alarm};
 
 /// A node that says nothing for so long is down.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// A snapshot that has been open for longer, in seconds, is shown.
+const OLD: f64 = 10.0;
 /// If there are more shards than this, those of a node share a row.
 const SHARDS_SHOWN: usize = 16;
 
@@ -364,11 +367,12 @@ fn show(document: &Document, terminal: Terminal) -> String {
         let clients = state.peers.iter().find(|peer| peer.node.is_none()).map_or(0, |peer| peer.connected);
         let connected = others.iter().filter(|peer| peer.connected == peer.pairs).count();
         let clocks = others.iter().filter_map(|peer| peer.node.zip(peer.clock_ahead_seconds));
-        let furthest = furthest_clock(clocks).map(|(_, ahead)| ahead);
-        if let Some(ahead) = furthest.filter(|ahead| ahead.abs() > CLOCK_ALARM) {
+        notes.extend(clock_alarm(&called, &clocks.collect::<Vec<_>>(), |id| Who::Node(id).to_string()));
+        let refused: u64 = state.shards.iter().map(|shard| shard.future_stamps).sum();
+        if refused > 0 {
             notes.push(format!(
-                "{called}: its clock is {} away from another's; snapshots are as much less fresh, nothing else",
-                units::seconds(ahead.abs())
+                "{called} has refused {} timestamps that were too far ahead of its clock: its log names the process",
+                units::thousands(refused)
             ));
         }
         if let Some(oracle) = &state.oracle {
@@ -383,6 +387,15 @@ fn show(document: &Document, terminal: Terminal) -> String {
             ));
         }
         notes.extend(state.troubles.iter().map(|trouble| format!("{called} says: {trouble}")));
+        if let Some(oldest) = state.oldest_snapshot.as_ref().filter(|oldest| oldest.age_seconds > OLD) {
+            notes.push(format!(
+                "{called} keeps {} old versions, {}, for a snapshot that {} has had open for {}",
+                units::thousands(oldest.versions),
+                units::bytes(oldest.bytes),
+                oldest.holder,
+                units::seconds(oldest.age_seconds)
+            ));
+        }
         columns.push(vec![
             name,
             asked.address.clone(),
@@ -464,7 +477,7 @@ fn leaders(Document { nodes, shards, .. }: &Document) -> Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::ShardState;
+    use crate::state::{OldestSnapshotState, ShardState};
 
     /// Nodes with so many shards each; those that are down have said nothing.
     fn cluster(shards: &[usize], up: &[u16], see: impl Fn(u16) -> Vec<(u16, f64)>) -> Document {
@@ -524,9 +537,35 @@ mod tests {
             assert!(text.contains(clock), "{clock}: {text}");
         }
         assert!(text.contains("compared with that of node 1"), "{text}");
-        assert!(text.contains("node 1: its clock is 3.0 s away from another's"), "{text}");
+        assert!(text.contains("the clock of node 3 is 3.0 s behind node 1's"), "{text}");
         let text = shown(&cluster(&[1; 2], &[1, 2], |node| vec![(3 - node, 0.5)]));
-        assert!(text.contains("+500 ms") && !text.contains("away"), "{text}");
+        assert!(text.contains("+500 ms") && !text.contains("refused"), "{text}");
+        let mut document = cluster(&[1], &[1], |_| Vec::new());
+        document.nodes[0].state.as_mut().expect("it answers").shards[0].future_stamps = 7;
+        let text = shown(&document);
+        assert!(
+            text.contains("node 1 has refused 7 timestamps that were too far ahead of its clock"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_snapshot_that_has_been_open_for_long_is_told_with_its_holder_and_what_it_costs() {
+        let open_for = |age_seconds| {
+            let mut document = cluster(&[1; 2], &[1, 2], |_| Vec::new());
+            document.nodes[0].state.as_mut().expect("it answers").oldest_snapshot =
+                Some(OldestSnapshotState {
+                    age_seconds,
+                    holder: "client 3 at 10.0.0.7:40022".to_owned(),
+                    versions: 1200,
+                    bytes: 150_000,
+                });
+            shown(&document)
+        };
+        let text = open_for(90.0);
+        let note = "node 1 keeps 1,200 old versions, ";
+        assert!(text.contains(note) && text.contains("that client 3 at 10.0.0.7:40022 has had"), "{text}");
+        assert!(!open_for(1.0).contains("snapshot"));
     }
 
     #[test]

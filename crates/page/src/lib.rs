@@ -4,6 +4,7 @@
 //! * [`html`]: a page that needs nothing but a browser, and what pages are made of;
 //! * [`svg`]: charts, and what charts are made of;
 //! * [`table`]: tables for a terminal, and [`terminal`]: how wide it is;
+//! * [`help`]: what help ends with, examples and lists;
 //! * [`progress`]: the line that moves while something long goes on;
 //! * [`mod@file`]: writing a file wholly or not at all.
 //!
@@ -11,6 +12,7 @@
 //! with the parts from here; its rules of style come after those of every page.
 
 pub mod file;
+pub mod help;
 pub mod html;
 pub mod progress;
 pub mod svg;

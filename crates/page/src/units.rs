@@ -111,6 +111,11 @@ pub fn brief(figure: f64) -> String {
     trimmed(&three_digits(figure)).to_owned()
 }
 
+/// From one figure to another, or one of them if they read alike.
+pub fn span(min: String, max: String) -> String {
+    if min == max { max } else { format!("{min}–{max}") }
+}
+
 /// A range in one unit: `158–164 k`.
 pub fn range(min: f64, max: f64) -> String {
     let (scale, unit) = match max {
@@ -118,7 +123,7 @@ pub fn range(min: f64, max: f64) -> String {
         x if x >= 9_995.0 => (1e3, " k"),
         _ => (1.0, ""),
     };
-    format!("{}–{}{unit}", three_digits(min / scale), three_digits(max / scale))
+    format!("{}{unit}", span(three_digits(min / scale), three_digits(max / scale)))
 }
 
 /// So many of something: `1 check`, `1,200 checks`.
@@ -188,6 +193,7 @@ mod tests {
         assert_eq!(range(96_900.0, 101_000.0), "96.9–101 k");
         assert_eq!(range(1_020_000.0, 1_100_000.0), "1.02–1.10 M");
         assert_eq!(range(12.0, 950.0), "12.0–950");
+        assert_eq!(range(51.96, 52.04), "52.0");
     }
 
     #[test]

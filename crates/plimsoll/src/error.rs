@@ -1,8 +1,8 @@
 //! What can go wrong: [`SchemaError`] and [`OpenError`] when a database is opened, [`Error`]
 //! afterwards.
 //!
-//! All three are small and closed, so that a caller can decide by matching; their texts say what to
-//! do. A caller does not have to handle conflicts between transactions: [`Error::Conflict`] only
+//! All three are small, so that a caller can decide by matching; a later version may have more. Their
+//! texts say what to do. A caller does not have to handle conflicts between transactions: [`Error::Conflict`] only
 //! carries the end of an attempt out of the closure of [`transact`](crate::Database::transact),
 //! which tries again.
 
@@ -12,15 +12,21 @@ use std::time::Duration;
 
 use plimsoll_engine::{OpenError, SchemaError};
 use plimsoll_txn::pairs::Scheme;
-use plimsoll_types::{Abort, KEY_MAX, SLOTS, TableId};
+use plimsoll_txn::timestamp::MAX_OFFSET_NS;
+use plimsoll_types::{Abort, KEY_MAX, KeyError, SLOTS};
 
 use crate::database::VALUE_MAX;
 
 /// Why an operation on an open database failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Error {
     /// The database was closed.
     Closed,
+    /// The closure of a transaction has begun another transaction of the same database. The two
+    /// would be strangers to each other: the inner one does not see what the outer one has written,
+    /// and each may wait for the other, or undo it, again and again.
+    Nested,
     /// Another transaction was faster, and this attempt is over. Pass the error on with `?`: the
     /// transaction is attempted again, whatever the closure returns.
     Conflict(Abort),
@@ -49,13 +55,12 @@ pub enum Error {
         /// The table.
         table: Arc<str>,
     },
-    /// No table has this id: it comes from another schema.
-    NoSuchTable {
-        /// The id.
-        table: TableId,
-        /// How many tables there are.
-        tables: usize,
-    },
+    /// The id names a table of another database.
+    NoSuchTable,
+    /// The cursor is one of another transaction, or of an earlier attempt.
+    ForeignCursor,
+    /// A key could not be taken apart.
+    Key(KeyError),
     /// The table has fewer column groups.
     NoSuchGroup {
         /// The table.
@@ -120,6 +125,9 @@ pub enum Error {
         /// How long it took to give up.
         waited: Duration,
     },
+    /// A node has refused a timestamp of this client, or the client one of a node, because it is
+    /// further ahead of the own clock than clocks may be apart. In a cluster only.
+    ClockAhead,
     /// Nodes do not keep up with what this client has sent, or it already runs the maximum number
     /// of transactions that write more than a mebibyte, and that did not change in time. In a
     /// cluster only.
@@ -168,6 +176,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Closed => write!(f, "the database was closed"),
+            Error::Nested => write!(
+                f,
+                "a transaction of this database is under way in this thread: use its `txn` in place of another \
+                 `transact`, or begin the other one when it is over"
+            ),
             Error::Conflict(abort) => {
                 write!(f, "this attempt met another transaction ({abort}); leave the closure to try again")
             }
@@ -185,9 +198,15 @@ impl fmt::Display for Error {
             Error::Immutable { table } => {
                 write!(f, "table {table:?} is immutable: its rows are loaded once and never written")
             }
-            Error::NoSuchTable { table, tables } => {
-                write!(f, "there is no table number {}; the database has {tables}", table.0)
-            }
+            Error::NoSuchTable => write!(
+                f,
+                "the table belongs to another database; take the id that the schema of this one gave, or `Database::table`"
+            ),
+            Error::ForeignCursor => write!(
+                f,
+                "the cursor belongs to another transaction, or to an earlier attempt of this one; make it in the closure"
+            ),
+            Error::Key(error) => error.fmt(f),
             Error::NoSuchGroup { table, group } => {
                 write!(f, "table {table:?} has no column group number {group}")
             }
@@ -215,6 +234,12 @@ impl fmt::Display for Error {
             Error::Unreachable { waited } => write!(
                 f,
                 "a node that is needed, or the oracle, could not be reached for {waited:.1?}; see `plimsoll status`, and try again"
+            ),
+            Error::ClockAhead => write!(
+                f,
+                "a clock is ahead of the others by more than {:.1?}, that of this machine or of a node, and its timestamps are \
+                 refused: compare the clocks by `plimsoll status`, set the wrong one right, and connect with a new `Database`",
+                Duration::from_nanos(MAX_OFFSET_NS)
             ),
             Error::Congested { waited } => write!(
                 f,
@@ -257,6 +282,12 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<KeyError> for Error {
+    fn from(error: KeyError) -> Error {
+        Error::Key(error)
+    }
+}
 
 impl From<SchemaError> for Error {
     fn from(error: SchemaError) -> Error {

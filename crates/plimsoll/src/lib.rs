@@ -3,7 +3,8 @@
 //!
 //! Tables are declared in a [`Schema`], or made later by [`Database::create_table`];
 //! [`Database::open`] spreads their rows over *shards*, threads that own their data outright. Keys
-//! and values are bytes, keys ordered as such: [`Key::build`] makes composite ones.
+//! and values are bytes, keys ordered as such: [`Key::build`] makes them of numbers and texts, in
+//! ascending or descending order, and [`Key::read`] takes them apart.
 //!
 //! ```
 //! use plimsoll::{Database, Error, Freshness, IndexKind, Key, Options, Schema};
@@ -36,7 +37,11 @@
 //! * **[`Database::transact`]** runs a closure until it commits. Transactions are strictly
 //!   serializable: OCC under decentralized scalar timestamps (`docs/protocols/occ.md`,
 //!   `docs/protocols/dst.md`). One that lost against another is repeated after a random pause; an
-//!   error of the closure's own rolls it back.
+//!   error of the closure's own rolls it back, and so does an error of an operation that the closure
+//!   drops.
+//! * **Ranges.** [`Txn::scan`] and [`Snapshot::scan`] read ranges of ordered tables from either end,
+//!   with or without a limit ([`KeyRange`]). [`Txn::cursor`] reads a range of any length in little
+//!   memory, as a snapshot's scan does; [`Txn::get_many`] reads many keys at the same time.
 //! * **[`Database::snapshot`]** reads a consistent state that does not change, as fresh or as stale
 //!   as asked for. It never aborts, whatever is written meanwhile, and its scans need little
 //!   memory.
@@ -50,7 +55,8 @@
 //!   and ends the process: half a database is of no use to anyone.
 //!
 //! A secondary index is an ordinary table whose key holds the indexed columns and the primary key,
-//! written by the same transactions; `examples/bank.rs` has one.
+//! written by the same transactions: `examples/index.rs`. `examples/web.rs` hands sessions on in
+//! cookies, `examples/queue.rs` is a queue with priorities.
 //!
 //! What this face leaves out: an operation is a hop between two threads, which takes from 2 to 20
 //! µs. Procedures that run on the shards themselves (`plimsoll_txn::procedure`, as the benchmark
@@ -60,19 +66,22 @@
 mod database;
 mod error;
 mod find;
+mod schema;
 
 pub use database::{
-    Column, Database, Freshness, KeyRange, Options, Outcomes, Row, Rows, Snapshot, Stats, TableMemory, Token,
-    TokenError, Txn, VALUE_MAX, WRITTEN_MAX, WRITTEN_MAX_CLUSTER,
+    Column, ColumnGroup, Cursor, Database, Freshness, KeyRange, OldestSnapshot, Options, Outcomes, Row, Rows,
+    Snapshot, Stats, TableId, TableMemory, Token, TokenError, Txn, VALUE_MAX, WRITTEN_MAX,
+    WRITTEN_MAX_CLUSTER,
 };
 pub use error::Error;
 pub use find::{addresses, difference_from, find};
 pub use plimsoll_engine::{
     CLIENTS_MAX, Cluster, ClusterError, MAX_STALENESS, NodeConfig, ORACLE_ID, OpenError, OracleConfig,
-    SHARDS_MAX, STALENESS_MAX, Schema, SchemaError, TABLES_MAX,
+    SHARDS_MAX, STALENESS_MAX, SchemaError, TABLES_MAX,
 };
 pub use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};
 pub use plimsoll_types::{
-    Abort, BadEndpoint, ColumnGroup, Endpoint, IndexKind, KEY_MAX, Key, KeyBuilder, Partitioning, SLOTS,
-    ShardId, Slot, TableId, TableSpec, Timestamp,
+    Abort, BadEndpoint, Descending, DescendingReader, Endpoint, IndexKind, KEY_MAX, Key, KeyBuilder,
+    KeyError, KeyReader, Partitioning, SLOTS, ShardId, Slot, TableSpec, Timestamp,
 };
+pub use schema::Schema;

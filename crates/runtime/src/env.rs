@@ -7,6 +7,7 @@
 //! A *pass* of a shard: drain the inbox, sample the clock, run ready tasks, flush one batch per
 //! peer. [`Env::clock`] returns the sample of the present pass, which is taken after the inbox was
 //! drained: so a snapshot is never older than the arrival of the request that asked for it.
+//! [`Tasks::now`] samples it again.
 //!
 //! Channels between shards are FIFO and exactly-once; between processes, until they are reset. A
 //! send never blocks; work is bounded where it is admitted.
@@ -41,6 +42,15 @@ impl<R> Handled<R> {
     }
 }
 
+/// A shard of another process that has named a timestamp too far ahead of this shard's clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Suspect {
+    /// The shard.
+    pub from: ShardId,
+    /// How far ahead the timestamp was, in nanoseconds.
+    pub ahead_ns: u64,
+}
+
 /// The channel to a shard was reset, so the outcome of the request is unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unknown;
@@ -69,6 +79,15 @@ pub trait Participant: Messages + Sized {
     /// Tickets whose wait has ended, in order. The runtime drains them and handles the requests
     /// again.
     fn released(&mut self) -> &mut Vec<Ticket>;
+
+    /// A batch of messages has arrived from a shard and will be handled next. The last sample of the
+    /// clock may be as old as the shard has slept; `clock` reads it.
+    fn arrives(&mut self, _from: ShardId, _clock: impl FnOnce() -> Timestamp) {}
+
+    /// The last shard of another process whose timestamp was refused since this was last asked.
+    fn suspect(&mut self) -> Option<Suspect> {
+        None
+    }
 
     /// Called once per pass, after the inbox was drained, with the new sample of the clock.
     fn pass(&mut self, clock: Timestamp);
@@ -113,6 +132,12 @@ pub trait Tasks: 'static {
 
     /// The physical clock in Unix nanoseconds, sampled in this pass. Never falls.
     fn clock(&self) -> Timestamp;
+
+    /// The physical clock in Unix nanoseconds, sampled now, and at least [`Tasks::clock`]. For what
+    /// would otherwise wait for the next pass. In a simulated world a pass takes no time.
+    fn now(&self) -> Timestamp {
+        self.clock()
+    }
 
     /// A random number from the shard's generator.
     fn random(&self) -> u64;

@@ -34,7 +34,8 @@ use plimsoll_types::wire::Wire;
 use plimsoll_types::{ShardId, Slab, Ticket, Timestamp};
 
 use crate::disk::{Completed, DiskError, Outcome, Submitted};
-use crate::{Env, Handled, Messages, Participant, Task, Tasks, Unknown};
+use crate::real::Clock;
+use crate::{Env, Handled, Messages, Participant, Suspect, Task, Tasks, Unknown};
 pub use env::{Pause, Sleep};
 
 /// Ready tasks that run between two looks into the inbox, at most.
@@ -83,6 +84,25 @@ pub(crate) trait Outside<N: Participant> {
     /// Takes operations for the shard's disk, in order. Their results arrive as messages from the
     /// shard to itself.
     fn submit(&mut self, operations: Vec<Submitted>);
+}
+
+/// A shard's clock, as the shard is given it when it starts.
+#[derive(Clone, Copy)]
+pub(crate) enum ShardClock {
+    /// It goes on during a pass.
+    Running(Clock),
+    /// It reads this at the start, and in each pass what [`Outside::clock`] says: a simulated pass
+    /// takes no time.
+    Stepped(Timestamp),
+}
+
+impl ShardClock {
+    fn now(self) -> Timestamp {
+        match self {
+            ShardClock::Running(clock) => clock.now(),
+            ShardClock::Stepped(start) => start,
+        }
+    }
 }
 
 /// What a pass has done.
@@ -168,7 +188,9 @@ struct Core<N: Participant> {
     sent: Cell<u64>,
     outgoing: RefCell<Vec<(ShardId, N::Request)>>,
     timers: RefCell<BinaryHeap<Reverse<(u64, TaskId)>>>,
+    /// Its sample in the present pass.
     clock: Cell<Timestamp>,
+    shard_clock: ShardClock,
     random: Cell<u64>,
     has_disk: bool,
     transfers: RefCell<Slab<Transfer>>,
@@ -197,7 +219,7 @@ impl<N: Participant> ShardEnv<N> {
         shards: usize,
         own: Range<usize>,
         node: N,
-        clock: Timestamp,
+        clock: ShardClock,
         random: u64,
         has_disk: bool,
     ) -> ShardEnv<N> {
@@ -218,7 +240,8 @@ impl<N: Participant> ShardEnv<N> {
             sent: Cell::new(0),
             outgoing: RefCell::default(),
             timers: RefCell::default(),
-            clock: Cell::new(clock),
+            clock: Cell::new(clock.now()),
+            shard_clock: clock,
             random: Cell::new(random),
             has_disk,
             transfers: RefCell::default(),
@@ -237,6 +260,7 @@ impl<N: Participant> ShardEnv<N> {
         // Drain the inbox.
         while let Some(batch) = outside.arrived() {
             worked.messages += batch.messages.len();
+            core.node.borrow_mut().arrives(batch.from, || outside.clock());
             for message in batch.messages {
                 self.receive(batch.from, message);
             }
@@ -311,6 +335,12 @@ impl<N: Participant> ShardEnv<N> {
     /// A shard of another process that has broken a rule, and the rule.
     pub(crate) fn offender(&self) -> Option<(ShardId, &'static str)> {
         self.core.offenders.borrow_mut().pop()
+    }
+
+    /// The last shard of another process whose timestamp the participant has refused since this was
+    /// last asked.
+    pub(crate) fn suspect(&self) -> Option<Suspect> {
+        self.core.node.borrow_mut().suspect()
     }
 
     /// Drops all tasks. Tasks hold the environment and the environment holds tasks: this breaks the

@@ -1,9 +1,16 @@
 //! Which versions no snapshot can read any more.
 //!
-//! Every shard publishes its *low-water mark* L: no read-only transaction that it has begun or will
-//! begin reads below L. The *watermark* W is the minimum over the shards of the process; a version
-//! hidden below W can be dropped. A shard that sleeps publishes `u64::MAX`, so that it holds
-//! nothing back.
+//! Every shard publishes its *low-water mark* L, and the snapshots that it *holds*: a read-only
+//! transaction that it has begun or will begin reads at L or above, or at a snapshot that it holds.
+//! The *watermark* W is the minimum of L over the shards of the process. A version hidden below W
+//! can be dropped if none of the snapshots that are held sees it. A shard that sleeps publishes
+//! `u64::MAX`, so that it holds nothing back but what its snapshots see.
+//!
+//! Worked example: a shard holds a snapshot @5 and sleeps, another one publishes L = 90. Of a record
+//! with versions @4, @20, @30 and @80 the versions @4 and @80 are kept.
+//!
+//! A shard publishes what it holds before the L that does without it; who reads L looks at what is
+//! held afterwards. So a snapshot is found there, or was begun later and is not below that L.
 //!
 //! Waking up is the delicate moment: the waking shard might begin a snapshot below a watermark that
 //! was computed while it slept. So the sleeper first publishes its old L, then takes over the
@@ -12,9 +19,10 @@
 //! sequentially consistent steps (the fences say it once more, for the model checker), either the
 //! sleeper sees the new watermark, or the other shard sees the sleeper.
 //!
-//! Other processes send their watermarks by message, now and then. The watermark of another process
-//! holds back what may be dropped here, and has no other effect; that process's shards wake up by
-//! the same rule among themselves. A process that has no channel to a shard here any more holds
+//! Other processes send their watermarks and what they hold by message, now and then. That holds
+//! back what may be dropped here, and has no other effect; that process's shards wake up by the same
+//! rule among themselves. A process that comes back may be behind what was dropped meanwhile, but
+//! from then on nothing more is dropped that it wants. A process that has no channel to a shard here any more holds
 //! nothing back; one from which no watermark has come yet holds everything back.
 //!
 //! The cost of looking at all shards in every update would grow with their number. So with many
@@ -23,12 +31,16 @@
 //! A scheme whose snapshots are vectors (VTS) has one value per slot; every slot is handled alike.
 
 #[cfg(loom)]
+use loom::sync::RwLock;
+#[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*, fence};
 use std::sync::Arc;
 #[cfg(not(loom))]
+use std::sync::RwLock;
+#[cfg(not(loom))]
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*, fence};
 
-use plimsoll_types::ShardId;
+use plimsoll_types::{Held, ShardId, grouped};
 
 /// Up to this many shards, each looks at all others in every update. With n times as many, each
 /// looks in every n-th update.
@@ -39,11 +51,27 @@ const FEW: usize = 16;
 #[derive(Debug)]
 struct Published {
     slots: Vec<AtomicU64>,
+    /// How often `held` has changed: who knows it of this number need not look.
+    changes: AtomicU64,
+    held: RwLock<Vec<Held>>,
 }
 
 impl Published {
     fn new(slots: usize, value: u64) -> Published {
-        Published { slots: (0..slots).map(|_| AtomicU64::new(value)).collect() }
+        Published {
+            slots: (0..slots).map(|_| AtomicU64::new(value)).collect(),
+            changes: AtomicU64::new(0),
+            held: RwLock::new(Vec::new()),
+        }
+    }
+
+    /// Must be called before values are published that do without these snapshots.
+    fn hold(&self, held: Vec<Held>) {
+        let mut published = self.held.write().expect("nothing panics under this lock");
+        if *published != held {
+            *published = held;
+            self.changes.fetch_add(1, SeqCst);
+        }
     }
 }
 
@@ -67,6 +95,8 @@ pub struct LowWater {
 struct Other {
     /// Channels between its shards and those of this process.
     channels: AtomicUsize,
+    /// How often it has begun to be absent.
+    absences: AtomicU64,
     watermark: Published,
 }
 
@@ -81,7 +111,8 @@ impl LowWater {
     /// absent.
     pub fn among(shards: std::ops::Range<usize>, slots: usize, others: &[usize]) -> Arc<LowWater> {
         let other = |&process: &usize| {
-            (process, Other { channels: AtomicUsize::new(0), watermark: Published::new(slots, 0) })
+            let (channels, absences) = (AtomicUsize::new(0), AtomicU64::new(0));
+            (process, Other { channels, absences, watermark: Published::new(slots, 0) })
         };
         Arc::new(LowWater {
             first: shards.start,
@@ -99,12 +130,15 @@ impl LowWater {
 
     /// Another process is not running, and has begun no snapshot.
     pub fn absent(&self, process: usize) {
-        self.hear(process, |_| u64::MAX);
+        if let Some((_, other)) = self.others.iter().find(|(other, _)| *other == process) {
+            other.absences.fetch_add(1, SeqCst);
+        }
+        self.hear(process, |_| u64::MAX, &[]);
     }
 
-    /// Another process has sent its watermark. A missing slot counts as 0.
-    fn heard(&self, process: usize, watermark: &[u64]) {
-        self.hear(process, |slot| watermark.get(slot).copied().unwrap_or_default());
+    /// Another process has sent its watermark and what it holds. A missing slot counts as 0.
+    fn heard(&self, process: usize, watermark: &[u64], held: &[Held]) {
+        self.hear(process, |slot| watermark.get(slot).copied().unwrap_or_default(), held);
     }
 
     /// A channel to a shard of another process was connected or reset.
@@ -115,15 +149,17 @@ impl LowWater {
             false => (false, other.channels.fetch_sub(1, SeqCst) == 1),
         };
         if first {
-            self.heard(process, &[]);
+            self.heard(process, &[], &[]);
         }
         if last {
             self.absent(process);
         }
     }
 
-    fn hear(&self, process: usize, watermark: impl Fn(usize) -> u64) {
+    fn hear(&self, process: usize, watermark: impl Fn(usize) -> u64, held: &[Held]) {
         let Some((_, other)) = self.others.iter().find(|(other, _)| *other == process) else { return };
+        let slots = other.watermark.slots.len();
+        other.watermark.hold(grouped(held.iter().map(|held| held.clone().padded(slots)).collect()));
         for (slot, known) in other.watermark.slots.iter().enumerate() {
             known.store(watermark(slot), SeqCst);
         }
@@ -153,6 +189,12 @@ pub struct Watermark {
     here: Vec<u64>,
     /// The watermark of all processes.
     current: Vec<u64>,
+    /// Of the shards of this process, and of the others, how often what they hold had changed when
+    /// this shard looked last.
+    changes: Vec<u64>,
+    /// What this process holds, and what all do.
+    held_here: Vec<Held>,
+    held: Vec<Held>,
 }
 
 impl Watermark {
@@ -161,6 +203,9 @@ impl Watermark {
         let slots = all.used.slots.len();
         Watermark {
             me: me.index() - all.first,
+            changes: vec![0; all.shards.len() + all.others.len()],
+            held_here: Vec::new(),
+            held: Vec::new(),
             all,
             asleep: true,
             rest: 0,
@@ -170,25 +215,49 @@ impl Watermark {
         }
     }
 
-    /// The watermark as of the last update, one value per slot. Never falls.
+    /// The watermark as of the last update, one value per slot. Falls only when a process comes
+    /// back whose own is behind.
     pub fn current(&self) -> &[u64] {
         &self.current
     }
 
-    /// The watermark of this process alone, which the other processes need.
+    /// The watermark of this process alone, which the other processes need. Never falls.
     pub fn here(&self) -> &[u64] {
         &self.here
     }
 
-    /// Another process has sent its watermark. A missing slot counts as 0.
-    pub fn heard(&self, process: usize, watermark: &[u64]) {
-        self.all.heard(process, watermark);
+    /// The snapshots below the watermark that are held, as of the last update.
+    pub fn held(&self) -> &[Held] {
+        &self.held
+    }
+
+    /// Those that this process holds, which the other processes need.
+    pub fn held_here(&self) -> &[Held] {
+        &self.held_here
+    }
+
+    /// From the next update on, this shard holds these snapshots. Its marks need not be below them
+    /// then.
+    pub fn hold(&self, held: Vec<Held>) {
+        self.all.shards[self.me].hold(grouped(held));
+    }
+
+    /// Another process has sent its watermark and what it holds. A missing slot counts as 0.
+    pub fn heard(&self, process: usize, watermark: &[u64], held: &[Held]) {
+        self.all.heard(process, watermark, held);
     }
 
     /// A channel between this shard and one of another process was connected or reset. A process
     /// without a channel to any shard here is gone.
-    pub fn connected(&self, process: usize, up: bool) {
+    pub fn connected(&mut self, process: usize, up: bool) {
         self.all.connected(process, up);
+        self.rest = 0;
+    }
+
+    /// How often another process has begun to be absent. Meanwhile nothing is kept for it.
+    pub fn absences(&self, process: usize) -> u64 {
+        let other = self.all.others.iter().find(|(other, _)| *other == process);
+        other.map_or(0, |(_, other)| other.absences.load(SeqCst))
     }
 
     /// This shard has something to drop and waits for the others' watermarks.
@@ -210,7 +279,8 @@ impl Watermark {
 
     /// Publishes this shard's marks and computes the watermark. `low` may be raised: a shard that
     /// slept must not begin a snapshot below a watermark that is already in use. Marks never fall.
-    pub fn update(&mut self, low: &mut [u64]) {
+    /// Returns whether [`Watermark::held`] has changed.
+    pub fn update(&mut self, low: &mut [u64]) -> bool {
         let mine = &self.all.shards[self.me];
         if self.asleep {
             self.asleep = false;
@@ -238,9 +308,30 @@ impl Watermark {
                 fence(SeqCst);
                 self.here[slot] = self.here[slot].max(proposed.min(self.all.min(slot)));
             }
-            self.current[slot] = self.current[slot].max(self.here[slot].min(self.all.min_elsewhere(slot)));
+            self.current[slot] = self.here[slot].min(self.all.min_elsewhere(slot));
         }
+        let looked = self.rest == 0;
         self.rest = self.rest.checked_sub(1).unwrap_or(self.all.shards.len().div_ceil(FEW) - 1);
+        looked && self.look_at_held()
+    }
+
+    /// Looks at what is held, after the watermark was computed.
+    fn look_at_held(&mut self) -> bool {
+        let all = &self.all;
+        let published = || all.shards.iter().chain(all.others.iter().map(|(_, other)| &other.watermark));
+        let mut changed = false;
+        for (known, published) in self.changes.iter_mut().zip(published()) {
+            let changes = published.changes.load(SeqCst);
+            changed |= std::mem::replace(known, changes) != changes;
+        }
+        if !changed {
+            return false;
+        }
+        let held =
+            |published: &Published| published.held.read().expect("nothing panics under this lock").clone();
+        self.held_here = grouped(all.shards.iter().flat_map(held).collect());
+        self.held = grouped(published().flat_map(held).collect());
+        true
     }
 
     /// Whether the shard sleeps: true before the first update, and from [`Watermark::sleep`] to the
@@ -249,8 +340,8 @@ impl Watermark {
         self.asleep
     }
 
-    /// Publishes that this shard sleeps: it has no active snapshot and begins none before its next
-    /// update.
+    /// Publishes that this shard sleeps: it has no active snapshot but those that it holds, and
+    /// begins none before its next update.
     pub fn sleep(&mut self) {
         self.asleep = true;
         for slot in &self.all.shards[self.me].slots {
@@ -261,6 +352,8 @@ impl Watermark {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use plimsoll_types::Timestamp;
+
     use super::*;
 
     #[test]
@@ -270,7 +363,7 @@ mod tests {
         mine.update(&mut [10]);
         assert_eq!((mine.current(), mine.here()), (&[0][..], &[10][..]), "nothing was heard of the other");
         mine.connected(0, true);
-        mine.heard(0, &[7]);
+        mine.heard(0, &[7], &[]);
         mine.update(&mut [11]);
         assert_eq!((mine.current(), mine.here()), (&[7][..], &[11][..]));
         mine.connected(0, true);
@@ -281,12 +374,41 @@ mod tests {
         mine.update(&mut [12]);
         assert_eq!(mine.current(), [12]);
         mine.connected(0, true);
-        mine.heard(0, &[9]);
+        mine.heard(0, &[9], &[]);
         mine.update(&mut [13]);
-        assert_eq!(mine.current(), [12], "it never falls");
-        mine.heard(0, &[]);
+        assert_eq!(mine.current(), [9], "who comes back late finds nothing more dropped");
+        mine.heard(0, &[], &[]);
         mine.update(&mut [14]);
-        assert_eq!(mine.current(), [12], "who tells nothing holds everything back");
+        assert_eq!(mine.current(), [0], "who tells nothing holds everything back");
+        assert_eq!(mine.here(), [14], "it never falls");
+    }
+
+    #[test]
+    fn a_snapshot_that_is_held_does_not_hold_the_watermark_back() {
+        let one = |at| Held::one(vec![at], Timestamp(at), ShardId(0));
+        let all = LowWater::among(0..2, 1, &[1]);
+        let mut a = Watermark::new(all.clone(), ShardId(0));
+        let mut b = Watermark::new(all, ShardId(1));
+        a.connected(1, true);
+        a.heard(1, &[50], &[one(3)]);
+        a.hold(vec![one(7), one(5)]);
+        assert!(a.update(&mut [10]));
+        assert_eq!((a.current(), a.held()), (&[10][..], &[one(3), one(5), one(7)][..]));
+        assert_eq!(a.held_here(), [one(5), one(7)]);
+        assert!(!a.update(&mut [11]), "nothing has changed");
+        // A shard that holds a snapshot may sleep.
+        a.sleep();
+        b.update(&mut [20]);
+        assert_eq!((b.current(), b.held()), (&[20][..], &[one(3), one(5), one(7)][..]));
+        a.hold(vec![one(7)]);
+        a.heard(1, &[50], &[]);
+        assert!(b.update(&mut [60]));
+        assert_eq!((b.current(), b.held()), (&[50][..], &[one(7)][..]));
+        // A process that is gone holds nothing.
+        a.heard(1, &[50], &[one(8)]);
+        a.connected(1, false);
+        b.update(&mut [60]);
+        assert_eq!((b.current(), b.held()), (&[60][..], &[one(7)][..]));
     }
 
     #[test]
@@ -312,6 +434,8 @@ mod tests {
 
 #[cfg(all(test, loom))]
 mod model {
+    use plimsoll_types::Timestamp;
+
     use super::*;
 
     /// In every interleaving, a snapshot begun by a waking shard is at or above every watermark
@@ -331,6 +455,29 @@ mod model {
             let used = other.current()[0];
             let snapshot = thread.join().unwrap();
             assert!(snapshot >= used, "snapshot {snapshot} below the watermark {used}");
+        });
+    }
+
+    /// In every interleaving, a shard that drops versions knows of a snapshot below its watermark
+    /// that another shard begins, holds, and sleeps with.
+    #[test]
+    fn a_snapshot_below_a_watermark_in_use_is_known_to_be_held() {
+        loom::model(|| {
+            let all = LowWater::new(2, 1);
+            let mut holder = Watermark::new(all.clone(), ShardId(0));
+            let mut other = Watermark::new(all, ShardId(1));
+            holder.update(&mut [5]);
+            let one = Held::one(vec![5], Timestamp(1), ShardId(0));
+            let known = one.clone();
+            let thread = loom::thread::spawn(move || {
+                holder.hold(vec![one]);
+                holder.update(&mut [8]);
+                holder.sleep();
+            });
+            other.update(&mut [9]);
+            let kept = other.current()[0] <= 5 || other.held() == [known];
+            assert!(kept, "a snapshot @5 is not held back by {:?}", other.current());
+            thread.join().unwrap();
         });
     }
 }

@@ -3,22 +3,24 @@
 //! Axes are logarithmic where they span more than a decade, but for shares: schemes differ by
 //! factors, and what scales is a straight line. What was published is hollow: a circle, or a band
 //! from the least to the largest. It has its line's colour.
+//!
+//! Across, positions are percentages: a chart fills any width, and its text keeps its size.
 
 use std::fmt::Write;
 
 use plimsoll_page::html::escape;
-use plimsoll_page::svg::nice_step;
+use plimsoll_page::svg::{close, nice_step, open};
 use plimsoll_page::units;
 
 use super::show::between;
 
-/// A chart's height and width, and the room for the labels at its left, at its right for each
-/// character, and below, in pixels.
+/// A chart's height, and the room below for labels, in pixels.
 const HEIGHT: f64 = 300.0;
-const WIDTH: f64 = 980.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 9.0;
 const BELOW: f64 = 40.0;
+/// Where the lines begin, and the room at the right for each character of their names, in per cent
+/// of the width: a phone's is 360 pixels, and a character takes up to eight of them.
+const LEFT: f64 = 13.0;
+const CHARACTER: f64 = 2.2;
 /// From one line's name to the next, in pixels.
 const NAME: f64 = 15.0;
 
@@ -113,43 +115,40 @@ impl Chart<'_> {
         let frame = Frame {
             across: Axis::of(&places, false, true),
             up: Axis::of(&figures, true, self.unit != Unit::Share),
-            right: WIDTH - (10.0 + RIGHT * longest as f64),
+            right: 97.0 - CHARACTER * longest as f64,
             one: places.len() == 1,
         };
-        let label = escape(&format!("{} by {}", self.title, self.axis));
-        let (title, total) = (escape(self.title), HEIGHT + BELOW);
-        let mut svg = format!(
-            "<h3>{title}</h3>\n<div class=\"chart\"><svg role=\"img\" aria-label=\"{label}\" viewBox=\"0 0 {WIDTH} {total}\" style=\"max-width:{WIDTH}px\">\n"
-        );
+        let mut svg = format!("<h3>{}</h3>\n", escape(self.title));
+        svg.push_str(&open(&format!("{} by {}", self.title, self.axis), (HEIGHT + BELOW) as usize));
         self.draw_axes(&mut svg, &frame, &places);
         self.lines.iter().for_each(|line| self.draw_published(&mut svg, &frame, line));
         self.lines.iter().for_each(|line| self.draw_line(&mut svg, &frame, line));
         self.draw_names(&mut svg, &frame);
-        svg + "</svg></div>\n"
+        close(svg)
     }
 
     fn draw_axes(&self, svg: &mut String, frame: &Frame, places: &[f64]) {
         let right = frame.right;
         for tick in frame.up.ticks() {
             let (at, text) = (frame.y(tick), self.unit.tick(tick));
-            let (base, label) = (at + 4.0, LEFT - 8.0);
+            let (base, label) = (at + 4.0, LEFT - 1.5);
             let _ = writeln!(
                 svg,
-                "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
-                 <text class=\"axis\" x=\"{label}\" y=\"{base:.1}\" text-anchor=\"end\">{text}</text>"
+                "<line class=\"grid\" x1=\"{LEFT}%\" x2=\"{right:.2}%\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
+                 <text class=\"axis\" x=\"{label}%\" y=\"{base:.1}\" text-anchor=\"end\">{text}</text>"
             );
         }
         for &place in places {
             let (at, base, text) = (frame.x(place), HEIGHT + 18.0, units::short(place));
             let _ = writeln!(
                 svg,
-                "<text class=\"axis\" x=\"{at:.1}\" y=\"{base}\" text-anchor=\"middle\">{text}</text>"
+                "<text class=\"axis\" x=\"{at:.2}%\" y=\"{base}\" text-anchor=\"middle\">{text}</text>"
             );
         }
         let (middle, base) = (LEFT + (right - LEFT) / 2.0, HEIGHT + 35.0);
         let _ = writeln!(
             svg,
-            "<text class=\"axis\" x=\"{middle}\" y=\"{base}\" text-anchor=\"middle\">{}</text>",
+            "<text class=\"axis\" x=\"{middle:.2}%\" y=\"{base}\" text-anchor=\"middle\">{}</text>",
             escape(self.axis)
         );
     }
@@ -162,19 +161,19 @@ impl Chart<'_> {
             let tip = escape(&format!("{}, {}: {place}\npublished: {figure}", line.name, self.axis));
             let (top, bottom) = (frame.y(span.high), frame.y(span.low));
             let (from, to) = match span.at.map(|at| frame.x(at as f64)) {
-                Some(x) => (x - 6.0, x + 6.0),
+                Some(x) => (x - 0.8, x + 0.8),
                 None => (LEFT, frame.right),
             };
             let _ = match span.low < span.high {
                 true => writeln!(
                     svg,
-                    "<rect x=\"{from:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{colour}\" fill-opacity=\".13\" data-tip=\"{tip}\"/>",
+                    "<rect x=\"{from:.2}%\" y=\"{top:.1}\" width=\"{:.2}%\" height=\"{:.1}\" fill=\"{colour}\" fill-opacity=\".13\" data-tip=\"{tip}\"/>",
                     to - from,
                     bottom - top
                 ),
                 false => writeln!(
                     svg,
-                    "<circle cx=\"{:.1}\" cy=\"{top:.1}\" r=\"6\" fill=\"none\" pointer-events=\"all\" stroke=\"{colour}\" stroke-width=\"2\" data-tip=\"{tip}\"/>",
+                    "<circle cx=\"{:.2}%\" cy=\"{top:.1}\" r=\"6\" fill=\"none\" pointer-events=\"all\" stroke=\"{colour}\" stroke-width=\"2\" data-tip=\"{tip}\"/>",
                     (from + to) / 2.0
                 ),
             };
@@ -184,16 +183,21 @@ impl Chart<'_> {
     fn draw_line(&self, svg: &mut String, frame: &Frame, line: &Line) {
         let (colour, dashed) = (&line.colour, if line.dashed { " class=\"dashed\"" } else { "" });
         let position = |&(at, figure): &(u64, f64)| (frame.x(at as f64), frame.y(figure));
-        let corner = |(x, y): (f64, f64)| format!("{x:.1},{y:.1}");
+        let corner = |(x, y): (f64, f64)| format!("{x:.2},{y:.1}");
         let corners: Vec<String> = line.points.iter().map(position).map(corner).collect();
-        let _ = writeln!(svg, "<polyline{dashed} points=\"{}\" stroke=\"{colour}\"/>", corners.join(" "));
+        let _ = writeln!(
+            svg,
+            "<svg width=\"100%\" height=\"{HEIGHT}\" viewBox=\"0 0 100 {HEIGHT}\" preserveAspectRatio=\"none\">\
+             <polyline{dashed} points=\"{}\" stroke=\"{colour}\"/></svg>",
+            corners.join(" ")
+        );
         for point in &line.points {
             let ((x, y), figure) = (position(point), self.unit.figure(point.1));
             let place = units::thousands(point.0);
             let tip = escape(&format!("{}, {}: {place}\n{figure}", line.name, self.axis));
             let _ = writeln!(
                 svg,
-                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{colour}\" data-tip=\"{tip}\"/>"
+                "<circle cx=\"{x:.2}%\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{colour}\" data-tip=\"{tip}\"/>"
             );
         }
     }
@@ -214,12 +218,12 @@ impl Chart<'_> {
             *y = y.min(most);
             most = *y - NAME;
         }
-        let x = if frame.one { (LEFT + frame.right) / 2.0 + 16.0 } else { frame.right + 10.0 };
+        let x = if frame.one { (LEFT + frame.right) / 2.0 } else { frame.right } + 2.5;
         for (y, Line { name, colour, .. }) in ends {
             let name = escape(name);
             let _ = writeln!(
                 svg,
-                "<text class=\"name\" x=\"{x:.1}\" y=\"{y:.1}\" style=\"fill:{colour}\">{name}</text>"
+                "<text class=\"name\" x=\"{x:.2}%\" y=\"{y:.1}\" style=\"fill:{colour}\">{name}</text>"
             );
         }
     }
@@ -229,7 +233,7 @@ impl Chart<'_> {
 struct Frame {
     across: Axis,
     up: Axis,
-    /// Where its lines end, in pixels.
+    /// Where its lines end, in per cent.
     right: f64,
     /// Whether it has one place only, which is in the middle.
     one: bool,

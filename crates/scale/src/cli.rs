@@ -10,6 +10,7 @@ use plimsoll_args::pairs::{protocol, scheme};
 use plimsoll_args::{JsonOutput, Refusal, duration, json_output, number, refuse, within};
 use plimsoll_bench::report::table::workload_title;
 use plimsoll_page::file::check_writable;
+use plimsoll_page::help;
 use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol, Scheme};
 use plimsoll_workloads::Workload;
 use plimsoll_workloads::micro::Micro;
@@ -347,17 +348,23 @@ fn nodes(text: &str) -> Result<Nodes, String> {
     Ok(Nodes(nodes))
 }
 
-fn scale_examples() -> String {
-    "Examples:
-  plimsoll sim scale                                  TPC-C on 1 to 16 nodes, all schemes
-  plimsoll sim scale --nodes 1..1024 --schemes dst,rc,gts --report scale.html
-  plimsoll sim scale --workload smallbank --machine vlr --nodes 1..64
-  plimsoll sim scale --machine val --nodes 1..1024 --shards-per-node 2
-  plimsoll sim scale --machine mine.json              with what `plimsoll calibrate --output mine.json` has measured
-  plimsoll sim scale --paper --report paper.html      the DST paper's figures, published and predicted
+const SCALE_EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll sim scale", "TPC-C on 1 to 16 nodes, all schemes."),
+    ("plimsoll sim scale --nodes 1..1024 --schemes dst,rc,gts --report scale.html", ""),
+    ("plimsoll sim scale --workload smallbank --machine vlr --nodes 1..64", ""),
+    ("plimsoll sim scale --machine val --nodes 1..1024 --shards-per-node 2", ""),
+    (
+        "plimsoll sim scale --machine mine.json",
+        "With what `plimsoll calibrate --output mine.json` has measured.",
+    ),
+    ("plimsoll sim scale --paper --report paper.html", "The DST paper's figures, published and predicted."),
+];
 
-A prediction runs the real protocols, transaction by transaction, in a world where everything has a price."
-        .to_owned()
+fn scale_examples() -> String {
+    format!(
+        "{}\nA prediction runs the real protocols, transaction by transaction, in a world where everything has a price.",
+        help::examples(SCALE_EXAMPLES)
+    )
 }
 
 /// The flags of `plimsoll calibrate`.
@@ -430,14 +437,17 @@ impl CalibrateArgs {
     }
 }
 
-fn calibrate_examples() -> String {
-    "Examples:
-  plimsoll calibrate                                  measure this machine, compare predictions with it
-  plimsoll calibrate --output mine.json --no-proof
-  plimsoll calibrate --prove mine.json                only compare
+const CALIBRATE_EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll calibrate", "Measure this machine, compare predictions with it."),
+    ("plimsoll calibrate --output mine.json --no-proof", ""),
+    ("plimsoll calibrate --prove mine.json", "Only compare."),
+];
 
-It takes twenty minutes, and the machine for itself: whatever else runs is in the figures."
-        .to_owned()
+fn calibrate_examples() -> String {
+    format!(
+        "{}\nIt takes twenty minutes, and the machine for itself: whatever else runs is in the figures.",
+        help::examples(CALIBRATE_EXAMPLES)
+    )
 }
 
 #[cfg(test)]

@@ -105,9 +105,10 @@ fn section(predicted: &Predicted) -> String {
 /// What all schemes have of something, along the axis.
 fn chart(predicted: &Predicted, what: Quantity) -> String {
     let series = predicted.series;
+    let colours = svg::series_of_schemes(series.schemes.iter().copied());
     let line = |(number, &scheme): (usize, &&str)| Line {
         name: scheme.to_owned(),
-        colour: colour(scheme, number),
+        colour: svg::colour(colours[number]),
         dashed: scheme == "rc",
         points: along(predicted, |place| what.of(&predicted.predictions[place][number])),
         published: Vec::new(),
@@ -167,18 +168,6 @@ fn unit(what: Quantity) -> Unit {
         | Quantity::ReadOnlyMedian
         | Quantity::ReadOnlyP99 => Unit::Duration,
     }
-}
-
-/// Of a scheme, or the n-th pair.
-fn colour(scheme: &str, number: usize) -> String {
-    svg::colour(match scheme {
-        "dst" => 0,
-        "gts" => 1,
-        "vts" => 2,
-        "none" => 3,
-        "rc" => 7,
-        _ => number,
-    })
 }
 
 #[cfg(test)]

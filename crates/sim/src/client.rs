@@ -115,6 +115,8 @@ pub struct Client<O> {
     pub token: Timestamp,
     /// How many times as long as usual it pauses before another attempt.
     pub pauses: u64,
+    /// Whether half of its scans are in descending order.
+    pub either_order: bool,
     /// What it leaves behind.
     pub left: ClientResults,
     numbers: u64,
@@ -154,6 +156,7 @@ impl<O: Observer> Client<O> {
             session,
             token: Timestamp::ZERO,
             pauses: 1,
+            either_order: false,
             left: ClientResults::default(),
             numbers: 0,
             present: None,

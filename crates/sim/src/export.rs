@@ -4,9 +4,8 @@
 //! (`invoke`) and how it ended, `ok` (committed), `fail` (aborted) or `info` (nobody knows).
 //! `process` is the session, `value` the list of operations, `["append", list, number]` or `["r",
 //! list, [numbers]]`, with `null` for what was not known at that moment. Lines are in the order in
-//! which things happened, `time` is that moment in virtual nanoseconds; what happened at one moment
-//! counts as concurrent, so commits come last. The last attempt is the judge's, who reads all
-//! lists.
+//! which things happened, `time` is that moment in virtual nanoseconds. What sessions do at one
+//! moment counts as concurrent ([`events`]). The last attempt is the judge's, who reads all lists.
 //!
 //! *Real time.* All clients are timed by one clock that is right. Read-write transactions are
 //! strictly serializable by it, read-only ones at a snapshot need not be: under an oracle's scheme
@@ -15,10 +14,10 @@
 //!
 //! Left out: attempts that never ended.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use plimsoll_runtime::sim::EPOCH_NS;
+use plimsoll_types::history::{Span, events};
 
 use crate::run::Outcome;
 use crate::workload::append::{Attempted, End, Operation};
@@ -30,24 +29,17 @@ pub fn lines(outcome: &Outcome) -> String {
 
 /// The history of these attempts; those of a session are in its order.
 pub fn lines_of<'a>(attempts: impl IntoIterator<Item = &'a Attempted>) -> String {
-    // Sorted by time and then by how many things the session has done at that time: its own order
-    // is kept. Nobody begins after a commit of the same moment, but whoever has committed himself.
-    let mut events = Vec::new();
-    let mut last: BTreeMap<u32, (u64, u32)> = BTreeMap::new();
-    for attempted in attempts {
-        for (time_ns, ended) in [(attempted.begin, false), (attempted.end, true)] {
-            let rank = match last.get(&attempted.session) {
-                _ if ended && attempted.how == End::Committed => 1 << 31,
-                Some((before_ns, rank)) if *before_ns == time_ns => rank + 1,
-                _ => u32::from(ended),
-            };
-            last.insert(attempted.session, (time_ns, rank));
-            events.push((time_ns, rank, attempted.session, ended, attempted));
-        }
-    }
-    events.sort_by_key(|&(time_ns, rank, session, ..)| (time_ns, rank, session));
+    let attempts: Vec<&Attempted> = attempts.into_iter().collect();
+    let spans = attempts.iter().map(|attempted| Span {
+        session: attempted.session,
+        begin_ns: attempted.begin,
+        end_ns: attempted.end,
+        committed: attempted.how == End::Committed,
+    });
     let mut text = String::new();
-    for (index, (time_ns, _, session, ended, attempted)) in events.into_iter().enumerate() {
+    for (index, (at, ended)) in events(spans).into_iter().enumerate() {
+        let attempted = attempts[at];
+        let &Attempted { session, begin, end, .. } = attempted;
         let (kind, known) = match (ended, attempted.how) {
             (false, _) => ("invoke", false),
             (true, End::Committed) => ("ok", true),
@@ -55,7 +47,7 @@ pub fn lines_of<'a>(attempts: impl IntoIterator<Item = &'a Attempted>) -> String
             (true, End::Unknown) => ("info", false),
         };
         let value: Vec<String> = attempted.operations.iter().map(|it| operation(it, known)).collect();
-        let time_ns = time_ns.saturating_sub(EPOCH_NS);
+        let time_ns = if ended { end } else { begin }.saturating_sub(EPOCH_NS);
         let value = value.join(",");
         let _ = writeln!(
             text,

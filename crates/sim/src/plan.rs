@@ -66,14 +66,22 @@ pub enum WorkloadName {
     Micro,
     /// TPC-C, small.
     Tpcc,
+    /// [`crate::workload::random`] with scans in either order. No seed draws it: it came later than
+    /// the seeds.
+    Reverse,
 }
 
 impl WorkloadName {
     /// All of them.
-    pub const ALL: [WorkloadName; 7] = {
+    pub const ALL: [WorkloadName; 8] = {
         use WorkloadName::*;
-        [Random, Cycle, Append, Pieces, SmallBank, Micro, Tpcc]
+        [Random, Reverse, Cycle, Append, Pieces, SmallBank, Micro, Tpcc]
     };
+
+    /// Whether its transactions are those of [`crate::workload::random`].
+    pub fn is_random(self) -> bool {
+        matches!(self, WorkloadName::Random | WorkloadName::Reverse)
+    }
 
     /// Whether all its transactions are cut into pieces that name what they touch.
     pub fn one_shot(self) -> bool {
@@ -84,7 +92,7 @@ impl WorkloadName {
     /// key is told at [`Plan::keys`].
     pub fn keys(self) -> RangeInclusive<u64> {
         match self {
-            WorkloadName::Random => 1..=random::ROWS,
+            WorkloadName::Random | WorkloadName::Reverse => 1..=random::ROWS,
             WorkloadName::Cycle => cycle::KEYS_MIN..=cycle::KEYS,
             WorkloadName::Append => 1..=append::KEYS,
             WorkloadName::Pieces => 1..=pieces::ROWS,
@@ -100,6 +108,7 @@ impl WorkloadName {
     pub fn name(self) -> &'static str {
         match self {
             WorkloadName::Random => "random",
+            WorkloadName::Reverse => "reverse",
             WorkloadName::Cycle => "cycle",
             WorkloadName::Append => "append",
             WorkloadName::Pieces => "pieces",
@@ -338,7 +347,9 @@ impl Plan {
     pub fn patience_ns(&self) -> u64 {
         let latency_ns = self.hardware.latency_ns.saturating_add(self.hardware.jitter_ns).min(1_000_000_000);
         let messages = match self.workload {
-            WorkloadName::Random => 400 + self.shards * self.clients * self.transactions / 4,
+            WorkloadName::Random | WorkloadName::Reverse => {
+                400 + self.shards * self.clients * self.transactions / 4
+            }
             _ => 20,
         };
         self.least_patience_ns.max(messages as u64 * latency_ns)
@@ -522,7 +533,7 @@ impl Plan {
                 _ => [1, 4],
             }[draw(15, 2)],
             least_patience_ns: match workload {
-                WorkloadName::Random => [80_000_000, 200_000_000][draw(8, 2)],
+                WorkloadName::Random | WorkloadName::Reverse => [80_000_000, 200_000_000][draw(8, 2)],
                 _ => [1_000_000, 5_000_000, 50_000_000][draw(8, 3)],
             },
             hardware,

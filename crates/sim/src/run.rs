@@ -119,7 +119,9 @@ pub fn run(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
 /// Runs it under its pair. A panic is for the caller.
 fn world(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     match plan.workload {
-        WorkloadName::Random | WorkloadName::Cycle | WorkloadName::Append => interactive(plan, recorder),
+        WorkloadName::Random | WorkloadName::Reverse | WorkloadName::Cycle | WorkloadName::Append => {
+            interactive(plan, recorder)
+        }
         WorkloadName::Pieces => pieces(plan, recorder),
         WorkloadName::SmallBank => {
             let mut parameters = smallbank::Parameters::new(plan.shards as u64, plan.keys);
@@ -405,12 +407,17 @@ impl Setting {
                 };
                 let mut client = Client::new(shard.clone(), pair, watch.clone(), world.seed, session as u32);
                 client.pauses = world.pauses;
+                client.either_order = world.workload == WorkloadName::Reverse;
                 shard.start(Box::pin(way.go(ClientTask { client, sink: sink.clone() })));
             }
         }));
         self.move_slots(plan, running.clone());
         self.go_on(TROUBLE_NS, || running.get() == 0);
         self.world.heal_all();
+        // Machines whose clocks are further apart do not believe each other, and would not for ever.
+        if !pair.has_oracle() && judge::clocks_are_far_apart(self.world.clock_error_ns()) {
+            self.world.set_clocks();
+        }
         let each_ns = PATIENCE_EACH_NS + 2 * self.world.clock_error_ns();
         let patience_ns = PATIENCE_NS + each_ns * plan.transactions as u64;
         let until_ns = self.world.now() + patience_ns;

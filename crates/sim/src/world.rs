@@ -11,20 +11,28 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use plimsoll_runtime::sim::{Faults, Maker, Occurrence, Watch, World};
-use plimsoll_runtime::{LowWater, Task, Tasks};
+use plimsoll_runtime::{Env, LowWater, ShardEnv, Task, Tasks};
 use plimsoll_store::Visited;
 use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_txn::attempt::ProtocolOptions;
 use plimsoll_txn::base::{Base, Layout, OnInstall};
+use plimsoll_txn::envelope::Envelope;
+use plimsoll_txn::messages::Common;
 use plimsoll_txn::pairs::LegalPair;
-use plimsoll_txn::timestamp::{OracleOptions, Scheme, SchemeConfig};
+use plimsoll_txn::procedure::{Reads, Scan};
+use plimsoll_txn::timestamp::{Freshness, OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::trace::Step;
-use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp};
+use plimsoll_types::{ColumnGroup, IndexKind, Key, Order, ShardId, TableId, TableSpec, Timestamp};
 
 use crate::online::Online;
 use crate::plan::Plan;
 use crate::recorder::Recorder;
 use crate::workload::random;
+
+/// How far ahead of a clock the timestamps are that should not be believed, in nanoseconds.
+const HOUR_NS: u64 = 3_600_000_000_000;
+/// How many keys of a hash table a read in the future tries.
+const KEYS_READ: u64 = 64;
 
 /// A world of any pair.
 pub(crate) trait AnyWorld {
@@ -44,6 +52,8 @@ pub(crate) trait AnyWorld {
     fn occurrences(&self) -> &[Occurrence];
     /// See [`World::heal_all`].
     fn heal_all(&mut self);
+    /// See [`World::set_clocks`].
+    fn set_clocks(&mut self);
     /// See [`World::spawn_on`].
     fn spawn_on(&mut self, shard: ShardId, task: Box<dyn FnOnce(Rc<dyn AnyShard>) -> Task>);
     /// See [`World::on_start`].
@@ -87,6 +97,10 @@ impl<P: LegalPair> AnyWorld for World<P> {
 
     fn heal_all(&mut self) {
         World::heal_all(self);
+    }
+
+    fn set_clocks(&mut self) {
+        World::set_clocks(self);
     }
 
     fn spawn_on(&mut self, shard: ShardId, task: Box<dyn FnOnce(Rc<dyn AnyShard>) -> Task>) {
@@ -204,11 +218,51 @@ impl Blueprint<'_> {
         if plan.encoded {
             world.encode();
         }
+        if plan.faults.future_stamps_per_s > 0.0 {
+            let (config, tables) = (configs[0].clone(), self.layout.tables.clone());
+            world.lie_by(move |env, to| read_in_the_future(env, to, &config, &tables));
+        }
         if let Some(recorder) = self.recorder {
             recorder.listen(&mut world);
         }
         Box::new(world)
     }
+}
+
+/// Has a shard read all ordered tables of another, and some keys of the others, at a snapshot an
+/// hour ahead of its clock, if the scheme has such snapshots.
+fn read_in_the_future<P: LegalPair>(
+    env: &ShardEnv<P>,
+    to: ShardId,
+    config: &SchemeConfig,
+    tables: &[TableSpec],
+) {
+    let mut liar = P::Scheme::new(config);
+    liar.tick(Timestamp(env.clock().0 + HOUR_NS));
+    let Some(snapshot) = liar.snapshot(Freshness::default()) else { return };
+    let read = env.local(|node| {
+        let base = node.base();
+        let mut reads = Reads::default();
+        for (table, spec) in (0..).map(TableId).zip(tables) {
+            if spec.index == IndexKind::Ordered {
+                let scan = Scan {
+                    column: table.row(),
+                    low: Key::MIN,
+                    high: None,
+                    limit: usize::MAX,
+                    order: Order::Ascending,
+                };
+                reads.scan(scan);
+                continue;
+            }
+            for key in (0..KEYS_READ).map(Key::of_u64).filter(|key| base.home(table, key) == to) {
+                reads.get(table.row(), key);
+            }
+        }
+        base.seal(to, &mut reads);
+        Common::read_at(base.next_id(), snapshot, reads)
+    });
+    env.send(to, Envelope::Common(read));
 }
 
 /// Tells what watches timestamps of what is installed.

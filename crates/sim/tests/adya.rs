@@ -306,7 +306,13 @@ fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
             // The first install ends the world.
             UnmarkedInstall => continue,
             // Nothing of these is to be seen in a history.
-            LostWakeUp | EarlyAnswer | HeldSnapshotForgotten | HeldForEver | VotesKept => continue,
+            LostWakeUp
+            | EarlyAnswer
+            | HeldSnapshotForgotten
+            | NewerHeldForgotten
+            | HeldForEver
+            | VotesKept
+            | BelievesAnyStamp => continue,
             // Our checker is told versions, and not what is in them.
             NewestValue => continue,
             // Nor is what clients were told of these what has happened.

@@ -22,6 +22,7 @@ fn shows(mutant: Mutant) -> Option<&'static str> {
         Mutant::StaleSnapshot => Some("real-time order violated"),
         Mutant::TokenIgnored | Mutant::SessionForgotten => Some("session order violated"),
         Mutant::NewestValue => Some("wrong value"),
+        Mutant::BelievesAnyStamp => Some("stamp from the future"),
         Mutant::HeldForEver => Some("garbage"),
         Mutant::VotesKept => Some("vote left behind"),
         Mutant::GraphKept => Some("graph left behind"),
@@ -68,8 +69,10 @@ fn selection(mutant: Mutant) -> Selection {
         | NewestValue
         | EarlyAnswer
         | HeldSnapshotForgotten
+        | NewerHeldForgotten
         | HeldForEver
         | VotesKept
+        | BelievesAnyStamp
         | LostWakeUp => ("", "dst"),
     };
     let moving =
@@ -109,6 +112,9 @@ fn selection(mutant: Mutant) -> Selection {
             clients: Some(5),
             ..selected
         },
+        BelievesAnyStamp => {
+            Selection { knobs: vec![("future_stamps_per_s".to_owned(), "100".to_owned())], ..selected }
+        }
         // The machine has to crash while it coordinates.
         OrphansLeft => Selection { knobs: vec![("crashes_per_s".to_owned(), "100".to_owned())], ..selected },
         // It has to come back with a clock that is behind what the others have forgotten meanwhile.

@@ -7,6 +7,7 @@ use plimsoll_runtime::sim::Fault;
 use plimsoll_sim::plan::{FaultsName, Plan, Selection, WorkloadName, schemes};
 use plimsoll_sim::run::{Outcome, run};
 use plimsoll_sim::shrink::shrink;
+use plimsoll_types::mutants::Mutant;
 
 /// Each once.
 const PROTOCOLS: [&str; 6] = ["occ", "wait_die", "wound_wait", "no_wait", "client_2pc", "rococo"];
@@ -71,6 +72,20 @@ fn worlds_with_drawn_faults_violate_nothing() {
             scope.spawn(move || (odd..2000).step_by(2).for_each(|seed| passes(seed, &Selection::default())));
         }
     });
+}
+
+#[test]
+fn worlds_that_scan_from_either_end_violate_nothing_and_are_the_same_when_encoded() {
+    let selection = Selection { workload: Some(WorkloadName::Reverse), ..Selection::default() };
+    (0..300).for_each(|seed| passes(seed, &selection));
+    for protocol in PROTOCOLS.into_iter().filter(|&protocol| protocol != "rococo") {
+        for (seed, scheme) in (0..).zip(schemes(protocol)) {
+            let pair = Selection { protocol: Some(protocol), scheme: Some(scheme), ..selection.clone() };
+            let plan = Plan::drawn(seed, &pair).unwrap();
+            let [encoded, not] = [true, false].map(|encoded| run(&Plan { encoded, ..plan.clone() }, None));
+            assert_eq!(told(&encoded), told(&not), "seed {seed}, {}", plan.pair());
+        }
+    }
 }
 
 #[test]
@@ -173,6 +188,26 @@ fn worlds_with_the_fewest_keys_violate_nothing() {
 }
 
 #[test]
+fn snapshots_that_are_held_while_few_keys_are_overwritten_find_what_they_saw() {
+    let few = |scheme, mutant| Selection {
+        scheme: Some(scheme),
+        workload: Some(WorkloadName::Random),
+        keys: Some(1),
+        clients: Some(5),
+        mutant,
+        ..Selection::default()
+    };
+    for scheme in ["dst", "gts", "vts"] {
+        (0..40).for_each(|seed| passes(seed, &few(scheme, None)));
+    }
+    let caught = (0..400).find(|&seed| {
+        let (_, outcome) = world(seed, &few("dst", Some(Mutant::NewerHeldForgotten)));
+        !outcome.violations.is_empty()
+    });
+    passes(caught.expect("what only the newer of two snapshots sees is missed"), &few("dst", None));
+}
+
+#[test]
 fn who_is_slow_is_not_stuck() {
     let knobs = [("offset_ns", "400000000"), ("steps_per_s", "2"), ("step_ns", "400000000")];
     let selection = Selection {
@@ -217,6 +252,31 @@ fn a_pair_that_is_not_legal_is_refused_with_those_that_are() {
     let refusal = Plan::drawn(0, &selection).unwrap_err();
     let legal = "choose one of client_2pc/dst, client_2pc/none";
     assert_eq!(refusal, format!("client_2pc/gts is not a legal pair: {legal}"));
+}
+
+#[test]
+fn in_an_exported_history_every_attempt_begins_before_it_ends() {
+    let drawn = |seed| (seed, Selection { workload: Some(WorkloadName::Append), ..Selection::default() });
+    // In this one transactions take no virtual time.
+    let at_once =
+        Selection { protocol: Some("occ"), scheme: Some("none"), faults: FaultsName::All, ..drawn(0).1 };
+    for (seed, selection) in (0..20).map(drawn).chain([(810_002, at_once)]) {
+        let text = plimsoll_sim::export::lines(&world(seed, &selection).1);
+        let mut under_way = BTreeSet::new();
+        for line in text.lines() {
+            let part = |name: &str| {
+                let rest = &line[line.find(name).expect("every line has it") + name.len()..];
+                rest[..rest.find(',').expect("and more behind it")].to_owned()
+            };
+            let session = part("\"process\":");
+            let fits = match part("\"type\":").as_str() {
+                "\"invoke\"" => under_way.insert(session),
+                _ => under_way.remove(&session),
+            };
+            assert!(fits, "seed {seed}: {line}");
+        }
+        assert!(under_way.is_empty(), "seed {seed}: {under_way:?} never ended");
+    }
 }
 
 #[test]

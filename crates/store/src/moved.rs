@@ -30,12 +30,14 @@ pub struct MovedRow {
 pub struct MovedRecord {
     /// Stamps and values, the oldest first; a tombstone has no value.
     pub versions: Vec<(Timestamp, Option<Vec<u8>>)>,
+    /// Stamps of those of them that only say that versions were dropped there.
+    pub gaps: Vec<Timestamp>,
     /// Whether there were older ones.
     pub trimmed: bool,
 }
 
 plimsoll_types::wire!(struct MovedRow { table, key, records });
-plimsoll_types::wire!(struct MovedRecord { versions, trimmed });
+plimsoll_types::wire!(struct MovedRecord { versions, gaps, trimmed });
 
 impl MovedRow {
     /// The row in pieces of about so many bytes, or of one version each, if it is larger.
@@ -45,17 +47,19 @@ impl MovedRow {
         }
         let MovedRow { table, key, records } = self;
         let groups = records.len();
-        let piece = |group, version, trimmed| {
+        let piece = |group, version: (Timestamp, _), gap, trimmed| {
             let mut records = vec![MovedRecord::default(); groups];
-            records[group] = MovedRecord { versions: vec![version], trimmed };
+            let gaps = if gap { vec![version.0] } else { Vec::new() };
+            records[group] = MovedRecord { versions: vec![version], gaps, trimmed };
             MovedRow { table, key: key.clone(), records }
         };
         let records = records.into_iter().enumerate();
         records
-            .flat_map(|(group, MovedRecord { versions, trimmed })| {
-                versions.into_iter().map(move |version| (group, version, trimmed))
+            .flat_map(|(group, MovedRecord { versions, gaps, trimmed })| {
+                let gap = move |version: &(Timestamp, _)| gaps.contains(&version.0);
+                versions.into_iter().map(move |version| (group, gap(&version), version, trimmed))
             })
-            .map(|(group, version, trimmed)| piece(group, version, trimmed))
+            .map(|(group, gap, version, trimmed)| piece(group, version, gap, trimmed))
             .collect()
     }
 
@@ -129,7 +133,7 @@ impl<M: Mark> Store<M> {
     fn take_versions(&mut self, at: At) -> MovedRecord {
         let record = *self.record(at);
         assert!(!record.is_locked(), "what is locked does not move");
-        let mut versions = Vec::new();
+        let (mut versions, mut gaps) = (Vec::new(), Vec::new());
         if !record.is_empty() {
             versions.push((record.stamp, record.value(&self.values).map(<[u8]>::to_vec)));
         }
@@ -140,12 +144,13 @@ impl<M: Mark> Store<M> {
         while next != 0 {
             let version = self.versions.take(next - 1);
             versions.push((version.stamp, version.value(&self.values).map(<[u8]>::to_vec)));
+            gaps.extend(version.is_gone().then_some(version.stamp));
             table.value_bytes -= version.footprint();
             version.free(&mut self.values);
             next = version.older;
         }
         versions.reverse();
-        MovedRecord { versions, trimmed: record.is_trimmed() }
+        MovedRecord { versions, gaps, trimmed: record.is_trimmed() }
     }
 
     /// Puts in what another store's [`Store::take_out`] has given, with that store's
@@ -177,6 +182,9 @@ impl<M: Mark> Store<M> {
                 let at = At { row: number, column: table.group(group) };
                 for (stamp, value) in &record.versions {
                     self.install(at, *stamp, value.as_deref());
+                    if value.is_none() && record.gaps.contains(stamp) {
+                        self.record_mut(at).set_gone();
+                    }
                 }
                 if record.trimmed {
                     self.record_mut(at).set_trimmed();
@@ -200,9 +208,10 @@ impl<M: Mark> crate::table::Table<M> {
 mod tests {
     use std::ops::ControlFlow;
 
-    use plimsoll_types::{IndexKind, Partitioning, TableSpec};
+    use plimsoll_types::{IndexKind, Partitioning, ShardId, TableSpec, TxnId};
 
     use super::*;
+    use crate::Holder;
 
     fn store() -> Store<Timestamp> {
         let mut store = Store::new(true);
@@ -296,9 +305,10 @@ mod tests {
         store.lock_mut(odd);
         assert!(!store.busy(even));
         assert!(store.busy(|_, _| true));
-        let range = store.lock_range(TableId(1), Key::MIN, None);
+        let txn = TxnId { coordinator: ShardId(0), number: 1 };
+        assert!(store.lock_range(TableId(1), Holder { age: 1, txn }, Key::MIN, None));
         assert!(store.busy(even), "a range may be anywhere");
-        store.unlock_range(TableId(1), range);
+        assert!(store.unlock_ranges(TableId(1), txn).is_some());
         assert!(!store.busy(even));
     }
 

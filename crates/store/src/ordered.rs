@@ -47,8 +47,8 @@
 //! # Left out
 //! Leaves are not compressed: a head takes 16 bytes even where 14 are the same in all of them (a
 //! key takes 22 bytes when loaded in order, 31 at random). Leaves under different parents do not
-//! merge, nor does a sparse leaf between two that are fairly full. There are no links to the left,
-//! as nothing scans downwards.
+//! merge, nor does a sparse leaf between two that are fairly full. There are no links to the left: a
+//! descending scan goes from leaf to leaf over the inner nodes.
 
 mod node;
 
@@ -56,7 +56,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{Key, Timestamp};
+use plimsoll_types::{Key, Order, Timestamp};
 
 use crate::slab::Slab;
 use crate::{Mark, RowId, Tails};
@@ -266,19 +266,35 @@ impl<M: Mark> OrderedIndex<M> {
         (Some(row), LeafId(id))
     }
 
-    /// Visits every leaf that overlaps `low <= key < high` in key order, with its mark, its
-    /// version, and the heads and rows of exactly its entries in the range (there may be none). The
-    /// leaf after the range may be visited, too, without entries. Ends early if `visit` breaks.
+    /// Visits every leaf that overlaps `low <= key < high` in this order, with its mark, its
+    /// version, and the heads and rows of exactly its entries in the range, always from the smallest
+    /// to the largest (there may be none). The leaf after the range may be visited, too, without
+    /// entries. Ends early if `visit` breaks.
     pub fn scan_leaves(
+        &mut self,
+        low: &Key,
+        high: Option<&Key>,
+        order: Order,
+        tails: &Tails,
+        visit: impl FnMut(LeafId, &mut M, u64, &[u128], &[RowId]) -> ControlFlow<()>,
+    ) {
+        if high.is_some_and(|high| high <= low) {
+            return;
+        }
+        match order {
+            Order::Ascending => self.scan_upwards(low, high, tails, visit),
+            Order::Descending => self.scan_downwards(low, high, tails, visit),
+        }
+    }
+
+    #[inline]
+    fn scan_upwards(
         &mut self,
         low: &Key,
         high: Option<&Key>,
         tails: &Tails,
         mut visit: impl FnMut(LeafId, &mut M, u64, &[u128], &[RowId]) -> ControlFlow<()>,
     ) {
-        if high.is_some_and(|high| high <= low) {
-            return;
-        }
         let mut id = self.locate(low);
         let mut start = self.leaves[id].search(low, tails).0;
         while id != NONE {
@@ -300,6 +316,36 @@ impl<M: Mark> OrderedIndex<M> {
             }
             id = leaf.next;
             start = 0;
+        }
+    }
+
+    #[inline]
+    fn scan_downwards(
+        &mut self,
+        low: &Key,
+        high: Option<&Key>,
+        tails: &Tails,
+        mut visit: impl FnMut(LeafId, &mut M, u64, &[u128], &[RowId]) -> ControlFlow<()>,
+    ) {
+        let mut path = self.path_by(|inner| high.map_or(inner.page.len() - 1, |high| inner.child(high)));
+        // A leaf that begins at `high` has nothing of the range.
+        if high.is_some_and(|high| self.beginning(&path) == (high.head(), tail(high))) {
+            self.step_left(&mut path);
+        }
+        loop {
+            let id = self.leaf_of(&path);
+            let last = self.beginning(&path) <= (low.head(), tail(low));
+            let leaf = &mut self.leaves[id];
+            let start = if last { leaf.search(low, tails).0 } else { 0 };
+            let end = match high {
+                Some(high) if leaf.high >= high.head() => leaf.search(high, tails).0,
+                _ => leaf.page.len(),
+            };
+            let (heads, rows) = (&leaf.page.heads[start..end], &leaf.page.values[start..end]);
+            if visit(LeafId(id), &mut leaf.mark, leaf.version, heads, rows).is_break() || last {
+                return;
+            }
+            self.step_left(&mut path);
         }
     }
 
@@ -383,14 +429,44 @@ impl<M: Mark> OrderedIndex<M> {
     }
 
     fn path(&self, key: &Key) -> Path {
+        self.path_by(|inner| inner.child(key))
+    }
+
+    /// The path that goes on from each inner node to the child in this position.
+    #[inline]
+    fn path_by(&self, child: impl Fn(&Inner) -> usize) -> Path {
         let mut path = Path { steps: [(NONE, 0); HEIGHT_MAX], len: self.height };
         let mut node = self.root;
         for step in &mut path.steps[..self.height] {
             let inner = &self.inners[node];
-            *step = (node, inner.child(key));
+            *step = (node, child(inner));
             node = inner.page.values[step.1];
         }
         path
+    }
+
+    /// The leaf at the end of a path.
+    fn leaf_of(&self, path: &Path) -> u32 {
+        path.steps[..path.len].last().map_or(self.root, |&(node, at)| self.inners[node].page.values[at])
+    }
+
+    /// Where the interval of the leaf at the end of a path begins, as a head and a tail.
+    fn beginning(&self, path: &Path) -> (u128, &[u8]) {
+        let parent = path.steps[..path.len].last();
+        parent.map_or((0, &[]), |&(node, at)| (self.inners[node].page.heads[at], self.inners[node].tail(at)))
+    }
+
+    /// Leads a path to the left neighbour of its leaf, which must have one.
+    fn step_left(&self, path: &mut Path) {
+        let steps = &mut path.steps[..path.len];
+        let turn = steps.iter().rposition(|&(_, at)| at > 0);
+        let turn = turn.expect("the first leaf begins at or below every key");
+        steps[turn].1 -= 1;
+        for level in turn + 1..path.len {
+            let (parent, at) = path.steps[level - 1];
+            let node = self.inners[parent].page.values[at];
+            path.steps[level] = (node, self.inners[node].page.len() - 1);
+        }
     }
 
     /// Splits a full leaf that is to receive `key` at position `at`. Returns the leaf to receive
@@ -627,6 +703,10 @@ impl<M: Mark> OrderedIndex<M> {
         }
         sum
     }
+}
+
+fn tail(key: &Key) -> &[u8] {
+    key.tail().unwrap_or(&[])
 }
 
 /// Whether an insert at `at` continues a run, ascending or descending, whose last key went to

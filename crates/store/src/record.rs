@@ -8,6 +8,7 @@
 //!
 //! Older versions are nodes of a slab, newest first. A record is *empty* before its first install,
 //! while an inserter holds its lock; a deletion installs a *tombstone*, a version without a value.
+//! Where versions between two others were dropped, a node without a value says so.
 
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Key, Timestamp};
@@ -22,9 +23,12 @@ const STATE: u32 = 0b11 << 30;
 const EMPTY: u32 = 0 << 30;
 const PRESENT: u32 = 1 << 30;
 const TOMBSTONE: u32 = 2 << 30;
+/// Of a node of the chain: it stands for versions that were dropped. Its stamp is that of the oldest
+/// of them.
+const GONE: u32 = 3 << 30;
 /// Some version below the oldest of the chain was dropped.
 const TRIMMED: u32 = 1 << 29;
-/// The garbage queue holds an entry for this record.
+/// The garbage queue holds an entry for this record; a held snapshot keeps this node.
 const QUEUED: u32 = 1 << 28;
 const LEN: u32 = QUEUED - 1;
 
@@ -80,6 +84,26 @@ impl Version {
         if let Some(len) = self.len() {
             values.free(self.value, len);
         }
+    }
+
+    /// Whether it stands for versions that were dropped.
+    #[inline]
+    pub(crate) fn is_gone(&self) -> bool {
+        self.meta & STATE == GONE
+    }
+
+    /// From now on it stands for versions that were dropped, the oldest of them itself.
+    pub(crate) fn set_gone(&mut self) {
+        self.meta = GONE;
+    }
+
+    /// Whether a snapshot that is held keeps it.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.meta & QUEUED != 0
+    }
+
+    pub(crate) fn set_kept(&mut self, kept: bool) {
+        self.meta = if kept { self.meta | QUEUED } else { self.meta & !QUEUED };
     }
 
     /// Bytes it takes, with its value.
@@ -178,6 +202,11 @@ impl<M: Mark> Record<M> {
     pub(crate) fn footprint(&self) -> usize {
         let long = self.is_present() && self.len() > SHORT_MAX;
         if long { Values::footprint(self.len()) } else { 0 }
+    }
+
+    /// Says that its newest version was dropped. Another is installed in the same step.
+    pub(crate) fn set_gone(&mut self) {
+        self.meta = self.meta & (TRIMMED | QUEUED) | GONE;
     }
 
     #[inline]

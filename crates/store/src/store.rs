@@ -6,36 +6,26 @@
 //!
 //! * **I1** the chain of a record decreases from the head (asserted for scalar stamps by the
 //!   protocols), and `mark >= head.stamp`;
-//! * **I3** versions leave the chain only when the watermark has passed a newer one;
+//! * **I3** versions leave the chain only when no snapshot sees them ([`garbage`](crate::garbage));
 //! * **I5** marks are monotone: an unlinked row's marks move to the leaf or cell that covers its
 //!   key, and a tombstone's stamp into the partition's *floor*, before anything is forgotten.
-//!
-//! ## Garbage collection
-//! Whatever an install hides, and every tombstone, enters a queue with the stamp that hides it; the
-//! queue's front is worked off as far as the watermark has come. Worked example: `x` has versions
-//! @5 and @9, an entry waits with stamp @9. Once no snapshot below @9 can exist, @5 is freed. If @9
-//! is a tombstone the row is unlinked as well: floor ⊔= 9, so that whoever later reads "absent" is
-//! ordered after the deletion. A record has at most one entry in the queue, however often it is
-//! written meanwhile.
 
 use std::borrow::Borrow;
-use std::collections::VecDeque;
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{ColumnGroup, Key, TableId, TableSpec, Timestamp};
+use plimsoll_types::{ColumnGroup, Key, Order, TableId, TableSpec, Timestamp, TxnId};
 use plimsoll_types::{Slab, Ticket};
 
 use crate::chunks::Chunks;
-use crate::lock::{Lock, LockId};
+use crate::garbage::Garbage;
+use crate::lock::{Holder, Lock, LockId};
+use crate::ranges::RangeLock;
 use crate::record::Version;
-use crate::table::{Cover, Index, Place, RangeLock, Table, TableMemory};
+use crate::table::{Cover, Index, Place, Table, TableMemory};
 use crate::values::Values;
 use crate::{HashIndex, Mark, Record, RowId, Tails};
-
-/// Garbage entries worked off at a time at most, so that a pass stays short.
-const COLLECT_MAX: usize = 2048;
 
 /// Names a record: a row of a table and one of its column groups.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -48,14 +38,14 @@ pub struct At {
 
 plimsoll_types::wire!(struct At { row, column });
 
-/// The version a snapshot asks for is gone: the watermark has passed it.
+/// The version a snapshot asks for is gone: nobody knew of the snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SnapshotTooOld;
 
 /// Older versions, shared by all tables.
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
-    nodes: Chunks<Version>,
+    pub(crate) nodes: Chunks<Version>,
     free: Vec<u32>,
 }
 
@@ -75,15 +65,8 @@ impl Versions {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Garbage {
-    /// Everything older than this stamp is hidden by it.
-    stamp: Timestamp,
-    at: At,
-}
-
 /// So many records are brought into the caches at once: more than an order of TPC-C has lines.
-const EXPECTED: usize = 16;
+pub(crate) const EXPECTED: usize = 16;
 
 /// What a store has done since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,7 +90,7 @@ pub struct Store<M: Mark> {
     pub(crate) values: Values,
     pub(crate) versions: Versions,
     locks: Slab<Lock>,
-    garbage: VecDeque<Garbage>,
+    pub(crate) garbage: Garbage,
     /// The partition's floor: a mark for everything at once, raised before tombstones are
     /// forgotten.
     floor: Timestamp,
@@ -146,7 +129,7 @@ impl<M: Mark> Store<M> {
             values: Values::default(),
             versions: Versions::default(),
             locks: Slab::default(),
-            garbage: VecDeque::new(),
+            garbage: Garbage::default(),
             floor: Timestamp::ZERO,
             least: Timestamp::ZERO,
             history,
@@ -379,7 +362,7 @@ impl<M: Mark> Store<M> {
         table.value_bytes += record.footprint();
         if hides && !record.is_queued() {
             record.set_queued(true);
-            self.garbage.push_back(Garbage { stamp, at });
+            self.garbage.push(stamp, at);
         }
         hidden
     }
@@ -417,6 +400,18 @@ impl<M: Mark> Store<M> {
         table: TableId,
         low: &Key,
         high: Option<&Key>,
+        visit: impl FnMut(&mut Rows<'_, M>, Visited<'_, M>) -> ControlFlow<()>,
+    ) {
+        self.scan_in(Order::Ascending, table, low, high, visit);
+    }
+
+    /// The same in ascending or in descending order.
+    pub fn scan_in(
+        &mut self,
+        order: Order,
+        table: TableId,
+        low: &Key,
+        high: Option<&Key>,
         mut visit: impl FnMut(&mut Rows<'_, M>, Visited<'_, M>) -> ControlFlow<()>,
     ) {
         let operations = &mut self.operations;
@@ -434,10 +429,13 @@ impl<M: Mark> Store<M> {
             groups: table.groups,
         };
         let epoch = table.epoch;
-        index.scan_leaves(low, high, &table.tails, |leaf, mark, version, _, in_range| {
+        index.scan_leaves(low, high, order, &table.tails, |leaf, mark, version, _, in_range| {
             visit(&mut rows, Visited::Leaf(leaf.into(), mark, version + epoch))?;
             operations.scanned += in_range.len() as u64;
-            in_range.iter().try_for_each(|&row| visit(&mut rows, Visited::Row(row)))
+            (0..in_range.len()).try_for_each(|at| {
+                let at = if order == Order::Ascending { at } else { in_range.len() - 1 - at };
+                visit(&mut rows, Visited::Row(in_range[at]))
+            })
         });
     }
 
@@ -470,7 +468,7 @@ impl<M: Mark> Store<M> {
             if garbage {
                 record.set_queued(true);
                 let stamp = record.stamp;
-                self.garbage.push_back(Garbage { stamp, at });
+                self.garbage.push(stamp, at);
             }
             if word != 0 {
                 self.locks.remove(word - 1);
@@ -493,103 +491,31 @@ impl<M: Mark> Store<M> {
         self.locks.len()
     }
 
-    /// The locked ranges of a table.
+    /// The locked ranges of a table, by transaction.
     #[inline]
     pub fn ranges(&self, table: TableId) -> &[RangeLock] {
         &self.tables[table.index()].ranges
     }
 
-    /// Locks a range; the lock has no holder yet.
-    pub fn lock_range(&mut self, table: TableId, low: Key, high: Option<Key>) -> LockId {
-        let lock = self.locks.insert(Lock::default());
-        self.tables[table.index()].ranges.push(RangeLock { low, high, lock });
-        lock
+    /// Locks a range. Returns whether it is the transaction's first of the table.
+    pub fn lock_range(&mut self, table: TableId, holder: Holder, low: Key, high: Option<Key>) -> bool {
+        let ranges = &mut self.tables[table.index()].ranges;
+        if let Some(range) = ranges.iter_mut().find(|range| range.txn == holder.txn) {
+            range.add(low, high);
+            return false;
+        }
+        let lock = self.locks.insert(Lock { sharers: vec![holder], ..Lock::default() });
+        ranges.push_mut(RangeLock::new(holder.txn, lock)).add(low, high);
+        true
     }
 
-    /// Unlocks a range and returns the tickets of those who waited for it.
-    pub fn unlock_range(&mut self, table: TableId, lock: LockId) -> Vec<Ticket> {
-        self.tables[table.index()].ranges.retain(|range| range.lock != lock);
-        let lock = self.locks.remove(lock).expect("a locked range has a lock");
-        lock.waiting.iter().map(|waiter| waiter.ticket).collect()
-    }
-
-    /// Works off garbage that the watermark has passed: `passed(stamp)` says that no snapshot
-    /// exists, or will exist, that does not see the version of that stamp.
-    pub fn collect(&mut self, passed: impl Fn(Timestamp) -> bool) {
-        for _ in 0..COLLECT_MAX / EXPECTED {
-            let ready =
-                self.garbage.iter().take(EXPECTED).take_while(|garbage| passed(garbage.stamp)).count();
-            if ready == 0 {
-                return;
-            }
-            // As in `expect`: what is worked off late has left the caches.
-            let older = self.garbage.iter().take(ready).map(|garbage| self.record(garbage.at).older);
-            let nodes =
-                older.filter(|&older| older != 0).map(|older| &self.versions.nodes[older as usize - 1]);
-            black_box(nodes.fold(0, |touched, node| touched ^ node.meta));
-            for _ in 0..ready {
-                let garbage = self.garbage.pop_front().expect("so many were counted");
-                self.record_mut(garbage.at).set_queued(false);
-                self.trim(garbage.at, &passed);
-            }
-        }
-    }
-
-    /// How many garbage entries wait.
-    pub fn garbage(&self) -> usize {
-        self.garbage.len()
-    }
-
-    /// Drops the versions of a record that the watermark has passed, and unlinks its row if nothing
-    /// is left.
-    fn trim(&mut self, at: At, passed: &impl Fn(Timestamp) -> bool) {
-        let table = &mut self.tables[at.column.table.index()];
-        let groups = table.groups;
-        let record = table.record_mut(at);
-        if record.stamp == Timestamp::MAX {
-            return; // Unlinked when another group of the row was worked off.
-        }
-        // Keep the newest version that the watermark has passed, and everything above it.
-        let mut keep_above = None;
-        let mut stamp = record.stamp;
-        let mut next = record.older;
-        while !passed(stamp) && next != 0 {
-            let node = self.versions.nodes[next as usize - 1];
-            keep_above = Some(next);
-            (stamp, next) = (node.stamp, node.older);
-        }
-        if next != 0 {
-            record.set_trimmed();
-            match keep_above {
-                None => record.older = 0,
-                Some(node) => self.versions.nodes[node as usize - 1].older = 0,
-            }
-        }
-        while next != 0 {
-            let node = self.versions.nodes[next as usize - 1];
-            node.free(&mut self.values);
-            table.value_bytes -= node.footprint();
-            next = self.versions.take(next - 1).older;
-        }
-        let record = table.record_mut(at);
-        if record.older != 0 || (record.is_tombstone() && !passed(record.stamp)) {
-            record.set_queued(true);
-            let garbage = Garbage { stamp: record.stamp, at };
-            self.garbage.push_back(garbage);
-            return;
-        }
-        // Unlink the row once all its groups are gone for good.
-        let row = (0..groups).map(|group| &table.records[at.row as usize * groups + group]);
-        let dead = |record: &Record<M>| {
-            !record.is_locked()
-                && (record.is_empty() || record.is_tombstone() && record.older == 0 && passed(record.stamp))
-        };
-        if row.clone().all(dead) {
-            let deleted = row.filter(|record| record.is_tombstone()).map(|record| record.stamp).max();
-            // From now on absent reads take the tombstone's stamp from the floor.
-            table.unlink(at.row);
-            self.raise_floor(deleted.unwrap_or_default());
-        }
+    /// Unlocks all ranges of a table that a transaction has locked. Returns them, and the tickets
+    /// of those who waited for one of them.
+    pub fn unlock_ranges(&mut self, table: TableId, txn: TxnId) -> Option<(RangeLock, Vec<Ticket>)> {
+        let ranges = &mut self.tables[table.index()].ranges;
+        let range = ranges.remove(ranges.iter().position(|range| range.txn == txn)?);
+        let lock = self.locks.remove(range.lock).expect("a locked range has a lock");
+        Some((range, lock.waiting.iter().map(|waiter| waiter.ticket).collect()))
     }
 }
 
@@ -663,6 +589,9 @@ fn visible<'a, M: Mark>(
     while next != 0 {
         let node = &versions.nodes[next as usize - 1];
         if sees(node.stamp) {
+            if node.is_gone() {
+                return Err(SnapshotTooOld);
+            }
             let newest = record.value(values).filter(|_| planted(Mutant::NewestValue));
             return Ok(node.value(values).map(|value| (node.stamp, newest.unwrap_or(value))));
         }
@@ -702,6 +631,11 @@ mod tests {
         Ok(store.visible(at, |stamp| stamp.0 <= s)?.map(|(_, value)| value.to_vec()))
     }
 
+    /// Every snapshot that may still begin is at `begins` or above.
+    fn collect(store: &mut Store<Timestamp>, begins: u64) {
+        store.collect(|stamp| stamp.0 <= begins, |held, stamp| stamp.0 <= held[0]);
+    }
+
     #[test]
     fn a_snapshot_sees_the_newest_version_at_or_below_it() {
         let mut store = store(IndexKind::Hash, &["row"]);
@@ -725,10 +659,10 @@ mod tests {
             put(&mut store, 1, stamp, Some(&[stamp as u8; 100]));
         }
         assert_eq!(store.garbage(), 1, "a record has one entry however often it is written");
-        store.collect(|stamp| stamp.0 <= 30);
+        collect(&mut store, 30);
         assert_eq!(seen(&store, x, 30), Ok(Some(vec![30; 100])));
         assert_eq!(seen(&store, x, 29), Err(SnapshotTooOld), "never absent, never another version");
-        store.collect(|stamp| stamp.0 <= 50);
+        collect(&mut store, 50);
         assert_eq!(store.memory(T).bytes, one_version);
         assert!(one_version > empty);
         assert_eq!(store.garbage(), 0);
@@ -742,9 +676,9 @@ mod tests {
             put(&mut store, 1, 9, None);
             // A reader of the absence.
             store.record_mut(x).mark.raise(Timestamp(20));
-            store.collect(|stamp| stamp.0 <= 8);
+            collect(&mut store, 8);
             assert!(store.find(T.row(), &Key::of_u64(1)).row().is_some(), "a snapshot @8 may still want it");
-            store.collect(|stamp| stamp.0 <= 9);
+            collect(&mut store, 9);
             let place = store.find(T.row(), &Key::of_u64(1));
             assert_eq!(place.row(), None);
             assert_eq!(store.floor(), Timestamp(9), "absent reads take the deletion from the floor");
@@ -762,13 +696,13 @@ mod tests {
         store.lock_mut(x).owner = Some(holder);
         let empty = at(&mut store, 2, 0);
         store.lock_mut(empty).owner = Some(holder);
-        store.collect(|_| true);
+        collect(&mut store, u64::MAX);
         assert_eq!(store.memory(T).rows, 2);
         for at in [x, empty] {
             store.lock_mut(at).owner = None;
             store.tidy_lock(at);
         }
-        store.collect(|_| true);
+        collect(&mut store, u64::MAX);
         assert_eq!(store.memory(T).rows, 0, "a tombstone, and an insert that was undone");
         assert!(store.lock(x).is_none());
     }
@@ -780,10 +714,10 @@ mod tests {
         let b = at(&mut store, 1, 1);
         store.install(b, Timestamp(5), Some(b"b"));
         put(&mut store, 1, 6, None);
-        store.collect(|_| true);
+        collect(&mut store, u64::MAX);
         assert_eq!(store.newest(b), Some(&b"b"[..]));
         store.install(b, Timestamp(7), None);
-        store.collect(|_| true);
+        collect(&mut store, u64::MAX);
         assert_eq!(store.memory(T).rows, 0);
     }
 
@@ -797,7 +731,7 @@ mod tests {
             put(&mut store, 1, 5, None);
             let linked = store.cover_version(T, cover);
             assert_ne!(linked, before);
-            store.collect(|_| true);
+            collect(&mut store, u64::MAX);
             assert_eq!(store.find(T.row(), &Key::of_u64(1)).row(), None);
             assert_eq!(store.cover_version(T, cover), linked);
         }
@@ -844,10 +778,10 @@ mod tests {
                 }
             }
             store.install(x, Timestamp(1000), Some(b"sixteen bytes ok"));
-            store.collect(|_| true);
+            collect(&mut store, u64::MAX);
             assert_eq!(store.memory(T).bytes, empty, "a short value takes no more than its record");
             store.install(x, Timestamp(1001), Some(b"seventeen of them"));
-            store.collect(|_| true);
+            collect(&mut store, u64::MAX);
             assert_eq!(store.memory(T).bytes, empty + 32);
         }
     }

@@ -17,7 +17,7 @@ use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{IndexKind, Key, TableSpec, Timestamp};
 
 use crate::chunks::Chunks;
-use crate::lock::LockId;
+use crate::ranges::RangeLock;
 use crate::store::At;
 use crate::{HashIndex, LeafId, Mark, OrderedIndex, Record, RowId, Tails};
 
@@ -75,24 +75,6 @@ impl fmt::Debug for Place {
     }
 }
 
-/// A locked range of keys (2PL): inserts into it conflict with the lock's sharers.
-#[derive(Debug)]
-pub struct RangeLock {
-    /// First key of the range.
-    pub low: Key,
-    /// First key beyond it; `None` for the end of the table.
-    pub high: Option<Key>,
-    /// Its lock; the sharers are those who scanned the range.
-    pub lock: LockId,
-}
-
-impl RangeLock {
-    /// Whether a key lies in the range.
-    pub fn contains(&self, key: &Key) -> bool {
-        *key >= self.low && self.high.as_ref().is_none_or(|high| key < high)
-    }
-}
-
 /// Rows and bytes of a table on a shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TableMemory {
@@ -126,6 +108,7 @@ pub(crate) struct Table<M: Mark> {
     cells: Box<[Cell<M>]>,
     /// Added to the versions of all leaves and cells.
     pub epoch: u64,
+    /// The transactions that have locked ranges, in the order in which they locked the first.
     pub ranges: Vec<RangeLock>,
     tail_bytes: usize,
     /// Bytes of newest values that are not in their records, of older values, and of version nodes.

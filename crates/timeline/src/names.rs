@@ -59,6 +59,14 @@ pub(super) fn short(key: &Key) -> String {
     }
 }
 
+/// How long what is slowed down by a factor takes; a factor that was drawn may be one.
+fn slowed(factor: u64) -> String {
+    match factor {
+        1 => "as long as before".to_owned(),
+        factor => format!("{factor} times as long"),
+    }
+}
+
 /// A fault: its kind, in words, the machines concerned, and whether it lasts.
 pub fn in_words(fault: &Fault) -> (&'static str, String, Vec<usize>, bool) {
     let both = |link: &Link| vec![link.from, link.to];
@@ -71,8 +79,7 @@ pub fn in_words(fault: &Fault) -> (&'static str, String, Vec<usize>, bool) {
             ("partition", format!("partition: nothing gets from machine {}", cut.join(", ")), machines, true)
         }
         Fault::Slowdown(link, factor) => {
-            let words =
-                format!("slow link: machine {} → {} takes {factor} times as long", link.from, link.to);
+            let words = format!("slow link: machine {} → {} takes {}", link.from, link.to, slowed(*factor));
             ("slow", words, both(link), true)
         }
         Fault::Clog(link) => {
@@ -91,14 +98,15 @@ pub fn in_words(fault: &Fault) -> (&'static str, String, Vec<usize>, bool) {
         Fault::Reset(shard, peer) => {
             ("reset", format!("shard {} resets its channel to {}", shard.0, peer.0), Vec::new(), false)
         }
+        Fault::FutureStamp(shard, peer) => {
+            let words = format!("shard {} sends {} a timestamp an hour ahead of its clock", shard.0, peer.0);
+            ("clock", words, Vec::new(), false)
+        }
         Fault::Pause(machine) => ("pause", format!("machine {machine} stands still"), vec![*machine], true),
         Fault::Crash(machine) => ("crash", format!("machine {machine} is down"), vec![*machine], true),
-        Fault::SlowDisk(machine, factor) => (
-            "disk",
-            format!("the disks of machine {machine} take {factor} times as long"),
-            vec![*machine],
-            true,
-        ),
+        Fault::SlowDisk(machine, factor) => {
+            ("disk", format!("the disks of machine {machine} take {}", slowed(*factor)), vec![*machine], true)
+        }
         Fault::StallDisk(machine) => {
             ("disk", format!("the disks of machine {machine} do nothing"), vec![*machine], true)
         }

@@ -70,6 +70,7 @@ pub(super) fn gives_up(why: &str) -> &'static str {
         "refused" => "gives up: a shard has refused its vote",
         "stale_term" => "gives up: a shard that it counts on does not hold the data, which has moved",
         "unknown" => "gives up: an answer was lost",
+        "clock_ahead" => "gives up: a timestamp is too far ahead of a shard's clock",
         _ => "gives up: it says no itself, for what it has read",
     }
 }

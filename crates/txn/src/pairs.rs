@@ -16,7 +16,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use plimsoll_runtime::{Handled, Participant, ShardEnv};
+use plimsoll_runtime::{Handled, Participant, ShardEnv, Suspect};
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Ticket, Timestamp};
 
 use crate::any_shard::{AnyPair, AnyShard, InteractiveShard};
@@ -110,6 +110,17 @@ macro_rules! compile {
                 self.tick(clock);
             }
 
+            fn arrives(&mut self, from: ShardId, clock: impl FnOnce() -> Timestamp) {
+                let base = self.base();
+                if base.votes.elsewhere(from) {
+                    base.read_clock(clock());
+                }
+            }
+
+            fn suspect(&mut self) -> Option<Suspect> {
+                self.base().suspect()
+            }
+
             fn connected(&mut self, peer: ShardId, life: Option<u64>) {
                 protocol::connected(self, peer, life);
             }
@@ -186,12 +197,29 @@ macro_rules! compile_interactive {
                 Box::pin(txn.get_on(env, column, key))
             }
 
+            fn get_records<'a>(
+                txn: &'a mut Transaction<Self::Scheme>,
+                env: &'a ShardEnv<Self>,
+                column: ColumnGroup,
+                keys: &'a [Key],
+            ) -> Step<'a, Result<Vec<Option<Vec<u8>>>, Abort>> {
+                Box::pin(txn.get_many_on(env, column, keys))
+            }
+
             fn scan_range<'a>(
                 txn: &'a mut Transaction<Self::Scheme>,
                 env: &'a ShardEnv<Self>,
                 scan: &'a Scan,
             ) -> Step<'a, Result<Rows, Abort>> {
                 Box::pin(txn.scan_on(env, scan))
+            }
+
+            fn scan_rows<'a>(
+                txn: &'a mut Transaction<Self::Scheme>,
+                env: &'a ShardEnv<Self>,
+                scan: &'a Scan,
+            ) -> Step<'a, Result<(Rows, Option<Scan>), Abort>> {
+                Box::pin(txn.scan_batch_on(env, scan))
             }
 
             fn put_record<'a>(

@@ -23,6 +23,9 @@ pub enum Abort {
     Unknown,
     /// The transaction's own logic said no (a missing item, too little money). Never retried.
     User,
+    /// A timestamp that the transaction needs is further ahead of a shard's clock than clocks may
+    /// be apart: some clock is wrong.
+    ClockAhead,
 }
 
 crate::wire!(
@@ -34,12 +37,13 @@ crate::wire!(
         StaleTerm = 4,
         Unknown = 5,
         User = 6,
+        ClockAhead = 7,
     }
 );
 
 impl Abort {
     /// Every reason, in the order of the counters that report them.
-    pub const ALL: [Abort; 7] = [
+    pub const ALL: [Abort; 8] = [
         Abort::WriteConflict,
         Abort::Validation,
         Abort::Wounded,
@@ -47,6 +51,7 @@ impl Abort {
         Abort::StaleTerm,
         Abort::Unknown,
         Abort::User,
+        Abort::ClockAhead,
     ];
 
     /// Position in [`Abort::ALL`].
@@ -64,6 +69,7 @@ impl Abort {
             Abort::StaleTerm => "stale_term",
             Abort::Unknown => "unknown",
             Abort::User => "user",
+            Abort::ClockAhead => "clock_ahead",
         }
     }
 }

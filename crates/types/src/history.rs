@@ -19,6 +19,8 @@
 //! * Recording begins with the initial load and misses nothing, so that every version read is
 //!   known.
 
+use std::collections::BTreeMap;
+
 use crate::{ColumnGroup, Key, Timestamp, TxnId};
 
 /// Everything recorded about one run.
@@ -120,6 +122,47 @@ pub struct Install {
 
 crate::wire!(struct Install { txn, column, key, stamp, delete });
 
+/// An attempt of a session, as far as [`events`] need it.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// Whose it was.
+    pub session: u32,
+    /// When it began, in nanoseconds of one clock.
+    pub begin_ns: u64,
+    /// When it ended, likewise.
+    pub end_ns: u64,
+    /// Whether it committed.
+    pub committed: bool,
+}
+
+/// The beginnings and ends of attempts in the order in which a history in lines has them: the place
+/// of the attempt, and whether it is its end. Those of a session have to be in its order.
+///
+/// They are in the order of time, and each session's are in its own order, even where an attempt
+/// takes no time or the next one begins in the very nanosecond in which it ends. What different
+/// sessions do in one nanosecond counts as concurrent: beginnings come first and commits last, but
+/// for what a session does after it has committed.
+pub fn events(spans: impl IntoIterator<Item = Span>) -> Vec<(usize, bool)> {
+    let mut events = Vec::new();
+    // What each session did last: when, and its rank among what happened then.
+    let mut last: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for (at, span) in spans.into_iter().enumerate() {
+        for (time_ns, ended) in [(span.begin_ns, false), (span.end_ns, true)] {
+            let rank = match (ended, span.committed) {
+                (false, _) => 0,
+                (true, false) => 1,
+                (true, true) => 1 << 32,
+            };
+            let before = last.get(&span.session).filter(|(before_ns, _)| *before_ns == time_ns);
+            let rank = before.map_or(rank, |(_, before)| rank.max(before + 1));
+            last.insert(span.session, (time_ns, rank));
+            events.push((time_ns, rank, span.session, at, ended));
+        }
+    }
+    events.sort_unstable();
+    events.into_iter().map(|(.., at, ended)| (at, ended)).collect()
+}
+
 /// Leaves what was installed in tables with a copy on every shard to the first of these shards, for
 /// a checker that knows one place for each record. Returns the shards, by their position, whose
 /// copies have not got the same versions in the same order as the first.
@@ -140,4 +183,33 @@ pub fn of_one_copy(installs: &mut [Vec<Install>], copied: impl Fn(ColumnGroup) -
         other.retain(|install| !copied(install.column));
     }
     differ
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Attempts of sessions (session, begin, end, committed) in the order of a history in lines:
+    /// `b2` is the beginning of the third, `e2` its end.
+    fn lines(attempts: &[(u32, u64, u64, bool)]) -> String {
+        let span = |&(session, begin_ns, end_ns, committed)| Span { session, begin_ns, end_ns, committed };
+        let word = |(at, ended)| format!("{}{at}", if ended { "e" } else { "b" });
+        events(attempts.iter().map(span)).into_iter().map(word).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn an_attempt_begins_before_it_ends_and_a_session_does_one_after_the_other() {
+        // One that takes no time, after one that ended in the same nanosecond.
+        assert_eq!(lines(&[(1, 5, 5, true)]), "b0 e0");
+        assert_eq!(lines(&[(1, 3, 5, true), (1, 5, 5, true), (1, 5, 9, true)]), "b0 e0 b1 e1 b2 e2");
+        assert_eq!(lines(&[(1, 3, 5, false), (1, 5, 5, false), (1, 5, 5, true)]), "b0 e0 b1 e1 b2 e2");
+        assert_eq!(lines(&[(1, 5, 5, true), (1, 5, 5, false), (1, 5, 6, true)]), "b0 e0 b1 e1 b2 e2");
+    }
+
+    #[test]
+    fn what_sessions_do_in_one_nanosecond_is_concurrent() {
+        assert_eq!(lines(&[(1, 3, 5, true), (2, 5, 8, true)]), "b0 b1 e0 e1");
+        assert_eq!(lines(&[(1, 5, 5, true), (2, 5, 5, true)]), "b0 b1 e0 e1");
+        assert_eq!(lines(&[(2, 5, 6, true), (1, 3, 5, false), (1, 5, 5, true)]), "b1 b0 e1 b2 e2 e0");
+    }
 }

@@ -9,6 +9,7 @@
 //! keys with one head are ordered by their tails. So the derived order of `(head, tail)` *is* the
 //! order of the byte strings.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::wire::{Input, Malformed, Sink, Wire};
@@ -106,6 +107,13 @@ impl Key {
         (self.head >> (128 - 8 * bytes)) as u64
     }
 
+    /// The smallest key above this one.
+    pub fn just_after(&self) -> Key {
+        let mut bytes = self.to_bytes();
+        bytes.push(0);
+        Key::new(&bytes)
+    }
+
     /// The smallest key above every key that starts with this one; `None` if there is no such key
     /// (all bytes are 0xff).
     pub fn prefix_end(&self) -> Option<Key> {
@@ -136,6 +144,34 @@ impl Wire for Key {
     }
 }
 
+/// In which order a range of keys is walked over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Order {
+    /// From the smallest key to the largest.
+    #[default]
+    Ascending,
+    /// From the largest key to the smallest.
+    Descending,
+}
+
+crate::wire!(
+    enum Order {
+        Ascending = 0,
+        Descending = 1,
+    }
+);
+
+impl Order {
+    /// Whether one key comes before another.
+    #[inline]
+    pub fn compare(self, one: &Key, other: &Key) -> Ordering {
+        match self {
+            Order::Ascending => one.cmp(other),
+            Order::Descending => other.cmp(one),
+        }
+    }
+}
+
 impl fmt::Debug for Key {
     /// Hexadecimal, in groups of four bytes: integers of composite keys stay readable.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -152,12 +188,15 @@ impl fmt::Debug for Key {
 }
 
 /// Builds a composite key whose order is that of its components, compared one after the other.
+/// [`Key::read`] takes it apart.
 ///
 /// ```
 /// use plimsoll_types::Key;
 /// let line = |order: u32, number: u8| Key::build().u32(7).u32(order).u8(number).finish();
 /// assert!(line(9, 15) < line(10, 1));
 /// assert!(Key::build().text("a").u8(9).finish() < Key::build().text("ab").u8(1).finish());
+/// let newest_first = |time: i64| Key::build().text("a").desc().i64(time).finish();
+/// assert!(newest_first(5) < newest_first(-5));
 /// ```
 #[derive(Clone, Debug)]
 pub struct KeyBuilder {
@@ -168,7 +207,7 @@ pub struct KeyBuilder {
 
 impl KeyBuilder {
     #[inline]
-    fn push(mut self, bits: u64, bytes: usize) -> KeyBuilder {
+    pub(crate) fn push(mut self, bits: u64, bytes: usize) -> KeyBuilder {
         if self.len + bytes <= SHORT {
             self.head |= u128::from(bits) << (128 - 8 * (self.len + bytes));
             self.len += bytes;
@@ -177,7 +216,7 @@ impl KeyBuilder {
         self.push_slow(&bits.to_be_bytes()[8 - bytes..])
     }
 
-    fn push_slow(mut self, bytes: &[u8]) -> KeyBuilder {
+    pub(crate) fn push_slow(mut self, bytes: &[u8]) -> KeyBuilder {
         for &byte in bytes {
             if self.len < SHORT {
                 self.head |= u128::from(byte) << (8 * (15 - self.len));
@@ -187,43 +226,6 @@ impl KeyBuilder {
             self.len += 1;
         }
         self
-    }
-
-    /// Appends an unsigned integer of one byte.
-    #[inline]
-    pub fn u8(self, number: u8) -> KeyBuilder {
-        self.push(u64::from(number), 1)
-    }
-
-    /// Appends an unsigned integer of two bytes.
-    #[inline]
-    pub fn u16(self, number: u16) -> KeyBuilder {
-        self.push(u64::from(number), 2)
-    }
-
-    /// Appends an unsigned integer of four bytes.
-    #[inline]
-    pub fn u32(self, number: u32) -> KeyBuilder {
-        self.push(u64::from(number), 4)
-    }
-
-    /// Appends an unsigned integer of eight bytes.
-    #[inline]
-    pub fn u64(self, number: u64) -> KeyBuilder {
-        self.push(number, 8)
-    }
-
-    /// Appends text of any length such that a text sorts before its extensions whatever follows it:
-    /// a zero byte becomes `00 ff`, and `00 01` ends the text.
-    pub fn text(self, text: &str) -> KeyBuilder {
-        let mut key = self;
-        for part in text.as_bytes().split_inclusive(|&byte| byte == 0) {
-            key = key.push_slow(part);
-            if part.ends_with(&[0]) {
-                key = key.push_slow(&[0xff]);
-            }
-        }
-        key.push_slow(&[0, 1])
     }
 
     /// Appends bytes as they are; only the last component of a key may have no fixed length.

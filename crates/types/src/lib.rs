@@ -5,6 +5,8 @@
 
 mod abort;
 mod endpoint;
+mod components;
+mod held;
 pub mod history;
 mod ids;
 mod key;
@@ -18,8 +20,10 @@ pub mod wire;
 
 pub use abort::Abort;
 pub use endpoint::{BadEndpoint, Endpoint};
+pub use components::{Descending, DescendingReader, KeyError, KeyReader};
+pub use held::{HELD_MAX, Held, grouped};
 pub use ids::{ShardId, TableId, TxnId};
-pub use key::{KEY_MAX, Key, KeyBuilder};
+pub use key::{KEY_MAX, Key, KeyBuilder, Order};
 pub use placement::{Moved, Partitioning, Placement, SLOTS, Slot};
 pub use slab::{Slab, Ticket};
 pub use table::{ColumnGroup, IndexKind, TableSpec};

@@ -104,6 +104,8 @@ mutants! {
     EarlyAnswer = "early-answer",
     /// Old versions are collected although a snapshot that is held may want them.
     HeldSnapshotForgotten = "held-snapshot-forgotten",
+    /// Of the snapshots that are held only the oldest keeps what it sees.
+    NewerHeldForgotten = "newer-held-forgotten",
     /// Old versions are kept for a snapshot that is over.
     HeldForEver = "held-for-ever",
     /// Who waits for a lock is not woken when it is dropped.
@@ -164,6 +166,8 @@ mutants! {
     CopyForgotten = "copy-forgotten",
     /// Nobody goes on with what a coordinator has left behind.
     OrphansLeft = "orphans-left",
+    /// A shard believes any timestamp that another process names, however far ahead of its clock.
+    BelievesAnyStamp = "believes-any-stamp",
     /// A piece whose START is repeated executes again.
     StartsTwice = "starts-twice",
     /// A transaction starts again where it is over.

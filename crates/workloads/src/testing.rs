@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
 use plimsoll_txn::shipped::Items;
-use plimsoll_types::{Abort, ColumnGroup, Key, Slot, TableId, TableSpec};
+use plimsoll_types::{Abort, ColumnGroup, Key, Order, Slot, TableId, TableSpec};
 
 use crate::Workload;
 
@@ -287,6 +287,10 @@ impl Access for Serial<'_> {
             self.records.range(low.clone()..).map(|(name, _)| name).take_while(|name| within(name)).collect();
         names.extend(self.overlay.range(low..).map(|(name, _)| name).take_while(|name| within(name)));
         let mut visited = 0;
+        let names: Vec<_> = match scan.order {
+            Order::Ascending => names.into_iter().collect(),
+            Order::Descending => names.into_iter().rev().collect(),
+        };
         for name in names {
             let value = self.overlay.get(name).or_else(|| self.records.get(name));
             let Some(value) = value.and_then(|value| value.as_deref()) else { continue };

@@ -2,12 +2,13 @@
 
 use clap::Args;
 use plimsoll_args::{Refusal, number, within};
+use plimsoll_page::help;
 
 use super::measure::{MeasureArgs, MeasurePlan};
 
 /// The flags of `plimsoll bench net`.
 #[derive(Args, Clone, Debug, Default)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help::examples(EXAMPLES))]
 pub struct NetArgs {
     /// How often the round trips are measured, in turns; medians count [default: 5].
     #[arg(long, value_parser = number, value_name = "N")]
@@ -20,10 +21,11 @@ pub struct NetArgs {
     pub member: bool,
 }
 
-const EXAMPLES: &str = "Examples:
-  plimsoll bench net
-  plimsoll bench net --duration 3s --in-flight 1,8,64,512
-  plimsoll bench net --json net.json";
+const EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll bench net", ""),
+    ("plimsoll bench net --duration 3s --in-flight 1,8,64,512", ""),
+    ("plimsoll bench net --json net.json", ""),
+];
 
 /// A measurement of the network, complete.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,6 +3,7 @@
 use clap::Args;
 use plimsoll_args::pairs::scheme;
 use plimsoll_args::{Refusal, number};
+use plimsoll_page::help;
 use plimsoll_txn::pairs::Scheme;
 
 use super::measure::{MeasureArgs, MeasurePlan, counts};
@@ -12,7 +13,7 @@ const THREADS_MAX: u64 = 1024;
 
 /// The flags of `plimsoll bench oracle`.
 #[derive(Args, Clone, Debug, Default)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help::examples(EXAMPLES))]
 pub struct OracleArgs {
     /// Threads that use a counter in memory [default: 1, 2, 4 and so on, up to the cores].
     #[arg(long, value_parser = number, value_delimiter = ',', value_name = "N,N,...")]
@@ -28,10 +29,11 @@ pub struct OracleArgs {
     pub batch: bool,
 }
 
-const EXAMPLES: &str = "Examples:
-  plimsoll bench oracle
-  plimsoll bench oracle --duration 3s --in-flight 1,8,64,512
-  plimsoll bench oracle --json oracle.json";
+const EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll bench oracle", ""),
+    ("plimsoll bench oracle --duration 3s --in-flight 1,8,64,512", ""),
+    ("plimsoll bench oracle --json oracle.json", ""),
+];
 
 /// A measurement of oracles, complete.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,6 +13,7 @@
 //! failed check quotes data.
 
 use plimsoll_page::html::{self, Page, Tone, all_hold, banner, escape};
+use plimsoll_page::svg;
 use plimsoll_page::units::{self, plural};
 
 use super::model::{Aborts, Document, Run, Spread, per};
@@ -59,7 +60,7 @@ pub fn render(document: &Document) -> String {
         main.push_str(&summary(document, first));
         main.push_str(&figures::throughput(document, &pairs));
         main.push_str(&figures::processor_time(document, &pairs));
-        main.push_str(&figures::latency(&pairs));
+        main.push_str(&figures::latency(document, &pairs));
         main.push_str(&figures::over_time(&pairs));
         main.push_str(&figures::aborts(&pairs));
         main.push_str(&tables::transactions(&pairs));
@@ -93,7 +94,8 @@ fn pairs(document: &Document) -> Vec<PairRuns<'_>> {
         let middle = *sorted.get(sorted.len() / 2)?;
         Some(PairRuns { name, colour, runs, middle })
     };
-    document.pairs().into_iter().enumerate().filter_map(pair).collect()
+    let names = document.pairs();
+    svg::series_of_schemes(names.iter().map(String::as_str)).into_iter().zip(names).filter_map(pair).collect()
 }
 
 fn title(document: &Document, pairs: &[PairRuns<'_>]) -> String {
@@ -199,8 +201,10 @@ fn summary(document: &Document, first: &PairRuns<'_>) -> String {
         tiles.push(("tpmC", units::short(tpmc), "no think time: not audited".to_owned()));
     }
     if let Some((name, _)) = run.principal() {
+        let p50 = median(|run| run.principal().map_or(0.0, |(_, of)| of.latency_us.p50));
         let p99 = median(|run| run.principal().map_or(0.0, |(_, of)| of.latency_us.p99));
-        tiles.push(("p99 latency", units::duration_us(p99), name.to_owned()));
+        let p99 = format!("{name}; p99 {}", units::duration_us(p99));
+        tiles.push(("p50 latency", units::duration_us(p50), p99));
     }
     let rolled_back = per(run.aborts.user as f64, (run.committed + run.aborts.total()) as f64);
     tiles.push((
@@ -303,6 +307,9 @@ mod tests {
             "All 180 checks hold",
             "of rc&#39;s throughput",
             "tpcc consistency 1–12",
+            "occ/gts p50",
+            "occ/gts p99",
+            "new_order; p99 254 µs",
         ] {
             assert!(page.contains(part), "{part} is missing");
         }

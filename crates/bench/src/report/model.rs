@@ -154,6 +154,8 @@ pub struct Aborts {
     pub unknown: u64,
     /// The transaction's own logic rolled it back.
     pub user: u64,
+    /// A timestamp was too far ahead of a shard's clock.
+    pub clock_ahead: u64,
 }
 
 /// The figures of one transaction type.
@@ -282,6 +284,17 @@ pub struct Ratio {
     /// The same for processor time per committed transaction: below 1 is cheaper than the
     /// reference.
     pub cpu: Spread,
+    /// The same for latencies, by transaction type.
+    pub latency: Named<LatencyRatio>,
+}
+
+/// A pair's latencies relative to those of the reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct LatencyRatio {
+    /// Of the medians.
+    pub p50: Spread,
+    /// Of the 99th percentiles.
+    pub p99: Spread,
 }
 
 /// Median, smallest and largest of a figure over the repetitions.
@@ -336,9 +349,9 @@ impl<T: Serialize> Serialize for Named<T> {
 
 impl Aborts {
     /// From counters in the order of the fields, which is that of `plimsoll_types::Abort::ALL`.
-    pub fn from_counts(counts: [u64; 7]) -> Aborts {
-        let [write_conflict, validation, wounded, refused, stale_term, unknown, user] = counts;
-        Aborts { write_conflict, validation, wounded, refused, stale_term, unknown, user }
+    pub fn from_counts(counts: [u64; 8]) -> Aborts {
+        let [write_conflict, validation, wounded, refused, stale_term, unknown, user, clock_ahead] = counts;
+        Aborts { write_conflict, validation, wounded, refused, stale_term, unknown, user, clock_ahead }
     }
 
     /// Reasons and counts, in the order of the fields.
@@ -351,6 +364,7 @@ impl Aborts {
             ("stale_term", self.stale_term),
             ("unknown", self.unknown),
             ("user", self.user),
+            ("clock_ahead", self.clock_ahead),
         ]
         .into_iter()
     }
@@ -464,6 +478,11 @@ impl Document {
         self.ratios.iter().find(|ratio| ratio.of == pair)
     }
 
+    /// The transaction types of all runs, in the order of the first.
+    pub fn type_names(&self) -> Vec<&str> {
+        type_names(&self.runs)
+    }
+
     /// Whether every check of every run holds.
     pub fn all_checks_hold(&self) -> bool {
         self.runs.iter().all(|run| run.failures().next().is_none())
@@ -493,7 +512,7 @@ impl Spread {
     }
 }
 
-/// Every other pair's throughput and processor time relative to the first pair's, taken inside each
+/// Every other pair's throughput, processor time and latencies relative to the first pair's, taken inside each
 /// repetition. A pair without a repetition in common with the reference, or one of which nothing
 /// was committed in the reference, has no ratio.
 pub fn ratios(runs: &[Run]) -> Vec<Ratio> {
@@ -522,10 +541,33 @@ pub fn ratios(runs: &[Run]) -> Vec<Ratio> {
         let cpu = Spread::of(
             both.iter().map(|(run, base)| per(run.cpu_us_per_transaction(), base.cpu_us_per_transaction())),
         );
+        let mut latency = Named::default();
+        for name in type_names(both.iter().map(|(_, base)| *base)) {
+            let types = both.iter().filter_map(|(run, base)| {
+                let (run, base) = (run.transactions.get(name)?, base.transactions.get(name)?);
+                (run.committed > 0 && base.committed > 0).then_some((run.latency_us, base.latency_us))
+            });
+            let (p50, p99): (Vec<f64>, Vec<f64>) =
+                types.map(|(run, base)| (per(run.p50, base.p50), per(run.p99, base.p99))).unzip();
+            if !p50.is_empty() {
+                latency.push(name, LatencyRatio { p50: Spread::of(p50), p99: Spread::of(p99) });
+            }
+        }
         let Spread { median, min, max } = throughput;
-        Some(Ratio { of: other, to: reference.clone(), median, min, max, cpu })
+        Some(Ratio { of: other, to: reference.clone(), median, min, max, cpu, latency })
     };
     others.into_iter().filter_map(ratio).collect()
+}
+
+/// The transaction types of some runs, in the order of the first.
+fn type_names<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for (name, _) in runs.into_iter().flat_map(|run| run.transactions.iter()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// A quotient that is 0 where it is undefined.
@@ -569,7 +611,14 @@ mod tests {
         has(&run["transactions"]["new_order"], &["committed", "aborted", "latency_us"]);
         has(&run["transactions"]["new_order"]["latency_us"], &["p50", "p90", "p99", "p999", "max"]);
         has(&run["checks"][0], &["name", "ok", "detail"]);
-        has(&json["ratios"][0], &["of", "to", "median", "min", "max"]);
+        has(&json["ratios"][0], &["of", "to", "median", "min", "max", "cpu", "latency"]);
+        let payment = &json["ratios"][0]["latency"]["payment"];
+        has(payment, &["p50", "p99"]);
+        // The made-up gts is six times as slow, whatever the repetition.
+        assert!(
+            payment["p50"]["median"].as_f64().is_some_and(|ratio| (ratio - 6.0).abs() < 1e-9),
+            "{payment}"
+        );
         assert_eq!(run["serializable"], true);
         assert_eq!(json["ratios"][0]["to"], "occ/dst");
     }
@@ -630,7 +679,7 @@ mod tests {
 
     #[test]
     fn roll_backs_of_the_workload_are_not_held_against_the_protocol() {
-        let aborts = Aborts::from_counts([3, 2, 0, 0, 0, 0, 10]);
+        let aborts = Aborts::from_counts([3, 2, 0, 0, 0, 0, 10, 0]);
         assert_eq!((aborts.total(), aborts.by_system()), (15, 5));
         let run = Run { committed: 85, aborts, ..Run::default() };
         assert!((run.abort_share() - 0.05).abs() < 1e-9);

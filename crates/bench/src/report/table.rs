@@ -16,7 +16,7 @@ use plimsoll_page::terminal::{Terminal, wrap};
 use plimsoll_page::units;
 use plimsoll_workloads::registry::Registration;
 
-use super::model::{Aborts, Check, Document, Link, Run, Spread, per};
+use super::model::{Aborts, Check, Document, Latency, Link, Run, Spread, per};
 
 /// Checks that hold whose names are shown.
 const NAMES_MAX: usize = 24;
@@ -76,6 +76,11 @@ fn comparison(document: &Document, terminal: Terminal) -> String {
     text.push('\n');
     text.push_str(&pairs_table(document, &pairs).render(terminal.width));
     text.push('\n');
+    // A single pair is shown in full below.
+    if pairs.len() > 1 {
+        text.push_str(&latency_table(document, &pairs).render(terminal.width));
+        text.push('\n');
+    }
     if document.runs.iter().any(|run| !run.serializable) {
         let note = "NO: not serializable, only a yardstick.";
         text.push_str(&terminal.red(&wrap(note, terminal.width, 0)));
@@ -226,10 +231,10 @@ fn totals(run: &Run) -> Vec<(&'static str, String)> {
         messages.push_str(&format!("; {per_transaction:.2} to and from the oracle"));
     }
     let mut memory = format!(
-        "{} ({} after loading {} rows in {})",
+        "{} ({} after loading {} in {})",
         units::bytes(run.memory_bytes),
         units::bytes(run.load.memory_bytes),
-        units::thousands(run.load.rows),
+        units::plural(run.load.rows, "row", "rows"),
         units::seconds(run.load.seconds)
     );
     let mut tables: Vec<_> = run.tables.iter().collect();
@@ -251,10 +256,10 @@ fn totals(run: &Run) -> Vec<(&'static str, String)> {
         (
             "read-only",
             format!(
-                "{} aborts, {} restarts, {} waits",
-                units::thousands(run.read_only_aborts),
-                units::thousands(run.read_only_restarts),
-                units::thousands(run.read_only_waits)
+                "{}, {}, {}",
+                units::plural(run.read_only_aborts, "abort", "aborts"),
+                units::plural(run.read_only_restarts, "restart", "restarts"),
+                units::plural(run.read_only_waits, "wait", "waits")
             ),
         ),
         ("messages", messages),
@@ -287,9 +292,9 @@ fn totals(run: &Run) -> Vec<(&'static str, String)> {
         totals.push((
             "history",
             format!(
-                "{} transactions and {} dependencies checked in {}",
-                units::thousands(checker.transactions),
-                units::thousands(checker.dependencies),
+                "{} and {} checked in {}",
+                units::plural(checker.transactions, "transaction", "transactions"),
+                units::plural(checker.dependencies, "dependency", "dependencies"),
                 units::seconds(checker.seconds)
             ),
         ));
@@ -298,8 +303,6 @@ fn totals(run: &Run) -> Vec<(&'static str, String)> {
 }
 
 fn pairs_table(document: &Document, pairs: &[String]) -> Columns {
-    let principal = document.runs.iter().find_map(Run::principal).map_or("", |(name, _)| name);
-    let p99 = format!("p99\n{principal}");
     let mut columns = Columns::new(
         &[
             ("pair", 0),
@@ -310,7 +313,6 @@ fn pairs_table(document: &Document, pairs: &[String]) -> Columns {
             ("CPU\nµs", 5),
             ("CPU\nratio", 3),
             ("\naborted", 6),
-            (&p99, 7),
             ("serial-\nizable", 1),
         ],
         false,
@@ -322,7 +324,7 @@ fn pairs_table(document: &Document, pairs: &[String]) -> Columns {
         let (ratio, range, cpu) = match document.ratio_of(pair) {
             Some(ratio) => (
                 units::ratio(ratio.median),
-                format!("{:.3}–{:.3}", ratio.min, ratio.max),
+                if runs.len() > 1 { format!("{:.3}–{:.3}", ratio.min, ratio.max) } else { String::new() },
                 units::ratio(ratio.cpu.median),
             ),
             None if *pair == pairs[0] => ("1".to_owned(), String::new(), "1".to_owned()),
@@ -340,9 +342,30 @@ fn pairs_table(document: &Document, pairs: &[String]) -> Columns {
             units::three_digits(spread(Run::cpu_us_per_transaction).median),
             cpu,
             units::percent(spread(Run::abort_share).median),
-            units::duration_us(spread(|run| run.principal().map_or(0.0, |(_, of)| of.latency_us.p99)).median),
             if serializable { "yes" } else { "NO" }.to_owned(),
         ]);
+    }
+    columns
+}
+
+/// Median and 99th percentile of each transaction type, by pair: medians over the repetitions.
+fn latency_table(document: &Document, pairs: &[String]) -> Columns {
+    let names = document.type_names();
+    let mut headers = vec![("latency", 0), ("", 0)];
+    headers.extend(names.iter().enumerate().map(|(i, name)| (*name, i)));
+    let mut columns = Columns::new(&headers, false);
+    for pair in pairs {
+        let runs = document.runs_of(pair);
+        let mut row = |first: &str, title: &str, of: fn(&Latency) -> f64| {
+            let cell = |name: &&str| {
+                let types = runs.iter().filter_map(|run| run.transactions.get(name));
+                units::duration_us(Spread::of(types.map(|one| of(&one.latency_us))).median)
+            };
+            let cells = [first.to_owned(), title.to_owned()].into_iter();
+            columns.push(cells.chain(names.iter().map(cell)).collect());
+        };
+        row(pair, "p50", |latency| latency.p50);
+        row("", "p99", |latency| latency.p99);
     }
     columns
 }

@@ -160,7 +160,7 @@ struct Shared {
     done: Cell<Option<Sender<Finished>>>,
 }
 
-/// Starts a shard's clients. When all have ended, what they have counted is sent. `run` tells the
+/// Starts a shard's clients. When all have ended, what they have counted is sent. `run_bits` tell the
 /// clients from those of other runs on the same data; its lower 16 bits are zero.
 pub fn start(
     engine: &Engine,
@@ -168,7 +168,7 @@ pub fn start(
     workload: &Arc<dyn AnyWorkload>,
     plan: &BenchPlan,
     control: &Arc<Control>,
-    run: usize,
+    run_bits: usize,
     done: Sender<Finished>,
 ) {
     let (workload, control, placement) =
@@ -190,7 +190,7 @@ pub fn start(
         });
         for number in 0..clients {
             let number = shard.index() * clients + number;
-            let client = workload.client(run | number, shard, &|slot| placement.shard(slot));
+            let client = workload.client(run_bits | number, shard, &|slot| placement.shard(slot));
             let (control, shared) = (control.clone(), shared.clone());
             let inner = env.clone();
             let pace = interval_ns.map(|interval_ns| {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use plimsoll_args::{JsonOutput, Refusal, duration, json_output, number, range, refuse, within};
 use plimsoll_page::file::check_writable;
+use plimsoll_page::help;
 use plimsoll_runtime::sim::{Faults, Hardware};
 use plimsoll_scale::cli::ScaleArgs;
 use plimsoll_sim::plan::{FaultsName, Nth, PROTOCOLS, Plan, SCHEMES, Selection, WorkloadName, knobs};
@@ -42,7 +43,8 @@ pub struct SimArgs {
     /// dst, gts, vts, none, or rc, which is not serializable [default: drawn, but never rc].
     #[arg(long, value_parser = SCHEMES, hide_possible_values = true, value_name = "SCHEME", help_heading = "What runs")]
     pub scheme: Option<String>,
-    /// random, cycle, append, pieces, smallbank, micro or tpcc [default: drawn].
+    /// random, reverse, cycle, append, pieces, smallbank, micro or tpcc [default: drawn, but never
+    /// reverse].
     #[arg(long, value_parser = WorkloadName::ALL.map(WorkloadName::name), hide_possible_values = true, value_name = "WORKLOAD", help_heading = "What runs")]
     pub workload: Option<String>,
     /// Shards that hold data [default: drawn].
@@ -271,31 +273,33 @@ fn nth(text: &str) -> Result<Nth, String> {
     Ok(Nth { client: number(client)? as usize, place: number(place)? as usize })
 }
 
-fn examples() -> String {
-    let told =
-        |all| knobs(all).map(|(name, meaning)| format!("  {name:<20} {meaning}\n")).collect::<String>();
-    format!(
-        "\
-Examples:
-  plimsoll sim
-      A thousand worlds: every protocol and scheme, drawn faults, random transactions; all judged.
-  plimsoll sim --seeds 0..100000 --protocol occ --scheme dst --workload random
-      One pair, many worlds.
-  plimsoll sim --seed 42 --trace
-      What happened in world 42, event by event.
-  plimsoll sim --seed 42 --timeline world.html
-      The same as a picture; if something is violated, of the smallest world that fails that way.
-  plimsoll sim --scheme rc --seeds 0..20
-      Read committed is not serializable: see it caught.
-  plimsoll sim --seeds 0..1000 --faults none --fault loss=0.05 --fault offset_ns=2000000
-      Lost packets and wrong clocks, nothing else.
+const EXAMPLES: &[(&str, &str)] = &[
+    (
+        "plimsoll sim",
+        "A thousand worlds: every protocol and scheme, drawn faults, random transactions; all judged.",
+    ),
+    (
+        "plimsoll sim --seeds 0..100000 --protocol occ --scheme dst --workload random",
+        "One pair, many worlds.",
+    ),
+    ("plimsoll sim --seed 42 --trace", "What happened in world 42, event by event."),
+    (
+        "plimsoll sim --seed 42 --timeline world.html",
+        "The same as a picture; if something is violated, of the smallest world that fails that way.",
+    ),
+    ("plimsoll sim --scheme rc --seeds 0..20", "Read committed is not serializable: see it caught."),
+    (
+        "plimsoll sim --seeds 0..1000 --faults none --fault loss=0.05 --fault offset_ns=2000000",
+        "Lost packets and wrong clocks, nothing else.",
+    ),
+];
 
-Faults, all durations in nanoseconds:
-{}
-Machines and network:
-{}",
-        told(Faults::KNOBS),
-        told(Hardware::KNOBS)
+fn examples() -> String {
+    format!(
+        "{}\nFaults, all durations in nanoseconds:\n{}\nMachines and network:\n{}",
+        help::examples(EXAMPLES),
+        help::meanings(knobs(Faults::KNOBS), 23),
+        help::meanings(knobs(Hardware::KNOBS), 23)
     )
 }
 

@@ -5,7 +5,6 @@ use super::*;
 
 #[test]
 fn the_command_definition_is_sound() {
-    use clap::CommandFactory;
     Cli::command().debug_assert();
 }
 
@@ -22,4 +21,17 @@ fn every_level_of_help_teaches() {
         assert!(text.contains("Examples:\n"), "{text}");
         assert!(text.contains("  rc      Read committed, NOT serializable"), "{text}");
     }
+}
+
+/// Lines that a narrow terminal would break anywhere cannot be copied. Prose may break.
+#[test]
+fn examples_and_lists_in_help_fit_on_every_terminal() {
+    fn check(command: &clap::Command) {
+        let text = command.get_after_help().map(|text| text.to_string()).unwrap_or_default();
+        for line in text.lines().filter(|line| line.starts_with("  ")) {
+            assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
+        }
+        command.get_subcommands().for_each(check);
+    }
+    check(&Cli::command());
 }

@@ -5,7 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll::{
-    Abort, Database, Error, Freshness, Key, OpenError, TokenError, Txn, VALUE_MAX, WRITTEN_MAX_CLUSTER,
+    Abort, Database, Error, Freshness, Key, KeyRange, OpenError, Row, TokenError, Txn, VALUE_MAX,
+    WRITTEN_MAX_CLUSTER,
 };
 use plimsoll_runtime::real::FRAME_MAX;
 use serde_json::Value;
@@ -200,7 +201,8 @@ fn a_client_that_is_given_a_token_sees_what_another_has_written() {
     let third = scene.connect();
     let token = reader.token().unwrap().to_string();
     assert_eq!(balance(stale(&third.session_with(token.parse().unwrap()).unwrap())), 3000);
-    let invented = third.session_with("v1-ffffffffffffffff".parse().unwrap()).err();
+    let invented = format!("{}{:016x}", &token[..20], u64::MAX);
+    let invented = third.session_with(invented.parse().unwrap()).err();
     assert!(matches!(invented, Some(TokenError::Ahead(_))), "{invented:?}");
 }
 
@@ -248,6 +250,25 @@ fn what_is_read_may_be_longer_than_a_message_and_what_is_written_may_not() {
         scanned.len() == keys.len()
             && (0..ROWS).zip(&scanned).all(|(number, (_, value))| right(number, value))
     );
+    let values = db.transact(|txn| txn.get_many(table, &keys)).unwrap();
+    assert!((0..ROWS).zip(&values).all(|(number, value)| right(number, value.as_ref().unwrap())));
+    let from_the_end = || KeyRange::from(..=&keys[9]).reverse();
+    let by_cursor = db.transact(|txn| -> Result<Vec<Row>, Error> {
+        let (mut cursor, mut rows) = (txn.cursor(table, from_the_end())?, Vec::new());
+        while let Some(row) = cursor.next(txn)? {
+            rows.push(row);
+        }
+        Ok(rows)
+    });
+    let in_snapshot: Vec<Row> = snapshot.scan(table, from_the_end()).unwrap().map(Result::unwrap).collect();
+    let in_transaction = db.transact(|txn| txn.scan(table, from_the_end())).unwrap();
+    for rows in [by_cursor.unwrap(), in_snapshot, in_transaction] {
+        assert!((0..=9).rev().eq(rows.into_iter().map(|(key, value)| {
+            let number = key.read().u64().unwrap();
+            assert!(right(number, &value));
+            number
+        })));
+    }
 
     let write = |bytes: usize| {
         db.transact(|txn| keys.iter().take(4).try_for_each(|key| txn.put(table, key, &vec![9; bytes])))

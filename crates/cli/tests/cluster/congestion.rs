@@ -64,21 +64,22 @@ fn a_client_begins_nothing_new_while_much_waits_for_a_node() {
 
 #[test]
 fn of_transactions_that_write_much_a_client_runs_a_few_at_a_time() {
-    /// Begins so many, one within the other.
-    fn nested(db: &Database, table: TableId, count: u64) -> Result<(), Error> {
+    /// Begins so many, each in a thread of its own while those before it are under way.
+    fn at_once(db: &Database, table: TableId, count: u64) -> Result<(), Error> {
+        let next = || match count {
+            1 => db.transact(|txn| txn.put(table, &Key::of_u64(0), b"little")),
+            _ => at_once(db, table, count - 1),
+        };
         db.transact(|txn| {
             txn.put(table, &Key::of_u64(count), &vec![0; 1 << 20])?;
-            match count {
-                1 => db.transact(|txn| txn.put(table, &Key::of_u64(0), b"little")),
-                _ => nested(db, table, count - 1),
-            }
+            std::thread::scope(|scope| scope.spawn(next).join().expect("it ends"))
         })
     }
     let (cluster, _node) = node();
     let db = impatient(&cluster, Duration::from_secs(2));
     let table = db.table("entry").expect("there is one");
-    assert_eq!(nested(&db, table, 8), Ok(()));
-    let refused = nested(&db, table, 9);
+    assert_eq!(at_once(&db, table, 8), Ok(()));
+    let refused = at_once(&db, table, 9);
     assert!(matches!(refused, Err(Error::Congested { .. })), "{refused:?}");
-    assert_eq!(nested(&db, table, 8), Ok(()), "all turns were given back");
+    assert_eq!(at_once(&db, table, 8), Ok(()), "all turns were given back");
 }

@@ -116,13 +116,16 @@ fn message(out: &mut Vec<u8>, tag: u8, body: &[u8]) {
 fn simple(out: &mut Vec<u8>, sql: &str) {
     let data = Data::default();
     let rows: Vec<Vec<String>> = match sql {
-        sql if sql.contains("information_schema") => vec![vec!["dike_data".to_owned()]],
+        sql if sql.contains("pg_class") => {
+            vec![vec!["dike_data".to_owned(), "Made by plimsoll dike, number 0".to_owned()]]
+        }
         sql if sql.contains("p_value") => [
             ("warehouses", data.warehouses.to_string()),
             ("items", data.items.to_string()),
             ("customers_per_district", data.customers_per_district.to_string()),
             ("district_skew", data.district_skew.to_string()),
             ("seed", data.seed.to_string()),
+            ("state", "loaded".to_owned()),
         ]
         .map(|(name, value)| vec![name.to_owned(), value])
         .to_vec(),

@@ -128,9 +128,13 @@ impl Journal {
     /// back.
     pub fn brings_back(&self) -> bool {
         let undone = |phase: &Phase| matches!(phase, Phase::Undone);
+        self.entries.iter().any(|entry| undone(&entry.phase)) && !self.leaves_down()
+    }
+
+    /// Whether a part of the database stays as a fault has left it.
+    pub fn leaves_down(&self) -> bool {
         let stays = |phase: &Phase| matches!(phase, Phase::LeftDown | Phase::UndoFailed { .. });
-        self.entries.iter().any(|entry| undone(&entry.phase))
-            && !self.entries.iter().any(|entry| stays(&entry.phase))
+        self.entries.iter().any(|entry| stays(&entry.phase))
     }
 
     /// What did not go as the schedule has it.

@@ -20,6 +20,7 @@
 use serde::Serialize;
 
 use crate::config::Data;
+use crate::load::lease::Lease;
 use crate::load::scale::Scale;
 use crate::load::{self, LoadError};
 use crate::metrics::document;
@@ -217,8 +218,16 @@ const CONDITIONS: [Condition; 13] = [
     },
 ];
 
-/// Checks every condition.
+/// Checks every condition, while nobody else works on the tables.
 pub async fn check(connector: &Connector, data: &Data) -> Result<Vec<Checked>, LoadError> {
+    let connector = &connector.upkeep();
+    let lease = Lease::alone(connector, "plimsoll dike check").await?;
+    let checked = check_alone(connector, data).await;
+    lease.release().await;
+    checked
+}
+
+async fn check_alone(connector: &Connector, data: &Data) -> Result<Vec<Checked>, LoadError> {
     load::verify(connector, data).await?;
     let mut session = connector.connect(0).await?;
     let balances_updated = load::balances_updated(&mut session).await?;

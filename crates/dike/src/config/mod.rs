@@ -10,15 +10,16 @@
 //! more terminals than warehouses, skewed districts that leave a warehouse without one) is refused
 //! before anything is connected.
 //!
-//! Left out: including other files, environment variables. A result carries its whole
-//! configuration.
+//! No refusal repeats a password: not its own value, not a line of the file.
+//!
+//! Left out: including other files. A result carries its whole configuration, but for the password,
+//! which is also the only thing that may come from the environment.
 
 mod controls;
 mod parts;
 
 use std::fmt;
 
-use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
 use crate::chaos::machines::Machines;
@@ -30,7 +31,7 @@ use crate::transactions::Transaction;
 pub use controls::{
     Access, Arrivals, Choice, CoAccess, Contention, Distribution, MixChange, Phase, Placement, Shape, Skew,
 };
-pub use parts::{Data, Home, Load, LoadMethod, Mix, Retry, Run, Schema, Target, Test, Tls, Workload};
+pub use parts::{Data, Home, Load, LoadMethod, Mix, Retry, Run, Schema, Secret, Target, Test, Tls, Workload};
 
 /// The commented template of a plain TPC-C run, which is also the reference of all parameters.
 pub const TPCC_TEMPLATE: &str = include_str!("tpcc.toml");
@@ -125,10 +126,10 @@ macro_rules! refuse {
 pub(crate) use refuse;
 
 impl Config {
-    /// Reads a configuration and what is set over it, each `part.name=value` with a TOML value or a
-    /// plain text.
+    /// Reads a configuration and what is set over it, each `part.name=value`. Where the parameter
+    /// is a text, the value is that text as it stands; elsewhere it is TOML.
     pub fn parse(text: &str, set: &[String]) -> Result<Config, Refusal> {
-        let wrong = |error: toml::de::Error| Refusal(error.to_string().trim_end().to_owned());
+        let wrong = |error: toml::de::Error| Refusal(describe(&error, text));
         let mut table: toml::Table = toml::from_str(text).map_err(wrong)?;
         for assignment in set {
             assign(&mut table, assignment)?;
@@ -193,22 +194,57 @@ impl Config {
     }
 }
 
+/// What a reader of TOML finds wrong and in which line. The line itself is not shown: it may hold a
+/// password.
+fn describe(error: &toml::de::Error, text: &str) -> String {
+    let mut message = error.message().trim_end().to_owned();
+    // Of a text in the wrong place it is enough to know that it is one.
+    if let (Some(from), Some(to)) = (message.find("string \""), message.rfind("\", expected")) {
+        message.replace_range(from + "string".len()..=to, "");
+    }
+    match error.span().and_then(|span| text.get(..span.start)) {
+        Some(before) => format!("line {}: {message}", before.matches('\n').count() + 1),
+        None => message,
+    }
+}
+
 fn assign(table: &mut toml::Table, assignment: &str) -> Result<(), Refusal> {
-    let form =
-        || Refusal(format!("`{assignment}` sets nothing: write part.name=value, such as run.terminals=64"));
-    let (path, value) = assignment.split_once('=').ok_or_else(form)?;
-    let (part, name) = path.trim().split_once('.').ok_or_else(form)?;
-    let value = value.trim();
-    // What is no TOML value is a text that a shell has stripped of its quotes.
-    let value = match toml::from_str::<toml::Table>(&format!("value = {value}")) {
-        Ok(mut parsed) => parsed.remove("value").ok_or_else(form)?,
-        Err(_) => toml::Value::String(value.to_owned()),
+    // What stands behind the `=`, or all of it without one, may be a password.
+    let Some((path, value)) = assignment.split_once('=') else {
+        refuse!(
+            "--set takes part.name=value, such as run.terminals=64, and there is no `=` in what it was given"
+        );
     };
-    let part = table.entry(part).or_insert_with(|| toml::Value::Table(toml::Table::new()));
-    let Some(part) = part.as_table_mut() else {
-        return Err(Refusal(toml::de::Error::custom(format!("{path}: not a table")).to_string()));
+    let Some((part, name)) = path.trim().split_once('.') else {
+        refuse!("`{}` names no parameter: write part.name=value, such as run.terminals=64", path.trim());
     };
-    part.insert(name.to_owned(), value);
+    let by_default = toml::Table::try_from(Config::default()).unwrap_or_default();
+    let by_default = by_default.get(part).and_then(|part| part.get(name));
+    // With blanks around the `=`, the one behind it does not belong to a text.
+    let text = if path.ends_with(' ') { value.strip_prefix(' ').unwrap_or(value) } else { value };
+    let value = match by_default {
+        Some(toml::Value::String(_)) => toml::Value::String(text.to_owned()),
+        by_default => {
+            let value = value.trim();
+            // What is no TOML value is a text that a shell has stripped of its quotes.
+            let parsed = toml::from_str::<toml::Table>(&format!("value = {value}")).ok();
+            let parsed = parsed.filter(|parsed| parsed.len() == 1).and_then(|mut it| it.remove("value"));
+            let value = parsed.unwrap_or_else(|| toml::Value::String(value.to_owned()));
+            match (by_default, value) {
+                (Some(toml::Value::Array(texts)), toml::Value::String(one))
+                    if texts.first().is_some_and(toml::Value::is_str) =>
+                {
+                    toml::Value::Array(vec![toml::Value::String(one)])
+                }
+                (_, value) => value,
+            }
+        }
+    };
+    let part_of = table.entry(part).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+    let Some(part_of) = part_of.as_table_mut() else {
+        refuse!("`{part}` is no section of the configuration: write [{part}] above its parameters");
+    };
+    part_of.insert(name.to_owned(), value);
     Ok(())
 }
 
@@ -345,6 +381,9 @@ mod tests {
         refused("[target]\nendpoints = []", "endpoint");
         refused("[target]\nendpoints = [\"nowhere\"]", "host:port");
         refused("[target]\nkind = \"oracle\"", "oracle");
+        refused("[target]\ntls_ca = \"ca.pem\"", "target.tls = \"verify\"");
+        refused("[target]\ntls = \"verify\"\ntls_cert = \"me.pem\"", "belong together");
+        refused("[target]\ntls_cert = \"me.pem\"\ntls_key = \"me.key\"", "over TLS");
         refused("[workload]\nremote_line_pct = 101.0", "remote_line_pct");
         let change = "changes = [{ at_s = 5, weights = { payment = 100 } }]";
         refused(&format!("[mix]\nby_terminal = true\n{change}"), "use one of them");
@@ -355,10 +394,72 @@ mod tests {
         let set = ["run.terminals=3", "target.password=se=cret", "target.isolation=serializable"];
         let config = Config::parse(TPCC_TEMPLATE, &set.map(str::to_owned)).expect("valid");
         assert_eq!(config.run.terminals, 3);
-        assert_eq!(config.target.password, "se=cret");
+        assert_eq!(config.target.password.reveal(), "se=cret");
         assert_eq!(config.target.isolation, crate::target::Isolation::Serializable);
         let refusal = Config::parse("", &["run.bogus=1".to_owned()]).expect_err("refused").to_string();
         assert!(refusal.contains("bogus"), "{refusal}");
         assert!(Config::parse("", &["terminals".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn a_text_is_set_as_it_stands() {
+        let set = |assignment: &str| Config::parse(TPCC_TEMPLATE, &[assignment.to_owned()]);
+        for text in
+            ["12345678", "true", "4e1", "[1]", "{a=1}", "\"quoted\"", "a\nb=1", " x ", "2026-01-01", "'", "#"]
+        {
+            let password = set(&format!("target.password={text}")).expect("a text").target.password;
+            assert_eq!(password.reveal(), text);
+            assert_eq!(set(&format!("run.label={text}")).expect("a text").run.label, text);
+            assert_eq!(set(&format!("target.user={text}")).expect("a text").target.user, text);
+            assert_eq!(set(&format!("target.database={text}")).expect("a text").target.database, text);
+        }
+        assert_eq!(set("target.tls = unverified").expect("valid").target.tls, Tls::Unverified);
+        assert_eq!(set("run.terminals = 3").expect("valid").run.terminals, 3);
+        let one = set("target.endpoints=localhost:5433").expect("valid").target.endpoints;
+        assert_eq!(one, ["localhost:5433"]);
+        let two = set("target.endpoints=['a:1', 'b:2']").expect("valid").target.endpoints;
+        assert_eq!(two, ["a:1", "b:2"]);
+    }
+
+    #[test]
+    fn no_refusal_repeats_a_password() {
+        const PASSWORD: &str = "hunter2";
+        let texts = [
+            "[target]\npassword = hunter2",
+            "[target]\npassword = \"hunter2",
+            "[target]\npassword = \"hunter2\" x",
+            "[target]\npassword = [\"hunter2\"]",
+            "[target]\npassword = { a = \"hunter2\" }",
+            "[target]\npasswort = \"hunter2\"",
+            "target = \"hunter2\"",
+            "target = { password = \"hunter2\", bogus = 1 }",
+            "[target]\nendpoints = [\"dike:hunter2@localhost:5432\"]",
+            "[target]\nendpoints = [\"postgres://dike:hunter2@localhost/dike\"]",
+            "[target]\nendpoints = [\"localhost:5432?password=hunter2\"]",
+        ];
+        for text in texts {
+            let refusal = Config::parse(text, &[]).expect_err(text).to_string();
+            assert!(!refusal.contains(PASSWORD) && !refusal.contains('\n'), "{text}: {refusal}");
+        }
+        let sets = [
+            "hunter2",
+            "target.password:hunter2",
+            "password=hunter2",
+            "target.passwort=hunter2",
+            "target={password=\"hunter2\"}",
+            "target.password.x=hunter2",
+            "target.endpoints=dike:hunter2@localhost:5432",
+        ];
+        for set in sets {
+            let refusal = Config::parse("", &[set.to_owned()]).expect_err(set).to_string();
+            assert!(!refusal.contains(PASSWORD) && !refusal.contains('\n'), "{set}: {refusal}");
+        }
+        for number in ["12345678", "1.5", "true", "2026-01-01"] {
+            let refusal = Config::parse(&format!("[target]\npassword = {number}"), &[]).expect_err("no text");
+            assert_eq!(refusal.to_string(), "line 2: a password is a text: write it in quotes");
+        }
+        let config = Config::parse("[target]\npassword = \"hunter2\"", &[]).expect("valid");
+        assert!(!format!("{config:?}").contains(PASSWORD));
+        assert!(!serde_json::to_string(&config).expect("plain").contains(PASSWORD));
     }
 }

@@ -1,7 +1,10 @@
 //! The parts of a configuration. What each parameter means is said in the template `tpcc.toml`,
 //! beside its default.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{MixChange, Refusal, refuse, within};
 use crate::target::{Isolation, Kind};
@@ -19,24 +22,25 @@ pub struct Target {
     pub database: String,
     /// Who uses it.
     pub user: String,
-    /// Their password; never written into results.
-    #[serde(skip_serializing_if = "secret")]
-    pub password: String,
+    /// Their password; never written into results. Without one here it comes from elsewhere
+    /// ([`crate::target`]).
+    #[serde(skip_serializing_if = "Secret::is_there")]
+    pub password: Secret,
     /// Whether connections are encrypted.
     pub tls: Tls,
-    /// A PEM file with the authority to trust; empty for the well-known ones.
+    /// A PEM file with the authority to trust, or with the server's own certificate; empty for the
+    /// well-known authorities.
     pub tls_ca: String,
+    /// A PEM file with the certificate that the user shows; empty for none.
+    pub tls_cert: String,
+    /// A PEM file with its private key.
+    pub tls_key: String,
     /// The isolation level of all transactions.
     pub isolation: Isolation,
     /// How long to wait for a connection, in milliseconds.
     pub connect_timeout_ms: u64,
     /// How long an attempt may take, in milliseconds.
     pub transaction_timeout_ms: u64,
-}
-
-/// A password that exists is nobody else's affair.
-fn secret(password: &str) -> bool {
-    !password.is_empty()
 }
 
 impl Default for Target {
@@ -46,9 +50,11 @@ impl Default for Target {
             endpoints: vec!["127.0.0.1:5432".to_owned()],
             database: "dike".to_owned(),
             user: "dike".to_owned(),
-            password: String::new(),
+            password: Secret::default(),
             tls: Tls::Off,
             tls_ca: String::new(),
+            tls_cert: String::new(),
+            tls_key: String::new(),
             isolation: Isolation::RepeatableRead,
             connect_timeout_ms: 5000,
             transaction_timeout_ms: 60_000,
@@ -61,13 +67,27 @@ impl Target {
         if self.endpoints.is_empty() {
             refuse!("target.endpoints needs at least one endpoint, such as \"127.0.0.1:5432\"");
         }
-        for endpoint in &self.endpoints {
+        // What is no address may be a URL with a password in it, and is not repeated.
+        for (at, endpoint) in self.endpoints.iter().enumerate() {
+            if endpoint.contains(['@', '/']) {
+                refuse!(
+                    "target.endpoints: number {} is a URL: write host:port, and the rest as target.user, \
+                     target.database and the environment's DIKE_PASSWORD",
+                    at + 1
+                );
+            }
             if split(endpoint).is_none() {
-                refuse!("target.endpoints: {endpoint:?} is not host:port");
+                refuse!("target.endpoints: number {} is not host:port, such as \"127.0.0.1:5432\"", at + 1);
             }
         }
-        if !self.tls_ca.is_empty() && self.tls == Tls::Off {
-            refuse!("target.tls_ca means nothing with target.tls = \"off\": say \"verify\", or leave it out");
+        if !self.tls_ca.is_empty() && self.tls != Tls::Verify {
+            refuse!("target.tls_ca says whom to trust: set target.tls = \"verify\", or leave it out");
+        }
+        if self.tls_cert.is_empty() != self.tls_key.is_empty() {
+            refuse!("target.tls_cert and target.tls_key belong together: name both files, or none");
+        }
+        if !self.tls_cert.is_empty() && self.tls == Tls::Off {
+            refuse!("target.tls_cert is shown over TLS: set target.tls = \"verify\", or leave it out");
         }
         within("target.connect_timeout_ms", self.connect_timeout_ms, 1, 600_000)?;
         within("target.transaction_timeout_ms", self.transaction_timeout_ms, 1, 86_400_000)
@@ -92,8 +112,54 @@ fn split(endpoint: &str) -> Option<(String, u16)> {
 pub enum Tls {
     /// They are not.
     Off,
+    /// They are, whoever the server is: that stops listeners and not impostors.
+    Unverified,
     /// They are, and the server shows a certificate that somebody trusted has signed.
     Verify,
+}
+
+/// A text that appears on no screen and in no result.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text, for whom it is meant.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether there is a text.
+    pub fn is_there(&self) -> bool {
+        !self.0.is_empty()
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Secret {
+        Secret(text.to_owned())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_there() { "(secret)" } else { "(none)" })
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
+        // Whatever else it is, a refusal of serde's would repeat it.
+        match String::deserialize(deserializer) {
+            Ok(text) => Ok(Secret(text)),
+            Err(_) => Err(D::Error::custom("a password is a text: write it in quotes")),
+        }
+    }
 }
 
 /// How tables are laid out.

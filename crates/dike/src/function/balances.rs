@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use plimsoll_types::random::Rng;
 
+use super::insist;
 use crate::config::Config;
 use crate::load::LoadError;
-use crate::target::{Cause, Connector, Failure, Session, format_decimal};
+use crate::target::{Cause, Connector, Failure, format_decimal};
 use crate::transactions::{BALANCE_STEP_CENTS, select_balance};
 
 /// The warehouses of a test and what they had at its beginning.
@@ -46,7 +47,7 @@ impl Added {
 
 impl Balances {
     /// Chooses `test.group` warehouses, or all if there are not as many, and reads what they have.
-    pub async fn read(config: &Config, session: &mut Session) -> Result<Balances, LoadError> {
+    pub async fn read(config: &Config, connector: &Connector) -> Result<Balances, LoadError> {
         if config.data.warehouses < 2 {
             let why = "this test needs at least two warehouses: load more";
             return Err(Failure::new(Cause::Other, why).into());
@@ -55,7 +56,9 @@ impl Balances {
         let mut warehouses = rng.permutation(config.data.warehouses);
         warehouses.truncate(config.test.group as usize);
         warehouses.sort_unstable();
-        let cents = select_balance(session, &warehouses).await?;
+        let bound = Duration::from_secs_f64(config.test.bound_s);
+        let cents =
+            insist(connector, bound, async |session| select_balance(session, &warehouses).await).await?;
         let before_cents = warehouses.iter().copied().zip(cents).collect();
         Ok(Balances { warehouses, before_cents })
     }
@@ -65,37 +68,63 @@ impl Balances {
         warehouses.iter().zip(cents).map(|(w, cents)| cents - self.before_cents[w]).collect()
     }
 
-    /// Holds what the database has against what sessions have added, puts it back as it was, and
-    /// returns every difference as a sentence.
+    /// Holds what the database has against what sessions have added, and puts it back as it was.
     pub async fn settle(
         &self,
         connector: &Connector,
         added: &Added,
         bound: Duration,
-    ) -> Result<Vec<String>, LoadError> {
-        let mut session = connector.connect(0).await?;
-        let now = select_balance(&mut session, &self.warehouses).await?;
+    ) -> Result<Settled, LoadError> {
+        let mut differences = None;
+        // What an attempt that failed has put back is no change any more when the next one looks.
+        let put_back = insist(connector, bound, async |session| {
+            let now = select_balance(session, &self.warehouses).await?;
+            differences.get_or_insert_with(|| self.differences(added, &now));
+            for (w, change) in self.warehouses.iter().zip(self.changes(&self.warehouses, &now)) {
+                if change != 0 {
+                    let back = format_decimal(change, 2);
+                    let update = format!("UPDATE warehouse SET w_ytd = w_ytd - {back} WHERE w_id = {w}");
+                    session.text(&update).await?;
+                }
+            }
+            Ok(())
+        });
+        let left = match put_back.await {
+            Ok(()) => None,
+            Err(failure) if failure.cause.ends_connection() || failure.cause.is_conflict() => {
+                Some(format!("w_ytd could not be read and put back: {failure}"))
+            }
+            Err(failure) => return Err(failure.into()),
+        };
+        Ok(Settled { differences: differences.unwrap_or_default(), left })
+    }
+
+    /// Every warehouse that has not got what was added to it, as a sentence.
+    fn differences(&self, added: &Added, now_cents: &[i64]) -> Vec<String> {
         let mut differences = Vec::new();
-        for (w, change) in self.warehouses.iter().zip(self.changes(&self.warehouses, &now)) {
+        for (w, change) in self.warehouses.iter().zip(self.changes(&self.warehouses, now_cents)) {
             let of = |steps: &BTreeMap<u32, i64>| steps.get(w).copied().unwrap_or(0) * BALANCE_STEP_CENTS;
             let (least, most) = (of(&added.steps), of(&added.steps) + of(&added.in_doubt));
             if change < least || change > most {
+                let doubt = match most > least {
+                    true => format!(", and others in doubt perhaps {}", format_decimal(most - least, 2)),
+                    false => String::new(),
+                };
                 differences.push(format!(
-                    "warehouse {w} has got {}, and transactions that were acknowledged have added {}",
+                    "warehouse {w} has got {}, and transactions that were acknowledged have added {}{doubt}",
                     format_decimal(change, 2),
                     format_decimal(least, 2)
                 ));
             }
-            let back = format_decimal(change, 2);
-            let update = format!("UPDATE warehouse SET w_ytd = w_ytd - {back} WHERE w_id = {w}");
-            let Ok(updated) = tokio::time::timeout(bound, session.text(&update)).await else {
-                connector.abandon(session);
-                differences
-                    .push(format!("w_ytd of warehouse {w} and more could not be put back: it is locked"));
-                break;
-            };
-            updated?;
         }
-        Ok(differences)
+        differences
     }
+}
+
+/// What has become of the balances of a test.
+pub struct Settled {
+    /// Warehouses that have not got what was acknowledged, as sentences.
+    pub differences: Vec<String>,
+    /// Why they are not as they were, if an outage or a lock prevented that.
+    pub left: Option<String>,
 }

@@ -8,7 +8,8 @@
 //! which makes them by chance.
 //!
 //! It passes if no transaction takes longer than `test.bound_s`, and if w_ytd has got exactly what
-//! was acknowledged: a victim that was told to have failed must have left nothing.
+//! was acknowledged: a victim that was told to have failed must have left nothing. A transaction
+//! that takes longer while the database does not answer anybody is an outage and no deadlock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use plimsoll_types::random::Rng;
 use tokio::sync::Barrier;
 
 use super::balances::{Added, Balances};
-use super::{Tested, Verdict};
+use super::{Tested, Verdict, reach};
 use crate::config::Config;
 use crate::load::LoadError;
 use crate::target::{Cause, Connector, Failure, Session, Statement, Value};
@@ -32,6 +33,7 @@ struct Seen {
     committed: u64,
     conflicts: u64,
     hung: u64,
+    outages: u64,
     others: Vec<String>,
     slowest: Duration,
 }
@@ -42,13 +44,14 @@ impl Seen {
         self.committed += other.committed;
         self.conflicts += other.conflicts;
         self.hung += other.hung;
+        self.outages += other.outages;
         self.others.extend(other.others);
         self.slowest = self.slowest.max(other.slowest);
     }
 
-    /// Counts what came of a transaction that adds to these.
-    fn count(&mut self, warehouses: &[u32], took: Duration, result: &Result<(), Failure>) {
-        self.slowest = self.slowest.max(took);
+    /// Counts what came of a transaction that adds to these; `hung` says whether it took too long
+    /// although the database was there.
+    fn count(&mut self, warehouses: &[u32], took: Duration, result: &Result<(), Failure>, hung: bool) {
         match result {
             Ok(()) => {
                 self.committed += 1;
@@ -57,15 +60,27 @@ impl Seen {
             Err(failure) if failure.cause.is_conflict() => self.conflicts += 1,
             Err(failure) => {
                 match failure.cause {
-                    Cause::Timeout => self.hung += 1,
+                    _ if hung => self.hung += 1,
+                    cause if cause.ends_connection() => self.outages += 1,
                     _ => self.others.push(failure.to_string()),
                 }
-                if failure.cause.ends_connection() {
+                if failure.cause == Cause::InDoubt {
                     self.added.unknown(warehouses);
+                }
+                // How long an outage lasts says nothing of deadlocks.
+                if failure.cause.ends_connection() && !hung {
+                    return;
                 }
             }
         }
+        self.slowest = self.slowest.max(took);
     }
+}
+
+/// Whether the database answers: if not, that a transaction takes long is no deadlock.
+async fn answers(connector: &Connector, number: usize, bound: Duration) -> bool {
+    let asked = async { connector.connect(number).await?.text("SELECT 1").await };
+    matches!(tokio::time::timeout(bound, asked).await, Ok(Ok(_)))
 }
 
 /// Makes deadlocks and says what became of them.
@@ -74,8 +89,7 @@ pub async fn test(
     connector: &Connector,
     stop: &Arc<AtomicBool>,
 ) -> Result<Tested, LoadError> {
-    let mut session = connector.connect(0).await?;
-    let balances = Balances::read(config, &mut session).await?;
+    let balances = Balances::read(config, connector).await?;
     let bound = Duration::from_secs_f64(config.test.bound_s);
     let half = Duration::from_secs_f64(config.test.duration_s / 2.0);
     let most = balances.warehouses.len();
@@ -91,7 +105,11 @@ pub async fn test(
         }
         let order = rng.permutation(most as u32);
         let warehouses = order.iter().take(length).map(|&at| balances.warehouses[at as usize - 1]);
-        let seen = ring(connector, warehouses.collect(), bound).await?;
+        let Some(sessions) = connect(connector, length, begun + half + bound, stop).await? else {
+            rings.outages += 1;
+            break;
+        };
+        let seen = ring(connector, sessions, warehouses.collect(), bound).await?;
         made += 1;
         broken_up += u64::from(seen.hung == 0 && seen.conflicts > 0);
         rings.merge(seen);
@@ -127,32 +145,54 @@ pub async fn test(
         ("committed_at_random", seen.committed as f64),
         ("conflicts_at_random", seen.conflicts as f64),
         ("slowest_at_random_s", seen.slowest.as_secs_f64()),
+        ("outages", (rings.outages + seen.outages) as f64),
     ]);
     seen.merge(rings);
-    let differences = balances.settle(connector, &seen.added, bound).await?;
+    let settled = balances.settle(connector, &seen.added, bound).await?;
     let (verdict, says) = if seen.hung > 0 {
         (Verdict::Failed, format!("{} transactions were still waiting after {bound:.1?}", seen.hung))
-    } else if !differences.is_empty() {
+    } else if !settled.differences.is_empty() {
         (Verdict::Failed, "w_ytd is not what was acknowledged".to_owned())
     } else if !seen.others.is_empty() {
         (Verdict::Failed, "transactions ended in errors that are no conflicts".to_owned())
+    } else if settled.left.is_some() {
+        (Verdict::Inconclusive, "the database was not there in the end".to_owned())
     } else if seen.conflicts == 0 {
         (Verdict::Inconclusive, "no transaction met another".to_owned())
     } else {
         (Verdict::Passed, format!("every transaction ended within {:.3} s", seen.slowest.as_secs_f64()))
     };
-    let details = differences.into_iter().chain(seen.others.into_iter().take(3)).collect();
+    let details = settled.differences.into_iter().chain(settled.left);
+    let details = details.chain(seen.others.into_iter().take(3)).collect();
     Ok(Tested { test: "global deadlock", verdict, says, details, figures })
 }
 
-/// One ring: as many sessions as warehouses. The time it took counts from when everybody held one.
-async fn ring(connector: &Connector, warehouses: Vec<u32>, bound: Duration) -> Result<Seen, LoadError> {
-    let length = warehouses.len();
-    let barrier = Arc::new(Barrier::new(length));
+/// The sessions of a ring; none if the database did not come back in time.
+async fn connect(
+    connector: &Connector,
+    length: usize,
+    until: Instant,
+    stop: &AtomicBool,
+) -> Result<Option<Vec<Session>>, LoadError> {
     let mut sessions = Vec::with_capacity(length);
     for number in 0..length {
-        sessions.push(connector.connect(number).await?);
+        match reach(connector, number, until, stop).await? {
+            Some(session) => sessions.push(session),
+            None => return Ok(None),
+        }
     }
+    Ok(Some(sessions))
+}
+
+/// One ring: as many sessions as warehouses. The time it took counts from when everybody held one.
+async fn ring(
+    connector: &Connector,
+    sessions: Vec<Session>,
+    warehouses: Vec<u32>,
+    bound: Duration,
+) -> Result<Seen, LoadError> {
+    let length = warehouses.len();
+    let barrier = Arc::new(Barrier::new(length));
     let tasks: Vec<_> = sessions
         .into_iter()
         .enumerate()
@@ -189,14 +229,20 @@ async fn link(
     };
     let result = tokio::time::timeout(bound, rest).await;
     let took = begun.elapsed();
+    // What the server itself has ended, with a code, does not hang.
+    let late = match &result {
+        Err(_) => true,
+        Ok(Err(failure)) => failure.cause == Cause::Timeout && failure.code.is_empty(),
+        Ok(Ok(())) => false,
+    };
     let result = result.unwrap_or_else(|_| Err(session.timed_out(bound)));
-    seen.count(&pair, took, &result);
-    match result {
-        Err(failure) if failure.cause == Cause::Timeout => connector.abandon(session),
+    match &result {
+        Err(_) if late => connector.abandon(session),
         // If that fails, the session goes, and the transaction with it.
         Err(_) => drop(tokio::time::timeout(bound, session.rollback()).await),
         Ok(()) => {}
     }
+    seen.count(&pair, took, &result, late && answers(&connector, 0, bound).await);
     seen
 }
 
@@ -215,21 +261,26 @@ async fn at_random(
     bound: Duration,
     stop: Arc<AtomicBool>,
 ) -> Result<Seen, LoadError> {
-    let mut session = connector.connect(number).await?;
     let mut seen = Seen::default();
+    let Some(mut session) = reach(&connector, number, until, &stop).await? else { return Ok(seen) };
     while Instant::now() < until && !stop.load(Relaxed) && seen.hung == 0 {
         for at in (1..warehouses.len()).rev() {
             warehouses.swap(at, rng.below(at as u64 + 1) as usize);
         }
         let begun = Instant::now();
         let result = tokio::time::timeout(bound, update_balance(&mut session, &warehouses)).await;
+        let (took, late) = (begun.elapsed(), result.is_err());
         let result = result.unwrap_or_else(|_| Err(session.timed_out(bound)));
-        seen.count(&warehouses, begun.elapsed(), &result);
-        if let Err(failure) = result
-            && (failure.cause.ends_connection() || session.rollback().await.is_err())
-        {
-            let fresh = connector.connect(number).await?;
-            connector.abandon(std::mem::replace(&mut session, fresh));
+        seen.count(&warehouses, took, &result, late && answers(&connector, number, bound).await);
+        let Err(failure) = result else { continue };
+        let rolled_back = !failure.cause.ends_connection()
+            && matches!(tokio::time::timeout(bound, session.rollback()).await, Ok(Ok(())));
+        if !rolled_back {
+            connector.abandon(session);
+            match reach(&connector, number, until, &stop).await? {
+                Some(fresh) => session = fresh,
+                None => break,
+            }
         }
     }
     Ok(seen)

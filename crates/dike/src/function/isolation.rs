@@ -24,10 +24,10 @@ use std::time::{Duration, Instant};
 use plimsoll_types::random::Rng;
 
 use super::judge::{self, Attempt, End, Operation};
-use super::{Tested, Verdict};
+use super::{RETRY_AFTER, Tested, Verdict, insist, reach};
 use crate::config::Config;
 use crate::load::LoadError;
-use crate::target::{Connector, Failure, Session, Statement, Value};
+use crate::target::{Cause, Connector, Failure, Session, Statement, Value};
 
 /// Transactions of a generation of lists.
 const OF_GENERATION: u64 = 100;
@@ -82,16 +82,34 @@ pub async fn test(
         })
         .collect();
     let mut attempts = Vec::new();
+    let mut outages = 0;
     for task in tasks {
-        attempts.extend(task.await.map_err(|error| Failure::unexpected(error.to_string()))??);
+        let (of_session, broken) = task.await.map_err(|error| Failure::unexpected(error.to_string()))??;
+        attempts.extend(of_session);
+        outages += broken;
     }
+    let of = |end| attempts.iter().filter(|attempt| attempt.end == end).count() as f64;
+    let mut figures = BTreeMap::from([
+        ("committed", of(End::Committed)),
+        ("aborted", of(End::Aborted)),
+        ("in_doubt", of(End::Unknown)),
+        ("outages", outages as f64),
+    ]);
 
     let mut last: BTreeMap<u64, BTreeMap<u64, Vec<u64>>> = BTreeMap::new();
-    for row in session.text("SELECT l_id, l_numbers FROM dike_list WHERE l_numbers <> ''").await? {
-        if let [Some(list), Some(text)] = &row[..] {
-            let list = list.parse().map_err(|_| Failure::unexpected(format!("a list is called {list:?}")))?;
-            last.entry(list / lists).or_default().insert(list, numbers(text)?);
+    match insist(connector, shared.bound, async |session| settled(session).await).await {
+        Ok(all) => {
+            all.into_iter().for_each(|(list, numbers)| {
+                last.entry(list / lists).or_default().insert(list, numbers);
+            });
         }
+        Err(failure) if failure.cause.ends_connection() || failure.cause.is_conflict() => {
+            let says = "the database was not there in the end".to_owned();
+            let details = vec![format!("what the lists hold could not be read: {failure}")];
+            let verdict = Verdict::Inconclusive;
+            return Ok((Tested { test: "isolation", verdict, says, details, figures }, attempts));
+        }
+        Err(failure) => return Err(failure.into()),
     }
     let mut generations: BTreeMap<u64, Vec<Attempt>> = BTreeMap::new();
     for attempt in &attempts {
@@ -104,16 +122,15 @@ pub async fn test(
         judgement.merge(judge::judge(attempts, last.get(generation).unwrap_or(&BTreeMap::new())));
     }
     let promised = judge::promised(config.target.isolation);
-    let committed = attempts.iter().filter(|attempt| attempt.end == End::Committed).count();
     let seen = judgement.level();
     let (verdict, says) = match promised {
-        _ if judgement.dependencies == 0 => {
-            (Verdict::Inconclusive, "no transaction depends on another".to_owned())
-        }
         Some(promised) if seen < promised => (
             Verdict::Failed,
             format!("{} was promised, and what was seen is {}", promised.name(), seen.name()),
         ),
+        _ if judgement.dependencies == 0 && judgement.totals.is_empty() => {
+            (Verdict::Inconclusive, "no transaction depends on another".to_owned())
+        }
         Some(promised) => {
             (Verdict::Passed, format!("{} was promised; what was seen is {}", promised.name(), seen.name()))
         }
@@ -121,13 +138,29 @@ pub async fn test(
     };
     let counts = judgement.totals.iter().map(|(kind, count)| format!("{kind}: {count}"));
     let details = counts.chain(judgement.examples.iter().cloned()).collect();
-    let figures = BTreeMap::from([
-        ("committed", committed as f64),
-        ("aborted", attempts.iter().filter(|attempt| attempt.end == End::Aborted).count() as f64),
-        ("in_doubt", attempts.iter().filter(|attempt| attempt.end == End::Unknown).count() as f64),
-        ("dependencies", judgement.dependencies as f64),
-    ]);
+    figures.insert("dependencies", judgement.dependencies as f64);
     Ok((Tested { test: "isolation", verdict, says, details, figures }, attempts))
+}
+
+/// What all lists hold that are not empty, when two looks in a row agree: a transaction in doubt may
+/// still be on its way.
+async fn settled(session: &mut Session) -> Result<BTreeMap<u64, Vec<u64>>, Failure> {
+    let mut before = None;
+    loop {
+        let mut lists = BTreeMap::new();
+        for row in session.text("SELECT l_id, l_numbers FROM dike_list WHERE l_numbers <> ''").await? {
+            if let [Some(list), Some(text)] = &row[..] {
+                let number = list.parse();
+                let list = number.map_err(|_| Failure::unexpected(format!("a list is called {list:?}")))?;
+                lists.insert(list, numbers(text)?);
+            }
+        }
+        if before.as_ref() == Some(&lists) {
+            return Ok(lists);
+        }
+        before = Some(lists);
+        tokio::time::sleep(RETRY_AFTER).await;
+    }
 }
 
 /// The numbers of a list: `,3,7` holds 3 and 7.
@@ -136,10 +169,11 @@ fn numbers(text: &str) -> Result<Vec<u64>, Failure> {
     text.split(',').skip(1).map(number).collect()
 }
 
-/// A session.
-async fn work(shared: Arc<Shared>, number: u32, mut rng: Rng) -> Result<Vec<Attempt>, LoadError> {
-    let mut session = shared.connector.connect(number as usize).await?;
-    let mut attempts = Vec::new();
+/// A session: its attempts, and how many of them ended in an outage.
+async fn work(shared: Arc<Shared>, number: u32, mut rng: Rng) -> Result<(Vec<Attempt>, u64), LoadError> {
+    let (mut attempts, mut outages) = (Vec::new(), 0);
+    let reach = async || reach(&shared.connector, number as usize, shared.until, &shared.stop).await;
+    let Some(mut session) = reach().await? else { return Ok((attempts, outages)) };
     while Instant::now() < shared.until && !shared.stop.load(Relaxed) {
         let generation = shared.transactions.fetch_add(1, Relaxed) / OF_GENERATION;
         if generation >= GENERATIONS {
@@ -154,7 +188,8 @@ async fn work(shared: Arc<Shared>, number: u32, mut rng: Rng) -> Result<Vec<Atte
         let result = attempted.await.unwrap_or_else(|_| Err(session.timed_out(shared.bound)));
         let end = match &result {
             Ok(()) => End::Committed,
-            Err(failure) if failure.cause.ends_connection() => End::Unknown,
+            // Before COMMIT was sent nothing can have committed, whatever has failed.
+            Err(failure) if failure.cause == Cause::InDoubt => End::Unknown,
             Err(_) => End::Aborted,
         };
         let end_ns = shared.begun.elapsed().as_nanos() as u64;
@@ -163,13 +198,19 @@ async fn work(shared: Arc<Shared>, number: u32, mut rng: Rng) -> Result<Vec<Atte
             if !failure.cause.is_conflict() && !failure.cause.ends_connection() {
                 return Err(failure.into());
             }
-            if failure.cause.ends_connection() || session.rollback().await.is_err() {
-                let fresh = shared.connector.connect(number as usize).await?;
-                shared.connector.abandon(std::mem::replace(&mut session, fresh));
+            outages += u64::from(failure.cause.ends_connection());
+            let rolled_back = !failure.cause.ends_connection()
+                && matches!(tokio::time::timeout(shared.bound, session.rollback()).await, Ok(Ok(())));
+            if !rolled_back {
+                shared.connector.abandon(session);
+                match reach().await? {
+                    Some(fresh) => session = fresh,
+                    None => break,
+                }
             }
         }
     }
-    Ok(attempts)
+    Ok((attempts, outages))
 }
 
 /// One step of a transaction: a list, and the number to append to it; none to read it.

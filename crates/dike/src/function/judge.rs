@@ -1,16 +1,34 @@
 //! The judge of a history of lists.
 //!
 //! A list that was read after everything is over gives the order of all appends to it. Appends of
-//! one transaction to one list are one version of it, and a list that is read is the version that
-//! its length says. That is a history with named versions, which `plimsoll-checker` judges:
-//! dependencies, cycles, and a name for each cycle by its anti-dependencies. What cannot be put in
-//! such terms comes first:
+//! one transaction to one list that follow one another are one version of it, and a list that is
+//! read is the version that its length says. What a transaction has appended itself is no part of
+//! what it reads from others. That is a history with named versions, which `plimsoll-checker`
+//! judges: dependencies, cycles, and a name for each cycle by its anti-dependencies. What cannot be
+//! put in such terms comes first:
 //!
-//! * *lost append*: it was acknowledged and is nowhere;
+//! * *lost append*: its transaction is committed, and it is nowhere;
+//! * *not atomic*: the same, of a transaction in doubt of which something else is there;
 //! * *aborted append (G1a)*: its transaction was told to have failed, and it is there, or somebody
 //!   has read it;
+//! * *intermediate append (G1b)*: it was read without what its transaction appended to the same list
+//!   afterwards;
 //! * *duplicate append*: it is there twice;
-//! * *incompatible order*: a list was read that is not the beginning of what it became.
+//! * *append of nobody*: it is in a list to which nobody has appended it;
+//! * *incompatible order*: a list was read that is not the beginning of what it became, or two
+//!   appends of one transaction are in the wrong order;
+//! * *own append not read*: a transaction has read a list without what it had appended to it;
+//! * *own append read too early*: or with what it appended to it only afterwards.
+//!
+//! A transaction in doubt is committed if a number of its own is in a list in the end, or was read
+//! by a transaction that is committed. Then all that it has appended must be there, as if it had
+//! been acknowledged, and what it has read counts. If nothing of it was seen, it may have aborted.
+//!
+//! *What is lost* has no place in the order of its list. But lists only grow: who has read this one
+//! without the number comes before its transaction, and who has read it with the number comes
+//! after it. So each lost number is a record of its own, absent and then present. A transaction in
+//! doubt appends 1 to x and 2 to y; x becomes [1], y stays empty, and somebody has read both so.
+//! The number in x proves the commit, 2 is lost, and what was read is a fractured read besides.
 //!
 //! What is found bounds the isolation that the database can have had:
 //!
@@ -24,11 +42,11 @@
 //! REPEATABLE READ is held to snapshot isolation: that is what the databases here mean by it, but
 //! for MySQL's, whose updates see what its reads do not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use plimsoll_checker::{Options, check};
-use plimsoll_types::history::{History, Install, Read, Transaction, Version};
+use plimsoll_types::history::{History, Install, Read, Span, Transaction, Version, events};
 use plimsoll_types::{Key, ShardId, TableId, Timestamp, TxnId};
 
 use crate::target::Isolation;
@@ -150,137 +168,337 @@ impl Judgement {
     }
 }
 
+/// The name of an append that is nowhere although its transaction is committed.
+const LOST: &str = "lost append";
+/// The same, if another append of a transaction in doubt is there.
+const NOT_ATOMIC: &str = "not atomic";
+/// A list was read that is not the beginning of what it became.
+const INCOMPATIBLE: &str = "incompatible order";
+/// The transaction of an append was told to have failed.
+const ABORTED: &str = "aborted append (G1a)";
+/// Nobody has appended it.
+const OF_NOBODY: &str = "append of nobody";
+
 /// Judges attempts, given what every list held when all was over; lists that are not named were
 /// empty.
 pub fn judge(attempts: &[Attempt], last: &BTreeMap<u64, Vec<u64>>) -> Judgement {
     let mut judgement = Judgement::default();
-    let mut writers: BTreeMap<u64, usize> = BTreeMap::new();
-    for (number, attempt) in attempts.iter().enumerate() {
-        for operation in &attempt.operations {
-            if let Operation::Append(_, appended) = operation {
-                writers.insert(*appended, number);
-            }
-        }
+    let lists = Lists::new(attempts, last);
+    lists.check_ends(&mut judgement);
+    for number in lists.committed() {
+        lists.check_attempt(number, &mut judgement);
     }
-    let ends = |number: &u64| writers.get(number).map(|&writer| attempts[writer].end);
-    let empty = Vec::new();
-    for (list, numbers) in last {
-        let mut seen = BTreeSet::new();
-        for number in numbers {
-            if !seen.insert(number) {
-                judgement.add("duplicate append", || format!("list {list} holds {number} twice"));
-            }
-            if ends(number) == Some(End::Aborted) {
-                judgement.add("aborted append (G1a)", || {
-                    format!("list {list} holds {number}, whose transaction was told to have failed")
-                });
-            }
-        }
-    }
-    for attempt in attempts.iter().filter(|attempt| attempt.end == End::Committed) {
-        for operation in &attempt.operations {
-            match operation {
-                Operation::Append(list, number) => {
-                    if !last.get(list).unwrap_or(&empty).contains(number) {
-                        judgement.add("lost append", || {
-                            format!("{number} was appended to list {list} and acknowledged, and is not in it")
-                        });
-                    }
-                }
-                Operation::Read(list, numbers) => {
-                    if let Some(number) = numbers.iter().find(|number| ends(number) == Some(End::Aborted)) {
-                        judgement.add("aborted append (G1a)", || {
-                            format!("{number}, whose transaction has failed, was read from list {list}")
-                        });
-                    } else if !last.get(list).unwrap_or(&empty).starts_with(numbers) {
-                        judgement.add("incompatible order", || {
-                            format!("list {list} was read as {numbers:?}, and in the end did not begin so")
-                        });
-                    }
-                }
-            }
-        }
-    }
-    if judgement.totals.is_empty() {
-        cycles(attempts, last, &writers, &mut judgement);
+    // What is lost leaves the other versions in order.
+    let kinds = judgement.totals.keys();
+    let ordered = kinds.map(String::as_str).all(|kind| matches!(kind, LOST | NOT_ATOMIC | INCOMPATIBLE));
+    if ordered && lists.begin_as_read() {
+        lists.check_cycles(&mut judgement);
     }
     judgement
 }
 
-/// Looks for cycles in a history whose lists make sense.
-fn cycles(
-    attempts: &[Attempt],
-    last: &BTreeMap<u64, Vec<u64>>,
-    writers: &BTreeMap<u64, usize>,
-    judgement: &mut Judgement,
-) {
-    let column = TableId(0).row();
-    let id = |number: usize| TxnId { number: number as u64 + 1, coordinator: ShardId(0) };
-    let installs = last.iter().flat_map(|(list, numbers)| {
-        (1..).zip(numbers).filter_map(move |(position, number)| {
-            let txn = id(*writers.get(number)?);
-            Some(Install { txn, column, key: Key::of_u64(*list), stamp: Timestamp(position), delete: false })
-        })
-    });
-    let appended = |attempt: &Attempt| {
-        attempt.operations.iter().any(|operation| match operation {
-            Operation::Append(list, number) => last.get(list).is_some_and(|numbers| numbers.contains(number)),
-            Operation::Read(..) => false,
-        })
-    };
-    let transactions = attempts.iter().enumerate().filter(|(_, attempt)| match attempt.end {
-        End::Committed => true,
-        // Something of it is there, so it did commit; what it has read came before that.
-        End::Unknown => appended(attempt),
-        End::Aborted => false,
-    });
-    let transactions = transactions.map(|(number, attempt)| Transaction {
-        id: id(number),
-        label: if attempt.read_only { "read" } else { "append" },
-        read_only: attempt.read_only,
-        timestamp: None,
-        session: attempt.session,
-        begin: attempt.begin_ns,
-        end: attempt.end_ns,
-        writes: None,
-        reads: attempt
-            .operations
-            .iter()
-            .filter_map(|operation| match operation {
-                Operation::Read(list, numbers) => Some(Read {
-                    column,
-                    key: Key::of_u64(*list),
-                    version: Version::At(Timestamp(numbers.len() as u64)),
-                }),
-                Operation::Append(..) => None,
-            })
-            .collect(),
-        scans: Vec::new(),
-    });
-    let history = History { transactions: transactions.collect(), installs: vec![installs.collect()] };
-    let report = check(&history, Options::default(), &|_| "list".to_owned());
-    judgement.dependencies = report.edges;
-    for (kind, total) in &report.totals {
-        judgement.totals.insert((*kind).to_owned(), *total);
+/// A list that was read by an attempt, with what is known of it.
+struct ListRead<'a> {
+    list: u64,
+    /// All that was read.
+    numbers: &'a [u64],
+    /// What others have appended, if it ends with what the attempt itself has appended so far.
+    of_others: Option<&'a [u64]>,
+}
+
+/// Attempts, and what became of the lists.
+struct Lists<'a> {
+    attempts: &'a [Attempt],
+    last: &'a BTreeMap<u64, Vec<u64>>,
+    /// Which attempt has appended a number to a list, and as which of its appends to this list.
+    writers: BTreeMap<(u64, u64), (usize, usize)>,
+    /// Where a number is in a list in the end.
+    places: BTreeMap<(u64, u64), usize>,
+    /// What each attempt has appended to each list, in its order.
+    appended: BTreeMap<(usize, u64), Vec<u64>>,
+    /// Whether each attempt is committed: it was acknowledged, or it is in doubt and was seen.
+    committed: Vec<bool>,
+}
+
+impl<'a> Lists<'a> {
+    fn new(attempts: &'a [Attempt], last: &'a BTreeMap<u64, Vec<u64>>) -> Lists<'a> {
+        let mut writers = BTreeMap::new();
+        let mut appended: BTreeMap<(usize, u64), Vec<u64>> = BTreeMap::new();
+        for (number, attempt) in attempts.iter().enumerate() {
+            for operation in &attempt.operations {
+                if let Operation::Append(list, append) = operation {
+                    let so_far = appended.entry((number, *list)).or_default();
+                    writers.insert((*list, *append), (number, so_far.len()));
+                    so_far.push(*append);
+                }
+            }
+        }
+        let place = |list: u64| move |(at, number): (usize, &u64)| ((list, *number), at);
+        let places = last.iter().flat_map(|(list, numbers)| numbers.iter().enumerate().map(place(*list)));
+        let committed = attempts.iter().map(|attempt| attempt.end == End::Committed).collect();
+        let mut lists = Lists { attempts, last, writers, places: places.collect(), appended, committed };
+        lists.find_proofs();
+        lists
     }
-    for violation in &report.violations {
-        let told = judgement.examples.iter().any(|example| example.starts_with(violation.kind));
-        if !told {
-            judgement.examples.push(violation.to_string());
+
+    /// Finds the attempts in doubt that are committed, because something of them was seen.
+    fn find_proofs(&mut self) {
+        let mut seen: Vec<(u64, u64)> = self.places.keys().copied().collect();
+        let mut open: Vec<usize> = self.committed().collect();
+        loop {
+            for number in seen.drain(..) {
+                if let Some(&(writer, _)) = self.writers.get(&number)
+                    && self.attempts[writer].end == End::Unknown
+                    && !std::mem::replace(&mut self.committed[writer], true)
+                {
+                    open.push(writer);
+                }
+            }
+            let Some(reader) = open.pop() else { break };
+            for read in self.reads(reader) {
+                seen.extend(read.numbers.iter().map(|number| (read.list, *number)));
+            }
+        }
+    }
+
+    /// The attempts that are committed.
+    fn committed(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.attempts.len()).filter(|&number| self.committed[number])
+    }
+
+    /// What an attempt has read.
+    fn reads(&self, reader: usize) -> Vec<ListRead<'a>> {
+        let mut own: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        let mut reads = Vec::new();
+        for operation in &self.attempts[reader].operations {
+            match operation {
+                Operation::Append(list, number) => own.entry(*list).or_default().push(*number),
+                Operation::Read(list, numbers) => {
+                    let of_others = numbers.strip_suffix(own.get(list).map_or(&[][..], Vec::as_slice));
+                    reads.push(ListRead { list: *list, numbers, of_others });
+                }
+            }
+        }
+        reads
+    }
+
+    /// The end of the attempt that has appended this number to this list, if there is one.
+    fn end(&self, list: u64, number: u64) -> Option<End> {
+        self.writers.get(&(list, number)).map(|&(writer, _)| self.attempts[writer].end)
+    }
+
+    /// Whether a number that a committed attempt has appended to this list is not in it.
+    fn is_lost(&self, list: u64, number: u64) -> bool {
+        let committed = |&(writer, _): &(usize, usize)| self.committed[writer];
+        !self.places.contains_key(&(list, number)) && self.writers.get(&(list, number)).is_some_and(committed)
+    }
+
+    /// What was read of others' appends, without those that are lost.
+    fn kept(&self, list: u64, of_others: &[u64]) -> Vec<u64> {
+        of_others.iter().copied().filter(|&number| !self.is_lost(list, number)).collect()
+    }
+
+    /// Looks at what lists held in the end.
+    fn check_ends(&self, judgement: &mut Judgement) {
+        for (list, numbers) in self.last {
+            // How many of its appends each attempt has had so far.
+            let mut newest: BTreeMap<usize, usize> = BTreeMap::new();
+            for (at, number) in numbers.iter().enumerate() {
+                if self.places[&(*list, *number)] != at {
+                    judgement.add("duplicate append", || format!("list {list} holds {number} twice"));
+                    continue;
+                }
+                let Some(&(writer, place)) = self.writers.get(&(*list, *number)) else {
+                    judgement.add(OF_NOBODY, || {
+                        format!("list {list} holds {number}, which nobody has appended to it")
+                    });
+                    continue;
+                };
+                if self.attempts[writer].end == End::Aborted {
+                    judgement.add(ABORTED, || {
+                        format!("list {list} holds {number}, whose transaction was told to have failed")
+                    });
+                }
+                if newest.insert(writer, place).is_some_and(|before| before > place) {
+                    judgement.add(INCOMPATIBLE, || {
+                        format!("list {list} holds {number} behind what its transaction appended later")
+                    });
+                }
+            }
+        }
+    }
+
+    /// Looks at what a committed attempt has appended and read.
+    fn check_attempt(&self, number: usize, judgement: &mut Judgement) {
+        let attempt = &self.attempts[number];
+        let appends = attempt.operations.iter().filter_map(|operation| match operation {
+            Operation::Append(list, append) => Some((*list, *append)),
+            Operation::Read(..) => None,
+        });
+        for (list, append) in appends.clone().filter(|&(list, append)| self.is_lost(list, append)) {
+            let kept = appends.clone().find(|append| self.places.contains_key(append));
+            match (attempt.end, kept) {
+                (End::Unknown, Some((where_kept, kept))) => judgement.add(NOT_ATOMIC, || {
+                    format!(
+                        "list {where_kept} holds {kept}, so its transaction is committed, and {append}, which it \
+                         appended to list {list}, is not in it"
+                    )
+                }),
+                (End::Unknown, None) => judgement.add(LOST, || {
+                    format!("{append} was appended to list {list} by a transaction that others saw, and is not in it")
+                }),
+                _ => judgement.add(LOST, || {
+                    format!("{append} was appended to list {list} and acknowledged, and is not in it")
+                }),
+            }
+        }
+        for read in self.reads(number) {
+            self.check_read(number, &read, judgement);
+        }
+    }
+
+    fn check_read(&self, reader: usize, read: &ListRead<'_>, judgement: &mut Judgement) {
+        let ListRead { list, numbers, of_others } = *read;
+        let Some(of_others) = of_others else {
+            return judgement.add("own append not read", || {
+                format!("list {list} was read as {numbers:?} by a transaction that had just appended to it")
+            });
+        };
+        let by_reader = |number: &&u64| self.writers.get(&(list, **number)).is_some_and(|it| it.0 == reader);
+        if let Some(number) = of_others.iter().find(by_reader) {
+            return judgement.add("own append read too early", || {
+                format!("{number} was read from list {list} by the transaction that appended it afterwards")
+            });
+        }
+        if let Some(number) = numbers.iter().find(|&&number| self.end(list, number) == Some(End::Aborted)) {
+            return judgement.add(ABORTED, || {
+                format!("{number}, whose transaction has failed, was read from list {list}")
+            });
+        }
+        if let Some(number) = numbers.iter().find(|&&number| self.end(list, number).is_none()) {
+            return judgement.add(OF_NOBODY, || {
+                format!("{number} was read from list {list}, and nobody has appended it to that")
+            });
+        }
+        if !self.numbers(list).starts_with(of_others) {
+            return judgement.add(INCOMPATIBLE, || {
+                format!("list {list} was read as {of_others:?}, and in the end did not begin so")
+            });
+        }
+        let unread = |number: &u64| {
+            let writer = self.writers[&(list, *number)].0;
+            let later = self.appended[&(writer, list)].iter();
+            let place = |later: &&u64| self.places.get(&(list, **later));
+            later.clone().find(|later| place(later).is_some_and(|&place| place >= of_others.len()))
+        };
+        if let Some((number, later)) = of_others.iter().find_map(|number| Some((number, unread(number)?))) {
+            judgement.add("intermediate append (G1b)", || {
+                format!("{number} was read from list {list}, and {later} of the same transaction was not")
+            });
+        }
+    }
+
+    /// What a list held in the end.
+    fn numbers(&self, list: u64) -> &'a [u64] {
+        self.last.get(&list).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether every list, but for what is lost of it, was read as a beginning of what it became.
+    fn begin_as_read(&self) -> bool {
+        self.committed().flat_map(|reader| self.reads(reader)).all(|read| {
+            read.of_others.is_some_and(|of_others| {
+                self.numbers(read.list).starts_with(&self.kept(read.list, of_others))
+            })
+        })
+    }
+
+    /// Looks for cycles.
+    fn check_cycles(&self, judgement: &mut Judgement) {
+        let (of_lists, of_lost) = (TableId(0).row(), TableId(1).row());
+        let id = |number: usize| TxnId { number: number as u64 + 1, coordinator: ShardId(0) };
+        let lost: Vec<(u64, u64, usize)> = self
+            .writers
+            .iter()
+            .filter(|&(&(list, number), _)| self.is_lost(list, number))
+            .map(|(&(list, number), &(writer, _))| (list, number, writer))
+            .collect();
+        let lost_key =
+            |list: u64, number: u64| Key::new(&[list.to_be_bytes(), number.to_be_bytes()].concat());
+        let mut installs = Vec::new();
+        for (list, numbers) in self.last {
+            let writer = |number: &u64| self.writers[&(*list, *number)].0;
+            let mut length = 0;
+            for version in numbers.chunk_by(|one, next| writer(one) == writer(next)) {
+                length += version.len();
+                installs.push(Install {
+                    txn: id(writer(&version[0])),
+                    column: of_lists,
+                    key: Key::of_u64(*list),
+                    stamp: Timestamp(length as u64),
+                    delete: false,
+                });
+            }
+        }
+        for &(list, number, writer) in &lost {
+            let (txn, key) = (id(writer), lost_key(list, number));
+            installs.push(Install { txn, column: of_lost, key, stamp: Timestamp(1), delete: false });
+        }
+        let read = |column, key, at: usize| Read { column, key, version: Version::At(Timestamp(at as u64)) };
+        let reads = |reader: usize| {
+            let mut reads = Vec::new();
+            for ListRead { list, of_others, .. } in self.reads(reader) {
+                let of_others = of_others.expect("lists make sense");
+                reads.push(read(of_lists, Key::of_u64(list), self.kept(list, of_others).len()));
+                for &(_, number, _) in lost.iter().filter(|it| it.0 == list && it.2 != reader) {
+                    let seen = usize::from(of_others.contains(&number));
+                    reads.push(read(of_lost, lost_key(list, number), seen));
+                }
+            }
+            reads
+        };
+        let transactions = self.committed().map(|number| {
+            let attempt = &self.attempts[number];
+            Transaction {
+                id: id(number),
+                label: if attempt.read_only { "read" } else { "append" },
+                read_only: attempt.read_only,
+                timestamp: None,
+                session: attempt.session,
+                begin: attempt.begin_ns,
+                end: attempt.end_ns,
+                writes: None,
+                reads: reads(number),
+                scans: Vec::new(),
+            }
+        });
+        let history = History { transactions: transactions.collect(), installs: vec![installs] };
+        let name = |column| if column == of_lists { "list" } else { "lost append" }.to_owned();
+        let report = check(&history, Options::default(), &name);
+        judgement.dependencies = report.edges;
+        for (kind, total) in &report.totals {
+            *judgement.totals.entry((*kind).to_owned()).or_default() += *total;
+        }
+        for violation in &report.violations {
+            if !judgement.examples.iter().any(|example| example.starts_with(violation.kind)) {
+                judgement.examples.push(violation.to_string());
+            }
         }
     }
 }
 
 /// The history as other judges of lists read it (Elle and its kin): two lines of JSON for each
-/// attempt, when it began and how it ended.
+/// attempt, when it began and how it ended. Those of a session have to be in its order.
 pub fn lines(attempts: &[Attempt]) -> String {
-    let mut events: Vec<(u64, bool, &Attempt)> = attempts
-        .iter()
-        .flat_map(|attempt| [(attempt.begin_ns, false, attempt), (attempt.end_ns, true, attempt)])
-        .collect();
-    events.sort_by_key(|&(time_ns, ended, attempt)| (time_ns, ended, attempt.session));
+    let spans = attempts.iter().map(|attempt| Span {
+        session: attempt.session,
+        begin_ns: attempt.begin_ns,
+        end_ns: attempt.end_ns,
+        committed: attempt.end == End::Committed,
+    });
     let mut text = String::new();
-    for (index, (time_ns, ended, attempt)) in events.into_iter().enumerate() {
+    for (index, (at, ended)) in events(spans).into_iter().enumerate() {
+        let attempt = &attempts[at];
+        let time_ns = if ended { attempt.end_ns } else { attempt.begin_ns };
         let (kind, known) = match (ended, attempt.end) {
             (false, _) => ("invoke", false),
             (true, End::Committed) => ("ok", true),
@@ -332,7 +550,6 @@ mod tests {
 
     #[test]
     fn every_anomaly_has_its_name_and_bounds_the_level() {
-        let read = |list, numbers: &[u64]| Read(list, numbers.to_vec());
         let cases: [Case; 9] = [
             (
                 "write skew (G2-item)",
@@ -405,6 +622,156 @@ mod tests {
             let last: Vec<_> = last.iter().map(|(list, numbers)| (*list, &numbers[..])).collect();
             assert_eq!(judged(&attempts, &last), (vec![(*name).to_owned()], *level));
         }
+    }
+
+    /// The same with several anomalies, in alphabetical order.
+    #[track_caller]
+    fn expect(attempts: &[(End, &[Operation])], last: &[(u64, &[u64])], anomalies: &[&str], level: Level) {
+        let anomalies: Vec<String> = anomalies.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(judged(attempts, last), (anomalies, level));
+    }
+
+    fn read(list: u64, numbers: &[u64]) -> Operation {
+        Read(list, numbers.to_vec())
+    }
+
+    #[test]
+    fn a_write_skew_does_not_hide_a_long_fork() {
+        let skew: [(End, &[Operation]); 2] =
+            [(Committed, &[read(0, &[]), Append(1, 1)]), (Committed, &[read(1, &[]), Append(0, 1)])];
+        let last: [(u64, &[u64]); 2] = [(0, &[1]), (1, &[1])];
+        expect(&skew, &last, &["write skew (G2-item)"], Level::Snapshot);
+        let (one, other) = ([read(0, &[1]), read(1, &[])], [read(0, &[]), read(1, &[1])]);
+        let fork = [skew[0], skew[1], (Committed, &one), (Committed, &other)];
+        expect(&fork, &last, &["long fork (G2-item)", "write skew (G2-item)"], Level::ReadCommitted);
+        // One of the readers alone makes a read-only anomaly, and no long fork.
+        let anomaly = [skew[0], skew[1], (Committed, &one)];
+        expect(&anomaly, &last, &["write skew (G2-item)"], Level::Snapshot);
+    }
+
+    #[test]
+    fn many_knots_are_as_bad_as_the_worst_of_them() {
+        let mut attempts = Vec::new();
+        let mut last = Vec::new();
+        for list in (0..200).step_by(2) {
+            attempts.push((Committed, vec![read(list, &[]), Append(list + 1, 1)]));
+            attempts.push((Committed, vec![read(list + 1, &[]), Append(list, 2)]));
+            last.extend([(list, vec![2]), (list + 1, vec![1])]);
+        }
+        let of = |attempts: &[(End, Vec<Operation>)], last: &[(u64, Vec<u64>)]| {
+            let attempts: Vec<_> = attempts.iter().map(|(end, operations)| (*end, &operations[..])).collect();
+            let last: Vec<_> = last.iter().map(|(list, numbers)| (*list, &numbers[..])).collect();
+            judged(&attempts, &last)
+        };
+        assert_eq!(of(&attempts, &last).1, Level::Snapshot);
+        attempts.push((Committed, vec![read(900, &[]), Append(900, 1)]));
+        attempts.push((Committed, vec![Append(900, 2)]));
+        last.push((900, vec![2, 1]));
+        assert_eq!(of(&attempts, &last).1, Level::ReadCommitted);
+    }
+
+    #[test]
+    fn what_is_seen_of_a_transaction_in_doubt_commits_all_of_it() {
+        let pair: &[Operation] = &[Append(0, 1), Append(1, 2)];
+        let half: &[Operation] = &[read(0, &[1]), read(1, &[])];
+        let fractured = &["fractured read (G-single)", NOT_ATOMIC];
+        // A list in the end proves the commit.
+        expect(&[(Unknown, pair), (Committed, half)], &[(0, &[1])], fractured, Level::Nothing);
+        expect(&[(Unknown, pair)], &[(0, &[1])], &[NOT_ATOMIC], Level::Nothing);
+        expect(&[(Unknown, pair)], &[(1, &[2])], &[NOT_ATOMIC], Level::Nothing);
+        // So does a read, and what was read and is gone is lost.
+        let lost = &["fractured read (G-single)", INCOMPATIBLE, LOST];
+        expect(&[(Unknown, pair), (Committed, half)], &[], lost, Level::Nothing);
+        // All of it is there, and half of it was seen.
+        let all: [(u64, &[u64]); 2] = [(0, &[1]), (1, &[2])];
+        expect(&[(Unknown, pair), (Committed, half)], &all, &fractured[..1], Level::ReadCommitted);
+        expect(
+            &[(Unknown, pair), (Committed, &[read(0, &[1]), read(1, &[2])])],
+            &all,
+            &[],
+            Level::Serializable,
+        );
+        // What has read it is committed as well, if something of that was seen.
+        let chain: [(End, &[Operation]); 2] = [(Unknown, pair), (Unknown, &[read(0, &[1]), Append(2, 3)])];
+        expect(&chain, &[(2, &[3])], &[INCOMPATIBLE, LOST], Level::Nothing);
+        expect(&chain, &[], &[], Level::Serializable);
+        // What has failed proves nothing.
+        expect(&[(Unknown, pair), (Aborted, &[read(0, &[1])])], &[], &[], Level::Serializable);
+    }
+
+    #[test]
+    fn what_is_lost_of_an_acknowledged_transaction_has_not_been_read_either() {
+        let pair: &[Operation] = &[Append(0, 1), Append(1, 2)];
+        let half: &[Operation] = &[read(0, &[1]), read(1, &[])];
+        let found = &["fractured read (G-single)", LOST];
+        expect(&[(Committed, pair), (Committed, half)], &[(0, &[1])], found, Level::Nothing);
+    }
+
+    #[test]
+    fn appends_of_one_transaction_to_one_list_are_one_version() {
+        let twice: &[Operation] = &[read(0, &[]), Append(0, 1), Append(0, 2)];
+        let both: &[Operation] = &[read(0, &[1, 2])];
+        expect(&[(Committed, twice), (Committed, both)], &[(0, &[1, 2])], &[], Level::Serializable);
+        expect(
+            &[(Committed, twice), (Committed, &[read(0, &[])])],
+            &[(0, &[1, 2])],
+            &[],
+            Level::Serializable,
+        );
+        let between = &["intermediate append (G1b)"];
+        expect(
+            &[(Committed, twice), (Committed, &[read(0, &[1])])],
+            &[(0, &[1, 2])],
+            between,
+            Level::Nothing,
+        );
+        expect(&[(Committed, twice)], &[(0, &[2, 1])], &[INCOMPATIBLE], Level::Nothing);
+        let torn = &["write cycle (G0)"];
+        expect(&[(Committed, twice), (Committed, &[Append(0, 3)])], &[(0, &[1, 3, 2])], torn, Level::Nothing);
+        // The same number may be in two lists.
+        let same: [(End, &[Operation]); 2] = [(Committed, &[Append(0, 1)]), (Committed, &[Append(1, 1)])];
+        expect(&same, &[(0, &[1]), (1, &[1])], &[], Level::Serializable);
+        expect(&same, &[(0, &[1])], &[LOST], Level::Nothing);
+    }
+
+    #[test]
+    fn a_transaction_reads_what_it_has_appended_and_not_what_it_will_append() {
+        let own: &[Operation] = &[Append(0, 1), read(0, &[7, 1]), Append(0, 2), read(0, &[7, 1, 2])];
+        let other: (End, &[Operation]) = (Committed, &[Append(0, 7)]);
+        expect(&[other, (Committed, own)], &[(0, &[7, 1, 2])], &[], Level::Serializable);
+        let forgotten: &[Operation] = &[Append(0, 1), read(0, &[])];
+        expect(&[(Committed, forgotten)], &[(0, &[1])], &["own append not read"], Level::Nothing);
+        let early: &[Operation] = &[read(0, &[1]), Append(0, 1)];
+        expect(&[(Committed, early)], &[(0, &[1])], &["own append read too early"], Level::Nothing);
+        // Between its reads another has come.
+        let unrepeatable: &[Operation] = &[read(0, &[]), Append(0, 1), read(0, &[7, 1])];
+        let found = judged(&[other, (Committed, unrepeatable)], &[(0, &[7, 1])]);
+        assert_eq!(found, (vec!["lost update (G-single)".to_owned()], Level::ReadCommitted));
+    }
+
+    #[test]
+    fn a_number_that_nobody_has_appended_to_a_list_is_no_part_of_it() {
+        expect(&[], &[(0, &[9])], &[OF_NOBODY], Level::Nothing);
+        expect(&[(Committed, &[read(0, &[9])])], &[], &[OF_NOBODY], Level::Nothing);
+        let elsewhere: (End, &[Operation]) = (Committed, &[Append(0, 1)]);
+        expect(&[elsewhere], &[(1, &[1])], &[OF_NOBODY, LOST], Level::Nothing);
+    }
+
+    #[test]
+    fn an_attempt_in_lines_begins_before_it_ends() {
+        let attempt = |session, begin_ns, end_ns, operation| Attempt {
+            session,
+            begin_ns,
+            end_ns,
+            end: Committed,
+            read_only: false,
+            operations: vec![operation],
+        };
+        // The first takes no time, and the second begins when it has ended.
+        let text = lines(&[attempt(0, 5, 5, Append(0, 1)), attempt(0, 5, 7, Append(0, 2))]);
+        let kinds: Vec<_> =
+            text.lines().map(|line| (line.contains("invoke"), line.contains(",1]"))).collect();
+        assert_eq!(kinds, [(true, true), (false, true), (true, false), (false, false)], "{text}");
     }
 
     #[test]

@@ -13,6 +13,10 @@
 //!
 //! A test that had nothing to judge (no deadlock came about, nobody read while somebody wrote) is
 //! *inconclusive*, which is neither passed nor failed.
+//!
+//! *Outages.* A connection that breaks and a server that is away say nothing of what a test asks.
+//! They are counted and connections are made anew; a transaction whose COMMIT is in doubt may have
+//! happened or not. A test fails only for what was seen to be wrong.
 
 mod balances;
 pub mod deadlock;
@@ -22,15 +26,20 @@ pub mod snapshot;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use crate::cli::TestName;
 use crate::config::Config;
+use crate::load::lease::Lease;
 use crate::load::{self, LoadError};
 use crate::progress::Progress;
-use crate::target::Connector;
+use crate::target::{Connector, Failure, Session};
+
+/// How long to wait before the database is tried again that was away.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// What a test has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -67,6 +76,19 @@ pub async fn test(
     stop: &Arc<AtomicBool>,
     progress: Progress,
 ) -> Result<(Vec<Tested>, Vec<judge::Attempt>), LoadError> {
+    let lease = Lease::alone(connector, "plimsoll dike test").await?;
+    let tested = test_alone(name, config, connector, stop, progress).await;
+    lease.release().await;
+    tested
+}
+
+async fn test_alone(
+    name: TestName,
+    config: &Config,
+    connector: &Connector,
+    stop: &Arc<AtomicBool>,
+    progress: Progress,
+) -> Result<(Vec<Tested>, Vec<judge::Attempt>), LoadError> {
     load::verify(connector, &config.data).await?;
     let asked = |one| name == one || name == TestName::All;
     let (mut tested, mut history) = (Vec::new(), Vec::new());
@@ -85,6 +107,58 @@ pub async fn test(
         history = attempts;
     }
     Ok((tested, history))
+}
+
+/// Connects. While the database is away it is tried again, until then; none if it did not come back.
+async fn reach(
+    connector: &Connector,
+    number: usize,
+    until: Instant,
+    stop: &AtomicBool,
+) -> Result<Option<Session>, Failure> {
+    loop {
+        match connector.connect(number).await {
+            Err(failure) if failure.cause.ends_connection() => {
+                if Instant::now() >= until || stop.load(Relaxed) {
+                    return Ok(None);
+                }
+                tokio::time::sleep(RETRY_AFTER).await;
+            }
+            connected => return connected.map(Some),
+        }
+    }
+}
+
+/// Does something on a connection of its own that may be done again. Outages and conflicts are no
+/// reason to give up within so long.
+async fn insist<T>(
+    connector: &Connector,
+    patience: Duration,
+    mut task: impl AsyncFnMut(&mut Session) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let until = Instant::now() + patience;
+    loop {
+        let done = match connector.connect(0).await {
+            Ok(mut session) => match tokio::time::timeout(patience, task(&mut session)).await {
+                Ok(done) => done,
+                Err(_) => {
+                    let late = session.timed_out(patience);
+                    connector.abandon(session);
+                    Err(late)
+                }
+            },
+            Err(failure) => Err(failure),
+        };
+        match done {
+            Err(failure)
+                if (failure.cause.ends_connection() || failure.cause.is_conflict())
+                    && Instant::now() < until =>
+            {
+                tokio::time::sleep(RETRY_AFTER).await;
+            }
+            done => return done,
+        }
+    }
 }
 
 /// The verdicts as people read them.

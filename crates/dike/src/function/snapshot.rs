@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 use plimsoll_types::random::Rng;
 
 use super::balances::{Added, Balances};
-use super::{Tested, Verdict};
+use super::{Tested, Verdict, reach};
 use crate::config::Config;
 use crate::load::LoadError;
-use crate::target::{Connector, Failure, format_decimal};
+use crate::target::{Cause, Connector, Failure, format_decimal};
 use crate::transactions::{select_balance, update_balance};
 
 /// How many broken snapshots are shown.
@@ -34,6 +34,7 @@ struct Seen {
     broken: u64,
     examples: Vec<String>,
     conflicts: u64,
+    outages: u64,
     others: Vec<String>,
 }
 
@@ -43,8 +44,7 @@ pub async fn test(
     connector: &Connector,
     stop: &Arc<AtomicBool>,
 ) -> Result<Tested, LoadError> {
-    let balances = Balances::read(config, &mut connector.connect(0).await?).await?;
-    let balances = Arc::new(balances);
+    let balances = Arc::new(Balances::read(config, connector).await?);
     let bound = Duration::from_secs_f64(config.test.bound_s);
     let until = Instant::now() + Duration::from_secs_f64(config.test.duration_s);
     let tasks: Vec<_> = (0..config.test.sessions)
@@ -63,23 +63,27 @@ pub async fn test(
         seen.broken += one.broken;
         seen.examples.extend(one.examples);
         seen.conflicts += one.conflicts;
+        seen.outages += one.outages;
         seen.others.extend(one.others);
     }
-    let differences = balances.settle(connector, &seen.added, bound).await?;
+    let settled = balances.settle(connector, &seen.added, bound).await?;
     let figures = BTreeMap::from([
         ("written", seen.written as f64),
         ("read", seen.read as f64),
         ("broken", seen.broken as f64),
         ("conflicts", seen.conflicts as f64),
+        ("outages", seen.outages as f64),
         ("warehouses", balances.warehouses.len() as f64),
     ]);
     let (verdict, says) = if seen.broken > 0 {
         let says = format!("{} of {} transactions saw others by halves", seen.broken, seen.read);
         (Verdict::Failed, says)
-    } else if !differences.is_empty() {
+    } else if !settled.differences.is_empty() {
         (Verdict::Failed, "w_ytd is not what was acknowledged".to_owned())
     } else if !seen.others.is_empty() {
         (Verdict::Failed, "transactions ended in errors that are no conflicts".to_owned())
+    } else if settled.left.is_some() {
+        (Verdict::Inconclusive, "the database was not there in the end".to_owned())
     } else if seen.read == 0 || seen.written == 0 {
         (Verdict::Inconclusive, "nobody has read while somebody wrote".to_owned())
     } else {
@@ -88,7 +92,8 @@ pub async fn test(
         (Verdict::Passed, says)
     };
     seen.examples.truncate(SHOWN);
-    let details = seen.examples.into_iter().chain(differences).chain(seen.others.into_iter().take(SHOWN));
+    let details = seen.examples.into_iter().chain(settled.differences).chain(settled.left);
+    let details = details.chain(seen.others.into_iter().take(SHOWN));
     Ok(Tested { test: "global snapshot", verdict, says, details: details.collect(), figures })
 }
 
@@ -107,8 +112,10 @@ impl Session {
         stop: Arc<AtomicBool>,
         bound: Duration,
     ) -> Result<Seen, LoadError> {
-        let mut session = self.connector.connect(self.number).await?;
         let mut seen = Seen::default();
+        let Some(mut session) = reach(&self.connector, self.number, until, &stop).await? else {
+            return Ok(seen);
+        };
         let mut order = balances.warehouses.clone();
         while Instant::now() < until && !stop.load(Relaxed) {
             let result = if self.number.is_multiple_of(2) {
@@ -119,7 +126,7 @@ impl Session {
                         seen.written += 1;
                         seen.added.committed(&balances.warehouses);
                     }
-                    Err(failure) if failure.cause.ends_connection() => {
+                    Err(failure) if failure.cause == Cause::InDoubt => {
                         seen.added.unknown(&balances.warehouses)
                     }
                     Err(_) => {}
@@ -141,13 +148,19 @@ impl Session {
                 })
             };
             if let Err(failure) = result {
-                match failure.cause.is_conflict() {
-                    true => seen.conflicts += 1,
-                    false => seen.others.push(failure.to_string()),
+                match failure.cause {
+                    cause if cause.is_conflict() => seen.conflicts += 1,
+                    cause if cause.ends_connection() => seen.outages += 1,
+                    _ => seen.others.push(failure.to_string()),
                 }
-                if failure.cause.ends_connection() || session.rollback().await.is_err() {
-                    let fresh = self.connector.connect(self.number).await?;
-                    self.connector.abandon(std::mem::replace(&mut session, fresh));
+                let rolled_back = !failure.cause.ends_connection()
+                    && matches!(tokio::time::timeout(bound, session.rollback()).await, Ok(Ok(())));
+                if !rolled_back {
+                    self.connector.abandon(session);
+                    match reach(&self.connector, self.number, until, &stop).await? {
+                        Some(fresh) => session = fresh,
+                        None => break,
+                    }
                 }
             }
         }

@@ -1,21 +1,30 @@
 //! Loading: making the tables, filling them from several connections, and going on where an earlier
 //! load has stopped.
 //!
-//! The database itself remembers how far a load has come. `dike_data` holds the scale and the seed
-//! of what is in it, so a run needs not be told, and a second load of something else is refused.
-//! `dike_unit` has a row for each *unit*, the items (0) or a warehouse: absent, begun, or complete.
-//! A unit that is complete is left alone. One that was begun is deleted and loaded again, since
-//! nobody knows how far it came. Units are handed out to the workers as they become free.
+//! The database itself remembers what is in it and how far a load has come ([`record`]). A unit,
+//! the items or a warehouse, that is complete is left alone. One that was begun is deleted and
+//! loaded again, since nobody knows how far it came. Units are handed out to the workers as they
+//! become free.
 //!
-//! A unit is loaded in pieces of at most some ten thousand rows, each a statement and a transaction
-//! of its own: several of the databases here limit the size of one.
+//! A unit is loaded in pieces of at most some ten thousand rows, each a transaction of its own:
+//! several of the databases here limit the size of one.
+//!
+//! One load works at a time ([`lease`]). Should it stand still for so long that another takes it
+//! for dead, and then go on, its pieces must not come on top of the other one's. So `dike_unit`
+//! names the loader of a unit, and the transaction of each piece changes that row if it still names
+//! this one. A loader that takes the unit over changes it before it deletes what is there; it waits
+//! for the piece that is under way, and there is none after that.
+//!
+//! A load says that it has loaded when a session of its own has counted the rows of every table.
 
 pub mod encode;
+mod error;
+pub mod lease;
 mod population;
+pub mod record;
 pub mod scale;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,8 +35,12 @@ use serde::Serialize;
 
 use crate::config::{Config, Data, LoadMethod};
 use crate::progress::Progress;
-use crate::target::{Connector, Failure, Session, ddl};
+use crate::target::{Cause, Connector, Failure, Kind, Session, ddl};
 use encode::{Encoded, Encoder, Form};
+pub use error::LoadError;
+use lease::Lease;
+use record::{Record, State, Tables};
+pub use record::{balances_updated, remember_balances_updated, verify};
 use scale::Scale;
 
 /// How often rows are put into a table before a load gives up.
@@ -54,133 +67,6 @@ pub struct Loaded {
     pub interrupted: bool,
 }
 
-/// Why nothing was loaded, or not all.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LoadError {
-    /// The database holds something else.
-    Different {
-        /// Which parameter differs.
-        parameter: String,
-        /// What it is in the database.
-        loaded: String,
-        /// What the configuration says.
-        wanted: String,
-    },
-    /// Nothing was ever loaded.
-    Empty,
-    /// So many units are missing.
-    Incomplete(usize),
-    /// A call failed.
-    Failed(Failure),
-    /// A file could not be written.
-    File(String),
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LoadError::Different { parameter, loaded, wanted } => write!(
-                f,
-                "the database was loaded with data.{parameter} = {loaded}, not {wanted}: use that, or \
-                 `plimsoll dike \
-                 destroy` it first"
-            ),
-            LoadError::Empty => write!(f, "the database is empty: `plimsoll dike load` it first"),
-            LoadError::Incomplete(units) => write!(
-                f,
-                "the load was not completed, {units} warehouses are missing: `plimsoll dike load` goes on \
-                 where it stopped"
-            ),
-            LoadError::Failed(failure) => failure.fmt(f),
-            LoadError::File(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for LoadError {}
-
-impl From<Failure> for LoadError {
-    fn from(failure: Failure) -> LoadError {
-        LoadError::Failed(failure)
-    }
-}
-
-/// The parameters that a database remembers.
-fn remembered(data: &Data) -> BTreeMap<String, String> {
-    let all = [
-        ("warehouses", data.warehouses.to_string()),
-        ("items", data.items.to_string()),
-        ("customers_per_district", data.customers_per_district.to_string()),
-        ("district_skew", data.district_skew.to_string()),
-        ("seed", data.seed.to_string()),
-    ];
-    all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// What the database remembers; empty if nothing was ever loaded.
-async fn remembers(session: &mut Session, existing: &[String]) -> Result<BTreeMap<String, String>, Failure> {
-    if !existing.iter().any(|table| table == "dike_data") {
-        return Ok(BTreeMap::new());
-    }
-    let rows = session.text("SELECT p_name, p_value FROM dike_data").await?;
-    let pair = |row: Vec<Option<String>>| match <[_; 2]>::try_from(row) {
-        Ok([Some(name), Some(value)]) => Some((name, value)),
-        _ => None,
-    };
-    Ok(rows.into_iter().filter_map(pair).collect())
-}
-
-async fn existing(connector: &Connector, session: &mut Session) -> Result<Vec<String>, Failure> {
-    let rows = session.text(ddl::existing(connector.kind())).await?;
-    Ok(rows.into_iter().flatten().flatten().collect())
-}
-
-fn same(data: &Data, loaded: &BTreeMap<String, String>) -> Result<(), LoadError> {
-    for (parameter, wanted) in remembered(data) {
-        let loaded = loaded.get(&parameter).cloned().unwrap_or_default();
-        if loaded != wanted {
-            return Err(LoadError::Different { parameter, loaded, wanted });
-        }
-    }
-    Ok(())
-}
-
-/// Fails unless the database holds exactly what the configuration says, all of it.
-pub async fn verify(connector: &Connector, data: &Data) -> Result<(), LoadError> {
-    let mut session = connector.connect(0).await?;
-    let existing = existing(connector, &mut session).await?;
-    let loaded = remembers(&mut session, &existing).await?;
-    if loaded.is_empty() {
-        return Err(LoadError::Empty);
-    }
-    same(data, &loaded)?;
-    let complete = session.text_value("SELECT COUNT(*) FROM dike_unit WHERE u_complete = 1").await?;
-    let complete: usize = complete.parse().unwrap_or(0);
-    match (data.warehouses as usize + 1).checked_sub(complete) {
-        Some(0) => Ok(()),
-        missing => Err(LoadError::Incomplete(missing.unwrap_or_default())),
-    }
-}
-
-/// The name under which a database remembers that w_ytd is no longer what payments have made it.
-const BALANCES_UPDATED: &str = "balances_updated";
-
-/// Makes the database remember that dUpdateBalance has run in it.
-pub async fn remember_balances_updated(connector: &Connector) -> Result<(), Failure> {
-    let mut session = connector.connect(0).await?;
-    if !balances_updated(&mut session).await? {
-        let insert = format!("INSERT INTO dike_data (p_name, p_value) VALUES ('{BALANCES_UPDATED}', 'true')");
-        session.text(&insert).await?;
-    }
-    Ok(())
-}
-
-/// Whether dUpdateBalance has ever run in the database.
-pub async fn balances_updated(session: &mut Session) -> Result<bool, Failure> {
-    let count = format!("SELECT COUNT(*) FROM dike_data WHERE p_name = '{BALANCES_UPDATED}'");
-    Ok(session.text_value(&count).await? != "0")
-}
-
 /// What workers share.
 struct Shared {
     scale: Scale,
@@ -188,6 +74,8 @@ struct Shared {
     connector: Connector,
     /// The units to load, and whether each was begun before.
     units: Vec<(u32, bool)>,
+    /// What `dike_unit` calls this load.
+    loader: String,
     next: AtomicUsize,
     rows: AtomicU64,
     done: AtomicUsize,
@@ -201,9 +89,31 @@ pub async fn load(
     stop: &Arc<AtomicBool>,
     progress: Progress,
 ) -> Result<Loaded, LoadError> {
-    let begun = Instant::now();
+    let connector = &connector.upkeep();
     let mut session = connector.connect(0).await?;
-    let units = prepare(config, connector, &mut session).await?;
+    let lease = loop {
+        record::make(connector, &config.schema, &mut session).await?;
+        match Lease::alone(connector, "plimsoll dike load").await {
+            // A destroy has dropped the record meanwhile.
+            Err(LoadError::Empty) => {}
+            lease => break lease?,
+        }
+    };
+    let loaded = load_alone(config, connector, session, stop, progress).await;
+    lease.release().await;
+    loaded
+}
+
+async fn load_alone(
+    config: &Config,
+    connector: &Connector,
+    mut session: Session,
+    stop: &Arc<AtomicBool>,
+    progress: Progress,
+) -> Result<Loaded, LoadError> {
+    let begun = Instant::now();
+    let (units, state) = prepare(config, connector, &mut session).await?;
+    drop(session);
     let all = config.data.warehouses + 1;
     let cleaned = units.iter().filter(|(unit, begun)| *begun && *unit > 0).count() as u32;
     let there_before = all - units.len() as u32 - u32::from(!units.iter().any(|(unit, _)| *unit == 0));
@@ -218,6 +128,7 @@ pub async fn load(
         form,
         connector: connector.clone(),
         units,
+        loader: record::draw()?,
         next: AtomicUsize::new(0),
         rows: AtomicU64::new(0),
         done: AtomicUsize::new(0),
@@ -248,11 +159,8 @@ pub async fn load(
     let rows_per_second = rows as f64 / filling.elapsed().as_secs_f64();
 
     let interrupted = shared.done.load(Relaxed) < shared.units.len();
-    if !interrupted && !shared.units.is_empty() {
-        progress.note("making indexes and statistics");
-        for statement in ddl::finish(connector.kind()) {
-            session.text(&statement).await?;
-        }
+    if !interrupted && state == State::Loading {
+        finish(connector, &shared.scale, progress).await?;
     }
     let loaded = shared.done.load(Relaxed) as u32;
     let items = u32::from(shared.units.first().is_some_and(|(unit, _)| *unit == 0)).min(loaded);
@@ -267,31 +175,71 @@ pub async fn load(
     })
 }
 
-/// Makes missing tables. Returns the units that are not complete, and whether each was begun.
+/// Makes missing tables. Returns the units that are not complete and whether each was begun, and
+/// whether anything is left to do.
 async fn prepare(
     config: &Config,
     connector: &Connector,
     session: &mut Session,
-) -> Result<Vec<(u32, bool)>, LoadError> {
-    let existing = existing(connector, session).await?;
-    let loaded = remembers(session, &existing).await?;
-    if !loaded.is_empty() {
-        same(&config.data, &loaded)?;
+) -> Result<(Vec<(u32, bool)>, State), LoadError> {
+    let tables = Tables::look(connector, session).await?;
+    tables.refuse_others(ddl::names(connector.kind(), &config.schema).iter().map(String::as_str))?;
+    let mark = tables.mark().ok_or(LoadError::Empty)?;
+    let record = Record::read(session).await?;
+    match record.state() {
+        None => record::begin(session, &config.data).await?,
+        Some(State::Destroying) => return Err(LoadError::HalfDropped),
+        Some(_) => record.refuse_different(&config.data)?,
     }
-    for statement in ddl::create(connector.kind(), &config.schema, &config.data, &existing) {
+    prefer_transactions(connector, session).await?;
+    let there = |name: &str| tables.has(name);
+    for statement in ddl::create(connector.kind(), &config.schema, &config.data, mark, there) {
         session.text(&statement).await?;
-    }
-    if loaded.is_empty() {
-        let rows = remembered(&config.data);
-        let rows: Vec<String> = rows.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();
-        session.text(&format!("INSERT INTO dike_data (p_name, p_value) VALUES {}", rows.join(", "))).await?;
     }
     let rows = session.text("SELECT u_id, u_complete FROM dike_unit").await?;
     let number = |value: &Option<String>| value.as_ref().and_then(|value| value.parse::<u32>().ok());
     let units: BTreeMap<u32, bool> =
         rows.iter().filter_map(|row| Some((number(row.first()?)?, number(row.get(1)?)? == 1))).collect();
     let missing = (0..=config.data.warehouses).filter(|unit| units.get(unit) != Some(&true));
-    Ok(missing.map(|unit| (unit, units.contains_key(&unit))).collect())
+    let missing: Vec<(u32, bool)> = missing.map(|unit| (unit, units.contains_key(&unit))).collect();
+    let mut state = record.state().unwrap_or(State::Loading);
+    if state == State::Loaded && !missing.is_empty() {
+        record::enter(session, State::Loading).await?;
+        state = State::Loading;
+    }
+    Ok((missing, state))
+}
+
+/// Sees to it that tables of MySQL and MariaDB have transactions, where the server would make such
+/// as have none.
+async fn prefer_transactions(connector: &Connector, session: &mut Session) -> Result<(), Failure> {
+    if !matches!(connector.kind(), Kind::Mysql | Kind::Mariadb) {
+        return Ok(());
+    }
+    let by_default =
+        "SELECT transactions FROM information_schema.engines WHERE engine = @@default_storage_engine";
+    if session.text_value(by_default).await? != "YES" {
+        session.text("SET default_storage_engine = InnoDB").await?;
+    }
+    Ok(())
+}
+
+/// Makes indexes and statistics, counts what is there, and says that all of it is.
+async fn finish(connector: &Connector, scale: &Scale, progress: Progress) -> Result<(), LoadError> {
+    progress.note("making indexes and statistics, and counting rows");
+    // None that saw the rows come in: what it sees, others see.
+    let mut session = connector.connect(0).await?;
+    for statement in ddl::finish(connector.kind()) {
+        session.text(&statement).await?;
+    }
+    for (table, loaded) in population::rows(scale) {
+        let there = session.text_value(&format!("SELECT COUNT(*) FROM {table}")).await?;
+        let there = there.parse().map_err(|_| Failure::unexpected(format!("{table} has {there} rows")))?;
+        if there != loaded {
+            return Err(LoadError::Miscounted { table, there, loaded });
+        }
+    }
+    Ok(record::enter(&mut session, State::Loaded).await?)
 }
 
 /// Loads units until there are no more.
@@ -299,10 +247,15 @@ async fn work(shared: Arc<Shared>, worker: usize) -> Result<(), Failure> {
     let mut session = shared.connector.connect(worker).await?;
     while !shared.stop.load(Relaxed) {
         let Some(&(unit, begun)) = shared.units.get(shared.next.fetch_add(1, Relaxed)) else { break };
+        let loader = &shared.loader;
         if begun {
+            let take = format!("UPDATE dike_unit SET u_loader = '{loader}' WHERE u_id = {unit}");
+            change(&mut session, &take).await?;
             clean(&mut session, unit).await?;
         } else {
-            session.text(&format!("INSERT INTO dike_unit (u_id, u_complete) VALUES ({unit}, 0)")).await?;
+            let row = format!("({unit}, 0, '{loader}')");
+            let insert = format!("INSERT INTO dike_unit (u_id, u_complete, u_loader) VALUES {row}");
+            change(&mut session, &insert).await?;
         }
         for piece in population::pieces(&shared.scale, unit) {
             if shared.stop.load(Relaxed) {
@@ -311,42 +264,79 @@ async fn work(shared: Arc<Shared>, worker: usize) -> Result<(), Failure> {
             let mut encoder = Encoder::new(shared.form, piece.table());
             piece.write(&shared.scale, &mut encoder);
             let rows = encoder.rows();
-            put_in(&mut session, piece.table(), &encoder.finish()).await?;
+            let guard =
+                format!("UPDATE dike_unit SET u_complete = 0 WHERE u_id = {unit} AND u_loader = '{loader}'");
+            put_in(&mut session, piece.table(), &encoder.finish(), &guard).await?;
             shared.rows.fetch_add(rows, Relaxed);
         }
-        session.text(&format!("UPDATE dike_unit SET u_complete = 1 WHERE u_id = {unit}")).await?;
+        let complete =
+            format!("UPDATE dike_unit SET u_complete = 1 WHERE u_id = {unit} AND u_loader = '{loader}'");
+        still_ours(change(&mut session, &complete).await?)?;
         shared.done.fetch_add(1, Relaxed);
     }
     Ok(())
 }
 
-/// Puts rows into a table, all of them or none; again if other loads are in the way.
-async fn put_in(session: &mut Session, table: &str, rows: &Encoded) -> Result<(), Failure> {
+/// Makes a change of one statement, again if others are in the way.
+async fn change(session: &mut Session, statement: &str) -> Result<u64, Failure> {
     for _ in 1..ATTEMPTS_MAX {
-        match put_in_once(session, table, rows).await {
+        match session.change(statement).await {
+            Err(failure) if failure.cause.is_conflict() => tokio::time::sleep(RETRY_AFTER).await,
+            result => return result,
+        }
+    }
+    session.change(statement).await
+}
+
+/// Fails if the change of a unit's row has met none.
+fn still_ours(rows: u64) -> Result<(), Failure> {
+    match rows {
+        1 => Ok(()),
+        _ => Err(Failure::unexpected("another load has taken over what this one was loading")),
+    }
+}
+
+/// Puts rows into a table, all of them or none; again if other loads are in the way.
+///
+/// * `guard`: a change of the unit's row, which meets it if the unit is still this load's.
+async fn put_in(session: &mut Session, table: &str, rows: &Encoded, guard: &str) -> Result<(), Failure> {
+    for _ in 1..ATTEMPTS_MAX {
+        match put_in_once(session, table, rows, guard).await {
             Err(failure) if failure.cause.is_conflict() => {
-                // A statement of its own has nothing to roll back, which is no reason to fail.
+                // A transaction that the server has rolled back need not be.
                 let _ = session.rollback().await;
                 tokio::time::sleep(RETRY_AFTER).await;
             }
             result => return result,
         }
     }
-    put_in_once(session, table, rows).await
+    put_in_once(session, table, rows, guard).await
 }
 
-async fn put_in_once(session: &mut Session, table: &str, rows: &Encoded) -> Result<(), Failure> {
+async fn put_in_once(session: &mut Session, table: &str, rows: &Encoded, guard: &str) -> Result<(), Failure> {
+    session.text("START TRANSACTION").await?;
+    still_ours(session.change(guard).await?)?;
     match rows {
-        Encoded::Binary(bytes) => session.copy(table, true, bytes.clone()).await.map(|_| ()),
-        Encoded::Csv(bytes) => session.copy(table, false, bytes.clone()).await.map(|_| ()),
+        Encoded::Binary(bytes) => session.copy(table, true, bytes.clone()).await.map(|_| ())?,
+        Encoded::Csv(bytes) => {
+            session.copy(table, false, bytes.clone()).await.map(|_| ()).map_err(no_files)?
+        }
         Encoded::Inserts(statements) => {
-            session.text("BEGIN").await?;
             for statement in statements {
                 session.text(statement).await?;
             }
-            session.text("COMMIT").await.map(|_| ())
         }
     }
+    session.text("COMMIT").await.map(|_| ())
+}
+
+/// Says what to do where a server takes no rows from a client's file.
+fn no_files(failure: Failure) -> Failure {
+    if !["1148", "3948", "4166"].contains(&failure.code.as_str()) {
+        return failure;
+    }
+    let message = format!("{}: set load.method = \"insert\", or local_infile at the server", failure.message);
+    Failure { cause: Cause::Other, message, ..failure }
 }
 
 /// Deletes what an interrupted load has left of a unit.
@@ -362,13 +352,31 @@ async fn clean(session: &mut Session, unit: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes all tables.
-pub async fn destroy(connector: &Connector) -> Result<(), Failure> {
+/// Removes the tables that Dike has made. Returns how many there were. If anything of their names
+/// is somebody else's, nothing is removed.
+pub async fn destroy(connector: &Connector) -> Result<usize, LoadError> {
+    let connector = &connector.upkeep();
     let mut session = connector.connect(0).await?;
-    for statement in ddl::destroy(connector.kind()) {
+    let tables = Tables::look(connector, &mut session).await?;
+    tables.refuse_others(ddl::tables())?;
+    if !tables.has(ddl::RECORD) {
+        return Ok(0);
+    }
+    let lease = Lease::alone(connector, "plimsoll dike destroy").await?;
+    let dropped = drop_all(connector, &mut session).await;
+    // Without the record there is no row to give back.
+    lease.release().await;
+    dropped
+}
+
+async fn drop_all(connector: &Connector, session: &mut Session) -> Result<usize, LoadError> {
+    let tables = Tables::look(connector, session).await?;
+    tables.refuse_others(ddl::tables())?;
+    record::enter(session, State::Destroying).await?;
+    for statement in ddl::destroy(connector.kind(), |name| tables.has(name)) {
         session.text(&statement).await?;
     }
-    Ok(())
+    Ok(ddl::tables().filter(|name| tables.has(name)).count())
 }
 
 /// Writes a file of comma-separated rows for each table; NULL is `\N`. Returns how many rows there

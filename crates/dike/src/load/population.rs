@@ -64,6 +64,30 @@ pub fn pieces(scale: &Scale, unit: u32) -> Vec<Piece> {
     pieces
 }
 
+/// How many rows each table has when everything is loaded.
+pub fn rows(scale: &Scale) -> [(&'static str, u64); 9] {
+    let (warehouses, items) = (u64::from(scale.warehouses), u64::from(scale.items));
+    let (mut districts, mut lines) = (0, 0);
+    for w in 1..=scale.warehouses {
+        for d in 1..=scale.districts(w) {
+            districts += 1;
+            lines += shape(scale, w, d).iter().map(|&(_, lines)| u64::from(lines)).sum::<u64>();
+        }
+    }
+    let customers = districts * u64::from(scale.customers);
+    [
+        ("item", items),
+        ("warehouse", warehouses),
+        ("district", districts),
+        ("customer", customers),
+        ("history", customers),
+        ("orders", customers),
+        ("new_order", districts * u64::from(scale.customers - scale.delivered())),
+        ("order_line", lines),
+        ("stock", warehouses * items),
+    ]
+}
+
 impl Piece {
     /// The table it belongs to.
     pub fn table(&self) -> &'static str {

@@ -1,8 +1,9 @@
 //! What is kept of runs: one JSON document.
 //!
-//! A [`Document`] holds runs of one or several databases, cluster sizes and repetitions. Runs with
-//! the same *label* are repetitions of one another; reports compare labels. The terminal's table
-//! and the HTML page are renderings of documents, so no figure can be in one and differ in another.
+//! A [`Document`] holds runs of one or several databases, cluster sizes and repetitions. Runs
+//! with the same contents are repetitions of one another ([`series`]); reports compare series. The
+//! terminal's table and the HTML page are renderings of documents, so no figure can be in one and
+//! differ in another.
 //!
 //! Units are in the names: `_us` microseconds, `_bytes`, `_seconds`, `_tps` transactions per
 //! second. A `share` is a fraction from 0 to 1. A series has one value per second of the run,
@@ -19,6 +20,7 @@
 //! added without a new number if their absence has an obvious meaning.
 //!
 //! [`Merge`]: crate::control::track::Merge
+//! [`series`]: super::series
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,9 +28,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::environment::{Machine, Settings};
 use super::figures::Summary;
 use super::latency::{HEAT_CLASSES, Heat, Latency};
 use super::recorder::{Recorder, add};
+use super::series::{Contents, contents};
 use super::summary::{ClientCpu, NodeFigures};
 use crate::chaos::journal::Journal;
 use crate::collect::sample::Reading;
@@ -40,6 +44,9 @@ pub const FORMAT: &str = "dike";
 /// The number of the format that this program reads and writes.
 pub const VERSION: u64 = 1;
 
+/// The parameter with the number of a client.
+const CLIENT: &str = "run.client";
+
 /// Runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
@@ -50,7 +57,7 @@ pub struct Document {
 /// What was run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// What a comparison calls it. Repetitions share it.
+    /// What a comparison calls it, unless runs of this label differ in more. Repetitions share it.
     pub label: String,
     /// The database.
     pub database: String,
@@ -70,6 +77,12 @@ pub struct About {
     pub interrupted: bool,
     /// Everything that was set.
     pub config: BTreeMap<String, Value>,
+    /// Settings of the server, by node, before the run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub server: BTreeMap<String, Settings>,
+    /// The machines of the clients, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client_machines: Vec<Machine>,
 }
 
 /// One run.
@@ -109,8 +122,28 @@ pub struct Run {
     pub nodes: Vec<NodeFigures>,
     /// What the machines of the clients had left.
     pub client_cpu: ClientCpu,
+    /// What clients were told and what is in the tables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Kept>,
     /// What was verified, by name.
     pub checks: Vec<Check>,
+}
+
+/// How much of something clients were told, and how much of it the tables have gained.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Of what: payments, orders, deliveries, or cents of something.
+    pub what: String,
+    /// What was acknowledged.
+    pub told: i64,
+    /// What may be there in addition: no client knows.
+    pub in_doubt: i64,
+    /// What the tables have gained.
+    pub found: i64,
+    /// What was acknowledged and is gone, over all districts or warehouses.
+    pub lost: i64,
+    /// What is there and was neither acknowledged nor in doubt.
+    pub unasked: i64,
 }
 
 /// One kind of transaction.
@@ -126,6 +159,9 @@ pub struct Kind {
     pub failed: Vec<u64>,
     /// Transactions that were given up, by second.
     pub given_up: Vec<u64>,
+    /// Transactions that had not ended some seconds after the end of the run.
+    #[serde(default)]
+    pub unended: u64,
     /// From the actual start to the commit, after the warm-up.
     pub service: Latency,
     /// From the intended start to the commit, after the warm-up; empty if terminals wait for the
@@ -140,6 +176,54 @@ pub struct Series {
     pub name: String,
     /// By second.
     pub counts: Vec<u64>,
+    /// What was said the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Said>,
+}
+
+/// What the server, the driver or the client said when an attempt failed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Said {
+    /// When, in seconds of the run.
+    pub at_seconds: f64,
+    /// SQLSTATE or MySQL's number; empty if no server has said it.
+    pub code: String,
+    /// In its words.
+    pub message: String,
+}
+
+impl Said {
+    /// Characters of a message that are kept.
+    const MESSAGE_MAX: usize = 300;
+
+    /// At this time of the run; a long message is cut.
+    pub fn new(at_ns: u64, code: &str, message: &str) -> Said {
+        // It goes to terminals, and others have written it.
+        let plain = message.chars().map(|c| if c.is_control() { ' ' } else { c });
+        let mut kept: String = plain.take(Said::MESSAGE_MAX).collect();
+        if message.chars().count() > Said::MESSAGE_MAX {
+            kept.push('…');
+        }
+        Said { at_seconds: at_ns as f64 / SECOND_NS as f64, code: code.to_owned(), message: kept }
+    }
+
+    /// The earlier of two.
+    pub(super) fn keep_first(mine: &mut Option<Said>, theirs: &Option<Said>) {
+        if let Some(theirs) = theirs
+            && mine.as_ref().is_none_or(|mine| theirs.at_seconds < mine.at_seconds)
+        {
+            *mine = Some(theirs.clone());
+        }
+    }
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.code.as_str() {
+            "" => write!(f, "{}", self.message),
+            code => write!(f, "{code}: {}", self.message),
+        }
+    }
 }
 
 /// Something that was done to the database during the run.
@@ -188,20 +272,24 @@ impl Run {
             aborted: kind.aborted.clone(),
             failed: kind.failed.clone(),
             given_up: kind.given_up.clone(),
+            unended: kind.unended,
             service: kind.service.finish(),
             response: kind.response.finish(),
         };
-        let series = |names: &[String], counts: Vec<Vec<u64>>| {
-            let series = |(name, counts): (&String, Vec<u64>)| Series { name: name.clone(), counts };
-            names.iter().zip(counts).map(series).collect()
+        let series = |names: &[String], counts: Vec<Vec<u64>>, said: Vec<Option<Said>>| {
+            let series = |((name, counts), first): ((&String, Vec<u64>), Option<Said>)| {
+                let first = first.filter(|said| said.at_seconds < seconds as f64);
+                Series { name: name.clone(), counts, first }
+            };
+            names.iter().zip(counts).zip(said).map(series).collect()
         };
         Run {
             about,
             warm_up_seconds: layout.warm_up_seconds.min(seconds),
             seconds,
             kinds: layout.kinds.iter().zip(&recorded.kinds).map(kind).collect(),
-            aborts: series(&layout.aborts, recorded.aborts),
-            errors: series(&layout.errors, recorded.errors),
+            aborts: series(&layout.aborts, recorded.aborts, recorded.aborts_said),
+            errors: series(&layout.errors, recorded.errors, recorded.errors_said),
             retries: recorded.retries,
             offline_terminals: recorded.offline_ns.iter().map(|ns| *ns as f64 / SECOND_NS as f64).collect(),
             tenths: recorded.tenths,
@@ -250,14 +338,36 @@ impl Run {
     /// Adds what another client of the same run has measured. Faults, nodes and checks are those of
     /// all.
     pub fn merge_client(&mut self, other: &Run) -> Result<(), NotOneRun> {
-        let differs = |what, mine: &dyn fmt::Display, theirs: &dyn fmt::Display| NotOneRun {
-            what,
+        let differs = |what: &str, mine: &dyn fmt::Display, theirs: &dyn fmt::Display| NotOneRun {
+            what: what.to_owned(),
             mine: mine.to_string(),
             theirs: theirs.to_string(),
         };
         let (mine, theirs) = (&self.about, &other.about);
         if mine.label != theirs.label {
             return Err(differs("labels", &mine.label, &theirs.label));
+        }
+        // A client has its own number, and may have its own terminals and its own way to the database.
+        let of_a_client =
+            |name: &str| ["terminals", "clients", "client machine", "target.endpoints"].contains(&name);
+        let (ours, others) = (contents(self), contents(other));
+        for name in ours.keys().chain(others.keys()).filter(|name| !of_a_client(name)) {
+            let value = |of: &Contents| of.get(name).cloned().unwrap_or("not set".to_owned());
+            if !name.starts_with("server.") && value(&ours) != value(&others) {
+                return Err(NotOneRun { what: name.clone(), mine: value(&ours), theirs: value(&others) });
+            }
+        }
+        let numbers = |run: &Run| match run.about.config.get(CLIENT) {
+            Some(Value::Array(numbers)) => numbers.clone(),
+            number => number.into_iter().cloned().collect(),
+        };
+        let merged = [numbers(self), numbers(other)].concat();
+        if let Some(twice) = numbers(other).iter().find(|number| numbers(self).contains(number)) {
+            return Err(NotOneRun {
+                what: CLIENT.to_owned(),
+                mine: twice.to_string(),
+                theirs: twice.to_string(),
+            });
         }
         if mine.repetition != theirs.repetition {
             return Err(differs("repetitions", &mine.repetition, &theirs.repetition));
@@ -273,14 +383,23 @@ impl Run {
         if names(self) != names(other) {
             return Err(differs("kinds of transactions", &names(self), &names(other)));
         }
+        if !merged.is_empty() {
+            self.about.config.insert(CLIENT.to_owned(), Value::Array(merged));
+        }
         self.about.clients += other.about.clients;
         self.about.terminals += other.about.terminals;
         self.about.interrupted |= other.about.interrupted;
+        for machine in &other.about.client_machines {
+            if !self.about.client_machines.contains(machine) {
+                self.about.client_machines.push(machine.clone());
+            }
+        }
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             add(&mut mine.committed, &theirs.committed);
             add(&mut mine.aborted, &theirs.aborted);
             add(&mut mine.failed, &theirs.failed);
             add(&mut mine.given_up, &theirs.given_up);
+            mine.unended += theirs.unended;
             mine.service.merge(&theirs.service);
             mine.response.merge(&theirs.response);
         }
@@ -318,7 +437,10 @@ impl Run {
 fn merge_causes(mine: &mut Vec<Series>, theirs: &[Series]) {
     for cause in theirs {
         match mine.iter_mut().find(|known| known.name == cause.name) {
-            Some(known) => add(&mut known.counts, &cause.counts),
+            Some(known) => {
+                add(&mut known.counts, &cause.counts);
+                Said::keep_first(&mut known.first, &cause.first);
+            }
             None => mine.push(cause.clone()),
         }
     }
@@ -327,7 +449,7 @@ fn merge_causes(mine: &mut Vec<Series>, theirs: &[Series]) {
 /// Two clients that cannot have driven one run together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotOneRun {
-    what: &'static str,
+    what: String,
     mine: String,
     theirs: String,
 }
@@ -335,30 +457,14 @@ pub struct NotOneRun {
 impl fmt::Display for NotOneRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let NotOneRun { what, mine, theirs } = self;
+        if what == CLIENT {
+            return write!(f, "client {mine} is there twice: give each client a run.client of its own");
+        }
         write!(f, "these are not clients of one run: their {what} differ, {mine} and {theirs}")
     }
 }
 
 impl std::error::Error for NotOneRun {}
-
-/// Runs with one label.
-#[derive(Clone, Debug)]
-pub struct Group<'a> {
-    /// The label.
-    pub label: &'a str,
-    /// Its repetitions.
-    pub runs: Vec<&'a Run>,
-}
-
-impl<'a> Group<'a> {
-    /// The run of median throughput, of an even number the better one: the one whose details are
-    /// shown.
-    pub fn middle(&self) -> &'a Run {
-        let mut runs = self.runs.clone();
-        runs.sort_by(|a, b| a.throughput_tps().total_cmp(&b.throughput_tps()));
-        runs[runs.len() / 2]
-    }
-}
 
 #[derive(Serialize)]
 struct Written<'a> {
@@ -377,18 +483,6 @@ struct WrittenRun<'a> {
 }
 
 impl Document {
-    /// Labels in the order in which they first ran, with their repetitions.
-    pub fn groups(&self) -> Vec<Group<'_>> {
-        let mut groups: Vec<Group<'_>> = Vec::new();
-        for run in &self.runs {
-            match groups.iter_mut().find(|group| group.label == run.about.label) {
-                Some(group) => group.runs.push(run),
-                None => groups.push(Group { label: &run.about.label, runs: vec![run] }),
-            }
-        }
-        groups
-    }
-
     /// The document as JSON.
     pub fn to_json(&self) -> String {
         let runs = self.runs.iter().map(|run| WrittenRun { summary: run.summary(), run }).collect();
@@ -580,17 +674,32 @@ mod tests {
         let refused = |one: &mut Run, other: Run| one.merge_client(&other).expect_err("refused").to_string();
         assert!(refused(&mut one, run("b", 0, 6_000)).contains("labels differ, a and b"));
         assert!(refused(&mut one, run("a", 0, 5_000)).contains("seconds differ, 6 and 5"));
+        let set = |name: &str, value: u64| {
+            let mut run = run("a", 0, 6_000);
+            run.about.config.insert(name.to_owned(), value.into());
+            run
+        };
+        let mut one = set("data.warehouses", 2);
+        assert!(refused(&mut one, set("data.warehouses", 3)).contains("data.warehouses differ, 2 and 3"));
+        let mut one = set("run.client", 1);
+        one.merge_client(&set("run.client", 2)).expect("of one run");
+        for number in [1, 2] {
+            let why = refused(&mut one, set("run.client", number));
+            assert!(why.contains(&format!("client {number} is there twice")), "{why}");
+        }
+        one.merge_client(&set("run.client", 3)).expect("of one run");
+        assert_eq!(one.about.clients, 3);
     }
 
     #[test]
-    fn repetitions_are_grouped_by_label_and_the_middle_one_stands_for_them() {
+    fn repetitions_are_grouped_and_the_middle_one_stands_for_them() {
         let mut runs = vec![run("a", 0, 6_000), run("b", 0, 6_000), run("a", 0, 6_000), run("a", 0, 6_000)];
         // Throughputs of a: 100, 50, 75.
         runs[2].kinds[0].committed.iter_mut().for_each(|count| *count = 0);
         runs[3].kinds[0].committed.iter_mut().for_each(|count| *count /= 2);
         let document = Document { runs };
         let groups = document.groups();
-        assert_eq!(groups.iter().map(|group| group.label).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(groups[0].runs.len(), 3);
         assert_eq!(groups[0].middle().summary().throughput_tps, 75.0);
     }

@@ -32,6 +32,8 @@ pub struct Summary {
     pub errors: u64,
     /// Further attempts.
     pub retries: u64,
+    /// Kinds of transactions that were tried and never committed in the measured seconds.
+    pub never_committed: Vec<String>,
     /// Latency of all kinds: response times if arrivals did not wait, else service times.
     pub latency: Percentiles,
     /// Throughput of the slowest and of the median second.
@@ -103,6 +105,22 @@ impl Run {
         committed as f64 / self.measured().len().max(1) as f64
     }
 
+    /// Kinds of transactions that were tried and never committed in the measured seconds. If
+    /// nothing at all committed, every kind of the mix is one.
+    pub fn never_committed(&self) -> Vec<&str> {
+        if self.measured().is_empty() {
+            return Vec::new();
+        }
+        let committed = |kind: &Kind| self.sum(&kind.committed) > 0;
+        let tried = |kind: &Kind| {
+            let ended = [&kind.aborted, &kind.failed, &kind.given_up].into_iter().flatten().any(|&n| n > 0);
+            ended || kind.unended > 0
+        };
+        let nothing = !self.kinds.iter().any(committed);
+        let never = self.kinds.iter().filter(|kind| !committed(kind) && (nothing || tried(kind)));
+        never.map(|kind| kind.name.as_str()).collect()
+    }
+
     /// Times without any commit, but for those in which hardly anything was meant to start.
     fn outages(&self) -> Vec<Outage> {
         let load = self.controls.iter().find(|control| control.name == LOAD);
@@ -134,6 +152,7 @@ impl Run {
             abort_share: if attempts > 0 { aborted as f64 / attempts as f64 } else { 0.0 },
             errors: self.errors.iter().map(|cause| self.sum(&cause.counts)).sum(),
             retries: self.sum(&self.retries),
+            never_committed: self.never_committed().into_iter().map(str::to_owned).collect(),
             latency: Percentiles::of(&self.latency()),
             slowest_second_tps: quantile(&by_second, 0.0),
             median_second_tps: quantile(&by_second, 0.5),

@@ -22,9 +22,11 @@
 
 pub mod availability;
 pub mod document;
+pub mod environment;
 pub mod figures;
 pub mod latency;
 pub mod recorder;
+pub mod series;
 pub mod summary;
 
 pub use document::{Document, Fault, Run};

@@ -9,11 +9,15 @@
 //! attempt as a retry. A transaction counts once, as committed with the latency from its first
 //! attempt on, or as given up.
 //!
+//! Of each cause the first failure is kept in its own words: a count alone does not say what to
+//! mend.
+//!
 //! Latencies of a second wait until it is over, so that a run which is ended early counts whole
 //! seconds there too.
 
 use std::sync::Arc;
 
+use super::document::Said;
 use super::latency::{Heat, Histogram};
 use crate::control::SECOND_NS;
 
@@ -54,6 +58,9 @@ pub struct Recorder {
     /// By cause, by second.
     pub(super) aborts: Vec<Vec<u64>>,
     pub(super) errors: Vec<Vec<u64>>,
+    /// By cause, the first failure.
+    pub(super) aborts_said: Vec<Option<Said>>,
+    pub(super) errors_said: Vec<Option<Said>>,
     pub(super) retries: Vec<u64>,
     /// Nanoseconds without a connection, by second.
     pub(super) offline_ns: Vec<u64>,
@@ -72,6 +79,7 @@ pub(super) struct Kind {
     pub aborted: Vec<u64>,
     pub failed: Vec<u64>,
     pub given_up: Vec<u64>,
+    pub unended: u64,
     pub service: Histogram,
     pub response: Histogram,
 }
@@ -83,6 +91,8 @@ impl Recorder {
             kinds: layout.kinds.iter().map(|_| Kind::default()).collect(),
             aborts: vec![Vec::new(); layout.aborts.len()],
             errors: vec![Vec::new(); layout.errors.len()],
+            aborts_said: vec![None; layout.aborts.len()],
+            errors_said: vec![None; layout.errors.len()],
             retries: Vec::new(),
             offline_ns: Vec::new(),
             tenths: Vec::new(),
@@ -118,6 +128,21 @@ impl Recorder {
     pub fn failed(&mut self, now_ns: u64, kind: usize, cause: usize) {
         count(&mut self.errors[cause], now_ns / SECOND_NS, 1);
         count(&mut self.kinds[kind].failed, now_ns / SECOND_NS, 1);
+    }
+
+    /// What was said with a roll-back of this cause; the first is kept.
+    pub fn abort_said(&mut self, cause: usize, said: impl FnOnce() -> Said) {
+        self.aborts_said[cause].get_or_insert_with(said);
+    }
+
+    /// What was said with an error of this cause; the first is kept.
+    pub fn error_said(&mut self, cause: usize, said: impl FnOnce() -> Said) {
+        self.errors_said[cause].get_or_insert_with(said);
+    }
+
+    /// A transaction had not ended when nobody waited for it any more.
+    pub fn unended(&mut self, kind: usize) {
+        self.kinds[kind].unended += 1;
     }
 
     /// Another attempt of the same transaction begins.
@@ -159,11 +184,16 @@ impl Recorder {
             add(&mut mine.aborted, &theirs.aborted);
             add(&mut mine.failed, &theirs.failed);
             add(&mut mine.given_up, &theirs.given_up);
+            mine.unended += theirs.unended;
             mine.service.merge(&theirs.service);
             mine.response.merge(&theirs.response);
         }
         self.aborts.iter_mut().zip(&other.aborts).for_each(|(mine, theirs)| add(mine, theirs));
         self.errors.iter_mut().zip(&other.errors).for_each(|(mine, theirs)| add(mine, theirs));
+        let said = [(&mut self.aborts_said, &other.aborts_said), (&mut self.errors_said, &other.errors_said)];
+        said.into_iter()
+            .flat_map(|(mine, theirs)| mine.iter_mut().zip(theirs))
+            .for_each(|(mine, theirs)| Said::keep_first(mine, theirs));
         add(&mut self.retries, &other.retries);
         add(&mut self.offline_ns, &other.offline_ns);
         add(&mut self.tenths, &other.tenths);
@@ -295,6 +325,7 @@ mod tests {
                 commit(recorder, i as usize % 2, 10 * i, 10 * i + 7 + i % 5);
                 recorder.aborted(10 * i * MS, 0, 1);
                 recorder.failed(10 * i * MS, 1, 0);
+                recorder.error_said(0, || Said::new(10 * i * MS, "57014", "canceling statement"));
                 recorder.retried(10 * i * MS);
                 recorder.given_up(10 * i * MS, 1);
                 recorder.offline(10 * i * MS, (10 * i + 3) * MS);
@@ -318,6 +349,8 @@ mod tests {
         }
         assert_eq!(together.aborts, merged.aborts);
         assert_eq!(together.errors, merged.errors);
+        assert_eq!(together.errors_said, merged.errors_said);
+        assert_eq!(merged.errors_said[0].as_ref().map(|said| said.at_seconds), Some(0.0));
         assert_eq!((&together.tenths, &together.heat), (&merged.tenths, &merged.heat));
         assert_eq!((&together.retries, &together.offline_ns), (&merged.retries, &merged.offline_ns));
     }

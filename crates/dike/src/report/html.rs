@@ -7,7 +7,7 @@
 //! The order is that of a reader's questions: can the figures be trusted, how fast, was it steady
 //! and what did faults do, how available, how slow at worst, was the load what it was meant to be,
 //! what was wasted, how even are the nodes, and then everything in tables. With several repetitions
-//! of a label a chart shows medians, and details are those of its run of median throughput.
+//! a chart shows medians, and details are those of its run of median throughput.
 //!
 //! Several documents are compared by joining their runs in one: `Document { runs }`.
 //!
@@ -18,8 +18,10 @@ use plimsoll_page::html::{self, Page, Tone, all_hold, banner, escape};
 
 use super::units::{self, plural};
 use crate::metrics::Document;
-use crate::metrics::document::{Group, Run};
+use crate::metrics::document::Run;
+use crate::metrics::environment;
 use crate::metrics::figures::Summary;
+use crate::metrics::series::Group;
 use crate::metrics::summary::Spread;
 
 mod controls;
@@ -30,7 +32,7 @@ mod tables;
 /// What only these pages show.
 const STYLE: &str = include_str!("page.css");
 
-/// One label with its runs, its colour and the run that stands for them.
+/// One series with its runs, its colour and the run that stands for them.
 struct Shown<'a> {
     group: Group<'a>,
     series: usize,
@@ -40,7 +42,7 @@ struct Shown<'a> {
 
 impl Shown<'_> {
     fn label(&self) -> &str {
-        self.group.label
+        &self.group.name
     }
 
     fn spread(&self, figure: impl Fn(&Summary) -> f64) -> Spread {
@@ -60,7 +62,8 @@ pub fn render(document: &Document) -> String {
         })
         .collect();
     let title = title(&shown);
-    let mut main = verdict(document);
+    let groups: Vec<Group<'_>> = shown.iter().map(|one| one.group.clone()).collect();
+    let mut main = verdict(document, &groups);
     if let Some(first) = shown.first() {
         main.push_str(&strip(first));
         main.push_str(&figures::throughput(&shown));
@@ -71,11 +74,12 @@ pub fn render(document: &Document) -> String {
         main.push_str(&controls::intended_and_achieved(&shown));
         main.push_str(&figures::nodes(&shown));
         main.push_str(&machines::machines(&shown));
-        main.push_str(&tables::scalability(&shown));
+        main.push_str(&tables::scalability(&shown, &groups));
         main.push_str(&tables::transactions(&shown));
         main.push_str(&tables::causes(&shown));
-        main.push_str(&tables::checks(document));
-        main.push_str(&tables::runs(document));
+        main.push_str(&tables::checks(&groups));
+        main.push_str(&tables::runs(&groups));
+        main.push_str(&tables::server(&shown));
         main.push_str(&tables::configuration(&shown));
     }
     let page = Page {
@@ -116,8 +120,11 @@ fn facts(shown: &[Shown<'_>]) -> String {
             plural(u64::from(about.terminals), "terminal", "terminals"),
             plural(u64::from(about.clients), "client", "clients"),
         );
-        if !facts.contains(&fact) {
-            facts.push(fact);
+        let clients = about.client_machines.iter().map(|machine| format!("client on {machine}"));
+        for fact in [fact].into_iter().chain(environment::line(&about.server)).chain(clients) {
+            if !facts.contains(&fact) {
+                facts.push(fact);
+            }
         }
     }
     if let Some(first) = shown.first()
@@ -129,8 +136,8 @@ fn facts(shown: &[Shown<'_>]) -> String {
 }
 
 /// The first thing to know: whether the figures are worth anything.
-fn verdict(document: &Document) -> String {
-    let doubts: Vec<String> = document.runs.iter().flat_map(super::table::doubts_of).collect();
+fn verdict(document: &Document, groups: &[Group<'_>]) -> String {
+    let doubts = super::table::doubts_of_all(groups);
     let checks: usize = document.runs.iter().map(|run| run.checks.len()).sum();
     let failed = document.runs.iter().flat_map(|run| &run.checks).any(|check| !check.ok);
     if !doubts.is_empty() {

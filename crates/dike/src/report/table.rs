@@ -1,6 +1,6 @@
 //! The result on a terminal.
 //!
-//! One label is shown in full: figures, kinds of transactions with latencies, controls, faults,
+//! One series is shown in full: figures, kinds of transactions with latencies, controls, faults,
 //! causes. Several are compared, one row each, medians over their repetitions. Tables are laid out
 //! for 100 columns; on a narrower terminal columns disappear, the least important first, rather
 //! than wrap: a wrapped figure is misread.
@@ -12,9 +12,12 @@ use plimsoll_page::table::Columns;
 
 use super::units::{self, plural};
 use crate::metrics::Document;
-use crate::metrics::document::{Group, Run};
+use crate::metrics::availability::Availability;
+use crate::metrics::document::Run;
+use crate::metrics::environment;
 use crate::metrics::figures::Percentiles;
-use crate::metrics::summary::{ClusterThroughput, Spread, scalability};
+use crate::metrics::series::{Group, scalabilities};
+use crate::metrics::summary::Spread;
 
 /// The document for a terminal of so many columns.
 pub fn render(document: &Document, width: usize) -> String {
@@ -24,7 +27,7 @@ pub fn render(document: &Document, width: usize) -> String {
         [only] => one(only, width),
         several => compared(several, width),
     };
-    text.push_str(&doubts(document));
+    text.push_str(&doubts(document, &groups));
     text
 }
 
@@ -34,7 +37,7 @@ fn one(group: &Group<'_>, width: usize) -> String {
     let about = &run.about;
     let mut text = format!(
         "{}: {} {}, {}, {}\n\n",
-        about.label,
+        group.name,
         about.database,
         about.database_version,
         plural(u64::from(about.nodes), "node", "nodes"),
@@ -51,6 +54,8 @@ fn one(group: &Group<'_>, width: usize) -> String {
         let (share, own) = (units::percent(share), units::percent(own));
         facts.push(("client", format!("used {own} of its processors, which were {share} busy")));
     }
+    facts.extend(environment::line(&about.server).map(|line| ("server", line)));
+    facts.extend(about.client_machines.iter().map(|machine| ("client on", machine.to_string())));
     if summary.errors > 0 {
         facts.push(("errors", units::thousands(summary.errors)));
     }
@@ -62,7 +67,7 @@ fn one(group: &Group<'_>, width: usize) -> String {
         ));
     }
     for (name, fact) in facts {
-        text.push_str(&format!("{name:<12}{fact}\n"));
+        text.push_str(&folded(name, &fact, width));
     }
     if group.runs.len() > 1 {
         let runs = group.runs.len();
@@ -74,7 +79,30 @@ fn one(group: &Group<'_>, width: usize) -> String {
         text.push('\n');
         text.push_str(&section.render(width));
     }
+    for one in &summary.availability {
+        let remark = remark(one).map(|remark| format!("{} {}: {remark}\n", one.fault, one.target));
+        text.push_str(&remark.unwrap_or_default());
+    }
+    text.push_str(&said(run));
     text
+}
+
+/// A fact after its name. A list that is wider than the terminal goes on below its first word.
+fn folded(name: &str, fact: &str, width: usize) -> String {
+    const INDENT: usize = 12;
+    let mut text = format!("{name:<INDENT$}");
+    let mut used = INDENT;
+    for (at, part) in fact.split_inclusive(", ").enumerate() {
+        let wide = part.trim_end().chars().count();
+        if at > 0 && used + wide > width {
+            text.truncate(text.trim_end().len());
+            text.push_str(&format!("\n{:INDENT$}", ""));
+            used = INDENT;
+        }
+        text.push_str(part);
+        used += part.chars().count();
+    }
+    text + "\n"
 }
 
 fn kinds(run: &Run) -> Option<Columns> {
@@ -126,25 +154,25 @@ fn controls(run: &Run) -> Option<Columns> {
 }
 
 fn availability(run: &Run) -> Option<Columns> {
-    let seconds = |seconds: Option<f64>| seconds.map_or("never".to_owned(), units::seconds);
     let judged = run.summary().availability;
-    let rows: Vec<Vec<String>> = judged
-        .iter()
-        .map(|one| {
-            vec![
-                format!("{} {}", one.fault, one.target),
-                units::rate(one.normal_tps),
-                units::rate(one.fault_tps),
-                format!("{:.3}", one.r_e),
-                seconds(one.recovery_seconds),
-                format!("{:.3}", one.t_e),
-                one.normal_again_seconds.map_or("-".to_owned(), units::seconds),
-            ]
-        })
-        .collect();
+    let row = |one: &Availability| {
+        let unknown = || "-".to_owned();
+        vec![
+            format!("{} {}", one.fault, one.target),
+            units::moment(one.lasted_seconds),
+            one.normal_tps.map_or_else(unknown, units::rate),
+            one.fault_tps.map_or_else(unknown, units::rate),
+            one.r_e.map_or_else(unknown, |r_e| format!("{r_e:.3}")),
+            settled(one),
+            one.t_e.map_or_else(unknown, |t_e| format!("{t_e:.3}")),
+            one.normal_again_seconds.map_or_else(unknown, units::seconds),
+        ]
+    };
+    let rows: Vec<Vec<String>> = judged.iter().map(row).collect();
     let headers = [
         ("fault", 0),
-        ("TPS before", 1),
+        ("lasted", 1),
+        ("TPS before", 3),
         ("TPS under it", 0),
         ("R_e", 0),
         ("settled in", 0),
@@ -154,16 +182,44 @@ fn availability(run: &Run) -> Option<Columns> {
     columns(&headers, rows)
 }
 
+/// What else held with a fault, and why it has no figures; nothing if neither.
+pub(super) fn remark(one: &Availability) -> Option<String> {
+    let with = (!one.together_with.is_empty())
+        .then(|| format!("measured together with {}", one.together_with.join(" and ")));
+    let remarks: Vec<String> = one.not_measured.clone().into_iter().chain(with).collect();
+    (!remarks.is_empty()).then(|| remarks.join("; "))
+}
+
+/// In how many seconds throughput was stable.
+pub(super) fn settled(one: &Availability) -> String {
+    match (one.recovery_seconds, one.t_e) {
+        (Some(seconds), _) => units::moment(seconds),
+        (None, Some(_)) => "never".to_owned(),
+        (None, None) => "-".to_owned(),
+    }
+}
+
 fn causes(run: &Run) -> Option<Columns> {
     let of = |what: &'static str, causes: &[crate::metrics::document::Series]| {
-        let counts = causes.iter().map(|cause| (cause.name.clone(), run.sum(&cause.counts)));
+        let counts = causes.iter().map(|cause| (cause, run.sum(&cause.counts)));
         counts
             .filter(|(_, count)| *count > 0)
-            .map(|(name, count)| vec![name, what.to_owned(), units::thousands(count)])
+            .map(|(cause, count)| vec![cause.name.clone(), what.to_owned(), units::thousands(count)])
             .collect::<Vec<_>>()
     };
     let rows = [of("rolled back", &run.aborts), of("failed", &run.errors)].concat();
     columns(&[("cause", 0), ("attempts", 0), ("count", 0)], rows)
+}
+
+/// What was said first with each cause: too long for a column.
+fn said(run: &Run) -> String {
+    let counted = |cause: &&crate::metrics::document::Series| run.sum(&cause.counts) > 0;
+    let causes = run.aborts.iter().chain(&run.errors).filter(counted);
+    let said = causes.filter_map(|cause| Some((&cause.name, cause.first.as_ref()?)));
+    let line = |(name, said): (&String, &crate::metrics::document::Said)| {
+        format!("first {name}, at {}: {said}\n", units::moment(said.at_seconds))
+    };
+    said.map(line).collect()
 }
 
 fn compared(groups: &[Group<'_>], width: usize) -> String {
@@ -175,7 +231,7 @@ fn compared(groups: &[Group<'_>], width: usize) -> String {
         let throughput = of(|summary| summary.throughput_tps);
         let run = group.middle();
         vec![
-            group.label.to_owned(),
+            group.name.clone(),
             run.about.nodes.to_string(),
             units::rate(throughput.median),
             units::range(throughput.min, throughput.max),
@@ -213,31 +269,26 @@ fn columns(headers: &[(&str, usize)], rows: Vec<Vec<String>>) -> Option<Columns>
     any.then_some(columns)
 }
 
-/// Equation 3 for each label and the next larger cluster of the same database.
-pub(super) fn scalabilities<'a>(groups: &[Group<'a>]) -> Vec<(&'a str, &'a str, f64)> {
-    let throughput = |group: &Group<'_>| ClusterThroughput {
-        nodes: group.runs[0].about.nodes,
-        tps: Spread::of(group.runs.iter().map(|run| run.throughput_tps())).median,
-    };
-    let mut sorted: Vec<&Group<'a>> = groups.iter().collect();
-    sorted.sort_by_key(|group| (group.runs[0].about.database.as_str(), group.runs[0].about.nodes));
-    let pairs = sorted.windows(2).filter(|pair| {
-        let [small, large] = [&pair[0].runs[0].about, &pair[1].runs[0].about];
-        small.database == large.database
-    });
-    pairs
-        .filter_map(|pair| {
-            let of = scalability(throughput(pair[0]), throughput(pair[1]))?;
-            Some((pair[0].label, pair[1].label, of))
-        })
-        .collect()
+/// Why the figures of any run may be worth nothing.
+pub(super) fn doubts_of_all(groups: &[Group<'_>]) -> Vec<String> {
+    let mut doubts = Vec::new();
+    for group in groups {
+        let mut said: Vec<String> = Vec::new();
+        for sentence in group.runs.iter().flat_map(|run| environment::not_durable(&run.about.server)) {
+            if !said.contains(&sentence) {
+                said.push(sentence);
+            }
+        }
+        doubts.extend(said.into_iter().map(|sentence| format!("{}: {sentence}", group.name)));
+        doubts.extend(group.runs.iter().flat_map(|run| doubts_of(&group.name, run)));
+    }
+    doubts
 }
 
-/// Why the figures may be worth nothing.
-pub(super) fn doubts_of(run: &Run) -> Vec<String> {
+fn doubts_of(name: &str, run: &Run) -> Vec<String> {
     let summary = run.summary();
     let mut doubts = Vec::new();
-    let place = format!("{}, repetition {}", run.about.label, run.about.repetition);
+    let place = format!("{name}, repetition {}", run.about.repetition);
     for check in run.checks.iter().filter(|check| !check.ok) {
         doubts.push(format!("{place}: {} does not hold: {}", check.name, check.detail));
     }
@@ -248,6 +299,14 @@ pub(super) fn doubts_of(run: &Run) -> Vec<String> {
         doubts.push(format!(
             "{place}: the client's processors were {share} busy{own}: it may be what was measured"
         ));
+    }
+    let never = run.never_committed();
+    if !never.is_empty() {
+        let causes = run.aborts.iter().chain(&run.errors);
+        let most = causes.filter(|cause| cause.first.is_some()).max_by_key(|cause| run.sum(&cause.counts));
+        let why = most.and_then(|cause| cause.first.as_ref());
+        let why = why.map(|said| format!("; what was said most often began with {said}")).unwrap_or_default();
+        doubts.push(format!("{place}: no {} has committed{why}", never.join(" and no ")));
     }
     if run.about.interrupted {
         doubts.push(format!("{place} was ended early: these are the results so far"));
@@ -267,8 +326,8 @@ pub(super) fn doubts_of(run: &Run) -> Vec<String> {
     doubts
 }
 
-fn doubts(document: &Document) -> String {
-    let doubts: Vec<String> = document.runs.iter().flat_map(doubts_of).collect();
+fn doubts(document: &Document, groups: &[Group<'_>]) -> String {
+    let doubts = doubts_of_all(groups);
     let checks: usize = document.runs.iter().map(|run| run.checks.len()).sum();
     if doubts.is_empty() {
         return match checks {

@@ -104,7 +104,7 @@ impl Connection {
         if let Err(failure) = &result {
             // What is left of the transaction goes; a connection that cannot even do that goes as
             // well.
-            let usable = !failure.cause.ends_connection()
+            let usable = !failure.ends_connection()
                 && matches!(tokio::time::timeout(patience, session.rollback()).await, Ok(Ok(())));
             if !usable {
                 self.session = None;

@@ -15,14 +15,16 @@ mod client;
 pub mod companions;
 mod connections;
 mod counts;
+mod ledger;
 mod nodes;
 mod plan;
+mod server;
 mod steered;
 mod terminal;
 mod turnstile;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -31,16 +33,20 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 pub use counts::INTENDED;
+pub use ledger::NAME as TOLD;
 pub use plan::Plan;
+pub use server::settings as server_settings;
 pub use steered::Steered;
 
 use crate::config::{Config, Refusal};
 use crate::control::SECOND_NS;
 use crate::control::contention::{Controller, HotSpots, Schedule};
 use crate::control::load::{Arrivals, LoadTally, Pacer};
+use crate::load::lease::Lease;
 use crate::load::scale::Scale;
 use crate::load::{self, LoadError};
-use crate::metrics::document::{About, Check};
+use crate::metrics::document::{About, Check, Kept};
+use crate::metrics::environment::Machine;
 use crate::metrics::{Recorder, Run};
 use crate::progress::{Line, Progress};
 use crate::report::live::{self, Counters, Frame, Now};
@@ -50,6 +56,7 @@ use client::Client;
 use companions::{Accompanied, Companions};
 use connections::Connections;
 use counts::Running;
+use ledger::{Ledger, Tables};
 use steered::Tallies;
 use terminal::{Shared, Stream, Terminal};
 use turnstile::Turnstile;
@@ -58,11 +65,29 @@ use turnstile::Turnstile;
 const GRACE: Duration = Duration::from_secs(5);
 /// Pause between two questions whether the database is back.
 const AGAIN: Duration = Duration::from_millis(200);
+/// How long the database may be away after the end of a run, before what is in its tables is left
+/// unread; and how long reading them may take.
+const AWAY: Duration = Duration::from_secs(10);
+const READING: Duration = Duration::from_secs(600);
 /// How often contention is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Runs the mix once; `repetition` counts from 1.
+/// Runs the mix once, while nobody else works on the tables but other runs; `repetition` counts
+/// from 1.
 pub async fn run(
+    config: &Config,
+    connector: &Connector,
+    repetition: u32,
+    stop: &Arc<AtomicBool>,
+    progress: Progress,
+) -> Result<Run, LoadError> {
+    let lease = Lease::beside_runs(connector, "plimsoll dike run").await?;
+    let run = run_beside(config, connector, repetition, stop, progress).await;
+    lease.release().await;
+    run
+}
+
+async fn run_beside(
     config: &Config,
     connector: &Connector,
     repetition: u32,
@@ -78,11 +103,22 @@ pub async fn run(
     }
     let mut about = about(config, repetition);
     about.database_version = version(connector).await?;
+    about.server = server::settings(connector).await;
+    about.client_machines = vec![Machine::this()];
     let (terminals, clients) = (config.run.terminals, config.run.clients);
     let count = if config.run.connections == 0 { terminals } else { config.run.connections };
     let connections = Connections::new(connector.through(&companions.proxies()), count as usize);
     progress.note(&format!("connecting {count} times"));
     connections.open().await?;
+    let ledger = Ledger::new(&Scale::new(&config.data));
+    // Each of several clients knows a part of what all were told.
+    let before = match clients {
+        1 => {
+            progress.note("reading what the tables hold");
+            Some(ledger.read(connector).await)
+        }
+        _ => None,
+    };
     let nodes = nodes::look(connector).await;
 
     let spots = plan.contention.as_ref().map(|schedule| HotSpots::new(schedule.items()));
@@ -102,6 +138,7 @@ pub async fn run(
         connections,
         turnstiles: (0..turnstiles).map(|_| Turnstile::default()).collect(),
         running: Running::default(),
+        ledger,
         kinds: counts::numbers(config),
     });
     let (give_up, given_up) = tokio::sync::watch::channel(false);
@@ -154,6 +191,7 @@ pub async fn run(
         load.merge(&terminal.load);
         tallies.merge(&terminal.control.into_tallies());
     }
+    let ended = Instant::now();
     about.interrupted = lasted_ns < shared.length_ns;
     let mut run = Run::new(about, recorder, lasted_ns);
     run.controls = tallies.finish(&plan);
@@ -170,12 +208,59 @@ pub async fn run(
     if !run.about.interrupted && run.journal.brings_back() {
         back(connector, Duration::from_secs_f64(config.chaos.limit_s), progress).await;
     }
-    run.nodes = nodes::figures(&nodes, nodes::look(connector).await);
+    run.nodes = nodes::figures(&nodes, nodes::look(connector).await, ended);
+    if let Some(before) = before {
+        // A run that is interrupted now still has its results.
+        let interrupted = async {
+            while run.about.interrupted || !stop.load(Relaxed) {
+                tokio::time::sleep(AGAIN).await;
+            }
+        };
+        let told = tokio::select! {
+            told = told(connector, &shared.ledger, before, &run, progress) => told,
+            () = interrupted => Err(Failure::new(Cause::Other, "it was interrupted")),
+        };
+        let check = match told {
+            Ok((kept, check)) => {
+                run.kept = kept;
+                check
+            }
+            Err(failure) => ledger::not_compared(&failure.to_string()),
+        };
+        run.checks.push(check);
+    }
     run.checks.extend(shared.stream.as_ref().map(|stream| {
         let mut stream = stream.lock().expect("no terminal runs any more");
         begun_when_due(stream.backlog(clients, lasted_ns))
     }));
     Ok(run)
+}
+
+/// Compares what clients were told with what is in the tables now. Tries for a while if the
+/// database does not answer, unless a fault has left it down.
+async fn told(
+    connector: &Connector,
+    ledger: &Ledger,
+    before: Result<Tables, Failure>,
+    run: &Run,
+    progress: Progress,
+) -> Result<(Vec<Kept>, Check), Failure> {
+    let before = before?;
+    progress.note("comparing the tables with what clients were told");
+    let until = Instant::now() + if run.journal.leaves_down() { Duration::ZERO } else { AWAY };
+    // Who has interrupted a run waits for its end.
+    let patience = if run.about.interrupted { AWAY } else { READING };
+    loop {
+        let read = tokio::time::timeout(patience, ledger.read(connector)).await;
+        let late = || Failure::new(Cause::Timeout, format!("no answer within {patience:?}"));
+        match read.unwrap_or_else(|_| Err(late())) {
+            Ok(after) => return Ok(ledger.compare(&before, &after)),
+            Err(failure) if failure.ends_connection() && Instant::now() < until => {
+                tokio::time::sleep(AGAIN).await;
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
 }
 
 /// Waits until the database answers, but not longer than this: what a schedule has started again at
@@ -214,6 +299,7 @@ fn make(
             rng,
             recorder: Recorder::new(Arc::clone(&layout)),
             load: LoadTally::new(),
+            under_way: None,
         }
     };
     (first..first + config.run.terminals).map(terminal).collect()

@@ -61,11 +61,12 @@ async fn ask(connector: &Connector, queries: [&str; 2]) -> Result<[Option<u64>; 
     Ok(sums)
 }
 
-/// What they held at the end, and did in between.
-pub fn figures(before: &[Look], after: Vec<Look>) -> Vec<NodeFigures> {
+/// What they held at the end, and did in between. Nothing runs after `ended`, so the time until a
+/// node was asked again is no time in which it served.
+pub fn figures(before: &[Look], after: Vec<Look>, ended: Instant) -> Vec<NodeFigures> {
     let figures = |(before, after): (&Look, Look)| {
         let operations = after.operations.zip(before.operations);
-        let seconds = (after.at - before.at).as_secs_f64();
+        let seconds = after.at.min(ended).saturating_duration_since(before.at).as_secs_f64();
         let per_second = |of: u64| of as f64 / seconds;
         let done = operations.and_then(|(after, before)| after.checked_sub(before));
         NodeFigures {
@@ -95,8 +96,8 @@ mod tests {
         };
         let before = [look("a", Some(100), 0), look("b", Some(100), 0), look("c", None, 0)];
         let after = vec![look("a", Some(300), 4), look("b", Some(30), 4), look("c", Some(30), 4)];
-        let figures = figures(&before, after);
+        let figures = figures(&before, after, begun + Duration::from_secs(2));
         let rates: Vec<Option<f64>> = figures.iter().map(|node| node.operations_per_second).collect();
-        assert_eq!(rates, [Some(50.0), None, None]);
+        assert_eq!(rates, [Some(100.0), None, None]);
     }
 }

@@ -8,8 +8,8 @@
 //!
 //! *Retries.* A conflict is tried again with the same inputs, up to a number of attempts: after a
 //! pause that doubles, or, if it lost a hot district and the client queues for it, when its turn
-//! comes. A broken connection ends the transaction, and so does an unanswered COMMIT, which must
-//! not be repeated.
+//! comes. A broken connection ends the transaction, and so does a COMMIT that is in doubt, which
+//! must not be repeated.
 //!
 //! *Outages.* A terminal without a connection tries to make one until the run ends, with pauses
 //! that double up to a limit. Its transaction waits. Each try counts as an attempt that failed, so
@@ -24,6 +24,7 @@ use tokio::sync::watch;
 
 use super::connections::Connections;
 use super::counts::{INTENDED_NUMBER, Running, number_of};
+use super::ledger::Ledger;
 use super::steered::Steered;
 use super::turnstile::{Turnstile, Waiting};
 use crate::config::Retry;
@@ -31,6 +32,7 @@ use crate::control::SECOND_NS;
 use crate::control::contention::Contender;
 use crate::control::load::{Load, LoadTally, Pacer};
 use crate::metrics::Recorder;
+use crate::metrics::document::Said;
 use crate::metrics::recorder::Committed;
 use crate::target::{Cause, Failure};
 use crate::transactions::{Done, Input, Inputs, Transaction};
@@ -50,6 +52,8 @@ pub struct Shared {
     /// By hot district, if the client queues for it.
     pub turnstiles: Vec<Turnstile>,
     pub running: Running,
+    /// What clients were told.
+    pub ledger: Ledger,
     /// By place in [`Transaction::ALL`]: which number recorders have for it.
     pub kinds: [usize; 9],
 }
@@ -113,6 +117,8 @@ pub struct Terminal {
     pub rng: Rng,
     pub recorder: Recorder,
     pub load: LoadTally,
+    /// The kind of the transaction that is under way.
+    pub under_way: Option<usize>,
 }
 
 impl Terminal {
@@ -135,8 +141,11 @@ impl Terminal {
                 break;
             }
             tokio::select! {
-                () = self.transaction(intended_ns) => {}
-                _ = given_up.wait_for(|given_up| *given_up) => break,
+                () = self.transaction(intended_ns) => self.under_way = None,
+                _ = given_up.wait_for(|given_up| *given_up) => {
+                    self.under_way.into_iter().for_each(|kind| self.recorder.unended(kind));
+                    break;
+                }
             }
         }
         self
@@ -168,6 +177,7 @@ impl Terminal {
         intended_ns: Option<u64>,
     ) -> Option<u64> {
         let kind = shared.kinds[transaction as usize];
+        self.under_way = Some(kind);
         let mut first_ns = None;
         let (mut conflicts, mut refusals) = (0, 0);
         let mut waiting: Option<Waiting<'_>> = None;
@@ -179,14 +189,16 @@ impl Terminal {
             }
             let begun_ns = shared.elapsed_ns();
             let started_ns = *first_ns.get_or_insert(begun_ns);
+            let under_way = shared.ledger.begin(input);
             let result = turn.attempt(input, &mut contender, shared.transaction_timeout).await;
+            under_way.ended(&result);
             let now_ns = shared.elapsed_ns();
             let unreachable = matches!(&result, Err(failure) if failure.cause == Cause::Unreachable);
             if !unreachable && let Some(offline) = offline.take() {
                 self.recorder.offline(offline.since_ns, now_ns);
             }
             let failure = match result {
-                Ok(Done::Committed) => {
+                Ok(Done::Committed { .. }) => {
                     self.recorder.committed(Committed { kind, intended_ns, started_ns, ended_ns: now_ns });
                     shared.running.commit(now_ns - intended_ns.unwrap_or(started_ns));
                     return first_ns;
@@ -237,11 +249,14 @@ impl Terminal {
 
     fn count(&mut self, shared: &Shared, now_ns: u64, kind: usize, failure: &Failure) {
         let number = number_of(failure.cause);
+        let said = || Said::new(now_ns, &failure.code, &failure.message);
         if failure.cause.is_conflict() {
             self.recorder.aborted(now_ns, kind, number);
+            self.recorder.abort_said(number, said);
             shared.running.aborted.fetch_add(1, Relaxed);
         } else {
             self.recorder.failed(now_ns, kind, number);
+            self.recorder.error_said(number, said);
             shared.running.failed.fetch_add(1, Relaxed);
         }
     }

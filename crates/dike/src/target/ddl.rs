@@ -124,35 +124,97 @@ pub const TABLES: [Table; 9] = [
     },
 ];
 
-/// Tables that are not TPC-C's: what was loaded, which units of it are complete, and the lists of
-/// the isolation test.
-const OURS: [&str; 3] = ["dike_data", "dike_unit", "dike_list"];
+/// The table in which a database remembers what Dike has made of it.
+pub const RECORD: &str = "dike_data";
 
-/// The statements that make what is missing of the tables. `existing` are the names of tables that
-/// are there.
-pub fn create(kind: Kind, schema: &Schema, data: &Data, existing: &[String]) -> Vec<String> {
-    let missing = |name: &str| !existing.iter().any(|table| table == name);
+/// Tables that are not TPC-C's: the record, which units of a load are complete, and the lists of
+/// the isolation test.
+const OURS: [(&str, &str); 3] = [
+    (RECORD, "p_name VARCHAR(64) NOT NULL PRIMARY KEY, p_value VARCHAR(255) NOT NULL"),
+    ("dike_unit", "u_id INT4 NOT NULL PRIMARY KEY, u_complete INT4 NOT NULL, u_loader VARCHAR(16)"),
+    ("dike_list", "l_id INT4 NOT NULL PRIMARY KEY, l_numbers TEXT NOT NULL"),
+];
+
+/// Indexes that PostgreSQL's family makes after a load, as `table (columns)`.
+const INDEXES: [(&str, &str); 2] = [
+    ("customer_by_name", "customer (c_w_id, c_d_id, c_last, c_first)"),
+    ("orders_by_customer", "orders (o_w_id, o_d_id, o_c_id, o_id)"),
+];
+
+/// The names of all tables, the record first.
+pub fn tables() -> impl Iterator<Item = &'static str> {
+    OURS.iter().map(|(name, _)| *name).chain(TABLES.iter().map(|table| table.name))
+}
+
+/// Every name that [`create`] and [`finish`] give to something.
+pub fn names(kind: Kind, schema: &Schema) -> Vec<String> {
+    let mut names: Vec<String> = tables().map(str::to_owned).collect();
+    if kind.family() == Family::Postgres {
+        names.extend(INDEXES.iter().map(|(name, _)| (*name).to_owned()));
+    }
+    if matches!(kind, Kind::Postgresql | Kind::Plimsoll) {
+        let partitioned = TABLES.iter().filter(|table| table.warehouse.is_some());
+        names.extend(
+            partitioned.flat_map(|table| (0..schema.partitions).map(move |at| partition(table.name, at))),
+        );
+    }
+    names
+}
+
+fn partition(table: &str, at: u32) -> String {
+    format!("{table}_{at}")
+}
+
+/// A statement that makes a table and says in its comment whose it is, both or neither.
+fn marked(kind: Kind, name: &str, columns: &str, mark: &str, more: &str) -> String {
+    match kind.family() {
+        Family::Postgres => {
+            format!("CREATE TABLE {name} ({columns}){more}; COMMENT ON TABLE {name} IS '{mark}'")
+        }
+        Family::Mysql => format!("CREATE TABLE {name} ({columns}) COMMENT = '{mark}'{more}"),
+    }
+}
+
+/// The statement that makes the record.
+pub fn create_record(kind: Kind, mark: &str) -> String {
+    let (name, columns) = OURS[0];
+    marked(kind, name, columns, mark, "")
+}
+
+/// The statements that make what is missing of the tables, but for the record.
+///
+/// * `mark`: their comment.
+/// * `existing`: the names of what is there.
+pub fn create(
+    kind: Kind,
+    schema: &Schema,
+    data: &Data,
+    mark: &str,
+    existing: impl Fn(&str) -> bool,
+) -> Vec<String> {
     let mut statements = Vec::new();
-    let small = [
-        ("dike_data", "p_name VARCHAR(64) NOT NULL PRIMARY KEY, p_value VARCHAR(64) NOT NULL"),
-        ("dike_unit", "u_id INT4 NOT NULL PRIMARY KEY, u_complete INT4 NOT NULL"),
-        ("dike_list", "l_id INT4 NOT NULL PRIMARY KEY, l_numbers TEXT NOT NULL"),
-    ];
-    for (name, columns) in small {
-        if missing(name) {
-            statements.push(format!("CREATE TABLE {name} ({columns})"));
+    for (name, columns) in &OURS[1..] {
+        if !existing(name) {
+            statements.push(marked(kind, name, columns, mark, ""));
         }
     }
-    if kind == Kind::Oceanbase && schema.co_locate && missing("warehouse") {
+    if kind == Kind::Oceanbase && schema.co_locate && !existing("warehouse") {
         statements.push("CREATE TABLEGROUP IF NOT EXISTS dike SHARDING = 'PARTITION'".to_owned());
     }
-    for table in TABLES.iter().filter(|table| missing(table.name)) {
-        create_table(kind, schema, data, table, &mut statements);
+    for table in TABLES.iter().filter(|table| !existing(table.name)) {
+        create_table(kind, schema, data, table, mark, &mut statements);
     }
     statements
 }
 
-fn create_table(kind: Kind, schema: &Schema, data: &Data, table: &Table, statements: &mut Vec<String>) {
+fn create_table(
+    kind: Kind,
+    schema: &Schema,
+    data: &Data,
+    table: &Table,
+    mark: &str,
+    statements: &mut Vec<String>,
+) {
     let Table { name, columns, .. } = table;
     // TIMESTAMP ends in 2038 in MySQL, and changes with the row.
     let columns = match kind.family() {
@@ -165,7 +227,8 @@ fn create_table(kind: Kind, schema: &Schema, data: &Data, table: &Table, stateme
         (Family::Mysql, "orders") => ", INDEX orders_by_customer (o_w_id, o_d_id, o_c_id, o_id)",
         _ => "",
     };
-    let mut text = format!("CREATE TABLE {name} ({columns}{key}{index})");
+    let columns = format!("{columns}{key}{index}");
+    let mut text = String::new();
     let partitions = schema.partitions;
     let mut after = Vec::new();
     match (kind, table.warehouse) {
@@ -173,8 +236,9 @@ fn create_table(kind: Kind, schema: &Schema, data: &Data, table: &Table, stateme
             text += &format!(" PARTITION BY HASH ({warehouse})");
             after.extend((0..partitions).map(|at| {
                 format!(
-                    "CREATE TABLE {name}_{at} PARTITION OF {name} \
-                     FOR VALUES WITH (MODULUS {partitions}, REMAINDER {at})"
+                    "CREATE TABLE {} PARTITION OF {name} \
+                     FOR VALUES WITH (MODULUS {partitions}, REMAINDER {at})",
+                    partition(name, at)
                 )
             }));
         }
@@ -224,22 +288,22 @@ fn create_table(kind: Kind, schema: &Schema, data: &Data, table: &Table, stateme
         (Kind::Oceanbase, None) if schema.replicate_item => text += " DUPLICATE_SCOPE = 'cluster'",
         _ => {}
     }
-    statements.push(text);
-    statements.extend(after);
+    let made = marked(kind, name, &columns, mark, &text);
+    if matches!(kind, Kind::Postgresql | Kind::Plimsoll) {
+        // In one transaction: a table without its partitions would count as made.
+        statements.push(after.into_iter().fold(made, |made, partition| made + "; " + &partition));
+    } else {
+        statements.push(made);
+        statements.extend(after);
+    }
 }
 
 /// What is left to do when all rows are there.
 pub fn finish(kind: Kind) -> Vec<String> {
     let mut statements = Vec::new();
     if kind.family() == Family::Postgres {
-        statements.push(
-            "CREATE INDEX IF NOT EXISTS customer_by_name ON customer (c_w_id, c_d_id, c_last, c_first)"
-                .to_owned(),
-        );
-        statements.push(
-            "CREATE INDEX IF NOT EXISTS orders_by_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)"
-                .to_owned(),
-        );
+        let index = |(name, on): &(&str, &str)| format!("CREATE INDEX IF NOT EXISTS {name} ON {on}");
+        statements.extend(INDEXES.iter().map(index));
     }
     let analyze = |table: &Table| match kind.family() {
         Family::Postgres => format!("ANALYZE {}", table.name),
@@ -249,22 +313,34 @@ pub fn finish(kind: Kind) -> Vec<String> {
     statements
 }
 
-/// The names of the tables of the database.
+/// The query for the names of what is in the schema that tables are made in, and for the comment of
+/// each: an index or a partition has that of its table. PostgreSQL's catalogue names what the user
+/// must not touch as well.
 pub fn existing(kind: Kind) -> &'static str {
     match kind.family() {
         Family::Postgres => {
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+            "SELECT c.relname, obj_description(COALESCE(h.inhparent, i.indrelid, c.oid), 'pg_class') \
+             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace \
+             LEFT JOIN pg_index AS i ON i.indexrelid = c.oid \
+             LEFT JOIN pg_inherits AS h ON h.inhrelid = c.oid AND c.relkind IN ('r', 'p') \
+             WHERE n.nspname = current_schema()"
         }
-        Family::Mysql => "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()",
+        // Where names are compared without case, they are kept as somebody has written them.
+        Family::Mysql => {
+            "SELECT CASE WHEN @@lower_case_table_names = 0 THEN table_name ELSE LOWER(table_name) END, \
+             table_comment FROM information_schema.tables WHERE table_schema = DATABASE()"
+        }
     }
 }
 
-/// The statements that remove everything.
-pub fn destroy(kind: Kind) -> Vec<String> {
-    let names = TABLES.iter().map(|table| table.name).chain(OURS);
-    let mut statements: Vec<String> = names.map(|name| format!("DROP TABLE IF EXISTS {name}")).collect();
+/// The statements that remove the tables that are there, the record last: while it is there, what
+/// is left has an owner.
+pub fn destroy(kind: Kind, existing: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut names: Vec<&str> = tables().filter(|name| existing(name)).collect();
+    names.reverse();
+    let mut statements: Vec<String> = names.iter().map(|name| format!("DROP TABLE {name}")).collect();
     if kind == Kind::Oceanbase {
-        statements.push("DROP TABLEGROUP IF EXISTS dike".to_owned());
+        statements.insert(statements.len().saturating_sub(1), "DROP TABLEGROUP IF EXISTS dike".to_owned());
     }
     statements
 }
@@ -274,7 +350,7 @@ mod tests {
     use super::*;
 
     fn of(kind: Kind, schema: &Schema) -> String {
-        create(kind, schema, &Data::default(), &[]).join(";\n")
+        create(kind, schema, &Data::default(), "ours", |_| false).join(";\n")
     }
 
     #[test]
@@ -297,8 +373,37 @@ mod tests {
 
     #[test]
     fn what_is_there_is_not_made_again() {
-        let existing: Vec<String> = TABLES.iter().map(|table| table.name.to_owned()).collect();
-        let made = create(Kind::Postgresql, &Schema::default(), &Data::default(), &existing);
+        let there = |name: &str| TABLES.iter().any(|table| table.name == name);
+        let made = create(Kind::Postgresql, &Schema::default(), &Data::default(), "ours", there);
         assert!(made.iter().all(|statement| statement.contains("dike_")), "{made:?}");
+    }
+
+    #[test]
+    fn everything_that_is_made_has_a_name_that_was_looked_for_and_says_whose_it_is() {
+        for kind in [Kind::Postgresql, Kind::Citus, Kind::Mariadb, Kind::Oceanbase] {
+            let schema = Schema { partitions: 3, ..Schema::default() };
+            let names = names(kind, &schema);
+            let mut made = create(kind, &schema, &Data::default(), "ours", |_| false);
+            made.extend([create_record(kind, "ours")]);
+            made.extend(finish(kind));
+            let whole = made.join("; ");
+            for statement in made.iter().flat_map(|made| made.split("; ")) {
+                let words: Vec<&str> = statement.split(' ').collect();
+                let named = match &words[..] {
+                    ["CREATE", "TABLE", name, "PARTITION", ..] => name,
+                    ["CREATE", "TABLE", name, ..] => {
+                        let comment = format!("COMMENT ON TABLE {name} IS 'ours'");
+                        let says = statement.contains("COMMENT = 'ours'") || whole.contains(&comment);
+                        assert!(says, "{statement}");
+                        name
+                    }
+                    ["CREATE", "INDEX", "IF", "NOT", "EXISTS", name, ..] => name,
+                    _ => continue,
+                };
+                assert!(names.iter().any(|name| name == named), "{named}");
+            }
+        }
+        let dropped = destroy(Kind::Mariadb, |name| name == RECORD || name == "stock");
+        assert_eq!(dropped, ["DROP TABLE stock", "DROP TABLE dike_data"]);
     }
 }

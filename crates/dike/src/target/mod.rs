@@ -11,9 +11,12 @@
 //!   are answered together (pipelining), so a New-Order of ten lines takes four round trips;
 //!   MySQL's protocol has no such thing, and there they go one after the other. A transaction is
 //!   written once and says what does not depend on what.
-//! * `BEGIN` travels with the first calls of a transaction. `COMMIT` travels alone, so that a
-//!   connection that breaks leaves exactly one case in doubt: the answer to it
+//! * `BEGIN` travels with the first calls of a transaction. `COMMIT` travels alone, when all before
+//!   it was answered without an error, so that exactly one thing can be in doubt: the answer to it
 //!   ([`Cause::InDoubt`]).
+//!
+//! * A session is set up by Dike and not by the server's defaults (`settings.rs`). Its password may
+//!   come from the environment (`password.rs`), and it may be encrypted (`tls.rs`).
 //!
 //! *What has been run.* PostgreSQL and MariaDB are what the tests here start. The layouts and error
 //! numbers of the others come from their documentation.
@@ -25,9 +28,13 @@ pub mod ddl;
 pub mod failure;
 mod mysql;
 mod numeric;
+mod password;
+mod plugin;
 mod postgres;
 mod session;
+mod settings;
 mod statement;
+mod tls;
 mod value;
 
 use serde::{Deserialize, Serialize};

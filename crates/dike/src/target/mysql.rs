@@ -8,12 +8,20 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder, Params, SslOpts};
 
 use super::session::{Endpoint, TextRows};
-use super::{Answer, Call, Failure, Family, Row, Statement};
+use super::{Answer, Call, Cause, Failure, Family, Kind, Row, Statement, settings};
 use crate::config::Target;
 
 /// Statements that a connection keeps: more than there are, so that none is ever forgotten behind
 /// our back.
 const STATEMENTS_KEPT: usize = 1000;
+
+/// The longest password in bytes that goes to a server which wants it whole over a connection that
+/// is not encrypted: the driver encrypts it with the server's RSA key, of 2,048 bits as MySQL makes
+/// it, and a zero behind it, and does not survive a longer one.
+const PASSWORD_BYTES_MAX: usize = 213;
+
+/// What a server says to a wrong password.
+const ACCESS_DENIED: u16 = 1045;
 
 /// A connection to MySQL, or what speaks like it.
 pub struct Mysql {
@@ -38,7 +46,14 @@ impl Mysql {
             }
             None => (endpoint.host.clone(), endpoint.port, tls),
         };
-        let password = (!target.password.is_empty()).then(|| target.password.clone());
+        let password = &endpoint.password.password;
+        if tls.is_none() && password.reveal().len() > PASSWORD_BYTES_MAX {
+            let why = format!(
+                "a password of more than {PASSWORD_BYTES_MAX} bytes needs an encrypted connection: set target.tls"
+            );
+            return Err(Failure::new(Cause::Other, why));
+        }
+        let password = password.is_there().then(|| password.reveal().to_owned());
         let options = OptsBuilder::default()
             .ip_or_hostname(host)
             .tcp_port(port)
@@ -50,9 +65,29 @@ impl Mysql {
             // A change that leaves a row as it was has met it all the same.
             .client_found_rows(true)
             .ssl_opts(tls);
-        let mut connection = Conn::new(options).await?;
-        connection.query_drop("SET time_zone = '+00:00'").await?;
+        // Of a random number that ends in a zero the driver drops the zero, so that an ed25519
+        // server refuses one login of 256 whatever the password is.
+        let connection = match Conn::new(options.clone()).await {
+            Err(mysql_async::Error::Server(said)) if said.code == ACCESS_DENIED => Conn::new(options).await?,
+            connected => connected?,
+        };
         Ok(Mysql { connection, endpoint: endpoint.clone(), prepared: BTreeMap::new(), lock })
+    }
+
+    /// Makes the session what Dike depends on.
+    pub(super) async fn set_up(&mut self, kind: Kind, upkeep: bool) -> Result<(), Failure> {
+        if let Some(first) = settings::first_mysql(kind, upkeep) {
+            self.connection.query_drop(first).await?;
+        }
+        let rows = self.text(&settings::ask_mysql(upkeep)).await?;
+        let has = rows.into_iter().filter_map(|row| match <[_; 2]>::try_from(row) {
+            Ok([Some(name), Some(value)]) => Some((name, value)),
+            _ => None,
+        });
+        match settings::set_mysql(upkeep, &has.collect::<Vec<_>>()) {
+            Some(set) => Ok(self.connection.query_drop(set).await?),
+            None => Ok(()),
+        }
     }
 
     /// Runs calls, and before them begins a transaction, read-only or not.
@@ -98,6 +133,11 @@ impl Mysql {
         let columns =
             |row: &mysql_async::Row| (0..row.len()).map(|at| row.as_ref(at).and_then(text)).collect();
         Ok(rows.iter().map(columns).collect())
+    }
+
+    pub(super) async fn change(&mut self, sql: &str) -> Result<u64, Failure> {
+        self.connection.query_drop(sql).await?;
+        Ok(self.connection.affected_rows())
     }
 
     pub(super) async fn load_data(&mut self, table: &str, rows: Bytes) -> Result<u64, Failure> {

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use super::session::{Endpoint, TextRows};
-use super::{Answer, Call, Failure, Family, Row, Statement};
+use super::{Answer, Call, Failure, Family, Row, Statement, settings};
 use crate::config::Target;
 
 /// A connection to PostgreSQL, or what speaks like it.
@@ -47,8 +47,8 @@ impl Postgres {
             Some(proxy) => config.hostaddr(proxy.ip()).port(proxy.port()),
             None => config.port(endpoint.port),
         };
-        if !target.password.is_empty() {
-            config.password(&target.password);
+        if endpoint.password.password.is_there() {
+            config.password(endpoint.password.password.reveal());
         }
         let (client, driver) = match tls {
             None => {
@@ -64,6 +64,11 @@ impl Postgres {
             }
         };
         Ok(Postgres { client, driver, prepared: BTreeMap::new(), lock })
+    }
+
+    /// Makes the session what Dike depends on.
+    pub(super) async fn set_up(&mut self, upkeep: bool) -> Result<(), Failure> {
+        self.text(&settings::postgres(upkeep)).await.map(|_| ())
     }
 
     /// Runs calls, and before them begins a transaction, read-only or not.
@@ -131,6 +136,15 @@ impl Postgres {
             _ => None,
         });
         Ok(rows.collect())
+    }
+
+    pub(super) async fn change(&mut self, sql: &str) -> Result<u64, Failure> {
+        let messages = self.client.simple_query(sql).await?;
+        let affected = messages.into_iter().filter_map(|message| match message {
+            SimpleQueryMessage::CommandComplete(rows) => Some(rows),
+            _ => None,
+        });
+        Ok(affected.sum())
     }
 
     pub(super) async fn copy(&mut self, table: &str, binary: bool, rows: Bytes) -> Result<u64, Failure> {

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
-use mysql_async::SslOpts;
-use rustls::pki_types::{CertificateDer, pem::PemObject};
 
 use super::mysql::Mysql;
+use super::password::{self, Found};
 use super::postgres::Postgres;
-use super::{Cause, Failure, Family, Kind, Row, Statement, Value};
-use crate::config::{Target, Tls};
+use super::{Cause, Failure, Family, Kind, Row, Statement, Value, plugin, tls};
+use crate::config::Target;
 
 /// One call of a statement.
 #[derive(Clone, Debug)]
@@ -100,12 +100,17 @@ impl Session {
         answers.pop().ok_or_else(|| Failure::unexpected("a call had no answer"))
     }
 
-    /// Commits. A broken connection is [`Cause::InDoubt`].
+    /// Commits. A failure that does not prove that the transaction has aborted is
+    /// [`Cause::InDoubt`].
     pub async fn commit(&mut self) -> Result<(), Failure> {
         self.committing = true;
         let committed = each!(self, session => session.text("COMMIT").await);
         self.committing = false;
-        committed.map(|_| ()).map_err(Failure::of_commit)
+        let family = match self.protocol {
+            Protocol::Postgres(_) => Family::Postgres,
+            Protocol::Mysql(_) => Family::Mysql,
+        };
+        committed.map(|_| ()).map_err(|failure| failure.of_commit(family))
     }
 
     /// Why there is no answer, if the future of a call was dropped because it took too long.
@@ -136,6 +141,11 @@ impl Session {
         }
     }
 
+    /// Runs a change without parameters. Returns how many rows it has met.
+    pub async fn change(&mut self, sql: &str) -> Result<u64, Failure> {
+        each!(self, session => session.change(sql).await)
+    }
+
     /// Loads rows into a table: in the form of COPY, text or binary, or of LOAD DATA LOCAL INFILE.
     /// Returns how many.
     pub async fn copy(&mut self, table: &str, binary: bool, rows: Bytes) -> Result<u64, Failure> {
@@ -152,8 +162,18 @@ pub(super) struct Endpoint {
     /// Its name, which is also what its certificate has to prove.
     pub(super) host: String,
     pub(super) port: u16,
+    /// The user's password there.
+    pub(super) password: Found,
     /// A proxy before it, to connect to instead.
     pub(super) through: Option<SocketAddr>,
+    /// Whether it was asked by which plugin it wants the user to be authenticated.
+    asked: Arc<AtomicBool>,
+}
+
+impl Endpoint {
+    pub(super) fn new(host: String, port: u16, password: Found) -> Endpoint {
+        Endpoint { host, port, password, through: None, asked: Arc::default() }
+    }
 }
 
 /// Makes connections to a target.
@@ -163,18 +183,27 @@ pub struct Connector {
     endpoints: Arc<[Endpoint]>,
     tls: Option<Arc<rustls::ClientConfig>>,
     lock: bool,
+    /// Whether its sessions load, check or drop tables.
+    upkeep: bool,
 }
 
 impl Connector {
     /// For this target; `lock` says whether rows that are read to be changed are locked.
     pub fn new(target: &Target, lock: bool) -> Result<Connector, Failure> {
-        let tls = match target.tls {
-            Tls::Off => None,
-            Tls::Verify => Some(Arc::new(tls(target)?)),
+        let tls = tls::client(target)?;
+        let environment = |name: &str| std::env::var_os(name);
+        let endpoint = |(host, port): (String, u16)| {
+            let password = password::find(target, &host, port, &environment);
+            Endpoint::new(host, port, password)
         };
-        let endpoint = |(host, port)| Endpoint { host, port, through: None };
         let endpoints = target.hosts().into_iter().map(endpoint).collect();
-        Ok(Connector { target: Arc::new(target.clone()), endpoints, tls, lock })
+        Ok(Connector { target: Arc::new(target.clone()), endpoints, tls, lock, upkeep: false })
+    }
+
+    /// The same for what is not measured: loading, checking, dropping tables. No time limit of the
+    /// server's or of the user's role cuts its sessions short.
+    pub fn upkeep(&self) -> Connector {
+        Connector { upkeep: true, ..self.clone() }
     }
 
     /// The same, through proxies.
@@ -223,7 +252,16 @@ impl Connector {
                 Ok(session) => return Ok(session),
                 Err(why) => {
                     let cause = if why.cause.ends_connection() { Cause::Unreachable } else { why.cause };
-                    let message = format!("{}:{}: {}", endpoint.host, endpoint.port, why.message);
+                    let mut message = format!("{}:{}: {}", endpoint.host, endpoint.port, why.message);
+                    let remedy = tls::remedy(&message, self.family());
+                    let missing = message
+                        .contains("password missing")
+                        .then_some("set the environment's DIKE_PASSWORD, or have a line for it in ~/.pgpass");
+                    let remark = endpoint.password.remark.as_deref();
+                    let remark = remark.filter(|_| why.message.contains("password"));
+                    for said in remedy.into_iter().chain(missing).chain(remark) {
+                        message = format!("{message}; {said}");
+                    }
                     failure = Failure { cause, message, ..why };
                 }
             }
@@ -236,12 +274,12 @@ impl Connector {
     /// not matter to anybody here.
     pub fn abandon(&self, session: Session) {
         let patience = Duration::from_millis(self.target.connect_timeout_ms);
-        let (target, tls) = (self.target.clone(), self.tls.clone());
+        let (target, encryption) = (self.target.clone(), self.tls.clone());
         tokio::spawn(tokio::time::timeout(patience, async move {
             match session.protocol {
-                Protocol::Postgres(session) => session.cancel(tls.as_deref()).await,
+                Protocol::Postgres(session) => session.cancel(encryption.as_deref()).await,
                 Protocol::Mysql(session) => {
-                    let tls = tls.is_some().then(|| ssl_options(&target));
+                    let tls = tls::mysql(&target);
                     let (endpoint, id) = session.place();
                     drop(session);
                     if let Ok(mut other) = Mysql::connect(&target, &endpoint, tls, false).await {
@@ -258,6 +296,7 @@ impl Connector {
             Family::Postgres => {
                 let mut session =
                     Postgres::connect(&self.target, endpoint, self.tls.as_deref(), self.lock).await?;
+                session.set_up(self.upkeep).await?;
                 if let Some(level) = isolation {
                     let set = format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}");
                     session.text(&set).await?;
@@ -269,8 +308,14 @@ impl Connector {
                 })
             }
             Family::Mysql => {
-                let tls = self.tls.is_some().then(|| ssl_options(&self.target));
+                if !endpoint.asked.load(Relaxed) {
+                    let patience = Duration::from_millis(self.target.connect_timeout_ms);
+                    plugin::refuse_parsec(&self.target.user, endpoint, self.tls.clone(), patience).await?;
+                    endpoint.asked.store(true, Relaxed);
+                }
+                let tls = tls::mysql(&self.target);
                 let mut session = Mysql::connect(&self.target, endpoint, tls, self.lock).await?;
+                session.set_up(self.kind(), self.upkeep).await?;
                 if let Some(level) = isolation {
                     session.text(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")).await?;
                 }
@@ -278,38 +323,4 @@ impl Connector {
             }
         }
     }
-}
-
-/// What a client trusts.
-fn tls(target: &Target) -> Result<rustls::ClientConfig, Failure> {
-    let mut roots = rustls::RootCertStore::empty();
-    if target.tls_ca.is_empty() {
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    } else {
-        let unreadable =
-            |why: String| Failure::new(Cause::Other, format!("target.tls_ca {}: {why}", target.tls_ca));
-        let certificates =
-            CertificateDer::pem_file_iter(&target.tls_ca).map_err(|error| unreadable(error.to_string()))?;
-        for certificate in certificates {
-            let certificate = certificate.map_err(|error| unreadable(error.to_string()))?;
-            roots.add(certificate).map_err(|error| unreadable(error.to_string()))?;
-        }
-        if roots.is_empty() {
-            return Err(unreadable("there is no certificate in it".to_owned()));
-        }
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let versions =
-        rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = versions.map_err(|error| Failure::new(Cause::Other, error.to_string()))?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
-}
-
-/// The same for MySQL's driver, which makes its own.
-fn ssl_options(target: &Target) -> SslOpts {
-    if target.tls_ca.is_empty() {
-        return SslOpts::default();
-    }
-    let authority = std::path::PathBuf::from(&target.tls_ca);
-    SslOpts::default().with_root_certs(vec![authority.into()]).with_disable_built_in_roots(true)
 }

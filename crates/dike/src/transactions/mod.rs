@@ -86,10 +86,13 @@ impl Transaction {
 }
 
 /// How a transaction has ended that did not fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Done {
     /// It has committed.
-    Committed,
+    Committed {
+        /// The districts in which it has delivered an order; none unless it is a Delivery.
+        delivered: Vec<u32>,
+    },
     /// It has rolled back, as its inputs wanted: one of its items does not exist.
     RolledBack,
 }
@@ -97,11 +100,12 @@ pub enum Done {
 /// Runs a transaction. After a failure its connection may still be in it: roll back, or give the
 /// connection up.
 pub async fn run(session: &mut Session, input: &Input) -> Result<Done, Failure> {
+    let mut delivered = Vec::new();
     match input {
         Input::NewOrder(input) => return new_order::run(session, input).await,
         Input::Payment(input) => payment::run(session, input).await?,
         Input::OrderStatus(input) => payment::order_status(session, input).await?,
-        Input::Delivery(input) => others::delivery(session, input).await?,
+        Input::Delivery(input) => delivered = others::delivery(session, input).await?,
         Input::StockLevel(input) => others::stock_level(session, input).await?,
         Input::UpdateItem { first, count } => others::update_item(session, *first, *count).await?,
         Input::UpdateStock { warehouses, item } => others::update_stock(session, warehouses, *item).await?,
@@ -110,7 +114,7 @@ pub async fn run(session: &mut Session, input: &Input) -> Result<Done, Failure> 
             others::select_balance(session, warehouses).await?;
         }
     }
-    Ok(Done::Committed)
+    Ok(Done::Committed { delivered })
 }
 
 pub(crate) use others::{BALANCE_STEP_CENTS, select_balance, update_balance};

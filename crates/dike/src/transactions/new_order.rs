@@ -95,5 +95,5 @@ pub async fn run(session: &mut Session, input: &NewOrder) -> Result<Done, Failur
     let answers = session.run(&updates).await?;
     answers[..lines.len()].iter().try_for_each(|answer| answer.changed(1))?;
     session.commit().await?;
-    Ok(Done::Committed)
+    Ok(Done::Committed { delivered: Vec::new() })
 }

@@ -10,17 +10,19 @@ pub const BALANCE_STEP_CENTS: i64 = 1000;
 /// Orders that Stock-Level looks at (clause 2.8.2.2).
 const STOCK_LEVEL_ORDERS: i64 = 20;
 
-pub async fn delivery(session: &mut Session, input: &Delivery) -> Result<(), Failure> {
+/// Returns the districts in which it has delivered an order.
+pub async fn delivery(session: &mut Session, input: &Delivery) -> Result<Vec<u32>, Failure> {
     let w = Value::from(input.warehouse);
     session.begin(false);
-    let districts: Vec<Value<'_>> = (1..=input.districts).map(Value::from).collect();
-    let oldest: Vec<_> = districts.iter().map(|&d| call(Statement::OldestNewOrder, [w, d])).collect();
+    let oldest: Vec<_> =
+        (1..=input.districts).map(|d| call(Statement::OldestNewOrder, [w, d.into()])).collect();
     let answers = session.run(&oldest).await?;
     // A district without an order to deliver is skipped.
-    let mut orders = Vec::new();
-    for (&d, answer) in districts.iter().zip(&answers) {
+    let (mut orders, mut delivered) = (Vec::new(), Vec::new());
+    for (district, answer) in (1..=input.districts).zip(&answers) {
         if let Some(row) = answer.rows.first() {
-            orders.push((d, Value::from(row.int(0)?)));
+            orders.push((Value::from(district), Value::from(row.int(0)?)));
+            delivered.push(district);
         }
     }
     let date = Value::Date(input.date_s);
@@ -46,7 +48,8 @@ pub async fn delivery(session: &mut Session, input: &Delivery) -> Result<(), Fai
     for answer in session.run(&payments).await? {
         answer.changed(1)?;
     }
-    session.commit().await
+    session.commit().await?;
+    Ok(delivered)
 }
 
 pub async fn stock_level(session: &mut Session, input: &StockLevel) -> Result<(), Failure> {

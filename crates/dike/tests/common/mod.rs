@@ -54,6 +54,48 @@ impl Server {
         (self, authority)
     }
 
+    /// The same with a certificate that has signed itself, made as PostgreSQL's manual says.
+    pub fn with_own_certificate(mut self) -> (Server, PathBuf) {
+        self.kill();
+        let openssl = self.program("openssl");
+        let make = "req -new -x509 -days 365 -nodes -text -out server.crt -keyout server.key \
+                    -subj /CN=dbhost.yourdomain.com";
+        run(self.as_nobody(openssl).args(make.split_whitespace()));
+        run(self.as_nobody("/bin/chmod").args(["600", "server.key"]));
+        self.tls = true;
+        self.start_again();
+        let certificate = self.file("server.crt");
+        (self, certificate)
+    }
+
+    /// A certificate for a user, signed by the authority of [`Server::with_tls`], and its key.
+    pub fn certificate_of(&self, user: &str) -> [PathBuf; 2] {
+        let openssl = self.program("openssl");
+        for arguments in [
+            format!(
+                "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout user.key -out user.csr -subj /CN={user}"
+            ),
+            "x509 -req -in user.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out user.crt -days 2 -extfile names"
+                .to_owned(),
+        ] {
+            run(self.as_nobody(&openssl).args(arguments.split(' ')));
+        }
+        run(self.as_nobody("/bin/chmod").args(["600", "user.key"]));
+        ["user.crt", "user.key"].map(|name| self.file(name))
+    }
+
+    /// A file of the server's directory.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Starts a PostgreSQL again with other rules for who may connect how.
+    pub fn admit(&mut self, rules: &str) {
+        self.kill();
+        std::fs::write(self.file("data/pg_hba.conf"), rules).expect("written");
+        self.start_again();
+    }
+
     /// An authority of our own, and a certificate for 127.0.0.1 that it has signed.
     fn make_certificate(&self) {
         let openssl = self.program("openssl");
@@ -80,12 +122,17 @@ impl Server {
             .arg(format!("--datadir={}", data.display()))
             .args(["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]));
         let server = server.start();
-        let mut client = server.as_nobody(server.program("mariadb"));
         let user = "CREATE DATABASE dike CHARACTER SET utf8mb4; CREATE USER dike@localhost; CREATE USER dike@'127.0.0.1'; \
                     GRANT ALL ON dike.* TO dike@localhost; GRANT ALL ON dike.* TO dike@'127.0.0.1';";
-        let socket = format!("--socket={}", server.directory.join("socket").display());
-        run(client.args(["--no-defaults", "--user=root", &socket, "--execute", user]));
+        server.as_root(user);
         server
+    }
+
+    /// Has a MariaDB do this as its root.
+    pub fn as_root(&self, statements: &str) {
+        let mut client = self.as_nobody(self.program("mariadb"));
+        let socket = format!("--socket={}", self.directory.join("socket").display());
+        run(client.args(["--no-defaults", "--user=root", &socket, "--execute", statements]));
     }
 
     fn in_directory(kind: Kind) -> Server {
@@ -171,6 +218,12 @@ impl Server {
         if self.tls {
             let file = |name: &str| self.directory.join(name).display().to_string();
             let (certificate, key) = (file("server.crt"), file("server.key"));
+            if self.file("ca.pem").exists() {
+                match self.kind {
+                    Kind::Postgresql => command.args(["-c", &format!("ssl_ca_file={}", file("ca.pem"))]),
+                    _ => command.arg(format!("--ssl-ca={}", file("ca.pem"))),
+                };
+            }
             match self.kind {
                 Kind::Postgresql => command.args(["-c", "ssl=on"]).args([
                     "-c".to_owned(),

@@ -21,6 +21,7 @@ use plimsoll_txn::timestamp::Freshness;
 use plimsoll_types::{Abort, ColumnGroup, Key, Placement, ShardId, Slot, TableId, TableSpec, Timestamp};
 
 use super::Row;
+use super::stats::OldestSnapshot;
 use crate::error::Error;
 
 /// Pause before a shard that cannot be reached is asked again, in nanoseconds.
@@ -43,16 +44,23 @@ pub(super) enum Write {
 /// An operation of a transaction.
 pub(super) enum Operation {
     Get(ColumnGroup, Key),
+    GetMany(ColumnGroup, Vec<Key>),
     /// Whether any of these column groups of a row exists.
     Exists(Vec<ColumnGroup>, Key),
     Scan(Scan),
+    /// The first rows of a range.
+    Batch(Scan),
 }
 
 /// The result of an [`Operation`].
 pub(super) enum Outcome {
     Value(Option<Vec<u8>>),
+    /// In the order of the keys.
+    Values(Vec<Option<Vec<u8>>>),
     Exists(bool),
     Rows(Vec<Row>),
+    /// With the rest of the range.
+    Batch(Vec<Row>, Option<Scan>),
 }
 
 /// A transaction on its way to the shard that coordinates it, with the writes since its last
@@ -129,6 +137,17 @@ impl Driver {
         self.0.memory()
     }
 
+    /// The oldest snapshot that this process has open, and what it keeps here.
+    pub(super) fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
+        let oldest = self.0.oldest_snapshot().filter(|oldest| self.own().contains(&oldest.holder.index()))?;
+        let age_ns = self.clock().0.saturating_sub(oldest.since.0);
+        Some(OldestSnapshot {
+            age: Duration::from_nanos(age_ns),
+            versions: oldest.kept.versions,
+            bytes: oldest.kept.bytes,
+        })
+    }
+
     /// The sum of [`plimsoll_txn::base::Counters::early_answers`] over all coordinators here.
     pub(super) fn early_answers(&self) -> u64 {
         self.0.coordinators().map(|shard| self.0.status(shard).counters.early_answers).sum()
@@ -145,10 +164,17 @@ impl Driver {
                 let mut txn = resume(shard, begun, attempt, writes).await?;
                 let outcome = match operation {
                     Operation::Get(column, key) => Outcome::Value(shard.get(&mut txn, column, &key).await?),
+                    Operation::GetMany(column, keys) => {
+                        Outcome::Values(shard.get_many(&mut txn, column, &keys).await?)
+                    }
                     Operation::Exists(columns, key) => {
                         Outcome::Exists(exists(shard, &mut txn, columns, &key).await?)
                     }
                     Operation::Scan(scan) => Outcome::Rows(shard.scan(&mut txn, &scan).await?),
+                    Operation::Batch(scan) => {
+                        let (rows, rest) = shard.scan_batch(&mut txn, &scan).await?;
+                        Outcome::Batch(rows, rest)
+                    }
                 };
                 Ok(StepResult { shown: shard.shown(&txn), begun: txn, outcome })
             };
@@ -204,6 +230,7 @@ impl Driver {
                     Ok(SnapshotRead::Found(found)) => break Ok(Some(found)),
                     Ok(SnapshotRead::Elsewhere) => break Ok(None),
                     Ok(SnapshotRead::Gone) => break Err(Error::SnapshotGone),
+                    Ok(SnapshotRead::ClockAhead) => break Err(Error::ClockAhead),
                     Err(_) => {}
                 }
                 let waited = Duration::from_nanos(coordinator.clock().0 - begun.0);

@@ -30,34 +30,37 @@ mod stats;
 mod token;
 mod transaction;
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_engine::{
-    Cluster, Engine, EngineOptions, OpenError, SHARDS_MAX, STALENESS_MAX, Schema, SchemaError, TABLES_MAX,
+    Cluster, Engine, EngineOptions, OpenError, SHARDS_MAX, STALENESS_MAX, SchemaError, TABLES_MAX,
     check_table,
 };
 use plimsoll_txn::messages::MoveOutcome;
 use plimsoll_txn::pairs::{Pair, Scheme};
-
-use plimsoll_types::{
-    ColumnGroup, IndexKind, KEY_MAX, Key, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp,
-};
+use plimsoll_txn::procedure::Scan;
+use plimsoll_types::{ColumnGroup as StoredColumn, TableId as StoredTable};
+use plimsoll_types::{IndexKind, KEY_MAX, Key, Placement, SLOTS, ShardId, Slot, TableSpec, Timestamp};
 
 use crate::error::Error;
 use crate::find;
+use crate::schema::Schema;
 use admission::Admission;
 use driver::Driver;
 use lives::{Lives, Running};
 use stats::Tally;
 
-pub use keys::{Column, KeyRange};
+pub(crate) use keys::new_identity;
+pub use keys::{Column, ColumnGroup, KeyRange, TableId};
 pub use snapshot::{Freshness, Rows, Snapshot};
-pub use stats::{Outcomes, Stats};
+pub use stats::{OldestSnapshot, Outcomes, Stats};
 pub use token::{Token, TokenError};
-pub use transaction::Txn;
+pub use transaction::{Cursor, Txn};
 
 /// Maximum length of a value, in bytes.
 pub const VALUE_MAX: usize = 8 << 20;
@@ -149,16 +152,20 @@ pub struct Database {
 struct Table {
     spec: TableSpec,
     name: Arc<str>,
+    /// See [`TableId`].
+    identity: u64,
 }
 
 impl Table {
-    fn new(spec: TableSpec) -> Arc<Table> {
-        Arc::new(Table { name: Arc::from(&*spec.name), spec })
+    fn new(spec: TableSpec, identity: u64) -> Arc<Table> {
+        Arc::new(Table { name: Arc::from(&*spec.name), spec, identity })
     }
 }
 
 struct Inner {
     lives: Lives,
+    /// Tells this database from others, in tokens. The same in all clients of a cluster.
+    identity: u64,
     /// By id. Never locked for long.
     tables: RwLock<Vec<Arc<Table>>>,
     /// Held while a table is made: one at a time.
@@ -198,7 +205,7 @@ impl Database {
         if !pair.has_staleness() && !options.max_staleness.is_zero() {
             return Err(OpenError::NoStaleness { scheme: pair.scheme });
         }
-        let tables = schema.tables().iter().cloned().map(Table::new).collect();
+        let tables = schema.identified().map(|(spec, identity)| Table::new(spec.clone(), identity)).collect();
         let how = EngineOptions {
             shards: options.shards,
             pin: options.pin.then_some(0),
@@ -210,6 +217,7 @@ impl Database {
             placement: RwLock::new(Arc::new(Placement::even(options.shards))),
             holders: options.shards,
             lives: Lives::new(Driver::new(engine), None),
+            identity: RandomState::new().hash_one(new_identity()),
             tables: RwLock::new(tables),
             making: RwLock::new(()),
             admission: Admission::new(options.transactions_per_shard.saturating_mul(options.shards)),
@@ -267,7 +275,10 @@ impl Database {
             placement: RwLock::new(Arc::new(Placement::even(holders))),
             holders,
             lives: Lives::new(engine, Some(Box::new(again))),
-            tables: RwLock::new(cluster.tables.iter().cloned().map(Table::new).collect()),
+            identity: cluster.id,
+            tables: RwLock::new(
+                cluster.tables.iter().map(|spec| Table::new(spec.clone(), cluster.id)).collect(),
+            ),
             making: RwLock::new(()),
             admission: Admission::new(options.transactions_per_shard),
             large: Admission::new(LARGE_AT_ONCE),
@@ -289,13 +300,15 @@ impl Database {
     /// How transactions of this database have ended, through this handle and all others of this
     /// process. Other clients of a cluster count their own.
     pub fn stats(&self) -> Stats {
-        self.inner.tally.stats(self.inner.lives.early_answers())
+        let oldest = self.inner.lives.as_it_is().ok().and_then(|running| running.oldest_snapshot());
+        self.inner.tally.stats(self.inner.lives.early_answers(), oldest)
     }
 
     /// The id of a table.
     pub fn table(&self, name: &str) -> Option<TableId> {
-        let position = self.inner.tables().iter().position(|table| *table.name == *name);
-        position.map(|position| TableId(position as u16))
+        let tables = self.inner.tables();
+        let (position, table) = (0..).zip(tables.iter()).find(|(_, table)| *table.name == *name)?;
+        Some(TableId::new(StoredTable(position), table.identity))
     }
 
     /// Makes an empty table, which any handle may use at once. An immutable table is made by
@@ -343,8 +356,9 @@ impl Database {
         let running = self.inner.running()?;
         let id = running.create_table(spec.clone());
         running.load(id, rows);
-        self.inner.tables.write().unwrap_or_else(PoisonError::into_inner).push(Table::new(spec));
-        Ok(id)
+        let identity = new_identity();
+        self.inner.tables.write().unwrap_or_else(PoisonError::into_inner).push(Table::new(spec, identity));
+        Ok(TableId::new(id, identity))
     }
 
     /// The memory of every table in this process, in the order of their ids.
@@ -390,6 +404,7 @@ impl Database {
             match outcome {
                 Some(MoveOutcome::Moved) => {}
                 Some(MoveOutcome::Locked) => return Err(Error::SlotsInUse { waited }),
+                Some(MoveOutcome::ClockAhead) => return Err(Error::ClockAhead),
                 None | Some(MoveOutcome::Unreachable) if waited >= inner.options.patience => {
                     return Err(Error::Unreachable { waited });
                 }
@@ -482,8 +497,8 @@ impl Inner {
 
     fn table(&self, table: TableId) -> Result<Arc<Table>, Error> {
         let tables = self.tables();
-        let found = tables.get(table.index()).cloned();
-        found.ok_or(Error::NoSuchTable { table, tables: tables.len() })
+        let found = tables.get(table.stored().index());
+        found.filter(|found| found.identity == table.identity()).cloned().ok_or(Error::NoSuchTable)
     }
 
     /// A table that may be written.
@@ -492,29 +507,29 @@ impl Inner {
         if found.spec.immutable { Err(Error::Immutable { table: found.name.clone() }) } else { Ok(found) }
     }
 
-    fn column(&self, column: impl Column) -> Result<ColumnGroup, Error> {
+    fn column(&self, column: impl Column) -> Result<StoredColumn, Error> {
         let column = column.column();
         let table = self.table(column.table)?;
         if usize::from(column.group) < table.spec.groups.len() {
-            Ok(column)
+            Ok(column.table.stored().group(column.group))
         } else {
             Err(Error::NoSuchGroup { table: table.name.clone(), group: column.group })
         }
     }
 
-    fn scanned(&self, column: impl Column, range: &KeyRange) -> Result<ColumnGroup, Error> {
-        let column = self.column(column)?;
+    fn scan(&self, column: impl Column, range: KeyRange) -> Result<Scan, Error> {
+        let column = column.column();
+        let stored = self.column(column)?;
         let table = self.table(column.table)?;
         if table.spec.index != IndexKind::Ordered {
             return Err(Error::NotOrdered { table: table.name.clone() });
         }
-        check_key(&range.low)?;
-        range.high.as_ref().map_or(Ok(()), check_key)?;
-        Ok(column)
+        range.bounds().try_for_each(check_key)?;
+        Ok(range.scan(stored))
     }
 
     /// The shard that owns a key of an existing table.
-    fn home(&self, table: TableId, key: &Key) -> ShardId {
+    fn home(&self, table: StoredTable, key: &Key) -> ShardId {
         let slot = self.tables()[table.index()].spec.partitioning.slot(key);
         slot.map_or_else(|| self.any_shard(), |slot| self.placement().shard(slot))
     }
@@ -525,20 +540,21 @@ impl Inner {
     }
 
     /// The shards that may hold rows of a range: one, if the range lies within one partition key.
-    fn shards_of(&self, placement: &Placement, table: TableId, range: &KeyRange) -> Vec<ShardId> {
-        let Some(bytes) = self.tables()[table.index()].spec.partitioning.bytes() else {
+    fn shards_of(&self, placement: &Placement, scan: &Scan) -> Vec<ShardId> {
+        let table = self.tables()[scan.column.table.index()].clone();
+        let Some(bytes) = table.spec.partitioning.bytes() else {
             return vec![self.any_shard()];
         };
-        let low = range.low.to_bytes();
+        let low = scan.low.to_bytes();
         if bytes > 0 && low.len() >= bytes {
             let end = Key::new(&low[..bytes]).prefix_end();
-            let within = match (&range.high, &end) {
+            let within = match (&scan.high, &end) {
                 (Some(high), Some(end)) => high <= end,
                 (_, None) => true,
                 (None, Some(_)) => false,
             };
             if within {
-                let slot = self.tables()[table.index()].spec.partitioning.slot(&range.low);
+                let slot = table.spec.partitioning.slot(&scan.low);
                 return slot.map(|slot| placement.shard(slot)).into_iter().collect();
             }
         }

@@ -23,10 +23,9 @@ use plimsoll_txn::any_shard::{HeldSnapshot, SnapshotHandle};
 use plimsoll_txn::interactive::{CHUNK_BYTES, CHUNK_ROWS};
 use plimsoll_txn::procedure::{Reads, Scan};
 use plimsoll_txn::timestamp;
-use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp};
+use plimsoll_types::{ColumnGroup as StoredColumn, Key, ShardId, Timestamp};
 
 use super::driver::Answer;
-use super::keys::just_after;
 use super::stats::End;
 use super::{Column, Database, Inner, KeyRange, MAP_AFTER, READ_MIN, Row, Running, check_key};
 use crate::error::Error;
@@ -149,7 +148,7 @@ impl Snapshot {
 
     fn get_chunk(
         &self,
-        column: ColumnGroup,
+        column: StoredColumn,
         keys: &[Key],
         values: &mut Vec<Option<Vec<u8>>>,
     ) -> Result<(), Error> {
@@ -187,13 +186,11 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The rows of a range in key order. They are fetched in chunks while the iterator is used, all
-    /// at this snapshot. [`Error::NotOrdered`] for a hash table.
+    /// The rows of a range in key order, or from its end ([`KeyRange::reverse`]). They are fetched in
+    /// chunks while the iterator is used, all at this snapshot. [`Error::NotOrdered`] for a hash table.
     pub fn scan(&self, column: impl Column, range: impl Into<KeyRange>) -> Result<Rows<'_>, Error> {
-        let range = range.into();
-        let column = self.inner.scanned(column, &range)?;
-        let left = if range.is_empty() { 0 } else { range.limit };
-        let mut rows = Rows { snapshot: self, column, range, left, cursors: Vec::new() };
+        let mut rows =
+            Rows { snapshot: self, rest: self.inner.scan(column, range.into())?, cursors: Vec::new() };
         rows.begin();
         Ok(rows)
     }
@@ -258,20 +255,18 @@ struct Cursor {
     shard: ShardId,
     /// Fingerprint of the slots that the shard owns according to the map.
     owned: u64,
-    /// Where to go on; `None`: no rows are left there.
-    next: Option<Key>,
+    /// What is left of the range there; `None`: no rows are.
+    rest: Option<Scan>,
     /// Fetched, but not returned yet.
     rows: VecDeque<Row>,
 }
 
-/// The rows of a scan at a snapshot, in key order. An error is the last item; in one process it can
+/// The rows of a scan at a snapshot, in its order. An error is the last item; in one process it can
 /// only be [`Error::Closed`].
 pub struct Rows<'a> {
     snapshot: &'a Snapshot,
-    column: ColumnGroup,
     /// The rest of the range.
-    range: KeyRange,
-    left: usize,
+    rest: Scan,
     cursors: Vec<Cursor>,
 }
 
@@ -284,10 +279,10 @@ impl Rows<'_> {
         let cursor = |shard| Cursor {
             shard,
             owned: placement.fingerprint(shard),
-            next: Some(self.range.low.clone()),
+            rest: Some(self.rest.clone()),
             rows: VecDeque::new(),
         };
-        let shards = inner.shards_of(&placement, self.column.table, &self.range);
+        let shards = inner.shards_of(&placement, &self.rest);
         self.cursors = shards.into_iter().map(cursor).collect();
     }
 
@@ -295,15 +290,14 @@ impl Rows<'_> {
     /// slots have moved, the rest of the range begins anew.
     fn refill(&mut self) -> Result<(), Error> {
         let mut search = Search::new(self.snapshot);
-        while self.cursors.iter().any(|cursor| cursor.rows.is_empty() && cursor.next.is_some()) {
+        while self.cursors.iter().any(|cursor| cursor.rows.is_empty() && cursor.rest.is_some()) {
             let running = self.snapshot.running()?;
-            let limit = self.left.min(CHUNK_ROWS);
+            let limit = self.rest.limit.min(CHUNK_ROWS);
             let mut asked = Vec::new();
             for cursor in self.cursors.iter_mut().filter(|cursor| cursor.rows.is_empty()) {
-                if let Some(low) = cursor.next.take() {
-                    let scan = Scan { column: self.column, low, high: self.range.high.clone(), limit };
+                if let Some(scan) = &cursor.rest {
                     let mut reads = Reads { owned: cursor.owned, ..Reads::default() };
-                    reads.scan(scan);
+                    reads.scan(scan.clone().limit(limit));
                     asked.push((self.snapshot.ask(&running, cursor.shard, reads), cursor));
                 }
             }
@@ -313,7 +307,10 @@ impl Rows<'_> {
                     continue;
                 };
                 let scanned = found.scans.into_iter().next().expect("a scan is answered with rows");
-                cursor.next = scanned.last.as_ref().map(just_after);
+                match (&scanned.last, &mut cursor.rest) {
+                    (Some(last), Some(rest)) => rest.go_on_behind(last),
+                    _ => cursor.rest = None,
+                }
                 cursor.rows.extend(scanned.rows);
             }
             drop(running);
@@ -330,18 +327,19 @@ impl Iterator for Rows<'_> {
     type Item = Result<Row, Error>;
 
     fn next(&mut self) -> Option<Result<Row, Error>> {
-        if self.left == 0 {
+        if self.rest.limit == 0 {
             return None;
         }
         if let Err(error) = self.refill() {
-            self.left = 0;
+            self.rest.limit = 0;
             return Some(Err(error));
         }
-        let first = |a: &&mut Cursor, b: &&mut Cursor| a.rows[0].0.cmp(&b.rows[0].0);
+        let order = self.rest.order;
+        let first = |a: &&mut Cursor, b: &&mut Cursor| order.compare(&a.rows[0].0, &b.rows[0].0);
         let cursor = self.cursors.iter_mut().filter(|cursor| !cursor.rows.is_empty()).min_by(first)?;
-        self.left -= 1;
+        self.rest.limit -= 1;
         let row = cursor.rows.pop_front()?;
-        self.range.low = just_after(&row.0);
+        self.rest.go_on_behind(&row.0);
         Some(Ok(row))
     }
 }

@@ -11,6 +11,7 @@
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use plimsoll_types::Abort;
 
@@ -29,6 +30,18 @@ pub struct Outcomes {
     pub in_doubt: u64,
 }
 
+/// The snapshot that is open longest, in a transaction or as a [`Snapshot`](crate::Snapshot).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OldestSnapshot {
+    /// How long it has been open.
+    pub age: Duration,
+    /// Old versions in this process that are kept for it, or for others that began close to it. A
+    /// client of a cluster has none: `plimsoll status` tells what the nodes keep.
+    pub versions: usize,
+    /// Bytes of these versions.
+    pub bytes: usize,
+}
+
 /// The result of [`Database::stats`](crate::Database::stats): everything since the database was
 /// opened or connected, through any of its handles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -44,6 +57,9 @@ pub struct Stats {
     /// snapshot that another client takes at once may not show what was written. Once the database
     /// is closed, only those before it last connected again are counted.
     pub early_answers: u64,
+    /// The snapshot that this process has had open longest, at the moment. One that was taken
+    /// within the last milliseconds may be missing.
+    pub oldest_snapshot: Option<OldestSnapshot>,
     aborts: [u64; REASONS],
 }
 
@@ -78,6 +94,16 @@ impl Stats {
         text += "# HELP plimsoll_answers_early_total Answers that did not wait for a clock that is wrong.\n\
                  # TYPE plimsoll_answers_early_total counter\n";
         let _ = writeln!(text, "plimsoll_answers_early_total {}", self.early_answers);
+        let oldest = self.oldest_snapshot.unwrap_or_default();
+        for (name, help, value) in [
+            ("seconds", "Age of the snapshot that is open longest.", oldest.age.as_secs_f64()),
+            ("versions", "Old versions kept here for that snapshot.", oldest.versions as f64),
+            ("bytes", "Bytes of these versions.", oldest.bytes as f64),
+        ] {
+            let _ = writeln!(text, "# HELP plimsoll_open_snapshot_{name} {help}");
+            let _ = writeln!(text, "# TYPE plimsoll_open_snapshot_{name} gauge");
+            let _ = writeln!(text, "plimsoll_open_snapshot_{name} {value}");
+        }
         text
     }
 }
@@ -116,7 +142,7 @@ impl Tally {
         self.overloaded.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn stats(&self, early_answers: u64) -> Stats {
+    pub(super) fn stats(&self, early_answers: u64, oldest_snapshot: Option<OldestSnapshot>) -> Stats {
         let count = |wrote: bool, end: End| self.ended[usize::from(wrote)][end as usize].load(Relaxed);
         let outcomes = |wrote| Outcomes {
             committed: count(wrote, End::Committed),
@@ -128,6 +154,7 @@ impl Tally {
             read_only: outcomes(false),
             overloaded: self.overloaded.load(Relaxed),
             early_answers,
+            oldest_snapshot,
             aborts: std::array::from_fn(|reason| self.aborts[reason].load(Relaxed)),
         }
     }

@@ -5,9 +5,13 @@
 //! is begun with the token sees everything that the first session has written and read, whatever
 //! the two clocks say and however old a snapshot is to be.
 //!
-//! Example. A's clock shows 100, and A commits at 100 and hands on `v1-0000000000000064`. B's clock
-//! shows 98. A snapshot that B takes on its own is at 98 and does not contain A's write; in a
-//! session with the token it is at 100.
+//! Example. A's clock shows 100, and A commits at 100 and hands on a token that ends in
+//! `-0000000000000064`. B's clock shows 98. A snapshot that B takes on its own is at 98 and does not
+//! contain A's write; in a session with the token it is at 100.
+//!
+//! The token names its database: a timestamp of one says nothing about another. All that are
+//! connected to one cluster have the same name for it, a checksum of the cluster's file; a database
+//! within a process has a random one, as its data is in no other.
 //!
 //! A token is not signed. A forged one can only make a snapshot fresher, at the price of waiting.
 //! So a token may be half a second ahead of this process's clock at most, which is as far as clocks
@@ -30,12 +34,12 @@ use plimsoll_types::Timestamp;
 use super::Database;
 
 /// The beginning of every token: the version of the format.
-const PREFIX: &str = "v1-";
-/// Hexadecimal digits after the prefix.
+const PREFIX: &str = "v2-";
+/// Hexadecimal digits of each of its two numbers.
 const DIGITS: usize = 16;
 
-/// What a session has seen. As text, `v1-` and 16 hexadecimal digits, it can be handed to another
-/// process:
+/// What a session has seen. As text, `v2-` and twice 16 hexadecimal digits, for the database and for
+/// the time, it can be handed to another process:
 ///
 /// ```
 /// # use plimsoll::{Database, IndexKind, Options, Schema, Token};
@@ -49,15 +53,22 @@ const DIGITS: usize = 16;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Token(Timestamp);
+pub struct Token {
+    /// Which database's it is.
+    database: u64,
+    seen: Timestamp,
+}
 
 /// Why a session cannot be handed on, or continued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum TokenError {
     /// The text is no token.
     Malformed,
     /// It is a token of another version of this library.
     Version,
+    /// It is a token of another database.
+    OtherDatabase,
     /// Under this scheme a token has no meaning in another process.
     Scheme(Scheme),
     /// It is ahead of this process's clock by this duration, which is more than clocks may be
@@ -69,7 +80,7 @@ pub enum TokenError {
 
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{PREFIX}{:0DIGITS$x}", self.0.0)
+        write!(f, "{PREFIX}{:0DIGITS$x}-{:0DIGITS$x}", self.database, self.seen.0)
     }
 }
 
@@ -82,25 +93,34 @@ impl FromStr for Token {
             let other = version.is_some_and(|(version, _)| version.parse::<u32>().is_ok());
             return Err(if other { TokenError::Version } else { TokenError::Malformed });
         };
-        // `from_str_radix` would accept a sign.
-        if digits.len() != DIGITS || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return Err(TokenError::Malformed);
-        }
-        let seen = u64::from_str_radix(digits, 16).map_err(|_| TokenError::Malformed)?;
-        Ok(Token(Timestamp(seen)))
+        let (database, seen) = digits.split_once('-').ok_or(TokenError::Malformed)?;
+        Ok(Token { database: number(database)?, seen: Timestamp(number(seen)?) })
     }
+}
+
+fn number(digits: &str) -> Result<u64, TokenError> {
+    // `from_str_radix` would accept a sign.
+    if digits.len() != DIGITS || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Err(TokenError::Malformed);
+    }
+    u64::from_str_radix(digits, 16).map_err(|_| TokenError::Malformed)
 }
 
 impl fmt::Display for TokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TokenError::Malformed => {
-                write!(f, "this is no token of a session: one looks like {}", Token(Timestamp::ZERO))
+                let one = Token { database: 0, seen: Timestamp::ZERO };
+                write!(f, "this is no token of a session: one looks like {one}")
             }
             TokenError::Version => write!(
                 f,
                 "the token was made by another version of plimsoll: begin a session without it, or use the same version on both \
                  sides"
+            ),
+            TokenError::OtherDatabase => write!(
+                f,
+                "the token comes from another database, or from a former life of this one: begin a session without it"
             ),
             TokenError::Scheme(scheme) => write!(
                 f,
@@ -124,24 +144,27 @@ impl Database {
     /// [`Database::session_with`]. [`TokenError::Scheme`] under gts and vts.
     pub fn token(&self) -> Result<Token, TokenError> {
         self.portable()?;
-        Ok(Token(Timestamp(self.seen.load(SeqCst))))
+        Ok(Token { database: self.inner.identity, seen: Timestamp(self.seen.load(SeqCst)) })
     }
 
     /// A handle with a session of its own that continues another session, of this process or of
     /// another that is connected to the same cluster: its snapshots and transactions see everything
     /// that was written or read there. [`TokenError::Scheme`] under gts and vts,
-    /// [`TokenError::Ahead`] if the promise could not be kept.
+    /// [`TokenError::OtherDatabase`], [`TokenError::Ahead`] if the promise could not be kept.
     pub fn session_with(&self, token: Token) -> Result<Database, TokenError> {
         self.portable()?;
+        if token.database != self.inner.identity {
+            return Err(TokenError::OtherDatabase);
+        }
         // If the client cannot connect anew at present, the clock of its last engine will do.
         let running = self.inner.running().or_else(|_| self.inner.lives.as_it_is());
         let clock = running.map_err(|_| TokenError::Closed)?.clock();
-        let ahead_ns = token.0.0.saturating_sub(clock.0);
+        let ahead_ns = token.seen.0.saturating_sub(clock.0);
         if ahead_ns > MAX_OFFSET_NS {
             return Err(TokenError::Ahead(Duration::from_nanos(ahead_ns)));
         }
         let session = self.session();
-        session.saw(token.0);
+        session.saw(token.seen);
         Ok(session)
     }
 

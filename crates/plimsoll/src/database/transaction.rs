@@ -17,26 +17,33 @@
 //! as do all later ones, and the closure's result is dropped. After a pause the closure runs again,
 //! from the start, at a new snapshot. The pause is random, from zero to a bound that doubles with
 //! every attempt, so that transactions that have met once do not meet again.
+//!
+//! **Errors.** Any other error ends the transaction in the same way, but for [`Error::Exists`],
+//! which is an answer. A closure that drops an error, as in `let _ = txn.put(..)`, would otherwise
+//! commit a part of what it was to do: now all later operations fail with that error, and so does
+//! the transaction.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{mem, thread};
 
 use plimsoll_txn::any_shard::TransactionHandle;
 use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::procedure::Scan;
 use plimsoll_txn::timestamp;
-use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp};
+use plimsoll_types::{Abort, ColumnGroup as StoredColumn, Key, ShardId, Timestamp};
 
 use super::admission::Admitted;
 use super::driver::{Operation, Outcome, StepRequest, StepResult, Write};
 use super::stats::End;
 use super::{
-    Column, Database, KeyRange, LARGE_BYTES, READ_MIN, Row, Running, WRITTEN_MAX, WRITTEN_MAX_CLUSTER,
-    check_key, check_value,
+    Column, Database, Inner, KeyRange, LARGE_BYTES, READ_MIN, Row, Running, TableId, WRITTEN_MAX,
+    WRITTEN_MAX_CLUSTER, check_key, check_value, new_identity,
 };
 use crate::error::Error;
 
@@ -58,7 +65,10 @@ impl Database {
     /// The error type is the caller's; all it needs is a conversion from [`Error`]. Besides the
     /// errors of the operations, there are [`Error::Overloaded`] and [`Error::Contended`], when
     /// [`Options::patience`](crate::Options::patience) is over; with a cluster
-    /// [`Error::Congested`], [`Error::Unreachable`] and [`Error::InDoubt`] as well.
+    /// [`Error::Congested`], [`Error::Unreachable`] and [`Error::InDoubt`] as well. An error of an
+    /// operation that `body` keeps to itself is returned all the same, and nothing is written;
+    /// [`Error::Exists`] is the exception. [`Error::Nested`] if the thread is in the closure of
+    /// another transaction of this database.
     ///
     /// When this returns, every snapshot and transaction that begins later in this process contains
     /// what was written, except [`Freshness::Stale`](crate::Freshness::Stale) snapshots of other
@@ -68,6 +78,7 @@ impl Database {
         &self,
         mut body: impl FnMut(&mut Txn<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
+        let _only = Only::in_this_thread(&self.inner)?;
         let mut retry = Retry::begin();
         let (tally, patience) = (&self.inner.tally, self.inner.options.patience);
         let _admitted = self.inner.admission.admit(patience).inspect_err(|_| tally.overloaded())?;
@@ -77,48 +88,87 @@ impl Database {
             let mut txn = Txn {
                 database: self,
                 age,
+                number: new_identity(),
                 state: State::New,
+                failed: None,
                 waiting: Vec::new(),
                 wrote: false,
                 written_bytes: 0,
                 large: None,
             };
             let result = body(&mut txn);
-            let abort = match (&txn.state, result) {
-                (State::Over(abort), _) => *abort,
-                (_, Err(error)) => {
-                    tally.aborted(Abort::User);
-                    tally.ended(txn.wrote, End::Aborted);
-                    return Err(error);
-                }
-                (_, Ok(value)) => match txn.commit() {
+            let wrote = txn.wrote;
+            let rolled_back = |error: E| {
+                tally.aborted(Abort::User);
+                tally.ended(wrote, End::Aborted);
+                Err(error)
+            };
+            let abort = match (txn.failed.take(), result) {
+                (Some(Error::Conflict(abort)), _) => abort,
+                (_, Err(error)) => return rolled_back(error),
+                // The closure has dropped the error.
+                (Some(error), Ok(_)) => return rolled_back(error.into()),
+                (None, Ok(value)) => match txn.commit() {
                     Ok(()) => {
-                        tally.ended(txn.wrote, End::Committed);
+                        tally.ended(wrote, End::Committed);
                         return Ok(value);
                     }
                     Err(Error::Conflict(abort)) => abort,
                     Err(error) => {
                         let in_doubt = matches!(error, Error::InDoubt { .. });
-                        tally.ended(txn.wrote, if in_doubt { End::InDoubt } else { End::Aborted });
+                        tally.ended(wrote, if in_doubt { End::InDoubt } else { End::Aborted });
                         return Err(error.into());
                     }
                 },
             };
             tally.aborted(abort);
-            retry.pause(abort, patience).inspect_err(|_| tally.ended(txn.wrote, End::Aborted))?;
+            retry.pause(abort, patience).inspect_err(|_| tally.ended(wrote, End::Aborted))?;
         }
+    }
+}
+
+thread_local! {
+    /// The databases of which this thread runs a transaction, by address.
+    static RUNNING: RefCell<Vec<*const Inner>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The only transaction of a database in a thread.
+struct Only(*const Inner);
+
+impl Only {
+    /// [`Error::Nested`] if there is one already.
+    fn in_this_thread(database: &Arc<Inner>) -> Result<Only, Error> {
+        let address = Arc::as_ptr(database);
+        RUNNING.with_borrow_mut(|running| {
+            if running.contains(&address) {
+                return Err(Error::Nested);
+            }
+            running.push(address);
+            Ok(Only(address))
+        })
+    }
+}
+
+impl Drop for Only {
+    fn drop(&mut self) {
+        RUNNING.with_borrow_mut(|running| running.retain(|address| *address != self.0));
     }
 }
 
 /// One attempt of a transaction, inside the closure of [`Database::transact`].
 ///
 /// Every operation may end with [`Error::Closed`], with an error about its own input, or with
-/// [`Error::Conflict`], after which the attempt is over.
+/// [`Error::Conflict`]. After an error, other than [`Error::Exists`], the attempt is over: all later
+/// operations return the same error.
 pub struct Txn<'a> {
     database: &'a Database,
     /// When the transaction was first attempted. Under 2PL the oldest transaction finally wins.
     age: u64,
+    /// Tells it from all other attempts.
+    number: u64,
     state: State,
+    /// The first error of an operation.
+    failed: Option<Error>,
     /// Writes that were not sent to a shard yet, in order.
     waiting: Vec<Write>,
     /// Whether anything was written, even if it has no bytes.
@@ -134,88 +184,166 @@ enum State {
     New,
     /// This shard coordinates it, in the engine of this life.
     Begun(TransactionHandle, ShardId, u64),
-    /// It was aborted.
-    Over(Abort),
 }
 
 impl Txn<'_> {
     /// Reads a record.
     pub fn get(&mut self, column: impl Column, key: &Key) -> Result<Option<Vec<u8>>, Error> {
-        let column = self.database.inner.column(column)?;
-        check_key(key)?;
-        let home = self.database.inner.home(column.table, key);
-        match self.step(home, Operation::Get(column, key.clone()))? {
-            Outcome::Value(value) => Ok(value),
-            _ => unreachable!("a get is answered with a value"),
-        }
+        self.attempt(|txn| {
+            let column = txn.database.inner.column(column)?;
+            check_key(key)?;
+            let home = txn.database.inner.home(column.table, key);
+            match txn.step(home, Operation::Get(column, key.clone()))? {
+                Outcome::Value(value) => Ok(value),
+                _ => unreachable!("a get is answered with a value"),
+            }
+        })
+    }
+
+    /// Reads many records, with one round of messages to all shards that own some, or as many
+    /// rounds as there are mebibytes on a shard. The values are in the order of the keys.
+    pub fn get_many(&mut self, column: impl Column, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        self.attempt(|txn| {
+            let column = txn.database.inner.column(column)?;
+            keys.iter().try_for_each(check_key)?;
+            let Some(first) = keys.first() else { return Ok(Vec::new()) };
+            let home = txn.database.inner.home(column.table, first);
+            match txn.step(home, Operation::GetMany(column, keys.to_vec()))? {
+                Outcome::Values(values) => Ok(values),
+                _ => unreachable!("many gets are answered with values"),
+            }
+        })
     }
 
     /// Writes a record, whether or not it exists.
     pub fn put(&mut self, column: impl Column, key: &Key, value: &[u8]) -> Result<(), Error> {
-        let column = self.database.inner.column(column)?;
-        self.database.inner.writable(column.table)?;
-        check_key(key)?;
-        check_value(value)?;
-        self.write(1, key.len() + value.len(), Write::Put(column, key.clone(), value.to_vec()))
+        self.attempt(|txn| {
+            let named = column.column();
+            let column = txn.database.inner.column(named)?;
+            txn.database.inner.writable(named.table)?;
+            check_key(key)?;
+            check_value(value)?;
+            txn.put_checked(column, key, value)
+        })
     }
 
     /// Writes a record that does not exist yet. [`Error::Exists`] otherwise; the transaction may go
     /// on.
     pub fn insert(&mut self, column: impl Column, key: &Key, value: &[u8]) -> Result<(), Error> {
-        let column = self.database.inner.column(column)?;
-        check_value(value)?;
-        self.absent(column.table, key, &[column])?;
-        self.put(column, key, value)
+        self.attempt(|txn| {
+            let named = column.column();
+            let column = txn.database.inner.column(named)?;
+            txn.database.inner.writable(named.table)?;
+            check_key(key)?;
+            check_value(value)?;
+            txn.absent(named.table, key, vec![column])?;
+            txn.put_checked(column, key, value)
+        })
     }
 
     /// Writes a row that does not exist yet, one value per column group. [`Error::Exists`] if there
     /// is any record of it; the transaction may go on.
     pub fn insert_row(&mut self, table: TableId, key: &Key, values: &[&[u8]]) -> Result<(), Error> {
-        let found = self.database.inner.writable(table)?;
-        let groups = found.spec.groups.len();
-        if values.len() != groups {
-            return Err(Error::ValueCount { table: found.name.clone(), values: values.len(), groups });
-        }
-        values.iter().try_for_each(|value| check_value(value))?;
-        let columns: Vec<_> = (0..groups as u8).map(|group| table.group(group)).collect();
-        self.absent(table, key, &columns)?;
-        columns.into_iter().zip(values).try_for_each(|(column, value)| self.put(column, key, value))
+        self.attempt(|txn| {
+            let found = txn.database.inner.writable(table)?;
+            let groups = found.spec.groups.len();
+            if values.len() != groups {
+                return Err(Error::ValueCount { table: found.name.clone(), values: values.len(), groups });
+            }
+            check_key(key)?;
+            values.iter().try_for_each(|value| check_value(value))?;
+            let columns: Vec<_> = (0..groups as u8).map(|group| table.stored().group(group)).collect();
+            txn.absent(table, key, columns.clone())?;
+            columns
+                .into_iter()
+                .zip(values)
+                .try_for_each(|(column, value)| txn.put_checked(column, key, value))
+        })
     }
 
     /// Deletes a row with all its column groups, whether or not it exists.
     pub fn delete(&mut self, table: TableId, key: &Key) -> Result<(), Error> {
-        let groups = self.database.inner.writable(table)?.spec.groups.len();
-        check_key(key)?;
-        self.write(groups, key.len(), Write::Delete(table, key.clone()))
+        self.attempt(|txn| {
+            let groups = txn.database.inner.writable(table)?.spec.groups.len();
+            check_key(key)?;
+            txn.write(groups, key.len(), Write::Delete(table.stored(), key.clone()))
+        })
     }
 
-    /// Reads a range of an ordered table, in key order, own writes included. No other transaction
-    /// can commit a row into the range before this one commits. [`Error::NotOrdered`] for a hash
+    /// Reads a range of an ordered table, in key order or from its end ([`KeyRange::reverse`]), own
+    /// writes included. No other transaction can commit a row into the range before this one
+    /// commits; with a limit, into the part that was read. [`Error::NotOrdered`] for a hash
     /// table.
     ///
-    /// All the rows are in memory at once; for a large part of a table take a
+    /// All the rows are in memory at once; for a large part of a table take a [`Txn::cursor`], or a
     /// [`Snapshot`](crate::Snapshot).
     pub fn scan(&mut self, column: impl Column, range: impl Into<KeyRange>) -> Result<Vec<Row>, Error> {
+        self.attempt(|txn| {
+            let scan = txn.database.inner.scan(column, range.into())?;
+            if scan.limit == 0 {
+                return Ok(Vec::new());
+            }
+            match txn.step(txn.first_shard(&scan), Operation::Scan(scan))? {
+                Outcome::Rows(rows) => Ok(rows),
+                _ => unreachable!("a scan is answered with rows"),
+            }
+        })
+    }
+
+    /// The same without having all the rows in memory: a cursor fetches some hundred of them at a
+    /// time, and the transaction can do other things between two rows.
+    ///
+    /// ```
+    /// # use plimsoll::{Database, Error, IndexKind, Key, Options, Schema};
+    /// # let mut schema = Schema::new();
+    /// # let stock = schema.table("stock", IndexKind::Ordered)?;
+    /// # let db = Database::open(schema, Options::default())?;
+    /// let deleted = db.transact(|txn| -> Result<u64, Error> {
+    ///     let (mut cursor, mut deleted) = (txn.cursor(stock, ..)?, 0);
+    ///     while let Some((key, value)) = cursor.next(txn)? {
+    ///         if value == b"0" {
+    ///             txn.delete(stock, &key)?;
+    ///             deleted += 1;
+    ///         }
+    ///     }
+    ///     Ok(deleted)
+    /// })?;
+    /// # assert_eq!(deleted, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cursor(&mut self, column: impl Column, range: impl Into<KeyRange>) -> Result<Cursor, Error> {
+        self.attempt(|txn| {
+            let scan = txn.database.inner.scan(column, range.into())?;
+            let rest = if scan.limit == 0 { None } else { Some(scan) };
+            Ok(Cursor { attempt: txn.number, rest, rows: VecDeque::new() })
+        })
+    }
+
+    /// The shard that coordinates an attempt that begins with this scan.
+    fn first_shard(&self, scan: &Scan) -> ShardId {
         let inner = &self.database.inner;
-        let range = range.into();
-        let column = inner.scanned(column, &range)?;
-        if range.is_empty() {
-            return Ok(Vec::new());
+        match inner.shards_of(&inner.placement(), scan)[..] {
+            [only] => only,
+            _ => inner.any_shard(),
         }
-        let first = inner.shards_of(&inner.placement(), column.table, &range);
-        let first = if let [only] = first[..] { only } else { inner.any_shard() };
-        let scan = Scan { column, low: range.low, high: range.high, limit: range.limit };
-        match self.step(first, Operation::Scan(scan))? {
-            Outcome::Rows(rows) => Ok(rows),
-            _ => unreachable!("a scan is answered with rows"),
+    }
+
+    /// Does an operation, unless an earlier one has failed.
+    fn attempt<T>(&mut self, operation: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
         }
+        operation(self).inspect_err(|error| {
+            if !matches!(error, Error::Exists { .. }) {
+                self.failed = Some(error.clone());
+            }
+        })
     }
 
     /// Fails if any of these records of a row exists; that none exists still holds at commit.
-    fn absent(&mut self, table: TableId, key: &Key, columns: &[ColumnGroup]) -> Result<(), Error> {
-        check_key(key)?;
-        let home = self.database.inner.home(table, key);
-        match self.step(home, Operation::Exists(columns.to_vec(), key.clone()))? {
+    fn absent(&mut self, table: TableId, key: &Key, columns: Vec<StoredColumn>) -> Result<(), Error> {
+        let home = self.database.inner.home(table.stored(), key);
+        match self.step(home, Operation::Exists(columns, key.clone()))? {
             Outcome::Exists(false) => Ok(()),
             Outcome::Exists(true) => {
                 Err(Error::Exists { table: self.database.inner.table(table)?.name.clone() })
@@ -224,11 +352,12 @@ impl Txn<'_> {
         }
     }
 
+    fn put_checked(&mut self, column: StoredColumn, key: &Key, value: &[u8]) -> Result<(), Error> {
+        self.write(1, key.len() + value.len(), Write::Put(column, key.clone(), value.to_vec()))
+    }
+
     /// Writes `records` records, whose keys and values have `bytes` bytes each.
     fn write(&mut self, records: usize, bytes: usize, write: Write) -> Result<(), Error> {
-        if let State::Over(abort) = self.state {
-            return Err(Error::Conflict(abort));
-        }
         let inner = &self.database.inner;
         let (bytes, max) = match inner.is_client() {
             true => (records * (bytes + WRITE_BYTES), WRITTEN_MAX_CLUSTER),
@@ -260,10 +389,7 @@ impl Txn<'_> {
                 self.state = State::Begun(begun, shard, running.life());
                 Ok(outcome)
             }
-            Err(abort) => {
-                self.state = State::Over(abort);
-                Err(Error::Conflict(abort))
-            }
+            Err(abort) => Err(Error::Conflict(abort)),
         }
     }
 
@@ -274,7 +400,7 @@ impl Txn<'_> {
             return Ok(());
         }
         let first = match self.waiting.first() {
-            Some(Write::Put(ColumnGroup { table, .. }, key, _) | Write::Delete(table, key)) => {
+            Some(Write::Put(StoredColumn { table, .. }, key, _) | Write::Delete(table, key)) => {
                 inner.home(*table, key)
             }
             None => inner.any_shard(),
@@ -299,7 +425,7 @@ impl Txn<'_> {
         let patience = self.database.inner.patience(least);
         Ok(StepRequest {
             shard,
-            attempt: self.attempt(),
+            attempt: self.begin(),
             begun,
             writes: mem::take(&mut self.waiting),
             patience,
@@ -313,19 +439,54 @@ impl Txn<'_> {
         running: &Running<'_>,
         first: ShardId,
     ) -> Result<(Option<TransactionHandle>, ShardId), Error> {
-        let abort = match mem::replace(&mut self.state, State::New) {
-            State::New => return Ok((None, running.coordinator(first))),
-            State::Begun(txn, shard, life) if life == running.life() => return Ok((Some(txn), shard)),
-            State::Begun(..) => Abort::Unknown,
-            State::Over(abort) => abort,
-        };
-        self.state = State::Over(abort);
-        Err(Error::Conflict(abort))
+        match mem::replace(&mut self.state, State::New) {
+            State::New => Ok((None, running.coordinator(first))),
+            State::Begun(txn, shard, life) if life == running.life() => Ok((Some(txn), shard)),
+            State::Begun(..) => Err(Error::Conflict(Abort::Unknown)),
+        }
     }
 
-    fn attempt(&self) -> Attempt {
+    /// What the shard has to know of this attempt.
+    fn begin(&self) -> Attempt {
         let at_least = Timestamp(self.database.inner.told.load(SeqCst));
         Attempt { age: self.age, freshness: timestamp::Freshness { staleness_ns: 0, at_least } }
+    }
+}
+
+/// A scan within a transaction that goes on where it was: [`Txn::cursor`].
+///
+/// The commit makes sure that what the cursor has passed is still so, as for [`Txn::scan`], for
+/// which some 50 bytes per row are kept; it says nothing about the rest of the range. A row that the
+/// transaction writes ahead of the cursor is returned as written, unless it is among the rows that
+/// were fetched already.
+#[derive(Debug)]
+pub struct Cursor {
+    /// The attempt that it belongs to.
+    attempt: u64,
+    /// What was not fetched yet.
+    rest: Option<Scan>,
+    /// Fetched, but not returned yet.
+    rows: VecDeque<Row>,
+}
+
+impl Cursor {
+    /// The next row; `None` at the end of the range. [`Error::ForeignCursor`] if the cursor is of
+    /// another transaction, or of an earlier attempt.
+    pub fn next(&mut self, txn: &mut Txn<'_>) -> Result<Option<Row>, Error> {
+        txn.attempt(|txn| {
+            if self.attempt != txn.number {
+                return Err(Error::ForeignCursor);
+            }
+            while self.rows.is_empty()
+                && let Some(scan) = self.rest.take()
+            {
+                match txn.step(txn.first_shard(&scan), Operation::Batch(scan))? {
+                    Outcome::Batch(rows, rest) => (self.rows, self.rest) = (rows.into(), rest),
+                    _ => unreachable!("a batch is answered with rows"),
+                }
+            }
+            Ok(self.rows.pop_front())
+        })
     }
 }
 
@@ -360,6 +521,10 @@ impl Retry {
         self.attempts += 1;
         if waited >= patience && last == Abort::Unknown {
             return Err(Error::Unreachable { waited });
+        }
+        // A clock that was a little too far ahead is soon met by the others.
+        if waited >= patience && last == Abort::ClockAhead {
+            return Err(Error::ClockAhead);
         }
         if waited >= patience {
             return Err(Error::Contended { attempts: self.attempts, waited, last });

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll::{
     Database, Error, Freshness, IndexKind, KEY_MAX, Key, KeyRange, OpenError, Options, Partitioning, Row,
-    Schema, SchemaError, TableId, TableSpec, VALUE_MAX,
+    Schema, SchemaError, TableSpec, Txn, VALUE_MAX,
 };
 
 use crate::{number, open, put};
@@ -14,38 +14,71 @@ use crate::{number, open, put};
 fn what_makes_no_sense_is_an_error_and_not_a_panic() {
     let (db, table) = open(IndexKind::Hash, 2);
     let key = Key::of_u64(1);
-    let (foreign, group) = (TableId(7), table.group(1));
-    let (no_table, no_group) = (
-        Error::NoSuchTable { table: foreign, tables: 1 },
-        Error::NoSuchGroup { table: "numbers".into(), group: 1 },
-    );
+    let (foreign, group) = (open(IndexKind::Hash, 1).1, table.group(1));
+    let no_group = Error::NoSuchGroup { table: "numbers".into(), group: 1 };
     let not_ordered = Error::NotOrdered { table: "numbers".into() };
     let (long_key, long_value) = (Key::new(&[7; KEY_MAX + 1]), vec![0; VALUE_MAX + 1]);
     let (key_too_long, value_too_long) =
         (Error::KeyTooLong { bytes: KEY_MAX + 1 }, Error::ValueTooLong { bytes: VALUE_MAX + 1 });
-    let done: Result<(), Error> = db.transact(|txn| {
-        assert_eq!(txn.get(foreign, &key), Err(no_table.clone()));
-        assert_eq!(txn.put(foreign, &key, b""), Err(no_table.clone()));
-        assert_eq!(txn.insert_row(foreign, &key, &[]), Err(no_table.clone()));
-        assert_eq!(txn.delete(foreign, &key), Err(no_table.clone()));
-        assert_eq!(txn.scan(foreign, ..), Err(no_table.clone()));
-        assert_eq!(txn.get(group, &key), Err(no_group.clone()));
-        assert_eq!(txn.insert(group, &key, b""), Err(no_group.clone()));
-        assert_eq!(txn.scan(table, ..), Err(not_ordered.clone()));
-        assert_eq!(txn.get(table, &long_key), Err(key_too_long.clone()));
-        assert_eq!(txn.put(table, &long_key, b""), Err(key_too_long.clone()));
-        assert_eq!(txn.insert(table, &long_key, b""), Err(key_too_long.clone()));
-        assert_eq!(txn.delete(table, &long_key), Err(key_too_long.clone()));
-        assert_eq!(txn.put(table, &key, &long_value), Err(value_too_long.clone()));
-        assert_eq!(txn.insert(table, &key, &long_value), Err(value_too_long.clone()));
-        Ok(())
-    });
-    assert_eq!(done, Ok(()), "none of this ends a transaction");
+    type Operation<'a> = &'a dyn Fn(&mut Txn<'_>) -> Result<(), Error>;
+    let refused: [(&Error, Operation<'_>); 18] = [
+        (&Error::NoSuchTable, &|txn| txn.get(foreign, &key).map(drop)),
+        (&Error::NoSuchTable, &|txn| txn.get_many(foreign, &[]).map(drop)),
+        (&Error::NoSuchTable, &|txn| txn.put(foreign, &key, b"")),
+        (&Error::NoSuchTable, &|txn| txn.insert(foreign.group(0), &key, b"")),
+        (&Error::NoSuchTable, &|txn| txn.insert_row(foreign, &key, &[])),
+        (&Error::NoSuchTable, &|txn| txn.delete(foreign, &key)),
+        (&Error::NoSuchTable, &|txn| txn.scan(foreign, ..).map(drop)),
+        (&no_group, &|txn| txn.get(group, &key).map(drop)),
+        (&no_group, &|txn| txn.insert(group, &key, b"")),
+        (&not_ordered, &|txn| txn.scan(table, ..).map(drop)),
+        (&key_too_long, &|txn| txn.get(table, &long_key).map(drop)),
+        (&key_too_long, &|txn| txn.get_many(table, &[key.clone(), long_key.clone()]).map(drop)),
+        (&key_too_long, &|txn| txn.put(table, &long_key, b"")),
+        (&key_too_long, &|txn| txn.insert(table, &long_key, b"")),
+        (&key_too_long, &|txn| txn.insert_row(table, &long_key, &[b""])),
+        (&key_too_long, &|txn| txn.delete(table, &long_key)),
+        (&value_too_long, &|txn| txn.put(table, &key, &long_value)),
+        (&value_too_long, &|txn| txn.insert(table, &key, &long_value)),
+    ];
+    for (error, operation) in refused {
+        assert_eq!(db.transact(|txn| operation(txn)), Err(error.clone()));
+        let dropped: Result<(), Error> = db.transact(|txn| {
+            txn.put(table, &key, b"a part")?;
+            let _ = operation(txn);
+            assert_eq!(txn.get(table, &key), Err(error.clone()), "the transaction is over");
+            Ok(())
+        });
+        assert_eq!(dropped, Err(error.clone()));
+    }
     let snapshot = db.snapshot(Freshness::Newest).unwrap();
-    assert_eq!(snapshot.get(foreign, &key), Err(no_table));
+    assert_eq!(snapshot.get(table, &key), Ok(None), "nothing of it was committed");
+    assert_eq!(snapshot.get(foreign, &key), Err(Error::NoSuchTable));
+    assert_eq!(snapshot.get_many(foreign, &[]), Err(Error::NoSuchTable));
+    assert_eq!(snapshot.scan(foreign, ..).err(), Some(Error::NoSuchTable));
     assert_eq!(snapshot.get_many(group, &[]), Err(no_group));
     assert_eq!(snapshot.get_many(table, &[key, long_key]), Err(key_too_long));
     assert_eq!(snapshot.scan(table, ..).err(), Some(not_ordered));
+}
+
+#[test]
+fn a_table_is_known_to_its_own_database_only() {
+    let mut schema = Schema::new();
+    let declared = schema.table("declared", IndexKind::Hash).unwrap();
+    let mut more = schema.clone();
+    let further = more.table("further", IndexKind::Hash).unwrap();
+    let open = |schema| Database::open(schema, Options { shards: 1, ..Options::default() }).unwrap();
+    let (one, two) = (open(schema), open(more));
+    let made =
+        one.create_table(TableSpec::new("made", IndexKind::Hash, Partitioning::Hash { bytes: 0 })).unwrap();
+    assert_eq!([one.table("declared"), one.table("made")], [Some(declared), Some(made)]);
+    let known = |db: &Database, table| {
+        let read: Result<_, Error> = db.transact(|txn| txn.get(table, &Key::of_u64(1)));
+        read != Err(Error::NoSuchTable)
+    };
+    // Both were made from one schema, and have its table; the second tables are two tables.
+    assert_eq!([declared, made, further].map(|table| known(&one, table)), [true, true, false]);
+    assert_eq!([declared, made, further].map(|table| known(&two, table)), [true, false, true]);
 }
 
 #[test]

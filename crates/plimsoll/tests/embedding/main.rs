@@ -9,6 +9,7 @@ mod tables;
 mod tokens;
 mod transactions;
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll::{Database, Error, Freshness, IndexKind, Key, Options, Schema, TableId};
@@ -31,6 +32,11 @@ fn number(value: Option<Vec<u8>>) -> u64 {
 fn put(db: &Database, table: TableId, key: u64, value: u64) {
     let done: Result<(), Error> = db.transact(|txn| txn.put(table, &Key::of_u64(key), &value.to_be_bytes()));
     done.unwrap();
+}
+
+/// Has somebody else do something, in the middle of a transaction of this thread.
+fn elsewhere<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    thread::scope(|scope| scope.spawn(work).join().unwrap())
 }
 
 fn now(db: &Database, table: TableId, key: u64) -> u64 {

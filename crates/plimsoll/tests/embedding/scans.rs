@@ -1,11 +1,14 @@
 //! Scans: their order and limits, over shards and chunks, at a snapshot and in a transaction.
 
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::thread;
+
 use plimsoll::{
-    Database, Error, Freshness, IndexKind, Key, KeyRange, Options, Partitioning, Row, Schema, TableId,
-    TableSpec,
+    Database, Error, Freshness, IndexKind, Key, KeyRange, LEGAL_PAIRS, Options, Partitioning, Row, Schema,
+    TableId, TableSpec,
 };
 
-use crate::{open, put};
+use crate::{elsewhere, open, open_with, put};
 
 #[test]
 fn a_scan_over_all_shards_is_in_key_order() {
@@ -22,21 +25,150 @@ fn a_scan_over_all_shards_is_in_key_order() {
         texts.iter().map(|text| (Key::new(text.as_bytes()), text.as_bytes().to_vec())).collect();
     expected.sort();
     let snapshot = db.snapshot(Freshness::Newest).unwrap();
-    let check = |range: KeyRange, expected: &[Row]| {
+    let is = |range: KeyRange, expected: &[Row]| {
         let rows: Vec<Row> = snapshot.scan(table, range.clone()).unwrap().map(Result::unwrap).collect();
         assert_eq!(rows, expected, "a snapshot's scan of {range:?}");
         let rows: Result<_, Error> = db.transact(|txn| txn.scan(table, range.clone()));
         assert_eq!(rows.unwrap(), expected, "a transaction's scan of {range:?}");
+        assert_eq!(by_cursor(&db, table, range.clone()), expected, "a cursor over {range:?}");
+    };
+    let check = |range: KeyRange, expected: &[Row]| {
+        is(range.clone(), expected);
+        let reversed: Vec<Row> = expected.iter().rev().cloned().collect();
+        is(range.clone().reverse(), &reversed);
+        is(range.clone().reverse().limit(17), &reversed[..reversed.len().min(17)]);
+        is(range.reverse().reverse().limit(17), &expected[..expected.len().min(17)]);
     };
     let (low, high) = (expected[100].0.clone(), expected[300].0.clone());
+    check((&low..=&high).into(), &expected[100..301]);
+    check((..=&high).into(), &expected[..301]);
+    check((Excluded(&low), Included(&high)).into(), &expected[101..301]);
+    check((Excluded(&low), Unbounded).into(), &expected[101..]);
+    check((Excluded(&low), Excluded(&low)).into(), &[]);
+    check((&low..=&low).into(), &expected[100..101]);
     check((..).into(), &expected);
     check((low.clone()..high.clone()).into(), &expected[100..300]);
-    check(KeyRange::from(low.clone()..).limit(17), &expected[100..117]);
     check((..high.clone()).into(), &expected[..300]);
     check((high..low.clone()).into(), &[]);
-    check(KeyRange::from(..).limit(0), &[]);
+    is(KeyRange::from(..).limit(0), &[]);
+    is(KeyRange::from(..).reverse().limit(0), &[]);
     let prefix = expected.iter().filter(|(key, _)| key.to_bytes().starts_with(b"1f-")).cloned();
     check(KeyRange::prefix(&Key::new(b"1f-")), &prefix.collect::<Vec<_>>());
+}
+
+/// What a cursor finds in a transaction of its own.
+fn by_cursor(db: &Database, table: TableId, range: KeyRange) -> Vec<Row> {
+    let rows: Result<Vec<Row>, Error> = db.transact(|txn| {
+        let (mut cursor, mut rows) = (txn.cursor(table, range.clone())?, Vec::new());
+        while let Some(row) = cursor.next(txn)? {
+            rows.push(row);
+        }
+        assert_eq!(cursor.next(txn), Ok(None), "the end is the end");
+        Ok(rows)
+    });
+    rows.unwrap()
+}
+
+#[test]
+fn from_either_end_scans_and_cursors_see_own_writes_and_no_phantoms_under_all_pairs() {
+    const ROWS: u64 = 1000;
+    for pair in LEGAL_PAIRS.iter().filter(|pair| pair.interactive().is_ok()) {
+        let (db, table) =
+            open_with(IndexKind::Ordered, Options { shards: 3, pair: *pair, ..Options::default() });
+        let filled: Result<(), Error> =
+            db.transact(|txn| (0..ROWS).try_for_each(|key| txn.put(table, &Key::of_u64(key), &[1])));
+        filled.unwrap();
+        let done: Result<(), Error> = db.transact(|txn| {
+            // More than a batch is deleted at the end, and some rows are added there.
+            for key in 600..ROWS {
+                txn.delete(table, &Key::of_u64(key))?;
+            }
+            txn.put(table, &Key::of_u64(ROWS + 7), &[2])?;
+            txn.put(table, &Key::of_u64(597), &[3])?;
+            let last = [(ROWS + 7, 2), (599, 1), (598, 1), (597, 3), (596, 1)];
+            let last = last.map(|(key, value)| (Key::of_u64(key), vec![value]));
+            assert_eq!(txn.scan(table, KeyRange::from(..).reverse().limit(5))?, last, "{pair}");
+            assert_eq!(txn.scan(table, ..)?.len(), 601, "{pair}");
+            // Deletes what a cursor meets, every other row of it.
+            let mut cursor = txn.cursor(table, KeyRange::from(..).reverse())?;
+            let mut met = 0;
+            while let Some((key, _)) = cursor.next(txn)? {
+                if met % 2 == 0 {
+                    txn.delete(table, &key)?;
+                }
+                met += 1;
+            }
+            assert_eq!((met, txn.scan(table, ..)?.len()), (601, 300), "{pair}");
+            Ok(())
+        });
+        assert_eq!((done, pair), (Ok(()), pair));
+        assert_eq!(by_cursor(&db, table, (..).into()).len(), 300, "{pair}");
+
+        // Several append behind the last row, and none takes a place that another has taken.
+        for by_cursor in [false, true] {
+            let append = || {
+                db.transact(|txn| -> Result<(), Error> {
+                    let last = KeyRange::from(..).reverse().limit(1);
+                    let last = match by_cursor {
+                        false => txn.scan(table, last)?.pop(),
+                        true => txn.cursor(table, last)?.next(txn)?,
+                    };
+                    let next = last.map_or(Ok(0), |(key, _)| key.read().u64())? + 1;
+                    txn.put(table, &Key::of_u64(next), &[])
+                })
+            };
+            let rows = || db.transact(|txn| txn.scan(table, ..)).unwrap().len();
+            let before = rows();
+            thread::scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|| (0..10).for_each(|_| append().unwrap()));
+                }
+            });
+            assert_eq!(rows(), before + 30, "{pair}");
+        }
+    }
+}
+
+#[test]
+fn what_a_cursor_has_passed_is_still_so_at_the_commit_and_what_lies_behind_may_change() {
+    let (db, table) = open(IndexKind::Ordered, 2);
+    let filled: Result<(), Error> =
+        db.transact(|txn| (0..3000).try_for_each(|key| txn.put(table, &Key::of_u64(key), &[1])));
+    filled.unwrap();
+    for (disturbed, expected) in [(5, 2), (2900, 1)] {
+        let mut attempts = 0;
+        let done: Result<(), Error> = db.transact(|txn| {
+            attempts += 1;
+            let mut cursor = txn.cursor(table, ..)?;
+            for key in 0..300 {
+                assert_eq!(cursor.next(txn)?.unwrap().0, Key::of_u64(key));
+            }
+            if attempts == 1 {
+                elsewhere(|| put(&db, table, disturbed, 2));
+            }
+            // What was passed can be written, and is read as written.
+            txn.put(table, &Key::of_u64(7), &[attempts])?;
+            assert_eq!(txn.get(table, &Key::of_u64(7))?, Some(vec![attempts]));
+            Ok(())
+        });
+        assert_eq!((done, attempts), (Ok(()), expected), "row {disturbed} has changed");
+    }
+}
+
+#[test]
+fn a_cursor_belongs_to_the_attempt_that_has_made_it() {
+    let (db, table) = open(IndexKind::Ordered, 2);
+    put(&db, table, 1, 1);
+    let mut kept = None;
+    let done: Result<(), Error> = db.transact(|txn| {
+        kept = Some(txn.cursor(table, ..)?);
+        Ok(())
+    });
+    done.unwrap();
+    let mut kept = kept.unwrap();
+    assert_eq!(db.transact(|txn| kept.next(txn)), Err(Error::ForeignCursor));
+    let sentence = Error::ForeignCursor.to_string();
+    assert!(sentence.ends_with("make it in the closure"), "{sentence}");
 }
 
 #[test]
@@ -58,7 +190,7 @@ fn a_transactions_scan_sees_its_own_writes_and_no_phantoms() {
         assert_eq!(rows[1], (Key::of_u64(3005), vec![1; 8]));
         assert_eq!(rows[269].0, Key::of_u64(3000 + 268 * 10));
         if attempts == 1 {
-            put(&db, table, 5995, 1); // A phantom.
+            elsewhere(|| put(&db, table, 5995, 1)); // A phantom.
         }
         Ok(all)
     });
@@ -76,9 +208,11 @@ fn a_large_scan_goes_on_at_its_snapshot_whatever_happens_between_its_chunks() {
         done.unwrap();
     }
     let snapshot = db.snapshot(Freshness::Newest).unwrap();
-    let mut rows = snapshot.scan(table, ..).unwrap();
+    let (mut rows, mut reversed) =
+        (snapshot.scan(table, ..).unwrap(), snapshot.scan(table, KeyRange::from(..).reverse()).unwrap());
     for key in 0..ROWS {
         assert_eq!(rows.next(), Some(Ok((Key::of_u64(key), vec![1]))));
+        assert_eq!(reversed.next(), Some(Ok((Key::of_u64(ROWS - 1 - key), vec![1]))));
         if key % 500 == 0 {
             // Behind the scan and before it: rows deleted, changed, added.
             let done: Result<(), Error> = db.transact(|txn| {
@@ -91,7 +225,7 @@ fn a_large_scan_goes_on_at_its_snapshot_whatever_happens_between_its_chunks() {
             done.unwrap();
         }
     }
-    assert_eq!(rows.next(), None);
+    assert_eq!((rows.next(), reversed.next()), (None, None));
 }
 
 #[test]

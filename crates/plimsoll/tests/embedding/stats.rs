@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plimsoll::{Abort, Database, Error, Freshness, IndexKind, Key, Options, Outcomes};
 
-use super::open_with;
+use super::{elsewhere, open_with};
 
 fn outcomes(committed: u64, aborted: u64) -> Outcomes {
     Outcomes { committed, aborted, in_doubt: 0 }
@@ -22,7 +22,7 @@ fn transactions_are_counted_once_and_their_aborted_attempts_by_reason() {
         txn.get(table, &key)?;
         attempts += 1;
         if attempts == 1 {
-            put(&db)?;
+            elsewhere(|| put(&db))?;
         }
         txn.put(table, &key, b"other")
     });
@@ -63,12 +63,12 @@ fn who_is_not_let_in_and_who_loses_patience_is_counted() {
         Options { shards: 1, transactions_per_shard: 1, patience, ..Options::default() },
     );
     let key = Key::of_u64(1);
-    let outer: Result<(), Error> = db.transact(|txn| {
-        let inner: Result<(), Error> = db.transact(|txn| txn.put(table, &key, b"inner"));
-        assert!(matches!(inner, Err(Error::Overloaded { .. })), "{inner:?}");
-        txn.put(table, &key, b"outer")
+    let done: Result<(), Error> = db.transact(|txn| {
+        let other: Result<(), Error> = elsewhere(|| db.transact(|txn| txn.put(table, &key, b"other")));
+        assert!(matches!(other, Err(Error::Overloaded { .. })), "{other:?}");
+        txn.put(table, &key, b"own")
     });
-    outer.expect("it commits");
+    done.expect("it commits");
     let stats = db.stats();
     assert_eq!((stats.read_write, stats.overloaded), (outcomes(1, 0), 1));
 
@@ -77,7 +77,7 @@ fn who_is_not_let_in_and_who_loses_patience_is_counted() {
         open_with(IndexKind::Hash, Options { shards: 1, patience: Duration::ZERO, ..Options::default() });
     let rival: Result<(), Error> = db.transact(|txn| {
         txn.get(table, &key)?;
-        db.transact(|txn| txn.put(table, &key, b"rival"))?;
+        elsewhere(|| db.transact(|txn| txn.put(table, &key, b"rival")))?;
         txn.put(table, &key, b"own")
     });
     assert!(matches!(rival, Err(Error::Contended { .. })), "{rival:?}");

@@ -5,9 +5,9 @@ use std::time::Duration;
 use plimsoll::{Database, Error, Freshness, IndexKind, Key, Options, Pair, Schema, Token, TokenError};
 use plimsoll_txn::timestamp::MAX_OFFSET_NS;
 
-/// Of a session that has seen so much.
-fn token(seen: u64) -> Token {
-    format!("v1-{seen:016x}").parse().unwrap()
+/// Of a session of this database that has seen so much.
+fn token(db: &Database, seen: u64) -> Token {
+    format!("{}{seen:016x}", &db.token().expect("dst has times").to_string()[..20]).parse().unwrap()
 }
 
 fn open(pair: &str) -> Database {
@@ -21,30 +21,43 @@ fn open(pair: &str) -> Database {
 
 #[test]
 fn a_token_is_read_as_it_was_written_and_nothing_else_is() {
+    let db = open("occ/dst");
     for seen in [0, 0x64, u64::MAX] {
-        let token = token(seen);
+        let token = token(&db, seen);
         assert_eq!(token.to_string().parse(), Ok(token));
     }
-    assert_eq!("v1-0000000000000064".parse(), Ok(token(100)));
     let refused = |text: &str| text.parse::<Token>().expect_err("it is none");
+    let (whole, arabic) = ("0000000000000064", "\u{664}".repeat(8));
     for text in [
         "",
-        "v1-",
-        "v1",
+        "v2-",
+        "v2",
         "64",
-        "v1-64",
-        "v1-+000000000000064",
-        "v1-00000000000000640",
-        "v1-000000000000006g",
-        "v1-0000000000000064 ",
-        "v-0000000000000064",
-        "vx-0000000000000064",
-        "v1-\u{664}\u{664}\u{664}\u{664}\u{664}\u{664}\u{664}\u{664}",
+        "v2-64-64",
+        &format!("v2-{whole}"),
+        &format!("v2-{whole}-"),
+        &format!("v2-{whole}-{whole}0"),
+        &format!("v2-{whole}-{whole} "),
+        &format!("v2-{whole}-{whole}-{whole}"),
+        &format!("v2-+000000000000064-{whole}"),
+        &format!("v2-{whole}-000000000000006g"),
+        &format!("v2-{whole}-{arabic}"),
+        &format!("v-{whole}"),
+        &format!("vx-{whole}-{whole}"),
     ] {
         assert_eq!(refused(text), TokenError::Malformed, "{text:?}");
     }
-    assert_eq!(refused("v2-0000000000000064"), TokenError::Version);
-    assert!(TokenError::Malformed.to_string().ends_with("v1-0000000000000000"));
+    assert_eq!(refused(&format!("v1-{whole}")), TokenError::Version);
+    assert_eq!(refused(&format!("v3-{whole}-{whole}")), TokenError::Version);
+    assert!(TokenError::Malformed.to_string().ends_with("v2-0000000000000000-0000000000000000"));
+}
+
+#[test]
+fn a_token_of_another_database_is_refused() {
+    let (one, two) = (open("occ/dst"), open("occ/dst"));
+    let token = one.session().token().expect("dst has times");
+    assert!(one.session_with(token).is_ok());
+    assert_eq!(two.session_with(token).err(), Some(TokenError::OtherDatabase));
 }
 
 #[test]
@@ -70,11 +83,11 @@ fn what_a_session_writes_comes_after_what_it_has_seen_elsewhere() {
         let (table, key) = (db.table("numbers").expect("it was declared"), Key::of_u64(1));
         let clock = db.snapshot(Freshness::Newest).expect("it is taken").timestamp().0;
         let seen = clock + MAX_OFFSET_NS / 5;
-        let session = db.session_with(token(seen)).expect("clocks may be so far apart");
+        let session = db.session_with(token(&db, seen)).expect("clocks may be so far apart");
         let written: Result<(), Error> = session.transact(|txn| txn.put(table, &key, b"value"));
         written.expect("it commits");
         let stamp = session.token().expect("dst has times").to_string();
-        assert!(stamp > token(seen).to_string(), "{pair}: {stamp}");
+        assert!(stamp > token(&db, seen).to_string(), "{pair}: {stamp}");
     }
 }
 
@@ -100,14 +113,14 @@ fn a_token_from_the_far_future_is_refused_and_moves_nobodys_time() {
     let hour = Duration::from_secs(3600);
     let before = clock(&db);
     for seen in [u64::MAX, before + hour.as_nanos() as u64] {
-        let refused = db.session_with(token(seen)).err();
+        let refused = db.session_with(token(&db, seen)).err();
         assert!(matches!(refused, Some(TokenError::Ahead(by)) if by > hour / 2), "{refused:?}");
     }
     assert!(clock(&db) < before + hour.as_nanos() as u64 / 2, "nobody was told of it");
     // A clock that is a little behind is no reason to refuse anybody: the snapshot is at the token,
     // or later.
     let seen = clock(&db) + MAX_OFFSET_NS / 2;
-    let near = token(seen);
+    let near = token(&db, seen);
     let session = db.session_with(near).expect("clocks may be so far apart");
     assert!(clock(&session) >= seen);
     db.close();
@@ -120,7 +133,7 @@ fn where_timestamps_are_no_times_a_session_stays_in_its_process() {
         let db = open(pair);
         let scheme = Pair::parse(pair).unwrap().scheme;
         assert_eq!(db.token(), Err(TokenError::Scheme(scheme)));
-        let token = token(1);
+        let token = open("occ/dst").token().expect("dst has times");
         assert_eq!(db.session_with(token).err(), Some(TokenError::Scheme(scheme)));
     }
     // Where there are no snapshots everybody reads what is newest, and a token asks for nothing.

@@ -6,10 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll::{
-    Database, Error, Freshness, IndexKind, Key, OpenError, Options, Partitioning, Row, Schema, TableSpec,
+    Database, Error, Freshness, IndexKind, Key, LEGAL_PAIRS, OpenError, Options, Pair, Partitioning, Row,
+    Schema, TableSpec, Txn,
 };
 
-use crate::{bytes, now, number, open, open_with, put, settles};
+use crate::{bytes, elsewhere, now, number, open, open_with, put, settles};
 
 #[test]
 fn counters_are_exact_however_many_threads_raise_them() {
@@ -47,7 +48,7 @@ fn a_transaction_that_always_meets_another_gives_up_when_its_patience_is_over() 
     let (db, table) = open_with(IndexKind::Hash, options);
     let lost: Result<(), Error> = db.transact(|txn| {
         txn.get(table, &Key::of_u64(1))?;
-        put(&db, table, 1, 1);
+        elsewhere(|| put(&db, table, 1, 1));
         txn.put(table, &Key::of_u64(1), &[0; 8])
     });
     let Err(Error::Contended { attempts, waited, .. }) = lost else { panic!("{lost:?}") };
@@ -63,7 +64,7 @@ fn a_conflict_is_repeated_even_if_the_closure_keeps_it_to_itself() {
         attempts += 1;
         let before = number(txn.get(table, &Key::of_u64(1))?);
         if attempts == 1 {
-            put(&db, table, 1, 10);
+            elsewhere(|| put(&db, table, 1, 10));
         }
         let _ = txn.put(table, &Key::of_u64(1), &(before + 1).to_be_bytes());
         Ok(before)
@@ -114,11 +115,11 @@ fn an_insert_of_what_exists_is_an_error_that_the_transaction_survives() {
         assert_eq!(txn.insert_row(table, &key, &[b"l", b"r"]), Err(exists.clone()), "half of it is there");
         txn.insert(table.group(0), &key, b"left")?;
         assert_eq!(txn.insert(table, &key, b"left"), Err(exists), "the first group stands for the table");
-        let count = Error::ValueCount { table: "halves".into(), values: 1, groups: 2 };
-        assert_eq!(txn.insert_row(table, &key, &[b"l"]), Err(count));
         Ok(())
     });
     assert_eq!(done, Ok(()));
+    let count = Error::ValueCount { table: "halves".into(), values: 1, groups: 2 };
+    assert_eq!(db.transact(|txn| txn.insert_row(table, &key, &[b"l"])), Err(count));
     let both = |db: &Database| {
         let snapshot = db.snapshot(Freshness::Newest).unwrap();
         [0, 1].map(|group| snapshot.get(table.group(group), &key).unwrap())
@@ -197,13 +198,90 @@ fn so_many_transactions_run_and_the_others_wait_for_their_turn() {
     assert!((1..=2).contains(&most.load(SeqCst)));
     // Nobody waits for ever for those who do not end.
     let (db, _) = open_with(IndexKind::Hash, Options { patience: Duration::from_millis(50), ..options });
-    let nested: Result<Result<(), Error>, Error> = db.transact(|_| {
-        let inner: Result<Result<(), Error>, Error> = db.transact(|_| Ok(db.transact(|_| Ok(()))));
-        inner
-    });
-    assert!(matches!(nested, Ok(Err(Error::Overloaded { transactions: 2, .. }))));
+    let third: Result<Result<(), Error>, Error> =
+        db.transact(|_| elsewhere(|| db.transact(|_| Ok(elsewhere(|| db.transact(|_| Ok(())))))));
+    assert!(matches!(third, Ok(Err(Error::Overloaded { transactions: 2, .. }))));
     let none = Options { transactions_per_shard: 0, ..Options::default() };
     assert!(matches!(Database::open(Schema::new(), none), Err(OpenError::NoTransactions)));
+}
+
+#[test]
+fn a_transaction_within_another_is_refused_and_the_outer_one_goes_on() {
+    for pair in ["occ/dst", "two_pl/dst"] {
+        let options = Options { shards: 2, pair: Pair::parse(pair).unwrap(), ..Options::default() };
+        let (db, table) = open_with(IndexKind::Hash, options);
+        let (other, there) = open(IndexKind::Hash, 1);
+        let raise = |txn: &mut Txn<'_>, table| {
+            let sum = number(txn.get(table, &Key::of_u64(1))?) + 1;
+            txn.put(table, &Key::of_u64(1), &sum.to_be_bytes())
+        };
+        let done: Result<(), Error> = db.transact(|txn| {
+            raise(txn, table)?;
+            assert_eq!(db.session().transact(|txn| raise(txn, table)), Err(Error::Nested));
+            // A snapshot is no transaction, and another database is not in the way.
+            assert_eq!(now(&db, table, 1), 0);
+            other.transact(|txn| raise(txn, there))?;
+            raise(txn, table)
+        });
+        assert_eq!((done, now(&db, table, 1), now(&other, there, 1)), (Ok(()), 2, 1), "{pair}");
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            db.transact(|_| -> Result<(), Error> { std::panic::resume_unwind(Box::new("the closure's own")) })
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(db.transact(|txn| raise(txn, table)), Ok(()), "it was over");
+    }
+}
+
+#[test]
+fn many_records_are_read_in_the_order_of_their_keys_and_own_writes_among_them() {
+    for pair in LEGAL_PAIRS.iter().filter(|pair| pair.interactive().is_ok()) {
+        let (db, table) =
+            open_with(IndexKind::Hash, Options { shards: 3, pair: *pair, ..Options::default() });
+        // More than one round takes, in number and in bytes.
+        let filled: Result<(), Error> = db.transact(|txn| {
+            (0..1000).try_for_each(|key| txn.put(table, &Key::of_u64(key), &key.to_be_bytes()))?;
+            (1000..1006).try_for_each(|key| txn.put(table, &Key::of_u64(key), &vec![7; 700_000]))
+        });
+        filled.unwrap();
+        let done: Result<(), Error> = db.transact(|txn| {
+            txn.put(table, &Key::of_u64(5), &500u64.to_be_bytes())?;
+            txn.delete(table, &Key::of_u64(6))?;
+            txn.get(table, &Key::of_u64(7))?;
+            let numbers = [1001, 5, 6, 7, 8, 7, 2000, 1002].into_iter().chain(0..1006);
+            let keys: Vec<Key> = numbers.clone().map(Key::of_u64).collect();
+            let values = txn.get_many(table, &keys)?;
+            assert_eq!(values.len(), keys.len());
+            for (key, value) in numbers.zip(values) {
+                match key {
+                    6 | 2000 => assert_eq!(value, None),
+                    1000.. => assert_eq!(value, Some(vec![7; 700_000])),
+                    5 => assert_eq!(number(value), 500),
+                    _ => assert_eq!(number(value), key),
+                }
+            }
+            // What was read has to be so at the commit, and can be written.
+            txn.put(table, &Key::of_u64(8), &80u64.to_be_bytes())?;
+            txn.get_many(table, &[]).map(|values| assert!(values.is_empty()))
+        });
+        assert_eq!((done, pair), (Ok(()), pair));
+    }
+}
+
+#[test]
+fn many_records_that_were_read_are_still_so_at_the_commit() {
+    let (db, table) = open(IndexKind::Hash, 3);
+    let keys: Vec<Key> = (0..20).map(Key::of_u64).collect();
+    let mut attempts = 0;
+    let done: Result<u64, Error> = db.transact(|txn| {
+        attempts += 1;
+        let sum = txn.get_many(table, &keys)?.into_iter().map(number).sum();
+        if attempts == 1 {
+            elsewhere(|| put(&db, table, 13, 4));
+        }
+        txn.put(table, &Key::of_u64(30), &[0; 8])?;
+        Ok(sum)
+    });
+    assert_eq!((done, attempts), (Ok(4), 2));
 }
 
 #[test]

@@ -307,6 +307,12 @@ impl<N: Participant> Runtime<N> {
         self.connections.as_ref().map_or(0, Connections::bytes_waiting)
     }
 
+    /// The process of a shard, as it is called in logs, with the address that it was last connected
+    /// from. `None` without a network.
+    pub fn called(&self, shard: ShardId) -> Option<String> {
+        self.connections.as_ref().map(|connections| connections.called(shard))
+    }
+
     /// Strangers that a node has room for, at its port and at another one of its process, which has
     /// a [`Room`] of its own. 0 without a network.
     pub fn room(&self) -> usize {

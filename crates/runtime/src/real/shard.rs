@@ -11,7 +11,7 @@ use plimsoll_types::{ShardId, Timestamp};
 use super::tcp::Links;
 use super::{CONVERSATION_NS, Maker, Peer, Peers, SPIN_NS};
 use crate::disk::Submitted;
-use crate::shard::{Batch, Outside, ShardEnv};
+use crate::shard::{Batch, Outside, ShardClock, ShardEnv};
 use crate::{Participant, Tasks};
 
 /// What one shard sees of its surroundings: the other shards of this process, connections to other
@@ -77,7 +77,8 @@ impl<N: Participant> Shard<N> {
         let Resident { me, place, make, disk, links } = resident;
         let random = seed ^ (u64::from(me.0) + 1).wrapping_mul(0x9e3779b97f4a7c15);
         let own = peers.first..peers.first + peers.peers.len();
-        let env = ShardEnv::new(me, peers.total, own, make(), peers.clock.now(), random, disk.is_some());
+        let clock = ShardClock::Running(peers.clock);
+        let env = ShardEnv::new(me, peers.total, own, make(), clock, random, disk.is_some());
         Shard { env, process: Process { place, peers: peers.clone(), disk, links } }
     }
 

@@ -166,6 +166,10 @@ impl<N: Participant> Tasks for ShardEnv<N> {
         self.core.clock.get()
     }
 
+    fn now(&self) -> Timestamp {
+        self.core.clock.get().join(self.core.shard_clock.now())
+    }
+
     /// SplitMix64.
     fn random(&self) -> u64 {
         let state = self.core.random.get().wrapping_add(0x9e3779b97f4a7c15);

@@ -222,6 +222,9 @@ Faults {
     steps_per_s: f64 = 0.0, 2.0 in 0.0..=1000.0, Clocks;
     /// Nanoseconds by which a clock is set forwards or backwards, at most.
     step_ns: u64 = 20_000_000, 20_000_000 in 0..=1_000_000_000, Clocks;
+    /// Times per second that some shard reads at another machine at a snapshot an hour ahead of its
+    /// clock. Only if it is asked for.
+    future_stamps_per_s: f64 = 0.0, 0.0 in 0.0..=1000.0, Clocks;
     /// Channels per second that are reset: their calls fail.
     resets_per_s: f64 = 0.0, 3.0 in 0.0..=1000.0, Resets;
     /// Times per second that some machine stands still.

@@ -21,7 +21,7 @@ use super::trace::Event;
 use super::{Maker, What, World};
 use crate::disk::Submitted;
 use crate::real::{CONVERSATION_NS, SPIN_NS};
-use crate::shard::{Batch, Outside, ShardEnv};
+use crate::shard::{Batch, Outside, ShardClock, ShardEnv};
 use crate::{Env, Participant};
 
 /// What a shard is doing.
@@ -336,7 +336,8 @@ impl<N: Participant> World<N> {
         let shards = self.shards.len();
         let now_ns = self.queue.now_ns;
         for index in self.residents(machine) {
-            let (id, clock) = (ShardId(index as u16), self.machines[machine].clock.at(now_ns));
+            let id = ShardId(index as u16);
+            let clock = ShardClock::Stepped(self.machines[machine].clock.at(now_ns));
             let shard = &mut self.shards[index];
             shard.life += 1;
             let lives = shard.life.div_ceil(2);

@@ -188,6 +188,9 @@ struct Machine {
 /// What is done at the beginning of a life.
 type Beginning<N> = Rc<dyn Fn(&ShardEnv<N>)>;
 
+/// Sends from a shard to another a timestamp that is an hour ahead of the first one's clock.
+type Liar<N> = Rc<dyn Fn(&ShardEnv<N>, ShardId)>;
+
 /// Shards, machines, a network, and what goes wrong with them.
 pub struct World<N: Participant> {
     seed: u64,
@@ -206,6 +209,8 @@ pub struct World<N: Participant> {
     skipped: BTreeSet<u32>,
     by_hand: u32,
     beginnings: Vec<Beginning<N>>,
+    /// Sends a shard a timestamp that is far ahead.
+    liar: Option<Liar<N>>,
     /// Only in worlds that predict how fast something is.
     ledger: Option<Ledger<N>>,
     trace: Trace<N>,
@@ -256,6 +261,7 @@ impl<N: Participant> World<N> {
             skipped: BTreeSet::new(),
             by_hand: Occurrence::BY_HAND,
             beginnings: Vec::new(),
+            liar: None,
             ledger: costs.map(|costs| Ledger::new(costs, shards, count)),
             trace: Trace::new(),
         };
@@ -357,6 +363,12 @@ impl<N: Participant> World<N> {
                 self.poke(shard);
             }
         }
+    }
+
+    /// What a shard does to send another a timestamp that is an hour ahead
+    /// ([`Fault::FutureStamp`]): only participants know what a message is.
+    pub fn lie_by(&mut self, liar: impl Fn(&ShardEnv<N>, ShardId) + 'static) {
+        self.liar = Some(Rc::new(liar));
     }
 
     fn begin_life(&self, shard: ShardId) {
@@ -480,12 +492,24 @@ impl<N: Participant> World<N> {
             Fault::SlowDisk(machine, factor) => self.speed_up(machine, factor),
             Fault::StallDisk(machine) => self.unstall(machine),
             Fault::FullDisk(machine) => self.disks.unfill(machine),
-            Fault::Step(..) | Fault::Reset(..) => {}
+            Fault::Step(..) | Fault::Reset(..) | Fault::FutureStamp(..) => {}
+        }
+    }
+
+    /// Sets all clocks right. What a shard makes of its clock does not fall.
+    pub fn set_clocks(&mut self) {
+        let now_ns = self.queue.now_ns;
+        for machine in 0..self.machines.len() {
+            let clock = &mut self.machines[machine].clock;
+            let by_ns = (EPOCH_NS + now_ns) as i64 - clock.at(now_ns).0 as i64;
+            clock.step(now_ns, by_ns);
+            self.look_at_timers(machine);
         }
     }
 
     /// Ends every fault, and no other will begin; packets are no longer lost, doubled or held back,
-    /// and disks do what they are asked. Clocks stay as they are. A run can finish then, and what
+    /// and disks do what they are asked. Clocks stay as they are, unless they are set
+    /// ([`World::set_clocks`]). A run can finish then, and what
     /// does not is stuck.
     pub fn heal_all(&mut self) {
         self.nemesis = None;
@@ -531,6 +555,12 @@ impl<N: Participant> World<N> {
                 assert_ne!(self.machine(shard), self.machine(peer), "memory is not reset");
                 if self.env(shard).is_some() {
                     self.reset(shard, peer);
+                }
+            }
+            Fault::FutureStamp(shard, peer) => {
+                if let (Some(liar), Some(env)) = (self.liar.clone(), self.env(shard).cloned()) {
+                    liar(&env, peer);
+                    self.poke(shard);
                 }
             }
             Fault::Pause(machine) => self.machines[machine].paused += 1,

@@ -36,6 +36,9 @@ pub enum Fault {
     Step(usize, i64),
     /// The first shard begins a new connection of its channel to the second. Has no duration.
     Reset(ShardId, ShardId),
+    /// The first shard sends the second, of another machine, a timestamp that is an hour ahead of its
+    /// clock. Has no duration.
+    FutureStamp(ShardId, ShardId),
     /// A machine stands still. Its network does not: packets are received and acknowledged.
     Pause(usize),
     /// The shards of a machine lose everything but what is on disk; at the end, they start again.
@@ -51,7 +54,7 @@ pub enum Fault {
 impl Fault {
     /// Whether it is over as soon as it has happened.
     pub(super) fn is_instant(&self) -> bool {
-        matches!(self, Fault::Step(..) | Fault::Reset(..))
+        matches!(self, Fault::Step(..) | Fault::Reset(..) | Fault::FutureStamp(..))
     }
 }
 
@@ -81,6 +84,7 @@ enum Kind {
     Clog,
     Step,
     Reset,
+    FutureStamp,
     Pause,
     Crash,
     SlowDisk,
@@ -125,6 +129,7 @@ impl Nemesis {
             (Kind::Clog, "clog", faults.clogs_per_s, network),
             (Kind::Step, "step", faults.steps_per_s, true),
             (Kind::Reset, "reset", faults.resets_per_s, network),
+            (Kind::FutureStamp, "future stamp", faults.future_stamps_per_s, network),
             (Kind::Pause, "pause", faults.pauses_per_s, true),
             (Kind::Crash, "crash", faults.crashes_per_s, true),
             (Kind::SlowDisk, "slow disk", faults.disk_slowdowns_per_s, disks),
@@ -168,7 +173,7 @@ impl Nemesis {
             Kind::SlowDisk => self.faults.disk_slowdown_ns,
             Kind::StallDisk => self.faults.disk_stall_ns,
             Kind::FullDisk => self.faults.disk_full_ns,
-            Kind::Step | Kind::Reset => 0,
+            Kind::Step | Kind::Reset | Kind::FutureStamp => 0,
         };
         let end_ns = begin_ns.saturating_add(draw.below(lasts_ns.saturating_mul(2)));
         let fault = self.fault(kind, &mut draw);
@@ -183,7 +188,14 @@ impl Nemesis {
             Kind::Slowdown => Fault::Slowdown(self.link(draw), self.faults.slowdown_factor.max(1)),
             Kind::Clog => Fault::Clog(self.link(draw)),
             Kind::Step => Fault::Step(self.machine(draw), draw.around(self.faults.step_ns)),
-            Kind::Reset => self.reset(draw),
+            Kind::Reset => {
+                let (from, to) = self.pair(draw);
+                Fault::Reset(from, to)
+            }
+            Kind::FutureStamp => {
+                let (from, to) = self.pair(draw);
+                Fault::FutureStamp(from, to)
+            }
             Kind::Pause => Fault::Pause(self.machine(draw)),
             Kind::Crash => {
                 let Range { start, end } = self.mortal;
@@ -229,13 +241,13 @@ impl Nemesis {
     }
 
     /// Two shards of different machines.
-    fn reset(&self, draw: &mut Draw) -> Fault {
+    fn pair(&self, draw: &mut Draw) -> (ShardId, ShardId) {
         let link = self.link(draw);
         let mut shard = |machine: usize| {
             let first = machine as u64 * self.shards_per_machine;
             let here = self.shards_per_machine.min(self.shards - first);
             ShardId((first + draw.below(here)) as u16)
         };
-        Fault::Reset(shard(link.from), shard(link.to))
+        (shard(link.from), shard(link.to))
     }
 }

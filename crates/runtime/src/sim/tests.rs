@@ -442,6 +442,33 @@ fn clocks_drift_and_jump_but_never_fall_on_a_shard() {
 }
 
 #[test]
+fn clocks_can_be_set_right_and_how_wrong_they_were_is_remembered() {
+    let mut world = pair();
+    world.inflict(Fault::Step(0, -700 * MS as i64));
+    world.inflict(Fault::Step(1, 900 * MS as i64));
+    world.run_until(MS);
+    world.set_clocks();
+    assert_eq!([A, B].map(|shard| world.clock(shard)), [world.true_time(); 2]);
+    assert_eq!(world.clock_error_ns(), 900 * MS);
+}
+
+#[test]
+fn a_stamp_from_the_future_is_sent_by_who_is_up_and_only_if_it_is_known_how() {
+    let mut world = pair();
+    world.inflict(Fault::FutureStamp(A, B));
+    world.run_until(MS);
+    assert_eq!(world.node(B, |node| node.told.len()), Some(0));
+    world.lie_by(|env, to| env.send(to, Request::Tell(7)));
+    world.inflict(Fault::FutureStamp(A, B));
+    world.run_until(2 * MS);
+    assert_eq!(world.node(B, |node| node.told.len()), Some(1));
+    world.inflict(Fault::Crash(0));
+    world.inflict(Fault::FutureStamp(A, B));
+    world.run_until(3 * MS);
+    assert_eq!(world.node(B, |node| node.told.len()), Some(1));
+}
+
+#[test]
 fn a_crash_takes_everything_and_a_restart_begins_anew() {
     let mut world = pair();
     world.on_start(|env| env.send(env.shard(), Request::Tell(0)));

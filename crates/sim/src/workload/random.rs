@@ -123,7 +123,13 @@ impl<O: Observer> Client<O> {
                 Scan::range(column, key(partition, low), key(partition, low + 1 + self.rng.below(3)))
             }
         };
-        if self.rng.below(4) == 0 { scan.limit(1 + self.rng.below(3) as usize) } else { scan }
+        let limited = self.rng.below(4) == 0;
+        let scan = if limited { scan.limit(1 + self.rng.below(3) as usize) } else { scan };
+        self.in_some_order(scan)
+    }
+
+    fn in_some_order(&mut self, scan: Scan) -> Scan {
+        if self.either_order && self.rng.below(2) == 0 { scan.descending() } else { scan }
     }
 
     fn staleness(&mut self) -> u64 {
@@ -190,7 +196,8 @@ impl<O: Observer> Client<O> {
                 _ => {
                     let scan = self.random_scan(rows);
                     let found = shard.scan(&mut transaction, &scan).await?;
-                    assert!(found.is_sorted(), "a scan is in key order");
+                    let sorted = found.is_sorted_by(|(a, _), (b, _)| scan.order.compare(a, b).is_lt());
+                    assert!(sorted, "a scan is in its order");
                     assert!(found.len() <= scan.limit, "a scan keeps its limit");
                     found.into_iter().for_each(|(key, value)| see(scan.column, key, &value));
                 }
@@ -308,7 +315,8 @@ impl<O: Observer> Client<O> {
                                     let low = self.rng.below(rows);
                                     let high = key(partition, low + 1 + self.rng.below(3));
                                     let list = if table == COPIED { COPIED } else { LIST };
-                                    Operation::Scan(Scan::range(list.row(), key(partition, low), high))
+                                    let scan = Scan::range(list.row(), key(partition, low), high);
+                                    Operation::Scan(self.in_some_order(scan))
                                 }
                             }
                         });

@@ -13,7 +13,7 @@ use plimsoll_txn::procedure::Scan;
 use plimsoll_txn::protocols::{Client2pc, Occ};
 use plimsoll_txn::timestamp::PATIENCE_NS;
 use plimsoll_txn::timestamps::Dst;
-use plimsoll_types::{Key, SLOTS, Slot};
+use plimsoll_types::{Key, SLOTS, Slot, Timestamp};
 
 use crate::stage::*;
 
@@ -27,7 +27,8 @@ crate::under_each! {
 /// Asks a machine to give the slot of its record to another.
 async fn give<P: InteractivePair>(env: ShardEnv<P>, from: usize, to: usize) -> MoveOutcome {
     let to = id(to);
-    let request = Common::Move { slots: vec![Slot(from as u16)], to, asked: false };
+    let most = Timestamp(u64::MAX >> 1);
+    let request = Common::Move { slots: vec![Slot(from as u16)], to, most, asked: false };
     match env.call(id(from), Envelope::Common(request)).await.map(Answer::common) {
         Ok(CommonReply::MoveOver(outcome)) => outcome,
         _ => panic!("whoever is asked to move something says what came of it"),

@@ -68,16 +68,27 @@ impl World {
         self.watch_versions();
     }
 
-    /// Scans, compares with the model, and raises marks.
+    /// Scans in ascending order, compares with the model, and raises marks.
     fn scan(&mut self, low: &Key, high: Option<&Key>, ts: Timestamp) -> Visited {
+        self.scan_in(Order::Ascending, low, high, ts)
+    }
+
+    fn scan_in(&mut self, order: Order, low: &Key, high: Option<&Key>, ts: Timestamp) -> Visited {
         let mut visited = Vec::new();
         let mut found = Vec::new();
-        self.index.scan_leaves(low, high, &self.tails, |leaf, mark, version, heads, rows| {
+        self.index.scan_leaves(low, high, order, &self.tails, |leaf, mark, version, heads, rows| {
             mark.raise(ts);
             visited.push((leaf, version));
-            found.extend(heads.iter().copied().zip(rows.iter().copied()));
+            let entries = heads.iter().copied().zip(rows.iter().copied());
+            match order {
+                Order::Ascending => found.extend(entries),
+                Order::Descending => found.extend(entries.rev()),
+            }
             ControlFlow::Continue(())
         });
+        if order == Order::Descending {
+            found.reverse();
+        }
         if high.is_some_and(|high| high <= low) {
             assert!(visited.is_empty());
             return visited;
@@ -137,17 +148,19 @@ fn key(shape: u8, n: u32) -> Key {
 enum Step {
     Insert(u8, u32, u32, u32),
     Remove(u8, u32, u32, u32),
-    Scan((u8, u32), Option<(u8, u32)>, (u8, u32)),
+    Scan(Order, (u8, u32), Option<(u8, u32)>, (u8, u32)),
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let shape = || prop_oneof![3 => 0..4u8, 1 => Just(2u8)];
     let key = move || (shape(), 0..1500u32);
+    let order = prop_oneof![Just(Order::Ascending), Just(Order::Descending)];
     let run = move || (shape(), 0..1500u32, prop_oneof![Just(1u32), 1..400u32], 1..5u32);
     prop_oneof![
         4 => run().prop_map(|(shape, first, count, stride)| Step::Insert(shape, first, count, stride)),
         3 => run().prop_map(|(shape, first, count, stride)| Step::Remove(shape, first, count, stride)),
-        3 => (key(), prop::option::weighted(0.9, key()), key()).prop_map(|(a, b, c)| Step::Scan(a, b, c)),
+        3 => (order, key(), prop::option::weighted(0.9, key()), key())
+            .prop_map(|(order, a, b, c)| Step::Scan(order, a, b, c)),
     ]
 }
 
@@ -167,9 +180,9 @@ proptest! {
                 Step::Remove(shape, first, count, stride) => {
                     (0..count).for_each(|i| world.remove(&key(shape, first + i * stride)));
                 }
-                Step::Scan(low, high, phantom) => {
+                Step::Scan(order, low, high, phantom) => {
                     let (low, high) = (key(low.0, low.1), high.map(|high| key(high.0, high.1)));
-                    let visited = world.scan(&low, high.as_ref(), Timestamp(time as u64));
+                    let visited = world.scan_in(order, &low, high.as_ref(), Timestamp(time as u64));
                     // No phantom: a key that comes into the range later changes a leaf that was
                     // visited.
                     let phantom = key(phantom.0, phantom.1);
@@ -333,12 +346,36 @@ fn a_scan_visits_the_owner_of_an_empty_range_and_ends_where_it_is_told() {
     assert_eq!(world.scan(&short(20_000), None, Timestamp(3)).len(), 1);
     assert!(world.scan(&short(7), Some(&short(7)), Timestamp(3)).is_empty());
     assert_eq!(world.scan(&Key::MIN, None, Timestamp(3)).len(), world.leaf_count());
-    let mut visits = 0;
-    world.index.scan_leaves(&Key::MIN, None, &world.tails, |_, _, _, _, _| {
-        visits += 1;
-        ControlFlow::Break(())
-    });
-    assert_eq!(visits, 1);
+    for order in [Order::Ascending, Order::Descending] {
+        let mut visits = 0;
+        world.index.scan_leaves(&Key::MIN, None, order, &world.tails, |_, _, _, _, _| {
+            visits += 1;
+            ControlFlow::Break(())
+        });
+        assert_eq!(visits, 1);
+    }
+}
+
+#[test]
+fn a_descending_scan_visits_the_leaves_of_its_range_from_the_last_to_the_first_and_no_others() {
+    let mut world = loaded((0..30_000).map(|n| n * 10));
+    assert!(world.index.height > 1, "leaves have parents of their own");
+    let mut down = world.scan_in(Order::Descending, &Key::MIN, None, Timestamp(3));
+    assert_eq!(down.len(), world.leaf_count());
+    down.reverse();
+    assert_eq!(down, world.scan(&Key::MIN, None, Timestamp(3)));
+    // A range that ends where a leaf begins has nothing of that leaf.
+    let first = |world: &World, leaf: LeafId| world.index.entries(leaf).1[0];
+    for pair in down.windows(2).step_by(50) {
+        let (left, right) = (pair[0].0, pair[1].0);
+        let begins = short(first(&world, right));
+        let below = short(first(&world, left) + 1);
+        let visited = world.scan_in(Order::Descending, &below, Some(&begins), Timestamp(3));
+        assert_eq!(visited, [pair[0]]);
+    }
+    assert!(world.scan_in(Order::Descending, &short(7), Some(&short(7)), Timestamp(3)).is_empty());
+    let empty = world.scan_in(Order::Descending, &short(5001), Some(&short(5002)), Timestamp(3));
+    assert_eq!(empty, world.scan(&short(5001), Some(&short(5002)), Timestamp(3)));
 }
 
 #[test]

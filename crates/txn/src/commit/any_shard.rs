@@ -19,7 +19,7 @@ use plimsoll_types::{
 };
 
 use crate::attempt::{Attempt, Committed, First};
-use crate::base::Counters;
+use crate::base::{Counters, OldestSnapshot};
 use crate::envelope::{Answer, Envelope};
 use crate::executable::{AnyProcedure, Executes};
 use crate::execute::CompiledSteps;
@@ -134,8 +134,23 @@ pub trait InteractiveShard: AnyShard {
         key: &'a Key,
     ) -> Step<'a, Result<Option<Vec<u8>>, Abort>>;
 
+    /// See [`Transaction::get_many`].
+    fn get_many<'a>(
+        &'a self,
+        txn: &'a mut TransactionHandle,
+        column: ColumnGroup,
+        keys: &'a [Key],
+    ) -> Step<'a, Result<Vec<Option<Vec<u8>>>, Abort>>;
+
     /// See [`Transaction::scan`].
     fn scan<'a>(&'a self, txn: &'a mut TransactionHandle, scan: &'a Scan) -> Step<'a, Result<Rows, Abort>>;
+
+    /// See [`Transaction::scan_batch`].
+    fn scan_batch<'a>(
+        &'a self,
+        txn: &'a mut TransactionHandle,
+        scan: &'a Scan,
+    ) -> Step<'a, Result<(Rows, Option<Scan>), Abort>>;
 
     /// See [`Transaction::put`].
     fn put<'a>(
@@ -214,6 +229,10 @@ pub struct ShardStatus {
     pub remembered: u64,
     /// Versions and rows that nobody can see any more, and that are not collected yet.
     pub garbage: u64,
+    /// Versions that only snapshots that are held can see.
+    pub kept: u64,
+    /// The oldest snapshot that is held, in this process or elsewhere.
+    pub oldest_snapshot: Option<OldestSnapshot>,
     /// On the oracle: outcomes that it has published. Elsewhere 0.
     pub published: u64,
     /// Stamps whose outcome is not reported to the oracle, or not published yet.
@@ -269,6 +288,8 @@ pub enum SnapshotRead {
     Elsewhere,
     /// Nothing: the snapshot is older than what is kept.
     Gone,
+    /// Nothing: the snapshot is too far ahead of the other shard's clock.
+    ClockAhead,
 }
 
 /// What a snapshot has read on one shard: a value per get, and rows per scan.
@@ -281,7 +302,7 @@ pub struct ReadResults {
 
 /// Rows of one scan on one shard.
 pub struct ScanRows {
-    /// In key order.
+    /// In the order of the scan.
     pub rows: Rows,
     /// The last key that was visited, if more rows may follow it.
     pub last: Option<Key>,
@@ -300,6 +321,8 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
                 locks: base.store.locks() as u64,
                 remembered,
                 garbage: base.store.garbage() as u64,
+                kept: base.store.kept().map(|(_, kept)| kept.versions as u64).sum(),
+                oldest_snapshot: base.oldest_snapshot(),
                 published: base.scheme.published(),
                 unpublished: base.scheme.unpublished(),
             }
@@ -374,7 +397,8 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
     }
 
     fn move_slots(&self, from: ShardId, slots: Vec<Slot>, to: ShardId) -> Step<'static, Option<MoveOutcome>> {
-        let moved = self.call(from, Envelope::Common(Common::Move { slots, to, asked: false }));
+        let most = self.local(|node| node.base().furthest());
+        let moved = self.call(from, Envelope::Common(Common::Move { slots, to, most, asked: false }));
         Box::pin(async move {
             match moved.await.map(Answer::common) {
                 Ok(CommonReply::MoveOver(outcome)) => Some(outcome),
@@ -392,7 +416,7 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
             // Normally the clock is behind the snapshot only by as little as timestamps run ahead
             // of clocks. If it is further behind, some clock is wrong: then the wait is bounded.
             let until = Timestamp(clock.0.saturating_add(MAX_OFFSET_NS));
-            let behind = || place.is_some_and(|place| self.clock() <= place) && self.clock() < until;
+            let behind = || place.is_some_and(|place| self.now() <= place) && self.clock() < until;
             while P::Scheme::WAITS && behind() {
                 self.pause().await;
             }
@@ -446,6 +470,7 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
                     ReadResults { gets: fetched.gets.iter().map(value).collect(), scans: scans.collect() }
                 })),
                 CommonReply::Fetched(None) => SnapshotRead::Gone,
+                CommonReply::ClockAhead => SnapshotRead::ClockAhead,
                 CommonReply::Elsewhere => SnapshotRead::Elsewhere,
                 _ => unreachable!("a shard answers reads with what was read"),
             })
@@ -480,8 +505,25 @@ impl<P: AnyPair + CompiledOperations> InteractiveShard for ShardEnv<P> {
         P::get_record(txn.of_mut(), self, column, key)
     }
 
+    fn get_many<'a>(
+        &'a self,
+        txn: &'a mut TransactionHandle,
+        column: ColumnGroup,
+        keys: &'a [Key],
+    ) -> Step<'a, Result<Vec<Option<Vec<u8>>>, Abort>> {
+        P::get_records(txn.of_mut(), self, column, keys)
+    }
+
     fn scan<'a>(&'a self, txn: &'a mut TransactionHandle, scan: &'a Scan) -> Step<'a, Result<Rows, Abort>> {
         P::scan_range(txn.of_mut(), self, scan)
+    }
+
+    fn scan_batch<'a>(
+        &'a self,
+        txn: &'a mut TransactionHandle,
+        scan: &'a Scan,
+    ) -> Step<'a, Result<(Rows, Option<Scan>), Abort>> {
+        P::scan_rows(txn.of_mut(), self, scan)
     }
 
     fn put<'a>(

@@ -22,7 +22,7 @@ use crate::procedure::{Piece, Reads};
 use crate::protocol::{ActiveTransaction, Interactive, Protocol, Rest};
 use crate::read_only;
 use crate::remote::Remote;
-use crate::stamps::answerable;
+use crate::stamps::{answerable, is_answerable};
 use crate::timestamp::{ReadOnly, Scheme};
 use crate::work::Footprint;
 
@@ -80,15 +80,11 @@ pub(crate) fn first_step<P: Protocol, E: Env<P>>(
         })
     });
     match done {
-        Ok(()) if is_answerable::<P, E>(env, work) => First::Over(Ok(())),
+        Ok(()) if is_answerable::<P, E>(env, work.committed.stamp.unwrap_or_default()) => First::Over(Ok(())),
         Ok(()) => First::Committed,
         Err(Stop::Abort(abort)) => First::Over(Err(abort)),
         Err(Stop::Elsewhere | Stop::Conflict) => First::Writes,
     }
-}
-
-fn is_answerable<P: Protocol, E: Env<P>>(env: &E, work: &Footprint<P::Scheme>) -> bool {
-    !<P::Scheme as Scheme>::WAITS || env.clock() >= work.committed.stamp.unwrap_or_default()
 }
 
 /// See [`execute`].
@@ -158,7 +154,8 @@ async fn run_open<P: Interactive, E: Env<P>>(
             };
             for (scan, _) in batches.iter_mut().flat_map(|(_, reads)| &mut reads.scans) {
                 // Rows that the transaction has deleted do not count.
-                let own = open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref()).count();
+                let own = open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref(), scan.order);
+                let own = own.count();
                 scan.limit = scan.limit.saturating_add(own);
             }
             if !batches.is_empty() {

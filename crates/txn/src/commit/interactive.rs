@@ -9,17 +9,17 @@
 //! The state moves freely between threads; every operation runs as a task on the coordinating
 //! shard.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::pin::Pin;
 
 use plimsoll_runtime::{Env, Participant, ShardEnv};
 use plimsoll_store::Holder;
-use plimsoll_types::history::ScanRead;
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
 
 use crate::attempt::{Attempt, Committed, Stop};
 use crate::base::Base;
-use crate::local::{MergedRows, just_after};
+use crate::local::{MergedRows, scan_read};
 use crate::parts::FetchedBatches;
 use crate::procedure::{Access, Reads, Scan};
 use crate::protocol::{ActiveTransaction, Interactive};
@@ -47,7 +47,7 @@ pub struct Transaction<S: Scheme> {
     over: Option<Abort>,
 }
 
-/// The rows of a scan, in key order.
+/// The rows of a scan, in its order.
 pub type Rows = Vec<(Key, Vec<u8>)>;
 
 /// The result of an operation, once it is done.
@@ -70,12 +70,27 @@ pub trait CompiledOperations: Interactive + Participant {
         key: &'a Key,
     ) -> Step<'a, Result<Option<Vec<u8>>, Abort>>;
 
+    /// See [`Transaction::get_many`].
+    fn get_records<'a>(
+        txn: &'a mut Transaction<Self::Scheme>,
+        env: &'a ShardEnv<Self>,
+        column: ColumnGroup,
+        keys: &'a [Key],
+    ) -> Step<'a, Result<Vec<Option<Vec<u8>>>, Abort>>;
+
     /// See [`Transaction::scan`].
     fn scan_range<'a>(
         txn: &'a mut Transaction<Self::Scheme>,
         env: &'a ShardEnv<Self>,
         scan: &'a Scan,
     ) -> Step<'a, Result<Rows, Abort>>;
+
+    /// See [`Transaction::scan_batch`].
+    fn scan_rows<'a>(
+        txn: &'a mut Transaction<Self::Scheme>,
+        env: &'a ShardEnv<Self>,
+        scan: &'a Scan,
+    ) -> Step<'a, Result<(Rows, Option<Scan>), Abort>>;
 
     /// See [`Transaction::put`].
     fn put_record<'a>(
@@ -135,8 +150,19 @@ impl<S: Scheme> Transaction<S> {
         P::get_record(self, env, column, key)
     }
 
-    /// Reads a range of an ordered table in key order, with the transaction's own writes on top.
-    /// The range may span shards.
+    /// Reads many records of a column group, in the order of the keys. All shards are asked at the
+    /// same time, each for up to [`CHUNK_ROWS`] records or [`CHUNK_BYTES`] of values in a round.
+    pub fn get_many<'a, P: CompiledOperations<Scheme = S>>(
+        &'a mut self,
+        env: &'a ShardEnv<P>,
+        column: ColumnGroup,
+        keys: &'a [Key],
+    ) -> Step<'a, Result<Vec<Option<Vec<u8>>>, Abort>> {
+        P::get_records(self, env, column, keys)
+    }
+
+    /// Reads a range of an ordered table in the scan's order, with the transaction's own writes on
+    /// top. The range may span shards.
     ///
     /// Under a scheme with snapshots (DST, GTS, VTS) the rows come from the begin snapshot if the
     /// transaction is read-only, or runs under OCC or client-driven two-phase commit. Otherwise
@@ -149,6 +175,18 @@ impl<S: Scheme> Transaction<S> {
         scan: &'a Scan,
     ) -> Step<'a, Result<Rows, Abort>> {
         P::scan_range(self, env, scan)
+    }
+
+    /// The same for the first rows of the range only, at least one unless it is empty. Returns the
+    /// rest of the range as well, `None` at its end. Of the rows nothing is kept here but what is to
+    /// be validated, so a range of any length can be read in little memory; a record of it that is
+    /// read once more is fetched once more.
+    pub fn scan_batch<'a, P: CompiledOperations<Scheme = S>>(
+        &'a mut self,
+        env: &'a ShardEnv<P>,
+        scan: &'a Scan,
+    ) -> Step<'a, Result<(Rows, Option<Scan>), Abort>> {
+        P::scan_rows(self, env, scan)
     }
 
     /// Writes a record.
@@ -283,11 +321,18 @@ impl<S: Scheme> Transaction<S> {
         let result = match &self.open.snapshot {
             _ if !known => Err(Abort::Unknown),
             Some(snapshot) => {
-                read_only::read_parts(env, self.open.holder.txn, snapshot, &batches).await.map(|parts| {
+                let parts = read_only::read_parts(env, self.open.holder.txn, snapshot, &batches).await;
+                parts.and_then(|parts| {
                     for part in parts {
+                        // What only reads takes no stamp, and is after nothing.
+                        let reach = S::reach(&part.fetched.observed);
+                        if !self.read_only {
+                            env.local(|node| node.base().believe(part.shard, reach))?;
+                        }
                         S::join(&mut self.open.work.observed, &part.fetched.observed);
                         self.open.parts.push(part);
                     }
+                    Ok(())
                 })
             }
             None => P::read(env, &mut self.open, now).await,
@@ -301,10 +346,8 @@ impl<S: Scheme> Transaction<S> {
         column: ColumnGroup,
         key: &Key,
     ) -> Result<Option<Vec<u8>>, Abort> {
-        let known =
-            self.open.work.writes.find(column, key).is_some() || self.open.parts.find(column, key).is_some();
         let at_hand = env.local(|node| node.base().at_hand(column.table));
-        if !known && !at_hand {
+        if !self.knows(column, key) && !at_hand {
             let mut reads = Reads::default();
             reads.get(column, key.clone());
             self.read(env, |base| vec![(base.home(column.table, key), reads.clone())]).await?;
@@ -315,6 +358,50 @@ impl<S: Scheme> Transaction<S> {
         env.local(|node| {
             let mut access = Remote::new(node.base(), &mut self.open.parts, &mut self.open.work);
             Ok(access.get(column, key)?.map(<[u8]>::to_vec))
+        })
+    }
+
+    /// Whether a record has been written or read already.
+    fn knows(&mut self, column: ColumnGroup, key: &Key) -> bool {
+        self.open.work.writes.find(column, key).is_some() || self.open.parts.find(column, key).is_some()
+    }
+
+    pub(crate) async fn get_many_on<P: Interactive<Scheme = S>, E: Env<P>>(
+        &mut self,
+        env: &E,
+        column: ColumnGroup,
+        keys: &[Key],
+    ) -> Result<Vec<Option<Vec<u8>>>, Abort> {
+        let mut left: Vec<&Key> = match env.local(|node| node.base().at_hand(column.table)) {
+            true => Vec::new(),
+            false => keys.iter().filter(|key| !self.knows(column, key)).collect(),
+        };
+        while !left.is_empty() {
+            let first = self.open.parts.len();
+            let batches = |base: &Base<S>| {
+                let mut batches: BTreeMap<ShardId, Reads> = BTreeMap::new();
+                for key in &left {
+                    let reads = batches.entry(base.home(column.table, key)).or_default();
+                    if reads.gets.len() < CHUNK_ROWS {
+                        reads.most = Some(CHUNK_BYTES);
+                        reads.get(column, (*key).clone());
+                    }
+                }
+                batches.into_iter().collect()
+            };
+            self.read(env, batches).await?;
+            self.open.parts.forget_unanswered(first);
+            left.retain(|key| self.open.parts.find(column, key).is_none());
+            if !left.is_empty() {
+                env.pause().await;
+            }
+        }
+        if let Some(abort) = self.over {
+            return Err(abort);
+        }
+        env.local(|node| {
+            let mut access = Remote::new(node.base(), &mut self.open.parts, &mut self.open.work);
+            keys.iter().map(|key| Ok(access.get(column, key)?.map(<[u8]>::to_vec))).collect()
         })
     }
 
@@ -329,14 +416,37 @@ impl<S: Scheme> Transaction<S> {
             let end = self.scan_some(env, &left, &mut rows).await?;
             left.limit = scan.limit - rows.len();
             let Some(end) = end else { break };
-            left.low = end;
+            left.go_on_behind(&end);
             env.pause().await;
         }
         Ok(rows)
     }
 
-    /// Reads the next rows of a range. Returns the key from which on nothing was read; `None` at
-    /// the end of the range.
+    pub(crate) async fn scan_batch_on<P: Interactive<Scheme = S>, E: Env<P>>(
+        &mut self,
+        env: &E,
+        scan: &Scan,
+    ) -> Result<(Rows, Option<Scan>), Abort> {
+        let (mut rows, mut left) = (Vec::new(), scan.clone());
+        while left.limit > 0 {
+            let first = self.open.parts.len();
+            let end = self.scan_some(env, &left, &mut rows).await?;
+            self.open.parts.forget_rows(first);
+            left.limit = scan.limit - rows.len();
+            let Some(end) = end else { return Ok((rows, None)) };
+            left.go_on_behind(&end);
+            if !rows.is_empty() {
+                break;
+            }
+            // The transaction has deleted all of them.
+            env.pause().await;
+        }
+        let more = left.limit > 0;
+        Ok((rows, more.then_some(left)))
+    }
+
+    /// Reads the next rows of a range. Returns the key behind which nothing was read; `None` at the
+    /// end of the range.
     async fn scan_some<P: Interactive<Scheme = S>, E: Env<P>>(
         &mut self,
         env: &E,
@@ -344,7 +454,7 @@ impl<S: Scheme> Transaction<S> {
         rows: &mut Vec<(Key, Vec<u8>)>,
     ) -> Result<Option<Key>, Abort> {
         // The transaction's own deletes may hide rows within the limit.
-        let own = self.open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref());
+        let own = self.open.work.writes.in_range(scan.column, &scan.low, scan.high.as_ref(), scan.order);
         let limit = scan.limit.saturating_add(own.take(CHUNK_ROWS).count()).min(CHUNK_ROWS);
         let asked = Scan { limit, ..scan.clone() };
         let first = self.open.parts.len();
@@ -362,27 +472,29 @@ impl<S: Scheme> Transaction<S> {
         let parts = self.open.parts.since(first);
         // If a shard has more rows, nothing is known behind the last row that it sent.
         let full = parts.iter().map(|part| &part.fetched.scans[0]).filter(|scanned| scanned.more);
-        let end = full.filter_map(|scanned| scanned.rows.last()).map(|(key, _)| just_after(key)).min();
-        let high = end.as_ref().or(scan.high.as_ref());
+        let ends = full.filter_map(|scanned| scanned.rows.last()).map(|(key, _)| key);
+        let end = ends.min_by(|a, b| scan.order.compare(a, b)).cloned();
+        let (low, high) = scan.read_up_to(end.as_ref());
+        let inside = |key: &Key| low <= *key && high.as_ref().is_none_or(|high| key < high);
         let mut found: Vec<_> = (parts.iter())
             .flat_map(|part| part.fetched.scans[0].rows.iter().map(move |(key, got)| (key, part, got)))
-            .filter(|(key, ..)| high.is_none_or(|high| *key < high))
+            .filter(|(key, ..)| inside(key))
             .collect();
+        found.sort_unstable_by(|(a, ..), (b, ..)| scan.order.compare(a, b));
         if let Some(recorded) = &mut self.open.work.recorded {
             let seen =
                 found.iter().filter_map(|(key, _, got)| Some(((*key).clone(), got.version?))).collect();
-            let (column, low) = (scan.column, scan.low.clone());
-            recorded.scans.push(ScanRead { column, low, high: high.cloned(), rows: seen });
+            let read = Scan { low: low.clone(), high: high.clone(), ..scan.clone() };
+            recorded.scans.push(scan_read(&read, seen, false));
         }
-        found.sort_unstable_by_key(|(key, ..)| *key);
         let writes = &self.open.work.writes;
-        let own = writes.in_range(scan.column, &scan.low, high).peekable();
+        let own = writes.in_range(scan.column, &low, high.as_ref(), scan.order).peekable();
         let visit = |key: &Key, value: &[u8]| {
             rows.push((key.clone(), value.to_vec()));
             ControlFlow::Continue(())
         };
         let stored = found.iter().filter_map(|(key, part, got)| Some((*key, part.fetched.value(got)?)));
-        MergedRows { own, writes, left: scan.limit, visit }.show_all(stored);
+        MergedRows { own, order: scan.order, writes, left: scan.limit, visit }.show_all(stored);
         Ok(end)
     }
 

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use plimsoll_store::{At, Lock, Mark, Visited};
 use plimsoll_types::history::{Read, ScanRead, Version};
-use plimsoll_types::{Abort, ColumnGroup, Key, TableId, Timestamp, TxnId};
+use plimsoll_types::{Abort, ColumnGroup, Key, Order, TableId, Timestamp, TxnId};
 
 use plimsoll_types::mutants::{Mutant, planted};
 
@@ -21,20 +21,19 @@ use crate::procedure::{Access, Scan};
 use crate::timestamp::Scheme;
 use crate::work::{Change, Footprint, Write, Writes};
 
-/// The end of the range that a scan has read, if it visited `rows`: it says nothing about keys
-/// beyond.
-pub(crate) fn scanned_to<T>(scan: &Scan, rows: &[(Key, T)], stopped: bool) -> Option<Key> {
-    match rows.last() {
-        Some((last, _)) if stopped => Some(just_after(last)),
-        _ => scan.high.clone(),
-    }
+/// The range that a scan has read, if it visited `rows` and perhaps stopped behind them: it says
+/// nothing about keys beyond.
+pub(crate) fn scanned<T>(scan: &Scan, rows: &[(Key, T)], stopped: bool) -> (Key, Option<Key>) {
+    scan.read_up_to(rows.last().filter(|_| stopped).map(|(last, _)| last))
 }
 
-/// The smallest key above a key.
-pub(crate) fn just_after(key: &Key) -> Key {
-    let mut bytes = key.to_bytes();
-    bytes.push(0);
-    Key::new(&bytes)
+/// The same for the record of a run, whose rows are in ascending order.
+pub(crate) fn scan_read(scan: &Scan, mut rows: Vec<(Key, Timestamp)>, stopped: bool) -> ScanRead {
+    let (low, high) = scanned(scan, &rows, stopped);
+    if scan.order == Order::Descending {
+        rows.reverse();
+    }
+    ScanRead { column: scan.column, low, high, rows }
 }
 
 /// Executes read-write pieces on the store of their shard.
@@ -136,7 +135,7 @@ impl<S: Scheme> Access for Local<'_, S> {
             let version = self.base.store.cover_version(column.table, place.cover());
             self.remember(ReadRef::Cover { table: column.table, cover: place.cover(), version });
             if self.track {
-                self.work.local_ranges.push((column.table, key.clone(), Some(just_after(key))));
+                self.work.local_ranges.push((column.table, key.clone(), Some(key.just_after())));
             }
             self.work.record_read(column, key, None);
             return Ok(None);
@@ -190,12 +189,13 @@ impl<S: Scheme> Access for Local<'_, S> {
         let mut blocked = false;
         let mut rows_seen = Vec::new();
         let mut stopped = false;
-        let own = writes.in_range(scan.column, &scan.low, scan.high.as_ref());
-        let mut merged = MergedRows { own: own.peekable(), writes, left: scan.limit, visit };
+        let own = writes.in_range(scan.column, &scan.low, scan.high.as_ref(), scan.order);
+        let mut merged =
+            MergedRows { own: own.peekable(), order: scan.order, writes, left: scan.limit, visit };
         if track {
             local_ranges.push((table, scan.low.clone(), scan.high.clone()));
         }
-        self.base.store.scan(table, &scan.low, scan.high.as_ref(), |rows, visited| {
+        self.base.store.scan_in(scan.order, table, &scan.low, scan.high.as_ref(), |rows, visited| {
             match visited {
                 Visited::Leaf(leaf, _, version) => {
                     if remember {
@@ -237,22 +237,17 @@ impl<S: Scheme> Access for Local<'_, S> {
         }
         drop(merged);
         if let Some(recorded) = recorded {
-            let high = scanned_to(scan, &rows_seen, stopped);
-            recorded.scans.push(ScanRead {
-                column: scan.column,
-                low: scan.low.clone(),
-                high,
-                rows: rows_seen,
-            });
+            recorded.scans.push(scan_read(scan, rows_seen, stopped));
         }
         if blocked { self.blocked() } else { Ok(()) }
     }
 }
 
-/// Stored rows in key order with the transaction's own writes on top.
+/// Stored rows in the order of a scan with the transaction's own writes on top.
 pub(crate) struct MergedRows<'a, I: Iterator<Item = &'a Write>, V> {
-    /// The own writes in the range, in key order.
+    /// The own writes in the range, in the same order.
     pub own: std::iter::Peekable<I>,
+    pub order: Order,
     pub writes: &'a Writes,
     /// How many rows may still be shown, at least one.
     pub left: usize,
@@ -278,7 +273,8 @@ impl<'a, I: Iterator<Item = &'a Write>, V: FnMut(&Key, &[u8]) -> ControlFlow<()>
     /// replaces it.
     #[inline]
     fn stored(&mut self, key: &Key, value: &[u8]) -> ControlFlow<()> {
-        while let Some(own) = self.own.next_if(|own| own.key <= *key) {
+        let order = self.order;
+        while let Some(own) = self.own.next_if(|own| order.compare(&own.key, key).is_le()) {
             if let Some(value) = self.writes.value(own) {
                 self.show(&own.key, value)?;
             }
@@ -339,7 +335,7 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         }
         let Some(row) = place.row() else {
             self.base.raise_cover_for_read(column.table, place.cover(), mark);
-            if self.base.may_have_forgotten(self.snapshot) {
+            if self.base.may_have_forgotten(self.txn, self.snapshot) {
                 self.too_old = true;
                 return Err(AGAIN);
             }
@@ -351,7 +347,7 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         let at = At { row, column };
         let wait =
             |lock: &Lock| S::WAITS && !planted(Mutant::NoWait) && lock.owner.is_some() && lock.lb <= mark;
-        let forgotten = self.base.may_have_forgotten(self.snapshot);
+        let forgotten = self.base.may_have_forgotten(self.txn, self.snapshot);
         let (raised, found) = self.base.store.read_at(at, mark, wait, |stamp| S::sees(self.snapshot, stamp));
         self.base.counters.mark_raises += u64::from(raised);
         match found {
@@ -397,7 +393,7 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         if scan.limit == 0 {
             return Ok(());
         }
-        if self.base.may_have_forgotten(self.snapshot) {
+        if self.base.may_have_forgotten(self.txn, self.snapshot) {
             self.too_old = true;
             return Err(AGAIN);
         }
@@ -408,7 +404,8 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         let (mut raised, mut seen, mut left) = (0, 0, scan.limit);
         let mut rows_seen = Vec::new();
         let before = self.base.watched_range(scan);
-        self.base.store.scan(scan.column.table, &scan.low, scan.high.as_ref(), |rows, visited| {
+        let (table, low, high) = (scan.column.table, &scan.low, scan.high.as_ref());
+        self.base.store.scan_in(scan.order, table, low, high, |rows, visited| {
             match visited {
                 Visited::Leaf(_, leaf_mark, _) => {
                     raised += u64::from(size_of::<S::Mark>() > 0 && leaf_mark.get() < mark);
@@ -457,13 +454,7 @@ impl<S: Scheme> Access for AtSnapshot<'_, S> {
         }
         if let Some(recorded) = &mut self.recorded {
             self.base.step_scanned(self.txn, scan.column, &rows_seen);
-            let high = scanned_to(scan, &rows_seen, stopped);
-            recorded.scans.push(ScanRead {
-                column: scan.column,
-                low: scan.low.clone(),
-                high,
-                rows: rows_seen,
-            });
+            recorded.scans.push(scan_read(scan, rows_seen, stopped));
         }
         Ok(())
     }

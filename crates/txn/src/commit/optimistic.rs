@@ -7,7 +7,7 @@
 //! reads that pass were all current at one moment in between. Each shard pins the reads to the
 //! stamp and then checks them, in one step.
 
-use plimsoll_runtime::Env;
+use plimsoll_runtime::{Env, Unknown};
 use plimsoll_types::{Abort, ShardId, Timestamp};
 
 use crate::envelope::{Answer, Envelope};
@@ -15,7 +15,7 @@ use crate::fetched::ReadRef;
 use crate::messages::{Common, CommonReply};
 use crate::parts::FetchedBatch;
 use crate::procedure::Reads;
-use crate::protocol::{ActiveTransaction, Interactive};
+use crate::protocol::{ActiveTransaction, Interactive, Protocol};
 use crate::timestamp::Scheme;
 
 /// Reads one batch per shard and appends the answers to the transaction's parts. If it fails, the
@@ -41,11 +41,16 @@ pub(crate) async fn read<P: Interactive, E: Env<P>>(
         let fetched = match call.await.map(Answer::common) {
             Ok(CommonReply::Fetched(Some(fetched))) => fetched,
             Ok(CommonReply::Elsewhere) => return Err(P::abort(env, open, Abort::StaleTerm).await),
+            Ok(CommonReply::ClockAhead) => return Err(P::abort(env, open, Abort::ClockAhead).await),
             // The transaction may already hold locks, if not all of its remaining pieces could be
             // executed on this shard.
             Ok(_) => return Err(P::abort(env, open, Abort::Validation).await),
             Err(_) => return Err(P::abort(env, open, Abort::Unknown).await),
         };
+        let reach = P::Scheme::reach(&fetched.observed);
+        if let Err(abort) = env.local(|node| node.base().believe(shard, reach)) {
+            return Err(P::abort(env, open, abort).await);
+        }
         P::Scheme::join(&mut open.work.observed, &fetched.observed);
         open.parts.push(FetchedBatch { shard, reads, fetched, locked: false });
     }
@@ -57,17 +62,17 @@ pub(crate) fn all_reads<S: Scheme>(open: &ActiveTransaction<S>, shard: ShardId) 
     open.parts.of(shard).flat_map(|part| part.fetched.read_refs()).collect()
 }
 
-/// Pins the reads to the stamp and checks whether they are still current, on every shard.
-/// `elsewhere` returns the reads to validate on another shard.
+/// Pins the reads to the stamp and checks whether they are still current, on every shard; the
+/// reason if they are not. `elsewhere` returns the reads to validate on another shard.
 pub(crate) async fn validate<P: Interactive, E: Env<P>>(
     env: &E,
     open: &ActiveTransaction<P::Scheme>,
     stamp: Timestamp,
     elsewhere: impl Fn(&ActiveTransaction<P::Scheme>, ShardId) -> Vec<ReadRef>,
-) -> bool {
+) -> Result<(), Abort> {
     let (me, txn) = (env.shard(), open.holder.txn);
     if env.local(|node| open.lost(&node.base().votes)) {
-        return false;
+        return Err(Abort::Validation);
     }
     let mut calls = Vec::new();
     for shard in open.parts.shards().into_iter().filter(|shard| *shard != me) {
@@ -77,14 +82,24 @@ pub(crate) async fn validate<P: Interactive, E: Env<P>>(
         }
     }
     let here = all_reads(open, me);
-    let mut valid = env.local(|node| {
+    let valid = env.local(|node| {
         let base = node.base();
         base.validate(txn, stamp, &here) & base.validate(txn, stamp, &open.work.local_reads)
     });
+    let mut result = if valid { Ok(()) } else { Err(Abort::Validation) };
     for call in calls {
-        valid &= matches!(call.await.map(Answer::common), Ok(CommonReply::Validated(true)));
+        result = result.and(validated::<P>(call.await));
     }
-    valid
+    result
+}
+
+/// What a shard has answered to [`Common::Validate`].
+pub(crate) fn validated<P: Protocol>(answer: Result<P::Reply, Unknown>) -> Result<(), Abort> {
+    match answer.map(Answer::common) {
+        Ok(CommonReply::Validated(true)) => Ok(()),
+        Ok(CommonReply::ClockAhead) => Err(Abort::ClockAhead),
+        _ => Err(Abort::Validation),
+    }
 }
 
 /// Called when a transaction holds no locks any more and its procedure has aborted because of what
@@ -97,8 +112,5 @@ pub(crate) async fn given_up<P: Interactive, E: Env<P>>(
         true => env.local(|node| node.base().stamp(open.holder.txn, &open.work.observed)),
         false => Timestamp::ZERO,
     };
-    match validate(env, open, stamp, all_reads).await {
-        true => Abort::User,
-        false => Abort::Validation,
-    }
+    validate(env, open, stamp, all_reads).await.err().unwrap_or(Abort::User)
 }

@@ -11,7 +11,7 @@ use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, Timestamp, TxnId};
 
 use crate::base::Base;
 use crate::fetched::{Range, ReadRef};
-use crate::local::{just_after, scanned_to};
+use crate::local::scanned;
 use crate::locks::Locks;
 use crate::optimistic;
 use crate::protocol::ActiveTransaction;
@@ -35,10 +35,15 @@ pub struct Prepare<S: Scheme> {
     values: Packed,
     /// All participants, and the lives in which they take part.
     participants: Vec<(ShardId, u64)>,
+    /// The furthest stamp that the coordinator believes. A participant whose clock is far ahead of
+    /// the others' must not vote for a larger one: after the votes nobody can refuse it. (A message
+    /// that was under way for long looks the same; the attempt is over then, and the next one is
+    /// not.)
+    most: Timestamp,
 }
 
 plimsoll_types::wire!(<S: Scheme> struct Prepare<S> {
-    holder, observed, reads, ranges, writes, values, participants
+    holder, observed, reads, ranges, writes, values, participants, most
 });
 
 /// The coordinator.
@@ -66,6 +71,7 @@ impl<S: Scheme> Prepare<S> {
             writes: open.work.writes.of(shard).cloned().collect(),
             values: open.work.writes.pack(shard),
             participants: participants.to_vec(),
+            most: base.furthest(),
         }
     }
 
@@ -107,10 +113,10 @@ impl<S: Scheme> Prepare<S> {
         shards.is_sorted_by(|one, next| one < next) && shards.contains(&receiver) && self.written().eq(valued)
     }
 
-    /// Whether everything is as the transaction has read it, and no other transaction's lock is in
-    /// the way.
+    /// Whether everything is as the transaction has read it, no other transaction's lock is in the
+    /// way, and the least stamp that fits here is not too far ahead for the coordinator.
     pub(crate) fn check(&mut self, base: &mut Base<S>) -> Result<(), Abort> {
-        let Prepare { holder, observed, reads, ranges, writes, .. } = self;
+        let Prepare { holder, observed, reads, ranges, writes, most, .. } = self;
         let reads_here = !reads.is_empty() || !ranges.is_empty();
         if reads_here && !base.may_lock_reads() {
             return Err(Abort::StaleTerm);
@@ -119,7 +125,13 @@ impl<S: Scheme> Prepare<S> {
         if !reads.iter().all(|read| base.still_valid(holder.txn, read)) {
             return Err(Abort::Validation);
         }
-        writes.iter_mut().try_for_each(|write| base.check(&holder.txn, write, observed))
+        writes.iter_mut().try_for_each(|write| base.check(&holder.txn, write, observed))?;
+        // From within the process it is the same clock.
+        let elsewhere = base.votes.elsewhere(holder.txn.coordinator);
+        match S::CLOCKED && elsewhere && S::lower_bound(observed) > *most {
+            true => Err(Abort::ClockAhead),
+            false => Ok(()),
+        }
     }
 
     /// Takes locks that were found free. The bounds were read in this same step, so a reader that
@@ -152,13 +164,13 @@ fn ranges<S: Scheme>(base: &Base<S>, open: &ActiveTransaction<S>, shard: ShardId
     for part in open.parts.of(shard) {
         for ((column, key, _), got) in part.reads.gets.iter().zip(&part.fetched.gets) {
             if got.value.is_none() && !base.immutable(column.table) {
-                ranges.push((column.table, key.clone(), Some(just_after(key))));
+                ranges.push((column.table, key.clone(), Some(key.just_after())));
             }
         }
-        for ((scan, _), scanned) in part.reads.scans.iter().zip(&part.fetched.scans) {
+        for ((scan, _), answer) in part.reads.scans.iter().zip(&part.fetched.scans) {
             if scan.limit > 0 && !base.immutable(scan.column.table) {
-                let high = scanned_to(scan, &scanned.rows, scanned.more);
-                ranges.push((scan.column.table, scan.low.clone(), high));
+                let (low, high) = scanned(scan, &answer.rows, answer.more);
+                ranges.push((scan.column.table, low, high));
             }
         }
     }

@@ -338,6 +338,7 @@ async fn collect<P: Protocol, E: Env<P>>(
         Ok(CommonReply::Fetched(Some(fetched))) => Ok(FetchedBatch { shard, reads, fetched, locked: false }),
         Ok(CommonReply::Fetched(None)) => Err(ReadFailure::TooOld),
         Ok(CommonReply::Elsewhere) => Err(ReadFailure::Elsewhere),
+        Ok(CommonReply::ClockAhead) => Err(ReadFailure::Abort(Abort::ClockAhead)),
         Ok(_) => unreachable!("a read is answered with what was read"),
         Err(Unknown) => Err(ReadFailure::Abort(Abort::Unknown)),
     }

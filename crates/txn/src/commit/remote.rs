@@ -4,13 +4,12 @@
 use std::ops::ControlFlow;
 
 use plimsoll_store::At;
-use plimsoll_types::history::ScanRead;
 use plimsoll_types::{Abort, ColumnGroup, Key, TableId};
 
 use crate::attempt::Recorded;
 use crate::base::Base;
 use crate::fetched::Got;
-use crate::local::{MergedRows, scanned_to};
+use crate::local::{MergedRows, scan_read};
 use crate::parts::FetchedBatches;
 use crate::procedure::{Access, Scan};
 use crate::timestamp::Scheme;
@@ -95,6 +94,7 @@ impl<S: Scheme> Access for Remote<'_, S> {
             asked.column == scan.column
                 && asked.low == scan.low
                 && asked.high == scan.high
+                && asked.order == scan.order
                 && asked.limit >= scan.limit
         };
         let Some((part, _, scanned)) = parts.find(|(_, (asked, _), _)| same(asked)) else {
@@ -106,10 +106,11 @@ impl<S: Scheme> Access for Remote<'_, S> {
         // Of what lies behind the last row that was fetched nothing is known.
         let end = scanned.rows.last().filter(|_| scanned.more).map(|(key, _)| key);
         let writes = &self.work.writes;
-        let own = writes.in_range(scan.column, &scan.low, scan.high.as_ref());
-        let own = own.take_while(|own| end.is_none_or(|end| own.key <= *end));
+        let own = writes.in_range(scan.column, &scan.low, scan.high.as_ref(), scan.order);
+        let own = own.take_while(|own| end.is_none_or(|end| scan.order.compare(&own.key, end).is_le()));
         let rows = scanned.rows.iter().filter_map(|(key, got)| Some((key, part.fetched.value(got)?)));
-        MergedRows { own: own.peekable(), writes, left: scan.limit, visit }.show_all(rows);
+        let (own, order) = (own.peekable(), scan.order);
+        MergedRows { own, order, writes, left: scan.limit, visit }.show_all(rows);
         Ok(())
     }
 }
@@ -117,6 +118,6 @@ impl<S: Scheme> Access for Remote<'_, S> {
 /// Notes a scan whose rows were all fetched.
 pub(crate) fn record_scan(recorded: &mut Recorded, scan: &Scan, rows: &[(Key, Got)]) {
     let rows: Vec<_> = rows.iter().filter_map(|(key, got)| Some((key.clone(), got.version?))).collect();
-    let high = scanned_to(scan, &rows, rows.len() >= scan.limit);
-    recorded.scans.push(ScanRead { column: scan.column, low: scan.low.clone(), high, rows });
+    let stopped = rows.len() >= scan.limit;
+    recorded.scans.push(scan_read(scan, rows, stopped));
 }

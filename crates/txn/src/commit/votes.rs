@@ -56,7 +56,7 @@ mod coordinator;
 
 use plimsoll_runtime::Handled;
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{ShardId, Timestamp, TxnId};
+use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::ballot::{Doubt, Outcome, Reply, Request, State, Vote};
 use crate::fetched::ReadRef;
@@ -83,6 +83,12 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
     match request {
         Request::Record { txn, stamp, writes, reads, voters } => {
             let (writes, voters) = (std::mem::take(writes), std::mem::take(voters));
+            let base = node.base();
+            if base.votes.unvoted(*txn) && base.believe(from, *stamp).is_err() {
+                base.refused(Abort::ClockAhead);
+                vote(node, *txn);
+                return Handled::Reply(Reply::ClockAhead);
+            }
             Handled::Reply(Reply::Vote(record(node, *txn, *stamp, writes, reads, voters)))
         }
         Request::Outcome { txn, outcome } => {

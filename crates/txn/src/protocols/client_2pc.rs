@@ -206,10 +206,13 @@ impl<S: Scheme> Protocol for Client2pc<S> {
 
     fn handle_own(&mut self, from: ShardId, own: &mut Request<S>, _: Ticket) -> Handled<Reply> {
         Handled::Reply(match own {
-            Request::Prepare(prepare) => match self.prepare(prepare) {
-                Reply::Refused(abort) => Reply::Refused(self.base.refused(abort)),
-                vote => vote,
-            },
+            Request::Prepare(prepare) => {
+                let believed = self.base.believe(from, S::reach(prepare.observed()));
+                match believed.map_or_else(Reply::Refused, |()| self.prepare(prepare)) {
+                    Reply::Refused(abort) => Reply::Refused(self.base.refused(abort)),
+                    vote => vote,
+                }
+            }
             Request::Decision { txn, stamp } => {
                 // A shard of another process decides by votes only.
                 if !self.base.votes.elsewhere(from) {
@@ -312,10 +315,8 @@ async fn validated<S: Scheme, E: Env<Client2pc<S>>>(
     open: &ActiveTransaction<S>,
 ) -> Result<Option<Timestamp>, Abort> {
     let stamp = stamps::stamp(env, open).await.ok_or(Abort::Unknown)?;
-    match optimistic::validate(env, open, stamp, optimistic::all_reads).await {
-        true => Ok(open.work.needs_stamp().then_some(stamp)),
-        false => Err(Abort::Validation),
-    }
+    optimistic::validate(env, open, stamp, optimistic::all_reads).await?;
+    Ok(open.work.needs_stamp().then_some(stamp))
 }
 
 /// Commits a transaction that writes: sends one PREPARE to every participant, and derives the

@@ -4,10 +4,10 @@
 use std::ops::{AddAssign, Range};
 use std::sync::Arc;
 
-use plimsoll_runtime::{LowWater, Watermark};
-use plimsoll_store::Store;
+use plimsoll_runtime::{LowWater, Suspect, Watermark};
+use plimsoll_store::{KeptMemory, Store};
 use plimsoll_types::history::Install;
-use plimsoll_types::{Abort, Key, Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId};
+use plimsoll_types::{Abort, Held, Key, Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId};
 use plimsoll_types::{Slab, Ticket};
 
 use plimsoll_types::mutants::{Mutant, planted};
@@ -17,7 +17,7 @@ use crate::ballot::Votes;
 use crate::fetched::ReadRef;
 use crate::messages::Common;
 use crate::slots::Moves;
-use crate::timestamp::{Scheme, SchemeConfig};
+use crate::timestamp::{MAX_OFFSET_NS, Scheme, SchemeConfig};
 use crate::trace::{Step, What};
 use crate::work::Footprint;
 
@@ -35,7 +35,7 @@ pub struct Layout {
 impl Layout {
     /// The first shard of a process. If no shard is listed for the process, the number behind the
     /// last listed shard.
-    fn first_shard(&self, process: usize) -> ShardId {
+    pub(super) fn first_shard(&self, process: usize) -> ShardId {
         let at = self.processes.iter().position(|&other| usize::from(other) == process);
         ShardId(at.unwrap_or(self.processes.len()) as u16)
     }
@@ -72,6 +72,11 @@ const TELL_IDLE_NS: u64 = 100_000_000;
 /// messages have many passes with little work; publishing in each would take longer than the work.
 const SWEEP_NS: u64 = 5_000;
 
+/// A snapshot that is active for longer, in nanoseconds, is published as held, so that it keeps what
+/// it sees and nothing else. Shorter ones hold the low-water mark back, which costs less than to
+/// publish them one by one.
+const HELD_NS: u64 = 1_000_000;
+
 /// The interval between watermark messages of a process with `others` connected peers, in
 /// nanoseconds.
 fn tell_every_ns(others: usize, wanted: bool) -> u64 {
@@ -92,6 +97,9 @@ pub struct Counters {
     /// transaction's timestamp, because the timestamp was further ahead of the clock than clocks
     /// may be apart.
     pub early_answers: u64,
+    /// Timestamps of other processes that this shard did not believe, because they were further
+    /// ahead of its clock than clocks may be apart.
+    pub future_stamps: u64,
     /// Messages with snapshot reads that were answered.
     pub snapshot_reads: u64,
     /// Transactions whose locked writes were installed here. Transactions that run in one step take
@@ -160,6 +168,66 @@ impl AddAssign for GraphSize {
     }
 }
 
+/// A snapshot that is active.
+struct Active<S> {
+    snapshot: S,
+    /// When it began, by the shard's clock.
+    since: Timestamp,
+    /// Whether it is published as held.
+    held: bool,
+}
+
+impl<T> Active<T> {
+    /// What is published of it.
+    fn published<S: Scheme<Snapshot = T>>(&self, slots: usize, holder: ShardId) -> Held {
+        let mut at = vec![u64::MAX; slots];
+        S::lower(&self.snapshot, &mut at);
+        Held::one(at, self.since, holder)
+    }
+}
+
+/// What a shard has forgotten while another process had no channel to this one: rows that it has
+/// dropped without regard to that process's snapshots.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Absence {
+    /// Nothing above this stamp was.
+    pub(super) forgotten: Timestamp,
+    /// The floor when the shard last lost a channel to it.
+    left: Timestamp,
+    /// The absences that are taken into account.
+    known: u64,
+    /// The last life of the process that was met.
+    life: Option<u64>,
+}
+
+impl Absence {
+    /// A channel to a shard of the process was connected, in this life, or was reset. The clock of a
+    /// new life may be behind what the former one no longer wanted.
+    fn connected(&mut self, life: Option<u64>, floor: Timestamp, absences: u64) {
+        let Some(life) = life else {
+            self.left = floor;
+            return;
+        };
+        let was_absent = std::mem::replace(&mut self.known, absences) != absences;
+        let begins = self.life.replace(life) != Some(life);
+        if begins || was_absent && floor > self.left {
+            self.forgotten = floor;
+        }
+    }
+}
+
+/// The snapshot that has been held longest, of those that a shard has heard of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OldestSnapshot {
+    /// When it was begun, by the clock of its process.
+    pub since: Timestamp,
+    /// The first shard of that process.
+    pub holder: ShardId,
+    /// The versions on this shard that are kept for it, or for others that began close to it, and
+    /// for no older one.
+    pub kept: KeptMemory,
+}
+
 /// A callback for every installed version.
 pub type OnInstall = Box<dyn FnMut(&Install)>;
 
@@ -189,8 +257,21 @@ pub struct Base<S: Scheme> {
     pub(crate) layout: Layout,
     /// The shard where this one reads tables that are on every shard.
     copies: ShardId,
+    /// The furthest stamp that this shard believes of another process.
+    furthest: Timestamp,
+    /// Whose stamp it has not believed last.
+    suspect: Option<Suspect>,
     attempts: u64,
-    active: Slab<S::Snapshot>,
+    /// The clock of the present pass.
+    clock: Timestamp,
+    active: Slab<Active<S::Snapshot>>,
+    /// The number of this shard's process.
+    process: usize,
+    /// Whether a snapshot that is published as held has ended, or has become one, since the last
+    /// publication.
+    held_changed: bool,
+    /// By process: what was forgotten while it was absent.
+    pub(super) absences: Vec<Absence>,
     /// `None` on an oracle's shard, which has no versions and begins no snapshots.
     pub(super) watermark: Option<Watermark>,
     low: Vec<u64>,
@@ -222,6 +303,7 @@ impl<S: Scheme> Base<S> {
         if !speaks {
             listeners.clear();
         }
+        let processes = layout.processes.iter().max().map_or(1, |&last| usize::from(last) + 1);
         let mut store = Store::new(S::keeps_history(config));
         for spec in layout.tables.iter() {
             store.create_table(spec.clone());
@@ -239,9 +321,15 @@ impl<S: Scheme> Base<S> {
             votes: Votes::new(config, layout.processes.clone()),
             moves: Moves::new(config.patience_ns),
             copies: layout.copies(config.shard),
+            furthest: Timestamp(MAX_OFFSET_NS),
+            suspect: None,
             layout: layout.clone(),
             attempts: config.first_attempt - 1,
+            clock: Timestamp::ZERO,
             active: Slab::default(),
+            process: config.process,
+            held_changed: false,
+            absences: vec![Absence::default(); processes],
             watermark: (!oracle).then(|| Watermark::new(low_water, config.shard)),
             low: vec![0; S::slots(config)],
             listeners,
@@ -314,6 +402,53 @@ impl<S: Scheme> Base<S> {
     /// How many votes this shard has given: RECORD, and REFUSE.
     pub fn votes_given(&self) -> [u64; 2] {
         self.votes.given()
+    }
+
+    /// The clock was read. Messages of other processes are handled before a pass samples it, and
+    /// after a long sleep the last sample is late.
+    pub(crate) fn read_clock(&mut self, clock: Timestamp) {
+        self.furthest.raise(Timestamp(clock.0.saturating_add(MAX_OFFSET_NS)));
+    }
+
+    /// The furthest stamp that this shard believes of another process.
+    pub(crate) fn furthest(&self) -> Timestamp {
+        self.furthest
+    }
+
+    /// Whether to order anything by a stamp that another shard names. Of another process a shard
+    /// believes none that is further ahead of its clock than clocks may be apart: a mark there would
+    /// push every later writer of the record as far ahead, and with it all that this writer writes.
+    /// Asked where a stamp enters, never after a vote: what others may have committed is applied.
+    #[inline]
+    pub(crate) fn believe(&mut self, from: ShardId, stamp: Timestamp) -> Result<(), Abort> {
+        match !S::CLOCKED || stamp <= self.furthest || planted(Mutant::BelievesAnyStamp) {
+            true => Ok(()),
+            false => self.doubt(from, stamp),
+        }
+    }
+
+    #[cold]
+    fn doubt(&mut self, from: ShardId, stamp: Timestamp) -> Result<(), Abort> {
+        if !self.votes.elsewhere(from) {
+            return Ok(());
+        }
+        self.counters.future_stamps += 1;
+        let ahead_ns = stamp.0.saturating_sub(self.furthest.0).saturating_add(MAX_OFFSET_NS);
+        self.suspect = Some(Suspect { from, ahead_ns });
+        Err(Abort::ClockAhead)
+    }
+
+    /// The same for a stamp of which any part may be believed.
+    pub(crate) fn believed(&mut self, from: ShardId, stamp: Timestamp) -> Timestamp {
+        match self.believe(from, stamp) {
+            Ok(()) => stamp,
+            Err(_) => self.furthest,
+        }
+    }
+
+    /// Whose stamp this shard has not believed since the last call.
+    pub(crate) fn suspect(&mut self) -> Option<Suspect> {
+        self.suspect.take()
     }
 
     /// Counts a refusal to a coordinator by its reason, and returns the reason.
@@ -410,6 +545,8 @@ impl<S: Scheme> Base<S> {
     /// Begins a pass with a sample of the clock. At intervals it publishes the low-water mark and
     /// drops garbage.
     pub(crate) fn pass(&mut self, clock: Timestamp) {
+        self.read_clock(clock);
+        self.clock = clock;
         self.scheme.tick(clock);
         self.tick_moves(clock);
         for (read, stamp) in std::mem::take(&mut self.unpinned) {
@@ -423,32 +560,44 @@ impl<S: Scheme> Base<S> {
         self.telling = self.listening > 0 && clock.0 >= self.told.0 + tell_every_ns(self.listening, wanted);
         if self.telling || watermark.is_asleep() || clock.0 >= self.swept.0 + SWEEP_NS {
             self.swept = clock;
-            self.sweep();
+            self.sweep(HELD_NS);
         }
     }
 
-    /// Publishes the low-water mark, and drops versions that no snapshot can read any more.
-    fn sweep(&mut self) {
+    /// Publishes the low-water mark and the snapshots that are active for `held_ns` or longer, and
+    /// drops versions that no snapshot can read any more.
+    fn sweep(&mut self, held_ns: u64) {
         let Some(watermark) = &mut self.watermark else { return };
+        let now = self.clock;
         self.scheme.low(&mut self.low);
-        for (_, snapshot) in self.active.iter_mut() {
-            if !planted(Mutant::HeldSnapshotForgotten) {
-                S::lower(snapshot, &mut self.low);
+        for (_, active) in self.active.iter_mut().filter(|_| !planted(Mutant::HeldSnapshotForgotten)) {
+            if !active.held && now.0 >= active.since.0.saturating_add(held_ns) {
+                active.held = true;
+                self.held_changed = true;
+            }
+            if !active.held {
+                S::lower(&active.snapshot, &mut self.low);
             }
         }
-        watermark.update(&mut self.low);
-        if self.active.is_empty() {
-            self.scheme.raise(&self.low);
+        if std::mem::take(&mut self.held_changed) {
+            let held = self.active.iter_mut().filter(|(_, active)| active.held);
+            let holder = self.layout.first_shard(self.process);
+            let held = held.map(|(_, active)| active.published::<S>(self.low.len(), holder));
+            watermark.hold(held.filter(|held| held.first.iter().any(|&slot| slot < u64::MAX)).collect());
         }
-        self.store.collect(|stamp| S::passed(watermark.current(), stamp));
+        let held_changed = watermark.update(&mut self.low);
+        self.scheme.raise(&self.low);
+        if held_changed {
+            self.store.hold(watermark.held());
+        }
+        self.store.collect(|stamp| S::passed(watermark.current(), stamp), S::passed);
     }
 
     /// Called before the shard sleeps: drops garbage, and publishes that it sleeps, so that it
-    /// holds back no other shard's garbage. It does not publish that while it has active snapshots.
+    /// holds back no other shard's garbage but what its active snapshots see.
     pub(crate) fn park(&mut self) {
-        self.sweep();
-        if self.active.is_empty()
-            && !self.scheme.awaits_snapshot()
+        self.sweep(0);
+        if !self.scheme.awaits_snapshot()
             && let Some(watermark) = &mut self.watermark
         {
             watermark.sleep();
@@ -464,9 +613,11 @@ impl<S: Scheme> Base<S> {
             self.listening = self.listeners.iter().filter(|(_, up)| *up).count();
         }
         if let (true, Some(watermark), Some(&process)) =
-            (news, &self.watermark, self.layout.processes.get(peer.index()))
+            (news, &mut self.watermark, self.layout.processes.get(peer.index()))
         {
             watermark.connected(process.into(), life.is_some());
+            let absences = watermark.absences(process.into());
+            self.absences[usize::from(process)].connected(life, self.store.floor(), absences);
         }
         self.connected_moves(peer, life.is_some());
         self.scheme.connected(peer, life, &mut self.released);
@@ -476,7 +627,9 @@ impl<S: Scheme> Base<S> {
     pub(crate) fn due(&self) -> Option<u64> {
         let every_ns = tell_every_ns(self.listening, self.asked);
         let tell = (self.listening > 0).then(|| self.told.0 + every_ns);
-        tell.into_iter().chain(self.votes.due()).chain(self.moves.due()).chain(self.scheme.due()).min()
+        let drop = self.store.has_dropped_snapshots().then_some(0);
+        let due = tell.into_iter().chain(drop);
+        due.chain(self.votes.due()).chain(self.moves.due()).chain(self.scheme.due()).min()
     }
 
     /// Sends the shard's own messages at the end of a pass: watermark, moves, requests to the
@@ -489,7 +642,8 @@ impl<S: Scheme> Base<S> {
             self.asked = false;
             let asks = watermark.take_wanted();
             for &(listener, _) in self.listeners.iter().filter(|(_, up)| *up) {
-                send(listener, Common::LowWater { low: watermark.here().to_vec(), asks });
+                let (low, held) = (watermark.here().to_vec(), watermark.held_here().to_vec());
+                send(listener, Common::LowWater { low, held, asks });
             }
         }
         for (to, message) in self.outgoing_moves() {
@@ -505,13 +659,23 @@ impl<S: Scheme> Base<S> {
     /// Registers a snapshot that outlives this step. The versions that it may read are kept until
     /// [`Base::release`].
     pub fn hold(&mut self, snapshot: S::Snapshot) -> u32 {
-        self.active.insert(snapshot)
+        self.active.insert(Active { snapshot, since: self.clock, held: false })
+    }
+
+    /// The oldest snapshot that is held, in this process or elsewhere. One that began a moment ago
+    /// may be missing.
+    pub fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
+        let held = self.store.kept();
+        let oldest = held.map(|(held, kept)| OldestSnapshot { since: held.since, holder: held.holder, kept });
+        oldest.min_by_key(|oldest| oldest.since)
     }
 
     /// Ends what [`Base::hold`] began.
     pub fn release(&mut self, held: u32) {
-        if !planted(Mutant::HeldForEver) {
-            self.active.remove(held);
+        if !planted(Mutant::HeldForEver)
+            && let Some(active) = self.active.remove(held)
+        {
+            self.held_changed |= active.held;
         }
     }
 }

@@ -18,6 +18,12 @@ impl<S: Scheme> Base<S> {
         ticket: Ticket,
     ) -> Handled<CommonReply<S>> {
         Handled::Reply(match request {
+            Common::ReadAt { snapshot, .. }
+                if S::place(snapshot).is_some_and(|at| self.believe(from, at).is_err()) =>
+            {
+                self.refused(Abort::ClockAhead);
+                CommonReply::ClockAhead
+            }
             Common::ReadAt { txn, reads, .. } | Common::Read { txn, reads } if !self.serves(*txn, reads) => {
                 // The coordinator repeats a snapshot read on another shard, so it does not count as
                 // refused.
@@ -60,6 +66,10 @@ impl<S: Scheme> Base<S> {
                     }
                 }
                 CommonReply::Fetched(Some(fetched))
+            }
+            Common::Validate { stamp, .. } if self.believe(from, *stamp).is_err() => {
+                self.refused(Abort::ClockAhead);
+                CommonReply::ClockAhead
             }
             Common::Validate { txn, stamp, reads } => {
                 if planted(Mutant::EarlyStamp) {
@@ -107,16 +117,21 @@ impl<S: Scheme> Base<S> {
                 }
                 return Handled::Done;
             }
-            Common::LowWater { low, asks } => {
+            Common::LowWater { low, held, asks } => {
                 self.asked |= *asks;
                 if let (Some(watermark), Some(&process)) =
                     (&self.watermark, self.layout.processes.get(from.index()))
                 {
-                    watermark.heard(process.into(), low);
+                    // What it holds it holds itself, whatever it says.
+                    let holder = self.layout.first_shard(process.into());
+                    held.iter_mut().for_each(|held| held.holder = holder);
+                    watermark.heard(process.into(), low, held);
                 }
                 return Handled::Done;
             }
-            Common::Move { slots, to, asked } => return self.move_slots(from, slots, *to, asked, ticket),
+            Common::Move { slots, to, most, asked } => {
+                return self.move_slots(from, slots, *to, *most, asked, ticket);
+            }
             Common::Parcel(parcel) => {
                 self.receive_parcel(from, parcel.clone());
                 return Handled::Done;
@@ -131,5 +146,109 @@ impl<S: Scheme> Base<S> {
             }
             Common::Load { table, rows } => CommonReply::LoadOver(self.load_rows(from, *table, rows)),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use plimsoll_runtime::LowWater;
+    use plimsoll_types::{
+        IndexKind, Key, Partitioning, Placement, SLOTS, Slot, TableId, TableSpec, Timestamp, TxnId,
+    };
+
+    use super::*;
+    use crate::base::Layout;
+    use crate::messages::Parcel;
+    use crate::procedure::Reads;
+    use crate::testing::scheme_config;
+    use crate::timestamp::MAX_OFFSET_NS;
+    use crate::timestamps::Dst;
+
+    const CLOCK_NS: u64 = 1_000_000_000_000;
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    const OTHER: ShardId = ShardId(1);
+
+    /// A shard whose clock has just been read. There is one other, in another process.
+    fn base() -> Base<Dst> {
+        let spec =
+            TableSpec::new("t", IndexKind::Hash, Partitioning::Hash { bytes: 8 }).with_groups(&["row"]);
+        let layout = Layout {
+            tables: [spec].into(),
+            placement: Arc::new(Placement::even(2)),
+            processes: [0, 1].into(),
+        };
+        let mut base = Base::new(&layout, &scheme_config(0, 2), LowWater::among(0..1, 1, &[1]));
+        base.pass(Timestamp(CLOCK_NS));
+        base
+    }
+
+    /// Reads a key that is not there, for a shard, at a snapshot; whether that was refused.
+    fn refuses(base: &mut Base<Dst>, from: ShardId, at_ns: u64) -> bool {
+        let column = TableId(0).group(0);
+        let here = |key: &Key| base.home(TableId(0), key) == base.shard;
+        let mut reads = Reads::default();
+        reads.get(column, (0..).map(Key::of_u64).find(here).expect("some keys belong here"));
+        let txn = TxnId { coordinator: from, number: 1 };
+        match base.handle(from, &mut Common::read_at(txn, Timestamp(at_ns), reads), 0) {
+            Handled::Reply(CommonReply::ClockAhead) => true,
+            Handled::Reply(CommonReply::Fetched(Some(_))) => false,
+            _ => panic!("nobody is in the way"),
+        }
+    }
+
+    #[test]
+    fn of_another_process_a_snapshot_is_believed_up_to_half_a_second_ahead_of_the_clock() {
+        let mut base = base();
+        let furthest_ns = CLOCK_NS + MAX_OFFSET_NS;
+        assert!(!refuses(&mut base, OTHER, furthest_ns));
+        let raised = base.counters.mark_raises;
+        assert!(refuses(&mut base, OTHER, furthest_ns + 1) && refuses(&mut base, OTHER, u64::MAX >> 1));
+        assert_eq!((base.counters.mark_raises, base.counters.future_stamps), (raised, 2));
+        assert_eq!(base.suspect().map(|suspect| suspect.from), Some(OTHER));
+        assert_eq!(base.suspect(), None, "it is told once");
+        // The shard has slept; its clock is read when the message arrives.
+        base.read_clock(Timestamp(CLOCK_NS + HOUR_NS));
+        assert!(!refuses(&mut base, OTHER, furthest_ns + 1));
+        base.read_clock(Timestamp(CLOCK_NS));
+        assert!(!refuses(&mut base, OTHER, CLOCK_NS + HOUR_NS), "what was believed once is believed");
+    }
+
+    #[test]
+    fn shards_of_one_process_believe_each_other() {
+        let mut base = base();
+        assert!(!refuses(&mut base, ShardId(0), CLOCK_NS + HOUR_NS));
+        assert_eq!(base.counters.future_stamps, 0);
+    }
+
+    #[test]
+    fn slots_with_marks_that_are_too_far_ahead_are_taken_over_when_the_clock_is_there() {
+        let mut base = base();
+        let slot = (0..SLOTS as u16).map(Slot).find(|slot| base.owner(*slot) == OTHER);
+        let slot = slot.expect("the other shard has some");
+        let slots = vec![(slot, ShardId(0), base.placement().term(slot) + 1)];
+        let parcel = || Parcel {
+            slots: slots.clone(),
+            number: 0,
+            of: 1,
+            rows: Vec::new(),
+            floor: Timestamp::ZERO,
+            marked: Timestamp(CLOCK_NS + HOUR_NS),
+            forgotten: Vec::new(),
+            pinned: Timestamp::ZERO,
+            installs: Vec::new(),
+        };
+        // It comes twice, because the channel was reset.
+        base.receive_parcel(OTHER, Arc::new(parcel()));
+        base.connected_moves(OTHER, false);
+        base.receive_parcel(OTHER, Arc::new(parcel()));
+        base.pass(Timestamp(CLOCK_NS + HOUR_NS - MAX_OFFSET_NS - 1));
+        assert_eq!((base.owner(slot), base.counters.future_stamps), (OTHER, 2));
+        assert_eq!(base.moves.due(), Some(CLOCK_NS + HOUR_NS - MAX_OFFSET_NS));
+        base.pass(Timestamp(CLOCK_NS + HOUR_NS - MAX_OFFSET_NS));
+        assert_eq!((base.owner(slot), base.moves.due()), (ShardId(0), None));
+        let told = base.outgoing_moves();
+        assert!(told.iter().any(|(to, told)| *to == OTHER && matches!(told, Common::TakenOver(_))));
     }
 }

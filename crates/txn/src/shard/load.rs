@@ -132,7 +132,7 @@ mod tests {
         base.store.lock_mut(at).owner = None;
         base.store.tidy_lock(at);
         assert_eq!(load(&mut base, GROUPED, &vec![row(0)]).0, LoadOutcome::Loaded);
-        base.store.collect(|_| true);
+        base.store.collect(|_| true, |_, _| true);
         assert_eq!(base.store.newest(at), Some(&[2; 40][..]), "what was garbage is used again");
         assert_eq!(base.store.record(at).stamp(), Timestamp::ZERO);
     }

@@ -2,16 +2,15 @@
 //! locks on its ranges.
 //!
 //! Used by the protocols that hold locks on reads until the outcome is known. A range lock is an
-//! exact predicate: inserts into the range conflict with it. A shard is one thread, so the list of
-//! locked ranges needs no index of its own, and no next key or supremum is locked in place of the
-//! range. The step that drops the lock of a read raises its mark first, so that the next writer
+//! exact predicate: inserts into the range conflict with it, and no next key or supremum is locked in
+//! place of the range ([`plimsoll_store::RangeLock`]). The step that drops the lock of a read raises its mark first, so that the next writer
 //! finds the mark.
 
 use std::ops::ControlFlow;
 
-use plimsoll_store::{At, Holder, LockId, Mark, Visited};
+use plimsoll_store::{At, Holder, Mark, Visited};
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{IndexKind, TableId, Timestamp, TxnId};
+use plimsoll_types::{IndexKind, Key, TableId, Timestamp, TxnId};
 
 use crate::base::Base;
 use crate::fetched::Range;
@@ -22,8 +21,10 @@ use crate::work::Packed;
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
     pub exclusive: Vec<At>,
+    /// Those that were locked exclusively since stay here, and are in `exclusive` as well.
     pub shared: Vec<At>,
-    pub ranges: Vec<(TableId, LockId)>,
+    /// The tables of which it has locked ranges.
+    pub ranges: Vec<TableId>,
 }
 
 impl Locks {
@@ -50,9 +51,9 @@ impl<S: Scheme> Base<S> {
     /// Takes the shared lock of a range. This never conflicts: locked rows in the range are checked
     /// one by one.
     pub(crate) fn share_range(&mut self, holder: Holder, (table, low, high): Range, locks: &mut Locks) {
-        let lock = self.store.lock_range(table, low, high);
-        self.store.lock_by_id_mut(lock).expect("a range was just locked").sharers.push(holder);
-        locks.ranges.push((table, lock));
+        if self.store.lock_range(table, holder, low, high) {
+            locks.ranges.push(table);
+        }
     }
 
     /// Installs writes whose records are locked.
@@ -73,14 +74,17 @@ impl<S: Scheme> Base<S> {
         if let Some(stamp) = committed {
             self.scheme.pinned(stamp);
         }
-        for &(table, lock) in &locks.ranges {
+        for &table in &locks.ranges {
+            let (ranges, waiting) = self.store.unlock_ranges(table, txn).expect("its ranges are locked");
             if let Some(stamp) = committed {
-                self.pin_range(txn, table, lock, stamp);
+                ranges.iter().for_each(|(low, high)| self.pin_range(txn, table, low, high, stamp));
             }
-            let waiting = self.store.unlock_range(table, lock);
             self.released.extend(waiting);
         }
         for &at in &locks.shared {
+            if self.store.lock(at).is_some_and(|lock| lock.owned_by(txn)) {
+                continue;
+            }
             if let Some(stamp) = committed
                 && !planted(Mutant::ReleaseWithoutPin)
             {
@@ -101,21 +105,17 @@ impl<S: Scheme> Base<S> {
 
     /// Raises the marks of the leaves that cover a scanned range, or the mark of an absent key's
     /// cell.
-    fn pin_range(&mut self, txn: TxnId, table: TableId, lock: LockId, stamp: Timestamp) {
+    fn pin_range(&mut self, txn: TxnId, table: TableId, low: &Key, high: Option<&Key>, stamp: Timestamp) {
         if size_of::<S::Mark>() == 0 {
             return;
         }
-        let Some(range) = self.store.ranges(table).iter().find(|range| range.lock == lock) else {
-            return;
-        };
-        let (low, high) = (range.low.clone(), range.high.clone());
         if self.store.spec(table).index == IndexKind::Hash {
-            let cover = self.store.find(table.row(), &low).cover();
+            let cover = self.store.find(table.row(), low).cover();
             self.store.cover_mark_mut(table, cover).raise(stamp);
             return;
         }
-        let before = self.watched_leaves(table, &low, high.as_ref());
-        self.store.scan(table, &low, high.as_ref(), |_, visited| {
+        let before = self.watched_leaves(table, low, high);
+        self.store.scan(table, low, high, |_, visited| {
             if let Visited::Leaf(_, mark, _) = visited {
                 mark.raise(stamp);
             }

@@ -28,6 +28,10 @@
 //! all marks, so later writers are ordered after that transaction wherever the slot is. Versions
 //! move with the rows, so a snapshot finds at the receiver the same versions as before.
 //!
+//! A bound that is far ahead of the receiver's clock would push all its writers as far ahead. So
+//! slots with such a bound do not leave if the shard that asks for the move has a better clock, and
+//! a receiver takes them over only when its clock is there.
+//!
 //! Left out: a move is one step on either side, however large the slots are. While the receiver is
 //! dead, the move is in doubt and no shard serves the slots.
 
@@ -59,6 +63,16 @@ impl Layout {
     #[inline]
     fn slot(&self, table: TableId, key: &Key) -> Option<Slot> {
         self.tables[table.index()].partitioning.slot(key)
+    }
+}
+
+impl<S: Scheme> Parcel<S> {
+    /// The largest stamp that whoever takes it over will order writers after.
+    fn reach(&self) -> Timestamp {
+        let records = self.rows.iter().flat_map(|row| &row.records);
+        let newest = records.filter_map(|record| record.versions.last()).map(|(stamp, _)| *stamp).max();
+        let forgotten = self.forgotten.iter().copied().max();
+        self.floor.join(self.marked).join(newest.max(forgotten).unwrap_or_default())
     }
 }
 
@@ -178,10 +192,12 @@ impl<S: Scheme> Base<S> {
         from: ShardId,
         slots: &[Slot],
         to: ShardId,
+        most: Timestamp,
         asked: &mut bool,
         ticket: Ticket,
     ) -> Handled<CommonReply<S>> {
         if !std::mem::replace(asked, true) {
+            let behind_ns = self.furthest().0.saturating_sub(most.0);
             let placement = &self.layout.placement;
             let refused = match () {
                 () if self.moves.leaving.is_some() || self.moves.kept => Some(MoveOutcome::Busy),
@@ -192,6 +208,7 @@ impl<S: Scheme> Base<S> {
                     Some(MoveOutcome::NotHere)
                 }
                 () if slots.is_empty() => Some(MoveOutcome::Moved),
+                () if self.too_far(from, behind_ns) => Some(MoveOutcome::ClockAhead),
                 () => None,
             };
             if let Some(refused) = refused {
@@ -203,6 +220,7 @@ impl<S: Scheme> Base<S> {
                 set: Arc::new(SlotSet::new(slots.iter().copied())),
                 to,
                 asker: from,
+                behind_ns,
                 ticket,
                 until: None,
                 look: 0,
@@ -216,6 +234,14 @@ impl<S: Scheme> Base<S> {
         }
     }
 
+    /// Whether what would move along with slots is too far ahead for the shard that asks, whose clock
+    /// is so far behind this one. A receiver could not take over the slots before its clock has
+    /// arrived there, and no shard would serve them until then.
+    fn too_far(&self, asker: ShardId, behind_ns: u64) -> bool {
+        let most = Timestamp(self.furthest().0 - behind_ns);
+        S::CLOCKED && self.votes.elsewhere(asker) && self.store.marked().join(self.store.floor()) > most
+    }
+
     /// While `keep` is set, no slot leaves this shard: rows are being loaded into them.
     pub fn keep_slots(&mut self, keep: bool) {
         self.moves.kept = keep;
@@ -223,17 +249,22 @@ impl<S: Scheme> Base<S> {
 
     /// Cuts the leaving slots if no lock is in the way.
     pub(crate) fn tick_moves(&mut self, clock: Timestamp) {
+        self.take_over_complete();
         let Some(leaving) = &self.moves.leaving else { return };
         if !leaving.sent.is_empty() || clock.0 < leaving.look {
             return;
         }
         let (slots, set, layout) = (leaving.slots.clone(), leaving.set.clone(), self.layout.clone());
+        let (asker, behind_ns) = (leaving.asker, leaving.behind_ns);
         let wanted = |table: TableId, key: &Key| set.has(layout.slot(table, key));
         if !self.votes.reaches(leaving.to) {
             return self.move_over(MoveOutcome::Unreachable);
         }
         if !self.store.busy(wanted) || planted(Mutant::MoveUnderLocks) {
-            return self.cut(&slots, wanted);
+            return match self.too_far(asker, behind_ns) {
+                true => self.move_over(MoveOutcome::ClockAhead),
+                false => self.cut(&slots, wanted),
+            };
         }
         let Moves { leaving: Some(leaving), patience_ns, .. } = &mut self.moves else { return };
         if clock.0 >= *leaving.until.get_or_insert(clock.0.saturating_add(*patience_ns)) {
@@ -278,6 +309,7 @@ impl<S: Scheme> Base<S> {
                     of,
                     rows,
                     floor,
+                    forgotten: self.absences.iter().map(|absence| absence.forgotten).collect(),
                     marked,
                     pinned: pinned.clone(),
                     installs: if number == 0 { std::mem::take(&mut installs) } else { Vec::new() },
@@ -322,6 +354,7 @@ impl<S: Scheme> Base<S> {
             let parcels = &mut arriving[at].1;
             if parcel.number == 0 {
                 parcels.clear();
+                self.moves.early.retain(|(sender, _)| *sender != from);
             }
             if parcel.number as usize != parcels.len() {
                 return;
@@ -331,14 +364,32 @@ impl<S: Scheme> Base<S> {
             if parcels.len() < all || parcels.iter().any(|parcel| parcel.slots != slots) {
                 return;
             }
-            let (_, parcels) = arriving.swap_remove(at);
+            let reach = parcels.iter().map(|parcel| parcel.reach()).max().unwrap_or_default();
+            if self.believe(from, reach).is_err() {
+                self.moves.early.push((from, reach));
+                return;
+            }
+            let (_, parcels) = self.moves.arriving.swap_remove(at);
             self.take_over(&parcels);
         }
         self.moves.outgoing.push((from, Common::TakenOver(slots)));
     }
 
+    /// Takes over slots whose stamps were too far ahead when they arrived, once the clock is there.
+    fn take_over_complete(&mut self) {
+        while let Some(at) = self.moves.early.iter().position(|&(_, reach)| reach <= self.furthest()) {
+            let (from, _) = self.moves.early.swap_remove(at);
+            let arriving = &mut self.moves.arriving;
+            if let Some(at) = arriving.iter().position(|(sender, _)| *sender == from) {
+                let (_, parcels) = arriving.swap_remove(at);
+                self.take_over(&parcels);
+                self.moves.outgoing.push((from, Common::TakenOver(parcels[0].slots.clone())));
+            }
+        }
+    }
+
     fn take_over(&mut self, parcels: &[Arc<Parcel<S>>]) {
-        let Parcel { slots, floor, marked, pinned, .. } = &*parcels[0];
+        let Parcel { slots, floor, marked, forgotten, pinned, .. } = &*parcels[0];
         if let Some(installs) = &mut self.installs {
             installs.extend(parcels.iter().flat_map(|parcel| parcel.installs.iter().cloned()));
         }
@@ -351,6 +402,8 @@ impl<S: Scheme> Base<S> {
         };
         let rows: Vec<&MovedRow> = parcels.iter().flat_map(|parcel| &parcel.rows).filter(known).collect();
         self.store.put_in(rows, *floor, *marked);
+        let absences = self.absences.iter_mut().zip(forgotten);
+        absences.for_each(|(mine, other)| mine.forgotten.raise(*other));
         self.scheme.adopt(pinned);
         self.change_map(slots);
     }
@@ -379,6 +432,7 @@ impl<S: Scheme> Base<S> {
     /// The channel to a shard was connected, or was reset.
     pub(crate) fn connected_moves(&mut self, peer: ShardId, up: bool) {
         self.moves.arriving.retain(|(sender, _)| *sender != peer);
+        self.moves.early.retain(|(sender, _)| *sender != peer);
         self.moves.told.remove(&peer);
         if up && self.moves.leaving.as_ref().is_some_and(|leaving| leaving.to == peer) {
             self.send_parcels();

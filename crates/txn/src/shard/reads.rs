@@ -13,11 +13,19 @@ use crate::procedure::{Reads, Scan};
 use crate::timestamp::Scheme;
 
 impl<S: Scheme> Base<S> {
-    /// Whether the store has dropped rows that a snapshot may see. Then a missing row is not proved
-    /// absent, nor is a row that was linked again later, and a scanned range may lack rows.
+    /// Whether the store has dropped rows that a snapshot of this transaction may see. Then a missing
+    /// row is not proved absent, nor is a row that was linked again later, and a scanned range may
+    /// lack rows. Rows that were dropped while the coordinator's process was connected were dropped with
+    /// regard to what it holds.
     #[inline]
-    pub(crate) fn may_have_forgotten(&self, snapshot: &S::Snapshot) -> bool {
-        S::place(snapshot).is_some_and(|at| at < self.store.floor())
+    pub(crate) fn may_have_forgotten(&self, txn: TxnId, snapshot: &S::Snapshot) -> bool {
+        S::place(snapshot).is_some_and(|at| {
+            at < self.store.floor() && {
+                let process = self.layout.processes.get(txn.coordinator.index());
+                let absence = process.and_then(|&process| self.absences.get(usize::from(process)));
+                absence.is_none_or(|absence| at < absence.forgotten)
+            }
+        })
     }
 
     /// Raises the mark of a record that is about to be read at `mark`. Done before the reader looks
@@ -127,7 +135,7 @@ impl<S: Scheme> Base<S> {
     ) -> Result<Got, SnapshotTooOld> {
         let immutable = self.immutable(column.table);
         let Some(row) = place.row() else {
-            if snapshot.is_some_and(|snapshot| self.may_have_forgotten(snapshot)) {
+            if snapshot.is_some_and(|snapshot| self.may_have_forgotten(txn, snapshot)) {
                 return Err(SnapshotTooOld);
             }
             S::observe(&mut fetched.observed, self.absence());
@@ -141,7 +149,7 @@ impl<S: Scheme> Base<S> {
         let at = At { row, column };
         let found = match snapshot {
             Some(snapshot) => match self.store.visible(at, |stamp| S::sees(snapshot, stamp))? {
-                None if self.may_have_forgotten(snapshot) => return Err(SnapshotTooOld),
+                None if self.may_have_forgotten(txn, snapshot) => return Err(SnapshotTooOld),
                 found => found,
             },
             None => self.store.newest(at).map(|value| (self.store.record(at).stamp(), value)),
@@ -182,7 +190,7 @@ impl<S: Scheme> Base<S> {
         (reads, scan): (&Reads, &Scan),
         fetched: &mut Fetched<S>,
     ) -> Result<ScanResult, BatchFailure> {
-        if snapshot.is_some_and(|snapshot| self.may_have_forgotten(snapshot)) {
+        if snapshot.is_some_and(|snapshot| self.may_have_forgotten(txn, snapshot)) {
             return Err(BatchFailure::TooOld);
         }
         let ColumnGroup { table, group } = scan.column;
@@ -192,7 +200,7 @@ impl<S: Scheme> Base<S> {
         let mut unread = None;
         let mut raised = 0;
         S::observe(&mut fetched.observed, self.absence());
-        self.store.scan(table, &scan.low, scan.high.as_ref(), |rows, visited| {
+        self.store.scan_in(scan.order, table, &scan.low, scan.high.as_ref(), |rows, visited| {
             scanned.more =
                 scanned.rows.len() >= scan.limit || !scanned.rows.is_empty() && has_enough(reads, fetched);
             if scanned.more {
@@ -282,7 +290,7 @@ fn read_ref<S: Scheme>(snapshot: Option<&S::Snapshot>, at: At, head: Option<Time
 #[cfg(test)]
 mod tests {
     use plimsoll_runtime::LowWater;
-    use plimsoll_types::{Abort, IndexKind, Key, Partitioning, ShardId, TableSpec};
+    use plimsoll_types::{Abort, IndexKind, Key, Order, Partitioning, ShardId, TableSpec};
 
     use super::*;
     use crate::base::Layout;
@@ -293,10 +301,13 @@ mod tests {
     fn a_snapshot_of_what_was_forgotten_is_too_old_however_it_is_read() {
         let spec =
             TableSpec::new("t", IndexKind::Ordered, Partitioning::Hash { bytes: 0 }).with_groups(&["row"]);
-        let layout = Layout::in_one_process([spec], 1);
-        let mut base = Base::<Dst>::new(&layout, &scheme_config(0, 1), LowWater::new(1, 1));
+        // The coordinator is another process, which is absent at first.
+        let layout = Layout { processes: [0, 1].into(), ..Layout::in_one_process([spec], 1) };
+        let low_water = LowWater::among(0..1, 1, &[1]);
+        low_water.absent(1);
+        let mut base = Base::<Dst>::new(&layout, &scheme_config(0, 1), low_water);
         let (column, key) = (TableId(0).group(0), Key::of_u64(7));
-        let txn = TxnId { coordinator: ShardId(0), number: 1 };
+        let txn = TxnId { coordinator: ShardId(1), number: 1 };
         let put = |base: &mut Base<Dst>, stamp, value| {
             let row = base
                 .store
@@ -307,7 +318,7 @@ mod tests {
         };
         let (mut get, mut scan) = (Reads::default(), Reads::default());
         get.get(column, key.clone());
-        scan.scan(Scan { column, low: Key::of_u64(0), high: None, limit: 9 });
+        scan.scan(Scan::prefix(column, Key::MIN).limit(9));
         let read = |base: &mut Base<Dst>, at| {
             [&get, &scan].map(|reads| match base.fetch(txn, Some(&Timestamp(at)), reads) {
                 Ok(fetched) => Some(
@@ -320,7 +331,8 @@ mod tests {
         put(&mut base, 50, Some(b"x"));
         put(&mut base, 150, None);
         assert_eq!((read(&mut base, 100), read(&mut base, 150)), ([Some(1); 2], [Some(0); 2]));
-        base.store.collect(|_| true);
+        base.store.collect(|_| true, |_, _| true);
+        base.connected(txn.coordinator, Some(1));
         assert_eq!(
             (read(&mut base, 100), read(&mut base, 150)),
             ([None; 2], [Some(0); 2]),
@@ -333,6 +345,40 @@ mod tests {
             "and there again"
         );
         assert_eq!(read(&mut base, 200), [Some(1); 2]);
+    }
+
+    #[test]
+    fn a_held_snapshot_is_not_too_old_for_rows_that_came_and_went_after_it() {
+        let spec =
+            TableSpec::new("t", IndexKind::Ordered, Partitioning::Hash { bytes: 0 }).with_groups(&["row"]);
+        let layout = Layout::in_one_process([spec], 1);
+        let mut base = Base::<Dst>::new(&layout, &scheme_config(0, 1), LowWater::new(1, 1));
+        let (column, key) = (TableId(0).group(0), Key::of_u64(7));
+        let txn = TxnId { coordinator: ShardId(0), number: 1 };
+        base.pass(Timestamp(100));
+        let held = base.hold(Timestamp(100));
+        for number in 0..20 {
+            let row = base.store.find(TableId(0).row(), &key).row();
+            let row = row.or_else(|| base.store.link(TableId(0), &key).row()).expect("it is linked");
+            let value = (number % 2 == 0).then_some(&b"x"[..]);
+            base.install(txn, At { row, column }, Timestamp(200 + number), value);
+        }
+        base.pass(Timestamp(300));
+        assert_eq!(base.store.memory(TableId(0)).rows, 1, "a snapshot may be over soon");
+        for later in 1..3 {
+            base.pass(Timestamp(300 + later * 1_000_000));
+        }
+        assert_eq!(base.store.memory(TableId(0)).rows, 0);
+        let (mut get, mut scan) = (Reads::default(), Reads::default());
+        get.get(column, key.clone());
+        scan.scan(Scan { column, low: Key::of_u64(0), high: None, limit: 9, order: Order::Ascending });
+        assert!(base.store.floor() > Timestamp(100));
+        for reads in [get, scan] {
+            let fetched = base.fetch(txn, Some(&Timestamp(100)), &reads).expect("it is not too old");
+            assert!(fetched.gets.iter().all(|got| got.value.is_none()));
+            assert!(fetched.scans.iter().all(|scanned| scanned.rows.is_empty()));
+        }
+        base.release(held);
     }
 
     #[test]
@@ -349,7 +395,7 @@ mod tests {
         }
         let mut scanned = |limit, most| {
             let mut reads = Reads { most, ..Reads::default() };
-            reads.scan(Scan { column, low: Key::of_u64(0), high: None, limit });
+            reads.scan(Scan::prefix(column, Key::MIN).limit(limit));
             let fetched = base.fetch(txn, None, &reads).expect("nobody is in the way");
             (fetched.scans[0].rows.len(), fetched.scans[0].more)
         };
@@ -378,7 +424,7 @@ mod tests {
         {
             let (mut get, mut scan) = (Reads::default(), Reads::default());
             get.get(column, key.clone());
-            scan.scan(Scan { column, low: key.clone(), high: None, limit: 9 });
+            scan.scan(Scan::prefix(column, key.clone()).limit(9));
             scan.owned = layout.placement.fingerprint(ShardId(0));
             assert_eq!(base.serves(txn, &get), there);
             assert_eq!(base.serves(txn, &scan), there);

@@ -116,10 +116,7 @@ impl<S: Scheme> Base<S> {
     }
 
     fn range_locked_by_other(&self, txn: Option<&TxnId>, table: TableId, key: &Key) -> bool {
-        self.store.ranges(table).iter().filter(|range| range.contains(key)).any(|range| {
-            let lock = self.store.lock_by_id(range.lock);
-            lock.is_some_and(|lock| lock.sharers.iter().any(|sharer| Some(&sharer.txn) != txn))
-        })
+        self.store.ranges(table).iter().any(|range| Some(&range.txn) != txn && range.contains(key))
     }
 
     /// Takes the exclusive lock that [`Base::check_write`] found free. If the key must be linked

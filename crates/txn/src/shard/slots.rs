@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_types::{SLOTS, ShardId, Slot, Ticket};
+use plimsoll_types::{SLOTS, ShardId, Slot, Ticket, Timestamp};
 
 use crate::messages::{Common, MoveOutcome, Parcel};
-use crate::timestamp::Scheme;
+use crate::timestamp::{MAX_OFFSET_NS, Scheme};
 
 /// A set of slots. It is asked once per row.
 pub(super) struct SlotSet(Box<[bool]>);
@@ -35,6 +35,8 @@ pub(super) struct DepartingSlots<S: Scheme> {
     pub(super) to: ShardId,
     /// The shard that asked for the move.
     pub(super) asker: ShardId,
+    /// How far that shard's clock is behind this one's, in nanoseconds; 0 if it is ahead.
+    pub(super) behind_ns: u64,
     pub(super) ticket: Ticket,
     /// When the shard gives up if there are still locks, in nanoseconds; set at the first check for
     /// locks.
@@ -53,6 +55,9 @@ pub(crate) struct Moves<S: Scheme> {
     pub(super) over: Vec<(Ticket, MoveOutcome)>,
     /// By sender: the parcels that have arrived so far.
     pub(super) arriving: Vec<(ShardId, Vec<Arc<Parcel<S>>>)>,
+    /// Senders whose parcels are complete and whose stamps are too far ahead of this shard's clock,
+    /// with the largest of these stamps.
+    pub(super) early: Vec<(ShardId, Timestamp)>,
     /// Coordinators with an old map, to be told at the end of the pass.
     pub(super) behind: Vec<ShardId>,
     /// Slots in the order in which this shard heard of their moves, and how much of that list each
@@ -73,6 +78,7 @@ impl<S: Scheme> Moves<S> {
             leaving: None,
             over: Vec::new(),
             arriving: Vec::new(),
+            early: Vec::new(),
             behind: Vec::new(),
             journal: Vec::new(),
             told: BTreeMap::new(),
@@ -83,9 +89,11 @@ impl<S: Scheme> Moves<S> {
         }
     }
 
-    /// When the shard must check for locks even if no message arrives.
+    /// When the shard must check for locks, or can take over slots, even if no message arrives.
     pub fn due(&self) -> Option<u64> {
-        self.leaving.as_ref().filter(|leaving| leaving.sent.is_empty()).map(|leaving| leaving.look)
+        let leaving = self.leaving.as_ref().filter(|leaving| leaving.sent.is_empty());
+        let early = self.early.iter().map(|(_, reach)| reach.0.saturating_sub(MAX_OFFSET_NS));
+        early.chain(leaving.map(|leaving| leaving.look)).min()
     }
 
     /// Whether new locks in a slot are refused because it is about to leave.

@@ -60,7 +60,8 @@ impl<S: Scheme> Base<S> {
     pub(crate) fn item_of_range(&mut self, lock: LockId) -> Item {
         for table in (0..self.store.tables()).map(|table| TableId(table as u16)) {
             let range = self.store.ranges(table).iter().find(|range| range.lock == lock);
-            if let Some((low, high)) = range.map(|range| (range.low.clone(), range.high.clone())) {
+            let first = range.and_then(|range| range.iter().next());
+            if let Some((low, high)) = first.map(|(low, high)| (low.clone(), high.cloned())) {
                 return match self.store.spec(table).index {
                     IndexKind::Ordered => Item::Cover(table, self.leaves(table, &low, high.as_ref())[0]),
                     IndexKind::Hash => Item::Record(table.row(), low),

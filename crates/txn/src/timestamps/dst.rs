@@ -55,6 +55,7 @@ impl Scheme for Dst {
     const NAME: &'static str = "dst";
     const READ_ONLY: ReadOnly = ReadOnly::Snapshot;
     const SCALAR: bool = true;
+    const CLOCKED: bool = true;
     const WAITS: bool = true;
 
     type Mark = Timestamp;
@@ -81,6 +82,11 @@ impl Scheme for Dst {
 
     fn join(observed: &mut Timestamp, other: &Timestamp) {
         observed.raise(*other);
+    }
+
+    #[inline]
+    fn reach(observed: &Timestamp) -> Timestamp {
+        *observed
     }
 
     #[inline]

@@ -19,6 +19,7 @@ impl Scheme for NoTimestamps {
     const NAME: &'static str = "none";
     const READ_ONLY: ReadOnly = ReadOnly::Validated;
     const SCALAR: bool = false;
+    const CLOCKED: bool = true;
 
     type Mark = ();
     type Snapshot = ();
@@ -41,6 +42,11 @@ impl Scheme for NoTimestamps {
 
     fn join(observed: &mut Timestamp, other: &Timestamp) {
         observed.raise(*other);
+    }
+
+    #[inline]
+    fn reach(observed: &Timestamp) -> Timestamp {
+        *observed
     }
 
     fn lower_bound(observed: &Timestamp) -> Timestamp {

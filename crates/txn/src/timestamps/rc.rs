@@ -25,6 +25,7 @@ impl Scheme for Rc {
     const SERIALIZABLE: bool = false;
     const READ_ONLY: ReadOnly = ReadOnly::Snapshot;
     const SCALAR: bool = false;
+    const CLOCKED: bool = true;
 
     type Mark = ();
     type Snapshot = ();
@@ -49,6 +50,11 @@ impl Scheme for Rc {
 
     fn join(observed: &mut Timestamp, other: &Timestamp) {
         observed.raise(*other);
+    }
+
+    #[inline]
+    fn reach(observed: &Timestamp) -> Timestamp {
+        *observed
     }
 
     #[inline]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use plimsoll_store::MovedRow;
 use plimsoll_types::history::Install;
-use plimsoll_types::{ColumnGroup, Key, Moved, ShardId, Slot, TableId, Timestamp, TxnId};
+use plimsoll_types::{ColumnGroup, Held, Key, Moved, ShardId, Slot, TableId, Timestamp, TxnId};
 
 use crate::fetched::{Fetched, ReadRef};
 use crate::procedure::Reads;
@@ -59,6 +59,8 @@ pub enum Common<S: Scheme> {
     LowWater {
         /// One value for each slot.
         low: Vec<u64>,
+        /// The snapshots below it that the process holds.
+        held: Vec<Held>,
         /// Whether the sender has something to drop, and wants to know the other's.
         asks: bool,
     },
@@ -68,6 +70,9 @@ pub enum Common<S: Scheme> {
         slots: Vec<Slot>,
         /// Where to.
         to: ShardId,
+        /// The furthest stamp that the shard that asks for the move believes. Slots with marks
+        /// above it do not move: they would take their marks along.
+        most: Timestamp,
         /// Whether the move has begun.
         asked: bool,
     },
@@ -88,9 +93,9 @@ pub enum Common<S: Scheme> {
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Common<S> {
-    ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater { low, asks } = 2,
+    ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater { low, held, asks } = 2,
     Read { txn, reads } = 3, Validate { txn, stamp, reads } = 4,
-    Move { slots, to; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8, Load { table, rows } = 9;
+    Move { slots, to, most; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8, Load { table, rows } = 9;
     Self::Snapshot(_) | Self::Stamp { .. }
 });
 
@@ -107,6 +112,8 @@ pub enum CommonReply<S: Scheme> {
     Fetched(Option<Fetched<S>>),
     /// Nothing was read: some of it is on another shard.
     Elsewhere,
+    /// Nothing was read or validated: the snapshot or the stamp is too far ahead of the clock.
+    ClockAhead,
     /// What came of a move.
     MoveOver(MoveOutcome),
     /// What came of rows to be loaded.
@@ -123,7 +130,8 @@ pub enum CommonReply<S: Scheme> {
 }
 
 plimsoll_types::wire!(<S: Scheme> enum CommonReply<S> {
-    Fetched(fetched) = 0, Validated(valid) = 1, Elsewhere = 2, MoveOver(outcome) = 3, LoadOver(outcome) = 4;
+    Fetched(fetched) = 0, Validated(valid) = 1, Elsewhere = 2, MoveOver(outcome) = 3, LoadOver(outcome) = 4,
+    ClockAhead = 5;
     Self::Snapshot(..) | Self::Stamp(_) | Self::OutOfReach
 });
 
@@ -159,6 +167,7 @@ impl<S: Scheme> CommonReply<S> {
             CommonReply::Stamp(_) => "stamp",
             CommonReply::OutOfReach => "out of reach",
             CommonReply::Elsewhere => "elsewhere",
+            CommonReply::ClockAhead => "clock ahead",
             CommonReply::MoveOver(MoveOutcome::Moved) => "moved",
             CommonReply::MoveOver(_) => "not moved",
             CommonReply::LoadOver(LoadOutcome::Loaded) => "loaded",
@@ -183,6 +192,8 @@ pub enum MoveOutcome {
     Busy,
     /// Somebody held locks there all the time.
     Locked,
+    /// The marks of the shard that has them are too far ahead of the asker's clock.
+    ClockAhead,
 }
 
 plimsoll_types::wire!(
@@ -193,6 +204,7 @@ plimsoll_types::wire!(
         Unreachable = 3,
         Busy = 4,
         Locked = 5,
+        ClockAhead = 6,
     }
 );
 
@@ -208,6 +220,9 @@ pub struct Parcel<S: Scheme> {
     /// The sender's floor, and an upper bound of its marks.
     pub(crate) floor: Timestamp,
     pub(crate) marked: Timestamp,
+    /// By process: what the sender has forgotten without regard to that process's snapshots, up to
+    /// this stamp.
+    pub(crate) forgotten: Vec<Timestamp>,
     /// The same for schemes that keep no marks beside records.
     pub(crate) pinned: S::Observed,
     /// What was ever installed there, if the run is recorded.
@@ -215,7 +230,7 @@ pub struct Parcel<S: Scheme> {
 }
 
 plimsoll_types::wire!(<S: Scheme> struct Parcel<S> {
-    slots, number, of, rows, floor, marked, pinned, installs
+    slots, number, of, rows, floor, marked, forgotten, pinned, installs
 });
 
 /// Rows with one value per column group.

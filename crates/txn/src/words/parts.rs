@@ -85,6 +85,31 @@ impl<S: Scheme> FetchedBatches<S> {
         &self.parts[first..]
     }
 
+    /// Of the answers from a number on, forgets the gets that were left out because the answer was
+    /// large enough ([`Reads::most`]).
+    pub fn forget_unanswered(&mut self, first: usize) {
+        for part in &mut self.parts[first..] {
+            part.reads.gets.truncate(part.fetched.gets.len());
+        }
+    }
+
+    /// Of the answers from a number on, keeps only what the commit needs of scans: what to validate,
+    /// and which ranges were read. Their rows are not found any more.
+    pub fn forget_rows(&mut self, first: usize) {
+        for FetchedBatch { reads, fetched, .. } in &mut self.parts[first..] {
+            assert!(reads.gets.is_empty(), "values of gets are kept");
+            for ((scan, _), met) in reads.scans.iter_mut().zip(&mut fetched.scans) {
+                let last = met.rows.last().filter(|_| met.more).map(|(key, _)| key);
+                (scan.low, scan.high) = scan.read_up_to(last);
+                met.more = false;
+                let rows = std::mem::take(&mut met.rows);
+                met.reads.extend(rows.into_iter().map(|(_, got)| got.read));
+                met.reads.shrink_to_fit();
+            }
+            fetched.bytes = Vec::new();
+        }
+    }
+
     /// The answers of one shard.
     pub fn of(&self, shard: ShardId) -> impl Iterator<Item = &FetchedBatch<S>> {
         self.parts.iter().filter(move |part| part.shard == shard)
@@ -158,10 +183,12 @@ impl<S: Scheme> FetchedBatches<S> {
         });
         let rows = parts().flat_map(|(part, found)| {
             let scans = (0..).zip(found.reads.scans.iter().zip(&found.fetched.scans));
-            scans.filter(|(_, ((asked, _), _))| asked.column == column).filter_map(move |(scan, (_, met))| {
-                let row = met.rows.binary_search_by(|(k, _)| k.cmp(key)).ok()?;
-                Some(Position { scan: Some(scan), part, row: row as u32 })
-            })
+            scans.filter(|(_, ((asked, _), _))| asked.column == column).filter_map(
+                move |(scan, ((asked, _), met))| {
+                    let row = met.rows.binary_search_by(|(k, _)| asked.order.compare(k, key)).ok()?;
+                    Some(Position { scan: Some(scan), part, row: row as u32 })
+                },
+            )
         });
         gets.chain(rows).find(|&position| wanted(self, position))
     }
@@ -186,7 +213,7 @@ impl<S: Scheme> FetchedBatches<S> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_types::{TableId, Timestamp};
+    use plimsoll_types::{Order, TableId, Timestamp};
 
     use super::*;
     use crate::fetched::{ReadRef, ScanResult};
@@ -241,6 +268,36 @@ mod tests {
             assert_eq!(found(&mut parts, 1010), None);
         }
         assert!(parts.find(ColumnGroup { group: 1, ..COLUMN }, &key(1)).is_none());
+    }
+
+    #[test]
+    fn of_a_scan_whose_rows_are_forgotten_the_range_and_what_to_validate_are_left() {
+        let mut parts = FetchedBatches::default();
+        get(&mut parts, 1, Intent::Read, got(1));
+        let first = parts.len();
+        for order in [Order::Ascending, Order::Descending] {
+            scan(&mut parts, 5..9, Intent::Read, 7);
+            let part = parts.parts.last_mut().unwrap();
+            let (asked, met) = (&mut part.reads.scans[0].0, &mut part.fetched.scans[0]);
+            (asked.order, met.more) = (order, true);
+            met.rows.pop();
+            if order == Order::Descending {
+                met.rows.reverse();
+            }
+            met.reads.push(ReadRef::Immutable);
+            part.fetched.bytes = vec![0; 10];
+        }
+        parts.forget_rows(first);
+        assert_eq!((found(&mut parts, 1), found(&mut parts, 6)), (Some(1), None));
+        let ranges: Vec<_> = (parts.since(first).iter())
+            .map(|part| {
+                let (asked, met) = (&part.reads.scans[0].0, &part.fetched.scans[0]);
+                assert_eq!((met.rows.len(), met.reads.len(), met.more), (0, 4, false));
+                assert!(part.fetched.bytes.is_empty());
+                (asked.low.clone(), asked.high.clone().unwrap())
+            })
+            .collect();
+        assert_eq!(ranges, [(key(5), key(7).just_after()), (key(5), key(9))]);
     }
 
     #[test]

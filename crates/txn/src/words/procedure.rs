@@ -18,7 +18,7 @@
 
 use std::ops::ControlFlow;
 
-use plimsoll_types::{Abort, ColumnGroup, Key, Slot, TableId};
+use plimsoll_types::{Abort, ColumnGroup, Key, Order, Slot, TableId};
 
 use crate::shipped::Shipped;
 
@@ -81,11 +81,12 @@ pub trait Access {
     /// Deletes a row with all its column groups, whether or not it exists.
     fn delete(&mut self, table: TableId, key: &Key) -> Result<(), Abort>;
 
-    /// Calls `visit` for every row of the range in key order, until the limit or a `Break`.
+    /// Calls `visit` for every row of the range in the order of the scan, until the limit or a
+    /// `Break`.
     fn scan(&mut self, scan: &Scan, visit: impl FnMut(&Key, &[u8]) -> ControlFlow<()>) -> Result<(), Abort>;
 }
 
-/// A range of an ordered table, read in key order.
+/// A range of an ordered table, read in the order of its keys, or in descending order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scan {
     /// What is read of each row. Rows whose group is absent are skipped.
@@ -96,26 +97,52 @@ pub struct Scan {
     pub high: Option<Key>,
     /// At most so many rows are visited.
     pub limit: usize,
+    /// From which end.
+    pub order: Order,
 }
 
-plimsoll_types::wire!(struct Scan { column, low, high, limit });
+plimsoll_types::wire!(struct Scan { column, low, high, limit, order });
 
 impl Scan {
     /// All rows whose keys start with `prefix`.
     pub fn prefix(column: ColumnGroup, prefix: Key) -> Scan {
         let high = prefix.prefix_end();
-        Scan { column, low: prefix, high, limit: usize::MAX }
+        Scan { column, low: prefix, high, limit: usize::MAX, order: Order::Ascending }
     }
 
     /// The rows with `low <= key < high`.
     pub fn range(column: ColumnGroup, low: Key, high: Key) -> Scan {
-        Scan { column, low, high: Some(high), limit: usize::MAX }
+        Scan { column, low, high: Some(high), limit: usize::MAX, order: Order::Ascending }
     }
 
     /// The same range, ended after `limit` rows.
     pub fn limit(mut self, limit: usize) -> Scan {
         self.limit = limit;
         self
+    }
+
+    /// The same range in descending order. A limit counts from its end.
+    pub fn descending(mut self) -> Scan {
+        self.order = Order::Descending;
+        self
+    }
+
+    /// The part of the range that a scan has read if it ended behind a row with the key `last`;
+    /// `None`: it has read the whole range.
+    pub fn read_up_to(&self, last: Option<&Key>) -> (Key, Option<Key>) {
+        match (last, self.order) {
+            (None, _) => (self.low.clone(), self.high.clone()),
+            (Some(last), Order::Ascending) => (self.low.clone(), Some(last.just_after())),
+            (Some(last), Order::Descending) => (last.clone(), self.high.clone()),
+        }
+    }
+
+    /// What is left of the range behind a row with the key `last`.
+    pub fn go_on_behind(&mut self, last: &Key) {
+        match self.order {
+            Order::Ascending => self.low = last.just_after(),
+            Order::Descending => self.high = Some(last.clone()),
+        }
     }
 }
 

@@ -29,7 +29,8 @@ use plimsoll_types::{ShardId, Timestamp};
 use crate::service::Service;
 
 /// The largest expected difference between clocks, in nanoseconds. If a stamp is further ahead of a
-/// clock, some clock is wrong, and no transaction waits for it.
+/// clock, some clock is wrong: no transaction waits for it, and no shard believes it of another
+/// process before it has voted (`Base::believe`).
 pub const MAX_OFFSET_NS: u64 = 500_000_000;
 
 /// How a scheme runs read-only transactions.
@@ -149,6 +150,9 @@ pub trait Scheme: Service<<Self as Scheme>::Observed> + Sized + 'static {
     const AT_ONCE: bool = true;
     /// Whether stamps are numbers that increase along every dependency.
     const SCALAR: bool;
+    /// Whether stamps follow clocks, so that one that is far ahead of a clock is wrong. Numbers that
+    /// are only counted up stay below every clock, and may be held against one as well.
+    const CLOCKED: bool = false;
     /// Whether a read-only transaction must wait for a writer that may still commit within its
     /// snapshot.
     const WAITS: bool = false;
@@ -187,6 +191,14 @@ pub trait Scheme: Service<<Self as Scheme>::Observed> + Sized + 'static {
 
     /// The transaction is ordered after everything that another has observed.
     fn join(observed: &mut Self::Observed, other: &Self::Observed);
+
+    /// The largest stamp that a transaction with these observations is ordered after, if stamps
+    /// follow clocks.
+    #[inline]
+    fn reach(observed: &Self::Observed) -> Timestamp {
+        let _ = observed;
+        Timestamp::ZERO
+    }
 
     /// The transaction is ordered after everything that its session has seen, up to this stamp
     /// ("writes follow reads"). For schemes whose stamps do not grow with time by themselves.

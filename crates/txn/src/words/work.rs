@@ -1,12 +1,14 @@
 //! The reads and writes of a running transaction.
 
 use std::collections::BTreeMap;
+use std::iter;
+use std::ops::Bound;
 
 use plimsoll_store::{At, Place, VALUE_MAX};
 use plimsoll_types::history::{Read, Version};
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::wire::{Input, Malformed, Sink, Wire};
-use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, Timestamp, TxnId};
+use plimsoll_types::{Abort, ColumnGroup, Key, Order, ShardId, TableId, Timestamp, TxnId};
 
 use crate::attempt::{Committed, Recorded};
 use crate::fetched::{Range, ReadRef};
@@ -91,6 +93,28 @@ fn hashed(column: ColumnGroup, key: &Key) -> (u64, u32) {
     (1 << (mixed >> 58), (mixed >> 26) as u32)
 }
 
+/// The entries of a range of a column group, in this order of their keys.
+pub(crate) fn in_order<'a, V>(
+    records: &'a BTreeMap<(ColumnGroup, Key), V>,
+    column: ColumnGroup,
+    low: &Key,
+    high: Option<&Key>,
+    order: Order,
+) -> impl Iterator<Item = (&'a Key, &'a V)> + use<'a, V> {
+    let end = match (high, column.group.checked_add(1), column.table.0.checked_add(1)) {
+        (Some(high), ..) => Bound::Excluded((column, high.max(low).clone())),
+        (None, Some(next), _) => Bound::Excluded((column.table.group(next), Key::MIN)),
+        (None, None, Some(next)) => Bound::Excluded((TableId(next).row(), Key::MIN)),
+        (None, None, None) => Bound::Unbounded,
+    };
+    let mut range = records.range((Bound::Included((column, low.clone())), end));
+    let next = move || match order {
+        Order::Ascending => range.next(),
+        Order::Descending => range.next_back(),
+    };
+    iter::from_fn(next).map(|((_, key), value)| (key, value))
+}
+
 impl Writes {
     /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
@@ -155,26 +179,26 @@ impl Writes {
         self.position(column, key).map(|position| &self.entries[position])
     }
 
-    /// The own writes in a range of a table's column group, in key order. The cost grows with the
-    /// number of writes that the caller takes, once there are many.
+    /// The own writes in a range of a table's column group, in this order of their keys. The cost
+    /// grows with the number of writes that the caller takes, once there are many.
     pub fn in_range<'a>(
         &'a self,
         column: ColumnGroup,
         low: &Key,
-        high: Option<&'a Key>,
+        high: Option<&Key>,
+        order: Order,
     ) -> impl Iterator<Item = &'a Write> + use<'a> {
-        let inside =
-            move |write: &&Write| write.column == column && high.is_none_or(|high| write.key < *high);
         let mut few = Vec::new();
-        let mut many = None;
         if self.index.is_empty() {
-            few.extend(self.entries.iter().filter(|write| inside(write) && write.key >= *low && !write.copy));
-            few.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        } else {
-            many = Some(self.index.range((column, low.clone())..));
+            let inside = |key: &Key| key >= low && high.is_none_or(|high| key < high);
+            few.extend(
+                (self.entries.iter())
+                    .filter(|write| write.column == column && inside(&write.key) && !write.copy),
+            );
+            few.sort_unstable_by(|a, b| order.compare(&a.key, &b.key));
         }
-        let many = many.into_iter().flatten().map(|(_, &position)| &self.entries[position]);
-        few.into_iter().chain(many).take_while(inside)
+        let many = in_order(&self.index, column, low, high, order);
+        few.into_iter().chain(many.map(|(_, &position)| &self.entries[position]))
     }
 
     /// The records on one shard that were read before they were written, sorted: a shard that locks
@@ -477,7 +501,7 @@ impl<S: Scheme> Footprint<S> {
 mod tests {
     use plimsoll_types::wire::{encoded, whole};
 
-    use plimsoll_types::TableId;
+    use plimsoll_types::Order::{Ascending, Descending};
 
     use super::*;
     use crate::timestamps::Dst;
@@ -503,10 +527,16 @@ mod tests {
             let expected = (number < writes).then(|| number.to_be_bytes().to_vec());
             assert_eq!(value(work, number), expected, "{number} of {writes}");
         }
-        let high = key(2 * FEW);
-        let range = work.writes.in_range(TABLE.row(), &key(3), Some(&high)).map(|write| write.key.clone());
-        assert!(range.eq((3..writes.min(2 * FEW)).map(key)), "{writes} writes");
-        assert_eq!(work.writes.in_range(TABLE.group(1), &Key::MIN, None).count(), 0);
+        let (low, high) = (key(3), key(2 * FEW));
+        let range =
+            |high, order| work.writes.in_range(TABLE.row(), &low, high, order).map(|write| write.key.clone());
+        assert!(range(Some(&high), Ascending).eq((3..writes.min(2 * FEW)).map(key)), "{writes} writes");
+        assert!(range(Some(&high), Descending).eq((3..writes.min(2 * FEW)).rev().map(key)));
+        assert!(range(None, Descending).eq((3..writes).rev().map(key)));
+        for order in [Ascending, Descending] {
+            assert_eq!(range(Some(&low), order).count(), 0);
+            assert_eq!(work.writes.in_range(TABLE.group(1), &Key::MIN, None, order).count(), 0);
+        }
     }
 
     #[test]
@@ -547,7 +577,7 @@ mod tests {
                 work.writes.push_copy(ShardId(2));
             }
             let high = key(before + 2);
-            let found = work.writes.in_range(TABLE.row(), &key(before), Some(&high));
+            let found = work.writes.in_range(TABLE.row(), &key(before), Some(&high), Ascending);
             assert_eq!(found.count(), 2, "a scan meets each once");
             assert_eq!((work.writes.mark(), work.writes.records()), (before + 6, before + 2));
             assert_eq!(work.writes.again(TABLE.row(), &key(before), Change::Put, b"again"), Some(Ok(())));

@@ -1,11 +1,11 @@
 //! The page's charted sections.
 
-use plimsoll_page::html::{section, table};
+use plimsoll_page::html::{escape, section, table};
 use plimsoll_page::svg::{self, Bar};
 use plimsoll_page::units::{self, plural};
 
 use super::super::charts::{self, Group, Series, Stack};
-use super::super::model::{Aborts, Document, Run, per};
+use super::super::model::{Aborts, Document, Latency, Run, Spread, per};
 use super::super::table::reason_title;
 use super::{PairRuns, count};
 
@@ -17,7 +17,8 @@ pub fn throughput(document: &Document, pairs: &[PairRuns<'_>]) -> String {
     let bar = |pair: &PairRuns<'_>| {
         let spread = pair.spread(|run| run.throughput_tps);
         let ratio = document.ratio_of(&pair.name).map(|ratio| {
-            (units::ratio(ratio.median), format!("\n{:.3}–{:.3} × {}", ratio.min, ratio.max, ratio.to))
+            let range = units::span(format!("{:.3}", ratio.min), format!("{:.3}", ratio.max));
+            (units::ratio(ratio.median), format!("\n{range} × {}", ratio.to))
         });
         let (ratio, ratio_tip) = ratio.unwrap_or_default();
         Bar {
@@ -29,11 +30,10 @@ pub fn throughput(document: &Document, pairs: &[PairRuns<'_>]) -> String {
             series: pair.colour,
             yardstick: if pair.yardstick() { "not serializable" } else { "" },
             tip: format!(
-                "{}: {}/s\n{}–{}/s in {}{ratio_tip}",
+                "{}: {}/s\n{}/s in {}{ratio_tip}",
                 pair.name,
                 units::rate(spread.median),
-                units::rate(spread.min),
-                units::rate(spread.max),
+                units::span(units::rate(spread.min), units::rate(spread.max)),
                 plural(pair.runs.len() as u64, "run", "runs")
             ),
         }
@@ -66,11 +66,10 @@ pub fn processor_time(document: &Document, pairs: &[PairRuns<'_>]) -> String {
             series: pair.colour,
             yardstick: if pair.yardstick() { "not serializable" } else { "" },
             tip: format!(
-                "{}: {} per transaction\n{}–{}",
+                "{}: {} per transaction\n{}",
                 pair.name,
                 units::duration_us(spread.median),
-                units::duration_us(spread.min),
-                units::duration_us(spread.max)
+                units::span(units::duration_us(spread.min), units::duration_us(spread.max))
             ),
         }
     };
@@ -81,14 +80,15 @@ pub fn processor_time(document: &Document, pairs: &[PairRuns<'_>]) -> String {
 }
 
 /// Percentiles by transaction type.
-pub fn latency(pairs: &[PairRuns<'_>]) -> String {
+pub fn latency(document: &Document, pairs: &[PairRuns<'_>]) -> String {
     let groups: Vec<Group> = match pairs {
         [only] => {
             let types = only.middle.transactions.iter();
             let rows = types.map(|(name, of)| (name.to_owned(), only.colour, of.latency_us)).collect();
             vec![Group { name: String::new(), rows }]
         }
-        _ => type_names(pairs)
+        _ => document
+            .type_names()
             .into_iter()
             .map(|name| {
                 let row = |pair: &PairRuns<'_>| {
@@ -101,7 +101,31 @@ pub fn latency(pairs: &[PairRuns<'_>]) -> String {
     };
     let note = "From the first attempt's start to the answer, retries included; logarithmic. From the left: p50, \
                 p90, p99, p99.9 and the maximum.";
-    section("Latency", note, &charts::percentiles("Latency percentiles by transaction type", &groups))
+    let chart = charts::percentiles("Latency percentiles by transaction type", &groups);
+    section("Latency", note, &(chart + &medians(document, pairs)))
+}
+
+/// Median and 99th percentile of each transaction type, pairs beside each other: medians over the
+/// repetitions. A single pair has its own table.
+fn medians(document: &Document, pairs: &[PairRuns<'_>]) -> String {
+    if pairs.len() < 2 {
+        return String::new();
+    }
+    let titles = pairs.iter().flat_map(|pair| ["p50", "p99"].map(|title| format!("{} {title}", pair.name)));
+    let titles: Vec<String> = titles.collect();
+    let headers: Vec<&str> = std::iter::once("").chain(titles.iter().map(String::as_str)).collect();
+    let row = |name: &str| {
+        let cells = pairs.iter().flat_map(|pair| {
+            let of = |figure: fn(&Latency) -> f64| {
+                let types = pair.runs.iter().filter_map(|run| run.transactions.get(name));
+                units::duration_us(Spread::of(types.map(|one| figure(&one.latency_us))).median)
+            };
+            [of(|latency| latency.p50), of(|latency| latency.p99)]
+        });
+        std::iter::once(escape(name)).chain(cells).collect()
+    };
+    let rows: Vec<Vec<String>> = document.type_names().into_iter().map(row).collect();
+    table("", &headers, &rows)
 }
 
 /// Throughput in the course of each run.
@@ -187,15 +211,4 @@ pub fn aborts(pairs: &[PairRuns<'_>]) -> String {
 
 fn pair_legend(pairs: &[PairRuns<'_>]) -> String {
     svg::legend(pairs.iter().map(|pair| (pair.name.as_str(), Some(pair.colour))))
-}
-
-/// Transaction types of all pairs, in the order of the first.
-fn type_names<'a>(pairs: &'a [PairRuns<'_>]) -> Vec<&'a str> {
-    let mut names = Vec::new();
-    for (name, _) in pairs.iter().flat_map(|pair| pair.middle.transactions.iter()) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
 }

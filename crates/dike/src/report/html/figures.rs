@@ -11,6 +11,7 @@ use crate::metrics::figures::Percentiles;
 use crate::metrics::summary::{BoxPlot, Spread};
 use crate::report::charts::over_time::{self, Band, Line};
 use crate::report::charts::{self, Point, Row};
+use crate::report::table::{remark, settled};
 use crate::report::units;
 
 /// Throughput of all labels, if there are several or repetitions.
@@ -184,24 +185,31 @@ pub fn availability(shown: &[Shown<'_>]) -> String {
     let mut rows = Vec::new();
     for one in shown {
         for of in &one.summary.availability {
-            let settled = of.recovery_seconds.map_or("never".to_owned(), units::moment);
-            let fault = format!("{} {}", of.fault, of.target);
+            let settled = settled(of);
+            let mut fault = format!("{} {}", of.fault, of.target);
+            fault.extend(remark(of).map(|remark| format!(" ({remark})")));
             let name = if shown.len() == 1 { fault } else { format!("{}: {fault}", one.label()) };
-            points.push(Point {
-                tip: format!("{name}\nR_e {:.3}, T_e {:.3}\nstable after {settled}", of.r_e, of.t_e),
-                name: letter(of),
-                series: one.series,
-                x: of.t_e,
-                y: of.r_e,
-            });
+            // A point needs both.
+            if let (Some(r_e), Some(t_e)) = (of.r_e, of.t_e) {
+                points.push(Point {
+                    tip: format!("{name}\nR_e {r_e:.3}, T_e {t_e:.3}\nstable after {settled}"),
+                    name: letter(of),
+                    series: one.series,
+                    x: t_e,
+                    y: r_e,
+                });
+            }
+            let unknown = || "–".to_owned();
             rows.push(vec![
                 escape(&name),
-                units::rate(of.normal_tps),
-                units::rate(of.fault_tps),
-                format!("{:.3}", of.r_e),
+                units::moment(of.lasted_seconds),
+                of.normal_tps.map_or_else(unknown, units::rate),
+                of.fault_tps.map_or_else(unknown, units::rate),
+                of.r_e.map_or_else(unknown, |r_e| format!("{r_e:.3}")),
+                of.settled_tps.map_or_else(unknown, units::rate),
                 settled,
-                format!("{:.3}", of.t_e),
-                of.normal_again_seconds.map_or("–".to_owned(), units::moment),
+                of.t_e.map_or_else(unknown, |t_e| format!("{t_e:.3}")),
+                of.normal_again_seconds.map_or_else(unknown, units::moment),
             ]);
         }
     }
@@ -223,8 +231,17 @@ pub fn availability(shown: &[Shown<'_>]) -> String {
     let mut content = String::new();
     if !rows.is_empty() {
         let plane = charts::plane("Availability", "T_e, recovery", "R_e, throughput kept", &points);
-        let headers =
-            ["fault", "TPS before", "TPS under it", "R_e", "stable after", "T_e", "normal again after"];
+        let headers = [
+            "fault",
+            "lasted",
+            "TPS before",
+            "TPS under it",
+            "R_e",
+            "TPS settled",
+            "stable after",
+            "T_e",
+            "normal again after",
+        ];
         let legend = if shown.len() > 1 { labels(shown) } else { String::new() };
         let named = fault_legend(&letters);
         content.push_str(&format!(

@@ -1,18 +1,18 @@
 //! Sections of the page that are tables.
 
+use std::collections::BTreeMap;
+
 use plimsoll_page::html::{escape, section, table};
 
 use super::Shown;
-use crate::metrics::Document;
-use crate::metrics::document::{Group, Series};
+use crate::metrics::document::Series;
 use crate::metrics::figures::Percentiles;
-use crate::report::table::scalabilities;
+use crate::metrics::series::{Group, scalabilities};
 use crate::report::units;
 
 /// The paper's Equation 3 between cluster sizes of one database.
-pub fn scalability(shown: &[Shown<'_>]) -> String {
-    let groups: Vec<Group<'_>> = shown.iter().map(|one| one.group.clone()).collect();
-    let grown = scalabilities(&groups);
+pub fn scalability(shown: &[Shown<'_>], groups: &[Group<'_>]) -> String {
+    let grown = scalabilities(groups);
     if grown.is_empty() {
         return String::new();
     }
@@ -99,7 +99,13 @@ pub fn causes(shown: &[Shown<'_>]) -> String {
                         1 => cause.name.clone(),
                         _ => format!("{}: {}", one.label(), cause.name),
                     };
-                    rows.push(vec![escape(&name), what.to_owned(), units::thousands(count)]);
+                    let first = cause.first.as_ref().map(|said| escape(&said.to_string()));
+                    rows.push(vec![
+                        escape(&name),
+                        what.to_owned(),
+                        units::thousands(count),
+                        first.unwrap_or_default(),
+                    ]);
                 }
             }
         };
@@ -109,21 +115,21 @@ pub fn causes(shown: &[Shown<'_>]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    section("Causes", "Attempts that did not commit.", &table("", &["cause", "attempts", "count"], &rows))
+    let headers = ["cause", "attempts", "count", "what was said first"];
+    section("Causes", "Attempts that did not commit.", &table("words", &headers, &rows))
 }
 
 /// What was verified.
-pub fn checks(document: &Document) -> String {
-    let rows: Vec<Vec<String>> = document
-        .runs
-        .iter()
-        .flat_map(|run| run.checks.iter().map(move |check| (run, check)))
-        .map(|(run, check)| {
+pub fn checks(groups: &[Group<'_>]) -> String {
+    let runs = groups.iter().flat_map(|group| group.runs.iter().map(move |run| (&group.name, *run)));
+    let rows: Vec<Vec<String>> = runs
+        .flat_map(|(name, run)| run.checks.iter().map(move |check| (name, run, check)))
+        .map(|(name, run, check)| {
             let mark =
                 if check.ok { "<span class=\"ok\">✓</span>" } else { "<span class=\"fail\">✗</span>" };
             vec![
                 format!("{mark} {}", escape(&check.name)),
-                escape(&format!("{}, repetition {}", run.about.label, run.about.repetition)),
+                escape(&format!("{name}, repetition {}", run.about.repetition)),
                 escape(&check.detail),
             ]
         })
@@ -136,16 +142,18 @@ pub fn checks(document: &Document) -> String {
     section("Checks", "", &format!("<details><summary>{count}</summary>{table}</details>\n"))
 }
 
-/// Every run of every label.
-pub fn runs(document: &Document) -> String {
-    if document.runs.len() < 2 {
+/// Every run of every series.
+pub fn runs(groups: &[Group<'_>]) -> String {
+    let runs = groups.iter().flat_map(|group| group.runs.iter().map(move |run| (&group.name, *run)));
+    let runs: Vec<(&String, &crate::metrics::Run)> = runs.collect();
+    if runs.len() < 2 {
         return String::new();
     }
-    let row = |run: &crate::metrics::Run| {
+    let row = |&(name, run): &(&String, &crate::metrics::Run)| {
         let summary = run.summary();
         let us = |us: u64| units::duration_us(us as f64);
         vec![
-            escape(&run.about.label),
+            escape(name),
             run.about.repetition.to_string(),
             summary.seconds.to_string(),
             units::rate(summary.throughput_tps),
@@ -156,38 +164,57 @@ pub fn runs(document: &Document) -> String {
             us(summary.latency.max_us),
         ]
     };
-    let rows: Vec<Vec<String>> = document.runs.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = runs.iter().map(row).collect();
     let headers = ["run", "repetition", "seconds", "tx/s", "aborted", "errors", "p50", "p99", "slowest"];
     section("Runs", "", &table("", &headers, &rows))
 }
 
-/// What was set, one column per label; settings that differ come first.
+/// Settings of the servers, one column per series and node.
+pub fn server(shown: &[Shown<'_>]) -> String {
+    let nodes = shown.iter().flat_map(|one| one.middle.about.server.iter().map(move |node| (one, node)));
+    let columns: Vec<(String, BTreeMap<String, String>)> = nodes
+        .map(|(one, (node, settings))| {
+            let name = if shown.len() == 1 { node.clone() } else { format!("{}: {node}", one.label()) };
+            (name, settings.clone())
+        })
+        .collect();
+    settings("Server", "Settings that the server has told before the run", &columns)
+}
+
+/// What was set, one column per series.
 pub fn configuration(shown: &[Shown<'_>]) -> String {
+    let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let columns: Vec<(String, BTreeMap<String, String>)> = shown
+        .iter()
+        .map(|one| {
+            let config = one.middle.about.config.iter();
+            (one.label().to_owned(), config.map(|(name, value)| (name.clone(), text(value))).collect())
+        })
+        .collect();
+    settings("Configuration", "Everything that was set", &columns)
+}
+
+/// Settings by name, in columns; those that differ come first.
+fn settings(title: &str, summary: &str, columns: &[(String, BTreeMap<String, String>)]) -> String {
     let mut names: Vec<&str> =
-        shown.iter().flat_map(|one| one.middle.about.config.keys().map(String::as_str)).collect();
+        columns.iter().flat_map(|(_, column)| column.keys().map(String::as_str)).collect();
     names.sort_unstable();
     names.dedup();
     if names.is_empty() {
         return String::new();
     }
-    let value = |one: &Shown<'_>, name: &str| match one.middle.about.config.get(name) {
-        Some(serde_json::Value::String(text)) => text.clone(),
-        Some(value) => value.to_string(),
-        None => "–".to_owned(),
-    };
     let row = |name: &str| -> (bool, Vec<String>) {
-        let values: Vec<String> = shown.iter().map(|one| value(one, name)).collect();
+        let value = |(_, column): &(String, BTreeMap<String, String>)| column.get(name).cloned();
+        let values: Vec<String> =
+            columns.iter().map(|column| value(column).unwrap_or("–".to_owned())).collect();
         let same = values.windows(2).all(|pair| pair[0] == pair[1]);
         (same, std::iter::once(escape(name)).chain(values.iter().map(|value| escape(value))).collect())
     };
     let mut rows: Vec<(bool, Vec<String>)> = names.iter().map(|name| row(name)).collect();
     rows.sort_by_key(|(same, _)| *same);
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(_, row)| row).collect();
-    let headers: Vec<&str> = std::iter::once("setting").chain(shown.iter().map(|one| one.label())).collect();
+    let headers: Vec<&str> =
+        std::iter::once("setting").chain(columns.iter().map(|(name, _)| name.as_str())).collect();
     let table = table("words", &headers, &rows);
-    section(
-        "Configuration",
-        "",
-        &format!("<details><summary>Everything that was set</summary>{table}</details>\n"),
-    )
+    section(title, "", &format!("<details><summary>{summary}</summary>{table}</details>\n"))
 }

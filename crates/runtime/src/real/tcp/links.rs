@@ -23,12 +23,12 @@
 //! A message to a peer that is not connected is dropped; if it is a call, the call fails at the
 //! beginning of the next turn.
 
-use crate::Tasks;
+use crate::{Participant, Suspect, Tasks};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
 use std::net::Shutdown;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use mio::unix::SourceFd;
@@ -45,13 +45,14 @@ use super::counters::Row;
 use super::frame::{Closed, Codec, Fault, encode_beat};
 use super::link::{Link, TURN};
 use super::{Accepted, Shared};
-use crate::Participant;
 use crate::shard::{Batch, ShardEnv};
 
 /// Interval between heartbeats, and between checks for silent peers.
 const BEAT_NS: u64 = 250_000_000;
 /// The longest delay of polling and writing while the shard has tasks to run.
 const BUSY_NS: u64 = 20_000;
+/// Least interval between warnings of timestamps that were refused.
+const WARN_NS: u64 = 60_000_000_000;
 /// How long a stopping shard waits until what it has sent is taken.
 const FAREWELL_NS: u64 = 100_000_000;
 
@@ -91,6 +92,8 @@ pub(in super::super) struct Links<N: Participant> {
     polled: bool,
     beat_ns: u64,
     next_beat_ns: u64,
+    /// When a refused timestamp may be warned of again.
+    next_warning_ns: u64,
 }
 
 impl<N: Participant> Links<N> {
@@ -128,6 +131,7 @@ impl<N: Participant> Links<N> {
             polled: false,
             beat_ns,
             next_beat_ns: 0,
+            next_warning_ns: 0,
             shared,
         })
     }
@@ -262,6 +266,9 @@ impl<N: Participant> Links<N> {
         while let Some((peer, rule)) = env.offender() {
             self.break_off(peer, Fault::new(Closed::Rule, rule));
         }
+        if let Some(suspect) = env.suspect() {
+            self.warn(suspect);
+        }
         for peer in std::mem::take(&mut self.unreachable) {
             env.reset(peer);
         }
@@ -270,6 +277,24 @@ impl<N: Participant> Links<N> {
                 self.shared.lost(self.me, peer);
             }
         }
+    }
+
+    /// Says whose timestamp was refused: the first time, and then rarely. Status and metrics count
+    /// all of them.
+    #[cold]
+    fn warn(&mut self, Suspect { from, ahead_ns }: Suspect) {
+        let now_ns = self.clock.now().0;
+        let Some(link) = self.links[from.index()].as_ref().filter(|_| now_ns >= self.next_warning_ns) else {
+            return;
+        };
+        self.next_warning_ns = now_ns + WARN_NS;
+        let with = self.shared.cluster.who(link.with);
+        let (address, ahead) = (link.address, Duration::from_nanos(ahead_ns));
+        tracing::warn!(
+            shard = self.me.0, peer = from.0, %with, %address,
+            "refused a timestamp that is {ahead:.1?} ahead of this process's clock, and will refuse others: compare the clocks by \
+             `plimsoll status`, and set the machines' clocks by one source of time"
+        );
     }
 
     /// Gives up all connections. A client that one node has refused must leave the others too,
@@ -347,6 +372,9 @@ impl<N: Participant> Links<N> {
         let with = self.shared.cluster.who(link.with);
         tracing::info!(shard = self.me.0, peer = peer.0, %with, address = %link.address, "connected");
         self.shared.cluster.set_live(self.me, peer, link.life);
+        let mut addresses = self.shared.addresses.write().unwrap_or_else(PoisonError::into_inner);
+        addresses.insert(link.with, link.address);
+        drop(addresses);
         self.row(link.with).connected.add(1);
         self.connected += 1;
         let now_ns = link.heard_ns;

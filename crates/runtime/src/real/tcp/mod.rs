@@ -5,9 +5,10 @@
 //! what the pass sends when it ends. So a call costs two system calls, and no switch of threads at
 //! either end while both shards are awake. What travels are frames (`frame`).
 //!
-//! A separate thread makes the connections (`handshake`), to addresses or to names (`names`). Of two nodes the one with the lower
-//! number dials, again and again, with pauses of 50 ms to 1 s. Both sides check that the other is
-//! the peer they expect (`hello`, `cluster`); then the thread hands the socket to the shard.
+//! A separate thread makes the connections (`handshake`), to addresses or to names (`names`). Of
+//! two nodes the one with the lower number dials, again and again, with pauses of 50 ms to 1 s.
+//! Both sides check that the other is the peer they expect (`hello`, `cluster`); then the thread
+//! hands the socket to the shard.
 //!
 //! A *client* ([`Role::Client`]) is a process that joins the cluster for a while to coordinate its
 //! own transactions. It has no address, and one shard, which is numbered after the shards of the
@@ -83,6 +84,7 @@ mod places;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -141,6 +143,8 @@ struct Shared {
     lost: SegQueue<(ShardId, ShardId)>,
     /// By node: what its name was found to stand for, for the handshake thread.
     resolved: SegQueue<(usize, io::Result<Vec<SocketAddr>>)>,
+    /// By index of the process: the other end of the last connection.
+    addresses: RwLock<BTreeMap<usize, SocketAddr>>,
     /// Why a node has refused this client, if one has.
     refused: OnceLock<Refusal>,
     /// By node: why this one and it do not come together. Never locked for long.
@@ -227,6 +231,7 @@ where
             rows: (0..shards * (cluster.nodes.len() + 1)).map(|_| Row::default()).collect(),
             lost: SegQueue::new(),
             resolved: SegQueue::new(),
+            addresses: RwLock::default(),
             refused: OnceLock::new(),
             refusals: cluster.nodes.iter().map(|_| RwLock::default()).collect(),
             stop: AtomicBool::new(false),
@@ -294,6 +299,16 @@ impl Connections {
             traffic.push(sum(None, own * cluster.clients(), rows(cluster.nodes.len())));
         }
         traffic
+    }
+
+    /// The process of a shard, as it is called, with its address.
+    pub(super) fn called(&self, shard: ShardId) -> String {
+        let index = self.shared.cluster.index_of(shard);
+        let who = self.shared.cluster.who(index);
+        match self.shared.addresses.read().unwrap_or_else(PoisonError::into_inner).get(&index) {
+            Some(address) => format!("{who} at {address}"),
+            None => who.to_string(),
+        }
     }
 
     /// Strangers that this node has room for, at each of its ports.

@@ -17,7 +17,7 @@ use plimsoll_types::wire::{Input, Malformed, Sink, blob, take_blob};
 
 use super::super::Runtime;
 use super::*;
-use crate::{Env, Handled, Messages, Tasks, Unknown};
+use crate::{Env, Handled, Messages, Suspect, Tasks, Unknown};
 use plimsoll_types::Ticket;
 
 /// A sum that requests add to and take from. A request for more than there is waits.
@@ -30,6 +30,8 @@ pub(super) struct Till {
     next: BTreeMap<(ShardId, u64), u64>,
     /// Connects and resets of its channels, in order.
     channels: Vec<(ShardId, bool)>,
+    /// Who has named a timestamp that was refused.
+    suspect: Option<Suspect>,
 }
 
 pub(super) enum Request {
@@ -41,6 +43,8 @@ pub(super) enum Request {
         number: u64,
     },
     Echo(Vec<u8>),
+    /// A timestamp that is so many nanoseconds ahead.
+    Stamp(u64),
 }
 
 impl Wire for Request {
@@ -53,6 +57,7 @@ impl Wire for Request {
                 3u8.encode(out);
                 blob(bytes, out);
             }
+            Request::Stamp(ahead_ns) => (4u8, *ahead_ns).encode(out),
         }
     }
 
@@ -62,6 +67,7 @@ impl Wire for Request {
             1 => Request::Take(u64::decode(input)?),
             2 => Request::Next { task: u64::decode(input)?, number: u64::decode(input)? },
             3 => Request::Echo(take_blob(input)?.to_vec()),
+            4 => Request::Stamp(u64::decode(input)?),
             _ => return Err(Malformed("no such request")),
         })
     }
@@ -97,11 +103,19 @@ impl Participant for Till {
                 Handled::Wait
             }
             Request::Echo(bytes) => Handled::Reply(std::mem::take(bytes)),
+            Request::Stamp(ahead_ns) => {
+                self.suspect = Some(Suspect { from, ahead_ns: *ahead_ns });
+                Handled::Done
+            }
         }
     }
 
     fn released(&mut self) -> &mut Vec<Ticket> {
         &mut self.released
+    }
+
+    fn suspect(&mut self) -> Option<Suspect> {
+        self.suspect.take()
     }
 
     fn pass(&mut self, _: Timestamp) {}

@@ -69,6 +69,10 @@ pub(crate) async fn decide<P: Voter, E: Env<P>>(
     for (shard, life, call) in calls {
         let vote = match call.await.map(Answer::vote) {
             Ok(Reply::Vote(vote)) => Some(vote),
+            Ok(Reply::ClockAhead) => {
+                outcome = Err(Abort::ClockAhead);
+                break;
+            }
             Ok(Reply::Outcome(_)) => unreachable!("RECORD is answered with a vote"),
             Err(_) if planted(Mutant::AbortsAlone) => Some(Vote::Refuse),
             Err(_) => ask(env, shard, life, txn).await,
@@ -137,7 +141,7 @@ pub(crate) async fn ask<P: Voter, E: Env<P>>(env: &E, shard: ShardId, life: u64,
     while env.local(|node| node.base().votes.life(shard) == life) {
         match env.call(shard, Envelope::Vote(Request::Ask(txn))).await.map(Answer::vote) {
             Ok(Reply::Vote(vote)) => return Some(vote),
-            Ok(Reply::Outcome(_)) => unreachable!("whoever is asked for a vote answers with one"),
+            Ok(_) => unreachable!("whoever is asked for a vote answers with one"),
             Err(_) => env.sleep(RETRY_NS).await,
         }
     }

@@ -11,11 +11,11 @@ use super::{Occ, Reply, Request};
 use crate::attempt::{Attempt, ProtocolOptions, Stop};
 use crate::ballot::{self, Vote};
 use crate::base::Base;
-use crate::envelope::{Answer, Envelope};
+use crate::envelope::Envelope;
 use crate::executable::Executable;
 use crate::execute;
 use crate::fetched::ReadRef;
-use crate::messages::{Common, CommonReply};
+use crate::messages::Common;
 use crate::optimistic;
 use crate::prepare::Prepare;
 use crate::procedure::Reads;
@@ -50,8 +50,18 @@ impl<S: Scheme> Protocol for Occ<S> {
         &mut self.base
     }
 
-    fn handle_own(&mut self, _: ShardId, own: &mut Request<S>, _: Ticket) -> Handled<Reply<S>> {
+    fn handle_own(&mut self, from: ShardId, own: &mut Request<S>, _: Ticket) -> Handled<Reply<S>> {
+        let reach = match &*own {
+            Request::Lock { observed, .. } | Request::Commit { observed, .. } => S::reach(observed),
+            Request::Prepare(prepare) => S::reach(prepare.observed()),
+            Request::Install { .. } | Request::Abort(_) => Timestamp::ZERO,
+        };
+        if let Err(abort) = self.base.believe(from, reach) {
+            return Handled::Reply(Reply::Refused(self.base.refused(abort)));
+        }
         Handled::Reply(match own {
+            // A shard of another process commits by votes only.
+            Request::Install { .. } if self.base.votes.elsewhere(from) => return Handled::Done,
             Request::Lock { holder, observed, writes, reads } => {
                 match self.lock(*holder, observed, writes, reads) {
                     Ok(linked) => Reply::Locked { observed: observed.clone(), linked },
@@ -189,11 +199,11 @@ impl<S: Scheme> Interactive for Occ<S> {
                     false if validated => Vec::new(),
                     _ => unlocked_reads(open, shard),
                 };
-                if !optimistic::validate(env, open, stamp, reads).await {
+                if let Err(abort) = optimistic::validate(env, open, stamp, reads).await {
                     if S::REPORTS && open.work.needs_stamp() {
                         env.local(|node| node.base.finished(stamp, None));
                     }
-                    return Err(Stop::Abort(fail(env, open, Abort::Validation)));
+                    return Err(Stop::Abort(fail(env, open, abort)));
                 }
                 if voting {
                     return match votes::decide(env, open, stamp, unlocked_reads).await {
@@ -356,12 +366,10 @@ async fn prepare_elsewhere<S: Scheme, E: Env<Occ<S>>>(
         }
         // A shard that does not answer may have voted RECORD. It will abort too, because the own
         // vote will be REFUSE.
-        granted(open, voter.0, answer, Abort::Refused, &mut refused);
+        granted(env, open, voter.0, answer, Abort::Refused, &mut refused);
     }
     for call in validations {
-        if !is_valid::<S>(call.await) {
-            refused = Some(Abort::Validation);
-        }
+        refused = optimistic::validated::<Occ<S>>(call.await).err().or(refused);
     }
     refused.map_or(Ok(proposed), Err)
 }
@@ -406,8 +414,8 @@ async fn vote_here<S: Scheme, E: Env<Occ<S>>>(
     };
     let named = open.work.needs_stamp().then_some(stamp);
     let reads = |open: &ActiveTransaction<S>, shard| if validated { Vec::new() } else { unheld(open, shard) };
-    if !optimistic::validate(env, open, stamp, reads).await {
-        return refused(named, Abort::Validation);
+    if let Err(abort) = optimistic::validate(env, open, stamp, reads).await {
+        return refused(named, abort);
     }
     let voted = env.local(|node| {
         let unvoted = node.base.votes.unvoted(txn) || planted(Mutant::OwnRefusalForgotten);
@@ -452,7 +460,8 @@ fn validate_only_read<'e, S: Scheme, E: Env<Occ<S>>>(
 
 /// Takes a shard's answer to a lock request. Notes in `refused` why it was refused, which is `lost`
 /// if there was no answer. The transaction's own links do not make its reads stale.
-fn granted<S: Scheme>(
+fn granted<S: Scheme, E: Env<Occ<S>>>(
+    env: &E,
     open: &mut ActiveTransaction<S>,
     shard: ShardId,
     answer: Result<Reply<S>, Unknown>,
@@ -461,6 +470,8 @@ fn granted<S: Scheme>(
 ) {
     match answer {
         Ok(Reply::Locked { observed, linked }) => {
+            let believed = env.local(|node| node.base.believe(shard, S::reach(&observed)));
+            *refused = believed.err().or(*refused);
             if !planted(Mutant::BoundIgnored) && !planted(Mutant::EarlyBound) {
                 S::join(&mut open.work.observed, &observed);
             }
@@ -474,11 +485,6 @@ fn granted<S: Scheme>(
         Ok(_) => unreachable!("locks are granted or refused"),
         Err(Unknown) => *refused = Some(lost),
     }
-}
-
-/// Whether the shard has found all reads valid.
-fn is_valid<S: Scheme>(answer: Result<<Occ<S> as Messages>::Reply, Unknown>) -> bool {
-    matches!(answer, Ok(Answer::Common(CommonReply::Validated(true))))
 }
 
 /// Locks the remote write sets, one message per shard. If a stamp is proposed, shards that are only
@@ -516,12 +522,10 @@ async fn lock_elsewhere<S: Scheme, E: Env<Occ<S>>>(
     let validations = proposed.map(|stamp| validate_only_read(env, open, stamp)).unwrap_or_default();
     let mut refused = None;
     for (shard, call) in calls {
-        granted(open, shard, call.await, Abort::Unknown, &mut refused);
+        granted(env, open, shard, call.await, Abort::Unknown, &mut refused);
     }
     for call in validations {
-        if !is_valid::<S>(call.await) {
-            refused = Some(Abort::Validation);
-        }
+        refused = optimistic::validated::<Occ<S>>(call.await).err().or(refused);
     }
     for write in open.work.writes.iter_mut().filter(|write| write.shard != me) {
         write.locked = true;

@@ -152,7 +152,9 @@ impl<S: Scheme> Rococo<S> {
 
 impl Running {
     fn new(txn: TxnId, least: Timestamp) -> Running {
-        Running { txn, least, tentative: least, preds: BTreeMap::new(), noop: false, servers: Vec::new() }
+        // No server answers with less than `least`, unless it is too far ahead of the server's clock.
+        let tentative = Timestamp::ZERO;
+        Running { txn, least, tentative, preds: BTreeMap::new(), noop: false, servers: Vec::new() }
     }
 
     /// Runs both phases. Returns the servers' answers to COMMIT.

@@ -13,15 +13,16 @@ use std::ops::ControlFlow;
 
 use plimsoll_store::{At, Holder, Mark, Visited};
 use plimsoll_types::history::{Install, Read, ScanRead, Version};
-use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, TableId, Timestamp, TxnId};
+use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Order, TableId, Timestamp, TxnId};
 
 use crate::base::Base;
 use crate::fetched::{Range, ReadRef};
-use crate::local::{just_after, scanned_to};
+use crate::local::scanned;
 use crate::procedure::Scan;
 use crate::shipped::{AnyAccess, Item};
 use crate::timestamp::Scheme;
 use crate::trace::What;
+use crate::work::in_order;
 
 /// The writer of a record, and the value; `None` deletes.
 type Write = (TxnId, Option<Vec<u8>>);
@@ -85,7 +86,9 @@ pub struct Effects {
 
 #[derive(Debug)]
 struct PendingScan {
-    scan: Scan,
+    column: ColumnGroup,
+    /// What was read of the range, with its rows in ascending order.
+    low: Key,
     high: Option<Key>,
     rows: Vec<(Key, Result<Timestamp, TxnId>)>,
 }
@@ -199,7 +202,7 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
                     Some(_) => self.doings.rows.extend(place.row().map(|row| At { row, column })),
                     // Once the writer is decided the row may be collected, and may belong to
                     // another key when this transaction is decided.
-                    None => self.doings.ranges.push((column.table, key.clone(), Some(just_after(key)))),
+                    None => self.doings.ranges.push((column.table, key.clone(), Some(key.just_after()))),
                 }
                 if recording {
                     self.doings.reads.push((column, key.clone(), Err(*writer)));
@@ -216,7 +219,7 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
         let found = at.filter(|at| self.base.store.newest(*at).is_some());
         match found {
             Some(at) => self.doings.rows.push(at),
-            None => self.doings.ranges.push((column.table, key.clone(), Some(just_after(key)))),
+            None => self.doings.ranges.push((column.table, key.clone(), Some(key.just_after()))),
         }
         if recording {
             let version = found.and(head).map_or(Version::Absent, Version::At);
@@ -263,19 +266,15 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
         let recording = self.recording() && !immutable;
         S::observe(self.observed, self.base.absence());
         let Execution { base, pending, txn, observed, doings, .. } = self;
-        let inside = |key: &Key| scan.high.as_ref().is_none_or(|high| key < high);
-        let from = (scan.column, scan.low.clone());
-        let mut ahead = (pending.writes.range(from..))
-            .take_while(|((column, key), _)| *column == scan.column && inside(key))
-            .map(|((_, key), writes)| (key, writes))
-            .peekable();
+        let ahead = in_order(&pending.writes, scan.column, &scan.low, scan.high.as_ref(), scan.order);
+        let mut ahead = ahead.peekable();
         let (mut left, mut seen, mut stopped) = (scan.limit, Vec::new(), false);
         let mut show = |key: &Key, value: &[u8]| {
             left -= 1;
             let flow = visit(key, value);
             if left == 0 { ControlFlow::Break(()) } else { flow }
         };
-        base.store.scan(table, &scan.low, scan.high.as_ref(), |rows, visited| {
+        base.store.scan_in(scan.order, table, &scan.low, scan.high.as_ref(), |rows, visited| {
             let Visited::Row(row) = visited else { return ControlFlow::Continue(()) };
             let key = rows.key(row);
             let record = rows.record(row, group);
@@ -285,7 +284,7 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
             }
             let stored = rows.newest(row, group);
             // Every pending write has a row.
-            while ahead.next_if(|(at, _)| **at < key).is_some() {}
+            while ahead.next_if(|(at, _)| scan.order.compare(at, &key).is_lt()).is_some() {}
             let writes = ahead.next_if(|(at, _)| **at == key).map_or(&[][..], |(_, writes)| writes);
             if recording {
                 // An own write is not a read; the version that it hides is.
@@ -303,8 +302,11 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
             doings.ranges.push((table, scan.low.clone(), scan.high.clone()));
         }
         if recording {
-            let high = scanned_to(scan, &seen, stopped);
-            doings.scans.push(PendingScan { scan: scan.clone(), high, rows: seen });
+            let (low, high) = scanned(scan, &seen, stopped);
+            if scan.order == Order::Descending {
+                seen.reverse();
+            }
+            doings.scans.push(PendingScan { column: scan.column, low, high, rows: seen });
         }
         Ok(())
     }
@@ -356,15 +358,14 @@ impl Effects {
             });
             seen.reads.push(Read { column, key, version });
         }
-        for PendingScan { scan, high, rows } in self.scans {
-            let stamp =
-                |key: &Key, writer| installed(base, scan.column, key, writer).expect("a row was read");
+        for PendingScan { column, low, high, rows } in self.scans {
+            let stamp = |key: &Key, writer| installed(base, column, key, writer).expect("a row was read");
             let rows = rows.into_iter().map(|(key, whose)| {
                 let stamp = whose.unwrap_or_else(|writer| stamp(&key, writer));
                 (key, stamp)
             });
             let rows = rows.collect();
-            seen.scans.push(ScanRead { column: scan.column, low: scan.low, high, rows });
+            seen.scans.push(ScanRead { column, low, high, rows });
         }
         if size_of::<S::Mark>() > 0 {
             base.counters.pins += (self.rows.len() + self.ranges.len()) as u64;

@@ -228,7 +228,9 @@ impl<S: Scheme> Protocol for Rococo<S> {
     fn handle_own(&mut self, from: ShardId, own: &mut Request, ticket: Ticket) -> Handled<Reply<S>> {
         Handled::Reply(match own {
             Request::Start { txn, least, cargo, stage, pieces } => {
-                self.start_shipped(*txn, *least, cargo.take(), *stage, pieces)
+                // Nothing is refused: of a wish a part may be fulfilled.
+                let least = self.base.believed(from, *least);
+                self.start_shipped(*txn, least, cargo.take(), *stage, pieces)
             }
             Request::Commit { txn, known } => return self.commit(*txn, known, ticket),
             Request::Ask(txn) => {

@@ -184,7 +184,7 @@ fn a_pending_delete_that_was_read_is_pinned_where_the_key_would_be_and_not_where
         assert_eq!(execution.get_any(table.row(), &key), Ok(None));
         let [deletes, reads] = doings;
         deletes.install(&mut base, &mut pending, v, Timestamp(50));
-        base.store.collect(|_| true);
+        base.store.collect(|_| true, |_, _| true);
         assert!(base.store.find(table.row(), &key).row().is_none(), "the row is gone");
         reads.install(&mut base, &mut pending, t, Timestamp(151));
         let cover = base.store.find(table.row(), &key).cover();
@@ -264,7 +264,7 @@ impl Alone {
             doings.install(base, &mut pending, txn, stamp);
         }
         if self.collects {
-            base.store.collect(|_| true);
+            base.store.collect(|_| true, |_, _| true);
         }
     }
 }
@@ -345,5 +345,52 @@ fn rounds_that_find_a_key_absent_do_not_agree_if_it_was_there_in_between() {
         assert_eq!(done, Poll::Ready(Ok(())));
         assert!(!look.found);
         assert_eq!(env.answers.get(), 3, "the second round differs from the first, the third does not");
+    }
+}
+
+#[test]
+fn a_scan_from_either_end_meets_the_writes_of_undecided_transactions_in_their_places() {
+    let tables = vec![TableSpec::new("t", IndexKind::Ordered, Partitioning::Modulo { bytes: 1 })];
+    let mut base: Base<Dst> =
+        Base::new(&Layout::in_one_process(tables, 1), &scheme_config(0, 1), LowWater::new(1, 1));
+    let (mut pending, mut observed) = (Pending::default(), Default::default());
+    let key = |number: u8| Key::new(&[7, number]);
+    let mut run = |number: u64, work: &mut dyn FnMut(&mut Execution<'_, Dst>), decide: bool| {
+        let (mut doings, stamp) = (Effects::default(), Timestamp(number));
+        work(&mut Execution::new(&mut base, &mut pending, txn(number), &mut observed, &mut doings, stamp));
+        if decide {
+            doings.install(&mut base, &mut pending, txn(number), stamp);
+        }
+    };
+    let mut load = |execution: &mut Execution<'_, Dst>| {
+        for number in [1, 3, 5] {
+            assert_eq!(execution.insert_any(TableId(0), &key(number), &[&[number]]), Ok(()));
+        }
+    };
+    run(1, &mut load, true);
+    let mut undecided = |execution: &mut Execution<'_, Dst>| {
+        assert_eq!(execution.insert_any(TableId(0), &key(4), &[&[4]]), Ok(()));
+        assert_eq!(execution.delete_any(TableId(0), &key(3)), Ok(()));
+        assert_eq!(execution.put_any(TableId(0).row(), &key(1), &[10]), Ok(()));
+    };
+    run(2, &mut undecided, false);
+    let whole = Scan::prefix(TableId(0).row(), Key::new(&[7]));
+    for (scan, expected) in [
+        (whole.clone(), &[10, 4, 5][..]),
+        (whole.clone().descending(), &[5, 4, 10]),
+        (whole.clone().descending().limit(2), &[5, 4]),
+        (Scan::range(whole.column, key(2), key(5)).descending(), &[4]),
+        (Scan::range(whole.column, key(5), key(2)).descending(), &[]),
+    ] {
+        let mut look = |execution: &mut Execution<'_, Dst>| {
+            let mut seen = Vec::new();
+            let mut see = |_: &Key, value: &[u8]| {
+                seen.push(value[0]);
+                ControlFlow::Continue(())
+            };
+            assert_eq!(execution.scan_any(&scan, &mut see), Ok(()));
+            assert_eq!(seen, expected, "{scan:?}");
+        };
+        run(3, &mut look, false);
     }
 }

@@ -43,10 +43,13 @@ impl<S: Scheme> Protocol for TwoPl<S> {
         &mut self.base
     }
 
-    fn handle_own(&mut self, _: ShardId, own: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
+    fn handle_own(&mut self, from: ShardId, own: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {
         match own {
+            // A shard of another process commits by votes only.
+            Request::Finish { .. } if self.base.votes.elsewhere(from) => Handled::Done,
             Request::Acquire { holder, reads, writes, observed } => {
-                let acquired = self.acquire(*holder, reads, writes, observed, ticket);
+                let believed = self.base.believe(from, S::reach(observed));
+                let acquired = believed.and_then(|()| self.acquire(*holder, reads, writes, observed, ticket));
                 if !matches!(acquired, Ok(None)) {
                     self.stop_waiting(holder.txn);
                 }
@@ -62,6 +65,9 @@ impl<S: Scheme> Protocol for TwoPl<S> {
             Request::Finish { txn, stamp, writes, answer } => {
                 self.finish(*txn, *stamp, writes);
                 if *answer { Handled::Reply(Reply::Finished) } else { Handled::Done }
+            }
+            Request::Pin { stamp, .. } if self.base.believe(from, *stamp).is_err() => {
+                Handled::Reply(Reply::Refused(self.base.refused(Abort::ClockAhead)))
             }
             Request::Pin { txn, stamp } => {
                 let held = self.holds(*txn);
@@ -187,13 +193,12 @@ impl<S: Scheme> Interactive for TwoPl<S> {
             env.local(|node| node.base.pin_local(txn, &open.work, stamp));
             let written = open.work.writes.shards();
             let pinned = pin_elsewhere(env, open, &written, stamp).await;
-            if !pinned && S::REPORTS && open.work.needs_stamp() {
+            if pinned.is_err() && S::REPORTS && open.work.needs_stamp() {
                 env.local(|node| node.base.finished(stamp, None));
             }
             let decided = match pinned {
-                true if voting => votes::decide(env, open, stamp, |_, _| Vec::new()).await,
-                true => Ok(()),
-                false => Err(Abort::Refused),
+                Ok(()) if voting => votes::decide(env, open, stamp, |_, _| Vec::new()).await,
+                pinned => pinned,
             };
             if let Err(abort) = decided {
                 return Err(Stop::Abort(Self::abort(env, open, abort).await));
@@ -212,7 +217,7 @@ impl<S: Scheme> Interactive for TwoPl<S> {
         // The procedure aborts because of what it has read. That is a valid answer only if its
         // locks are still held.
         let why = match why {
-            Abort::User if !pin_elsewhere(env, open, &[], Timestamp::ZERO).await => Abort::Refused,
+            Abort::User => pin_elsewhere(env, open, &[], Timestamp::ZERO).await.err().unwrap_or(why),
             why => why,
         };
         for shard in std::mem::take(&mut open.touched) {
@@ -270,7 +275,6 @@ impl<S: Scheme> TwoPl<S> {
             let (at, _) = self.base.grant(holder, write, observed, &mut held.exclusive);
             let lock = self.base.store.lock_mut(at);
             lock.sharers.retain(|sharer| *sharer != holder);
-            held.shared.retain(|&shared| shared != at);
             write.locked = true;
         }
         open.touch(me);
@@ -326,6 +330,8 @@ async fn acquire<S: Scheme, E: Env<TwoPl<S>>>(
     for (shard, reads, call) in calls {
         match call.await {
             Ok(Reply::Acquired(fetched)) => {
+                let reach = S::reach(&fetched.observed);
+                refused = env.local(|node| node.base.believe(shard, reach)).err().or(refused);
                 if !planted(Mutant::BoundIgnored) {
                     S::join(&mut open.work.observed, &fetched.observed);
                 }
@@ -376,25 +382,26 @@ async fn lock_writes<S: Scheme, E: Env<TwoPl<S>>>(
 }
 
 /// Pins the reads on shards of other processes, except for those in `written`, and releases their
-/// locks. Returns false if one of the locks was lost.
+/// locks. Fails if one of the locks was lost, or a shard does not believe the stamp.
 async fn pin_elsewhere<S: Scheme, E: Env<TwoPl<S>>>(
     env: &E,
     open: &mut ActiveTransaction<S>,
     written: &[ShardId],
     stamp: Timestamp,
-) -> bool {
+) -> Result<(), Abort> {
     let txn = open.holder.txn;
     let only_read =
         |shard: &ShardId| !written.contains(shard) && env.local(|node| node.base.votes.elsewhere(*shard));
     let calls: Vec<_> = (open.touched.iter().copied().filter(only_read))
         .map(|shard| (shard, ask::<TwoPl<S>, E>(env, shard, Request::Pin { txn, stamp })))
         .collect();
-    let mut pinned = true;
+    let mut pinned = Ok(());
     for (shard, call) in calls {
         match call.await {
             Ok(Reply::Pinned(_)) if planted(Mutant::PinIgnored) => {}
             Ok(Reply::Pinned(true)) => open.touched.retain(|&touched| touched != shard),
-            _ => pinned = false,
+            Ok(Reply::Refused(abort)) => pinned = Err(abort),
+            _ => pinned = Err(Abort::Refused),
         }
     }
     pinned

@@ -60,6 +60,8 @@ pub struct TwoPl<S: Scheme> {
 #[derive(Debug, Default)]
 struct HeldLocks {
     locks: Locks,
+    /// How many of its exclusive locks, the first, the coordinator knows the bounds of.
+    told: usize,
     /// Its parked request.
     ticket: Option<Ticket>,
     /// The queues that its request stands in. When the request is handled again, it may wait in

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use plimsoll_store::{At, Holder, LockId, Visited, Waiter};
+use plimsoll_store::{At, Holder, RangeLock, Visited, Waiter};
 use plimsoll_types::Ticket;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{Abort, ColumnGroup, Key, Timestamp, TxnId};
@@ -10,7 +10,6 @@ use plimsoll_types::{Abort, ColumnGroup, Key, Timestamp, TxnId};
 use super::{HeldLocks, Request, TwoPl, WaitsFor};
 use crate::attempt::LockPolicy;
 use crate::fetched::{Fetched, ReadRef};
-use crate::local::just_after;
 use crate::procedure::{Intent, Reads, Scan};
 use crate::timestamp::Scheme;
 use crate::trace::What;
@@ -81,11 +80,14 @@ impl<S: Scheme> TwoPl<S> {
             }
         }
         // All is locked. The bounds are read now, so that they include a reader that came between a
-        // shared and an exclusive grant.
+        // shared and an exclusive grant. Those of earlier requests have been answered: since then
+        // only readers have raised them that wait for this transaction, or read below its lower
+        // bound.
         let mut fetched = self.base.fetch(holder.txn, None, reads).expect("the newest version is never gone");
         S::join(&mut fetched.observed, so_far);
-        let exclusive =
-            self.held.get(&holder.txn).map(|held| held.locks.exclusive.clone()).unwrap_or_default();
+        let held = self.held.entry(holder.txn).or_default();
+        let exclusive = held.locks.exclusive[held.told..].to_vec();
+        held.told = held.locks.exclusive.len();
         for &at in exclusive.iter().filter(|_| !planted(Mutant::UpgradeKeepsBound)) {
             let key = self.base.store.key(at.column.table, at.row);
             let place = self.base.store.find(at.column, &key);
@@ -156,7 +158,6 @@ impl<S: Scheme> TwoPl<S> {
             if exclusive {
                 lock.sharers.retain(|sharer| !mine(sharer));
                 lock.owner = Some(holder);
-                held.shared.retain(|&shared| shared != at);
                 held.exclusive.push(at);
                 // Every grant publishes a lower bound above the bound of the record, so that a
                 // reader that has raised the mark never waits for two owners.
@@ -267,7 +268,7 @@ impl<S: Scheme> TwoPl<S> {
         let ColumnGroup { table, group } = scan.column;
         let mut rows = Vec::new();
         let mut live = 0;
-        self.base.store.scan(table, &scan.low, scan.high.as_ref(), |found, visited| {
+        self.base.store.scan_in(scan.order, table, &scan.low, scan.high.as_ref(), |found, visited| {
             if let Visited::Row(row) = visited {
                 rows.push(row);
                 live += usize::from(found.record(row, group).is_present());
@@ -282,17 +283,10 @@ impl<S: Scheme> TwoPl<S> {
                 other => return other,
             }
         }
-        let high = match rows.last() {
-            Some(&last) if live >= scan.limit => Some(just_after(&self.base.store.key(table, last))),
-            _ => scan.high.clone(),
-        };
+        let last = rows.last().filter(|_| live >= scan.limit).map(|&last| self.base.store.key(table, last));
+        let (low, high) = scan.read_up_to(last.as_ref());
         let held = &mut self.held.entry(holder.txn).or_default().locks;
-        let same = |range: &&plimsoll_store::RangeLock| range.low == scan.low && range.high == high;
-        let mut known = self.base.store.ranges(table).iter().filter(same);
-        if known.any(|range| held.ranges.contains(&(table, range.lock))) {
-            return Grant::Granted;
-        }
-        self.base.share_range(holder, (table, scan.low.clone(), high), held);
+        self.base.share_range(holder, (table, low, high), held);
         Grant::Granted
     }
 
@@ -300,21 +294,16 @@ impl<S: Scheme> TwoPl<S> {
     /// range that another transaction has locked.
     fn lock_write(&mut self, write: &Write, holder: Holder, ticket: Ticket) -> Grant {
         let table = write.column.table;
-        let ranges = self.base.store.ranges(table).iter().filter(|range| range.contains(&write.key));
-        let ranges: Vec<LockId> = ranges.map(|range| range.lock).collect();
         let place = self.base.store.find(write.column, &write.key);
         let live = place
             .row()
             .is_some_and(|row| self.base.store.record(At { row, column: write.column }).is_present());
-        if !live {
-            for range in ranges {
-                let lock = self.base.store.lock_by_id(range).expect("a locked range has a lock");
-                let others = lock.sharers.iter().filter(|sharer| sharer.txn != holder.txn);
-                let others: Vec<Holder> = others.copied().collect();
-                if !others.is_empty() {
-                    return self.conflict(WaitsFor::Range(range), holder, true, &others, &[], ticket);
-                }
-            }
+        let other = |range: &&RangeLock| range.txn != holder.txn && range.contains(&write.key);
+        if !live && let Some(range) = self.base.store.ranges(table).iter().find(other) {
+            let range = range.lock;
+            let lock = self.base.store.lock_by_id(range).expect("a locked range has a lock");
+            let others = lock.sharers.clone();
+            return self.conflict(WaitsFor::Range(range), holder, true, &others, &[], ticket);
         }
         let at = self.row_to_lock(write.column, &write.key);
         self.lock(at, holder, true, ticket)
@@ -373,5 +362,59 @@ impl<S: Scheme> Voter for TwoPl<S> {
 
     fn release(&mut self, txn: TxnId) {
         self.release(txn, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_runtime::LowWater;
+    use plimsoll_types::{IndexKind, Partitioning, ShardId, TableId, TableSpec};
+
+    use super::*;
+    use crate::attempt::ProtocolOptions;
+    use crate::base::{Base, Layout};
+    use crate::protocol::Protocol;
+    use crate::testing::scheme_config;
+    use crate::timestamps::Dst;
+    use crate::work::Footprint;
+
+    /// What a transaction of so many steps costs, in keys looked for: each step scans a range,
+    /// reads a key in it and writes it, in requests of their own.
+    fn lookups(steps: u64) -> u64 {
+        let table = TableId(0);
+        let spec = TableSpec::new("t", IndexKind::Ordered, Partitioning::Hash { bytes: 0 });
+        let layout = Layout::in_one_process([spec], 1);
+        let base = Base::<Dst>::new(&layout, &scheme_config(0, 1), LowWater::new(1, 1));
+        let mut shard = TwoPl::new(base, ProtocolOptions::default());
+        let txn = TxnId { coordinator: ShardId(0), number: 1 };
+        let holder = Holder { age: 1, txn };
+        let mut work: Footprint<Dst> = Footprint::default();
+        for step in 0..steps {
+            let (key, next) = (Key::of_u64(10 * step), Key::of_u64(10 * step + 5));
+            let (mut scan, mut get) = (Reads::default(), Reads::default());
+            scan.scan(Scan::range(table.row(), key.clone(), next));
+            get.get(table.row(), key.clone());
+            shard.base.seal(ShardId(0), &mut scan);
+            let mut acquire = |reads: &Reads, writes: &mut [Write]| {
+                let acquired = shard.acquire(holder, reads, writes, &Timestamp::ZERO, 0);
+                assert!(matches!(acquired, Ok(Some(_))), "nobody else is there");
+            };
+            acquire(&scan, &mut []);
+            acquire(&get, &mut []);
+            let write = work.writes.push(table.row(), &key, Change::Put, ShardId(0), b"value");
+            acquire(&Reads::default(), std::slice::from_mut(write));
+            write.locked = true;
+        }
+        let held = &shard.held[&txn].locks;
+        assert_eq!((held.exclusive.len() as u64, held.ranges.len()), (steps, 1));
+        shard.finish(txn, Timestamp(1000), &work.writes.pack(ShardId(0)));
+        assert_eq!((shard.base.store.locks(), shard.held.len()), (0, 0));
+        shard.base.store.operations().lookups
+    }
+
+    #[test]
+    fn the_cost_of_a_transaction_grows_with_its_operations_and_not_with_their_square() {
+        let (one, ten) = (lookups(200), lookups(2_000));
+        assert!(ten <= 11 * one, "{one} for 200 steps, {ten} for ten times as many");
     }
 }

@@ -92,6 +92,8 @@ pub enum Reply {
     Vote(Vote),
     /// The outcome, if it is known.
     Outcome(Option<Outcome>),
+    /// The vote is REFUSE, because the stamp is too far ahead of the voter's clock.
+    ClockAhead,
 }
 
 impl Request {
@@ -119,7 +121,7 @@ impl Reply {
     pub(crate) fn answer(&self) -> &'static str {
         match self {
             Reply::Vote(Vote::Record(_)) => "record",
-            Reply::Vote(Vote::Refuse) => "refuse",
+            Reply::Vote(Vote::Refuse) | Reply::ClockAhead => "refuse",
             Reply::Outcome(Some(_)) => "known",
             Reply::Outcome(None) => "in doubt",
         }
@@ -155,5 +157,6 @@ plimsoll_types::wire!(
     enum Reply {
         Vote(vote) = 0,
         Outcome(outcome) = 1,
+        ClockAhead = 2,
     }
 );

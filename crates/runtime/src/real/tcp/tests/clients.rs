@@ -169,6 +169,29 @@ fn a_place_that_is_taken_is_refused_and_is_free_when_its_client_is_gone() {
 }
 
 #[test]
+fn a_timestamp_that_was_refused_is_warned_of_once_with_the_address_of_who_has_named_it() {
+    logs::keep();
+    let (plan, nodes) = visited(&[1], 52);
+    let client = plan.visit(51);
+    all_connected(&client);
+    let me = client.first();
+    let name = |seconds: u64| {
+        client.run_on(me, move |env| async move {
+            env.send(ShardId(0), Request::Stamp(seconds * 1_000_000_000));
+            // It has arrived, and the next turn has begun.
+            for _ in 0..2 {
+                env.call(ShardId(0), Request::Echo(Vec::new())).await.unwrap();
+            }
+        });
+    };
+    name(3600);
+    logs::wait_for(&["WARN", "with=client 51", "address=127.0.0.1:", "timestamp that is 3600.0s ahead"]);
+    name(7200);
+    assert!(!logs::has(&["with=client 51", "7200.0s ahead"]), "once is enough for a minute");
+    drop(nodes);
+}
+
+#[test]
 fn a_client_that_leaves_is_nothing_to_warn_of() {
     logs::keep();
     let (plan, _nodes) = visited(&[1], 42);
