@@ -240,7 +240,10 @@ pub fn between_two(number: u16, listener: TcpListener, nodes: [SocketAddr; 2]) -
     Network {
         cluster: 1,
         role: Role::Member { node: number, listener },
-        nodes: (0..).zip(nodes).map(|(id, address)| Address { id, address, shards: 1 }).collect(),
+        nodes: (0..)
+            .zip(nodes)
+            .map(|(id, address)| Address { id, address: address.into(), shards: 1 })
+            .collect(),
         clients: 0,
         volatile: true,
         life: clock.now().0,

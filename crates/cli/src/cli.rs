@@ -18,6 +18,7 @@ use std::sync::LazyLock;
 use clap::{CommandFactory, Parser, Subcommand};
 use plimsoll_engine::machine;
 use plimsoll_node::cli::{MoveArgs, StartArgs, StatusArgs};
+use plimsoll_node::secret::SecretArgs;
 use plimsoll_page::help;
 
 #[cfg(feature = "sim")]
@@ -90,6 +91,13 @@ pub enum Command {
     /// each node has, and the numbers of its shards. A slot cannot be used while it is on its way;
     /// transactions that need it try again, and snapshots wait.
     Move(MoveArgs),
+    /// Make the secret of a cluster, in a file that only its owner can read.
+    ///
+    /// Processes that know the secret can read and write everything; others are refused. A cluster
+    /// without one stays on loopback addresses.
+    ///
+    /// Exit status: 0 made; 2 there is such a file already, or it cannot be written.
+    Secret(SecretArgs),
     /// Benchmark a distributed database that speaks PostgreSQL's or MySQL's protocol: load, run,
     /// check, test.
     ///

@@ -202,6 +202,8 @@ fn file() -> PathBuf {
     }
     text += "[[table]]\nname = \"list\"\nindex = \"hash\"\n";
     std::fs::write(directory.join("secret"), "correct horse battery\n").expect("there is room");
+    let closed = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(directory.join("secret"), closed).expect("it is ours");
     std::fs::write(directory.join("cluster.toml"), text).expect("there is room");
     directory.join("cluster.toml")
 }

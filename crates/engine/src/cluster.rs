@@ -39,14 +39,15 @@
 //! Left out: changing a cluster while it runs.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plimsoll_runtime::real::{Address, Clock, Network, Role, SILENCE};
+use plimsoll_runtime::real::{Address, Clock, Network, Role, SILENCE, resolve};
 use plimsoll_txn::pairs::{Pair, PairError, Protocol, Scheme};
 use plimsoll_txn::timestamp::OracleOptions;
-use plimsoll_types::{IndexKind, Partitioning, TableSpec};
+use plimsoll_types::{Endpoint, IndexKind, Partitioning, TableSpec};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -55,6 +56,9 @@ use crate::schema::{SHARDS_MAX, STALENESS_MAX, Schema};
 
 /// The oracle's number among the nodes: the largest, so that its shard comes after all data shards.
 pub const ORACLE_ID: u16 = plimsoll_runtime::real::ORACLE;
+/// How far in the past a snapshot may begin if a file does not say so, under schemes that have such
+/// snapshots. Enough for reads that must not wait, and little memory.
+pub const MAX_STALENESS: Duration = Duration::from_secs(1);
 /// Maximum number of clients that are connected to a cluster at a time.
 pub const CLIENTS_MAX: usize = 1024;
 
@@ -93,11 +97,11 @@ pub struct NodeConfig {
     /// Its number.
     pub id: u16,
     /// The address at which others reach it.
-    pub address: SocketAddr,
+    pub address: Endpoint,
     /// The address it listens on.
-    pub listen: SocketAddr,
+    pub listen: Endpoint,
     /// The address at which it answers questions about itself, over HTTP.
-    pub http: Option<SocketAddr>,
+    pub http: Option<Endpoint>,
     /// How many shards it has.
     pub shards: usize,
 }
@@ -173,8 +177,7 @@ struct File {
     #[serde(default)]
     one_round: bool,
     secret_file: Option<PathBuf>,
-    #[serde(default)]
-    max_staleness_ms: u64,
+    max_staleness_ms: Option<u64>,
     #[serde(default = "clients")]
     clients: usize,
     oracle: Option<OracleEntry>,
@@ -192,9 +195,9 @@ fn clients() -> usize {
 #[serde(deny_unknown_fields)]
 struct NodeEntry {
     id: u16,
-    address: SocketAddr,
-    listen: Option<SocketAddr>,
-    http: Option<SocketAddr>,
+    address: String,
+    listen: Option<String>,
+    http: Option<String>,
     #[serde(default = "one")]
     shards: usize,
 }
@@ -206,9 +209,9 @@ fn one() -> usize {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OracleEntry {
-    address: SocketAddr,
-    listen: Option<SocketAddr>,
-    http: Option<SocketAddr>,
+    address: String,
+    listen: Option<String>,
+    http: Option<String>,
     batch: Option<bool>,
     compress: Option<bool>,
     prefetch: Option<bool>,
@@ -286,7 +289,8 @@ impl Cluster {
     /// The configuration of a process with this clock. A client does not connect to nodes whose
     /// clocks are further off than the limit.
     pub(crate) fn network(&self, role: Role, clock: Clock, clock_limit: Option<Duration>) -> Network {
-        let address = |node: &NodeConfig| Address { id: node.id, address: node.address, shards: node.shards };
+        let address =
+            |node: &NodeConfig| Address { id: node.id, address: node.address.clone(), shards: node.shards };
         Network {
             cluster: self.id,
             role,
@@ -306,15 +310,15 @@ impl Cluster {
         self.nodes.iter().chain(self.oracle.iter().map(|oracle| &oracle.node))
     }
 
-    /// Checks that a cluster without a secret cannot be reached from other machines: any process
+    /// Checks, before a node starts, that a cluster without a secret cannot be reached from other machines: any process
     /// that reaches one of its nodes can read and change everything.
     pub fn check_reach(&self) -> Result<(), ClusterError> {
         if self.secret.is_some() {
             return Ok(());
         }
         let elsewhere = self.processes().find_map(|node| {
-            let all = said(node).chain([("listen", node.listen)]);
-            all.map(|(key, address)| (node, key, address)).find(|(.., address)| !address.ip().is_loopback())
+            let all = said(node).chain([("listen", &node.listen)]);
+            all.map(|(key, address)| (node, key, address)).find(|(.., address)| is_elsewhere(address))
         });
         match elsewhere {
             None => Ok(()),
@@ -329,6 +333,12 @@ impl Cluster {
     pub fn node(&self, id: u16) -> Option<&NodeConfig> {
         self.nodes.iter().find(|node| node.id == id)
     }
+}
+
+/// Whether an address, or one that a name stands for, can be reached from other machines. A name
+/// that has none at present is judged when it is dialed.
+fn is_elsewhere(address: &Endpoint) -> bool {
+    resolve(address).is_ok_and(|found| found.iter().any(|address| !address.ip().is_loopback()))
 }
 
 fn content<T>(sentence: String) -> Result<T, ClusterError> {
@@ -348,11 +358,12 @@ fn build(mut file: File, directory: &Path) -> Result<Cluster, ClusterError> {
     if !(1..=CLIENTS_MAX).contains(&file.clients) {
         return content(format!("clients = {}: give a number from 1 to {CLIENTS_MAX}", file.clients));
     }
-    let max_staleness = Duration::from_millis(file.max_staleness_ms);
+    let pair = pair(file.protocol.as_deref(), file.scheme.as_deref())?;
+    let default = if pair.has_staleness() { MAX_STALENESS } else { Duration::ZERO };
+    let max_staleness = file.max_staleness_ms.map_or(default, Duration::from_millis);
     if max_staleness > STALENESS_MAX {
         return content(format!("max_staleness_ms: old versions can be kept for {STALENESS_MAX:?} at most"));
     }
-    let pair = pair(file.protocol.as_deref(), file.scheme.as_deref())?;
     if !pair.has_staleness() && !max_staleness.is_zero() {
         return content(format!(
             "max_staleness_ms has no effect under {}: leave it out, or choose the scheme dst",
@@ -417,19 +428,39 @@ fn oracle(entry: Option<OracleEntry>, pair: Pair) -> Result<Option<OracleConfig>
         compress: compress.unwrap_or(defaults.compress),
         prefetch: prefetch.unwrap_or(defaults.prefetch),
     };
-    let node = NodeConfig { id: ORACLE_ID, address, listen: listen.unwrap_or(address), http, shards: 1 };
+    let node = node_config(ORACLE_ID, &address, listen.as_deref(), http.as_deref(), 1)?;
     Ok(Some(OracleConfig { node, options }))
 }
 
-fn nodes(entries: Vec<NodeEntry>, oracle: Option<&NodeConfig>) -> Result<Vec<NodeConfig>, ClusterError> {
-    let node = |entry: NodeEntry| NodeConfig {
-        id: entry.id,
-        address: entry.address,
-        listen: entry.listen.unwrap_or(entry.address),
-        http: entry.http,
-        shards: entry.shards,
+/// A process, with addresses as the file says them.
+fn node_config(
+    id: u16,
+    address: &str,
+    listen: Option<&str>,
+    http: Option<&str>,
+    shards: usize,
+) -> Result<NodeConfig, ClusterError> {
+    let read = |key: &str, text: &str| {
+        let wrong = |error| {
+            let who = if id == ORACLE_ID { "the oracle".to_owned() } else { format!("node {id}") };
+            ClusterError::Content(format!("{who}: {key} = {error}"))
+        };
+        text.parse::<Endpoint>().map_err(wrong)
     };
-    let mut nodes: Vec<NodeConfig> = entries.into_iter().map(node).collect();
+    Ok(NodeConfig {
+        id,
+        address: read("address", address)?,
+        listen: read("listen", listen.unwrap_or(address))?,
+        http: http.map(|http| read("http", http)).transpose()?,
+        shards,
+    })
+}
+
+fn nodes(entries: Vec<NodeEntry>, oracle: Option<&NodeConfig>) -> Result<Vec<NodeConfig>, ClusterError> {
+    let node = |NodeEntry { id, address, listen, http, shards }: NodeEntry| {
+        node_config(id, &address, listen.as_deref(), http.as_deref(), shards)
+    };
+    let mut nodes = entries.into_iter().map(node).collect::<Result<Vec<NodeConfig>, ClusterError>>()?;
     nodes.sort_by_key(|node| node.id);
     if nodes.is_empty() {
         return content("a cluster needs at least one [[node]]".to_owned());
@@ -448,7 +479,7 @@ fn nodes(entries: Vec<NodeEntry>, oracle: Option<&NodeConfig>) -> Result<Vec<Nod
             return content(format!("{node} has no shards"));
         }
         for (key, address) in said(node) {
-            if address.port() == 0 || address.ip().is_unspecified() {
+            if address.port() == 0 || address.is_unspecified() {
                 return content(format!(
                     "{node}: nobody can reach {key} = {address}; give the address that others see"
                 ));
@@ -458,7 +489,8 @@ fn nodes(entries: Vec<NodeEntry>, oracle: Option<&NodeConfig>) -> Result<Vec<Nod
                 return content(format!("{other} and {node} both have the address {address}"));
             }
         }
-        if let Some(http) = node.http.filter(|http| overlap(node.listen, *http) || node.address == *http) {
+        let taken = |http: &&Endpoint| overlap(&node.listen, http) || node.address == **http;
+        if let Some(http) = node.http.as_ref().filter(taken) {
             return content(format!(
                 "{node} cannot answer over HTTP where it talks to others: give http = {http} another port"
             ));
@@ -472,14 +504,14 @@ fn nodes(entries: Vec<NodeEntry>, oracle: Option<&NodeConfig>) -> Result<Vec<Nod
 }
 
 /// The addresses at which others reach a process, with their keys in the file.
-fn said(node: &NodeConfig) -> impl Iterator<Item = (&'static str, SocketAddr)> {
-    let http = node.http.map(|address| ("http", address));
-    [("address", node.address)].into_iter().chain(http)
+fn said(node: &NodeConfig) -> impl Iterator<Item = (&'static str, &Endpoint)> {
+    let http = node.http.as_ref().map(|address| ("http", address));
+    [("address", &node.address)].into_iter().chain(http)
 }
 
 /// Whether a process that listens on the first address occupies the second.
-fn overlap(first: SocketAddr, second: SocketAddr) -> bool {
-    first.port() == second.port() && (first.ip() == second.ip() || first.ip().is_unspecified())
+fn overlap(first: &Endpoint, second: &Endpoint) -> bool {
+    first == second || first.port() == second.port() && first.is_unspecified()
 }
 
 fn table(entry: TableEntry) -> Result<TableSpec, ClusterError> {
@@ -564,13 +596,38 @@ pub fn describe_tables(tables: &[TableSpec]) -> String {
     text
 }
 
+/// Bits of a file's mode by which others than its owner and its group read it, or others than its
+/// owner write it.
+const TOO_OPEN: u32 = 0o027;
+
 fn secret(path: &Path) -> Result<Vec<u8>, ClusterError> {
-    let bytes = std::fs::read(path).map_err(|error| ClusterError::Read(path.to_owned(), error))?;
+    let place = path.display();
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(path).and_then(|mut file| {
+        file.read_to_end(&mut bytes)?;
+        Ok(file.metadata()?.permissions().mode())
+    });
+    let mode = match read {
+        Ok(mode) => mode,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return content(format!(
+                "there is no secret in {place}: make one with `plimsoll secret {place}`"
+            ));
+        }
+        Err(error) => return Err(ClusterError::Read(path.to_owned(), error)),
+    };
+    if mode & TOO_OPEN != 0 {
+        return content(format!(
+            "{place}: other users of this machine can read or change the secret; close it with `chmod 600 {place}`"
+        ));
+    }
     // Editors end the line.
     let secret = bytes.trim_ascii_end().to_vec();
     match secret.len() {
         16.. => Ok(secret),
-        n => content(format!("{}: a secret of {n} bytes can be guessed; give 16 or more", path.display())),
+        n => content(format!(
+            "{place}: a secret of {n} bytes can be guessed; give 16 or more, as `plimsoll secret` makes them"
+        )),
     }
 }
 
@@ -604,9 +661,11 @@ mod tests {
     #[test]
     fn what_is_not_said_has_a_default() {
         let cluster = Cluster::parse(&format!("{NODE}[[table]]\nname = \"t\"\n")).unwrap();
-        assert_eq!((cluster.clients, cluster.max_staleness, &cluster.secret), (64, Duration::ZERO, &None));
+        assert_eq!((cluster.clients, cluster.max_staleness, &cluster.secret), (64, MAX_STALENESS, &None));
         let node = cluster.node(1).unwrap();
-        assert_eq!((node.shards, node.listen, node.http), (1, node.address, None));
+        assert_eq!((node.shards, &node.listen, &node.http), (1, &node.address, &None));
+        let without = Cluster::parse(&format!("scheme = \"none\"\n{NODE}")).unwrap();
+        assert_eq!(without.max_staleness, Duration::ZERO, "no snapshot begins in the past");
         assert_eq!(cluster.tables[0].index, IndexKind::Ordered);
         assert_eq!(cluster.tables[0].partitioning, Partitioning::Hash { bytes: 0 });
         assert_eq!(cluster.tables[0].groups, ["row"]);
@@ -652,7 +711,14 @@ mod tests {
             (&format!("{NODE}shards = 100000\n"), "too many"),
             (&NODE.replace("7001", "0"), "nobody can reach"),
             (&NODE.replace("127.0.0.1", "0.0.0.0"), "nobody can reach"),
-            (&NODE.replace("127.0.0.1:7001", "localhost"), "address"),
+            (
+                &NODE.replace("127.0.0.1:7001", "localhost"),
+                "node 1: address = `localhost`: the port is missing",
+            ),
+            (
+                &format!("{NODE}http = \"::1:8001\"\n"),
+                "node 1: http = `::1:8001`: an IPv6 address stands in brackets",
+            ),
             (&format!("{NODE}[[node]]\nid = 1\naddress = \"127.0.0.1:7002\"\n"), "number 1"),
             (&format!("{NODE}[[node]]\nid = 2\naddress = \"127.0.0.1:7001\"\n"), "both have the address"),
             (&format!("{NODE}http = \"0.0.0.0:8001\"\n"), "nobody can reach http = 0.0.0.0:8001"),
@@ -755,6 +821,24 @@ mod tests {
     }
 
     #[test]
+    fn hosts_have_names_or_addresses_wherever_an_address_may_stand() {
+        let text = "scheme = \"gts\"\ncluster = \"c\"\n[oracle]\naddress = \"time.example:1\"\nhttp = \"[::1]:2\"\n\
+                    [[node]]\nid = 1\naddress = \"db1.example:7001\"\nlisten = \"localhost:7001\"\n\
+                    http = \"DB1.example:8001\"\n";
+        let cluster = Cluster::parse(text).unwrap();
+        let node = cluster.node(1).unwrap();
+        let http = node.http.as_ref().unwrap();
+        let all = [&node.address, &node.listen, http].map(|address| address.to_string());
+        assert_eq!(all, ["db1.example:7001", "localhost:7001", "db1.example:8001"]);
+        assert_eq!(Cluster::from_description(&cluster.description).unwrap(), cluster);
+        let twice = format!("{text}[[node]]\nid = 2\naddress = \"DB1.EXAMPLE:7001\"\n");
+        assert!(refused(&twice).contains("node 1 and node 2 both have the address db1.example:7001"));
+        // Without a secret a name is judged by what it stands for.
+        let named = |name: &str| Cluster::parse(&NODE.replace("127.0.0.1", name)).unwrap().check_reach();
+        assert!(named("localhost").is_ok());
+    }
+
+    #[test]
     fn a_cluster_is_what_its_description_says() {
         let text = format!(
             "scheme = \"gts\"\nclients = 3\n{NODE}{ORACLE}[[table]]\nname = \"t\"\nindex = \"hash\"\n\
@@ -803,8 +887,23 @@ mod tests {
         std::fs::create_dir_all(&directory).unwrap();
         let path = directory.join("cluster.toml");
         std::fs::write(&path, format!("secret_file = \"secret\"\n{NODE}")).unwrap();
+        let why = Cluster::read(&path).unwrap_err().to_string();
+        assert!(why.contains("make one with `plimsoll secret "), "{why}");
         std::fs::write(directory.join("secret"), "0123456789abcdef\n").unwrap();
-        assert_eq!(Cluster::read(&path).unwrap().secret.unwrap(), b"0123456789abcdef");
+        let set_mode = |mode| {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(directory.join("secret"), permissions).unwrap();
+        };
+        for open in [0o644, 0o604, 0o602, 0o660, 0o666, 0o777, 0o620] {
+            set_mode(open);
+            let why = Cluster::read(&path).unwrap_err().to_string();
+            assert!(why.contains("close it with `chmod 600 "), "{open:o}: {why}");
+        }
+        for closed in [0o600, 0o400, 0o640, 0o440] {
+            set_mode(closed);
+            assert_eq!(Cluster::read(&path).unwrap().secret.unwrap(), b"0123456789abcdef");
+        }
+        set_mode(0o600);
         std::fs::write(directory.join("secret"), "short\n").unwrap();
         let why = Cluster::read(&path).unwrap_err().to_string();
         std::fs::remove_dir_all(&directory).unwrap();

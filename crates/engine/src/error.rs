@@ -106,6 +106,15 @@ pub enum OpenError {
         /// The scheme.
         scheme: Scheme,
     },
+    /// An option of a client that its cluster decides, and has decided otherwise.
+    ClusterDecides {
+        /// The option.
+        option: &'static str,
+        /// What was asked for.
+        asked: String,
+        /// What the cluster has.
+        has: String,
+    },
     /// The operating system refused a thread, or a socket.
     Threads(io::Error),
     /// Nodes of a cluster could not be reached in time.
@@ -141,6 +150,11 @@ impl fmt::Display for OpenError {
             OpenError::NoStaleness { scheme } => write!(
                 f,
                 "no snapshot begins in the past under {scheme}: ask for the newest, or choose the scheme dst"
+            ),
+            OpenError::ClusterDecides { option, asked, has } => write!(
+                f,
+                "a client cannot have `{option}` {asked}: its cluster decides, and has {has}; leave the option as it is by \
+                 default"
             ),
             OpenError::Threads(error) => write!(f, "the shards' threads cannot be started: {error}"),
             OpenError::Unreachable { nodes, waited } => {

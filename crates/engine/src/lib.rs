@@ -9,13 +9,17 @@
 //! because an engine is what connects).
 
 mod cluster;
+mod difference;
 mod engine;
 mod error;
 pub mod machine;
 mod runtime;
 mod schema;
 
-pub use cluster::{CLIENTS_MAX, Cluster, ClusterError, NodeConfig, ORACLE_ID, OracleConfig, describe_tables};
+pub use cluster::{
+    CLIENTS_MAX, Cluster, ClusterError, MAX_STALENESS, NodeConfig, ORACLE_ID, OracleConfig, describe_tables,
+};
+pub use difference::difference;
 pub use engine::{Engine, EngineOptions, Missing};
 pub use error::{OpenError, SchemaError};
 pub use runtime::{AnyRuntime, Start};

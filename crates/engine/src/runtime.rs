@@ -28,6 +28,8 @@ pub trait AnyRuntime: Send + Sync {
     fn bytes_waiting(&self) -> u64;
     /// See [`Runtime::reach`].
     fn reach(&self) -> Reach;
+    /// See [`Runtime::room`].
+    fn room(&self) -> usize;
     /// See [`Runtime::met`].
     fn met(&self) -> Vec<u64>;
     /// See [`Runtime::called`].
@@ -63,6 +65,10 @@ impl<P: LegalPair> AnyRuntime for Runtime<P> {
 
     fn reach(&self) -> Reach {
         Runtime::reach(self)
+    }
+
+    fn room(&self) -> usize {
+        Runtime::room(self)
     }
 
     fn met(&self) -> Vec<u64> {

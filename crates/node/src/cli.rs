@@ -3,14 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use plimsoll_args::pairs::{protocol, scheme};
-use plimsoll_args::{JsonOutput, Refusal, json_output, range, refuse};
+use plimsoll_args::{JsonOutput, Refusal, duration, json_output, range, refuse};
 use plimsoll_engine::{Cluster, NodeConfig, OpenError};
 use plimsoll_page::help;
 use plimsoll_txn::pairs::{Pair, Protocol, Scheme};
-use plimsoll_types::SLOTS;
+use plimsoll_types::{Endpoint, SLOTS};
 use serde_json::Value;
 
 /// The flags of `plimsoll start`.
@@ -61,16 +62,17 @@ pub struct Described {
     /// again.
     #[arg(long = "table", value_name = "NAME[:hash|ordered]", conflicts_with = "file")]
     pub tables: Vec<String>,
-    /// Where clients and other nodes reach this one [default: 127.0.0.1:7401].
-    #[arg(long, value_name = "ADDR", conflicts_with = "file")]
-    pub listen: Option<SocketAddr>,
+    /// Where clients and other nodes reach this one: a host, by its address or its name, and a port
+    /// [default: 127.0.0.1:7401].
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "file")]
+    pub listen: Option<Endpoint>,
     /// What others call that address, if they see another [default: the same].
-    #[arg(long, value_name = "ADDR", conflicts_with = "file")]
-    pub advertise: Option<SocketAddr>,
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "file")]
+    pub advertise: Option<Endpoint>,
     /// Where it answers over HTTP how it is, and clients ask for its cluster [default:
     /// 127.0.0.1:8401].
-    #[arg(long, value_name = "ADDR", conflicts_with = "file")]
-    pub http: Option<SocketAddr>,
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "file")]
+    pub http: Option<Endpoint>,
     /// Threads that own its data; with --peers, the same number on all nodes [default: one per
     /// core].
     #[arg(long, value_name = "N", conflicts_with = "file")]
@@ -79,7 +81,7 @@ pub struct Described {
     /// the others.
     #[arg(
         long,
-        value_name = "ID=ADDR,...",
+        value_name = "ID=HOST:PORT,...",
         value_delimiter = ',',
         conflicts_with = "file",
         requires = "node"
@@ -88,9 +90,14 @@ pub struct Described {
     /// The name of the cluster [default: plimsoll].
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
     pub cluster: Option<String>,
-    /// A secret of 16 bytes or more, without which nodes stay on loopback addresses.
+    /// A secret of 16 bytes or more, as `plimsoll secret` makes it, without which nodes stay on
+    /// loopback addresses.
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     pub secret_file: Option<PathBuf>,
+    /// How far in the past a snapshot may begin: every version is kept this long after it was
+    /// overwritten [default: 1s under dst].
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "file")]
+    pub max_staleness: Option<Duration>,
     /// Concurrency-control protocol [default: occ].
     #[arg(long, value_parser = protocol(), conflicts_with = "file")]
     pub protocol: Option<Protocol>,
@@ -123,7 +130,7 @@ pub enum LogFormat {
 pub struct StatusArgs {
     /// The file that describes the cluster, or the HTTP addresses of some of its nodes with commas
     /// between them.
-    #[arg(value_name = "FILE|ADDR,...")]
+    #[arg(value_name = "FILE|HOST:PORT,...")]
     pub cluster: String,
     /// Write the result as JSON, to standard output if no file is given (then nothing else goes
     /// there).
@@ -137,7 +144,7 @@ pub struct StatusArgs {
 pub struct MoveArgs {
     /// The file that describes the cluster, or the HTTP addresses of some of its nodes with commas
     /// between them.
-    #[arg(value_name = "FILE|ADDR,...")]
+    #[arg(value_name = "FILE|HOST:PORT,...")]
     pub cluster: String,
     /// The slots, from A up to, but not including, B; of 0..4096.
     #[arg(long, value_name = "A..B", value_parser = range)]
@@ -157,9 +164,10 @@ pub struct MoveArgs {
 
 const FILE: &str = "The file:
   cluster = \"bank\"
-  secret_file = \"bank.secret\"   # 16 bytes or more; loopback only without one
+  secret_file = \"bank.secret\"   # by `plimsoll secret`; loopback only without
   protocol = \"occ\"              # or two_pl, client_2pc
   scheme = \"dst\"                # or gts, vts, none, or rc, NOT serializable
+  max_staleness_ms = 1000       # how old a snapshot may be, under dst
 
   [oracle]                      # under gts and vts: a process of its own
   address = \"127.0.0.1:7400\"
@@ -169,7 +177,7 @@ const FILE: &str = "The file:
                                 # they outlive a dead oracle
   [[node]]
   id = 1
-  address = \"127.0.0.1:7401\"    # where others reach it
+  address = \"127.0.0.1:7401\"    # where others reach it; or a host's name
   listen = \"0.0.0.0:7401\"       # if it listens elsewhere
   http = \"127.0.0.1:8401\"       # /health, /ready, /metrics, /status
   shards = 1                    # threads that own its data
@@ -198,7 +206,7 @@ const START_EXAMPLES: &[(&str, &str)] = &[
 
 const STATUS_EXAMPLES: &[(&str, &str)] = &[
     ("plimsoll status bank.toml", ""),
-    ("plimsoll status 127.0.0.1:8401", ""),
+    ("plimsoll status localhost:8401", ""),
     ("plimsoll status bank.toml --json", ""),
 ];
 
@@ -239,7 +247,7 @@ pub struct StatusPlan {
     /// The cluster.
     pub cluster: Cluster,
     /// Where some of its nodes answer, besides those whose addresses it knows.
-    pub addresses: Vec<SocketAddr>,
+    pub addresses: Vec<Endpoint>,
     /// Where the JSON document goes.
     pub json: JsonOutput,
 }
@@ -297,9 +305,9 @@ impl Described {
         if pair.has_oracle() {
             refuse!("--scheme {} needs an oracle, and only a file can name one: write a file", pair.scheme);
         }
-        let listen = self.listen.unwrap_or(LISTEN);
-        let address = self.advertise.unwrap_or(listen);
-        if address.ip().is_unspecified() {
+        let listen = self.listen.clone().unwrap_or(LISTEN.into());
+        let address = self.advertise.as_ref().unwrap_or(&listen);
+        if address.is_unspecified() {
             refuse!("nobody can reach {address}: add --advertise with the address that others see");
         }
         let shards = self.shards.unwrap_or(cores);
@@ -313,16 +321,22 @@ impl Described {
         if let Some(path) = &self.secret_file {
             text += &format!("secret_file = {}\n", Value::from(path.to_string_lossy()));
         }
+        if let Some(time) = self.max_staleness {
+            if !time.subsec_nanos().is_multiple_of(1_000_000) {
+                refuse!("--max-staleness {time:?} has fractions of a millisecond: give whole milliseconds");
+            }
+            text += &format!("max_staleness_ms = {}\n", time.as_millis());
+        }
         text += &format!(
             "[[node]]\nid = {node}\naddress = \"{address}\"\nlisten = \"{listen}\"\nhttp = \"{}\"\nshards = {shards}\n",
-            self.http.unwrap_or(HTTP)
+            self.http.clone().unwrap_or(HTTP.into())
         );
         for peer in &self.peers {
             let parts = peer.split_once('=');
             let Some((Ok(id), Ok(address))) =
-                parts.map(|(id, address)| (id.trim().parse::<u16>(), address.trim().parse::<SocketAddr>()))
+                parts.map(|(id, address)| (id.trim().parse::<u16>(), address.trim().parse::<Endpoint>()))
             else {
-                refuse!("--peers {peer}: write ID=ADDR for each of the others, such as 2=10.0.0.2:7401");
+                refuse!("--peers {peer}: write ID=HOST:PORT for each of the others, such as 2=10.0.0.2:7401");
             };
             text += &format!("[[node]]\nid = {id}\naddress = \"{address}\"\nshards = {shards}\n");
         }
@@ -340,7 +354,7 @@ impl Described {
 impl StatusArgs {
     /// Reads the file.
     pub fn validate(self) -> Result<StatusPlan, Refusal> {
-        let addresses = self.cluster.split(',').filter_map(|address| address.trim().parse().ok()).collect();
+        let addresses = plimsoll::addresses(&self.cluster).unwrap_or_default();
         Ok(StatusPlan { cluster: read(&self.cluster)?, addresses, json: json_output(self.json.as_ref())? })
     }
 }

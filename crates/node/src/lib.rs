@@ -12,24 +12,28 @@ pub mod cli;
 mod data_dir;
 mod http;
 pub mod moves;
+pub mod secret;
 pub mod state;
 pub mod status;
+mod troubles;
 
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use plimsoll_engine::{Cluster, Engine, NodeConfig, machine};
 
-use plimsoll_types::Abort;
+use plimsoll_runtime::real::resolve;
+use plimsoll_types::{Abort, Endpoint};
 use tracing_subscriber::EnvFilter;
 
 use cli::{LogFormat, StartPlan};
 use state::{
     CLOCK_ALARM, OldestSnapshotState, OracleState, PeerState, ShardState, State, TableState, clock_alarm,
 };
+use troubles::Troubles;
 
 /// How often a node looks whether it is to stop, and whether others have come or gone.
 const LOOK: Duration = Duration::from_millis(50);
@@ -42,18 +46,23 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
     let (cluster, node) = (&plan.cluster, &plan.node);
     // Held until the process ends.
     let _claim = plan.data_dir.as_ref().map(|path| data_dir::claim(path, cluster, node.id)).transpose()?;
-    let listener = TcpListener::bind(node.listen)
-        .map_err(|error| taken(error, node.listen, "other nodes and clients", "; see `listen`", node))?;
+    let listener = bind(cluster, &node.listen)
+        .map_err(|error| taken(error, &node.listen, "other nodes and clients", "; see `listen`", node))?;
     let engine = Arc::new(Engine::join(cluster, node.id, listener)?);
     let pair = cluster.pair;
-    if let Some(address) = node.http {
+    let troubles = Arc::new(Troubles::default());
+    if let Some(address) = &node.http {
+        let room = engine.runtime().room();
         let (begun, engine, cluster) = (Instant::now(), Arc::downgrade(&engine), cluster.clone());
-        let id = node.id;
+        let (id, troubles) = (node.id, troubles.clone());
         let look = move || match engine.upgrade() {
-            Some(engine) => look(&engine, &cluster, id, begun),
+            Some(engine) => look(&engine, &cluster, &troubles, id, begun),
             None => State { node: id, ..State::default() },
         };
-        http::serve(address, Arc::new(look), plan.cluster.description.clone())
+        bind(&plan.cluster, address)
+            .and_then(|listener| {
+                http::serve(listener, room, Arc::new(look), plan.cluster.description.clone())
+            })
             .map_err(|error| taken(error, address, "HTTP", "", node))?;
         tracing::info!(%address, "health, readiness, metrics and status over HTTP");
     }
@@ -96,6 +105,7 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
             _ => {}
         }
         ready = now;
+        troubles.look(&engine, cluster);
         let clocks = engine.runtime().traffic().into_iter();
         let ahead = clocks.filter_map(|peer| peer.node.zip(peer.ahead_ns.map(|ns| ns as f64 / 1e9)));
         let name = |id| {
@@ -121,9 +131,21 @@ fn missing(cluster: &Cluster, missing: &[u16]) -> String {
     nodes.collect::<Vec<_>>().join(", ")
 }
 
+/// Listens on an address. Without a secret it has to be a loopback address, whatever its name
+/// meant when the file was read.
+fn bind(cluster: &Cluster, address: &Endpoint) -> std::io::Result<TcpListener> {
+    let listener = TcpListener::bind(&resolve(address)?[..])?;
+    let here = listener.local_addr()?;
+    if cluster.secret.is_none() && !here.ip().is_loopback() {
+        let why = format!("a cluster without a secret stays on one machine, and others can reach {here}");
+        return Err(std::io::Error::new(ErrorKind::PermissionDenied, why));
+    }
+    Ok(listener)
+}
+
 fn taken(
     error: std::io::Error,
-    address: SocketAddr,
+    address: &Endpoint,
     whom: &str,
     see: &str,
     node: &NodeConfig,
@@ -152,7 +174,7 @@ fn log(format: LogFormat) -> Result<(), Box<dyn std::error::Error + Send + Sync>
 }
 
 /// How the node is.
-fn look(engine: &Engine, cluster: &Cluster, id: u16, begun: Instant) -> State {
+fn look(engine: &Engine, cluster: &Cluster, troubles: &Troubles, id: u16, begun: Instant) -> State {
     let layout = engine.layout();
     let shards = engine.shards().map(|shard| {
         engine.on_shard(shard, move |own| {
@@ -213,6 +235,7 @@ fn look(engine: &Engine, cluster: &Cluster, id: u16, begun: Instant) -> State {
         clock_ahead_seconds: peer.ahead_ns.map(|ns| ns as f64 / 1e9),
         round_trip_seconds: peer.round_trip_ns.map(|ns| ns as f64 / 1e9),
     });
+    let troubles = troubles.sentences(engine, cluster);
     State {
         plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
         cluster: cluster.name.clone(),
@@ -230,6 +253,8 @@ fn look(engine: &Engine, cluster: &Cluster, id: u16, begun: Instant) -> State {
             }
         }),
         ready: engine.missing().next().is_none(),
+        shut_out: !troubles.is_empty() && engine.runtime().met().iter().all(|&life| life == 0),
+        troubles,
         uptime_seconds: begun.elapsed().as_secs_f64(),
         resident_bytes: machine::resident_bytes(),
         cpu_seconds: machine::process_cpu_seconds(),

@@ -28,6 +28,12 @@ pub struct State {
     pub oracle: Option<OracleState>,
     /// Whether it is connected to all others.
     pub ready: bool,
+    /// What keeps it and others apart, in sentences, until somebody changes something.
+    #[serde(default)]
+    pub troubles: Vec<String>,
+    /// Whether this is why it has never been connected to another process.
+    #[serde(default)]
+    pub shut_out: bool,
     /// Seconds since it was started.
     pub uptime_seconds: f64,
     /// Bytes of the whole process, and processor time that it has used.
@@ -355,6 +361,8 @@ mod tests {
             node: 1,
             oracle: Some(OracleState { published: 41, unpublished: 1, messages: 5 }),
             ready: true,
+            troubles: Vec::new(),
+            shut_out: false,
             uptime_seconds: 1.5,
             resident_bytes: 9,
             cpu_seconds: 0.5,

@@ -1,14 +1,17 @@
 //! `plimsoll status`: asks every node how it is, and shows the cluster: nodes, shards, and clocks.
 //!
-//! Every shard has one copy, so the node that has it leads it; of a node that is down the shards
-//! have no leader, and what is in their slots cannot be read or written. A node whose HTTP address
-//! is not known cannot be asked: flags do not say those of peers. It is judged by those that were:
-//! it is well if all of them are connected to it.
+//! Every shard has one copy, so the node that has it leads it. Of a node that is down, is kept out
+//! by the others, or was started again, the shards have no leader, and what was in their slots
+//! cannot be read or written. A node whose HTTP address is not known cannot be asked: flags do not
+//! say those of peers. It is judged by those that were: it is well if all of them are connected to
+//! it.
+//!
+//! A node that was started again does not know what it was before. The others do: they have lost a
+//! connection to it, and it has had none to them.
 //!
 //! Clocks are compared with that of one node, the first that answers: it has measured by how much
 //! the others are ahead, with an error of half a round trip. What it does not know, the others may.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use plimsoll_args::publish;
@@ -17,6 +20,7 @@ use plimsoll_page::table::Columns;
 use plimsoll_page::terminal::Terminal;
 use plimsoll_page::units;
 use plimsoll_runtime::real::Who;
+use plimsoll_types::Endpoint;
 use serde::Serialize;
 
 use crate::cli::StatusPlan;
@@ -24,12 +28,42 @@ use crate::state::{PeerState, State, clock_alarm};
 
 /// A node that says nothing for so long is down.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Processes that are started together are up for as long, but for so many seconds.
-const RESTART: f64 = 1.0;
 /// A snapshot that has been open for longer, in seconds, is shown.
 const OLD: f64 = 10.0;
 /// If there are more shards than this, those of a node share a row.
 const SHARDS_SHOWN: usize = 16;
+
+/// How a process is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Condition {
+    /// It answers and is connected to all others.
+    Ready,
+    /// It answers and is not connected to all others.
+    Waiting,
+    /// It answers, and another refuses it or it refuses another, for a reason that lasts.
+    Refused,
+    /// It answers, and was started again: what it held is lost.
+    Empty,
+    /// It does not answer.
+    Down,
+    /// It was not asked, because nobody knows where.
+    NotAsked,
+}
+
+impl Condition {
+    /// A short word, so that no column of the table has to go because something is wrong.
+    fn word(self) -> &'static str {
+        match self {
+            Condition::Ready => "ready",
+            Condition::Waiting => "waiting",
+            Condition::Refused => "refused",
+            Condition::Empty => "empty",
+            Condition::Down => "down",
+            Condition::NotAsked => "not asked",
+        }
+    }
+}
 
 /// A node, and what it said or why it did not.
 #[derive(Serialize)]
@@ -37,6 +71,7 @@ struct NodeAnswer {
     node: u16,
     address: String,
     shards: usize,
+    condition: Condition,
     /// By how much its clock is ahead of the one that clocks are compared with, and how far that
     /// may be wrong; none of that one itself.
     clock_ahead_seconds: Option<f64>,
@@ -89,7 +124,10 @@ impl Document {
         let Cluster { name, pair, .. } = cluster;
         let states: Vec<State> =
             nodes.iter().chain(&oracle).filter_map(|asked| asked.state.clone()).collect();
-        nodes.iter_mut().chain(&mut oracle).for_each(|asked| asked.ask_others(&states));
+        nodes.iter_mut().chain(&mut oracle).for_each(|asked| {
+            asked.ask_others(&states);
+            asked.condition = asked.judge(&states);
+        });
         let shards = led(&nodes);
         let reference = nodes.iter().find_map(|node| node.state.clone());
         if let Some(reference) = &reference {
@@ -114,7 +152,7 @@ fn led(nodes: &[NodeAnswer]) -> Vec<Led> {
     for node in nodes {
         for place in 0..node.shards {
             let state = node.state.as_ref();
-            let of = state.and_then(|state| state.shards.get(place));
+            let of = state.filter(|_| node.is_up()).and_then(|state| state.shards.get(place));
             shards.push(Led {
                 shard: shards.len(),
                 node: node.node,
@@ -130,15 +168,44 @@ fn led(nodes: &[NodeAnswer]) -> Vec<Led> {
 }
 
 impl NodeAnswer {
-    /// Whether it answers, or all that answer are connected to it.
+    /// Whether it leads its shards: it answers, and others do not keep it out; or it was not asked,
+    /// and all that answer are connected to it.
     fn is_up(&self) -> bool {
-        let seen = self.seen.is_some_and(|ReachedBy { connected, of }| 0 < of && connected == of);
-        self.state.is_some() || seen
+        match self.condition {
+            Condition::Ready | Condition::Waiting => true,
+            Condition::Refused => self.state.as_ref().is_some_and(|state| !state.shut_out),
+            Condition::NotAsked => {
+                self.seen.is_some_and(|ReachedBy { connected, of }| 0 < of && connected == of)
+            }
+            Condition::Empty | Condition::Down => false,
+        }
     }
 
     /// Whether it is up and connected to all others, as far as anybody says.
     fn is_well(&self) -> bool {
         self.is_up() && self.state.as_ref().is_none_or(|state| state.ready)
+    }
+
+    /// How it is, by what it and the others say.
+    fn judge(&self, states: &[State]) -> Condition {
+        let Some(state) = &self.state else {
+            return if self.seen.is_some() { Condition::NotAsked } else { Condition::Down };
+        };
+        let view = |from: &State, of: u16| {
+            let peer = from.peers.iter().find(|peer| peer.node == Some(of))?;
+            Some((peer.connected > 0, peer.resets > 0))
+        };
+        // Another process has had a connection to it, and it has had none to that process.
+        let is_new_to = |other: &State| {
+            let (theirs, mine) = (view(other, self.node), view(state, other.node));
+            theirs == Some((false, true)) && mine == Some((false, false))
+        };
+        match state {
+            _ if states.iter().any(|other| other.node != self.node && is_new_to(other)) => Condition::Empty,
+            _ if state.ready => Condition::Ready,
+            _ if !state.troubles.is_empty() => Condition::Refused,
+            _ => Condition::Waiting,
+        }
     }
 
     /// Notes what others say, if it was not asked itself.
@@ -181,8 +248,8 @@ pub fn status(plan: &StatusPlan) -> Result<bool, Box<dyn std::error::Error>> {
     Ok(well)
 }
 
-fn ask(node: &NodeConfig, addresses: &[SocketAddr]) -> NodeAnswer {
-    let status = |address: &SocketAddr| fetch(&format!("http://{address}/status"));
+fn ask(node: &NodeConfig, addresses: &[Endpoint]) -> NodeAnswer {
+    let status = |address: &Endpoint| fetch(&format!("http://{address}/status"));
     let found = match &node.http {
         Some(address) => Some(status(address)),
         None => {
@@ -202,6 +269,7 @@ fn ask(node: &NodeConfig, addresses: &[SocketAddr]) -> NodeAnswer {
         node: node.id,
         address: node.address.to_string(),
         shards: node.shards,
+        condition: Condition::Down,
         clock_ahead_seconds: None,
         clock_error_seconds: None,
         state,
@@ -244,16 +312,16 @@ fn show(document: &Document, terminal: Terminal) -> String {
     let mut columns = Columns::new(
         &[
             ("node", 0),
-            ("address", 3),
+            ("address", 1),
             ("state", 0),
-            ("up", 2),
-            ("shards", 0),
-            ("slots", 4),
-            ("connected", 0),
-            ("clients", 1),
-            ("clock", 0),
-            ("rows", 5),
-            ("data", 0),
+            ("up", 7),
+            ("shards", 4),
+            ("slots", 2),
+            ("connected", 3),
+            ("clients", 6),
+            ("clock", 5),
+            ("rows", 9),
+            ("data", 8),
         ],
         false,
     );
@@ -273,19 +341,20 @@ fn show(document: &Document, terminal: Terminal) -> String {
         let called = if asked.node == ORACLE_ID { "the oracle".to_owned() } else { format!("node {name}") };
         let Some(state) = &asked.state else {
             let error = asked.error.as_deref().unwrap_or_default();
-            let (state, connected) = match asked.seen {
+            let connected = match asked.seen {
                 Some(ReachedBy { connected, of }) => {
                     notes.push(format!(
                         "{called} was not asked: {error}; {connected} of {of} that answer are connected to it"
                     ));
-                    ("not asked", format!("by {connected} of {of}"))
+                    format!("by {connected} of {of}")
                 }
                 None => {
                     notes.push(format!("{called}: {error}"));
-                    ("down", String::new())
+                    String::new()
                 }
             };
-            let mut row = vec![name, asked.address.clone(), state.to_owned(), String::new()];
+            let state = asked.condition.word().to_owned();
+            let mut row = vec![name, asked.address.clone(), state, String::new()];
             row.extend([shards, String::new(), connected]);
             row.resize(11, String::new());
             columns.push(row);
@@ -311,15 +380,13 @@ fn show(document: &Document, terminal: Terminal) -> String {
                 (units::thousands(oracle.published), units::thousands(oracle.unpublished));
             notes.push(format!("the oracle has published {published} numbers and waits for {unpublished}"));
         }
-        let oldest = (document.nodes.iter())
-            .filter_map(|node| node.state.as_ref())
-            .fold(0.0f64, |oldest, state| oldest.max(state.uptime_seconds));
-        if !state.ready && state.uptime_seconds + RESTART < oldest {
+        if asked.condition == Condition::Empty {
             notes.push(format!(
-                "{called} was started after others and is not connected to all: if it had been there before, what it held is \
-                 lost, and they let it in again only when all processes of the cluster have been started anew"
+                "{called} was started again: what it held is lost, and the others let it in again only when all processes of \
+                 the cluster have been started anew"
             ));
         }
+        notes.extend(state.troubles.iter().map(|trouble| format!("{called} says: {trouble}")));
         if let Some(oldest) = state.oldest_snapshot.as_ref().filter(|oldest| oldest.age_seconds > OLD) {
             notes.push(format!(
                 "{called} keeps {} old versions, {}, for a snapshot that {} has had open for {}",
@@ -332,10 +399,10 @@ fn show(document: &Document, terminal: Terminal) -> String {
         columns.push(vec![
             name,
             asked.address.clone(),
-            if state.ready { "ready" } else { "waits for others" }.to_owned(),
+            asked.condition.word().to_owned(),
             units::seconds(state.uptime_seconds),
             shards,
-            state.shards.iter().map(|shard| shard.slots).sum::<u64>().to_string(),
+            slots(document, asked.node),
             format!("{connected} of {}", others.len()),
             (clients / state.shards.len().max(1) as u64).to_string(),
             clock(asked),
@@ -358,6 +425,12 @@ fn show(document: &Document, terminal: Terminal) -> String {
     if text.ends_with('\n') { text } else { text + "\n" }
 }
 
+/// How many slots a node leads.
+fn slots(document: &Document, node: u16) -> String {
+    let own = document.shards.iter().filter(|shard| shard.node == node);
+    own.map(|shard| shard.slots.unwrap_or_default()).sum::<u64>().to_string()
+}
+
 /// The clock of a process, as it is shown: ahead of that of the reference, or behind.
 fn clock(asked: &NodeAnswer) -> String {
     let Some(ahead) = asked.clock_ahead_seconds else { return String::new() };
@@ -376,7 +449,10 @@ fn leaders(Document { nodes, shards, .. }: &Document) -> Columns {
         false,
     );
     let many = shards.len() > SHARDS_SHOWN;
-    let not_asked = |id| nodes.iter().any(|node| node.node == id && node.seen.is_some());
+    let why_not = |id| match nodes.iter().find(|node| node.node == id).map(|node| node.condition) {
+        Some(Condition::NotAsked) => "not connected",
+        condition => condition.map_or("", Condition::word),
+    };
     for some in shards.chunk_by(|one, next| many && one.node == next.node) {
         let (Some(first), Some(last)) = (some.first(), some.last()) else { continue };
         let sum = |of: fn(&Led) -> Option<u64>| {
@@ -387,8 +463,7 @@ fn leaders(Document { nodes, shards, .. }: &Document) -> Columns {
             if some.len() > 1 { format!("{}-{}", first.shard, last.shard) } else { first.shard.to_string() },
             match first.leader {
                 Some(leader) => format!("node {leader}"),
-                None if not_asked(first.node) => format!("none: node {} is not connected", first.node),
-                None => format!("none: node {} is down", first.node),
+                None => format!("none: node {} is {}", first.node, why_not(first.node)),
             },
             sum(|shard| shard.slots),
             sum(|shard| shard.locks),
@@ -429,6 +504,7 @@ mod tests {
                 node: node.id,
                 address: node.address.to_string(),
                 shards: node.shards,
+                condition: Condition::Down,
                 clock_ahead_seconds: None,
                 clock_error_seconds: None,
                 state: is_up.then_some(state),
@@ -535,6 +611,92 @@ mod tests {
             let (text, well, leader) = shown_if(connected);
             assert_eq!((well, leader), (false, None), "{text}");
             assert!(text.contains("none: node 3 is not connected") && !text.contains("down"), "{text}");
+        }
+    }
+
+    /// Three nodes, which see each other as they are told: whether connected, and resets so far.
+    fn seeing(see: impl Fn(u16, u16) -> (u64, u64), change: impl Fn(&mut State)) -> Document {
+        let mut document = cluster(&[1; 3], &[1, 2, 3], |_| Vec::new());
+        for node in &mut document.nodes {
+            let id = node.node;
+            let state = node.state.as_mut().expect("it answers");
+            let peers = (1..=3).filter(|&other| other != id).map(|other| {
+                let (connected, resets) = see(id, other);
+                PeerState { node: Some(other), pairs: 1, connected, resets, ..PeerState::default() }
+            });
+            state.peers = peers.collect();
+            state.ready = state.peers.iter().all(|peer| peer.connected == 1);
+            change(state);
+        }
+        let text = "cluster = \"c\"\n[[node]]\nid = 1\naddress = \"127.0.0.1:1\"\n";
+        Document::new(&Cluster::parse(text).expect("it is a cluster"), document.nodes, None)
+    }
+
+    #[test]
+    fn a_node_that_was_started_again_leads_nothing_and_the_others_are_what_they_were() {
+        let see = |from, to| match (from, to) {
+            (3, _) => (0, 0),
+            (_, 3) => (0, 1),
+            _ => (1, 0),
+        };
+        let document = seeing(see, |state| state.uptime_seconds = if state.node == 2 { 1.0 } else { 90.0 });
+        let conditions: Vec<_> = document.nodes.iter().map(|node| node.condition).collect();
+        assert_eq!(conditions, [Condition::Waiting, Condition::Waiting, Condition::Empty]);
+        let leaders: Vec<_> = document.shards.iter().map(|shard| (shard.leader, shard.slots)).collect();
+        assert_eq!(leaders, [(Some(1), Some(100)), (Some(2), Some(100)), (None, None)]);
+        let text = shown(&document);
+        assert_eq!(text.matches("what it held is lost").count(), 1, "{text}");
+        assert!(
+            text.contains("node 3 was started again") && text.contains("none: node 3 is empty"),
+            "{text}"
+        );
+        // A connection that both have lost is no restart, and neither are nodes that have not met.
+        for (connected, resets) in [(0, 1), (0, 0), (1, 1)] {
+            let text = shown(&seeing(|_, _| (connected, resets), |_| ()));
+            assert!(!text.contains("lost") && !text.contains("none:"), "{text}");
+        }
+    }
+
+    #[test]
+    fn who_is_kept_out_says_why_and_leads_nothing() {
+        let why = "node 1 refuses this node: it does not know the secret of the cluster";
+        let document = seeing(
+            |from, to| if from == 3 || to == 3 { (0, 0) } else { (1, 0) },
+            |state| {
+                if state.node == 3 {
+                    (state.troubles, state.shut_out) = (vec![why.to_owned()], true);
+                }
+            },
+        );
+        let leaders: Vec<_> = document.shards.iter().map(|shard| shard.leader).collect();
+        assert_eq!(leaders, [Some(1), Some(2), None]);
+        let text = shown(&document);
+        assert!(text.contains(&format!("node 3 says: {why}")), "{text}");
+        assert!(text.contains("none: node 3 is refused"), "{text}");
+    }
+
+    #[test]
+    fn what_matters_is_shown_in_every_state_at_eighty_columns() {
+        let states = [
+            seeing(|_, _| (1, 0), |_| ()),
+            seeing(|from, to| if from == 3 || to == 3 { (0, u64::from(to == 3)) } else { (1, 0) }, |_| ()),
+            cluster(&[1; 3], &[1, 2], |node| vec![(3 - node, 0.000_012)]),
+            cluster(&[1; 3], &[], |_| Vec::new()),
+        ];
+        for document in states {
+            let text = show(&document, Terminal { width: 80, colour: false });
+            let (table, _) = text
+                .split_once("\n\n")
+                .map_or(("", ""), |(_, rest)| rest.split_once("\n\n").unwrap_or((rest, "")));
+            let head = table.lines().next().unwrap_or_default();
+            for title in ["node", "address", "state", "shards", "slots", "connected"] {
+                assert!(head.contains(title), "{title}: {text}");
+            }
+            assert!(table.lines().all(|line| line.chars().count() <= 80), "{text}");
+            for width in [1, 20, 40] {
+                let narrow = show(&document, Terminal { width, colour: false });
+                assert!(narrow.contains("node") && narrow.contains("state"), "{narrow}");
+            }
         }
     }
 

@@ -74,14 +74,14 @@ pub use database::{
     WRITTEN_MAX_CLUSTER,
 };
 pub use error::Error;
-pub use find::find;
+pub use find::{addresses, difference_from, find};
 pub use plimsoll_engine::{
-    CLIENTS_MAX, Cluster, ClusterError, NodeConfig, ORACLE_ID, OpenError, OracleConfig, SHARDS_MAX,
-    STALENESS_MAX, SchemaError, TABLES_MAX,
+    CLIENTS_MAX, Cluster, ClusterError, MAX_STALENESS, NodeConfig, ORACLE_ID, OpenError, OracleConfig,
+    SHARDS_MAX, STALENESS_MAX, SchemaError, TABLES_MAX,
 };
 pub use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};
 pub use plimsoll_types::{
-    Abort, Descending, DescendingReader, IndexKind, KEY_MAX, Key, KeyBuilder, KeyError, KeyReader,
-    Partitioning, SLOTS, ShardId, Slot, TableSpec, Timestamp,
+    Abort, BadEndpoint, Descending, DescendingReader, Endpoint, IndexKind, KEY_MAX, Key, KeyBuilder,
+    KeyError, KeyReader, Partitioning, SLOTS, ShardId, Slot, TableSpec, Timestamp,
 };
 pub use schema::Schema;

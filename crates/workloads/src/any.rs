@@ -42,6 +42,8 @@ pub trait AnyWorkload: Send + Sync {
     fn online_audit(&self, number: usize) -> Box<dyn AnyAudit>;
     /// See [`Workload::judge_snapshot`]. The audit is one of this workload's.
     fn judge_snapshot(&self, audit: &dyn AnyAudit) -> Vec<Check>;
+    /// See [`Workload::found`]. The audits are this workload's.
+    fn found(&self, audits: &[Box<dyn AnyAudit>]) -> Tally;
     /// See [`Workload::judge`]. The audits are this workload's.
     fn judge(&self, audits: Vec<Box<dyn AnyAudit>>, tally: &Tally) -> Vec<Check>;
 }
@@ -116,6 +118,14 @@ impl<W: Workload> AnyWorkload for W {
     fn judge_snapshot(&self, audit: &dyn AnyAudit) -> Vec<Check> {
         let audit = (audit as &dyn Any).downcast_ref();
         Workload::judge_snapshot(self, audit.expect("an audit goes back to its workload"))
+    }
+
+    fn found(&self, audits: &[Box<dyn AnyAudit>]) -> Tally {
+        let own = audits.iter().map(|audit| {
+            let audit: &dyn Any = &**audit;
+            audit.downcast_ref().expect("an audit goes back to its workload")
+        });
+        Workload::found(self, &own.collect::<Vec<&W::Audit>>())
     }
 
     fn judge(&self, audits: Vec<Box<dyn AnyAudit>>, tally: &Tally) -> Vec<Check> {

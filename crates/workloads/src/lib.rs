@@ -110,7 +110,8 @@ pub trait Workload: Clone + Send + Sync + 'static {
 
     /// A client bound to a shard. `client` is unique over all shards, the same for the same seed,
     /// and never used twice on one database: keys that a client inserts may contain it. `owner`
-    /// tells which shard owns a slot, so that a client can choose a home on its own shard.
+    /// tells which shard owns a slot, so that a client can choose a home on its own shard. The lower
+    /// 16 bits of `client` number the clients of a run, those above them the run.
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Self::Client;
 
     /// The client's next transaction, inputs drawn, not started.
@@ -130,6 +131,11 @@ pub trait Workload: Clone + Send + Sync + 'static {
 
     /// Judges one audit that ran in one snapshot: conditions that hold at every moment.
     fn judge_snapshot(&self, audit: &Self::Audit) -> Vec<Check>;
+
+    /// What drivers must have counted since the load for the data to be as it is, if these are all
+    /// of [`Workload::audits`]: where a further run begins. What no driver counts is not judged by
+    /// it: the data may contradict this tally.
+    fn found(&self, audits: &[&Self::Audit]) -> Tally;
 
     /// Judges all audits of [`Workload::audits`] after a run: the conditions that hold at every
     /// moment, and those that compare the data with what the drivers counted since the load.
@@ -278,6 +284,10 @@ mod tests {
 
         fn judge_snapshot(&self, audit: &micro::Audit) -> Vec<Check> {
             self.0.judge_snapshot(audit)
+        }
+
+        fn found(&self, audits: &[&micro::Audit]) -> Tally {
+            self.0.found(audits)
         }
 
         fn judge(&self, audits: &[micro::Audit], tally: &Tally) -> Vec<Check> {

@@ -336,6 +336,11 @@ impl Workload for Micro {
         checks
     }
 
+    fn found(&self, audits: &[&Audit]) -> Tally {
+        let updates: u64 = audits.iter().map(|audit| audit.total()).sum();
+        Tally { committed: Vec::new(), sums: vec![updates as i64] }
+    }
+
     fn judge(&self, audits: &[Audit], tally: &Tally) -> Vec<Check> {
         let total = audits.iter().map(Audit::total).sum();
         let updates = tally.sums.first().copied().unwrap_or(0);

@@ -85,7 +85,8 @@ impl BenchArgs {
         }
         if self.runs.is_some_and(|runs| runs > 1) {
             refuse!(
-                "--runs needs data that is new each time: give 1, and start the nodes anew for another run"
+                "--runs needs data that is new each time, and on a cluster each run goes on with what the one before has \
+                 left: give 1, and repeat the command"
             );
         }
         if self.staleness.is_some_and(|staleness| staleness > cluster.max_staleness) {

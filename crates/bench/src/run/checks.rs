@@ -12,7 +12,7 @@ use plimsoll_txn::pairs::Pair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_types::history::{History, Install};
 use plimsoll_types::{Abort, ColumnGroup, Key, Slot, TableId};
-use plimsoll_workloads::{AnyWorkload, Tally};
+use plimsoll_workloads::{AnyAudit, AnyWorkload, Tally};
 
 use super::client::Recorded;
 use super::site::{Control, Phase};
@@ -79,8 +79,21 @@ pub fn is_loaded(engine: &Engine, workload: &dyn AnyWorkload) -> bool {
     })
 }
 
+/// What is there of earlier runs, on the quiesced database, and whether it fits together.
+pub fn found(engine: &Engine, workload: &dyn AnyWorkload) -> (Tally, Vec<Check>) {
+    let audits = audits(engine, workload);
+    let found = workload.found(&audits);
+    let checks = workload.judge(audits, &found).into_iter().map(convert).collect();
+    (found, checks)
+}
+
 /// The workload's invariants on the quiesced database.
 pub fn invariants(engine: &Engine, workload: &dyn AnyWorkload, tally: &Tally) -> Vec<Check> {
+    workload.judge(audits(engine, workload), tally).into_iter().map(convert).collect()
+}
+
+/// Reads what invariants speak about.
+fn audits(engine: &Engine, workload: &dyn AnyWorkload) -> Vec<Box<dyn AnyAudit>> {
     let mut audits = Vec::new();
     for (mut audit, shard) in workload.audits().into_iter().zip(engine.coordinators().cycle()) {
         audits.push(engine.run_on(shard, move |shard| async move {
@@ -88,7 +101,7 @@ pub fn invariants(engine: &Engine, workload: &dyn AnyWorkload, tally: &Tally) ->
             audit
         }));
     }
-    workload.judge(audits, tally).into_iter().map(convert).collect()
+    audits
 }
 
 /// Attempts a procedure until it commits.

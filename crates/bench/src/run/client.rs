@@ -160,13 +160,15 @@ struct Shared {
     done: Cell<Option<Sender<Finished>>>,
 }
 
-/// Starts a shard's clients. When all have ended, what they have counted is sent.
+/// Starts a shard's clients. When all have ended, what they have counted is sent. `run_bits` tell the
+/// clients from those of other runs on the same data; its lower 16 bits are zero.
 pub fn start(
     engine: &Engine,
     shard: ShardId,
     workload: &Arc<dyn AnyWorkload>,
     plan: &BenchPlan,
     control: &Arc<Control>,
+    run_bits: usize,
     done: Sender<Finished>,
 ) {
     let (workload, control, placement) =
@@ -188,7 +190,7 @@ pub fn start(
         });
         for number in 0..clients {
             let number = shard.index() * clients + number;
-            let client = workload.client(number, shard, &|slot| placement.shard(slot));
+            let client = workload.client(run_bits | number, shard, &|slot| placement.shard(slot));
             let (control, shared) = (control.clone(), shared.clone());
             let inner = env.clone();
             let pace = interval_ns.map(|interval_ns| {

@@ -292,7 +292,7 @@ impl Joining {
         let Joining { listener, join } = self;
         let address = |(id, (address, shards)): (u16, (String, usize))| {
             let address: SocketAddr = address.parse().map_err(|_| invalid("that is no address"))?;
-            Ok(Address { id, address, shards })
+            Ok(Address { id, address: address.into(), shards })
         };
         let clock = Clock::with_offset(join.clock_offset);
         let network = Network {

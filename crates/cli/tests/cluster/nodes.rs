@@ -1,11 +1,12 @@
 //! Nodes: what they run and hold, with a file and without one, and what they need and say.
 
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll::{Database, Error, Freshness, Key, Options};
+use plimsoll::{Cluster, Database, Error, Freshness, Key, Options};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, account, balance, fill, free_ports, path, plimsoll, refused, total, transfers};
@@ -251,4 +252,38 @@ fn a_node_that_starts_says_for_whom_it_waits() {
     let said = || std::fs::read_to_string(&log).unwrap();
     until("it says so", || said().contains("not connected to node 1 after 5s").then_some(()));
     assert!(said().contains("that no other process is node 2"));
+}
+
+#[test]
+fn the_first_file_of_the_documentation_works_as_it_is_printed_and_under_names_of_hosts() {
+    let scene = Scene::new(&[1]);
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cluster.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    let block = docs.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    // On other ports, which nobody has.
+    let mut text = block.to_owned();
+    for (printed, free) in ["7401", "8401", "7402", "8402"].into_iter().zip(free_ports(4)) {
+        text = text.replace(&format!("127.0.0.1:{printed}"), &format!("localhost:{free}"));
+    }
+    let file = scene.directory.join("bank.toml");
+    std::fs::write(&file, text).unwrap();
+    let secret = scene.directory.join("bank.secret");
+    assert!(refused(&["start", path(&file), "--node", "1"]).contains("make one with `plimsoll secret"));
+    assert!(plimsoll(&["secret", path(&secret)]).output().unwrap().status.success());
+    assert!(refused(&["secret", path(&secret)]).contains("exists already"));
+    let start = |id: &str| {
+        let mut command = plimsoll(&["start", path(&file), "--node", id]);
+        Killed(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    };
+    let (_one, _two) = (start("1"), start("2"));
+    let status = |place: &str| plimsoll(&["status", place]).output().unwrap();
+    until("all nodes are connected", || status(path(&file)).status.success().then_some(()));
+    let cluster = Cluster::read(&file).unwrap();
+    let addresses: Vec<String> =
+        cluster.nodes.iter().filter_map(|node| Some(node.http.as_ref()?.to_string())).collect();
+    assert!(addresses[0].starts_with("localhost:"), "{addresses:?}");
+    let shown = status(&addresses.join(","));
+    assert!(shown.status.success(), "{shown:?}");
+    let db = Database::connect(&cluster, Options { patience: PATIENCE, ..Options::default() }).unwrap();
+    assert!(db.snapshot(Freshness::Stale(Duration::from_secs(1))).is_ok());
 }

@@ -2,11 +2,14 @@
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use plimsoll::{Cluster, Database, OpenError, Options};
+use plimsoll::{Cluster, Database, Freshness, OpenError, Options};
 use serde_json::Value;
 
-use crate::scene::{Scene, free_ports, path, refused};
+use crate::scene::{Scene, free_ports, path, plimsoll, refused, write_secret};
 use crate::waiting::{PATIENCE, until};
 
 #[test]
@@ -19,11 +22,15 @@ fn what_cannot_be_is_refused_with_a_sentence() {
     assert!(refused(&["start", "--table", "a", "--listen", "0.0.0.0:1"]).contains("add --advertise"));
     assert!(refused(&["start", "--table", "a", "--scheme", "gts"]).contains("write a file"));
     let peers = |peers| refused(&["start", "--table", "a", "--node", "1", "--peers", peers]);
-    assert!(peers("127.0.0.1:7402").contains("write ID=ADDR"));
+    assert!(peers("127.0.0.1:7402").contains("write ID=HOST:PORT"));
+    assert!(refused(&["start", "--table", "a", "--listen", "::1:7401"]).contains("stands in brackets"));
+    assert!(refused(&["start", "--table", "a", "--listen", "nowhere.invalid:1"]).contains("has no address"));
+    assert!(refused(&["start", "--table", "a", "--max-staleness", "0.1ms"]).contains("whole milliseconds"));
     assert!(peers("1=127.0.0.1:7402").contains("two nodes have the number 1"));
     assert!(peers("2=127.0.0.1:7401").contains("both have the address"));
     assert!(refused(&["start", file, "--table", "a"]).contains("cannot be used with"));
     assert!(refused(&["status", "127.0.0.1:9"]).contains("no node describes its cluster"));
+    assert!(refused(&["status", "localhost:9"]).contains("no node describes its cluster"));
     assert!(refused(&["start", "/nowhere/cluster.toml"]).contains("/nowhere/cluster.toml"));
     assert!(refused(&["start", file]).contains("--node with one of 1, 2"));
     assert!(refused(&["start", file, "--role", "oracle"]).contains("needs none under dst"));
@@ -68,7 +75,8 @@ fn what_cannot_be_is_refused_with_a_sentence() {
     let stranger = refusal(&Cluster { secret: None, ..cluster.clone() });
     assert!(matches!(stranger, OpenError::NoSecret), "{stranger:?}");
     let stranger = why(&Cluster { id: cluster.id ^ 1, ..cluster });
-    assert_eq!(stranger, "a node refuses this client: it belongs to another cluster");
+    let another = "it belongs to another cluster, or was given another description of this one";
+    assert_eq!(stranger, format!("a node refuses this client: {another}"));
 }
 
 /// Says something to a node, hears it out, and tells from which address.
@@ -88,7 +96,7 @@ fn a_node_logs_json_that_says_whom_it_has_refused_and_why() {
     let log = scene.start_with_json_log(1);
     drop(scene.connect());
     let cluster = Cluster::read(&scene.file()).unwrap();
-    let node = cluster.nodes[0].address;
+    let node = cluster.nodes[0].address.socket().expect("it is an address");
     let magic = "it does not speak this protocol";
     // A hello of a version that does not exist: its length, its kind, the magic number, the
     // version.
@@ -134,4 +142,108 @@ fn a_node_logs_json_that_says_whom_it_has_refused_and_why() {
     assert_eq!((&up["level"], &up["fields"]["shards"]), (&"INFO".into(), &1.into()), "{up}");
     let text = std::fs::read_to_string(&log).unwrap();
     assert!(!text.contains("admin"), "what strangers send is in no log: {text}");
+}
+
+/// Another file of the same cluster, changed.
+fn changed(scene: &Scene, name: &str, from: &str, to: &str) -> PathBuf {
+    let text = std::fs::read_to_string(scene.file()).unwrap();
+    assert!(text.contains(from));
+    let file = scene.directory.join(name);
+    std::fs::write(&file, text.replace(from, to)).unwrap();
+    file
+}
+
+#[test]
+fn what_keeps_nodes_apart_is_said_over_http_and_logged_once() {
+    let mut scene = Scene::new(&[1, 2, 1]);
+    write_secret(&scene.directory.join("other"), "another secret, just as long");
+    let table = "[[table]]\nname = \"account\"\nindex = \"hash\"";
+    let other_secret = changed(&scene, "a.toml", "\"secret\"", "\"other\"");
+    let other_table = changed(&scene, "b.toml", table, &table.replace("hash", "ordered"));
+    let logs = [(1, &scene.file()), (2, &other_secret), (3, &other_table)].map(|(id, file)| {
+        let log = scene.directory.join(format!("{id}.log"));
+        let mut command = plimsoll(&["start", path(file), "--node", &id.to_string()]);
+        command.stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap());
+        scene.nodes[id - 1] = Some(command.spawn().unwrap());
+        log
+    });
+    let says = |id: usize, path: &str, words: &[&str]| {
+        let all = |text: &String| words.iter().all(|word| text.contains(word));
+        until(&format!("{path} of node {id} has {words:?}"), || {
+            let agent = ureq::Agent::config_builder().http_status_as_error(false).build();
+            let url = format!("http://127.0.0.1:{}{path}", scene.http[id - 1]);
+            let mut answer = ureq::Agent::from(agent).get(url).call().ok()?;
+            let text = answer.body_mut().read_to_string().ok()?;
+            (answer.status().as_u16() == 503).then_some(text).filter(all)
+        })
+    };
+    let secret = "it does not know the secret of the cluster; give both the same secret_file";
+    says(1, "/ready", &["node 2 refuses this node: ", secret]);
+    says(2, "/health", &["cannot join its cluster", secret]);
+    let difference = "table \"account\" has index = \"hash\" here and index = \"ordered\" there";
+    says(1, "/ready", &["node 3", "another description of this one; ", difference]);
+    let back = "table \"account\" has index = \"ordered\" here and index = \"hash\" there";
+    says(3, "/health", &["cannot join its cluster", back]);
+    // A client of one of them is told the same.
+    let cluster = Cluster::read(&other_table).unwrap();
+    let options = Options { patience: PATIENCE, ..Options::default() };
+    let why = Database::connect(&cluster, options).err().expect("it is not let in").to_string();
+    assert!(why.contains(back) || why.contains("secret"), "{why}");
+    // Refused every second by two others, and logged once for each of them.
+    std::thread::sleep(Duration::from_secs(4));
+    let shown = plimsoll(&["status", path(&scene.file())]).output().unwrap();
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("node 3 is refused") && shown.contains(back), "{shown}");
+    for log in logs {
+        let text = std::fs::read_to_string(log).unwrap();
+        for reason in ["it does not know the secret", "it belongs to another cluster"] {
+            let lines = text.lines().filter(|line| line.contains(reason)).count();
+            assert!(lines <= 4, "{lines} lines: {text}");
+        }
+    }
+}
+
+#[test]
+fn silent_callers_of_one_port_leave_both_to_others() {
+    let mut scene = Scene::new(&[1]);
+    let [listen, http] = free_ports(2)[..] else { panic!("two ports") };
+    let at = |port| format!("127.0.0.1:{port}");
+    let start = format!(
+        "ulimit -n 200; exec {} start --table account --shards 1 --listen {} --http {}",
+        env!("CARGO_BIN_EXE_plimsoll"),
+        at(listen),
+        at(http)
+    );
+    let mut command = Command::new("sh");
+    command.args(["-c", &start]).stdout(Stdio::null()).stderr(Stdio::null());
+    scene.nodes[0] = Some(command.spawn().unwrap());
+    let place = at(http);
+    let cluster = until("the node describes itself", || plimsoll::find(&place, None).ok());
+    let health = || {
+        let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build().into();
+        agent.get(format!("http://{place}/health")).call().map(|answer| answer.status().as_u16())
+    };
+    let mut held = Vec::new();
+    for port in [http, listen, http] {
+        for number in 0..183 {
+            #[allow(clippy::disallowed_types)] // A socket of the standard library, for one who says nothing.
+            let mut stream = std::net::TcpStream::connect(at(port)).unwrap();
+            // Every other one says half of something.
+            let half: &[u8] = if number % 2 == 0 { b"" } else { b"GET /health HTTP/1.1\r\nHost: x\r\n" };
+            let _ = stream.write_all(half);
+            held.push(stream);
+        }
+        assert_eq!(health().expect("it answers"), 200);
+        let options = Options { patience: PATIENCE, ..Options::default() };
+        let db = Database::connect(&cluster, options).expect("it is let in");
+        // A stale snapshot can be had without a word about it.
+        let stale = db.snapshot(Freshness::Stale(Duration::from_millis(500)));
+        assert!(stale.is_ok(), "{:?}", stale.err());
+        drop(stale);
+        let refused =
+            |options| Database::connect(&cluster, options).err().expect("it cannot hold").to_string();
+        let hour = Options { max_staleness: Duration::from_secs(3600), ..options };
+        assert!(refused(hour).contains("cannot have `max_staleness` 3600s: its cluster decides, and has 1s"));
+        assert!(refused(Options { pin: true, ..options }).contains("`pin`"));
+    }
 }

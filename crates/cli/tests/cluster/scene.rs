@@ -2,6 +2,7 @@
 //! to move.
 
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -57,7 +58,7 @@ impl Scene {
         }
         text += "[[table]]\nname = \"account\"\nindex = \"hash\"\n[[table]]\nname = \"entry\"\n";
         std::fs::write(directory.join("cluster.toml"), text).unwrap();
-        std::fs::write(directory.join("secret"), "correct horse battery\n").unwrap();
+        write_secret(&directory.join("secret"), "correct horse battery\n");
         let http = ports.chunks(2).map(|pair| pair[1]).collect();
         Scene { directory, http, nodes: (0..=shards.len()).map(|_| None).collect() }
     }
@@ -146,6 +147,12 @@ impl Drop for Scene {
         }
         let _ = std::fs::remove_dir_all(&self.directory);
     }
+}
+
+/// Writes a secret that nobody else can read.
+pub fn write_secret(path: &Path, secret: &str) {
+    std::fs::write(path, secret).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 pub fn path(path: &Path) -> &str {

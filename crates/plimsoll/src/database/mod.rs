@@ -49,6 +49,7 @@ use plimsoll_types::{ColumnGroup as StoredColumn, TableId as StoredTable};
 use plimsoll_types::{IndexKind, KEY_MAX, Key, Placement, SLOTS, ShardId, Slot, TableSpec, Timestamp};
 
 use crate::error::Error;
+use crate::find;
 use crate::schema::Schema;
 use admission::Admission;
 use driver::Driver;
@@ -231,8 +232,9 @@ impl Database {
     }
 
     /// Connects to a running cluster, whose nodes own the data; this process coordinates its own
-    /// transactions. The options `shards`, `pin`, `max_staleness` and `pair` are ignored: the
-    /// cluster decides them. Waits until all nodes are connected.
+    /// transactions. The cluster decides `shards`, `pin`, `max_staleness` and `pair`: leave these
+    /// options as they are by default, or give what the cluster has
+    /// ([`OpenError::ClusterDecides`]). Waits until all nodes are connected.
     ///
     /// Once a transaction has returned, it is committed, and everything that begins later through
     /// this handle sees it. Other clients may see it later, and this handle may see theirs later,
@@ -246,7 +248,14 @@ impl Database {
         if options.transactions_per_shard == 0 {
             return Err(OpenError::NoTransactions);
         }
-        let engine = connect(cluster, options.patience)?;
+        check_options(cluster, &options)?;
+        let engine = connect(cluster, options.patience).map_err(|error| match error {
+            OpenError::Refused(why) => OpenError::Refused(match find::differs(cluster) {
+                Some(difference) => format!("{why}; {difference}"),
+                None => why,
+            }),
+            error => error,
+        })?;
         let options = Options { max_staleness: cluster.max_staleness, pair: cluster.pair, ..options };
         let again = {
             let cluster = cluster.clone();
@@ -426,6 +435,27 @@ impl Database {
 /// Connects to a cluster.
 fn connect(cluster: &Cluster, patience: Duration) -> Result<Driver, OpenError> {
     Ok(Driver::new(Engine::connect(cluster, patience)?))
+}
+
+/// Refuses options of a client that its cluster decides, and has decided otherwise.
+fn check_options(cluster: &Cluster, options: &Options) -> Result<(), OpenError> {
+    let defaults = Options::default();
+    let shards: usize = cluster.nodes.iter().map(|node| node.shards).sum();
+    let refused = |option, asked: String, has: String| Err(OpenError::ClusterDecides { option, asked, has });
+    if options.shards != defaults.shards && options.shards != shards {
+        return refused("shards", options.shards.to_string(), shards.to_string());
+    }
+    if options.pin {
+        return refused("pin", "true".to_owned(), "no shard in this process".to_owned());
+    }
+    if options.max_staleness > cluster.max_staleness {
+        let [asked, has] = [options.max_staleness, cluster.max_staleness].map(|time| format!("{time:?}"));
+        return refused("max_staleness", asked, has);
+    }
+    if options.pair != defaults.pair && options.pair != cluster.pair {
+        return refused("pair", options.pair.to_string(), cluster.pair.to_string());
+    }
+    Ok(())
 }
 
 impl Inner {

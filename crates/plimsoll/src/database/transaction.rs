@@ -24,8 +24,8 @@
 //! the transaction.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, VecDeque};
 use std::collections::hash_map::RandomState;
+use std::collections::{BTreeSet, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;

@@ -61,9 +61,11 @@ impl Client {
             let warehouse = (client as u64 % u64::from(parameters.warehouses)) as u32 + 1;
             homes.push(Home { warehouse, district: None });
         }
-        let payer = u16::try_from(client + 1).expect("there are fewer than 65,535 clients");
+        // The run, above the number of the client, is where the numbers of its payments begin.
+        let (run, number) = (client as u64 & !0xffff, client as u16);
+        let payer = number.checked_add(1).expect("there are fewer than 65,535 clients");
         let rng = Rng::new(!parameters.seed, client as u64);
-        Client { rng, homes, payer, payments: 0, date: load::LOAD_DATE }
+        Client { rng, homes, payer, payments: run, date: load::LOAD_DATE }
     }
 
     /// The home of the next transaction.

@@ -187,15 +187,68 @@ pub(super) fn judge(parameters: &Parameters, audits: &[Audit], tally: &Tally) ->
     checks
 }
 
+/// What became of the data since it was loaded, as sums over all warehouses.
+struct Changes {
+    new_orders: i64,
+    history_rows: i64,
+    customers_payments: i64,
+    paid: i64,
+    deliveries: i64,
+    carried: i64,
+    charged: i64,
+    stock_orders: i64,
+    stock_remote_orders: i64,
+    stock_ytd: i64,
+}
+
+impl Changes {
+    fn new<'a>(parameters: &Parameters, audits: impl Iterator<Item = &'a Audit> + Clone) -> Changes {
+        let total = |of: fn(&Seen) -> i64| audits.clone().map(|audit| of(&audit.seen)).sum::<i64>();
+        let districts = audits.clone().count() as i64 * i64::from(DISTRICTS);
+        let customers = districts * i64::from(parameters.customers_per_district);
+        let orders_at_load = districts * i64::from(parameters.loaded_orders());
+        let delivered_at_load = districts * i64::from(parameters.delivered_orders());
+        Changes {
+            new_orders: total(|seen| sum(seen, |d| i64::from(d.next_o_id) - 1)) - orders_at_load,
+            history_rows: total(|seen| seen.payments as i64) - customers,
+            customers_payments: total(|seen| sum(seen, |d| d.payments as i64)) - customers,
+            paid: total(|seen| seen.paid) - LOADED_PAYMENT * customers,
+            deliveries: total(|seen| sum(seen, |d| d.deliveries as i64)),
+            carried: total(|seen| sum(seen, |d| d.carried as i64)) - delivered_at_load,
+            charged: total(|seen| sum(seen, |d| d.charged)),
+            stock_orders: total(|seen| seen.stock_orders as i64),
+            stock_remote_orders: total(|seen| seen.stock_remote_orders as i64),
+            stock_ytd: total(|seen| seen.stock_ytd as i64),
+        }
+    }
+}
+
+/// See [`crate::Workload::found`].
+pub(super) fn found(parameters: &Parameters, audits: &[&Audit]) -> Tally {
+    let changes = Changes::new(parameters, audits.iter().copied());
+    let mut tally =
+        Tally { committed: vec![0; 5], sums: vec![0; <super::Tpcc as crate::Workload>::SUMS.len()] };
+    for (kind, count) in [(0, changes.new_orders), (1, changes.history_rows)] {
+        tally.committed[kind] = count.max(0) as u64;
+    }
+    for (sum, value) in [
+        (super::PAYMENT_CENTS, changes.paid),
+        (super::DELIVERED_ORDERS, changes.deliveries),
+        (super::DELIVERED_CENTS, changes.charged),
+        (super::ORDER_LINES, changes.stock_orders),
+        (super::REMOTE_LINES, changes.stock_remote_orders),
+        (super::QUANTITY, changes.stock_ytd),
+    ] {
+        tally.sums[sum] = value;
+    }
+    tally
+}
+
 /// Compares the data with what the drivers counted.
 fn judge_counts(parameters: &Parameters, audits: &[Audit], tally: &Tally) -> Vec<Check> {
     let committed = |kind: usize| tally.committed.get(kind).copied().unwrap_or(0) as i64;
     let counted = |sum: usize| tally.sums.get(sum).copied().unwrap_or(0);
-    let total = |of: fn(&Seen) -> i64| audits.iter().map(|audit| of(&audit.seen)).sum::<i64>();
-    let districts = audits.len() as i64 * i64::from(DISTRICTS);
-    let customers = districts * i64::from(parameters.customers_per_district);
-    let at_load = districts * i64::from(parameters.loaded_orders());
-    let delivered_at_load = districts * i64::from(parameters.delivered_orders());
+    let changes = Changes::new(parameters, audits.iter());
 
     let mut checks = Vec::new();
     let mut check = |name: &str, pairs: &[(&str, i64, i64)]| {
@@ -203,36 +256,29 @@ fn judge_counts(parameters: &Parameters, audits: &[Audit], tally: &Tally) -> Vec
         pairs.iter().for_each(|&(what, data, drivers)| same(&mut verdict, what, data, drivers));
         checks.push(verdict.check(name));
     };
-    let numbered = total(|seen| sum(seen, |d| i64::from(d.next_o_id) - 1)) - at_load;
-    check("tpcc new orders are those committed", &[("D_NEXT_O_ID", numbered, committed(0))]);
-    let history = total(|seen| seen.payments as i64) - customers;
-    let payments = total(|seen| sum(seen, |d| d.payments as i64)) - customers;
-    let paid = total(|seen| seen.paid) - LOADED_PAYMENT * customers;
+    check("tpcc new orders are those committed", &[("D_NEXT_O_ID", changes.new_orders, committed(0))]);
     check(
         "tpcc payments are those committed",
         &[
-            ("HISTORY rows", history, committed(1)),
-            ("C_PAYMENT_CNT", payments, committed(1)),
-            ("H_AMOUNT", paid, counted(super::PAYMENT_CENTS)),
+            ("HISTORY rows", changes.history_rows, committed(1)),
+            ("C_PAYMENT_CNT", changes.customers_payments, committed(1)),
+            ("H_AMOUNT", changes.paid, counted(super::PAYMENT_CENTS)),
         ],
     );
-    let deliveries = total(|seen| sum(seen, |d| d.deliveries as i64));
-    let carried = total(|seen| sum(seen, |d| d.carried as i64)) - delivered_at_load;
-    let charged = total(|seen| sum(seen, |d| d.charged));
     check(
         "tpcc deliveries are those committed",
         &[
-            ("C_DELIVERY_CNT", deliveries, counted(super::DELIVERED_ORDERS)),
-            ("orders with a carrier", carried, counted(super::DELIVERED_ORDERS)),
-            ("C_BALANCE + C_YTD_PAYMENT", charged, counted(super::DELIVERED_CENTS)),
+            ("C_DELIVERY_CNT", changes.deliveries, counted(super::DELIVERED_ORDERS)),
+            ("orders with a carrier", changes.carried, counted(super::DELIVERED_ORDERS)),
+            ("C_BALANCE + C_YTD_PAYMENT", changes.charged, counted(super::DELIVERED_CENTS)),
         ],
     );
     check(
         "tpcc stocks are what was ordered",
         &[
-            ("S_ORDER_CNT", total(|seen| seen.stock_orders as i64), counted(super::ORDER_LINES)),
-            ("S_REMOTE_CNT", total(|seen| seen.stock_remote_orders as i64), counted(super::REMOTE_LINES)),
-            ("S_YTD", total(|seen| seen.stock_ytd as i64), counted(super::QUANTITY)),
+            ("S_ORDER_CNT", changes.stock_orders, counted(super::ORDER_LINES)),
+            ("S_REMOTE_CNT", changes.stock_remote_orders, counted(super::REMOTE_LINES)),
+            ("S_YTD", changes.stock_ytd, counted(super::QUANTITY)),
         ],
     );
     checks

@@ -443,6 +443,10 @@ impl Workload for Tpcc {
         audit.judge_snapshot()
     }
 
+    fn found(&self, audits: &[&Audit]) -> Tally {
+        conditions::found(&self.parameters, audits)
+    }
+
     fn judge(&self, audits: &[Audit], tally: &Tally) -> Vec<Check> {
         conditions::judge(&self.parameters, audits, tally)
     }

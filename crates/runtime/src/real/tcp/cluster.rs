@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use plimsoll_types::{ShardId, wire};
+use plimsoll_types::{Endpoint, ShardId, wire};
 
 use super::admission::{Descriptors, descriptor_limit};
 use super::hello::Refusal;
@@ -32,8 +32,8 @@ pub const SILENCE: Duration = Duration::from_secs(2);
 pub struct Address {
     /// Its number; of two nodes the one with the lower number dials.
     pub id: u16,
-    /// Its address, as others see it.
-    pub address: SocketAddr,
+    /// Where others reach it.
+    pub address: Endpoint,
     /// How many shards it has.
     pub shards: usize,
 }
@@ -133,7 +133,7 @@ impl fmt::Display for Who {
 /// A node and its shards, by their numbers in the cluster.
 pub(super) struct Member {
     pub(super) id: u16,
-    pub(super) address: SocketAddr,
+    pub(super) address: Endpoint,
     pub(super) shards: Range<usize>,
 }
 
@@ -188,7 +188,8 @@ impl Cluster {
         }
         let mut nodes: Vec<Member> = Vec::new();
         let mut total: usize = 0;
-        for &&Address { id, address, shards } in &listed {
+        for &&Address { id, ref address, shards } in &listed {
+            let address = address.clone();
             if shards == 0 {
                 return Err(invalid(format!("node {id} has no shards")));
             }
@@ -375,9 +376,18 @@ impl Cluster {
         pairs.any(|(own, peer)| self.live(own, peer).is_some_and(|live| live.load(Relaxed) != 0))
     }
 
-    /// Whether a node of the cluster has this address.
+    /// Refuses to dial an address to which nobody may connect without a secret.
+    pub(super) fn may_dial(&self, address: SocketAddr) -> io::Result<()> {
+        match self.secret.is_empty() && !address.ip().is_loopback() {
+            true => Err(reachable(address)),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a node of the cluster has this address, and not a name instead.
     pub(super) fn is_node_at(&self, ip: IpAddr) -> bool {
-        self.nodes.iter().any(|node| node.address.ip().to_canonical() == ip.to_canonical())
+        let ip = ip.to_canonical();
+        self.nodes.iter().any(|node| node.address.ip().is_some_and(|known| known.to_canonical() == ip))
     }
 
     /// Whether clients are admitted.
@@ -423,7 +433,7 @@ fn find_here(network: &Network, listed: &[&Address], shards: usize) -> io::Resul
 }
 
 /// Without a secret any process that reaches a node can do anything, so all addresses have to be
-/// loopback addresses.
+/// loopback addresses. What names stand for is known when they are dialed ([`Cluster::may_dial`]).
 fn only_loopback(network: &Network, nodes: &[&Address]) -> io::Result<()> {
     let listening = match &network.role {
         Role::Member { listener, .. } => Some(listener.local_addr()?),
@@ -431,17 +441,18 @@ fn only_loopback(network: &Network, nodes: &[&Address]) -> io::Result<()> {
     };
     let elsewhere = listening
         .into_iter()
-        .chain(nodes.iter().map(|node| node.address))
+        .chain(nodes.iter().filter_map(|node| node.address.socket()))
         .find(|address| !address.ip().is_loopback());
     match elsewhere {
         None => Ok(()),
-        Some(address) => Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            format!(
-                "a cluster without a secret stays on one machine, and {address} can be reached from others"
-            ),
-        )),
+        Some(address) => Err(reachable(address)),
     }
+}
+
+fn reachable(address: SocketAddr) -> io::Error {
+    let why =
+        format!("a cluster without a secret stays on one machine, and {address} can be reached from others");
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
 fn invalid(what: impl Into<String>) -> io::Error {

@@ -2,7 +2,6 @@
 //!
 //! Every shard counts in cells that only it writes; a reader adds them up.
 
-use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use super::beat::Sample;
@@ -53,13 +52,6 @@ pub struct PeerRefusal {
     pub refusal: Refusal,
     /// Whether it is the peer that refuses this node; otherwise this node refuses it.
     pub by_peer: bool,
-}
-
-impl fmt::Display for PeerRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PeerRefusal { refusal, by_peer } = self;
-        write!(f, "{}: {refusal}", if *by_peer { "it refuses this node" } else { "this node refuses it" })
-    }
 }
 
 /// The counters of one shard for one other node, or for all clients.

@@ -41,6 +41,7 @@ use super::admission::Room;
 use super::counters::PeerRefusal;
 use super::hello::{Agreed, Greeting, MESSAGE_MAX, Next, Refusal};
 use super::log::{Log, Rarely};
+use super::names::Name;
 use super::{Accepted, Shared, wake};
 
 /// Time limit of a conversation, in nanoseconds.
@@ -248,6 +249,7 @@ struct Dial {
     node: usize,
     progress: Progress,
     pause_ns: u64,
+    attempts: usize,
     /// The last attempt failed.
     failing: bool,
     /// The other side is the one that dials; this one only asks why it does not.
@@ -276,6 +278,8 @@ pub(super) struct Handshakes {
     /// By node: what was logged since it last recovered.
     told: Vec<LoggedRefusals>,
     begun_ns: u64,
+    /// By node: what its address is known to be.
+    names: Vec<Name>,
     /// By node: when this one was last seen to be connected to it.
     connected_ns: Vec<u64>,
     /// Conversations with processes that have dialed, by their numbers.
@@ -314,6 +318,7 @@ impl Handshakes {
                 node,
                 progress: Progress::Pausing { until_ns: begin_ns },
                 pause_ns: PAUSE_MIN_NS,
+                attempts: 0,
                 failing: false,
                 asks,
             }));
@@ -321,6 +326,7 @@ impl Handshakes {
         Ok(Handshakes {
             told: vec![LoggedRefusals::default(); shared.cluster.nodes.len()],
             begun_ns,
+            names: shared.cluster.nodes.iter().map(|_| Name::default()).collect(),
             connected_ns: vec![begun_ns; shared.cluster.nodes.len()],
             room: Room::new(shared.cluster.room),
             shared,
@@ -346,6 +352,7 @@ impl Handshakes {
         while !self.shared.stop.load(SeqCst) && !self.shared.is_refused() {
             let now_ns = self.clock.now().0;
             self.take_back(now_ns);
+            self.take_resolved(now_ns);
             self.end_late(now_ns);
             self.dial(now_ns);
             self.accept(now_ns);
@@ -380,6 +387,25 @@ impl Handshakes {
         }
     }
 
+    /// Takes what names were found to stand for.
+    fn take_resolved(&mut self, now_ns: u64) {
+        while let Some((node, found)) = self.shared.resolved.pop() {
+            match found {
+                Ok(addresses) => self.names[node].found(addresses, now_ns),
+                Err(error) => {
+                    self.names[node].failed();
+                    let is_due = |dial: &Dial| matches!(dial.progress, Progress::Pausing { until_ns } if until_ns <= now_ns);
+                    for number in 0..self.dials.len() {
+                        if self.dials[number].node == node && is_due(&self.dials[number]) {
+                            let error = io::Error::new(error.kind(), error.to_string());
+                            self.failed(number, &Trouble::Failed(error), now_ns);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     fn end_late(&mut self, now_ns: u64) {
         let late = |(number, conversation): (u32, &mut Conversation)| {
             (conversation.until_ns <= now_ns).then_some(number)
@@ -405,9 +431,14 @@ impl Handshakes {
             if !is_due || trying[node] == DIALS || (asks && self.need_not_ask(number, now_ns)) {
                 continue;
             }
-            let address = self.shared.cluster.nodes[node].address;
-            match TcpStream::connect(address) {
-                Ok(stream) => {
+            let attempt = self.dials[number].attempts;
+            let address = match self.names[node].address(&self.shared, node, attempt, now_ns) {
+                Ok(None) => continue,
+                Ok(Some(address)) => self.shared.cluster.may_dial(address).map(|()| address),
+                Err(error) => Err(error),
+            };
+            match address.and_then(|address| Ok((TcpStream::connect(address)?, address))) {
+                Ok((stream, address)) => {
                     trying[node] += 1;
                     self.dials[number].progress = Progress::Trying;
                     let (greeting, hello) = Greeting::dial(self.shared.cluster.clone(), nonce(), shard, peer);
@@ -444,7 +475,8 @@ impl Handshakes {
                     let Some(number) = self.begin(stream, greeting, with, None, Vec::new(), now_ns) else {
                         continue;
                     };
-                    let known = self.shared.cluster.is_node_at(with.ip());
+                    let known = self.shared.cluster.is_node_at(with.ip())
+                        || self.names.iter().any(|name| name.was(with));
                     let (ticket, goes) = self.room.enter(with.ip(), known, number, now_ns);
                     if let Some(conversation) = self.conversations.get_mut(number) {
                         conversation.ticket = Some(ticket);
@@ -565,7 +597,8 @@ impl Handshakes {
     fn failed(&mut self, dial: usize, trouble: &Trouble, now_ns: u64) {
         let Dial { node, asks, .. } = self.dials[dial];
         let with = self.shared.cluster.who(node);
-        let address = self.shared.cluster.nodes[node].address;
+        let address = self.shared.cluster.nodes[node].address.clone();
+        self.dials[dial].attempts += 1;
         if self.shared.cluster.is_client() {
             match trouble {
                 Trouble::Refused(refusal) => {

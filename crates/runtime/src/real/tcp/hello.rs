@@ -84,7 +84,8 @@ pub enum Refusal {
     Running {
         /// That number.
         node: u16,
-        /// The address at which the refusing side reaches that node, as IPv6.
+        /// The address at which the refusing side reaches that node, as IPv6; unspecified if its
+        /// host has a name.
         ip: [u8; 16],
         /// The port of that address.
         port: u16,
@@ -138,8 +139,9 @@ impl Refusal {
     /// The refusal of a duplicate of this node.
     pub(super) fn running(member: &Member) -> Refusal {
         let ip = match member.address.ip() {
-            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
-            IpAddr::V6(ip) => ip,
+            None => Ipv6Addr::UNSPECIFIED,
+            Some(IpAddr::V4(ip)) => ip.to_ipv6_mapped(),
+            Some(IpAddr::V6(ip)) => ip,
         };
         Refusal::Running { node: member.id, ip: ip.octets(), port: member.address.port() }
     }
@@ -150,7 +152,7 @@ impl fmt::Display for Refusal {
         f.write_str(match self {
             Refusal::Magic => "it does not speak this protocol",
             Refusal::Version => "it speaks another version of the protocol",
-            Refusal::Cluster => "it belongs to another cluster",
+            Refusal::Cluster => "it belongs to another cluster, or was given another description of this one",
             Refusal::Topology => "it was given other nodes, numbers of shards or places for clients",
             Refusal::Myself => "it says that it is the very node it talks to",
             Refusal::Stranger => "the cluster has no node of its number, or no such place for clients",
@@ -168,11 +170,15 @@ impl fmt::Display for Refusal {
             Refusal::NotOpen => "the nodes of the cluster have not all met yet",
             Refusal::Clock => "the clocks of the two are too far apart",
             Refusal::Running { node, ip, port } => {
-                let address = SocketAddr::new(Ipv6Addr::from(*ip).to_canonical(), *port);
+                let ip = Ipv6Addr::from(*ip);
                 let node = Who::Node(*node);
+                let place = match ip.is_unspecified() {
+                    true => String::new(),
+                    false => format!(", at {},", SocketAddr::new(ip.to_canonical(), *port)),
+                };
                 return write!(
                     f,
-                    "{node} is alive and connected, at {address}, and no second process can be {node}: give each process a \
+                    "{node} is alive and connected{place} and no second process can be {node}: give each process a \
                      number of its own, and leave the one that runs alone"
                 );
             }
@@ -476,7 +482,7 @@ mod tests {
     fn like(id: u64, node: u16, nodes: &[u16], secret: &str) -> Network {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let nodes = nodes.iter().map(|&id| Address { id, address, shards: 2 }).collect();
+        let nodes = nodes.iter().map(|&id| Address { id, address: address.into(), shards: 2 }).collect();
         let secret = (!secret.is_empty()).then(|| secret.as_bytes().to_vec());
         let life = 100 + u64::from(node);
         Network { cluster: id, nodes, life, secret, ..network(Role::Member { node, listener }) }
@@ -484,8 +490,8 @@ mod tests {
 
     /// A client of nodes 1 and 2; the places have shards 4, 5 and 6.
     fn client(place: usize, life: u64) -> Arc<Cluster> {
-        let address = "127.0.0.1:1".parse().unwrap();
-        let nodes = NODES.iter().map(|&id| Address { id, address, shards: 2 }).collect();
+        let address = || "127.0.0.1:1".parse().unwrap();
+        let nodes = NODES.iter().map(|&id| Address { id, address: address(), shards: 2 }).collect();
         let network = Network { nodes, life, ..network(Role::Client { place }) };
         Arc::new(Cluster::new(&network, 1).unwrap())
     }

@@ -5,9 +5,10 @@
 //! what the pass sends when it ends. So a call costs two system calls, and no switch of threads at
 //! either end while both shards are awake. What travels are frames (`frame`).
 //!
-//! A separate thread makes the connections (`handshake`). Of two nodes the one with the lower
-//! number dials, again and again, with pauses of 50 ms to 1 s. Both sides check that the other is
-//! the peer they expect (`hello`, `cluster`); then the thread hands the socket to the shard.
+//! A separate thread makes the connections (`handshake`), to addresses or to names (`names`). Of
+//! two nodes the one with the lower number dials, again and again, with pauses of 50 ms to 1 s.
+//! Both sides check that the other is the peer they expect (`hello`, `cluster`); then the thread
+//! hands the socket to the shard.
 //!
 //! A *client* ([`Role::Client`]) is a process that joins the cluster for a while to coordinate its
 //! own transactions. It has no address, and one shard, which is numbered after the shards of the
@@ -78,6 +79,7 @@ mod hello;
 mod link;
 mod links;
 mod log;
+mod names;
 mod places;
 #[cfg(test)]
 mod tests;
@@ -107,6 +109,7 @@ pub use frame::{Closed, FRAME_MAX};
 use handshake::Handshakes;
 pub use hello::Refusal;
 pub(super) use links::Links;
+pub use names::resolve;
 use places::PlaceLease;
 
 /// A connection that has passed the handshake, on its way to its shard.
@@ -140,6 +143,8 @@ struct Shared {
     /// Closed connections that this node has to dial again: a shard here and a shard of another
     /// node.
     lost: SegQueue<(ShardId, ShardId)>,
+    /// By node: what its name was found to stand for, for the handshake thread.
+    resolved: SegQueue<(usize, io::Result<Vec<SocketAddr>>)>,
     /// By index of the process: the other end of the last connection.
     addresses: RwLock<BTreeMap<usize, SocketAddr>>,
     /// Why a node has refused this client, if one has.
@@ -237,6 +242,7 @@ where
             rows: (0..shards * (cluster.nodes.len() + 1)).map(|_| Row::default()).collect(),
             failing: cluster.nodes.iter().map(|_| AtomicBool::new(false)).collect(),
             lost: SegQueue::new(),
+            resolved: SegQueue::new(),
             addresses: RwLock::default(),
             refused: OnceLock::new(),
             refusals: cluster.nodes.iter().map(|_| RwLock::default()).collect(),

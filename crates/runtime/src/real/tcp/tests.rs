@@ -144,7 +144,7 @@ impl Plan {
             shards.iter().map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let address = |(node, (listener, &shards)): (usize, (&TcpListener, &usize))| Address {
             id: node as u16,
-            address: listener.local_addr().unwrap(),
+            address: listener.local_addr().unwrap().into(),
             shards,
         };
         let nodes = listeners.iter().zip(shards).enumerate().map(address).collect();
@@ -189,9 +189,14 @@ impl Plan {
         nodes
     }
 
+    /// The address of a node that has no name.
+    fn socket(&self, node: u16) -> SocketAddr {
+        self.nodes[usize::from(node)].address.socket().expect("it is an address")
+    }
+
     /// Starts a node again at its address.
     fn start_again(&self, node: u16) -> Runtime<Till> {
-        let address = self.nodes[usize::from(node)].address;
+        let address = self.socket(node);
         let listener = until("the address is free again", || TcpListener::bind(address).ok());
         self.start(node, listener)
     }
@@ -457,12 +462,35 @@ fn a_second_process_with_the_highest_number_hears_it_though_nobody_dials_it() {
 }
 
 #[test]
+fn nodes_find_each_other_by_the_names_of_their_hosts() {
+    logs::keep();
+    let (mut plan, mut listeners) = Plan::new(&[2, 1]);
+    for node in &mut plan.nodes {
+        node.address = format!("localhost:{}", node.address.port()).parse().unwrap();
+    }
+    let port = plan.nodes[1].address.port();
+    drop(listeners.pop());
+    // The first dials before the second listens, and a client finds both.
+    let first = plan.start(0, listeners.pop().unwrap());
+    let listener = until("the port is free", || TcpListener::bind(("127.0.0.1", port)).ok());
+    let second = plan.start(1, listener);
+    [&first, &second].into_iter().for_each(all_connected);
+    assert!(echoes(&first, 0, 2) && echoes(&second, 2, 1));
+    // A name that means nothing is an address at which nobody answers.
+    let mut nowhere = Plan { nodes: plan.nodes.clone(), ..Plan::new(&[]).0 };
+    nowhere.nodes[1].address = "nowhere.invalid:1".parse().unwrap();
+    let lost = nowhere.start(0, TcpListener::bind("127.0.0.1:0").unwrap());
+    logs::wait_for(&["address=nowhere.invalid:1", "the name nowhere.invalid has no address"]);
+    assert_eq!(traffic(&lost, 1).connected, 0);
+}
+
+#[test]
 fn who_is_not_dialed_and_asks_why_hears_whose_turn_it_is() {
     logs::keep();
     let (plan, mut listeners) = Plan::new(&[1, 1]);
     // The first node has a wrong address for the second, where no process listens.
     let mut wrong = Plan { nodes: plan.nodes.clone(), ..Plan::new(&[]).0 };
-    wrong.nodes[1].address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    wrong.nodes[1].address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().into();
     let second = plan.start(1, listeners.pop().unwrap());
     let _first = wrong.start(0, listeners.pop().unwrap());
     let address = format!("address={}", plan.nodes[0].address);

@@ -205,9 +205,9 @@ fn a_client_that_leaves_is_nothing_to_warn_of() {
 #[test]
 fn a_client_that_has_lost_its_connections_finds_its_place_kept() {
     let (mut plan, nodes) = visited(&[2], 1);
-    let gate = Gate::new(plan.nodes[0].address);
+    let gate = Gate::new(plan.socket(0));
     gate.open();
-    plan.nodes[0].address = gate.address;
+    plan.nodes[0].address = gate.address.into();
     let client = plan.visit(0);
     all_connected(&client);
     gate.cut();
@@ -227,8 +227,8 @@ fn a_client_that_has_lost_its_connections_finds_its_place_kept() {
 fn rivals(plan: &Plan) -> [(Runtime<Till>, Gate); 2] {
     [(0, 1), (1, 0)].map(|(near, far)| {
         let mut network = plan.client(3);
-        let gate = Gate::new(plan.nodes[far].address);
-        network.nodes[far].address = gate.address;
+        let gate = Gate::new(plan.socket(far as u16));
+        network.nodes[far].address = gate.address.into();
         let client = visit(network);
         until("the client has its place", || (traffic(&client, near as u16).connected == 1).then_some(()));
         (client, gate)

@@ -43,7 +43,7 @@ fn member(node: u16) -> Role {
 impl Scene {
     /// A socket that is connected to the node, without a handshake.
     fn knock(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.plan.nodes[usize::from(NODE)].address).unwrap();
+        let stream = TcpStream::connect(self.plan.socket(NODE)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream
     }
