@@ -1,7 +1,7 @@
 //! Protocols and timestamp schemes as values of flags.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use plimsoll_page::help;
+use plimsoll_page::{help, svg};
 use plimsoll_txn::pairs::{Protocol, Scheme};
 
 /// Reads the name of a protocol.
@@ -30,4 +30,43 @@ fn one_of<T: Copy + Send + Sync>(
 /// One line for each scheme, with what it does.
 pub fn schemes_explained() -> String {
     help::meanings(Scheme::ALL.map(|scheme| (scheme.name(), scheme.about())), 10)
+}
+
+/// The series of charts, by their colours, of pairs of protocol and scheme (`occ/dst`), or of
+/// schemes alone. A scheme has the same colour on every page; where it comes again, in another pair,
+/// a colour that no scheme has. What names no scheme has one of those, too.
+pub fn series<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
+    /// Grey.
+    const YARDSTICK: usize = 7;
+    let colour = |scheme: Scheme| match scheme {
+        Scheme::Rc => YARDSTICK,
+        scheme => scheme as usize,
+    };
+    let mut others = (0..svg::COLOURS)
+        .filter(|&series| Scheme::ALL.iter().all(|&scheme| colour(scheme) != series))
+        .cycle();
+    let mut series = Vec::new();
+    for name in names {
+        let named = Scheme::ALL.into_iter().find(|scheme| name.rsplit('/').next() == Some(scheme.name()));
+        let own = named.map(colour).filter(|own| !series.contains(own));
+        series.extend(own.or_else(|| others.next()));
+    }
+    series
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scheme_has_one_colour_wherever_it_stands() {
+        assert_eq!(series(["occ/rc", "occ/dst"]), [7, 0]);
+        assert_eq!(series(["dst", "gts", "rc"]), [0, 1, 7]);
+        let several = series(["occ/dst", "two_pl/dst", "rococo/dst", "occ/vts", "other"]);
+        assert_eq!((several[0], several[3]), (0, 2));
+        let mut different = several.clone();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), several.len(), "{several:?}");
+    }
 }

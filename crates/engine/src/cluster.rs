@@ -44,10 +44,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plimsoll_runtime::real::{Address, Clock, Network, Role, SILENCE, resolve};
+use plimsoll_runtime::real::{Address, Clock, Endpoint, Network, Role, SILENCE, resolve};
 use plimsoll_txn::pairs::{Pair, PairError, Protocol, Scheme};
 use plimsoll_txn::timestamp::OracleOptions;
-use plimsoll_types::{Endpoint, IndexKind, Partitioning, TableSpec};
+use plimsoll_types::{IndexKind, Partitioning, TableSpec};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 

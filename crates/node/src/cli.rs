@@ -10,8 +10,9 @@ use plimsoll_args::pairs::{protocol, scheme};
 use plimsoll_args::{JsonOutput, Refusal, duration, json_output, range, refuse};
 use plimsoll_engine::{Cluster, NodeConfig, OpenError};
 use plimsoll_page::help;
+use plimsoll_runtime::real::Endpoint;
 use plimsoll_txn::pairs::{Pair, Protocol, Scheme};
-use plimsoll_types::{Endpoint, SLOTS};
+use plimsoll_types::SLOTS;
 use serde_json::Value;
 
 /// The flags of `plimsoll start`.

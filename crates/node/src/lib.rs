@@ -25,8 +25,8 @@ use std::time::{Duration, Instant};
 
 use plimsoll_engine::{Cluster, Engine, NodeConfig, machine};
 
-use plimsoll_runtime::real::resolve;
-use plimsoll_types::{Abort, Endpoint};
+use plimsoll_runtime::real::{Endpoint, resolve};
+use plimsoll_types::Abort;
 use tracing_subscriber::EnvFilter;
 
 use cli::{LogFormat, StartPlan};

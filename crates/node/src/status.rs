@@ -19,8 +19,7 @@ use plimsoll_engine::{Cluster, NodeConfig, ORACLE_ID};
 use plimsoll_page::table::Columns;
 use plimsoll_page::terminal::Terminal;
 use plimsoll_page::units;
-use plimsoll_runtime::real::Who;
-use plimsoll_types::Endpoint;
+use plimsoll_runtime::real::{Endpoint, Who};
 use serde::Serialize;
 
 use crate::cli::StatusPlan;

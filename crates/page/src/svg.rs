@@ -12,7 +12,7 @@ use crate::html::escape;
 use crate::units;
 
 /// Series colours in the style sheet; more series start again.
-const COLOURS: usize = 10;
+pub const COLOURS: usize = 10;
 
 /// One bar: a figure with its range over the repetitions.
 #[derive(Clone, Debug, Default)]
@@ -171,23 +171,6 @@ pub fn colour(series: usize) -> String {
     format!("var(--s{})", series % COLOURS)
 }
 
-/// The series of each of several pairs of protocol and scheme, `occ/dst`, or of schemes alone. A
-/// scheme has the same colour on every page; where it comes again, in another pair, a colour that
-/// no scheme has. What is neither has one of those, too.
-pub fn series_of_schemes<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
-    /// Schemes and their series; that of the yardstick is grey.
-    const SCHEMES: [(&str, usize); 5] = [("dst", 0), ("gts", 1), ("vts", 2), ("none", 3), ("rc", 7)];
-    let mut others = (0..COLOURS).filter(|series| SCHEMES.iter().all(|(_, of)| of != series)).cycle();
-    let mut taken = Vec::new();
-    for name in names {
-        let scheme = name.rsplit('/').next();
-        let own = SCHEMES.iter().find(|(known, _)| Some(*known) == scheme).map(|(_, series)| *series);
-        let free = own.filter(|series| !taken.contains(series));
-        taken.extend(free.or_else(|| others.next()));
-    }
-    taken
-}
-
 /// Draws a line from the top to `height`, and what it stands for below.
 pub fn tick(svg: &mut String, percent: f64, height: usize, text: &str) {
     let (bottom, anchor, text) = (height + 18, anchor(percent), escape(text));
@@ -244,14 +227,6 @@ fn anchor(percent: f64) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_scheme_has_one_colour_wherever_it_stands() {
-        assert_eq!(series_of_schemes(["occ/rc", "occ/dst"]), [7, 0]);
-        assert_eq!(series_of_schemes(["dst", "gts", "rc"]), [0, 1, 7]);
-        let several = series_of_schemes(["occ/dst", "two_pl/dst", "rococo/dst", "occ/vts", "other"]);
-        assert_eq!(several, [0, 4, 5, 2, 6]);
-    }
 
     #[test]
     fn steps_of_an_axis_are_round() {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use plimsoll_engine::{Cluster, ClusterError, NodeConfig, difference};
-use plimsoll_types::Endpoint;
+use plimsoll_runtime::real::Endpoint;
 
 /// Time limit for a node to describe its cluster.
 const PATIENCE: Duration = Duration::from_secs(2);

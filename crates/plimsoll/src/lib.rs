@@ -79,9 +79,10 @@ pub use plimsoll_engine::{
     CLIENTS_MAX, Cluster, ClusterError, MAX_STALENESS, NodeConfig, ORACLE_ID, OpenError, OracleConfig,
     SHARDS_MAX, STALENESS_MAX, SchemaError, TABLES_MAX,
 };
+pub use plimsoll_runtime::real::{BadEndpoint, Endpoint};
 pub use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};
 pub use plimsoll_types::{
-    Abort, BadEndpoint, Descending, DescendingReader, Endpoint, IndexKind, KEY_MAX, Key, KeyBuilder,
-    KeyError, KeyReader, Partitioning, SLOTS, ShardId, Slot, TableSpec, Timestamp,
+    Abort, Descending, DescendingReader, IndexKind, KEY_MAX, Key, KeyBuilder, KeyError, KeyReader,
+    Partitioning, SLOTS, ShardId, Slot, TableSpec, Timestamp,
 };
 pub use schema::Schema;

@@ -105,7 +105,7 @@ fn section(predicted: &Predicted) -> String {
 /// What all schemes have of something, along the axis.
 fn chart(predicted: &Predicted, what: Quantity) -> String {
     let series = predicted.series;
-    let colours = svg::series_of_schemes(series.schemes.iter().copied());
+    let colours = plimsoll_args::pairs::series(series.schemes.iter().copied());
     let line = |(number, &scheme): (usize, &&str)| Line {
         name: scheme.to_owned(),
         colour: svg::colour(colours[number]),

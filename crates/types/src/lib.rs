@@ -5,7 +5,6 @@
 
 mod abort;
 mod components;
-mod endpoint;
 mod held;
 pub mod history;
 mod ids;
@@ -20,7 +19,6 @@ pub mod wire;
 
 pub use abort::Abort;
 pub use components::{Descending, DescendingReader, KeyError, KeyReader};
-pub use endpoint::{BadEndpoint, Endpoint};
 pub use held::{HELD_MAX, Held, grouped};
 pub use ids::{ShardId, TableId, TxnId};
 pub use key::{KEY_MAX, Key, KeyBuilder, Order};

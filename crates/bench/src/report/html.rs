@@ -13,7 +13,6 @@
 //! failed check quotes data.
 
 use plimsoll_page::html::{self, Page, Tone, all_hold, banner, escape};
-use plimsoll_page::svg;
 use plimsoll_page::units::{self, plural};
 
 use super::model::{Aborts, Document, Run, Spread, per};
@@ -95,7 +94,11 @@ fn pairs(document: &Document) -> Vec<PairRuns<'_>> {
         Some(PairRuns { name, colour, runs, middle })
     };
     let names = document.pairs();
-    svg::series_of_schemes(names.iter().map(String::as_str)).into_iter().zip(names).filter_map(pair).collect()
+    plimsoll_args::pairs::series(names.iter().map(String::as_str))
+        .into_iter()
+        .zip(names)
+        .filter_map(pair)
+        .collect()
 }
 
 fn title(document: &Document, pairs: &[PairRuns<'_>]) -> String {

@@ -45,8 +45,8 @@ use crate::shard::{Batch, Message, Start};
 pub use disk::{Directory, OpenError};
 use shard::Resident;
 pub use tcp::{
-    Address, Closed, FRAME_MAX, Network, ORACLE, PeerRefusal, Reach, Refusal, Role, Room, SILENCE, Traffic,
-    Who, resolve,
+    Address, BadEndpoint, Closed, Endpoint, FRAME_MAX, Network, ORACLE, PeerRefusal, Reach, Refusal, Role,
+    Room, SILENCE, Traffic, Who, resolve,
 };
 use tcp::{Connections, Prepared};
 

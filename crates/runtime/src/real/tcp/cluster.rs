@@ -16,8 +16,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use plimsoll_types::{Endpoint, ShardId, wire};
+use plimsoll_types::{ShardId, wire};
 
+use super::Endpoint;
 use super::admission::{Descriptors, descriptor_limit};
 use super::hello::Refusal;
 use super::places::Places;

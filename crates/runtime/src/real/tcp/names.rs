@@ -10,9 +10,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::thread;
 
-use plimsoll_types::Endpoint;
-
-use super::{Shared, wake};
+use super::{Endpoint, Shared, wake};
 
 /// How long the addresses that a name stands for are used, in nanoseconds.
 const FRESH_NS: u64 = 1_000_000_000;
