@@ -16,6 +16,7 @@ use crate::attempt::Attempt;
 use crate::ballot::Votes;
 use crate::fetched::ReadRef;
 use crate::messages::Common;
+use crate::room::Room;
 use crate::slots::Moves;
 use crate::timestamp::{MAX_OFFSET_NS, Scheme, SchemeConfig};
 use crate::trace::{Step, What};
@@ -253,6 +254,7 @@ pub struct Base<S: Scheme> {
     pub(crate) queues: bool,
     pub(crate) released: Vec<Ticket>,
     pub(crate) votes: Votes,
+    pub(crate) room: Room,
     pub(crate) moves: Moves<S>,
     pub(crate) layout: Layout,
     /// The shard where this one reads tables that are on every shard.
@@ -319,6 +321,7 @@ impl<S: Scheme> Base<S> {
             queues: false,
             released: Vec::new(),
             votes: Votes::new(config, layout.processes.clone()),
+            room: Room::default(),
             moves: Moves::new(config.patience_ns),
             copies: layout.copies(config.shard),
             furthest: Timestamp(MAX_OFFSET_NS),

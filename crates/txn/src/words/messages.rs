@@ -248,6 +248,8 @@ pub enum LoadOutcome {
     Elsewhere,
     /// Nothing is loaded: there is no such table, or a row does not fit it.
     Impossible,
+    /// Nothing is loaded: the process has no memory for it.
+    Full,
 }
 
 plimsoll_types::wire!(
@@ -256,5 +258,6 @@ plimsoll_types::wire!(
         Exists = 1,
         Elsewhere = 2,
         Impossible = 3,
+        Full = 4,
     }
 );
