@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plimsoll_args::pairs::{protocol, scheme};
-use plimsoll_args::{JsonOutput, Refusal, json_output, range, refuse};
-use plimsoll_engine::{Cluster, NodeConfig, OpenError};
+use plimsoll_args::{JsonOutput, Refusal, json_output, range, refuse, size};
+use plimsoll_engine::{Cluster, NodeConfig, OpenError, machine};
 use plimsoll_page::help;
 use plimsoll_txn::pairs::{Pair, Protocol, Scheme};
 use plimsoll_types::SLOTS;
@@ -26,6 +26,10 @@ pub struct StartArgs {
     /// A directory that belongs to this node alone. Nothing is kept in it yet but whose it is.
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    /// What its data may take, such as 8GB [default: 80 % of the memory that the process may use].
+    /// Then writes are refused, while reads and deletions go on.
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub memory: Option<u64>,
     /// What the file would say.
     #[command(flatten)]
     pub described: Described,
@@ -216,6 +220,8 @@ pub struct StartPlan {
     pub node: NodeConfig,
     /// The directory that it claims.
     pub data_dir: Option<PathBuf>,
+    /// Bytes that its data may take.
+    pub memory: u64,
     /// How logs are written.
     pub log: LogFormat,
 }
@@ -251,6 +257,7 @@ impl StartArgs {
             Some(file) => (read(&file.to_string_lossy())?, file.display().to_string()),
             None => (self.described.cluster(self.node.unwrap_or(1), cores)?, "the command line".to_owned()),
         };
+        let memory = self.memory.unwrap_or_else(machine::data_bytes);
         cluster.check_reach().map_err(|error| Refusal::from(error.to_string()))?;
         if self.role == ProcessRole::Oracle {
             let Some(oracle) = &cluster.oracle else {
@@ -263,7 +270,7 @@ impl StartArgs {
                 refuse!("--role oracle is not node {node}: leave --node out");
             }
             let node = oracle.node.clone();
-            return Ok(StartPlan { node, cluster, data_dir: self.data_dir, log: self.log });
+            return Ok(StartPlan { node, cluster, data_dir: self.data_dir, memory, log: self.log });
         }
         let ids: Vec<String> = cluster.nodes.iter().map(|node| node.id.to_string()).collect();
         let ids = ids.join(", ");
@@ -275,7 +282,7 @@ impl StartArgs {
                 None => refuse!("{place} has no node {id}, only {ids}"),
             },
         };
-        Ok(StartPlan { cluster, node, data_dir: self.data_dir, log: self.log })
+        Ok(StartPlan { cluster, node, data_dir: self.data_dir, memory, log: self.log })
     }
 }
 

@@ -172,6 +172,11 @@ fn verdict(document: &Document) -> String {
         let sentence = format!("{} is not serializable: a yardstick, not a result.", escape(only));
         banners.push_str(&banner(Tone::Warn, &sentence, &[]));
     }
+    if document.runs.iter().any(|run| run.memory_full) {
+        let sentence =
+            "Ended early, because memory was full: these are the results until then. See --memory.";
+        banners.push_str(&banner(Tone::Warn, sentence, &[]));
+    }
     if document.interrupted {
         banners.push_str(&banner(Tone::Warn, "Interrupted: these are the results so far.", &[]));
     }

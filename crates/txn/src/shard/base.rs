@@ -552,6 +552,7 @@ impl<S: Scheme> Base<S> {
         self.clock = clock;
         self.scheme.tick(clock);
         self.tick_moves(clock);
+        self.sweep_memory(clock);
         for (read, stamp) in std::mem::take(&mut self.unpinned) {
             self.pin(&read, stamp);
         }
@@ -600,6 +601,7 @@ impl<S: Scheme> Base<S> {
     /// holds back no other shard's garbage but what its active snapshots see.
     pub(crate) fn park(&mut self) {
         self.sweep(0);
+        self.count_memory();
         if !self.scheme.awaits_snapshot()
             && let Some(watermark) = &mut self.watermark
         {
