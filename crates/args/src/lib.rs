@@ -88,6 +88,32 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos((seconds * 1e9).round() as u64))
 }
 
+/// Reads `512MB`, `1.5GiB`, `8G`: bytes, a mebibyte or more.
+pub fn size(text: &str) -> Result<u64, String> {
+    let form = || format!("`{text}` is not a size: write a number and a unit, such as 512MB or 8GiB");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
+        "kib" => 1024f64,
+        "mib" => 1024f64.powi(2),
+        "gib" => 1024f64.powi(3),
+        "tib" => 1024f64.powi(4),
+        _ => return Err(form()),
+    };
+    if digits.is_empty() || !digits.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        return Err(form());
+    }
+    let bytes = digits.parse::<f64>().map_err(|_| form())? * unit;
+    if bytes < (1 << 20) as f64 {
+        return Err(format!("`{text}` is less than a database needs: give 1MiB or more"));
+    }
+    Ok(bytes.round() as u64)
+}
+
 /// Reads a whole number; underscores may separate its digits.
 pub fn number(text: &str) -> Result<u64, String> {
     let plain = text.replace('_', "");

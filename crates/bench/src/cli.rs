@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
-use plimsoll_args::{Switch, duration, number, pairs};
+use plimsoll_args::{Switch, duration, number, pairs, size};
 use plimsoll_page::help;
 use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol, Scheme};
 use plimsoll_workloads::registry::{Registration, WORKLOADS, WorkloadFlags};
@@ -147,6 +147,10 @@ pub struct BenchArgs {
     /// per core].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "Scale")]
     pub shards: Option<u64>,
+    /// What the data may take in all processes, such as 8GB [default: 80 % of the memory that the
+    /// process may use]. When it is used a run ends early, with its figures.
+    #[arg(long, value_parser = size, value_name = "SIZE", help_heading = "Scale")]
+    pub memory: Option<u64>,
     /// Allow more shards than cores: then some share a thread, or processes a core.
     #[arg(long, help_heading = "Scale")]
     pub oversubscribe: bool,

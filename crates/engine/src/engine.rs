@@ -29,6 +29,7 @@ use plimsoll_txn::any_shard::{AnyShard, ShardStatus};
 use plimsoll_txn::attempt::ProtocolOptions;
 use plimsoll_txn::base::{Base, Layout, OldestSnapshot};
 use plimsoll_txn::pairs::{LegalPair, Pair};
+use plimsoll_txn::room::Memory;
 use plimsoll_txn::timestamp::{MAX_OFFSET_NS, OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::with_pair;
 use plimsoll_types::history::Install;
@@ -36,6 +37,7 @@ use plimsoll_types::{Key, Placement, ShardId, TableId, TableSpec};
 
 use crate::cluster::{Cluster, ORACLE_ID};
 use crate::error::OpenError;
+use crate::machine;
 use crate::runtime::AnyRuntime;
 
 /// Minimum time that a client tries to get a place before it reports that none is free. Clients
@@ -67,6 +69,8 @@ pub struct EngineOptions {
     pub max_staleness_ns: u64,
     /// Whether every read and every installed version is recorded, for the checker.
     pub record: bool,
+    /// Bytes that the data of this process may take; `None`: there is no limit.
+    pub memory: Option<u64>,
 }
 
 impl Default for EngineOptions {
@@ -80,6 +84,7 @@ impl Default for EngineOptions {
             single_version: false,
             max_staleness_ns: 0,
             record: false,
+            memory: None,
         }
     }
 }
@@ -99,6 +104,7 @@ pub struct Engine {
     /// All nodes of the cluster; empty without one.
     nodes: Vec<Address>,
     life: u64,
+    memory: Option<Arc<Memory>>,
 }
 
 /// The part of a database that one process has.
@@ -155,11 +161,12 @@ impl Engine {
         };
         let shards = part.data_shards();
         let layout = part.layout(tables);
-        let runtime = part.start(pair, &layout, &options, None)?;
+        let memory = limited(&options);
+        let runtime = part.start(pair, &layout, &options, &memory, None)?;
         let own = 0..options.shards;
         let oracle = ShardId(options.shards as u16);
         let layout = RwLock::new(layout);
-        Ok(Engine { pair, runtime, layout, own, shards, oracle, nodes: Vec::new(), life: 1 })
+        Ok(Engine { pair, runtime, layout, own, shards, oracle, nodes: Vec::new(), life: 1, memory })
     }
 
     /// Starts the shards of one node of a cluster, or the shard of a client, with empty tables. If
@@ -209,14 +216,21 @@ impl Engine {
         let life = network.life;
         let shards = part.data_shards();
         let layout = part.layout(tables);
-        let runtime = part.start(pair, &layout, &options, Some(network))?;
+        let memory = limited(&options);
+        let runtime = part.start(pair, &layout, &options, &memory, Some(network))?;
         let oracle = ShardId(holders as u16);
-        Ok(Engine { pair, runtime, layout: RwLock::new(layout), own, shards, oracle, nodes, life })
+        Ok(Engine { pair, runtime, layout: RwLock::new(layout), own, shards, oracle, nodes, life, memory })
     }
 
-    /// Starts a node of a cluster, with empty tables.
-    pub fn join(cluster: &Cluster, node: u16, listener: TcpListener) -> std::io::Result<Engine> {
-        Engine::take_part(cluster, cluster.network(Role::Member { node, listener }, Clock::new(), None))
+    /// Starts a node of a cluster, with empty tables. Its data may take `memory` bytes.
+    pub fn join(
+        cluster: &Cluster,
+        node: u16,
+        listener: TcpListener,
+        memory: Option<u64>,
+    ) -> std::io::Result<Engine> {
+        let network = cluster.network(Role::Member { node, listener }, Clock::new(), None);
+        Engine::take_part(cluster, network, memory)
     }
 
     /// Starts a client of a cluster in a free place, and waits until it is connected to all nodes.
@@ -241,7 +255,7 @@ impl Engine {
             }
             let place = first.wrapping_add(taken) % cluster.clients;
             let network = cluster.network(Role::Client { place }, clock, limit);
-            let engine = Engine::take_part(cluster, network).map_err(OpenError::Threads)?;
+            let engine = Engine::take_part(cluster, network, None).map_err(OpenError::Threads)?;
             loop {
                 match engine.runtime().refused() {
                     Some(refusal @ (Refusal::PlaceTaken | Refusal::Superseded)) => {
@@ -281,12 +295,13 @@ impl Engine {
         Err(error)
     }
 
-    fn take_part(cluster: &Cluster, network: Network) -> std::io::Result<Engine> {
+    fn take_part(cluster: &Cluster, network: Network, memory: Option<u64>) -> std::io::Result<Engine> {
         let options = EngineOptions {
             pin: None,
             protocol: ProtocolOptions { one_round: cluster.one_round, ..ProtocolOptions::default() },
             oracle: cluster.oracle.as_ref().map(|oracle| oracle.options).unwrap_or_default(),
             max_staleness_ns: cluster.max_staleness.as_nanos() as u64,
+            memory,
             ..EngineOptions::default()
         };
         Engine::networked(cluster.pair, cluster.tables.clone(), options, network)
@@ -466,6 +481,11 @@ impl Engine {
         total
     }
 
+    /// The limit on the data of this process, if there is one, and what it takes.
+    pub fn limit(&self) -> Option<&Memory> {
+        self.memory.as_deref()
+    }
+
     /// What a shard has counted and what is open on it.
     pub fn status(&self, shard: ShardId) -> ShardStatus {
         self.on_shard(shard, |shard| shard.status())
@@ -491,6 +511,11 @@ impl Engine {
     }
 }
 
+/// The limit that an engine's shards share.
+fn limited(options: &EngineOptions) -> Option<Arc<Memory>> {
+    options.memory.map(|bytes| Memory::limited(bytes, machine::is_full))
+}
+
 impl Part {
     /// The layout of the whole database.
     fn layout(&self, tables: Vec<TableSpec>) -> Layout {
@@ -509,10 +534,11 @@ impl Part {
         pair: Pair,
         layout: &Layout,
         options: &EngineOptions,
+        memory: &Option<Arc<Memory>>,
         network: Option<Network>,
     ) -> std::io::Result<Box<dyn AnyRuntime>> {
         with_pair!(pair, P => {
-            let makers = self.makers::<P>(layout, options);
+            let makers = self.makers::<P>(layout, options, memory);
             let (seed, pin) = (options.seed, options.pin);
             Ok(Box::new(match network {
                 None => Runtime::start(makers, seed, pin)?,
@@ -522,7 +548,12 @@ impl Part {
     }
 
     /// Makers for the shards of this process.
-    fn makers<P: LegalPair>(self, layout: &Layout, options: &EngineOptions) -> Vec<Maker<P>> {
+    fn makers<P: LegalPair>(
+        self,
+        layout: &Layout,
+        options: &EngineOptions,
+        memory: &Option<Arc<Memory>>,
+    ) -> Vec<Maker<P>> {
         let Part {
             holders, process_count, first_client, client_shards, process, shards, first_attempt, ..
         } = self;
@@ -552,9 +583,11 @@ impl Part {
         (first_client..process_count).for_each(|client| low_water.absent(client));
         let makers = shards.map(|shard| {
             let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
+            let memory = memory.clone();
             let make = move || {
                 let mut base = Base::new(&layout, &config, low_water);
                 base.installs = options.record.then(Vec::new);
+                memory.into_iter().for_each(|memory| base.limit_memory(memory));
                 P::new(base, options.protocol)
             };
             Box::new(make) as Maker<P>
@@ -592,7 +625,7 @@ mod tests {
         let engines = (1..).zip(listeners).zip(offsets).map(|((node, listener), &offset)| {
             let clock = Clock::with_offset(Clock::new().offset().saturating_add_signed(offset));
             let network = cluster.network(Role::Member { node, listener }, clock, None);
-            Engine::take_part(&cluster, network).expect("it starts")
+            Engine::take_part(&cluster, network, None).expect("it starts")
         });
         let engines: Vec<_> = engines.collect();
         engines.iter().for_each(|engine| engine.wait_for_others(PATIENCE).expect("all are there"));

@@ -5,6 +5,8 @@
 //! count: a process that may use 4 GB has 4 GB, whatever the machine has.
 
 use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
@@ -48,25 +50,54 @@ pub fn cores() -> usize {
 
 /// Memory that this process may use; 0 if unknown.
 pub fn memory_bytes() -> u64 {
-    let machine = meminfo_bytes(&read("/proc/meminfo"), "MemTotal").unwrap_or(0);
-    match control_group_bytes("memory.max") {
-        Some(limit) => machine.min(limit),
-        None => machine,
-    }
+    Some(ENDS.0.min(ENDS.1)).filter(|&bytes| bytes < u64::MAX).unwrap_or(0)
+}
+
+/// Memory that the data of this process may take if nobody says otherwise: most of what there is.
+/// The rest is for messages, votes, threads, and memory that was freed and does not fit what comes
+/// next.
+pub fn data_bytes() -> u64 {
+    part(ENDS.0.min(ENDS.1), 80)
+}
+
+/// Whether this process should not grow any more: all that it has but for `free_bytes`, which were
+/// freed and wait to be used again, is as much as data may take, or the whole of it is near the end.
+pub fn is_full(free_bytes: u64) -> bool {
+    let status = read("/proc/self/status");
+    let full = |field, end| {
+        let bytes = meminfo_bytes(&status, field).unwrap_or(0);
+        bytes.saturating_sub(free_bytes) > part(end, 80) || bytes > part(end, 90)
+    };
+    full("VmRSS", ENDS.0) || full("VmSize", ENDS.1)
+}
+
+/// What this process may have of the machine's memory, and of addresses (`ulimit -v`), in bytes.
+static ENDS: LazyLock<(u64, u64)> = LazyLock::new(|| {
+    let known = |bytes: Option<u64>| bytes.filter(|&bytes| bytes > 0).unwrap_or(u64::MAX);
+    let machine = known(meminfo_bytes(&read("/proc/meminfo"), "MemTotal"));
+    let group = known(control_group_bytes("memory.max", "memory.limit_in_bytes"));
+    (machine.min(group), known(address_bytes(&read("/proc/self/limits"))))
+});
+
+fn part(bytes: u64, percent: u64) -> u64 {
+    if bytes == u64::MAX { bytes } else { bytes / 100 * percent }
 }
 
 /// Memory that is free for this process now, caches that would yield included; 0 if unknown.
 pub fn available_memory_bytes() -> u64 {
     let machine = meminfo_bytes(&read("/proc/meminfo"), "MemAvailable").unwrap_or(0);
-    match (control_group_bytes("memory.max"), control_group_bytes("memory.current")) {
+    let used = control_group_bytes("memory.current", "memory.usage_in_bytes");
+    let machine = match (control_group_bytes("memory.max", "memory.limit_in_bytes"), used) {
         (Some(limit), Some(used)) => {
-            let stat = read("/sys/fs/cgroup/memory.stat");
+            let stat = read("/sys/fs/cgroup/memory.stat") + &read("/sys/fs/cgroup/memory/memory.stat");
             let cache: u64 =
                 ["inactive_file ", "active_file "].iter().filter_map(|name| counter(&stat, name)).sum();
             machine.min(limit.saturating_sub(used.saturating_sub(cache)))
         }
         _ => machine,
-    }
+    };
+    let addresses = meminfo_bytes(&read("/proc/self/status"), "VmSize").unwrap_or(0);
+    machine.min(part(ENDS.1, 80).saturating_sub(addresses))
 }
 
 /// Memory that this process occupies now; 0 if unknown.
@@ -171,9 +202,37 @@ fn counter(stat: &str, name: &str) -> Option<u64> {
     stat.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
 }
 
-/// A limit or a reading of the control group that this process sees as its root.
-fn control_group_bytes(file: &str) -> Option<u64> {
-    read(&format!("/sys/fs/cgroup/{file}")).trim().parse().ok()
+/// A limit or a reading of the control groups of this process, the least: the name of its file in
+/// version 2, and in version 1.
+fn control_group_bytes(file: &str, file_1: &str) -> Option<u64> {
+    let files = control_group_files(&read("/proc/self/cgroup"), file, file_1);
+    files.iter().filter_map(|file| read(file).trim().parse().ok()).min()
+}
+
+/// The files of a process's group and of all groups around it. In a container the innermost ones may
+/// not be there.
+fn control_group_files(groups: &str, file: &str, file_1: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let (root, file) = match controllers {
+            "" => ("/sys/fs/cgroup", file),
+            _ if controllers.split(',').any(|name| name == "memory") => ("/sys/fs/cgroup/memory", file_1),
+            _ => continue,
+        };
+        let around = Path::new(path).ancestors();
+        files.extend(
+            around.map(|group| format!("{root}{}/{file}", group.to_string_lossy().trim_end_matches('/'))),
+        );
+    }
+    files
+}
+
+/// The soft limit in a line such as `Max address space  1228800000  unlimited  bytes`.
+fn address_bytes(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 fn kernel() -> String {
@@ -247,6 +306,28 @@ mod tests {
         assert_eq!(meminfo_bytes("MemTotalish: 16 kB\n", "MemTotal"), None);
         assert_eq!(meminfo_bytes("", "MemTotal"), None);
         assert_eq!(counter("anon 1\nactive_file 4096\n", "active_file "), Some(4096));
+    }
+
+    #[test]
+    fn limits_of_addresses_and_of_both_kinds_of_control_groups_are_found() {
+        let limits = "Max processes  7  7  processes\nMax address space  1228800000  unlimited  bytes\n";
+        assert_eq!(address_bytes(limits), Some(1_228_800_000));
+        assert_eq!(address_bytes("Max address space  unlimited  unlimited  bytes\n"), None);
+        let files = |groups| control_group_files(groups, "memory.max", "memory.limit_in_bytes");
+        assert_eq!(
+            files("0::/a/b\n"),
+            ["/a/b", "/a", ""].map(|group| format!("/sys/fs/cgroup{group}/memory.max"))
+        );
+        assert_eq!(
+            files("9:cpu,cpuacct:/x\n4:memory:/x\n0::/\n"),
+            [
+                "/sys/fs/cgroup/memory/x/memory.limit_in_bytes",
+                "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                "/sys/fs/cgroup/memory.max"
+            ]
+        );
+        assert!(files("nonsense").is_empty());
+        assert!(data_bytes() > 0);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use plimsoll_args::pairs::{protocol, scheme};
-use plimsoll_args::{JsonOutput, Refusal, duration, json_output, range, refuse};
-use plimsoll_engine::{Cluster, NodeConfig, OpenError};
+use plimsoll_args::{JsonOutput, Refusal, duration, json_output, range, refuse, size};
+use plimsoll_engine::{Cluster, NodeConfig, OpenError, machine};
 use plimsoll_page::help;
 use plimsoll_runtime::real::Endpoint;
 use plimsoll_txn::pairs::{Pair, Protocol, Scheme};
@@ -28,6 +28,10 @@ pub struct StartArgs {
     /// A directory that belongs to this node alone. Nothing is kept in it yet but whose it is.
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    /// What its data may take, such as 8GB [default: 80 % of the memory that the process may use].
+    /// Then writes are refused, while reads and deletions go on.
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub memory: Option<u64>,
     /// What the file would say.
     #[command(flatten)]
     pub described: Described,
@@ -225,6 +229,8 @@ pub struct StartPlan {
     pub node: NodeConfig,
     /// The directory that it claims.
     pub data_dir: Option<PathBuf>,
+    /// Bytes that its data may take.
+    pub memory: u64,
     /// How logs are written.
     pub log: LogFormat,
 }
@@ -260,6 +266,7 @@ impl StartArgs {
             Some(file) => (read(&file.to_string_lossy())?, file.display().to_string()),
             None => (self.described.cluster(self.node.unwrap_or(1), cores)?, "the command line".to_owned()),
         };
+        let memory = self.memory.unwrap_or_else(machine::data_bytes);
         cluster.check_reach().map_err(|error| Refusal::from(error.to_string()))?;
         if self.role == ProcessRole::Oracle {
             let Some(oracle) = &cluster.oracle else {
@@ -272,7 +279,7 @@ impl StartArgs {
                 refuse!("--role oracle is not node {node}: leave --node out");
             }
             let node = oracle.node.clone();
-            return Ok(StartPlan { node, cluster, data_dir: self.data_dir, log: self.log });
+            return Ok(StartPlan { node, cluster, data_dir: self.data_dir, memory, log: self.log });
         }
         let ids: Vec<String> = cluster.nodes.iter().map(|node| node.id.to_string()).collect();
         let ids = ids.join(", ");
@@ -284,7 +291,7 @@ impl StartArgs {
                 None => refuse!("{place} has no node {id}, only {ids}"),
             },
         };
-        Ok(StartPlan { cluster, node, data_dir: self.data_dir, log: self.log })
+        Ok(StartPlan { cluster, node, data_dir: self.data_dir, memory, log: self.log })
     }
 }
 

@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 use plimsoll_engine::{Cluster, Engine, NodeConfig, machine};
 
 use plimsoll_runtime::real::{Endpoint, resolve};
+use plimsoll_txn::room::Memory;
 use plimsoll_types::Abort;
 use tracing_subscriber::EnvFilter;
 
@@ -48,7 +49,7 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
     let _claim = plan.data_dir.as_ref().map(|path| data_dir::claim(path, cluster, node.id)).transpose()?;
     let listener = bind(cluster, &node.listen)
         .map_err(|error| taken(error, &node.listen, "other nodes and clients", "; see `listen`", node))?;
-    let engine = Arc::new(Engine::join(cluster, node.id, listener)?);
+    let engine = Arc::new(Engine::join(cluster, node.id, listener, Some(plan.memory))?);
     let pair = cluster.pair;
     let troubles = Arc::new(Troubles::default());
     if let Some(address) = &node.http {
@@ -257,6 +258,8 @@ fn look(engine: &Engine, cluster: &Cluster, troubles: &Troubles, id: u16, begun:
         troubles,
         uptime_seconds: begun.elapsed().as_secs_f64(),
         resident_bytes: machine::resident_bytes(),
+        memory_limit_bytes: engine.limit().map_or(0, Memory::limit),
+        memory_used_bytes: engine.limit().map_or(0, Memory::used),
         cpu_seconds: machine::process_cpu_seconds(),
         shards: shards.collect(),
         tables: tables.collect(),

@@ -38,6 +38,11 @@ pub struct State {
     pub uptime_seconds: f64,
     /// Bytes of the whole process, and processor time that it has used.
     pub resident_bytes: u64,
+    /// Bytes that its data may take, and takes.
+    #[serde(default)]
+    pub memory_limit_bytes: u64,
+    #[serde(default)]
+    pub memory_used_bytes: u64,
     pub cpu_seconds: f64,
     pub shards: Vec<ShardState>,
     pub tables: Vec<TableState>,
@@ -201,6 +206,9 @@ pub fn metrics(state: &State) -> String {
     family(("ready", false, "1 if connected to all other nodes."), whole(f64::from(u8::from(state.ready))));
     family(("uptime_seconds", true, "Since the node was started."), whole(state.uptime_seconds));
     family(("resident_bytes", false, "Memory of the process."), whole(state.resident_bytes as f64));
+    let (limit, used) = (state.memory_limit_bytes, state.memory_used_bytes);
+    family(("memory_limit_bytes", false, "What the data may take."), whole(limit as f64));
+    family(("memory_used_bytes", false, "What the data takes."), whole(used as f64));
     family(("cpu_seconds_total", true, "Processor time of the process."), whole(state.cpu_seconds));
 
     let shard_metrics: Metrics<ShardState, u64, 15> = [
@@ -365,6 +373,8 @@ mod tests {
             shut_out: false,
             uptime_seconds: 1.5,
             resident_bytes: 9,
+            memory_limit_bytes: 8,
+            memory_used_bytes: 7,
             cpu_seconds: 0.5,
             shards: vec![shard],
             tables: vec![TableState { table: "a\"b".to_owned(), rows: 2, bytes: 3 }],

@@ -374,6 +374,14 @@ fn show(document: &Document, terminal: Terminal) -> String {
                 units::thousands(refused)
             ));
         }
+        let (limit, used) = (state.memory_limit_bytes, state.memory_used_bytes);
+        if limit > 0 && used > limit / 10 * 9 {
+            notes.push(format!(
+                "{called} has {} of data and may have {}, then it refuses writes: delete some, or start it with more, see --memory",
+                units::bytes(used),
+                units::bytes(limit)
+            ));
+        }
         if let Some(oracle) = &state.oracle {
             let (published, unpublished) =
                 (units::thousands(oracle.published), units::thousands(oracle.unpublished));

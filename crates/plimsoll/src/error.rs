@@ -103,6 +103,16 @@ pub enum Error {
         /// How many bytes it may write.
         max: usize,
     },
+    /// There is no memory for what the transaction writes: see
+    /// [`Options::memory`](crate::Options::memory). Reads and deletions go on.
+    Full,
+    /// One transaction writes more than all the memory there is for data.
+    LargerThanMemory {
+        /// How many bytes it would write.
+        bytes: usize,
+        /// How many there are: [`Options::memory`](crate::Options::memory).
+        limit: u64,
+    },
     /// A snapshot further in the past than versions are kept.
     TooStale {
         /// The staleness asked for.
@@ -228,6 +238,15 @@ impl fmt::Display for Error {
             Error::TooMuchWritten { max } => {
                 write!(f, "one transaction writes more than {max} bytes; split it up")
             }
+            Error::Full => write!(
+                f,
+                "the memory for data is full: delete some, which always works, or give the database more, by \
+                 `Options::memory` or `plimsoll start --memory`"
+            ),
+            Error::LargerThanMemory { bytes, limit } => write!(
+                f,
+                "the transaction writes {bytes} bytes, and all data may take {limit}: write less, or raise `memory`"
+            ),
             Error::NoSnapshots { scheme } => write!(
                 f,
                 "there are no snapshots under {scheme}: read in a transaction, or choose another scheme, such as dst"

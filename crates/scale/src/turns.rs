@@ -179,6 +179,7 @@ fn plan(pair: Pair, shards: usize, duration: Duration) -> BenchPlan {
         cluster: None,
         concurrency: CONCURRENCY,
         coordinators: shards,
+        memory: None,
         rate: None,
         warmup: duration / 3,
         duration,

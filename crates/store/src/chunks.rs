@@ -49,7 +49,8 @@ impl<T> Chunks<T> {
 
     /// Memory taken, in bytes.
     pub fn bytes(&self) -> usize {
-        self.chunks.iter().map(|chunk| chunk.len() * size_of::<T>()).sum()
+        // Only the first can be smaller than the others, while there are no others.
+        self.chunks.first().map_or(0, |first| first.len()) * self.chunks.len() * size_of::<T>()
     }
 }
 

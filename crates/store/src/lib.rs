@@ -23,7 +23,7 @@ pub use moved::{MovedRecord, MovedRow};
 pub use ordered::{LeafId, OrderedIndex};
 pub use ranges::RangeLock;
 pub use record::{Record, VALUE_MAX};
-pub use store::{At, Operations, Rows, SnapshotTooOld, Store, Visited};
+pub use store::{At, Operations, Rows, SnapshotTooOld, Store, StoreMemory, Visited, written_bytes};
 pub use table::{Cover, Place, TableMemory};
 pub use tails::Tails;
 

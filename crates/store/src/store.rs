@@ -83,6 +83,15 @@ pub struct Operations {
     pub kept: u64,
 }
 
+/// Memory of a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreMemory {
+    /// Bytes of rows, values, versions and indexes.
+    pub used: usize,
+    /// Bytes that were freed and are kept for what comes next.
+    pub free: usize,
+}
+
 /// All tables of one shard.
 #[derive(Debug)]
 pub struct Store<M: Mark> {
@@ -101,6 +110,14 @@ pub struct Store<M: Mark> {
     /// once.
     history: bool,
     operations: Operations,
+    written: u64,
+}
+
+/// What a value of this length counts in [`Store::written`]: itself, its record and its place in an
+/// index.
+#[inline]
+pub fn written_bytes(len: usize) -> u64 {
+    (2 * size_of::<Record<Timestamp>>() + len) as u64
 }
 
 /// The records of one table, while its index is being walked.
@@ -134,6 +151,7 @@ impl<M: Mark> Store<M> {
             least: Timestamp::ZERO,
             history,
             operations: Operations::default(),
+            written: 0,
         }
     }
 
@@ -156,6 +174,27 @@ impl<M: Mark> Store<M> {
     /// Memory of a table.
     pub fn memory(&self, table: TableId) -> TableMemory {
         self.tables[table.index()].memory()
+    }
+
+    /// Memory of the whole store.
+    pub fn in_all(&self) -> StoreMemory {
+        let (values, free_values) = self.values.bytes();
+        let free_versions = self.versions.free.len() * size_of::<Version>();
+        let free_rows: usize = self.tables.iter().map(Table::free_bytes).sum();
+        // A table counts the values and the versions of its rows.
+        let of_rows = |table: &Table<M>| table.memory().bytes - table.value_bytes;
+        let rows: usize = self.tables.iter().map(of_rows).sum();
+        StoreMemory {
+            used: rows - free_rows + values + self.versions.nodes.bytes() - free_versions,
+            free: free_rows + free_values + free_versions,
+        }
+    }
+
+    /// Bytes of all values and records that were ever installed: the store's memory grows by no more
+    /// than that.
+    #[inline]
+    pub fn written(&self) -> u64 {
+        self.written
     }
 
     /// What it has done so far.
@@ -337,6 +376,7 @@ impl<M: Mark> Store<M> {
     /// stamp of the version it hides, if there is one.
     pub fn install(&mut self, at: At, stamp: Timestamp, value: Option<&[u8]>) -> Option<Timestamp> {
         self.operations.installs += 1;
+        self.written += written_bytes(value.map_or(0, <[u8]>::len));
         let table = &mut self.tables[at.column.table.index()];
         let record = &mut table.records[at.row as usize * table.groups + usize::from(at.column.group)];
         let mut hides = value.is_none();

@@ -292,6 +292,11 @@ impl<M: Mark> Table<M> {
         &mut self.records[at.row as usize * self.groups + usize::from(at.column.group)]
     }
 
+    /// Bytes of rows that were unlinked and are there for others.
+    pub fn free_bytes(&self) -> usize {
+        self.free.len() * self.groups * size_of::<Record<M>>()
+    }
+
     pub fn memory(&self) -> TableMemory {
         let (rows, index) = match &self.index {
             Index::Hash(index) => (index.len(), index.bytes()),

@@ -65,6 +65,9 @@ impl Class {
 pub struct Values {
     classes: Vec<Class>,
     large: Slab<Box<[u8]>>,
+    /// Bytes of the values with an allocation of their own, and the most there have been.
+    large_bytes: usize,
+    large_most: usize,
 }
 
 impl Default for Values {
@@ -72,6 +75,8 @@ impl Default for Values {
         Values {
             classes: (0..=SMALL_MAX / STEP).map(|class| Class::new(class * STEP)).collect(),
             large: Slab::default(),
+            large_bytes: 0,
+            large_most: 0,
         }
     }
 }
@@ -84,6 +89,8 @@ impl Values {
             return 0;
         }
         if value.len() > SMALL_MAX {
+            self.large_bytes += value.len();
+            self.large_most = self.large_most.max(self.large_bytes);
             return self.large.insert(value.into());
         }
         let class = &mut self.classes[value.len().div_ceil(STEP)];
@@ -111,10 +118,19 @@ impl Values {
     #[inline]
     pub fn free(&mut self, handle: u32, len: usize) {
         if len > SMALL_MAX {
+            self.large_bytes -= len;
             self.large.remove(handle);
         } else if len > 0 {
             self.classes[len.div_ceil(STEP)].free.push(handle);
         }
+    }
+
+    /// Bytes of values, and bytes that were freed and are there for others.
+    pub fn bytes(&self) -> (usize, usize) {
+        let slots = |class: &Class| (class.slot * class.used as usize, class.slot * class.free.len());
+        let sum = |(used, free), class| (used + slots(class).0, free + slots(class).1);
+        let (used, free) = self.classes.iter().fold((0, 0), sum);
+        (self.large_bytes + used - free, self.large_most - self.large_bytes + free)
     }
 
     /// How many bytes a value of this length takes.

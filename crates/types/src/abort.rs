@@ -26,6 +26,9 @@ pub enum Abort {
     /// A timestamp that the transaction needs is further ahead of a shard's clock than clocks may
     /// be apart: some clock is wrong.
     ClockAhead,
+    /// A participant's process has no memory left for what the transaction writes. Reads, and writes
+    /// that only delete, do not end so.
+    Full,
 }
 
 crate::wire!(
@@ -38,12 +41,13 @@ crate::wire!(
         Unknown = 5,
         User = 6,
         ClockAhead = 7,
+        Full = 8,
     }
 );
 
 impl Abort {
     /// Every reason, in the order of the counters that report them.
-    pub const ALL: [Abort; 8] = [
+    pub const ALL: [Abort; 9] = [
         Abort::WriteConflict,
         Abort::Validation,
         Abort::Wounded,
@@ -52,6 +56,7 @@ impl Abort {
         Abort::Unknown,
         Abort::User,
         Abort::ClockAhead,
+        Abort::Full,
     ];
 
     /// Position in [`Abort::ALL`].
@@ -70,6 +75,7 @@ impl Abort {
             Abort::Unknown => "unknown",
             Abort::User => "user",
             Abort::ClockAhead => "clock_ahead",
+            Abort::Full => "full",
         }
     }
 }

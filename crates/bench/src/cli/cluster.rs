@@ -80,6 +80,9 @@ impl BenchArgs {
                 "--coordinators is for databases of one's own; on a cluster this client coordinates all: leave it out"
             );
         }
+        if self.memory.is_some() {
+            refuse!("--memory is for databases of one's own; give it to the nodes, with plimsoll start");
+        }
         if self.check {
             refuse!("--check needs the versions that nodes install, which they do not keep: leave it out");
         }

@@ -58,6 +58,8 @@ pub struct BenchPlan {
     /// Shards that coordinate transactions: the first ones of all processes, or, on a cluster, this
     /// client.
     pub coordinators: usize,
+    /// Bytes that the data may take in all processes; none: most of what there is.
+    pub memory: Option<u64>,
     /// Transactions per second to start over all shards; none: one after the other, as fast as they
     /// come.
     pub rate: Option<u64>,
@@ -113,6 +115,15 @@ impl BenchArgs {
         let setting = Setting { shards, seed, distributed, rounds_in: machine::rounds_in };
         let scale = self.of_the_workload.scale(workload, &setting)?;
         refuse_more_than_memory(scale.bytes_estimate(), memory_bytes)?;
+        if let Some(memory) = self.memory
+            && scale.bytes_estimate() > memory
+        {
+            refuse!(
+                "the data would take about {} but --memory allows {}: choose a smaller scale, or raise it",
+                units::bytes(scale.bytes_estimate()),
+                units::bytes(memory)
+            );
+        }
 
         let concurrency = within(self.concurrency.unwrap_or(8), "concurrency", 1, CONCURRENCY_MAX as u64)?;
         let duration = self.duration.unwrap_or(Duration::from_secs(10));
@@ -126,6 +137,7 @@ impl BenchArgs {
         Ok(BenchPlan {
             scale,
             pairs,
+            memory: self.memory,
             lock_policy: self.lock_policy.unwrap_or(LockPolicy::WaitDie),
             one_round: self.one_round,
             staleness: self.staleness.unwrap_or_default(),
@@ -300,6 +312,9 @@ impl BenchPlan {
                 }
             }
             Scheme::None => {}
+        }
+        if let Some(memory) = self.memory {
+            set("memory_bytes", memory.into());
         }
         set("warmup_seconds", self.warmup.as_secs_f64().into());
         set("duration_seconds", self.duration.as_secs_f64().into());

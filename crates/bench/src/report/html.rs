@@ -179,6 +179,11 @@ fn verdict(document: &Document) -> String {
         let doubts: Vec<String> = document.doubts.iter().map(|doubt| escape(doubt)).collect();
         banners.push_str(&banner(Tone::Warn, "Figures are in doubt.", &doubts));
     }
+    if document.runs.iter().any(|run| run.memory_full) {
+        let sentence =
+            "Ended early, because memory was full: these are the results until then. See --memory.";
+        banners.push_str(&banner(Tone::Warn, sentence, &[]));
+    }
     if document.interrupted {
         banners.push_str(&banner(Tone::Warn, "Interrupted: these are the results so far.", &[]));
     }

@@ -21,6 +21,7 @@
 
 use hdrhistogram::Histogram;
 use plimsoll_engine::machine::{Machine, disturbance};
+use plimsoll_types::Abort;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -70,6 +71,8 @@ pub struct Run {
     pub repetition: u32,
     /// Whether the user ended this run early.
     pub interrupted: bool,
+    /// Whether it ended early because its data had used all memory that it may have.
+    pub memory_full: bool,
     /// Length of the measured interval, warm-up excluded.
     pub seconds: f64,
     /// Transactions committed in it.
@@ -160,6 +163,8 @@ pub struct Aborts {
     pub user: u64,
     /// A timestamp was too far ahead of a shard's clock.
     pub clock_ahead: u64,
+    /// There was no memory for what it writes.
+    pub full: u64,
 }
 
 /// The figures of one transaction type.
@@ -353,9 +358,10 @@ impl<T: Serialize> Serialize for Named<T> {
 
 impl Aborts {
     /// From counters in the order of the fields, which is that of `plimsoll_types::Abort::ALL`.
-    pub fn from_counts(counts: [u64; 8]) -> Aborts {
-        let [write_conflict, validation, wounded, refused, stale_term, unknown, user, clock_ahead] = counts;
-        Aborts { write_conflict, validation, wounded, refused, stale_term, unknown, user, clock_ahead }
+    pub fn from_counts(counts: [u64; Abort::ALL.len()]) -> Aborts {
+        let [write_conflict, validation, wounded, refused, stale_term, unknown, user, clock_ahead, full] =
+            counts;
+        Aborts { write_conflict, validation, wounded, refused, stale_term, unknown, user, clock_ahead, full }
     }
 
     /// Reasons and counts, in the order of the fields.
@@ -369,6 +375,7 @@ impl Aborts {
             ("unknown", self.unknown),
             ("user", self.user),
             ("clock_ahead", self.clock_ahead),
+            ("full", self.full),
         ]
         .into_iter()
     }
@@ -689,7 +696,7 @@ mod tests {
 
     #[test]
     fn roll_backs_of_the_workload_are_not_held_against_the_protocol() {
-        let aborts = Aborts::from_counts([3, 2, 0, 0, 0, 0, 10, 0]);
+        let aborts = Aborts::from_counts([3, 2, 0, 0, 0, 0, 10, 0, 0]);
         assert_eq!((aborts.total(), aborts.by_system()), (15, 5));
         let run = Run { committed: 85, aborts, ..Run::default() };
         assert!((run.abort_share() - 0.05).abs() < 1e-9);

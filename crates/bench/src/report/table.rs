@@ -147,6 +147,9 @@ fn heading(run: &Run, what: &str, times: &str, terminal: Terminal) -> String {
     if run.interrupted {
         parts.push("interrupted".to_owned());
     }
+    if run.memory_full {
+        parts.push("ended early: memory was full, see --memory".to_owned());
+    }
     terminal.bold(wrap(&parts.join(" · "), terminal.width, 0).trim_end()) + "\n"
 }
 

@@ -265,6 +265,11 @@ async fn run(
                     if abort == Abort::User {
                         break false;
                     }
+                    if abort == Abort::Full {
+                        // Nothing that is deleted makes room, so the run is over.
+                        control.full.store(true, Relaxed);
+                        break false;
+                    }
                     live.1.store(live.1.load(Relaxed) + 1, Relaxed);
                     aborts += 1;
                 }

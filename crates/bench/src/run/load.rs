@@ -223,6 +223,13 @@ impl Pipe<'_> {
                     self.cluster.name
                 )));
             }
+            Some(LoadOutcome::Full) => {
+                return Err(Failure::Here(format!(
+                    "{} has no memory for the rows of table {name:?}, and has only some of them: start the nodes anew with \
+                     more, see --memory, or choose a smaller scale",
+                    self.node(shard)
+                )));
+            }
             Some(LoadOutcome::Impossible) => {
                 return Err(Failure::Here(format!(
                     "{} refuses the rows of table {name:?}",

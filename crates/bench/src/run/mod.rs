@@ -185,23 +185,27 @@ pub fn run(
         let elapsed = elapsed();
         let Sample { committed, aborted, resident_bytes: memory_bytes, .. } = sample;
         line.show(RunSample { elapsed, committed, aborted, memory_bytes }, warm);
-        Ok::<u64, Failure>(committed)
+        Ok::<(u64, bool), Failure>((committed, sample.full))
     };
     while elapsed() < plan.warmup && !interrupted.load(Relaxed) {
         std::thread::sleep(SAMPLE.min(plan.warmup.saturating_sub(elapsed())));
-        sample(&mut sites, false)?;
+        if sample(&mut sites, false)?.1 {
+            break;
+        }
     }
     sites.tell(&Order::Count)?;
     let (measured, busy) = (clock.raw(), machine::busy_seconds());
     let mut timeline = Timeline { interval_seconds: SAMPLE.as_secs_f64(), throughput_tps: Vec::new() };
-    let mut last = (sample(&mut sites, true)?, clock.raw());
+    let (committed, mut full) = sample(&mut sites, true)?;
+    let mut last = (committed, clock.raw());
     loop {
         let over = clock.delta(measured, clock.raw());
-        if over >= plan.duration || interrupted.load(Relaxed) {
+        if over >= plan.duration || full || interrupted.load(Relaxed) {
             break;
         }
         std::thread::sleep(SAMPLE.min(plan.duration - over));
-        let committed = sample(&mut sites, true)?;
+        let committed;
+        (committed, full) = sample(&mut sites, true)?;
         let now = clock.raw();
         let seconds = clock.delta(last.1, now).as_secs_f64();
         timeline.throughput_tps.push((committed - last.0) as f64 / seconds);
@@ -215,6 +219,10 @@ pub fn run(
     sites.tell(&Order::Stop)?;
     run.machine_cpu_seconds = machine::busy_seconds() - busy;
     run.interrupted = interrupted.load(Relaxed);
+    run.memory_full = full;
+    if full {
+        progress.note("memory is full; the run ends early, and its figures are those so far: see --memory");
+    }
     run.timeline = timeline;
     line.busy("finishing transactions");
     let stopped = clock.raw();

@@ -6,7 +6,7 @@
 //! process, or tells several over pipes (`members.rs`).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
@@ -101,6 +101,8 @@ pub struct Sample {
     pub running: u64,
     /// Memory that the process occupies.
     pub resident_bytes: u64,
+    /// Whether a transaction was refused because memory is full.
+    pub full: bool,
 }
 
 impl Sample {
@@ -114,6 +116,7 @@ impl Sample {
             aborted: self.aborted + other.aborted,
             running: self.running + other.running,
             resident_bytes: self.resident_bytes + other.resident_bytes,
+            full: self.full || other.full,
         }
     }
 }
@@ -210,7 +213,7 @@ plimsoll_types::wire!(
         Failed(why) = 7,
     }
 );
-plimsoll_types::wire!(struct Sample { units, loaded, rows, committed, aborted, running, resident_bytes });
+plimsoll_types::wire!(struct Sample { units, loaded, rows, committed, aborted, running, resident_bytes, full });
 plimsoll_types::wire!(struct Unsettled { votes, reported, published });
 plimsoll_types::wire!(struct Figures {
     finished, read_only_waits, read_only_restarts, oracle_messages, graph_sent_bytes, graph, graph_max, messages,
@@ -235,6 +238,8 @@ pub enum Phase {
 /// What a site shares with its clients.
 pub struct Control {
     phase: AtomicU8,
+    /// Set by a client whose transaction was refused because memory is full.
+    pub full: AtomicBool,
     /// The first shard of this process.
     first: ShardId,
     /// Per shard: committed, aborted attempts.
@@ -354,6 +359,9 @@ impl Site {
             single_version: plan.rc_single_version,
             max_staleness_ns: plan.staleness.as_nanos() as u64,
             record: plan.check,
+            memory: Some(
+                plan.memory.unwrap_or_else(machine::data_bytes) / plan.processes.unwrap_or(1) as u64,
+            ),
         };
         let engine = match network {
             None => Engine::start(pair, workload.tables(), options)?,
@@ -376,6 +384,7 @@ impl Site {
         let far = plan.processes.is_some() || plan.cluster.is_some();
         let control = Control {
             phase: AtomicU8::new(Phase::WarmUp as u8),
+            full: AtomicBool::new(false),
             first: engine.runtime().first(),
             live: engine.coordinators().map(|_| Default::default()).collect(),
             back_off_max_ns: client::BACK_OFF_MAX_NS[usize::from(far)],
@@ -543,6 +552,7 @@ impl Site {
             aborted: self.control.sum(|shard| &shard.1),
             running: self.running as u64 + u64::from(self.online.is_some()),
             resident_bytes: machine::resident_bytes(),
+            full: self.control.full.load(Relaxed),
         }
     }
 

@@ -19,6 +19,7 @@ use plimsoll_txn::any_shard::{
 use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::messages::MoveOutcome;
 use plimsoll_txn::procedure::{Reads, Scan};
+use plimsoll_txn::room::Memory;
 use plimsoll_txn::timestamp::Freshness;
 use plimsoll_types::{Abort, ColumnGroup, Key, Placement, ShardId, Slot, TableId, TableSpec, Timestamp};
 
@@ -146,6 +147,11 @@ impl Driver {
     /// See [`Engine::load`].
     pub(super) fn load(&self, table: TableId, rows: Vec<(Key, Vec<Vec<u8>>)>) {
         self.0.load(table, rows);
+    }
+
+    /// The limit on the data of this process, if there is one.
+    pub(super) fn limit(&self) -> Option<&Memory> {
+        self.0.limit()
     }
 
     /// See [`Engine::memory`].

@@ -40,8 +40,9 @@ use std::time::{Duration, Instant};
 
 use plimsoll_engine::{
     Cluster, Engine, EngineOptions, OpenError, SHARDS_MAX, STALENESS_MAX, SchemaError, TABLES_MAX,
-    check_table,
+    check_table, machine,
 };
+use plimsoll_store::written_bytes;
 use plimsoll_txn::messages::MoveOutcome;
 use plimsoll_txn::pairs::{Pair, Scheme};
 use plimsoll_txn::procedure::Scan;
@@ -111,6 +112,10 @@ pub struct Options {
     /// Protocol and timestamp scheme, `occ/dst` by default. The others are there for comparison:
     /// some can do less, and `rc` is not serializable.
     pub pair: Pair,
+    /// Bytes that the data may take; when they are used, writes are refused ([`Error::Full`]), while
+    /// reads and deletions go on. `None`, the default, is 80 % of the memory that the process may
+    /// use. In a client of a cluster it has no effect: each node has its own.
+    pub memory: Option<u64>,
 }
 
 impl Default for Options {
@@ -122,6 +127,7 @@ impl Default for Options {
             patience: Duration::from_secs(10),
             transactions_per_shard: 1000,
             pair: Pair::default(),
+            memory: None,
         }
     }
 }
@@ -211,6 +217,7 @@ impl Database {
             shards: options.shards,
             pin: options.pin.then_some(0),
             max_staleness_ns: options.max_staleness.as_nanos() as u64,
+            memory: Some(options.memory.unwrap_or_else(machine::data_bytes)),
             ..EngineOptions::default()
         };
         let engine = Engine::start(pair, schema.tables().to_vec(), how).map_err(OpenError::Threads)?;
@@ -324,7 +331,8 @@ impl Database {
     /// Makes a table with rows in it, one value per column group: the fastest way to load data, and
     /// the only way to fill an immutable table. Others see the table with all its rows, or not at
     /// all; snapshots that were taken before see the rows, too. Nothing is made if a key comes
-    /// twice ([`Error::Exists`]) or a row does not fit the table.
+    /// twice ([`Error::Exists`]), a row does not fit the table, or all rows do not fit into memory
+    /// ([`Error::Full`]).
     pub fn create_loaded(
         &self,
         spec: TableSpec,
@@ -355,6 +363,11 @@ impl Database {
             return Err(SchemaError::TooManyTables.into());
         }
         let running = self.inner.running()?;
+        let values = rows.iter().flat_map(|(_, values)| values);
+        let bytes = values.map(|value| written_bytes(value.len())).sum();
+        if running.limit().is_some_and(|memory| memory.lacks(bytes)) {
+            return Err(Error::Full);
+        }
         let id = running.create_table(spec.clone());
         running.load(id, rows);
         let identity = new_identity();

@@ -35,6 +35,7 @@ use std::{mem, thread};
 use plimsoll_txn::any_shard::TransactionHandle;
 use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::procedure::Scan;
+use plimsoll_txn::room::Memory;
 use plimsoll_txn::timestamp;
 use plimsoll_types::{Abort, ColumnGroup as StoredColumn, Key, ShardId, Timestamp};
 
@@ -53,6 +54,9 @@ const PAUSE_MIN_NS: u64 = 10_000;
 const DOUBLINGS: u32 = 9;
 /// Maximum size of a write in a message, in bytes, besides its key and its value.
 const WRITE_BYTES: usize = 64;
+/// How long a transaction is retried while memory is full: what was just deleted is free after some
+/// milliseconds.
+const FULL_AFTER: Duration = Duration::from_millis(100);
 /// Lower bound of a commit's time-out over the network.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
@@ -388,6 +392,11 @@ impl Txn<'_> {
         if self.written_bytes + bytes > max {
             return Err(Error::TooMuchWritten { max });
         }
+        if let Some(limit) = inner.running()?.limit().map(Memory::limit)
+            && (self.written_bytes + bytes) as u64 > limit
+        {
+            return Err(Error::LargerThanMemory { bytes: self.written_bytes + bytes, limit });
+        }
         if self.large.is_none() && inner.is_client() && self.written_bytes + bytes > LARGE_BYTES {
             let begun = Instant::now();
             let turn = inner.large.admit(inner.options.patience);
@@ -561,6 +570,9 @@ impl Retry {
         // A clock that was a little too far ahead is soon met by the others.
         if waited >= patience && last == Abort::ClockAhead {
             return Err(Error::ClockAhead);
+        }
+        if waited >= patience.min(FULL_AFTER) && last == Abort::Full {
+            return Err(Error::Full);
         }
         if waited >= patience {
             return Err(Error::Contended { attempts: self.attempts, waited, last });

@@ -1,6 +1,7 @@
 //! The library as its users see it.
 
 mod lifecycle;
+mod memory;
 mod pairs;
 mod scans;
 mod snapshots;

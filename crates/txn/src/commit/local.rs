@@ -78,6 +78,13 @@ impl<S: Scheme> Local<'_, S> {
             return Err(Abort::WriteConflict);
         }
         let Footprint { writes, observed, pins, .. } = &mut *self.work;
+        if change != Change::Delete
+            && let Err(full) =
+                self.base.admit(writes.written_bytes() + plimsoll_store::written_bytes(value.len()))
+        {
+            self.stop = Some(Stop::Abort(self.base.refused(full)));
+            return Err(full);
+        }
         if let Some(again) = writes.again(column, key, change, value) {
             return again;
         }

@@ -116,7 +116,7 @@ impl<S: Scheme> Prepare<S> {
     /// Whether everything is as the transaction has read it, no other transaction's lock is in the
     /// way, and the least stamp that fits here is not too far ahead for the coordinator.
     pub(crate) fn check(&mut self, base: &mut Base<S>) -> Result<(), Abort> {
-        let Prepare { holder, observed, reads, ranges, writes, most, .. } = self;
+        let Prepare { holder, observed, reads, ranges, writes, values, most, .. } = self;
         let reads_here = !reads.is_empty() || !ranges.is_empty();
         if reads_here && !base.may_lock_reads() {
             return Err(Abort::StaleTerm);
@@ -125,6 +125,7 @@ impl<S: Scheme> Prepare<S> {
         if !reads.iter().all(|read| base.still_valid(holder.txn, read)) {
             return Err(Abort::Validation);
         }
+        base.admit_writes(writes.iter(), Some(values))?;
         writes.iter_mut().try_for_each(|write| base.check(&holder.txn, write, observed))?;
         // From within the process it is the same clock.
         let elsewhere = base.votes.elsewhere(holder.txn.coordinator);

@@ -90,6 +90,11 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
                 vote(node, *txn);
                 return Handled::Reply(Reply::ClockAhead);
             }
+            if base.votes.unvoted(*txn) && base.admit(writes.written_bytes()).is_err() {
+                base.refused(Abort::Full);
+                vote(node, *txn);
+                return Handled::Reply(Reply::Full);
+            }
             Handled::Reply(Reply::Vote(record(node, *txn, *stamp, writes, reads, voters)))
         }
         Request::Outcome { txn, outcome } => {

@@ -16,6 +16,7 @@ use crate::attempt::Attempt;
 use crate::ballot::Votes;
 use crate::fetched::ReadRef;
 use crate::messages::Common;
+use crate::room::Room;
 use crate::slots::Moves;
 use crate::timestamp::{MAX_OFFSET_NS, Scheme, SchemeConfig};
 use crate::trace::{Step, What};
@@ -253,6 +254,7 @@ pub struct Base<S: Scheme> {
     pub(crate) queues: bool,
     pub(crate) released: Vec<Ticket>,
     pub(crate) votes: Votes,
+    pub(crate) room: Room,
     pub(crate) moves: Moves<S>,
     pub(crate) layout: Layout,
     /// The shard where this one reads tables that are on every shard.
@@ -319,6 +321,7 @@ impl<S: Scheme> Base<S> {
             queues: false,
             released: Vec::new(),
             votes: Votes::new(config, layout.processes.clone()),
+            room: Room::default(),
             moves: Moves::new(config.patience_ns),
             copies: layout.copies(config.shard),
             furthest: Timestamp(MAX_OFFSET_NS),
@@ -549,6 +552,7 @@ impl<S: Scheme> Base<S> {
         self.clock = clock;
         self.scheme.tick(clock);
         self.tick_moves(clock);
+        self.sweep_memory(clock);
         for (read, stamp) in std::mem::take(&mut self.unpinned) {
             self.pin(&read, stamp);
         }
@@ -597,6 +601,7 @@ impl<S: Scheme> Base<S> {
     /// holds back no other shard's garbage but what its active snapshots see.
     pub(crate) fn park(&mut self) {
         self.sweep(0);
+        self.count_memory();
         if !self.scheme.awaits_snapshot()
             && let Some(watermark) = &mut self.watermark
         {

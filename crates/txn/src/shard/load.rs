@@ -10,7 +10,7 @@
 //! Left out: order, and isolation from transactions. Of what two clients load at the same time each
 //! row is loaded once, and no more is promised.
 
-use plimsoll_store::VALUE_MAX;
+use plimsoll_store::{VALUE_MAX, written_bytes};
 use plimsoll_types::{KEY_MAX, Key, ShardId, TableId};
 
 use crate::base::Base;
@@ -38,6 +38,10 @@ impl<S: Scheme> Base<S> {
         let twice = !keys.is_sorted_by(|one, next| one < next);
         if twice || !keys.into_iter().all(|key| self.store.is_vacant(table, key)) {
             return LoadOutcome::Exists;
+        }
+        let values = rows.iter().flat_map(|(_, values)| values);
+        if self.admit(values.map(|value| written_bytes(value.len())).sum()).is_err() {
+            return LoadOutcome::Full;
         }
         for (key, values) in rows {
             let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();

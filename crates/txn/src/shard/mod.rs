@@ -9,5 +9,6 @@ pub(crate) mod locks;
 pub mod moves;
 mod reads;
 pub mod records;
+pub mod room;
 pub(crate) mod slots;
 pub mod steps;

@@ -251,6 +251,8 @@ pub enum LoadOutcome {
     Elsewhere,
     /// Nothing is loaded: there is no such table, or a row does not fit it.
     Impossible,
+    /// Nothing is loaded: the process has no memory for it.
+    Full,
 }
 
 plimsoll_types::wire!(
@@ -259,5 +261,6 @@ plimsoll_types::wire!(
         Exists = 1,
         Elsewhere = 2,
         Impossible = 3,
+        Full = 4,
     }
 );

@@ -136,6 +136,12 @@ impl Writes {
         self.entries.iter().filter(move |write| write.shard == shard)
     }
 
+    /// What all writes count together when they are installed.
+    #[inline]
+    pub(crate) fn written_bytes(&self) -> u64 {
+        plimsoll_store::written_bytes(0) * self.entries.len() as u64 + self.bytes.len() as u64
+    }
+
     /// The shards that are written, in order.
     pub fn shards(&self) -> Vec<ShardId> {
         let mut shards: Vec<ShardId> = self.entries.iter().map(|write| write.shard).collect();
@@ -361,6 +367,12 @@ pub struct Packed {
 }
 
 impl Packed {
+    /// What all values count when they are written; nothing for deletions.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        let lengths = self.writes.iter().filter_map(|(_, _, len)| *len);
+        lengths.map(|len| plimsoll_store::written_bytes(len as usize)).sum()
+    }
+
     /// All writes with their values.
     pub fn iter(&self) -> impl Iterator<Item = (ColumnGroup, &Key, Option<&[u8]>)> {
         let mut start = 0;

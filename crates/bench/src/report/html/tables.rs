@@ -181,7 +181,7 @@ pub fn all_runs(document: &Document) -> String {
             0 => format!("<span class=\"ok\">✓</span> {}", run.checks.len()),
             failed => format!("<span class=\"fail\">✗ {failed} of {}</span>", run.checks.len()),
         };
-        let cut = if run.interrupted { " (cut short)" } else { "" };
+        let cut = if run.interrupted || run.memory_full { " (cut short)" } else { "" };
         vec![
             escape(&run.pair()),
             format!("{}{cut}", run.repetition),

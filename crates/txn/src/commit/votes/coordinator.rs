@@ -73,6 +73,10 @@ pub(crate) async fn decide<P: Voter, E: Env<P>>(
                 outcome = Err(Abort::ClockAhead);
                 break;
             }
+            Ok(Reply::Full) => {
+                outcome = Err(Abort::Full);
+                break;
+            }
             Ok(Reply::Outcome(_)) => unreachable!("RECORD is answered with a vote"),
             Err(_) if planted(Mutant::AbortsAlone) => Some(Vote::Refuse),
             Err(_) => ask(env, shard, life, txn).await,

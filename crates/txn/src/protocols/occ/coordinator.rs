@@ -555,6 +555,9 @@ impl<S: Scheme> Occ<S> {
             return Last::Failed(stop);
         }
         let Footprint { observed, writes, .. } = &mut open.work;
+        if let Err(abort) = self.base.admit_writes(writes.of(me), None) {
+            return Last::Failed(Stop::Abort(abort));
+        }
         for write in writes.iter_mut().filter(|write| write.shard == me) {
             let checked = match write.place {
                 None => self.base.check(&holder.txn, write, observed),

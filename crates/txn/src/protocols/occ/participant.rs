@@ -23,6 +23,7 @@ impl<S: Scheme> Occ<S> {
         if !self.base.votes.admit(holder.txn) {
             return Err(Abort::Refused);
         }
+        self.base.admit_writes(writes.iter(), None)?;
         for write in writes.iter_mut() {
             self.base.check(&holder.txn, write, observed)?;
         }
@@ -93,7 +94,10 @@ impl<S: Scheme> Occ<S> {
         if !self.base.votes.admit(holder.txn) {
             return Err(Abort::Refused);
         }
-        let checked = writes.iter_mut().try_for_each(|write| self.base.check(&holder.txn, write, observed));
+        let admitted = self.base.admit_writes(writes.iter(), Some(values));
+        let checked = admitted.and_then(|()| {
+            writes.iter_mut().try_for_each(|write| self.base.check(&holder.txn, write, observed))
+        });
         let stamp = self.base.stamp(holder.txn, observed);
         let valid = self.base.validate(holder.txn, stamp, reads);
         let refused = match checked {

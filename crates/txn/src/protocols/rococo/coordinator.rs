@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_runtime::{Env, Unknown};
+use plimsoll_store::written_bytes;
 use plimsoll_types::wire::Wire;
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
@@ -36,6 +37,11 @@ pub(super) async fn run<S: Scheme, E: Env<Rococo<S>>>(
     procedure: &mut dyn Executable<S>,
     work: &mut Footprint<S>,
 ) -> Result<(), Abort> {
+    // Once it has started on a server it can no longer be refused there.
+    env.local(|node| {
+        let admitted = node.base.admit(written_bytes(0));
+        admitted.map_err(|full| node.base.refused(full))
+    })?;
     let mut transaction = env.local(|node| node.begin(attempt, work));
     work.committed.id = transaction.txn;
     let shipped = procedure.shipped().expect(NOT_SHIPPED);

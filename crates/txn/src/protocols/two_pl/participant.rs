@@ -48,6 +48,7 @@ impl<S: Scheme> TwoPl<S> {
         for (column, key, _) in &reads.gets {
             self.base.may_lock(holder.txn, *column, key)?;
         }
+        self.base.admit_writes(writes.iter(), None)?;
         for write in writes.iter() {
             self.base.may_write(holder.txn, write.column, &write.key)?;
         }

@@ -94,6 +94,8 @@ pub enum Reply {
     Outcome(Option<Outcome>),
     /// The vote is REFUSE, because the stamp is too far ahead of the voter's clock.
     ClockAhead,
+    /// The vote is REFUSE, because the voter has no memory for what would be written.
+    Full,
 }
 
 impl Request {
@@ -121,7 +123,7 @@ impl Reply {
     pub(crate) fn answer(&self) -> &'static str {
         match self {
             Reply::Vote(Vote::Record(_)) => "record",
-            Reply::Vote(Vote::Refuse) | Reply::ClockAhead => "refuse",
+            Reply::Vote(Vote::Refuse) | Reply::ClockAhead | Reply::Full => "refuse",
             Reply::Outcome(Some(_)) => "known",
             Reply::Outcome(None) => "in doubt",
         }
@@ -158,5 +160,6 @@ plimsoll_types::wire!(
         Vote(vote) = 0,
         Outcome(outcome) = 1,
         ClockAhead = 2,
+        Full = 3,
     }
 );
