@@ -81,7 +81,7 @@ pub enum Command {
     /// HTTP how it is.
     ///
     /// Exit status: 0 stopped; 2 bad usage or environment.
-    Start(StartArgs),
+    Start(Box<StartArgs>),
     /// Show the cluster as it is: which nodes are up, connected, how large, how far their clocks
     /// are off.
     Status(StatusArgs),

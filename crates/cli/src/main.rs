@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         Command::Sim(args) => simulate(*args),
         #[cfg(feature = "sim")]
         Command::Calibrate(args) => calibrate(args),
-        Command::Start(args) => start(args),
+        Command::Start(args) => start(*args),
         Command::Status(args) => args.validate().map_err(Into::into).and_then(|plan| status::status(&plan)),
         Command::Move(args) => move_slots(args),
         Command::Secret(args) => secret::make(args).map(|()| true).map_err(Into::into),
