@@ -128,7 +128,8 @@ impl<S: Scheme> Base<S> {
             *until = 0;
             return Err(Abort::Full);
         }
-        let left = memory.limit - memory.used();
+        // Others may have used some of it meanwhile.
+        let left = memory.limit.saturating_sub(memory.used());
         *until = self.store.written() + STRIDE.min(left / SHARE).max(bytes);
         Ok(())
     }
