@@ -240,8 +240,8 @@ impl fmt::Display for Error {
             }
             Error::Full => write!(
                 f,
-                "the memory for data is full: delete some, which always works, or give the database more, by \
-                 `Options::memory` or `plimsoll start --memory`"
+                "the memory for data is full: delete some, which always works, or give it more: by `Options::memory` \
+                 in this process, and in a cluster to the nodes, when they are started"
             ),
             Error::LargerThanMemory { bytes, limit } => write!(
                 f,

@@ -623,7 +623,17 @@ mod tests {
         reasons.sort_unstable();
         assert_eq!(
             reasons,
-            ["refused", "stale_term", "unknown", "user", "validation", "wounded", "write_conflict"]
+            [
+                "clock_ahead",
+                "full",
+                "refused",
+                "stale_term",
+                "unknown",
+                "user",
+                "validation",
+                "wounded",
+                "write_conflict"
+            ]
         );
         has(&run["transactions"]["new_order"], &["committed", "aborted", "latency_us"]);
         has(&run["transactions"]["new_order"]["latency_us"], &["p50", "p90", "p99", "p999", "max"]);

@@ -16,11 +16,11 @@ use crate::attempt::Attempt;
 use crate::ballot::Votes;
 use crate::fetched::ReadRef;
 use crate::messages::Common;
-use crate::room::Room;
+use crate::room::{Memory, Room, grown_bytes};
 use crate::slots::Moves;
 use crate::timestamp::{MAX_OFFSET_NS, Scheme, SchemeConfig};
 use crate::trace::{Step, What};
-use crate::work::Footprint;
+use crate::work::{Footprint, Packed, Write};
 
 /// How a database is laid out; the same on every shard.
 #[derive(Clone, Debug)]
@@ -407,6 +407,27 @@ impl<S: Scheme> Base<S> {
         self.votes.given()
     }
 
+    /// Sets a limit of memory, which the shard's process shares.
+    pub fn limit_memory(&mut self, memory: Arc<Memory>) {
+        self.room = Room::limited(memory);
+    }
+
+    /// Whether there is memory for that many bytes, in terms of
+    /// [`written_bytes`](plimsoll_store::written_bytes).
+    #[inline]
+    pub(crate) fn admit(&mut self, bytes: u64) -> Result<(), Abort> {
+        self.room.admit(&self.store, bytes)
+    }
+
+    /// The same for writes that will be locked next.
+    pub(crate) fn admit_writes<'a>(
+        &mut self,
+        writes: impl Iterator<Item = &'a Write>,
+        values: Option<&Packed>,
+    ) -> Result<(), Abort> {
+        self.admit(grown_bytes(writes, values))
+    }
+
     /// The clock was read. Messages of other processes are handled before a pass samples it, and
     /// after a long sleep the last sample is late.
     pub(crate) fn read_clock(&mut self, clock: Timestamp) {
@@ -552,7 +573,7 @@ impl<S: Scheme> Base<S> {
         self.clock = clock;
         self.scheme.tick(clock);
         self.tick_moves(clock);
-        self.sweep_memory(clock);
+        self.room.sweep(&self.store, clock);
         for (read, stamp) in std::mem::take(&mut self.unpinned) {
             self.pin(&read, stamp);
         }
@@ -601,7 +622,7 @@ impl<S: Scheme> Base<S> {
     /// holds back no other shard's garbage but what its active snapshots see.
     pub(crate) fn park(&mut self) {
         self.sweep(0);
-        self.count_memory();
+        self.room.count(&self.store);
         if !self.scheme.awaits_snapshot()
             && let Some(watermark) = &mut self.watermark
         {

@@ -17,11 +17,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use plimsoll_store::{StoreMemory, written_bytes};
+use plimsoll_store::{Mark, Store, StoreMemory, written_bytes};
 use plimsoll_types::{Abort, Timestamp};
 
-use crate::base::Base;
-use crate::timestamp::Scheme;
 use crate::work::{Change, Packed, Write};
 
 /// A shard looks again after it has written this many bytes, or before.
@@ -93,73 +91,69 @@ impl Default for Room {
     }
 }
 
-impl<S: Scheme> Base<S> {
-    /// Sets a limit, which the shard's process shares.
-    pub fn limit_memory(&mut self, memory: Arc<Memory>) {
-        self.room = Room { memory: Some(memory), until: 0, ..Room::default() };
+impl Room {
+    /// What may be written under a limit, which the shard's process shares.
+    pub(crate) fn limited(memory: Arc<Memory>) -> Room {
+        Room { memory: Some(memory), until: 0, ..Room::default() }
     }
 
     /// Whether there is memory for that many bytes in terms of [`written_bytes`].
     #[inline]
-    pub(crate) fn admit(&mut self, bytes: u64) -> Result<(), Abort> {
-        match bytes == 0 || self.store.written().saturating_add(bytes) <= self.room.until {
+    pub(crate) fn admit<M: Mark>(&mut self, store: &Store<M>, bytes: u64) -> Result<(), Abort> {
+        match bytes == 0 || store.written().saturating_add(bytes) <= self.until {
             true => Ok(()),
-            false => self.look_for_room(bytes),
+            false => self.look(store, bytes),
         }
     }
 
-    /// The same for writes that will be locked next. Of writes that have come from another process
-    /// the values come apart from them, or later.
-    pub(crate) fn admit_writes<'a>(
-        &mut self,
-        writes: impl Iterator<Item = &'a Write>,
-        values: Option<&Packed>,
-    ) -> Result<(), Abort> {
-        let grows = writes.filter(|write| write.change != Change::Delete);
-        let bytes: u64 = grows.map(|write| written_bytes(write.value.1 as usize)).sum();
-        self.admit(bytes.max(values.map_or(0, Packed::written_bytes)))
-    }
-
     #[cold]
-    fn look_for_room(&mut self, bytes: u64) -> Result<(), Abort> {
-        self.count_memory();
-        let Room { memory: Some(memory), until, .. } = &mut self.room else { return Ok(()) };
+    fn look<M: Mark>(&mut self, store: &Store<M>, bytes: u64) -> Result<(), Abort> {
+        self.count(store);
+        let Room { memory: Some(memory), until, .. } = self else { return Ok(()) };
         if memory.lacks(bytes) {
             *until = 0;
             return Err(Abort::Full);
         }
         // Others may have used some of it meanwhile.
         let left = memory.limit.saturating_sub(memory.used());
-        *until = self.store.written() + STRIDE.min(left / SHARE).max(bytes);
+        *until = store.written() + STRIDE.min(left / SHARE).max(bytes);
         Ok(())
     }
 
     /// Called in each pass: what was deleted here makes room for other shards.
     #[inline]
-    pub(crate) fn sweep_memory(&mut self, clock: Timestamp) {
-        if self.room.memory.is_some() && clock.0 >= self.room.swept.0.saturating_add(SWEEP_NS) {
-            self.room.swept = clock;
-            self.count_memory();
+    pub(crate) fn sweep<M: Mark>(&mut self, store: &Store<M>, clock: Timestamp) {
+        if self.memory.is_some() && clock.0 >= self.swept.0.saturating_add(SWEEP_NS) {
+            self.swept = clock;
+            self.count(store);
         }
     }
 
     /// Tells the other shards of the process what this one's store takes now.
-    pub(crate) fn count_memory(&mut self) {
-        if let Room { memory: Some(memory), counted, .. } = &mut self.room {
-            let now = self.store.in_all();
+    pub(crate) fn count<M: Mark>(&mut self, store: &Store<M>) {
+        if let Room { memory: Some(memory), counted, .. } = self {
+            let now = store.in_all();
             memory.update(std::mem::replace(counted, now), now);
         }
     }
 }
 
+/// The bytes of writes that will be locked next, in terms of [`written_bytes`]. Of writes that have
+/// come from another process the values come apart from them, or later.
+pub(crate) fn grown_bytes<'a>(writes: impl Iterator<Item = &'a Write>, values: Option<&Packed>) -> u64 {
+    let grows = writes.filter(|write| write.change != Change::Delete);
+    let bytes: u64 = grows.map(|write| written_bytes(write.value.1 as usize)).sum();
+    bytes.max(values.map_or(0, Packed::written_bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use plimsoll_runtime::LowWater;
-    use plimsoll_store::{At, Store};
+    use plimsoll_store::At;
     use plimsoll_types::{IndexKind, Key, Partitioning, ShardId, TableId, TableSpec};
 
     use super::*;
-    use crate::base::Layout;
+    use crate::base::{Base, Layout};
     use crate::testing::scheme_config;
     use crate::timestamps::Dst;
 
@@ -200,7 +194,7 @@ mod tests {
         for len in [8, 500, 5000] {
             let [mut one, mut other] = shards(|_| false);
             let rows = fill(&mut one, 0, len);
-            one.count_memory();
+            one.room.count(&one.store);
             let memory = one.room.memory.clone().expect("there is a limit");
             // Arrays grow by whole chunks.
             let used = memory.used();
@@ -215,7 +209,7 @@ mod tests {
             while one.store.garbage() > 0 {
                 one.store.collect(|_| true, |_, _| true);
             }
-            one.sweep_memory(Timestamp(SWEEP_NS));
+            one.room.sweep(&one.store, Timestamp(SWEEP_NS));
             assert!(fill(&mut other, 0, len) > rows / 8, "{len}: the other shard may use it");
         }
     }
