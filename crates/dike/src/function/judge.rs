@@ -27,7 +27,7 @@
 //! *What is lost* has no place in the order of its list. But lists only grow: who has read this one
 //! without the number comes before its transaction, and who has read it with the number comes
 //! after it. So each lost number is a record of its own, absent and then present. A transaction in
-//! doubt appends 1 to x and 2 to y; x becomes [1], y stays empty, and somebody has read both so.
+//! doubt appends 1 to x and 2 to y; x becomes `[1]`, y stays empty, and somebody has read both so.
 //! The number in x proves the commit, 2 is lost, and what was read is a fractured read besides.
 //!
 //! What is found bounds the isolation that the database can have had:

@@ -9,7 +9,7 @@
 //!
 //! A holder changes its row once a second. A command that finds a row looks at it for a while: one
 //! that changes belongs to a holder that lives, and the command gives up; one that stays as it is
-//! for [`DEAD_AFTER`] belongs to a holder that was killed, and is deleted. Each measures that by
+//! for `DEAD_AFTER` belongs to a holder that was killed, and is deleted. Each measures that by
 //! its own clock, so no two clocks are compared, and it works alike on every database here, over
 //! all its nodes. Locks of sessions would tell of a death sooner, but half of these databases do
 //! not have them, or have them for each node by itself.

@@ -17,7 +17,7 @@
 //! # The end of a COMMIT
 //!
 //! A COMMIT that failed is in doubt unless its code *proves* that the transaction has aborted
-//! ([`proves_abort`]). A code that is not known, a server that goes away, an answer that the driver
+//! (`proves_abort`). A code that is not known, a server that goes away, an answer that the driver
 //! does not understand, and no answer at all prove nothing. The proofs, code by code:
 //!
 //! | code | why it is a proof |

@@ -8,7 +8,7 @@
 //!
 //! A look at the whole process is not cheap, so a shard takes a share of what is left and looks
 //! again when it has written that much. Example: of a limit of 100 MB, the two shards have used 60
-//! and 20. The first may write [`STRIDE`] bytes more before it looks again. When 2 MB are left, it
+//! and 20. The first may write `STRIDE` bytes more before it looks again. When 2 MB are left, it
 //! looks after every 256 KB, and a transaction with 3 MB is refused.
 //!
 //! Memory that was freed is kept for what comes next, in sizes; if what comes next has other sizes,
