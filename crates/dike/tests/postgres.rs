@@ -47,7 +47,7 @@ fn a_database_is_loaded_used_checked_and_dropped() {
         config.workload.update_stock_warehouses = 3;
         config.workload.update_item_items = 10;
         config.run.connections = 2;
-        config.arrivals.rate_per_s = 200.0;
+        config.arrivals.rate_per_s = 100.0;
         // Of two endpoints one is not there.
         config.target.endpoints.insert(0, "127.0.0.1:1".to_owned());
         let run = ran(&config).await;
