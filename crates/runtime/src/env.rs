@@ -133,8 +133,8 @@ pub trait Tasks: 'static {
     /// The physical clock in Unix nanoseconds, sampled in this pass. Never falls.
     fn clock(&self) -> Timestamp;
 
-    /// The physical clock in Unix nanoseconds, sampled now, and at least [`Tasks::clock`]. For what
-    /// would otherwise wait for the next pass. In a simulated world a pass takes no time.
+    /// The physical clock in Unix nanoseconds, sampled now; [`Tasks::clock`] is this from now on. For
+    /// what would otherwise wait for the next pass. In a simulated world a pass takes no time.
     fn now(&self) -> Timestamp {
         self.clock()
     }

@@ -167,7 +167,9 @@ impl<N: Participant> Tasks for ShardEnv<N> {
     }
 
     fn now(&self) -> Timestamp {
-        self.core.clock.get().join(self.core.shard_clock.now())
+        let now = self.core.clock.get().join(self.core.shard_clock.now());
+        self.core.clock.set(now);
+        now
     }
 
     /// SplitMix64.
