@@ -36,6 +36,10 @@ pub trait Observer: Clone + 'static {
     fn began(&self, sample: Timestamp) -> u64;
     /// Now, for a client that has just been answered.
     fn ended(&self) -> u64;
+    /// How many beginnings and ends there have been, this one included; 0 if nobody counts.
+    fn counted(&self) -> u64 {
+        0
+    }
     /// A transaction that has committed, before anything else happens.
     fn recorded(&self, _: &Recorded) {}
 }
@@ -204,7 +208,7 @@ impl<O: Observer> Client<O> {
     pub fn crash(&mut self) {
         self.left.in_doubt.extend(self.present);
         if let Some(attempted) = self.left.appended.last_mut().filter(|last| last.how == End::Unknown) {
-            attempted.end = self.observer.ended();
+            (attempted.end, attempted.nth.1) = (self.observer.ended(), self.observer.counted());
         }
     }
 

@@ -34,6 +34,7 @@ pub fn lines_of<'a>(attempts: impl IntoIterator<Item = &'a Attempted>) -> String
         session: attempted.session,
         begin_ns: attempted.begin,
         end_ns: attempted.end,
+        nth: attempted.nth,
         committed: attempted.how == End::Committed,
     });
     let mut text = String::new();

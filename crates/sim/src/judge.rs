@@ -369,6 +369,7 @@ fn lists(setting: &mut Setting, left: &mut ClientResults) -> Vec<String> {
         session: left.appended.iter().map(|attempted| attempted.session + 1).max().unwrap_or_default(),
         begin,
         end: setting.world.true_time().0,
+        nth: (0, 0),
         how: append::End::Committed,
         snapshot: true,
         operations: lists

@@ -166,6 +166,8 @@ impl Outcome {
 #[derive(Clone)]
 pub struct Outsider {
     watch: Watch,
+    /// Beginnings and ends so far, of all clients.
+    count: Rc<Cell<u64>>,
     /// If transactions have an order.
     online: Option<Rc<RefCell<Online>>>,
 }
@@ -173,7 +175,7 @@ pub struct Outsider {
 impl Outsider {
     /// One that tells the true time, and no more.
     pub fn new(watch: Watch) -> Outsider {
-        Outsider { watch, online: None }
+        Outsider { watch, count: Rc::default(), online: None }
     }
 }
 
@@ -184,6 +186,11 @@ impl Observer for Outsider {
 
     fn ended(&self) -> u64 {
         self.watch.true_time().0
+    }
+
+    fn counted(&self) -> u64 {
+        self.count.set(self.count.get() + 1);
+        self.count.get()
     }
 
     fn recorded(&self, transaction: &Recorded) {
@@ -278,6 +285,8 @@ pub(crate) struct Setting {
     recorder: Option<Recorder>,
     /// What watches timestamps, if transactions are ordered by them.
     pub(crate) online: Option<Rc<RefCell<Online>>>,
+    /// Beginnings and ends of attempts so far.
+    count: Rc<Cell<u64>>,
 }
 
 impl Setting {
@@ -313,6 +322,7 @@ impl Setting {
             moved: Rc::default(),
             recorder,
             online,
+            count: Rc::default(),
         }
     }
 
@@ -466,7 +476,11 @@ impl Setting {
     }
 
     fn outsider(&self) -> Outsider {
-        Outsider { online: self.online.clone(), ..Outsider::new(self.world.observer()) }
+        Outsider {
+            online: self.online.clone(),
+            count: self.count.clone(),
+            ..Outsider::new(self.world.observer())
+        }
     }
 
     /// After so long a snapshot contains everything: an oracle has heard of it, and the slowest

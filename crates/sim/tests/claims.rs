@@ -240,12 +240,15 @@ fn a_client_that_ends_between_two_votes_has_written_nothing<P: InteractivePair<S
     let cut = stage.cut(&[(C, B)]);
     stage.pass(20 * MS);
     assert!(stage.in_doubt(A) && !stage.in_doubt(B));
+    // A asks B as soon as it has lost the client.
+    let apart = stage.cut(&[(A, B)]);
     stage.restart();
     stage.pass(PATIENCE_NS / 2);
     let unpublished = |stage: &Stage<P>| {
         stage.world.node(shard(ORACLE), |node| node.base().scheme.unpublished()) != Some(0)
     };
     assert!(unpublished(&stage), "A does not know what B will say");
+    stage.world.end(apart);
     assert_eq!(stage.snapshot(A, Timestamp::ZERO), OLD);
     stage.pass(2 * PATIENCE_NS);
     assert!(!unpublished(&stage));

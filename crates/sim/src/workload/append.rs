@@ -40,6 +40,8 @@ pub struct Attempted {
     pub begin: u64,
     /// When it was answered, or its client crashed, likewise.
     pub end: u64,
+    /// The how manyth beginning or end of its world these were; 0 where nobody has counted.
+    pub nth: (u64, u64),
     /// What became of it.
     pub how: End,
     /// Whether it read at a snapshot, which may be older than its beginning.
@@ -73,12 +75,13 @@ impl<O: Observer> Client<O> {
         let label = label(look);
         let attempt = self.attempt(0);
         for tries in 0..20 {
-            let begin = self.begin();
+            let (begin, nth) = (self.begin(), self.observer.counted());
             let (session, how, operations) = (self.session, End::Unknown, Vec::new());
             self.left.appended.push(Attempted {
                 session,
                 begin,
                 end: begin,
+                nth: (nth, nth),
                 how,
                 snapshot: look,
                 operations,
@@ -86,7 +89,7 @@ impl<O: Observer> Client<O> {
             let result = self.read_and_append(attempt, look, lists).await;
             let end = self.observer.ended();
             let attempted = self.left.appended.last_mut().expect("it was just pushed");
-            attempted.end = end;
+            (attempted.end, attempted.nth.1) = (end, self.observer.counted());
             match result {
                 Ok(committed) => {
                     // Under OCC with snapshots a transaction that wrote nothing has only looked at
