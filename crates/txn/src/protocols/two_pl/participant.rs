@@ -83,12 +83,19 @@ impl<S: Scheme> TwoPl<S> {
         // All is locked. The bounds are read now, so that they include a reader that came between a
         // shared and an exclusive grant. Those of earlier requests have been answered: since then
         // only readers have raised them that wait for this transaction, or read below its lower
-        // bound.
+        // bound. Not so where a record was absent when it was locked: whoever had locked a range
+        // around it has pinned that range before the record is locked again to be written.
         let mut fetched = self.base.fetch(holder.txn, None, reads).expect("the newest version is never gone");
         S::join(&mut fetched.observed, so_far);
         let held = self.held.entry(holder.txn).or_default();
-        let exclusive = held.locks.exclusive[held.told..].to_vec();
+        let mut exclusive = held.locks.exclusive[held.told..].to_vec();
         held.told = held.locks.exclusive.len();
+        exclusive.extend(writes.iter().map(|write| {
+            let place = self.base.store.find(write.column, &write.key);
+            At { row: place.row().expect("a locked record is linked"), column: write.column }
+        }));
+        exclusive.sort_unstable_by_key(|at| (at.column, at.row));
+        exclusive.dedup();
         for &at in exclusive.iter().filter(|_| !planted(Mutant::UpgradeKeepsBound)) {
             let key = self.base.store.key(at.column.table, at.row);
             let place = self.base.store.find(at.column, &key);
