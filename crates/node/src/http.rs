@@ -1,4 +1,5 @@
-//! What a node answers over HTTP, to whoever can reach the address: nothing here changes anything.
+//! What a node answers over HTTP, to any process that can reach the address. Nothing here changes
+//! anything.
 //!
 //! | path | answer |
 //! |---|---|
@@ -11,7 +12,7 @@
 //!
 //! Callers are strangers, and admitted as such ([`Room`]): their number is bounded, one that sends
 //! no request gives way to others, and a connection ends after [`LIFE`] whatever happens on it. A
-//! connection is for one request, so that none is kept that nobody uses.
+//! connection is for one request, so an unused one is not kept.
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
@@ -37,7 +38,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::state::{State, metrics};
 
-/// A shard that does not answer for so long is not well.
+/// How long the shards may take to answer before the node is not well.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long the header of a request may take, and how long a connection lasts.
 const HEADER: Duration = Duration::from_secs(2);
@@ -46,9 +47,9 @@ const LIFE: Duration = Duration::from_secs(10);
 const REQUEST_MAX: usize = 16 << 10;
 /// Bytes that are read, and ignored, before a connection is closed, so that its answer arrives.
 const IGNORED_MAX: usize = 64 << 10;
-/// Callers for whom the node is looked at, at a time.
+/// How many looks at the node may go on at a time.
 const LOOKS: usize = 8;
-/// Pause after a connection could not be accepted, or while there is no room.
+/// Pause while there is no room; twenty times as long after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
 
 const INDEX: &str = "\
@@ -72,7 +73,7 @@ struct Node {
     looks: Arc<Semaphore>,
 }
 
-/// Serves until the process ends, on a thread of its own, with room for so many callers.
+/// Serves until the process ends, on a thread of its own, with room for `room` callers.
 pub fn serve(listener: std::net::TcpListener, room: usize, look: Look, cluster: String) -> Result<()> {
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -99,7 +100,7 @@ pub fn serve(listener: std::net::TcpListener, room: usize, look: Look, cluster: 
 struct Door {
     listener: TcpListener,
     room: Strangers,
-    /// The beginning of the time by which the room tells who is the oldest.
+    /// When the time begins by which the room tells which stranger is the oldest.
     begun: Instant,
 }
 
@@ -110,6 +111,12 @@ impl Door {
     fn now_ns(&self) -> u64 {
         self.begun.elapsed().as_nanos() as u64
     }
+
+    /// Whether a newcomer may come in.
+    fn is_open(&self) -> bool {
+        let now_ns = self.now_ns();
+        self.room.read().unwrap_or_else(PoisonError::into_inner).opens_ns(now_ns) <= now_ns
+    }
 }
 
 impl Listener for Door {
@@ -117,30 +124,29 @@ impl Listener for Door {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Visit, SocketAddr) {
-        loop {
-            let now_ns = self.now_ns();
-            if self.room.read().unwrap_or_else(PoisonError::into_inner).opens_ns(now_ns) > now_ns {
-                sleep(PAUSE).await;
-                continue;
-            }
+        let (stream, address) = loop {
             match self.listener.accept().await {
-                Ok((stream, address)) => {
-                    let (stay, goes) = oneshot::channel();
-                    let now_ns = self.now_ns();
-                    let mut room = self.room.write().unwrap_or_else(PoisonError::into_inner);
-                    // Dropping what the room returns ends the connection of who has to go.
-                    let (ticket, _) = room.enter(address.ip(), false, stay, now_ns);
-                    drop(room);
-                    let caller = Caller { room: self.room.clone(), ticket };
-                    return (Visit::new(stream, goes, caller), address);
-                }
+                Ok(accepted) => break accepted,
                 Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
                 Err(error) => {
                     tracing::warn!("no connection can be accepted over HTTP at present: {error}");
                     sleep(20 * PAUSE).await;
                 }
             }
+        };
+        // Strangers may introduce themselves until the newcomer comes in, so the room is asked
+        // afterwards. Meanwhile further newcomers wait in the queue of the operating system.
+        let (stay, goes) = oneshot::channel();
+        while !self.is_open() {
+            sleep(PAUSE).await;
         }
+        let now_ns = self.now_ns();
+        let mut room = self.room.write().unwrap_or_else(PoisonError::into_inner);
+        // Dropping what the room returns ends the connection of the stranger that has to go.
+        let (ticket, _) = room.enter(address.ip(), false, stay, now_ns);
+        drop(room);
+        let caller = Caller { room: self.room.clone(), ticket };
+        (Visit::new(stream, goes, caller), address)
     }
 
     fn local_addr(&self) -> Result<SocketAddr> {
@@ -148,7 +154,7 @@ impl Listener for Door {
     }
 }
 
-/// Who calls, for the room.
+/// A caller, as the room knows it.
 #[derive(Clone)]
 struct Caller {
     room: Strangers,
@@ -180,7 +186,7 @@ struct Visit {
     /// When the header of a request has to be there, and, once it is, the connection ends.
     limit: Pin<Box<Sleep>>,
     extended: bool,
-    /// Whether it had to end.
+    /// Whether it has to end; the other side was told why, if it could be.
     ended: bool,
     /// Whether something was answered.
     answered: bool,

@@ -6,11 +6,12 @@
 //! can be dropped if none of the snapshots that are held sees it. A shard that sleeps publishes
 //! `u64::MAX`, so that it holds nothing back but what its snapshots see.
 //!
-//! Worked example: a shard holds a snapshot @5 and sleeps, another one publishes L = 90. Of a record
-//! with versions @4, @20, @30 and @80 the versions @4 and @80 are kept.
+//! Worked example: a shard holds a snapshot @5 and sleeps, another one publishes L = 90. Of a
+//! record with versions @4, @20, @30 and @80 the versions @4 and @80 are kept.
 //!
-//! A shard publishes what it holds before the L that does without it; who reads L looks at what is
-//! held afterwards. So a snapshot is found there, or was begun later and is not below that L.
+//! A shard publishes what it holds before the L that does without it; a shard that reads L looks at
+//! what is held afterwards. So it finds the snapshot there, or the snapshot was begun later and is
+//! not below that L.
 //!
 //! Waking up is the delicate moment: the waking shard might begin a snapshot below a watermark that
 //! was computed while it slept. So the sleeper first publishes its old L, then takes over the
@@ -19,11 +20,13 @@
 //! sequentially consistent steps (the fences say it once more, for the model checker), either the
 //! sleeper sees the new watermark, or the other shard sees the sleeper.
 //!
-//! Other processes send their watermarks and what they hold by message, now and then. That holds
-//! back what may be dropped here, and has no other effect; that process's shards wake up by the same
-//! rule among themselves. A process that comes back may be behind what was dropped meanwhile, but
-//! from then on nothing more is dropped that it wants. A process that has no channel to a shard here any more holds
-//! nothing back; one from which no watermark has come yet holds everything back.
+//! Other processes send their watermarks and what they hold by message, now and then: the first
+//! shard of each to the first shard here, so the messages of a process come in order. They hold
+//! back what may be dropped here, and have no other effect; the shards of the other process wake up
+//! by the same rule among themselves. A process that has lost its last channel to a shard here
+//! holds nothing back; one from which no watermark has come yet holds everything back. A process
+//! that comes back may be behind what was dropped meanwhile; from then on W may be lower than it
+//! was, and nothing more is dropped that the process may read.
 //!
 //! The cost of looking at all shards in every update would grow with their number. So with many
 //! shards each looks only now and then, and the watermark is a few updates older.
@@ -33,12 +36,12 @@
 #[cfg(loom)]
 use loom::sync::RwLock;
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*, fence};
+use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering::*, fence};
 use std::sync::Arc;
 #[cfg(not(loom))]
 use std::sync::RwLock;
 #[cfg(not(loom))]
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*, fence};
 
 use plimsoll_types::{Held, ShardId, grouped};
 
@@ -51,7 +54,8 @@ const FEW: usize = 16;
 #[derive(Debug)]
 struct Published {
     slots: Vec<AtomicU64>,
-    /// How often `held` has changed: who knows it of this number need not look.
+    /// How often `held` has changed. A shard that has read `held` at this number need not look
+    /// again.
     changes: AtomicU64,
     held: RwLock<Vec<Held>>,
 }
@@ -93,8 +97,10 @@ pub struct LowWater {
 /// What is known about another process.
 #[derive(Debug)]
 struct Other {
-    /// Channels between its shards and those of this process.
-    channels: AtomicUsize,
+    /// Channels between its shards and those of this process. Locked until the watermark says that
+    /// the first one is there, or that the last one is gone: a shard that has lost the last one
+    /// must not say so after another has connected the first.
+    channels: RwLock<usize>,
     /// How often it has begun to be absent.
     absences: AtomicU64,
     watermark: Published,
@@ -111,7 +117,7 @@ impl LowWater {
     /// absent.
     pub fn among(shards: std::ops::Range<usize>, slots: usize, others: &[usize]) -> Arc<LowWater> {
         let other = |&process: &usize| {
-            let (channels, absences) = (AtomicUsize::new(0), AtomicU64::new(0));
+            let (channels, absences) = (RwLock::new(0), AtomicU64::new(0));
             (process, Other { channels, absences, watermark: Published::new(slots, 0) })
         };
         Arc::new(LowWater {
@@ -144,15 +150,13 @@ impl LowWater {
     /// A channel to a shard of another process was connected or reset.
     fn connected(&self, process: usize, up: bool) {
         let Some((_, other)) = self.others.iter().find(|(other, _)| *other == process) else { return };
-        let (first, last) = match up {
-            true => (other.channels.fetch_add(1, SeqCst) == 0, false),
-            false => (false, other.channels.fetch_sub(1, SeqCst) == 1),
-        };
-        if first {
-            self.heard(process, &[], &[]);
-        }
-        if last {
-            self.absent(process);
+        let mut channels = other.channels.write().expect("nothing panics under this lock");
+        let before = *channels;
+        *channels = if up { before + 1 } else { before - 1 };
+        match (before, *channels) {
+            (0, _) => self.heard(process, &[], &[]),
+            (_, 0) => self.absent(process),
+            _ => {}
         }
     }
 
@@ -376,10 +380,10 @@ mod tests {
         mine.connected(0, true);
         mine.heard(0, &[9], &[]);
         mine.update(&mut [13]);
-        assert_eq!(mine.current(), [9], "who comes back late finds nothing more dropped");
+        assert_eq!(mine.current(), [9], "nothing more is dropped that it may read");
         mine.heard(0, &[], &[]);
         mine.update(&mut [14]);
-        assert_eq!(mine.current(), [0], "who tells nothing holds everything back");
+        assert_eq!(mine.current(), [0], "without a watermark it holds everything back");
         assert_eq!(mine.here(), [14], "it never falls");
     }
 

@@ -455,6 +455,7 @@ impl Handshakes {
         let node = self.dials[dial].node;
         if self.shared.cluster.is_connected(node) {
             self.connected_ns[node] = now_ns;
+            self.recovered(dial);
         }
         let lonely = now_ns.saturating_sub(self.connected_ns[node]) >= LONELY_NS;
         if !lonely {
@@ -648,7 +649,8 @@ impl Handshakes {
         let refusal = if news { refusal } else { before };
         self.told[node] = LoggedRefusals { refusal, warned: warned || !early, rarely };
         self.dials[dial].failing = true;
-        self.shared.failing[node].store(true, SeqCst);
+        // A node that dials this one may be about to do so, whatever it answers to the question.
+        self.shared.failing[node].store(!asks, SeqCst);
         self.dials[dial].pause(now_ns);
     }
 

@@ -140,7 +140,8 @@ struct Shared {
     handoffs: Vec<Handoff>,
     /// One row per node and one for all clients, by shard of this node.
     rows: Vec<Row>,
-    /// By node: whether a dial to it has failed and not succeeded since.
+    /// By node: whether a dial to it has failed and not succeeded since. False of a node that dials
+    /// this one.
     failing: Vec<AtomicBool>,
     /// Closed connections that this node has to dial again: a shard here and a shard of another
     /// node.
@@ -174,9 +175,10 @@ impl Shared {
         &self.rows[self.own(shard) * (nodes + 1) + index.min(nodes)]
     }
 
-    /// Whether a node is gone: no shard here is connected to it, and it was dialed since and did not
-    /// answer. After a reset that is over with the next dial a node is not gone. Nor is an oracle:
-    /// what waits for it has locked nothing that others need for long, and goes on when it is back.
+    /// Whether a node is gone: no shard here is connected to it, and this process has dialed it in
+    /// vain since. After a reset a node is not gone until a dial has failed. An oracle is never
+    /// gone: a transaction that waits for it has locked nothing that others need for long, and goes
+    /// on when the oracle is back.
     fn is_gone(&self, node: usize) -> bool {
         let rows = || self.rows.iter().skip(node).step_by(self.cluster.nodes.len() + 1);
         let data = self.cluster.nodes.get(node).is_some_and(|node| node.id != ORACLE);
