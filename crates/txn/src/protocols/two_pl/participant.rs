@@ -475,6 +475,37 @@ mod tests {
     }
 
     #[test]
+    fn a_key_that_is_written_comes_after_a_reader_of_its_absence_that_had_locked_it_before() {
+        let (table, key) = (TableId(0), Key::of_u64(1));
+        for index in [IndexKind::Hash, IndexKind::Ordered] {
+            let spec = TableSpec::new("t", index, Partitioning::Hash { bytes: 0 });
+            let layout = Layout::in_one_process([spec], 1);
+            let base = Base::<Dst>::new(&layout, &scheme_config(0, 1), LowWater::new(1, 1));
+            let mut shard = TwoPl::new(base, ProtocolOptions::default());
+            let txn = |number| TxnId { coordinator: ShardId(0), number };
+            let (writer, reader) = (Holder { age: 1, txn: txn(1) }, Holder { age: 2, txn: txn(2) });
+            // A piece on the store finds nothing, and locks the key without a row.
+            let locks = &mut shard.held.entry(reader.txn).or_default().locks;
+            shard.base.share_range(reader, (table, key.clone(), Some(key.just_after())), locks);
+
+            let mut get = Reads::default();
+            get.update(table.row(), key.clone());
+            let absent = shard.acquire(writer, &get, &mut [], &Timestamp::ZERO, 1);
+            assert!(matches!(absent, Ok(Some(_))), "both may read that it is absent");
+            let mut work: Footprint<Dst> = Footprint::default();
+            let write = work.writes.push(table.row(), &key, Change::Put, ShardId(0), b"value");
+            let mut put = |shard: &mut TwoPl<Dst>| {
+                let writes = std::slice::from_mut(&mut *write);
+                shard.acquire(writer, &Reads::default(), writes, &Timestamp::ZERO, 2)
+            };
+            assert!(matches!(put(&mut shard), Ok(None)), "the range is locked");
+            shard.release(reader.txn, Some(Timestamp(100)));
+            let locked = put(&mut shard).expect("it is the older one").expect("the range is free");
+            assert_eq!(locked.observed, Timestamp(100), "{index:?}");
+        }
+    }
+
+    #[test]
     fn the_cost_of_a_transaction_grows_with_its_operations_and_not_with_their_square() {
         let (one, ten) = (lookups(200), lookups(2_000));
         assert!(ten <= 11 * one, "{one} for 200 steps, {ten} for ten times as many");
