@@ -646,7 +646,7 @@ impl<S: Scheme> Base<S> {
             self.absences[usize::from(process)].connected(life, self.store.floor(), absences);
         }
         if life.is_none() {
-            self.release_waiting_for(peer);
+            self.release_stuck();
         }
         self.connected_moves(peer, life.is_some());
         self.scheme.connected(peer, life, &mut self.released);

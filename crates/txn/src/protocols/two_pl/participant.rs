@@ -441,7 +441,8 @@ mod tests {
             let mut work: Footprint<Dst> = Footprint::default();
             let write =
                 work.writes.push(table.row(), &Key::of_u64(number), Change::Put, ShardId(0), b"value");
-            let (holder, reads) = (Holder { age: number, txn }, Reads::default());
+            let (holder, mut reads) = (Holder { age: number, txn }, Reads::default());
+            reads.get(table.row(), Key::of_u64(100 + number));
             let locked =
                 shard.acquire(holder, &reads, std::slice::from_mut(write), &Timestamp::ZERO, number as u32);
             write.locked = true;
@@ -461,17 +462,20 @@ mod tests {
         assert_eq!(asked, [voter]);
         assert_eq!(lock(&mut shard, 1).0, Err(Abort::Refused), "the vote stays, whatever comes late");
 
-        // Nobody waits for an outcome that cannot be known for now.
-        let key = Key::of_u64(2);
-        let meets = |shard: &mut TwoPl<Dst>| {
-            let at = shard.row_to_lock(table.row(), &key);
-            let older = Holder { age: 0, txn: TxnId { coordinator: ShardId(0), number: 7 } };
-            shard.lock(at, older, true, 7)
+        // No request waits for an outcome that cannot be known for now: neither one that meets a
+        // write of that transaction nor one that meets a read.
+        let meets = |shard: &mut TwoPl<Dst>, key: u64| {
+            let at = shard.row_to_lock(table.row(), &Key::of_u64(key));
+            let older = Holder { age: 0, txn: TxnId { coordinator: ShardId(0), number: key } };
+            shard.lock(at, older, true, key as u32)
         };
-        assert!(matches!(meets(&mut shard), Grant::Wait));
+        assert!([2, 102].iter().all(|&key| matches!(meets(&mut shard, key), Grant::Wait)));
+        shard.base.released.clear();
         protocol::connected(&mut shard, voter, None);
-        assert!(shard.base.released.contains(&7), "who waits looks again");
-        assert!(matches!(meets(&mut shard), Grant::Refused(Abort::Unknown)));
+        for key in [2, 102] {
+            assert!(shard.base.released.contains(&(key as u32)), "a request that waits is handled again");
+            assert!(matches!(meets(&mut shard, key), Grant::Refused(Abort::Unknown)));
+        }
     }
 
     #[test]
