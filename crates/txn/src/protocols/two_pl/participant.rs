@@ -83,17 +83,17 @@ impl<S: Scheme> TwoPl<S> {
         // All is locked. The bounds are read now, so that they include a reader that came between a
         // shared and an exclusive grant. Those of earlier requests have been answered: since then
         // only readers have raised them that wait for this transaction, or read below its lower
-        // bound. Not so where a record was absent when it was locked: whoever had locked a range
-        // around it has pinned that range before the record is locked again to be written.
+        // bound. Not so those of records that were absent when they were locked: a transaction that
+        // had locked a range around one has pinned the range before the record is locked again to
+        // be written.
         let mut fetched = self.base.fetch(holder.txn, None, reads).expect("the newest version is never gone");
         S::join(&mut fetched.observed, so_far);
         let held = self.held.entry(holder.txn).or_default();
         let mut exclusive = held.locks.exclusive[held.told..].to_vec();
         held.told = held.locks.exclusive.len();
-        exclusive.extend(writes.iter().map(|write| {
-            let place = self.base.store.find(write.column, &write.key);
-            At { row: place.row().expect("a locked record is linked"), column: write.column }
-        }));
+        let written: Vec<At> =
+            writes.iter().map(|write| self.row_to_lock(write.column, &write.key)).collect();
+        exclusive.extend(&written);
         exclusive.sort_unstable_by_key(|at| (at.column, at.row));
         exclusive.dedup();
         for &at in exclusive.iter().filter(|_| !planted(Mutant::UpgradeKeepsBound)) {
@@ -106,12 +106,11 @@ impl<S: Scheme> TwoPl<S> {
                 What::Bounds(item, bound)
             });
         }
-        for write in writes.iter() {
-            let place = self.base.store.find(write.column, &write.key);
-            let at = At { row: place.row().expect("a locked record is linked"), column: write.column };
-            if write.change == Change::Insert && self.base.store.record(at).is_present() {
-                return Err(Abort::User);
-            }
+        let mut written = writes.iter().zip(&written);
+        if written
+            .any(|(write, &at)| write.change == Change::Insert && self.base.store.record(at).is_present())
+        {
+            return Err(Abort::User);
         }
         let lb = match planted(Mutant::NoLowerBound) {
             true => Timestamp::ZERO,
