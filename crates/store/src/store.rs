@@ -526,6 +526,11 @@ impl<M: Mark> Store<M> {
         self.locks.get_mut(lock)
     }
 
+    /// All locks of records and of ranges, in the order of their ids.
+    pub fn locks_mut(&mut self) -> impl Iterator<Item = &mut Lock> {
+        self.locks.iter_mut().map(|(_, lock)| lock)
+    }
+
     /// How many locks are held or waited for.
     pub fn locks(&self) -> usize {
         self.locks.len()

@@ -210,16 +210,6 @@ impl Votes {
         }
     }
 
-    /// The transactions that have recorded writes here and wait for a voter, with these writes.
-    pub(crate) fn waiting_for(&self, voter: ShardId) -> impl Iterator<Item = &Packed> {
-        self.entries.values().filter_map(move |entry| match &entry.state {
-            State::Recorded { writes, voters, .. } if voters.iter().any(|(other, _)| *other == voter) => {
-                Some(writes)
-            }
-            _ => None,
-        })
-    }
-
     /// A coordinator's transactions whose locks are held here and whose outcome is not known.
     pub(crate) fn undecided_of(&self, coordinator: ShardId) -> Vec<TxnId> {
         let entries = self.entries.range((coordinator, 0)..=(coordinator, u64::MAX));

@@ -202,17 +202,26 @@ pub(super) struct Absence {
 }
 
 impl Absence {
-    /// A channel to a shard of the process was connected, in this life, or was reset. The clock of a
-    /// new life may be behind what the former one no longer wanted.
+    /// A channel to a shard of the process was connected, in this life, or was reset. The clock of
+    /// a new life may be behind what the former one no longer wanted.
     fn connected(&mut self, life: Option<u64>, floor: Timestamp, absences: u64) {
         let Some(life) = life else {
             self.left = floor;
             return;
         };
-        let was_absent = std::mem::replace(&mut self.known, absences) != absences;
-        let begins = self.life.replace(life) != Some(life);
-        if begins || was_absent && floor > self.left {
+        self.forgotten = self.so_far(floor, absences);
+        self.known = absences;
+        if self.life.replace(life) != Some(life) {
             self.forgotten = floor;
+        }
+    }
+
+    /// What was forgotten until now, should the process be absent, or be back without a channel to
+    /// this shard so far.
+    fn so_far(&self, floor: Timestamp, absences: u64) -> Timestamp {
+        match self.known != absences && floor > self.left {
+            true => floor,
+            false => self.forgotten,
         }
     }
 }
@@ -646,10 +655,20 @@ impl<S: Scheme> Base<S> {
             self.absences[usize::from(process)].connected(life, self.store.floor(), absences);
         }
         if life.is_none() {
-            self.release_waiting_for(peer);
+            self.release_stuck();
         }
         self.connected_moves(peer, life.is_some());
         self.scheme.connected(peer, life, &mut self.released);
+    }
+
+    /// By process: what the shard has forgotten until now without regard to that process's
+    /// snapshots.
+    pub(super) fn forgotten(&self) -> Vec<Timestamp> {
+        let (floor, watermark) = (self.store.floor(), self.watermark.as_ref());
+        let so_far = |(process, absence): (usize, &Absence)| {
+            absence.so_far(floor, watermark.map_or(0, |watermark| watermark.absences(process)))
+        };
+        self.absences.iter().enumerate().map(so_far).collect()
     }
 
     /// When the shard must run a pass even if no message arrives.

@@ -2,9 +2,9 @@
 //! locks on its ranges.
 //!
 //! Used by the protocols that hold locks on reads until the outcome is known. A range lock is an
-//! exact predicate: inserts into the range conflict with it, and no next key or supremum is locked in
-//! place of the range ([`plimsoll_store::RangeLock`]). The step that drops the lock of a read raises its mark first, so that the next writer
-//! finds the mark.
+//! exact predicate: inserts into the range conflict with it, and no next key or supremum is locked
+//! in place of the range ([`plimsoll_store::RangeLock`]). The step that drops the lock of a read
+//! raises its mark first, so that the next writer finds the mark.
 
 use std::ops::ControlFlow;
 
@@ -103,15 +103,20 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Raises the marks of the leaves that cover a scanned range, or the mark of an absent key's
-    /// cell.
+    /// Raises the marks of the leaves that cover a scanned range. Of an absent key of a hash table it
+    /// raises the mark of the cell; and those of the records, if an empty row was linked for a lock
+    /// since the key was read, because a writer of these records does not look at the cell.
     fn pin_range(&mut self, txn: TxnId, table: TableId, low: &Key, high: Option<&Key>, stamp: Timestamp) {
         if size_of::<S::Mark>() == 0 {
             return;
         }
         if self.store.spec(table).index == IndexKind::Hash {
-            let cover = self.store.find(table.row(), low).cover();
-            self.store.cover_mark_mut(table, cover).raise(stamp);
+            let place = self.store.find(table.row(), low);
+            self.store.cover_mark_mut(table, place.cover()).raise(stamp);
+            if let Some(row) = place.row() {
+                let columns = (0..self.groups(table)).map(|group| table.group(group));
+                columns.for_each(|column| self.pin_locked(txn, At { row, column }, stamp));
+            }
             return;
         }
         let before = self.watched_leaves(table, low, high);

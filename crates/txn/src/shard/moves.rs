@@ -67,7 +67,7 @@ impl Layout {
 }
 
 impl<S: Scheme> Parcel<S> {
-    /// The largest stamp that whoever takes it over will order writers after.
+    /// The largest stamp that the receiver will order writers after once it has taken the slots over.
     fn reach(&self) -> Timestamp {
         let records = self.rows.iter().flat_map(|row| &row.records);
         let newest = records.filter_map(|record| record.versions.last()).map(|(stamp, _)| *stamp).max();
@@ -298,7 +298,7 @@ impl<S: Scheme> Base<S> {
             bytes += row.bytes();
             parcels.last_mut().expect("there is one at least").push(row);
         }
-        let of = parcels.len() as u32;
+        let (of, forgotten) = (parcels.len() as u32, self.forgotten());
         let leaving = self.moves.leaving.as_mut().expect("something leaves");
         leaving.sent = (0..)
             .zip(parcels)
@@ -309,7 +309,7 @@ impl<S: Scheme> Base<S> {
                     of,
                     rows,
                     floor,
-                    forgotten: self.absences.iter().map(|absence| absence.forgotten).collect(),
+                    forgotten: forgotten.clone(),
                     marked,
                     pinned: pinned.clone(),
                     installs: if number == 0 { std::mem::take(&mut installs) } else { Vec::new() },

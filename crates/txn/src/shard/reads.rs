@@ -332,7 +332,9 @@ mod tests {
         put(&mut base, 150, None);
         assert_eq!((read(&mut base, 100), read(&mut base, 150)), ([Some(1); 2], [Some(0); 2]));
         base.store.collect(|_| true, |_, _| true);
+        let forgotten = base.forgotten();
         base.connected(txn.coordinator, Some(1));
+        assert_eq!(base.forgotten(), forgotten, "slots that leave meanwhile take it along");
         assert_eq!(
             (read(&mut base, 100), read(&mut base, 150)),
             ([None; 2], [Some(0); 2]),

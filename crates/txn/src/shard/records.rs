@@ -136,20 +136,15 @@ impl<S: Scheme> Base<S> {
         owner.is_some_and(|owner| self.votes.is_stuck(owner.txn))
     }
 
-    /// The channel to a shard was reset. Requests that wait for the locks of transactions whose
-    /// outcome depends on its vote are handled again, and refused.
-    pub(crate) fn release_waiting_for(&mut self, voter: ShardId) {
-        let keys = self.votes.waiting_for(voter).flat_map(|writes| writes.iter());
-        let keys: Vec<(ColumnGroup, Key)> = keys.map(|(column, key, _)| (column, key.clone())).collect();
-        for (column, key) in keys {
-            let Some(row) = self.store.find(column, &key).row() else { continue };
-            let at = At { row, column };
-            if self.store.lock(at).is_none() {
-                continue;
+    /// A channel was reset. Requests that wait for a lock of a transaction whose outcome depends on a
+    /// shard out of reach are handled again, and refused.
+    pub(crate) fn release_stuck(&mut self) {
+        let Base { store, votes, released, .. } = self;
+        for lock in store.locks_mut() {
+            if lock.owner.iter().chain(&lock.sharers).any(|holder| votes.is_stuck(holder.txn)) {
+                released.append(&mut lock.readers);
+                released.extend(lock.waiting.iter().map(|waiter| waiter.ticket));
             }
-            let lock = self.store.lock_mut(at);
-            self.released.append(&mut lock.readers);
-            self.released.extend(lock.waiting.iter().map(|waiter| waiter.ticket));
         }
     }
 

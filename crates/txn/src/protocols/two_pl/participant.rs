@@ -83,17 +83,17 @@ impl<S: Scheme> TwoPl<S> {
         // All is locked. The bounds are read now, so that they include a reader that came between a
         // shared and an exclusive grant. Those of earlier requests have been answered: since then
         // only readers have raised them that wait for this transaction, or read below its lower
-        // bound. Not so where a record was absent when it was locked: whoever had locked a range
-        // around it has pinned that range before the record is locked again to be written.
+        // bound. Not so those of records that were absent when they were locked: a transaction that
+        // had locked a range around one has pinned the range before the record is locked again to
+        // be written.
         let mut fetched = self.base.fetch(holder.txn, None, reads).expect("the newest version is never gone");
         S::join(&mut fetched.observed, so_far);
         let held = self.held.entry(holder.txn).or_default();
         let mut exclusive = held.locks.exclusive[held.told..].to_vec();
         held.told = held.locks.exclusive.len();
-        exclusive.extend(writes.iter().map(|write| {
-            let place = self.base.store.find(write.column, &write.key);
-            At { row: place.row().expect("a locked record is linked"), column: write.column }
-        }));
+        let written: Vec<At> =
+            writes.iter().map(|write| self.row_to_lock(write.column, &write.key)).collect();
+        exclusive.extend(&written);
         exclusive.sort_unstable_by_key(|at| (at.column, at.row));
         exclusive.dedup();
         for &at in exclusive.iter().filter(|_| !planted(Mutant::UpgradeKeepsBound)) {
@@ -106,12 +106,11 @@ impl<S: Scheme> TwoPl<S> {
                 What::Bounds(item, bound)
             });
         }
-        for write in writes.iter() {
-            let place = self.base.store.find(write.column, &write.key);
-            let at = At { row: place.row().expect("a locked record is linked"), column: write.column };
-            if write.change == Change::Insert && self.base.store.record(at).is_present() {
-                return Err(Abort::User);
-            }
+        let mut written = writes.iter().zip(&written);
+        if written
+            .any(|(write, &at)| write.change == Change::Insert && self.base.store.record(at).is_present())
+        {
+            return Err(Abort::User);
         }
         let lb = match planted(Mutant::NoLowerBound) {
             true => Timestamp::ZERO,
@@ -441,7 +440,8 @@ mod tests {
             let mut work: Footprint<Dst> = Footprint::default();
             let write =
                 work.writes.push(table.row(), &Key::of_u64(number), Change::Put, ShardId(0), b"value");
-            let (holder, reads) = (Holder { age: number, txn }, Reads::default());
+            let (holder, mut reads) = (Holder { age: number, txn }, Reads::default());
+            reads.get(table.row(), Key::of_u64(100 + number));
             let locked =
                 shard.acquire(holder, &reads, std::slice::from_mut(write), &Timestamp::ZERO, number as u32);
             write.locked = true;
@@ -461,17 +461,51 @@ mod tests {
         assert_eq!(asked, [voter]);
         assert_eq!(lock(&mut shard, 1).0, Err(Abort::Refused), "the vote stays, whatever comes late");
 
-        // Nobody waits for an outcome that cannot be known for now.
-        let key = Key::of_u64(2);
-        let meets = |shard: &mut TwoPl<Dst>| {
-            let at = shard.row_to_lock(table.row(), &key);
-            let older = Holder { age: 0, txn: TxnId { coordinator: ShardId(0), number: 7 } };
-            shard.lock(at, older, true, 7)
+        // No request waits for an outcome that cannot be known for now: neither one that meets a
+        // write of that transaction nor one that meets a read.
+        let meets = |shard: &mut TwoPl<Dst>, key: u64| {
+            let at = shard.row_to_lock(table.row(), &Key::of_u64(key));
+            let older = Holder { age: 0, txn: TxnId { coordinator: ShardId(0), number: key } };
+            shard.lock(at, older, true, key as u32)
         };
-        assert!(matches!(meets(&mut shard), Grant::Wait));
+        assert!([2, 102].iter().all(|&key| matches!(meets(&mut shard, key), Grant::Wait)));
+        shard.base.released.clear();
         protocol::connected(&mut shard, voter, None);
-        assert!(shard.base.released.contains(&7), "who waits looks again");
-        assert!(matches!(meets(&mut shard), Grant::Refused(Abort::Unknown)));
+        for key in [2, 102] {
+            assert!(shard.base.released.contains(&(key as u32)), "a request that waits is handled again");
+            assert!(matches!(meets(&mut shard, key), Grant::Refused(Abort::Unknown)));
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_written_comes_after_a_reader_of_its_absence_that_had_locked_it_before() {
+        let (table, key) = (TableId(0), Key::of_u64(1));
+        for index in [IndexKind::Hash, IndexKind::Ordered] {
+            let spec = TableSpec::new("t", index, Partitioning::Hash { bytes: 0 });
+            let layout = Layout::in_one_process([spec], 1);
+            let base = Base::<Dst>::new(&layout, &scheme_config(0, 1), LowWater::new(1, 1));
+            let mut shard = TwoPl::new(base, ProtocolOptions::default());
+            let txn = |number| TxnId { coordinator: ShardId(0), number };
+            let (writer, reader) = (Holder { age: 1, txn: txn(1) }, Holder { age: 2, txn: txn(2) });
+            // A piece on the store finds nothing, and locks the key without a row.
+            let locks = &mut shard.held.entry(reader.txn).or_default().locks;
+            shard.base.share_range(reader, (table, key.clone(), Some(key.just_after())), locks);
+
+            let mut get = Reads::default();
+            get.update(table.row(), key.clone());
+            let absent = shard.acquire(writer, &get, &mut [], &Timestamp::ZERO, 1);
+            assert!(matches!(absent, Ok(Some(_))), "both may read that it is absent");
+            let mut work: Footprint<Dst> = Footprint::default();
+            let write = work.writes.push(table.row(), &key, Change::Put, ShardId(0), b"value");
+            let mut put = |shard: &mut TwoPl<Dst>| {
+                let writes = std::slice::from_mut(&mut *write);
+                shard.acquire(writer, &Reads::default(), writes, &Timestamp::ZERO, 2)
+            };
+            assert!(matches!(put(&mut shard), Ok(None)), "the range is locked");
+            shard.release(reader.txn, Some(Timestamp(100)));
+            let locked = put(&mut shard).expect("it is the older one").expect("the range is free");
+            assert_eq!(locked.observed, Timestamp(100), "{index:?}");
+        }
     }
 
     #[test]
