@@ -113,7 +113,7 @@ pub enum DikeCommand {
     },
     /// Drop the tables that Dike has made.
     ///
-    /// If any table of their names is somebody else's, nothing is dropped.
+    /// If Dike has not made one of the tables with these names, nothing is dropped.
     Destroy {
         /// Its configuration and where its result goes.
         #[command(flatten)]

@@ -9,12 +9,11 @@
 //!
 //! * *lost append*: its transaction is committed, and it is nowhere;
 //! * *not atomic*: the same, of a transaction in doubt of which something else is there;
-//! * *aborted append (G1a)*: its transaction was told to have failed, and it is there, or somebody
-//!   has read it;
-//! * *intermediate append (G1b)*: it was read without what its transaction appended to the same list
-//!   afterwards;
+//! * *aborted append (G1a)*: its transaction was told to have failed, and it is there, or was read;
+//! * *intermediate append (G1b)*: it was read without what its transaction appended to the same
+//!   list afterwards;
 //! * *duplicate append*: it is there twice;
-//! * *append of nobody*: it is in a list to which nobody has appended it;
+//! * *append of nobody*: it is in a list, and no transaction has appended it there;
 //! * *incompatible order*: a list was read that is not the beginning of what it became, or two
 //!   appends of one transaction are in the wrong order;
 //! * *own append not read*: a transaction has read a list without what it had appended to it;
@@ -24,11 +23,12 @@
 //! by a transaction that is committed. Then all that it has appended must be there, as if it had
 //! been acknowledged, and what it has read counts. If nothing of it was seen, it may have aborted.
 //!
-//! *What is lost* has no place in the order of its list. But lists only grow: who has read this one
-//! without the number comes before its transaction, and who has read it with the number comes
-//! after it. So each lost number is a record of its own, absent and then present. A transaction in
-//! doubt appends 1 to x and 2 to y; x becomes `[1]`, y stays empty, and somebody has read both so.
-//! The number in x proves the commit, 2 is lost, and what was read is a fractured read besides.
+//! *A lost number* has no place in the order of its list. But lists only grow: a transaction that
+//! has read the list without the number comes before the number's transaction, one that has read it
+//! with the number comes after. So each lost number is a record of its own, absent and then present.
+//! A transaction in doubt appends 1 to x and 2 to y; x becomes `[1]`, y stays empty, and another
+//! transaction has read both so. The number in x proves the commit, 2 is lost, and the other
+//! transaction is a fractured read besides.
 //!
 //! What is found bounds the isolation that the database can have had:
 //!
@@ -67,14 +67,14 @@ pub enum End {
     Committed,
     /// It aborted.
     Aborted,
-    /// Nobody knows.
+    /// It is in doubt.
     Unknown,
 }
 
 /// One attempt, as its session saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// Whose it was.
+    /// The session that made it.
     pub session: u32,
     /// When it began, in nanoseconds of one clock.
     pub begin_ns: u64,
@@ -176,7 +176,7 @@ const NOT_ATOMIC: &str = "not atomic";
 const INCOMPATIBLE: &str = "incompatible order";
 /// The transaction of an append was told to have failed.
 const ABORTED: &str = "aborted append (G1a)";
-/// Nobody has appended it.
+/// No transaction has appended it.
 const OF_NOBODY: &str = "append of nobody";
 
 /// Judges attempts, given what every list held when all was over; lists that are not named were

@@ -3,17 +3,17 @@
 //!
 //! The database itself remembers what is in it and how far a load has come ([`record`]). A unit,
 //! the items or a warehouse, that is complete is left alone. One that was begun is deleted and
-//! loaded again, since nobody knows how far it came. Units are handed out to the workers as they
+//! loaded again, since the record does not say how far it came. Units are handed out to the workers as they
 //! become free.
 //!
 //! A unit is loaded in pieces of at most some ten thousand rows, each a transaction of its own:
 //! several of the databases here limit the size of one.
 //!
-//! One load works at a time ([`lease`]). Should it stand still for so long that another takes it
-//! for dead, and then go on, its pieces must not come on top of the other one's. So `dike_unit`
-//! names the loader of a unit, and the transaction of each piece changes that row if it still names
-//! this one. A loader that takes the unit over changes it before it deletes what is there; it waits
-//! for the piece that is under way, and there is none after that.
+//! One load works at a time ([`lease`]). A load that has stood still, was taken for dead by another
+//! one and then goes on must not add its pieces to those of the other. So `dike_unit` names the
+//! loader of a unit, and the transaction of each piece changes that row if it still names this
+//! loader. A loader that takes the unit over changes the row before it deletes what is there; it
+//! waits for the piece that is under way, and none follows.
 //!
 //! A load says that it has loaded when a session of its own has counted the rows of every table.
 
@@ -352,8 +352,8 @@ async fn clean(session: &mut Session, unit: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes the tables that Dike has made. Returns how many there were. If anything of their names
-/// is somebody else's, nothing is removed.
+/// Removes the tables that Dike has made. Returns how many there were. If Dike has not
+/// made something with one of their names, nothing is removed.
 pub async fn destroy(connector: &Connector) -> Result<usize, LoadError> {
     let connector = &connector.upkeep();
     let mut session = connector.connect(0).await?;
