@@ -166,7 +166,8 @@ pub(super) struct Endpoint {
     pub(super) password: Found,
     /// A proxy before it, to connect to instead.
     pub(super) through: Option<SocketAddr>,
-    /// Whether it was asked by which plugin it wants the user to be authenticated.
+    /// Whether a connection was made once, so that the server need not be asked again by which
+    /// plugin it wants the user to be authenticated.
     asked: Arc<AtomicBool>,
 }
 
@@ -311,10 +312,11 @@ impl Connector {
                 if !endpoint.asked.load(Relaxed) {
                     let patience = Duration::from_millis(self.target.connect_timeout_ms);
                     plugin::refuse_parsec(&self.target.user, endpoint, self.tls.clone(), patience).await?;
-                    endpoint.asked.store(true, Relaxed);
                 }
                 let tls = tls::mysql(&self.target);
                 let mut session = Mysql::connect(&self.target, endpoint, tls, self.lock).await?;
+                // Only now: a server that was away could not be asked, and is asked again.
+                endpoint.asked.store(true, Relaxed);
                 session.set_up(self.kind(), self.upkeep).await?;
                 if let Some(level) = isolation {
                     session.text(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")).await?;
