@@ -108,6 +108,26 @@ fn snapshots_hold_from_repeatable_read_on_and_deadlocks_end() {
 }
 
 #[test]
+fn a_time_limit_of_the_server_breaks_rings_up_and_is_no_outage() {
+    let server = Server::postgres();
+    block_on(async {
+        let mut config = server.config(3);
+        loaded(&config).await;
+        let mut session = connector(&config).connect(0).await.expect("connected");
+        for limit in ["deadlock_timeout = '1h'", "statement_timeout = '300ms'"] {
+            session.text(&format!("ALTER ROLE dike SET {limit}")).await.expect("set");
+        }
+        config.test.bound_s = 20.0;
+        let tested = function::deadlock::test(&config, &connector(&config), &never()).await.expect("tested");
+        println!("{}", function::render(std::slice::from_ref(&tested)));
+        assert_eq!(tested.verdict, Verdict::Passed, "{tested:?}");
+        assert!(tested.figures["time_limits"] > 0.0, "{tested:?}");
+        assert_eq!(tested.figures["outages"], 0.0, "{tested:?}");
+        assert_eq!(tested.figures["rings"], tested.figures["rings_broken_up"], "{tested:?}");
+    });
+}
+
+#[test]
 fn a_deadlock_that_nobody_breaks_up_fails_the_test() {
     let server = Server::postgres();
     block_on(async {

@@ -56,8 +56,8 @@ impl Answer {
 /// Rows as texts; none is NULL.
 pub type TextRows = Vec<Vec<Option<String>>>;
 
-/// A connection. After a failure whose cause ends connections, and after a future of it was
-/// dropped, it is of no use.
+/// A connection. After a failure that [ends it](Failure::ends_connection), and after a future of it
+/// was dropped, it is of no use.
 pub struct Session {
     protocol: Protocol,
     /// The transaction to begin along with the next calls: whether it is read-only.
@@ -252,7 +252,7 @@ impl Connector {
             match connected {
                 Ok(session) => return Ok(session),
                 Err(why) => {
-                    let cause = if why.cause.ends_connection() { Cause::Unreachable } else { why.cause };
+                    let cause = if why.cause.is_permanent() { why.cause } else { Cause::Unreachable };
                     let mut message = format!("{}:{}: {}", endpoint.host, endpoint.port, why.message);
                     let remedy = tls::remedy(&message, self.family());
                     let missing = message
