@@ -18,8 +18,8 @@
 //! asked for, such as a transaction that was done twice.
 //!
 //! Left out: what Update-Item and Update-Stock change, whose values wrap around; runs of several
-//! clients, each of which knows a part; and customers and stocks, which conditions 10, 12 and 13 tie
-//! to payments and orders.
+//! clients, each of which knows a part; and customers and stocks, which conditions 10, 12 and 13
+//! tie to payments and orders.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -27,7 +27,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::load::scale::Scale;
 use crate::metrics::document::{Check, Kept};
 use crate::report::units::thousands;
-use crate::target::{Cause, Connector, Failure, Family, Session, format_decimal};
+use crate::target::{Cause, Connector, Failure, Session, format_decimal};
 use crate::transactions::{BALANCE_STEP_CENTS, Done, Input};
 
 /// The check that a run's document has for it.
@@ -171,15 +171,7 @@ impl Ledger {
 
     /// Reads what the tables hold. Nothing else should change them meanwhile.
     pub async fn read(&self, connector: &Connector) -> Result<Tables, Failure> {
-        let mut session = connector.connect(0).await?;
-        // Time limits are for the transactions that are measured. A database has one of these.
-        let unlimited: &[&str] = match connector.family() {
-            Family::Postgres => &["SET statement_timeout = 0"],
-            Family::Mysql => &["SET SESSION max_statement_time = 0", "SET SESSION max_execution_time = 0"],
-        };
-        for statement in unlimited {
-            let _ = session.text(statement).await;
-        }
+        let mut session = connector.upkeep().connect(0).await?;
         let (districts, warehouses) = (self.districts.len(), self.steps.len());
         let mut tables = Tables {
             payments: vec![0; districts],
@@ -340,7 +332,7 @@ pub fn not_compared(why: &str) -> Check {
     Check { name: NAME.to_owned(), ok: false, detail: format!("it could not be compared: {why}") }
 }
 
-/// Rows of numbers: so many whole ones, then amounts of money in cents. NULL is 0.
+/// Rows of `whole` integers and then amounts of money, in cents. NULL is 0.
 async fn numbers(session: &mut Session, query: &str, whole: usize) -> Result<Vec<Vec<i64>>, Failure> {
     let number = |(at, value): (usize, &Option<String>)| match value.as_deref() {
         None => Some(0),
@@ -401,7 +393,8 @@ fn complaints(what: &str, counts: &[Count]) -> Vec<String> {
     said
 }
 
-/// Whether a sum is that of so many of these amounts. Of many amounts only the range is known.
+/// Whether `sum` is the sum of `count` of these amounts. With more than `COMBINED_MAX` of them the
+/// combinations are not tried, and any sum will do.
 fn is_sum_of(cents: &[i64], count: i64, sum: i64) -> bool {
     if cents.len() > COMBINED_MAX {
         return true;
