@@ -395,7 +395,7 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
             let (tested, attempts) =
                 function::test(test, &config, &connector, stop, common.progress()).await?;
             if let Some(path) = history {
-                write_whole(&path, &function::judge::lines(&attempts))?;
+                write_whole(&path, &function::attempts::lines(&attempts))?;
             }
             let found = Found { test: Some(&tested), ..Found::at(&config, &connector).await };
             common.say(&function::render(&tested), &found)?;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use common::{Server, block_on, connector, loaded, never};
 use plimsoll_dike::check;
 use plimsoll_dike::config::Config;
-use plimsoll_dike::function::judge::{Attempt, Level, lines};
+use plimsoll_dike::function::attempts::{Attempt, lines};
+use plimsoll_dike::function::judge::Level;
 use plimsoll_dike::function::{self, Tested, Verdict, isolation};
 use plimsoll_dike::target::Isolation;
 

@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 
 use plimsoll_types::random::Rng;
 
-use super::judge::{self, Attempt, End, Operation};
-use super::{RETRY_AFTER, Tested, Verdict, insist, reach, recover};
+use super::attempts::{Attempt, End, Operation};
+use super::{RETRY_AFTER, Tested, Verdict, insist, judge, reach, recover};
 use crate::config::Config;
 use crate::load::LoadError;
 use crate::target::{Cause, Connector, Failure, Session, Statement, Value};

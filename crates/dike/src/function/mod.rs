@@ -23,6 +23,7 @@
 //! transaction has aborted, and the session goes on. What a test reads before and after its sessions work, and
 //! what it puts back, is not subject to such limits.
 
+pub mod attempts;
 mod balances;
 pub mod deadlock;
 pub mod isolation;
@@ -42,6 +43,7 @@ use crate::load::lease::Lease;
 use crate::load::{self, LoadError};
 use crate::progress::Progress;
 use crate::target::{Connector, Failure, Session};
+use attempts::Attempt;
 
 /// Pause between two attempts to reach a database that is away.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
@@ -80,7 +82,7 @@ pub async fn test(
     connector: &Connector,
     stop: &Arc<AtomicBool>,
     progress: Progress,
-) -> Result<(Vec<Tested>, Vec<judge::Attempt>), LoadError> {
+) -> Result<(Vec<Tested>, Vec<Attempt>), LoadError> {
     let lease = Lease::alone(connector, "plimsoll dike test").await?;
     let tested = test_alone(name, config, connector, stop, progress).await;
     lease.release().await;
@@ -93,7 +95,7 @@ async fn test_alone(
     connector: &Connector,
     stop: &Arc<AtomicBool>,
     progress: Progress,
-) -> Result<(Vec<Tested>, Vec<judge::Attempt>), LoadError> {
+) -> Result<(Vec<Tested>, Vec<Attempt>), LoadError> {
     load::verify(connector, &config.data).await?;
     let asked = |one| name == one || name == TestName::All;
     let (mut tested, mut history) = (Vec::new(), Vec::new());
