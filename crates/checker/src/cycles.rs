@@ -12,8 +12,8 @@
 //! (Fekete et al., *Making Snapshot Isolation Serializable*, TODS 2005; Cerone and Gotsman,
 //! *Analysing Snapshot Isolation*, JACM 2018). A write skew of two steps is shorter than a long
 //! fork of four that shares its transactions, and only the long fork breaks snapshot isolation. So
-//! a component is asked twice more: for a cycle without two such edges in a row ([`IN_A_ROW`]: one),
-//! and for a cycle without any (none), unless one that is told already is of that kind.
+//! a component is searched twice more: for a cycle with at most one such edge in a row, and for one
+//! without any ([`IN_A_ROW`]), unless a cycle that is told already is of that kind.
 //!
 //! Such cycles are those of a graph of *layers*. A node of it is a node of the component and the
 //! number of anti-dependencies in a row by which it was reached; an edge that would make too many
@@ -33,14 +33,15 @@ use std::collections::BinaryHeap;
 use crate::graph::{Graph, Kind, pack};
 use crate::index::NONE;
 
-/// How many anti-dependencies in a row the cycles have that a component is searched for.
+/// The most anti-dependencies in a row of a cycle that a component is searched for, search by search.
 const IN_A_ROW: [u32; 2] = [1, 0];
 /// The lengths up to which cycles are looked for, one after the other.
 const LENGTHS: [u32; 4] = [2, 3, 5, u32::MAX];
 /// How many edges are followed in one component for each of [`LENGTHS`], but for the last search
 /// begun.
 const STEPS_MAX: u64 = 10_000_000;
-/// How many edges are followed in all components. Beyond that, each gets one search.
+/// How many edges are followed in all components together. Once they are exceeded, a component is
+/// searched from one transaction only.
 const STEPS_OF_ALL_MAX: u64 = 1_000_000_000;
 
 /// One step of a cycle, from transaction to transaction; helper nodes are passed over.
@@ -143,7 +144,8 @@ pub(crate) fn antis_in_a_row(cycle: &[Step]) -> u32 {
     runs.max().unwrap_or(0)
 }
 
-/// The best cycle of a component with so many anti-dependencies in a row at most, if there is one.
+/// The best cycle of a component among those with at most `in_a_row` anti-dependencies in a row;
+/// none if it has no such cycle.
 fn cycle_in_layers(
     graph: &Graph,
     component: &[u32],

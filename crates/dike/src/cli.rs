@@ -113,7 +113,7 @@ pub enum DikeCommand {
     },
     /// Drop the tables that Dike has made.
     ///
-    /// If any table of their names is somebody else's, nothing is dropped.
+    /// If Dike has not made one of the tables with these names, nothing is dropped.
     Destroy {
         /// Its configuration and where its result goes.
         #[command(flatten)]
@@ -395,7 +395,7 @@ async fn with_database(command: DikeCommand, stop: &Arc<AtomicBool>) -> Result<b
             let (tested, attempts) =
                 function::test(test, &config, &connector, stop, common.progress()).await?;
             if let Some(path) = history {
-                write_whole(&path, &function::judge::lines(&attempts))?;
+                write_whole(&path, &function::attempts::lines(&attempts))?;
             }
             let found = Found { test: Some(&tested), ..Found::at(&config, &connector).await };
             common.say(&function::render(&tested), &found)?;

@@ -133,9 +133,9 @@ fn every_plugin_of_a_mariadb_admits_its_users_or_refuses_them_with_a_sentence() 
     });
 }
 
-/// Connects as the environment says; [`a_password_may_come_from_the_environment`] starts it.
+/// Connects as the environment says.
 #[test]
-#[ignore = "the body of a process that another test starts"]
+#[ignore = "a child process: `a_password_may_come_from_the_environment` starts it"]
 fn connects_as_the_environment_says() {
     let mut config = Config::default();
     config.target.endpoints = vec![std::env::var("TEST_ENDPOINT").expect("an endpoint")];

@@ -1,5 +1,4 @@
-//! What nobody knows of a COMMIT: the server has committed, and the client is told something else,
-//! or nothing.
+//! COMMITs in doubt: the server has committed, and the client is told something else, or nothing.
 
 mod common;
 
@@ -11,7 +10,6 @@ use common::{Server, all_hold, block_on, connector, errors, never, ran};
 use plimsoll_dike::config::Config;
 use plimsoll_dike::function::{Tested, Verdict, deadlock, isolation, render, snapshot};
 use plimsoll_dike::target::Isolation;
-use plimsoll_dike::{Progress, load};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -25,7 +23,7 @@ enum Fate {
     Cut,
 }
 
-/// A proxy before a PostgreSQL; one of so many answers has that fate. Returns how it is reached.
+/// A proxy before a PostgreSQL, and its address. Of every `of` answers to COMMIT one has this fate.
 async fn proxy(server: u16, fate: Fate, of: u64) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("it listens").to_string();
@@ -82,7 +80,7 @@ async fn answers(
 async fn loaded(server: &Server) -> Config {
     let mut config = server.config(4);
     config.target.isolation = Isolation::RepeatableRead;
-    load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+    common::loaded(&config).await;
     config
 }
 

@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use common::{Server, all_hold, block_on, committed, connector, control, errors, never, ran, show};
+use common::{Server, all_hold, block_on, committed, connector, control, errors, loaded, ran, show};
 use plimsoll_dike::chaos::journal::Phase;
 use plimsoll_dike::collect::sample::Reading;
 use plimsoll_dike::config::{Config, TEMPLATES};
+use plimsoll_dike::load;
 use plimsoll_dike::metrics::{Document, Run};
 use plimsoll_dike::report::html;
-use plimsoll_dike::{Progress, load};
 use plimsoll_page::html::escape;
 
 /// What makes any experiment small and short.
@@ -39,11 +39,6 @@ fn experiment(server: &Server, name: &str, more: &[&str]) -> Config {
     let (_, text) = TEMPLATES.iter().find(|(known, _)| *known == name).expect("a template");
     let set: Vec<String> = small(server).into_iter().chain(more.iter().map(|set| set.to_string())).collect();
     Config::parse(text, &set).unwrap_or_else(|refusal| panic!("{name}: {refusal}"))
-}
-
-async fn loaded(config: &Config) {
-    let connector = connector(config);
-    load::load(config, &connector, &never(), Progress::Silent).await.expect("loaded");
 }
 
 /// Runs it and looks at what every run has to have.

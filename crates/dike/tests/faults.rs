@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Server, all_hold, block_on, connector, never, ran, show};
+use common::{Server, all_hold, block_on, connector, loaded, ran, show};
 use plimsoll_dike::chaos::journal::Phase;
 use plimsoll_dike::chaos::schedule::Schedule;
 use plimsoll_dike::collect::sample::Reading;
@@ -11,7 +11,6 @@ use plimsoll_dike::config::Config;
 use plimsoll_dike::metrics::Document;
 use plimsoll_dike::report::{html, table};
 use plimsoll_dike::run::TOLD;
-use plimsoll_dike::{Progress, load};
 
 fn with_faults(server: &Server, faults: &str) -> Config {
     let mut config = server.config(2);
@@ -46,7 +45,7 @@ fn a_schedule_is_carried_out_and_its_faults_are_seen() {
     config.validate().expect("a valid configuration");
     let before = server.pid().expect("it runs");
     let run = block_on(async {
-        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        loaded(&config).await;
         let run = ran(&config).await;
         all_hold(&config).await;
         run
@@ -107,7 +106,7 @@ fn acknowledged_commits_that_are_gone_or_there_twice_are_named() {
     config.run.duration_s = 3;
     config.run.label = "lossy".to_owned();
     let run = block_on(async {
-        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        loaded(&config).await;
         let mut session = connector(&config).connect(0).await.expect("connected");
         for statement in ["ALTER SYSTEM SET synchronous_commit = off", "SELECT pg_reload_conf()"] {
             session.text(statement).await.expect("set");
@@ -161,7 +160,7 @@ fn a_fault_that_cannot_be_put_in_place_is_a_failed_check_and_the_run_goes_on() {
     config.machines.processes[0].pid_file = Some("/nowhere/postmaster.pid".to_owned());
     config.run.duration_s = 2;
     let run = block_on(async {
-        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        loaded(&config).await;
         ran(&config).await
     });
     let failed = run.checks.iter().find(|check| !check.ok).expect("the fault failed");

@@ -4,12 +4,13 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Server, block_on, connector, never};
+use common::{Server, block_on, connector, loaded, never};
+use plimsoll_dike::check;
 use plimsoll_dike::config::Config;
-use plimsoll_dike::function::judge::{Attempt, Level, lines};
+use plimsoll_dike::function::attempts::{Attempt, lines};
+use plimsoll_dike::function::judge::Level;
 use plimsoll_dike::function::{self, Tested, Verdict, isolation};
 use plimsoll_dike::target::Isolation;
-use plimsoll_dike::{Progress, check, load};
 
 /// How often SERIALIZABLE is tried: PostgreSQL 15.18 on a machine whose processors are all busy
 /// lets about one transaction in 25,000 see what another has committed before that one counts as
@@ -40,7 +41,7 @@ fn anomalies_appear_where_the_level_allows_them_and_only_there() {
     let server = Server::postgres();
     block_on(async {
         let mut config = server.config(2);
-        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        loaded(&config).await;
         let has = |tested: &Tested, name: &str| tested.details.iter().any(|detail| detail.contains(name));
 
         config.target.isolation = Isolation::ReadCommitted;
@@ -84,7 +85,7 @@ fn snapshots_hold_from_repeatable_read_on_and_deadlocks_end() {
     let server = Server::postgres();
     block_on(async {
         let mut config = server.config(4);
-        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        loaded(&config).await;
         for (isolation, expected) in [
             (Isolation::ReadCommitted, Verdict::Failed),
             (Isolation::RepeatableRead, Verdict::Passed),
@@ -108,11 +109,31 @@ fn snapshots_hold_from_repeatable_read_on_and_deadlocks_end() {
 }
 
 #[test]
+fn a_time_limit_of_the_server_breaks_rings_up_and_is_no_outage() {
+    let server = Server::postgres();
+    block_on(async {
+        let mut config = server.config(3);
+        loaded(&config).await;
+        let mut session = connector(&config).connect(0).await.expect("connected");
+        for limit in ["deadlock_timeout = '1h'", "statement_timeout = '300ms'"] {
+            session.text(&format!("ALTER ROLE dike SET {limit}")).await.expect("set");
+        }
+        config.test.bound_s = 20.0;
+        let tested = function::deadlock::test(&config, &connector(&config), &never()).await.expect("tested");
+        println!("{}", function::render(std::slice::from_ref(&tested)));
+        assert_eq!(tested.verdict, Verdict::Passed, "{tested:?}");
+        assert!(tested.figures["time_limits"] > 0.0, "{tested:?}");
+        assert_eq!(tested.figures["outages"], 0.0, "{tested:?}");
+        assert_eq!(tested.figures["rings"], tested.figures["rings_broken_up"], "{tested:?}");
+    });
+}
+
+#[test]
 fn a_deadlock_that_nobody_breaks_up_fails_the_test() {
     let server = Server::postgres();
     block_on(async {
         let mut config = server.config(3);
-        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        loaded(&config).await;
         let mut session = connector(&config).connect(0).await.expect("connected");
         session.text("ALTER ROLE dike SET deadlock_timeout = '1h'").await.expect("set");
         config.test.bound_s = 1.0;

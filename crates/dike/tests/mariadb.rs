@@ -3,13 +3,13 @@
 mod common;
 
 use common::{
-    Server, all_hold, block_on, committed, connector, errors, every_transaction, never, one_node_was_asked,
-    ran, ran_through_a_proxy, show,
+    Server, all_hold, block_on, committed, connector, errors, every_transaction, loaded, never,
+    one_node_was_asked, ran, ran_through_a_proxy, show,
 };
 use plimsoll_dike::config::{Config, LoadMethod, Tls};
 use plimsoll_dike::function::{self, Tested, Verdict, isolation};
+use plimsoll_dike::load;
 use plimsoll_dike::target::Isolation;
-use plimsoll_dike::{Progress, load};
 
 #[test]
 fn a_mariadb_is_loaded_used_checked_and_dropped() {
@@ -21,7 +21,7 @@ fn a_mariadb_is_loaded_used_checked_and_dropped() {
             config.load.method = LoadMethod::Insert;
             config
         };
-        load::load(&by_insert, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        loaded(&by_insert).await;
         all_hold(&config).await;
         let rows = async |config: &Config| {
             let mut session = connector(config).connect(0).await.expect("connected");
@@ -30,7 +30,7 @@ fn a_mariadb_is_loaded_used_checked_and_dropped() {
         let inserted = rows(&config).await;
         load::destroy(&connector(&config)).await.expect("dropped");
         config.schema.partitions = 3;
-        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        loaded(&config).await;
         assert!(rows(&config).await == inserted, "LOAD DATA and INSERT load different rows");
         assert_eq!(inserted.len(), 900);
 
@@ -59,7 +59,7 @@ fn mariadb_keeps_snapshots_breaks_up_deadlocks_and_loses_updates_below_serializa
     let server = Server::mariadb();
     block_on(async {
         let mut config = server.config(4);
-        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        loaded(&config).await;
         let show = |tested: &Tested| println!("{}", function::render(std::slice::from_ref(tested)));
         for (isolation, expected) in [
             (Isolation::ReadCommitted, Verdict::Failed),
@@ -110,7 +110,7 @@ fn encrypted_connections_are_made_to_a_server_that_can_prove_who_it_is() {
         let cipher = session.text("SHOW STATUS LIKE 'Ssl_cipher'").await.expect("a status");
         assert!(cipher[0][1].as_ref().is_some_and(|cipher| !cipher.is_empty()), "{cipher:?}");
         // The certificate is the server's, whoever is in between.
-        load::load(&config, &connector(&config), &never(), Progress::Silent).await.expect("loaded");
+        loaded(&config).await;
         ran_through_a_proxy(&config).await;
         all_hold(&config).await;
         config.target.tls_ca = String::new();

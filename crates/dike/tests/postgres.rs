@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use common::{
-    Server, all_hold, block_on, committed, connector, errors, every_transaction, never, one_node_was_asked,
-    ran, ran_through_a_proxy, show,
+    Server, all_hold, block_on, committed, connector, errors, every_transaction, load_it, loaded, never,
+    one_node_was_asked, ran, ran_through_a_proxy, show,
 };
 use plimsoll_dike::config::{Config, LoadMethod, Tls};
 use plimsoll_dike::load::LoadError;
@@ -15,10 +15,6 @@ use plimsoll_dike::metrics::Document;
 use plimsoll_dike::report::{html, table};
 use plimsoll_dike::target::{Cause, Isolation, Kind};
 use plimsoll_dike::{Progress, check, load, run};
-
-async fn loaded(config: &Config) -> load::Loaded {
-    load::load(config, &connector(config), &never(), Progress::Silent).await.expect("loaded")
-}
 
 #[test]
 fn a_database_is_loaded_used_checked_and_dropped() {
@@ -138,7 +134,7 @@ fn an_interrupted_load_goes_on_and_every_way_of_loading_loads_the_same() {
         assert_eq!((nothing.warehouses, nothing.there_before), (0, 4));
         let other =
             Config { data: plimsoll_dike::config::Data { seed: 2, ..config.data.clone() }, ..config.clone() };
-        let refused = load::load(&other, &connector(&other), &never(), Progress::Silent).await;
+        let refused = load_it(&other).await;
         assert!(matches!(refused, Err(LoadError::Different { .. })), "{refused:?}");
 
         load::destroy(&connector(&config)).await.expect("dropped");

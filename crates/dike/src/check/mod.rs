@@ -218,7 +218,7 @@ const CONDITIONS: [Condition; 13] = [
     },
 ];
 
-/// Checks every condition, while nobody else works on the tables.
+/// Checks every condition, while no other command works on the tables.
 pub async fn check(connector: &Connector, data: &Data) -> Result<Vec<Checked>, LoadError> {
     let connector = &connector.upkeep();
     let lease = Lease::alone(connector, "plimsoll dike check").await?;

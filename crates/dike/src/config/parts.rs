@@ -112,9 +112,11 @@ fn split(endpoint: &str) -> Option<(String, u16)> {
 pub enum Tls {
     /// They are not.
     Off,
-    /// They are, whoever the server is: that stops listeners and not impostors.
+    /// They are, and the server's certificate is not checked. An eavesdropper learns nothing; an
+    /// impostor is not noticed.
     Unverified,
-    /// They are, and the server shows a certificate that somebody trusted has signed.
+    /// They are, and the server has to show a certificate that a trusted authority has signed, or
+    /// that is trusted itself.
     Verify,
 }
 
@@ -123,7 +125,7 @@ pub enum Tls {
 pub struct Secret(String);
 
 impl Secret {
-    /// The text, for whom it is meant.
+    /// The text itself, to be sent to the server.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -154,7 +156,7 @@ impl Serialize for Secret {
 
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
-        // Whatever else it is, a refusal of serde's would repeat it.
+        // The message of serde itself would repeat a value of another type.
         match String::deserialize(deserializer) {
             Ok(text) => Ok(Secret(text)),
             Err(_) => Err(D::Error::custom("a password is a text: write it in quotes")),

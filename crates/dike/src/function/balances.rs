@@ -91,7 +91,7 @@ impl Balances {
         });
         let left = match put_back.await {
             Ok(()) => None,
-            Err(failure) if failure.cause.ends_connection() || failure.cause.is_conflict() => {
+            Err(failure) if !failure.cause.is_permanent() => {
                 Some(format!("w_ytd could not be read and put back: {failure}"))
             }
             Err(failure) => return Err(failure.into()),

@@ -8,8 +8,9 @@
 //! which makes them by chance.
 //!
 //! It passes if no transaction takes longer than `test.bound_s`, and if w_ytd has got exactly what
-//! was acknowledged: a victim that was told to have failed must have left nothing. A transaction
-//! that takes longer while the database does not answer anybody is an outage and no deadlock.
+//! was acknowledged: a victim that was told to have failed must have left nothing. A server may
+//! also break a ring up by a time limit of its own. A transaction that takes longer while the
+//! database does not answer a new connection either is an outage and no deadlock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use plimsoll_types::random::Rng;
 use tokio::sync::Barrier;
 
 use super::balances::{Added, Balances};
-use super::{Tested, Verdict, reach};
+use super::{Tested, Verdict, reach, recover};
 use crate::config::Config;
 use crate::load::LoadError;
 use crate::target::{Cause, Connector, Failure, Session, Statement, Value};
@@ -34,6 +35,7 @@ struct Seen {
     conflicts: u64,
     hung: u64,
     outages: u64,
+    time_limits: u64,
     others: Vec<String>,
     slowest: Duration,
 }
@@ -45,8 +47,14 @@ impl Seen {
         self.conflicts += other.conflicts;
         self.hung += other.hung;
         self.outages += other.outages;
+        self.time_limits += other.time_limits;
         self.others.extend(other.others);
         self.slowest = self.slowest.max(other.slowest);
+    }
+
+    /// Transactions that the database has ended because they met others.
+    fn broken_up(&self) -> u64 {
+        self.conflicts + self.time_limits
     }
 
     /// Counts what came of a transaction that adds to these; `hung` says whether it took too long
@@ -57,18 +65,19 @@ impl Seen {
                 self.committed += 1;
                 self.added.committed(warehouses);
             }
-            Err(failure) if failure.cause.is_conflict() => self.conflicts += 1,
             Err(failure) => {
                 match failure.cause {
+                    cause if cause.is_conflict() => self.conflicts += 1,
                     _ if hung => self.hung += 1,
-                    cause if cause.ends_connection() => self.outages += 1,
+                    _ if failure.ends_connection() => self.outages += 1,
+                    Cause::Timeout => self.time_limits += 1,
                     _ => self.others.push(failure.to_string()),
                 }
                 if failure.cause == Cause::InDoubt {
                     self.added.unknown(warehouses);
                 }
                 // How long an outage lasts says nothing of deadlocks.
-                if failure.cause.ends_connection() && !hung {
+                if failure.ends_connection() && !hung {
                     return;
                 }
             }
@@ -111,7 +120,7 @@ pub async fn test(
         };
         let seen = ring(connector, sessions, warehouses.collect(), bound).await?;
         made += 1;
-        broken_up += u64::from(seen.hung == 0 && seen.conflicts > 0);
+        broken_up += u64::from(seen.hung == 0 && seen.broken_up() > 0);
         rings.merge(seen);
     }
 
@@ -146,6 +155,7 @@ pub async fn test(
         ("conflicts_at_random", seen.conflicts as f64),
         ("slowest_at_random_s", seen.slowest.as_secs_f64()),
         ("outages", (rings.outages + seen.outages) as f64),
+        ("time_limits", (rings.time_limits + seen.time_limits) as f64),
     ]);
     seen.merge(rings);
     let settled = balances.settle(connector, &seen.added, bound).await?;
@@ -157,7 +167,7 @@ pub async fn test(
         (Verdict::Failed, "transactions ended in errors that are no conflicts".to_owned())
     } else if settled.left.is_some() {
         (Verdict::Inconclusive, "the database was not there in the end".to_owned())
-    } else if seen.conflicts == 0 {
+    } else if seen.broken_up() == 0 {
         (Verdict::Inconclusive, "no transaction met another".to_owned())
     } else {
         (Verdict::Passed, format!("every transaction ended within {:.3} s", seen.slowest.as_secs_f64()))
@@ -219,7 +229,7 @@ async fn link(
     let mut seen = Seen::default();
     session.begin(false);
     let first = tokio::time::timeout(bound, add(&mut session, pair[0])).await;
-    // Whoever could not even begin must not keep the others waiting.
+    // A session whose first update has failed comes here as well: the others wait for it.
     barrier.wait().await;
     let begun = Instant::now();
     let rest = async {
@@ -273,14 +283,9 @@ async fn at_random(
         let result = result.unwrap_or_else(|_| Err(session.timed_out(bound)));
         seen.count(&warehouses, took, &result, late && answers(&connector, number, bound).await);
         let Err(failure) = result else { continue };
-        let rolled_back = !failure.cause.ends_connection()
-            && matches!(tokio::time::timeout(bound, session.rollback()).await, Ok(Ok(())));
-        if !rolled_back {
-            connector.abandon(session);
-            match reach(&connector, number, until, &stop).await? {
-                Some(fresh) => session = fresh,
-                None => break,
-            }
+        match recover(&connector, number, session, &failure, bound, until, &stop).await? {
+            Some(ready) => session = ready,
+            None => break,
         }
     }
     Ok(seen)

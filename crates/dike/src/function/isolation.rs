@@ -1,4 +1,4 @@
-//! Isolation: a history of transactions over lists, and a judge who names what is wrong with it.
+//! Isolation: a history of transactions over lists, and a judge that names what is wrong with it.
 //!
 //! Sessions run transactions of a few reads and appends over a few lists ([Kingsbury and Alvaro,
 //! *Elle*, VLDB 2020](https://vldb.org/pvldb/vol14/p268-alvaro.pdf)). Every number is appended
@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 
 use plimsoll_types::random::Rng;
 
-use super::judge::{self, Attempt, End, Operation};
-use super::{RETRY_AFTER, Tested, Verdict, insist, reach};
+use super::attempts::{Attempt, End, Operation};
+use super::{RETRY_AFTER, Tested, Verdict, insist, judge, reach, recover};
 use crate::config::Config;
 use crate::load::LoadError;
 use crate::target::{Cause, Connector, Failure, Session, Statement, Value};
@@ -56,7 +56,7 @@ pub async fn test(
     connector: &Connector,
     stop: &Arc<AtomicBool>,
 ) -> Result<(Tested, Vec<Attempt>), LoadError> {
-    let mut session = connector.connect(0).await?;
+    let mut session = connector.upkeep().connect(0).await?;
     let lists = u64::from(config.test.lists);
     session.text("DELETE FROM dike_list").await?;
     for first in (0..GENERATIONS * lists).step_by(LISTS_OF_INSERT as usize) {
@@ -103,7 +103,7 @@ pub async fn test(
                 last.entry(list / lists).or_default().insert(list, numbers);
             });
         }
-        Err(failure) if failure.cause.ends_connection() || failure.cause.is_conflict() => {
+        Err(failure) if !failure.cause.is_permanent() => {
             let says = "the database was not there in the end".to_owned();
             let details = vec![format!("what the lists hold could not be read: {failure}")];
             let verdict = Verdict::Inconclusive;
@@ -142,8 +142,8 @@ pub async fn test(
     Ok((Tested { test: "isolation", verdict, says, details, figures }, attempts))
 }
 
-/// What all lists hold that are not empty, when two looks in a row agree: a transaction in doubt may
-/// still be on its way.
+/// What all lists hold that are not empty, when two looks in a row agree: a transaction in doubt
+/// may still be on its way.
 async fn settled(session: &mut Session) -> Result<BTreeMap<u64, Vec<u64>>, Failure> {
     let mut before = None;
     loop {
@@ -172,9 +172,12 @@ fn numbers(text: &str) -> Result<Vec<u64>, Failure> {
 /// A session: its attempts, and how many of them ended in an outage.
 async fn work(shared: Arc<Shared>, number: u32, mut rng: Rng) -> Result<(Vec<Attempt>, u64), LoadError> {
     let (mut attempts, mut outages) = (Vec::new(), 0);
-    let reach = async || reach(&shared.connector, number as usize, shared.until, &shared.stop).await;
-    let Some(mut session) = reach().await? else { return Ok((attempts, outages)) };
-    while Instant::now() < shared.until && !shared.stop.load(Relaxed) {
+    let Shared { connector, stop, .. } = &*shared;
+    let (bound, until, endpoint) = (shared.bound, shared.until, number as usize);
+    let Some(mut session) = reach(connector, endpoint, until, stop).await? else {
+        return Ok((attempts, outages));
+    };
+    while Instant::now() < until && !stop.load(Relaxed) {
         let generation = shared.transactions.fetch_add(1, Relaxed) / OF_GENERATION;
         if generation >= GENERATIONS {
             break;
@@ -183,9 +186,8 @@ async fn work(shared: Arc<Shared>, number: u32, mut rng: Rng) -> Result<(Vec<Att
         let plan = plan(&shared, generation, read_only, &mut rng);
         let begin_ns = shared.begun.elapsed().as_nanos() as u64;
         let mut operations = Vec::new();
-        let attempted =
-            tokio::time::timeout(shared.bound, attempt(&mut session, read_only, &plan, &mut operations));
-        let result = attempted.await.unwrap_or_else(|_| Err(session.timed_out(shared.bound)));
+        let attempted = tokio::time::timeout(bound, attempt(&mut session, read_only, &plan, &mut operations));
+        let result = attempted.await.unwrap_or_else(|_| Err(session.timed_out(bound)));
         let end = match &result {
             Ok(()) => End::Committed,
             // Before COMMIT was sent nothing can have committed, whatever has failed.
@@ -195,18 +197,13 @@ async fn work(shared: Arc<Shared>, number: u32, mut rng: Rng) -> Result<(Vec<Att
         let end_ns = shared.begun.elapsed().as_nanos() as u64;
         attempts.push(Attempt { session: number, begin_ns, end_ns, end, read_only, operations });
         if let Err(failure) = result {
-            if !failure.cause.is_conflict() && !failure.cause.ends_connection() {
+            if failure.cause.is_permanent() {
                 return Err(failure.into());
             }
-            outages += u64::from(failure.cause.ends_connection());
-            let rolled_back = !failure.cause.ends_connection()
-                && matches!(tokio::time::timeout(shared.bound, session.rollback()).await, Ok(Ok(())));
-            if !rolled_back {
-                shared.connector.abandon(session);
-                match reach().await? {
-                    Some(fresh) => session = fresh,
-                    None => break,
-                }
+            outages += u64::from(failure.ends_connection());
+            match recover(connector, endpoint, session, &failure, bound, until, stop).await? {
+                Some(ready) => session = ready,
+                None => break,
             }
         }
     }

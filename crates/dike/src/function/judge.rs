@@ -9,12 +9,11 @@
 //!
 //! * *lost append*: its transaction is committed, and it is nowhere;
 //! * *not atomic*: the same, of a transaction in doubt of which something else is there;
-//! * *aborted append (G1a)*: its transaction was told to have failed, and it is there, or somebody
-//!   has read it;
-//! * *intermediate append (G1b)*: it was read without what its transaction appended to the same list
-//!   afterwards;
+//! * *aborted append (G1a)*: its transaction was told to have failed, and it is there, or was read;
+//! * *intermediate append (G1b)*: it was read without what its transaction appended to the same
+//!   list afterwards;
 //! * *duplicate append*: it is there twice;
-//! * *append of nobody*: it is in a list to which nobody has appended it;
+//! * *append of nobody*: it is in a list, and no transaction has appended it there;
 //! * *incompatible order*: a list was read that is not the beginning of what it became, or two
 //!   appends of one transaction are in the wrong order;
 //! * *own append not read*: a transaction has read a list without what it had appended to it;
@@ -24,11 +23,12 @@
 //! by a transaction that is committed. Then all that it has appended must be there, as if it had
 //! been acknowledged, and what it has read counts. If nothing of it was seen, it may have aborted.
 //!
-//! *What is lost* has no place in the order of its list. But lists only grow: who has read this one
-//! without the number comes before its transaction, and who has read it with the number comes
-//! after it. So each lost number is a record of its own, absent and then present. A transaction in
-//! doubt appends 1 to x and 2 to y; x becomes `[1]`, y stays empty, and somebody has read both so.
-//! The number in x proves the commit, 2 is lost, and what was read is a fractured read besides.
+//! *A lost number* has no place in the order of its list. But lists only grow: a transaction that
+//! has read the list without the number comes before the number's transaction, one that has read it
+//! with the number comes after. So each lost number is a record of its own, absent and then present.
+//! A transaction in doubt appends 1 to x and 2 to y; x becomes `[1]`, y stays empty, and another
+//! transaction has read both so. The number in x proves the commit, 2 is lost, and the other
+//! transaction is a fractured read besides.
 //!
 //! What is found bounds the isolation that the database can have had:
 //!
@@ -43,50 +43,13 @@
 //! for MySQL's, whose updates see what its reads do not.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use plimsoll_checker::{Options, check};
-use plimsoll_types::history::{History, Install, Read, Span, Transaction, Version, events};
+use plimsoll_types::history::{History, Install, Read, Transaction, Version};
 use plimsoll_types::{Key, ShardId, TableId, Timestamp, TxnId};
 
+use super::attempts::{Attempt, End, Operation};
 use crate::target::Isolation;
-
-/// One operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// This number was appended to this list.
-    Append(u64, u64),
-    /// This list held these numbers.
-    Read(u64, Vec<u64>),
-}
-
-/// How an attempt ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// It committed.
-    Committed,
-    /// It aborted.
-    Aborted,
-    /// Nobody knows.
-    Unknown,
-}
-
-/// One attempt, as its session saw it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
-    /// Whose it was.
-    pub session: u32,
-    /// When it began, in nanoseconds of one clock.
-    pub begin_ns: u64,
-    /// When it ended, likewise.
-    pub end_ns: u64,
-    /// How.
-    pub end: End,
-    /// Whether it was begun as read-only.
-    pub read_only: bool,
-    /// What it did, as far as it came.
-    pub operations: Vec<Operation>,
-}
 
 /// What an isolation level is worth, from little to much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -176,7 +139,7 @@ const NOT_ATOMIC: &str = "not atomic";
 const INCOMPATIBLE: &str = "incompatible order";
 /// The transaction of an append was told to have failed.
 const ABORTED: &str = "aborted append (G1a)";
-/// Nobody has appended it.
+/// No transaction has appended it.
 const OF_NOBODY: &str = "append of nobody";
 
 /// Judges attempts, given what every list held when all was over; lists that are not named were
@@ -486,304 +449,5 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// The history as other judges of lists read it (Elle and its kin): two lines of JSON for each
-/// attempt, when it began and how it ended. Those of a session have to be in its order.
-pub fn lines(attempts: &[Attempt]) -> String {
-    let spans = attempts.iter().map(|attempt| Span {
-        session: attempt.session,
-        begin_ns: attempt.begin_ns,
-        end_ns: attempt.end_ns,
-        nth: (0, 0),
-        committed: attempt.end == End::Committed,
-    });
-    let mut text = String::new();
-    for (index, (at, ended)) in events(spans).into_iter().enumerate() {
-        let attempt = &attempts[at];
-        let time_ns = if ended { attempt.end_ns } else { attempt.begin_ns };
-        let (kind, known) = match (ended, attempt.end) {
-            (false, _) => ("invoke", false),
-            (true, End::Committed) => ("ok", true),
-            (true, End::Aborted) => ("fail", false),
-            (true, End::Unknown) => ("info", false),
-        };
-        let value = attempt.operations.iter().map(|operation| match operation {
-            Operation::Append(list, number) => format!(r#"["append",{list},{number}]"#),
-            Operation::Read(list, numbers) if known => format!(r#"["r",{list},{numbers:?}]"#),
-            Operation::Read(list, _) => format!(r#"["r",{list},null]"#),
-        });
-        let value = value.collect::<Vec<_>>().join(",");
-        let _ = writeln!(
-            text,
-            r#"{{"index":{index},"type":"{kind}","f":"txn","process":{},"time":{time_ns},"value":[{value}]}}"#,
-            attempt.session
-        );
-    }
-    text
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use Operation::{Append, Read};
-
-    fn judged(attempts: &[(End, &[Operation])], last: &[(u64, &[u64])]) -> (Vec<String>, Level) {
-        let attempts: Vec<Attempt> = (0..)
-            .zip(attempts)
-            .map(|(session, (end, operations))| Attempt {
-                session,
-                begin_ns: 0,
-                end_ns: 1,
-                end: *end,
-                read_only: operations.iter().all(|operation| matches!(operation, Read(..))),
-                operations: operations.to_vec(),
-            })
-            .collect();
-        let last = last.iter().map(|(list, numbers)| (*list, numbers.to_vec())).collect();
-        let judgement = judge(&attempts, &last);
-        (judgement.totals.keys().cloned().collect(), judgement.level())
-    }
-
-    use End::{Aborted, Committed, Unknown};
-
-    /// An anomaly, what it leaves of isolation, attempts that show it, and what lists held in the
-    /// end.
-    type Case = (&'static str, Level, Vec<(End, Vec<Operation>)>, Vec<(u64, Vec<u64>)>);
-
-    #[test]
-    fn every_anomaly_has_its_name_and_bounds_the_level() {
-        let cases: [Case; 9] = [
-            (
-                "write skew (G2-item)",
-                Level::Snapshot,
-                vec![
-                    (Committed, vec![read(0, &[]), Append(1, 1)]),
-                    (Committed, vec![read(1, &[]), Append(0, 2)]),
-                ],
-                vec![(0, vec![2]), (1, vec![1])],
-            ),
-            (
-                "fractured read (G-single)",
-                Level::ReadCommitted,
-                vec![
-                    (Committed, vec![Append(0, 1), Append(1, 2)]),
-                    (Committed, vec![read(0, &[]), read(1, &[2])]),
-                ],
-                vec![(0, vec![1]), (1, vec![2])],
-            ),
-            (
-                "lost update (G-single)",
-                Level::ReadCommitted,
-                vec![(Committed, vec![read(0, &[]), Append(0, 1)]), (Committed, vec![Append(0, 2)])],
-                vec![(0, vec![2, 1])],
-            ),
-            (
-                "circular information flow (G1c)",
-                Level::Nothing,
-                vec![
-                    (Committed, vec![Append(0, 1), read(1, &[2])]),
-                    (Committed, vec![Append(1, 2), read(0, &[1])]),
-                ],
-                vec![(0, vec![1]), (1, vec![2])],
-            ),
-            (
-                "write cycle (G0)",
-                Level::Nothing,
-                vec![
-                    (Committed, vec![Append(0, 1), Append(1, 2)]),
-                    (Committed, vec![Append(0, 3), Append(1, 4)]),
-                ],
-                vec![(0, vec![1, 3]), (1, vec![4, 2])],
-            ),
-            (
-                "aborted append (G1a)",
-                Level::Nothing,
-                vec![(Aborted, vec![Append(0, 1)]), (Committed, vec![read(0, &[1])])],
-                vec![],
-            ),
-            ("lost append", Level::Nothing, vec![(Committed, vec![Append(0, 1)])], vec![]),
-            (
-                "incompatible order",
-                Level::Nothing,
-                vec![
-                    (Committed, vec![Append(0, 1)]),
-                    (Committed, vec![Append(0, 2)]),
-                    (Committed, vec![read(0, &[2])]),
-                ],
-                vec![(0, vec![1, 2])],
-            ),
-            (
-                "duplicate append",
-                Level::Nothing,
-                vec![(Committed, vec![Append(0, 1)])],
-                vec![(0, vec![1, 1])],
-            ),
-        ];
-        for (name, level, attempts, last) in &cases {
-            let attempts: Vec<_> = attempts.iter().map(|(end, operations)| (*end, &operations[..])).collect();
-            let last: Vec<_> = last.iter().map(|(list, numbers)| (*list, &numbers[..])).collect();
-            assert_eq!(judged(&attempts, &last), (vec![(*name).to_owned()], *level));
-        }
-    }
-
-    /// The same with several anomalies, in alphabetical order.
-    #[track_caller]
-    fn expect(attempts: &[(End, &[Operation])], last: &[(u64, &[u64])], anomalies: &[&str], level: Level) {
-        let anomalies: Vec<String> = anomalies.iter().map(|name| (*name).to_owned()).collect();
-        assert_eq!(judged(attempts, last), (anomalies, level));
-    }
-
-    fn read(list: u64, numbers: &[u64]) -> Operation {
-        Read(list, numbers.to_vec())
-    }
-
-    #[test]
-    fn a_write_skew_does_not_hide_a_long_fork() {
-        let skew: [(End, &[Operation]); 2] =
-            [(Committed, &[read(0, &[]), Append(1, 1)]), (Committed, &[read(1, &[]), Append(0, 1)])];
-        let last: [(u64, &[u64]); 2] = [(0, &[1]), (1, &[1])];
-        expect(&skew, &last, &["write skew (G2-item)"], Level::Snapshot);
-        let (one, other) = ([read(0, &[1]), read(1, &[])], [read(0, &[]), read(1, &[1])]);
-        let fork = [skew[0], skew[1], (Committed, &one), (Committed, &other)];
-        expect(&fork, &last, &["long fork (G2-item)", "write skew (G2-item)"], Level::ReadCommitted);
-        // One of the readers alone makes a read-only anomaly, and no long fork.
-        let anomaly = [skew[0], skew[1], (Committed, &one)];
-        expect(&anomaly, &last, &["write skew (G2-item)"], Level::Snapshot);
-    }
-
-    #[test]
-    fn many_knots_are_as_bad_as_the_worst_of_them() {
-        let mut attempts = Vec::new();
-        let mut last = Vec::new();
-        for list in (0..200).step_by(2) {
-            attempts.push((Committed, vec![read(list, &[]), Append(list + 1, 1)]));
-            attempts.push((Committed, vec![read(list + 1, &[]), Append(list, 2)]));
-            last.extend([(list, vec![2]), (list + 1, vec![1])]);
-        }
-        let of = |attempts: &[(End, Vec<Operation>)], last: &[(u64, Vec<u64>)]| {
-            let attempts: Vec<_> = attempts.iter().map(|(end, operations)| (*end, &operations[..])).collect();
-            let last: Vec<_> = last.iter().map(|(list, numbers)| (*list, &numbers[..])).collect();
-            judged(&attempts, &last)
-        };
-        assert_eq!(of(&attempts, &last).1, Level::Snapshot);
-        attempts.push((Committed, vec![read(900, &[]), Append(900, 1)]));
-        attempts.push((Committed, vec![Append(900, 2)]));
-        last.push((900, vec![2, 1]));
-        assert_eq!(of(&attempts, &last).1, Level::ReadCommitted);
-    }
-
-    #[test]
-    fn what_is_seen_of_a_transaction_in_doubt_commits_all_of_it() {
-        let pair: &[Operation] = &[Append(0, 1), Append(1, 2)];
-        let half: &[Operation] = &[read(0, &[1]), read(1, &[])];
-        let fractured = &["fractured read (G-single)", NOT_ATOMIC];
-        // A list in the end proves the commit.
-        expect(&[(Unknown, pair), (Committed, half)], &[(0, &[1])], fractured, Level::Nothing);
-        expect(&[(Unknown, pair)], &[(0, &[1])], &[NOT_ATOMIC], Level::Nothing);
-        expect(&[(Unknown, pair)], &[(1, &[2])], &[NOT_ATOMIC], Level::Nothing);
-        // So does a read, and what was read and is gone is lost.
-        let lost = &["fractured read (G-single)", INCOMPATIBLE, LOST];
-        expect(&[(Unknown, pair), (Committed, half)], &[], lost, Level::Nothing);
-        // All of it is there, and half of it was seen.
-        let all: [(u64, &[u64]); 2] = [(0, &[1]), (1, &[2])];
-        expect(&[(Unknown, pair), (Committed, half)], &all, &fractured[..1], Level::ReadCommitted);
-        expect(
-            &[(Unknown, pair), (Committed, &[read(0, &[1]), read(1, &[2])])],
-            &all,
-            &[],
-            Level::Serializable,
-        );
-        // What has read it is committed as well, if something of that was seen.
-        let chain: [(End, &[Operation]); 2] = [(Unknown, pair), (Unknown, &[read(0, &[1]), Append(2, 3)])];
-        expect(&chain, &[(2, &[3])], &[INCOMPATIBLE, LOST], Level::Nothing);
-        expect(&chain, &[], &[], Level::Serializable);
-        // What has failed proves nothing.
-        expect(&[(Unknown, pair), (Aborted, &[read(0, &[1])])], &[], &[], Level::Serializable);
-    }
-
-    #[test]
-    fn what_is_lost_of_an_acknowledged_transaction_has_not_been_read_either() {
-        let pair: &[Operation] = &[Append(0, 1), Append(1, 2)];
-        let half: &[Operation] = &[read(0, &[1]), read(1, &[])];
-        let found = &["fractured read (G-single)", LOST];
-        expect(&[(Committed, pair), (Committed, half)], &[(0, &[1])], found, Level::Nothing);
-    }
-
-    #[test]
-    fn appends_of_one_transaction_to_one_list_are_one_version() {
-        let twice: &[Operation] = &[read(0, &[]), Append(0, 1), Append(0, 2)];
-        let both: &[Operation] = &[read(0, &[1, 2])];
-        expect(&[(Committed, twice), (Committed, both)], &[(0, &[1, 2])], &[], Level::Serializable);
-        expect(
-            &[(Committed, twice), (Committed, &[read(0, &[])])],
-            &[(0, &[1, 2])],
-            &[],
-            Level::Serializable,
-        );
-        let between = &["intermediate append (G1b)"];
-        expect(
-            &[(Committed, twice), (Committed, &[read(0, &[1])])],
-            &[(0, &[1, 2])],
-            between,
-            Level::Nothing,
-        );
-        expect(&[(Committed, twice)], &[(0, &[2, 1])], &[INCOMPATIBLE], Level::Nothing);
-        let torn = &["write cycle (G0)"];
-        expect(&[(Committed, twice), (Committed, &[Append(0, 3)])], &[(0, &[1, 3, 2])], torn, Level::Nothing);
-        // The same number may be in two lists.
-        let same: [(End, &[Operation]); 2] = [(Committed, &[Append(0, 1)]), (Committed, &[Append(1, 1)])];
-        expect(&same, &[(0, &[1]), (1, &[1])], &[], Level::Serializable);
-        expect(&same, &[(0, &[1])], &[LOST], Level::Nothing);
-    }
-
-    #[test]
-    fn a_transaction_reads_what_it_has_appended_and_not_what_it_will_append() {
-        let own: &[Operation] = &[Append(0, 1), read(0, &[7, 1]), Append(0, 2), read(0, &[7, 1, 2])];
-        let other: (End, &[Operation]) = (Committed, &[Append(0, 7)]);
-        expect(&[other, (Committed, own)], &[(0, &[7, 1, 2])], &[], Level::Serializable);
-        let forgotten: &[Operation] = &[Append(0, 1), read(0, &[])];
-        expect(&[(Committed, forgotten)], &[(0, &[1])], &["own append not read"], Level::Nothing);
-        let early: &[Operation] = &[read(0, &[1]), Append(0, 1)];
-        expect(&[(Committed, early)], &[(0, &[1])], &["own append read too early"], Level::Nothing);
-        // Between its reads another has come.
-        let unrepeatable: &[Operation] = &[read(0, &[]), Append(0, 1), read(0, &[7, 1])];
-        let found = judged(&[other, (Committed, unrepeatable)], &[(0, &[7, 1])]);
-        assert_eq!(found, (vec!["lost update (G-single)".to_owned()], Level::ReadCommitted));
-    }
-
-    #[test]
-    fn a_number_that_nobody_has_appended_to_a_list_is_no_part_of_it() {
-        expect(&[], &[(0, &[9])], &[OF_NOBODY], Level::Nothing);
-        expect(&[(Committed, &[read(0, &[9])])], &[], &[OF_NOBODY], Level::Nothing);
-        let elsewhere: (End, &[Operation]) = (Committed, &[Append(0, 1)]);
-        expect(&[elsewhere], &[(1, &[1])], &[OF_NOBODY, LOST], Level::Nothing);
-    }
-
-    #[test]
-    fn an_attempt_in_lines_begins_before_it_ends() {
-        let attempt = |session, begin_ns, end_ns, operation| Attempt {
-            session,
-            begin_ns,
-            end_ns,
-            end: Committed,
-            read_only: false,
-            operations: vec![operation],
-        };
-        // The first takes no time, and the second begins when it has ended.
-        let text = lines(&[attempt(0, 5, 5, Append(0, 1)), attempt(0, 5, 7, Append(0, 2))]);
-        let kinds: Vec<_> =
-            text.lines().map(|line| (line.contains("invoke"), line.contains(",1]"))).collect();
-        assert_eq!(kinds, [(true, true), (false, true), (true, false), (false, false)], "{text}");
-    }
-
-    #[test]
-    fn what_nobody_knows_may_have_happened() {
-        let none: (Vec<String>, Level) = (Vec::new(), Level::Serializable);
-        assert_eq!(judged(&[(Unknown, &[Append(0, 1)])], &[]), none);
-        assert_eq!(judged(&[(Unknown, &[Append(0, 1)])], &[(0, &[1])]), none);
-        assert_eq!(judged(&[(Aborted, &[Append(0, 1)]), (Committed, &[Read(0, vec![])])], &[]), none);
-        assert_eq!(
-            judged(&[(Committed, &[Append(0, 1)]), (Committed, &[Read(0, vec![1])])], &[(0, &[1])]),
-            none
-        );
-    }
-}
+mod tests;

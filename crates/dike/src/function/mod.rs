@@ -17,7 +17,13 @@
 //! *Outages.* A connection that breaks and a server that is away say nothing of what a test asks.
 //! They are counted and connections are made anew; a transaction whose COMMIT is in doubt may have
 //! happened or not. A test fails only for what was seen to be wrong.
+//!
+//! *Time limits.* A server may end a statement that takes longer than its own limit, such as
+//! PostgreSQL's `statement_timeout`. That is no outage: the database is there, the
+//! transaction has aborted, and the session goes on. What a test reads before and after its sessions work, and
+//! what it puts back, is not subject to such limits.
 
+pub mod attempts;
 mod balances;
 pub mod deadlock;
 pub mod isolation;
@@ -37,8 +43,9 @@ use crate::load::lease::Lease;
 use crate::load::{self, LoadError};
 use crate::progress::Progress;
 use crate::target::{Connector, Failure, Session};
+use attempts::Attempt;
 
-/// How long to wait before the database is tried again that was away.
+/// Pause between two attempts to reach a database that is away.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// What a test has found.
@@ -75,7 +82,7 @@ pub async fn test(
     connector: &Connector,
     stop: &Arc<AtomicBool>,
     progress: Progress,
-) -> Result<(Vec<Tested>, Vec<judge::Attempt>), LoadError> {
+) -> Result<(Vec<Tested>, Vec<Attempt>), LoadError> {
     let lease = Lease::alone(connector, "plimsoll dike test").await?;
     let tested = test_alone(name, config, connector, stop, progress).await;
     lease.release().await;
@@ -88,7 +95,7 @@ async fn test_alone(
     connector: &Connector,
     stop: &Arc<AtomicBool>,
     progress: Progress,
-) -> Result<(Vec<Tested>, Vec<judge::Attempt>), LoadError> {
+) -> Result<(Vec<Tested>, Vec<Attempt>), LoadError> {
     load::verify(connector, &config.data).await?;
     let asked = |one| name == one || name == TestName::All;
     let (mut tested, mut history) = (Vec::new(), Vec::new());
@@ -109,7 +116,7 @@ async fn test_alone(
     Ok((tested, history))
 }
 
-/// Connects. While the database is away it is tried again, until then; none if it did not come back.
+/// Connects, again and again while the database is away; none if it is still away at `until`.
 async fn reach(
     connector: &Connector,
     number: usize,
@@ -118,7 +125,7 @@ async fn reach(
 ) -> Result<Option<Session>, Failure> {
     loop {
         match connector.connect(number).await {
-            Err(failure) if failure.cause.ends_connection() => {
+            Err(failure) if !failure.cause.is_permanent() => {
                 if Instant::now() >= until || stop.load(Relaxed) {
                     return Ok(None);
                 }
@@ -129,13 +136,34 @@ async fn reach(
     }
 }
 
-/// Does something on a connection of its own that may be done again. Outages and conflicts are no
-/// reason to give up within so long.
+/// Makes a session ready for the next transaction after one has failed: rolls back, or connects
+/// anew; none if the database is still away at `until`.
+async fn recover(
+    connector: &Connector,
+    number: usize,
+    mut session: Session,
+    failure: &Failure,
+    bound: Duration,
+    until: Instant,
+    stop: &AtomicBool,
+) -> Result<Option<Session>, Failure> {
+    let rolled_back = !failure.ends_connection()
+        && matches!(tokio::time::timeout(bound, session.rollback()).await, Ok(Ok(())));
+    if rolled_back {
+        return Ok(Some(session));
+    }
+    connector.abandon(session);
+    reach(connector, number, until, stop).await
+}
+
+/// Does a task on a connection of its own, again after an outage or a conflict, for as long as
+/// `patience`. Doing the task twice must be harmless.
 async fn insist<T>(
     connector: &Connector,
     patience: Duration,
     mut task: impl AsyncFnMut(&mut Session) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    let connector = &connector.upkeep();
     let until = Instant::now() + patience;
     loop {
         let done = match connector.connect(0).await {
@@ -150,10 +178,7 @@ async fn insist<T>(
             Err(failure) => Err(failure),
         };
         match done {
-            Err(failure)
-                if (failure.cause.ends_connection() || failure.cause.is_conflict())
-                    && Instant::now() < until =>
-            {
+            Err(failure) if !failure.cause.is_permanent() && Instant::now() < until => {
                 tokio::time::sleep(RETRY_AFTER).await;
             }
             done => return done,

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use plimsoll_types::random::Rng;
 
 use super::balances::{Added, Balances};
-use super::{Tested, Verdict, reach};
+use super::{Tested, Verdict, reach, recover};
 use crate::config::Config;
 use crate::load::LoadError;
 use crate::target::{Cause, Connector, Failure, format_decimal};
@@ -35,6 +35,7 @@ struct Seen {
     examples: Vec<String>,
     conflicts: u64,
     outages: u64,
+    time_limits: u64,
     others: Vec<String>,
 }
 
@@ -64,6 +65,7 @@ pub async fn test(
         seen.examples.extend(one.examples);
         seen.conflicts += one.conflicts;
         seen.outages += one.outages;
+        seen.time_limits += one.time_limits;
         seen.others.extend(one.others);
     }
     let settled = balances.settle(connector, &seen.added, bound).await?;
@@ -73,6 +75,7 @@ pub async fn test(
         ("broken", seen.broken as f64),
         ("conflicts", seen.conflicts as f64),
         ("outages", seen.outages as f64),
+        ("time_limits", seen.time_limits as f64),
         ("warehouses", balances.warehouses.len() as f64),
     ]);
     let (verdict, says) = if seen.broken > 0 {
@@ -150,17 +153,13 @@ impl Session {
             if let Err(failure) = result {
                 match failure.cause {
                     cause if cause.is_conflict() => seen.conflicts += 1,
-                    cause if cause.ends_connection() => seen.outages += 1,
+                    _ if failure.ends_connection() => seen.outages += 1,
+                    Cause::Timeout => seen.time_limits += 1,
                     _ => seen.others.push(failure.to_string()),
                 }
-                let rolled_back = !failure.cause.ends_connection()
-                    && matches!(tokio::time::timeout(bound, session.rollback()).await, Ok(Ok(())));
-                if !rolled_back {
-                    self.connector.abandon(session);
-                    match reach(&self.connector, self.number, until, &stop).await? {
-                        Some(fresh) => session = fresh,
-                        None => break,
-                    }
+                match recover(&self.connector, self.number, session, &failure, bound, until, &stop).await? {
+                    Some(ready) => session = ready,
+                    None => break,
                 }
             }
         }

@@ -18,13 +18,13 @@ pub enum LoadError {
     },
     /// Nothing was ever loaded.
     Empty,
-    /// So many units are missing; with none, the rest of a load is.
+    /// How many units are missing; 0 if only counting rows and making indexes is left to do.
     Incomplete(usize),
     /// A destroy was not completed.
     HalfDropped,
     /// These are there, and Dike has not made them.
     NotOurs(Vec<String>),
-    /// Somebody else works on the tables.
+    /// Another command works on the tables: what its lease says of it.
     Busy(String),
     /// A table does not have the rows that were loaded into it.
     Miscounted {

@@ -14,7 +14,7 @@
 //! all its nodes. Locks of sessions would tell of a death sooner, but half of these databases do
 //! not have them, or have them for each node by itself.
 //!
-//! A holder that stood still for so long has lost its lease without knowing. What a load writes is
+//! A holder that stood still for longer has lost its lease without knowing. What a load writes is
 //! therefore guarded a second time, by `dike_unit` ([`super`]). Other holders would merely find
 //! tables missing.
 //!
@@ -27,7 +27,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::LoadError;
-use super::record::{Tables, draw};
+use super::record::{Record, Tables, draw};
 use crate::run::{iso_8601, unix_seconds};
 use crate::target::{Cause, Connector, Failure, Session, ddl};
 
@@ -37,9 +37,9 @@ const BEAT: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(200);
 /// How long a command waits for a holder that lives.
 const PATIENCE: Duration = Duration::from_secs(6);
-/// After how long without a change a holder is dead.
+/// Time without a change of its row after which a holder is taken for dead.
 const DEAD_AFTER: Duration = Duration::from_secs(10);
-/// How long the end of a lease may take.
+/// How long [`Lease::release`] waits for the row to be deleted.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// The name of the row of a command that is alone; those of runs begin like it.
@@ -55,8 +55,8 @@ enum Beside {
     Runs,
 }
 
-/// The right to work on the tables. Give it back with [`Lease::release`]; what happens to drop it
-/// leaves its row to time.
+/// The right to work on the tables. [`Lease::release`] gives it back. A lease that is dropped leaves
+/// its row behind, and other commands wait for `DEAD_AFTER` until they delete it.
 pub struct Lease {
     /// The task that changes the row and deletes it when it is told to.
     keeper: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
@@ -221,8 +221,8 @@ impl Lease {
         Lease { keeper: Some((release, tokio::spawn(keep(connector, session, row, released)))) }
     }
 
-    /// Gives it back. A database that does not answer is not waited for: others will find that
-    /// nothing changes the row.
+    /// Gives it back. A database that does not answer within `FAREWELL` is not waited for: other
+    /// commands will find that nothing changes the row.
     pub async fn release(mut self) {
         if let Some((release, mut keeper)) = self.keeper.take() {
             let _ = release.send(());
@@ -269,17 +269,12 @@ async fn keep(connector: Connector, session: Session, mut row: Row, mut released
 
 /// The rows of holders that must not be there.
 async fn others(session: &mut Session, row: &Row, beside: Beside) -> Result<Vec<(String, String)>, Failure> {
-    let rows = session.text(&format!("SELECT p_name, p_value FROM {}", ddl::RECORD)).await?;
-    let pair = |row: Vec<Option<String>>| match <[_; 2]>::try_from(row) {
-        Ok([Some(name), Some(value)]) => Some((name, value)),
-        _ => None,
-    };
     let runs = format!("{ALONE} ");
     let is_other = |(name, value): &(String, String)| match name.as_str() {
         ALONE => !value.starts_with(&row.token),
         name => beside == Beside::Nobody && name.starts_with(&runs),
     };
-    Ok(rows.into_iter().filter_map(pair).filter(is_other).collect())
+    Ok(Record::read(session).await?.rows().filter(is_other).collect())
 }
 
 /// Makes a change, again while others are in its way.

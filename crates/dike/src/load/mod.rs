@@ -3,41 +3,41 @@
 //!
 //! The database itself remembers what is in it and how far a load has come ([`record`]). A unit,
 //! the items or a warehouse, that is complete is left alone. One that was begun is deleted and
-//! loaded again, since nobody knows how far it came. Units are handed out to the workers as they
+//! loaded again, since the record does not say how far it came. Units are handed out to the workers as they
 //! become free.
 //!
 //! A unit is loaded in pieces of at most some ten thousand rows, each a transaction of its own:
 //! several of the databases here limit the size of one.
 //!
-//! One load works at a time ([`lease`]). Should it stand still for so long that another takes it
-//! for dead, and then go on, its pieces must not come on top of the other one's. So `dike_unit`
-//! names the loader of a unit, and the transaction of each piece changes that row if it still names
-//! this one. A loader that takes the unit over changes it before it deletes what is there; it waits
-//! for the piece that is under way, and there is none after that.
+//! One load works at a time ([`lease`]). A load that has stood still, was taken for dead by another
+//! one and then goes on must not add its pieces to those of the other. So `dike_unit` names the
+//! loader of a unit, and the transaction of each piece changes that row if it still names this
+//! loader. A loader that takes the unit over changes the row before it deletes what is there; it
+//! waits for the piece that is under way, and none follows.
 //!
 //! A load says that it has loaded when a session of its own has counted the rows of every table.
 
 pub mod encode;
 mod error;
+mod files;
 pub mod lease;
 mod population;
 pub mod record;
 pub mod scale;
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::config::{Config, Data, LoadMethod};
+use crate::config::{Config, LoadMethod};
 use crate::progress::Progress;
 use crate::target::{Cause, Connector, Failure, Kind, Session, ddl};
 use encode::{Encoded, Encoder, Form};
 pub use error::LoadError;
+pub use files::write_csv;
 use lease::Lease;
 use record::{Record, State, Tables};
 pub use record::{balances_updated, remember_balances_updated, verify};
@@ -352,8 +352,8 @@ async fn clean(session: &mut Session, unit: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes the tables that Dike has made. Returns how many there were. If anything of their names
-/// is somebody else's, nothing is removed.
+/// Removes the tables that Dike has made. Returns how many there were. If Dike has not
+/// made something with one of their names, nothing is removed.
 pub async fn destroy(connector: &Connector) -> Result<usize, LoadError> {
     let connector = &connector.upkeep();
     let mut session = connector.connect(0).await?;
@@ -377,43 +377,4 @@ async fn drop_all(connector: &Connector, session: &mut Session) -> Result<usize,
         session.text(&statement).await?;
     }
     Ok(ddl::tables().filter(|name| tables.has(name)).count())
-}
-
-/// Writes a file of comma-separated rows for each table; NULL is `\N`. Returns how many rows there
-/// are.
-pub fn write_csv(
-    data: &Data,
-    directory: &Path,
-    stop: &AtomicBool,
-    progress: Progress,
-) -> Result<u64, LoadError> {
-    let scale = Scale::new(data);
-    let wrong = |path: &Path, error: std::io::Error| {
-        LoadError::File(format!("cannot write {}: {error}", path.display()))
-    };
-    std::fs::create_dir_all(directory).map_err(|error| wrong(directory, error))?;
-    let mut files = BTreeMap::new();
-    for table in ddl::TABLES {
-        let path = directory.join(format!("{}.csv", table.name));
-        let file = std::fs::File::create(&path).map_err(|error| wrong(&path, error))?;
-        files.insert(table.name, (path, file));
-    }
-    let mut line = progress.line("writing", u64::from(scale.warehouses) + 1);
-    let mut rows = 0;
-    for unit in 0..=scale.warehouses {
-        for piece in population::pieces(&scale, unit) {
-            if stop.load(Relaxed) {
-                return Err(LoadError::File("interrupted: the files are not complete".to_owned()));
-            }
-            let mut encoder = Encoder::new(Form::Csv, piece.table());
-            piece.write(&scale, &mut encoder);
-            rows += encoder.rows();
-            let (path, file) = files.get_mut(piece.table()).expect("every piece belongs to a table");
-            if let Encoded::Csv(bytes) = encoder.finish() {
-                file.write_all(&bytes).map_err(|error| wrong(path, error))?;
-            }
-        }
-        line.show(u64::from(unit), || format!("{unit}/{} warehouses · {rows} rows", scale.warehouses));
-    }
-    Ok(rows)
 }

@@ -2,9 +2,10 @@
 //! came.
 //!
 //! A load gives every table that it makes the same *mark*, a comment with a number drawn for this
-//! load. The table `dike_data` is the record and has the mark, too. What has a name that Dike would
-//! use and not this mark is somebody else's: a load does not fill it and a destroy does not drop
-//! it. A name alone proves nothing, nor does the form of a table: TPC-C is everybody's. The mark
+//! load. The table `dike_data` is the record and has the mark, too. A table
+//! with one of Dike's names and without this mark is not Dike's: a load does not fill it and a
+//! destroy does not drop it. A name proves nothing, nor do the columns: other programs use the
+//! tables of TPC-C as well. The mark
 //! stays with a table that is renamed, changed, dumped and restored; one that was dropped and made
 //! anew has lost it. A database without a record, or with one of a Dike that made no marks, vouches
 //! for nothing.
@@ -26,7 +27,7 @@ use crate::target::{Cause, Connector, Failure, Session, ddl};
 /// How the mark of a table begins.
 const MARK: &str = "Made by plimsoll dike, number ";
 
-/// A number in hexadecimal that nobody else has.
+/// A random number in hexadecimal, too large to be drawn twice.
 pub fn draw() -> Result<String, Failure> {
     let mut bytes = [0; 8];
     getrandom(&mut bytes, GetRandomFlags::empty())
@@ -78,8 +79,8 @@ impl Tables {
     }
 }
 
-/// Makes the record if there is none. Returns the mark. Changes nothing if something else has one
-/// of the names.
+/// Makes the record if there is none. Fails and changes nothing if something that is not Dike's has
+/// one of the names.
 pub async fn make(connector: &Connector, schema: &Schema, session: &mut Session) -> Result<(), LoadError> {
     let names = ddl::names(connector.kind(), schema);
     let refuse = |tables: &Tables| tables.refuse_others(names.iter().map(String::as_str));
@@ -137,6 +138,11 @@ impl Record {
             _ => None,
         };
         Ok(Record { values: rows.into_iter().filter_map(pair).collect() })
+    }
+
+    /// All rows, as name and value.
+    pub fn rows(self) -> impl Iterator<Item = (String, String)> {
+        self.values.into_iter()
     }
 
     /// How far the tables have come; nothing before the first row.

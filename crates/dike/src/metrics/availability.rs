@@ -68,7 +68,7 @@ pub struct Outage {
     pub to_seconds: f64,
 }
 
-/// What a fault did to throughput. What cannot be measured is nothing.
+/// What a fault did to throughput. A figure that cannot be measured is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Availability {
     /// The fault.
@@ -132,7 +132,7 @@ pub fn outages(tenths: &[u64], warm_up_seconds: u64) -> Vec<Outage> {
 /// R_e and T_e of every fault.
 pub fn availability(tenths: &[u64], warm_up_seconds: u64, faults: &[Fault]) -> Vec<Availability> {
     let spans: Vec<Span> = at_once(faults).into_iter().map(|fault| Span::new(fault, tenths.len())).collect();
-    let begin = (WINDOW * warm_up_seconds as usize).min(tenths.len());
+    let begin = (10 * warm_up_seconds as usize).min(tenths.len());
     let first = spans.first().map_or(begin, |span| span.touched.start).max(begin);
     let normal = Some(&tenths[begin..first]).filter(|normal| normal.len() >= WINDOW);
     let normal = normal.map(|normal| (per_second(normal.iter()), deviation(&windows(normal))));

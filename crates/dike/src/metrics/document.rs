@@ -347,7 +347,7 @@ impl Run {
         if mine.label != theirs.label {
             return Err(differs("labels", &mine.label, &theirs.label));
         }
-        // A client has its own number, and may have its own terminals and its own way to the database.
+        // A client has its own number, and may have its own terminals and endpoints.
         let of_a_client =
             |name: &str| ["terminals", "clients", "client machine", "target.endpoints"].contains(&name);
         let (ours, others) = (contents(self), contents(other));

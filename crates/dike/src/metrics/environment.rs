@@ -40,7 +40,7 @@ const SHOWN: [&str; 15] = [
 pub fn line(nodes: &BTreeMap<String, Settings>) -> Option<String> {
     let told = |name: &str| nodes.values().any(|settings| settings.contains_key(name));
     let shown = SHOWN.iter().filter_map(|&name| {
-        // The older name of another, and what is as anybody expects.
+        // Not shown: the older name of a setting that is shown, and read-only modes that are off.
         let older = name == "tx_isolation" && told("transaction_isolation");
         let expected = |value: &String| value.eq_ignore_ascii_case("off");
         if older || name.ends_with("read_only") && nodes.values().filter_map(|it| it.get(name)).all(expected)

@@ -140,7 +140,7 @@ impl Recorder {
         self.errors_said[cause].get_or_insert_with(said);
     }
 
-    /// A transaction had not ended when nobody waited for it any more.
+    /// A transaction had not ended when the run stopped waiting for it.
     pub fn unended(&mut self, kind: usize) {
         self.kinds[kind].unended += 1;
     }

@@ -7,7 +7,7 @@
 //! The order is that of a reader's questions: can the figures be trusted, how fast, was it steady
 //! and what did faults do, how available, how slow at worst, was the load what it was meant to be,
 //! what was wasted, how even are the nodes, and then everything in tables. With several repetitions
-//! a chart shows medians, and details are those of its run of median throughput.
+//! of a series a chart shows medians, and details are those of the run of median throughput.
 //!
 //! Several documents are compared by joining their runs in one: `Document { runs }`.
 //!
@@ -151,7 +151,7 @@ fn verdict(document: &Document, groups: &[Group<'_>]) -> String {
     if document.runs.is_empty() { String::new() } else { all_hold(checks) }
 }
 
-/// The figures of the first label.
+/// The figures of the first series.
 fn strip(first: &Shown<'_>) -> String {
     let summary = &first.summary;
     let tps = first.spread(|summary| summary.throughput_tps);

@@ -18,8 +18,10 @@
 //! asked for, such as a transaction that was done twice.
 //!
 //! Left out: what Update-Item and Update-Stock change, whose values wrap around; runs of several
-//! clients, each of which knows a part; and customers and stocks, which conditions 10, 12 and 13 tie
-//! to payments and orders.
+//! clients, each of which knows a part; and customers and stocks, which conditions 10, 12 and 13
+//! tie to payments and orders.
+
+mod tables;
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -27,8 +29,10 @@ use std::sync::{Mutex, PoisonError};
 use crate::load::scale::Scale;
 use crate::metrics::document::{Check, Kept};
 use crate::report::units::thousands;
-use crate::target::{Cause, Connector, Failure, Family, Session, format_decimal};
+use crate::target::{Cause, Connector, Failure, format_decimal};
 use crate::transactions::{BALANCE_STEP_CENTS, Done, Input};
+use tables::Places;
+pub use tables::Tables;
 
 /// The check that a run's document has for it.
 pub const NAME: &str = "what clients were told is in the tables";
@@ -40,8 +44,8 @@ const SHOWN: usize = 3;
 
 /// What clients were told. Terminals share it.
 pub struct Ledger {
-    /// By warehouse, how many districts the warehouses before it have; then how many all have.
-    first: Vec<usize>,
+    places: Places,
+    /// By place.
     districts: Vec<Told>,
     /// By warehouse, dUpdateBalances that changed it.
     steps: Vec<AtomicI64>,
@@ -83,17 +87,6 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// What the tables hold, by district or warehouse.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tables {
-    payments: Vec<i64>,
-    paid_cents: Vec<i64>,
-    orders: Vec<i64>,
-    deliveries: Vec<i64>,
-    d_ytd_cents: Vec<i64>,
-    w_ytd_cents: Vec<i64>,
-}
-
 /// One count at one place: what was told, what may have come in addition, what the tables gained.
 struct Count {
     place: String,
@@ -115,14 +108,11 @@ impl Count {
 impl Ledger {
     /// An empty one for tables of this scale.
     pub fn new(scale: &Scale) -> Ledger {
-        let mut first = vec![0];
-        for warehouse in 1..=scale.warehouses {
-            first.push(first[warehouse as usize - 1] + scale.districts(warehouse) as usize);
-        }
+        let places = Places::new(scale);
         Ledger {
-            districts: (0..first[first.len() - 1]).map(|_| Told::default()).collect(),
-            steps: (0..scale.warehouses).map(|_| AtomicI64::new(0)).collect(),
-            first,
+            districts: (0..places.districts()).map(|_| Told::default()).collect(),
+            steps: (0..places.warehouses()).map(|_| AtomicI64::new(0)).collect(),
+            places,
             in_doubt: Mutex::new(Vec::new()),
         }
     }
@@ -133,7 +123,7 @@ impl Ledger {
     }
 
     fn committed(&self, input: &Input, delivered: &[u32]) {
-        let of = |warehouse, district| &self.districts[self.at(warehouse, district)];
+        let of = |warehouse, district| &self.districts[self.places.at(warehouse, district)];
         match input {
             Input::NewOrder(input) => add(&of(input.warehouse, input.district).orders, 1),
             Input::Payment(input) => {
@@ -157,70 +147,9 @@ impl Ledger {
         self.in_doubt.lock().unwrap_or_else(PoisonError::into_inner).push(input.clone());
     }
 
-    /// Where a district is in the lists.
-    fn at(&self, warehouse: u32, district: u32) -> usize {
-        self.first[warehouse as usize - 1] + district as usize - 1
-    }
-
-    /// The same for numbers of a table; nothing if there is no such district.
-    fn known(&self, warehouse: i64, district: i64) -> Option<usize> {
-        let from = *self.first.get(usize::try_from(warehouse - 1).ok()?)?;
-        let to = *self.first.get(usize::try_from(warehouse).ok()?)?;
-        Some(from + usize::try_from(district - 1).ok()?).filter(|at| *at < to)
-    }
-
     /// Reads what the tables hold. Nothing else should change them meanwhile.
     pub async fn read(&self, connector: &Connector) -> Result<Tables, Failure> {
-        let mut session = connector.connect(0).await?;
-        // Time limits are for the transactions that are measured. A database has one of these.
-        let unlimited: &[&str] = match connector.family() {
-            Family::Postgres => &["SET statement_timeout = 0"],
-            Family::Mysql => &["SET SESSION max_statement_time = 0", "SET SESSION max_execution_time = 0"],
-        };
-        for statement in unlimited {
-            let _ = session.text(statement).await;
-        }
-        let (districts, warehouses) = (self.districts.len(), self.steps.len());
-        let mut tables = Tables {
-            payments: vec![0; districts],
-            paid_cents: vec![0; districts],
-            orders: vec![0; districts],
-            deliveries: vec![0; districts],
-            d_ytd_cents: vec![0; districts],
-            w_ytd_cents: vec![0; warehouses],
-        };
-        let query = "SELECT h_w_id, h_d_id, COUNT(*), SUM(h_amount) FROM history GROUP BY h_w_id, h_d_id";
-        for row in numbers(&mut session, query, 3).await? {
-            if let [warehouse, district, payments, cents] = row[..]
-                && let Some(at) = self.known(warehouse, district)
-            {
-                (tables.payments[at], tables.paid_cents[at]) = (payments, cents);
-            }
-        }
-        let query =
-            "SELECT o_w_id, o_d_id, COUNT(*), COUNT(o_carrier_id) FROM orders GROUP BY o_w_id, o_d_id";
-        for row in numbers(&mut session, query, 4).await? {
-            if let [warehouse, district, orders, delivered] = row[..]
-                && let Some(at) = self.known(warehouse, district)
-            {
-                (tables.orders[at], tables.deliveries[at]) = (orders, delivered);
-            }
-        }
-        for row in numbers(&mut session, "SELECT d_w_id, d_id, d_ytd FROM district", 2).await? {
-            if let [warehouse, district, cents] = row[..]
-                && let Some(at) = self.known(warehouse, district)
-            {
-                tables.d_ytd_cents[at] = cents;
-            }
-        }
-        for row in numbers(&mut session, "SELECT w_id, w_ytd FROM warehouse", 1).await? {
-            if let [warehouse, cents] = row[..]
-                && self.known(warehouse, 1).is_some()
-            {
-                tables.w_ytd_cents[warehouse as usize - 1] = cents;
-            }
-        }
-        Ok(tables)
+        Tables::read(connector, &self.places).await
     }
 
     /// What was told against what the tables have gained.
@@ -232,14 +161,14 @@ impl Ledger {
         let mut w_ytd_in_doubt = vec![0; self.steps.len()];
         for input in doubts.iter() {
             match input {
-                Input::NewOrder(input) => orders[self.at(input.warehouse, input.district)] += 1,
+                Input::NewOrder(input) => orders[self.places.at(input.warehouse, input.district)] += 1,
                 Input::Payment(input) => {
-                    cents_in_doubt[self.at(input.warehouse, input.district)].push(input.cents);
+                    cents_in_doubt[self.places.at(input.warehouse, input.district)].push(input.cents);
                     w_ytd_in_doubt[input.warehouse as usize - 1] += input.cents;
                 }
                 // A district without an order to deliver is skipped.
                 Input::Delivery(input) => (1..=input.districts)
-                    .for_each(|district| deliveries[self.at(input.warehouse, district)] += 1),
+                    .for_each(|district| deliveries[self.places.at(input.warehouse, district)] += 1),
                 Input::UpdateBalance { warehouses } => warehouses
                     .iter()
                     .for_each(|&warehouse| w_ytd_in_doubt[warehouse as usize - 1] += BALANCE_STEP_CENTS),
@@ -251,7 +180,7 @@ impl Ledger {
         let of_districts =
             |told: fn(&Told) -> &AtomicI64, in_doubt: &[i64], before: &[i64], after: &[i64]| {
                 let count = |at: usize| Count {
-                    place: self.place(at),
+                    place: self.places.name(at),
                     told: told(&self.districts[at]).load(Relaxed),
                     in_doubt: in_doubt[at],
                     found: after[at] - before[at],
@@ -259,7 +188,7 @@ impl Ledger {
                 (0..districts).map(count).collect::<Vec<Count>>()
             };
         let of_warehouse = |at: usize| {
-            let paid = self.districts[self.first[at]..self.first[at + 1]].iter();
+            let paid = self.districts[self.places.of_warehouse(at)].iter();
             let paid: i64 = paid.map(|told| told.cents.load(Relaxed)).sum();
             Count {
                 place: format!("warehouse {}", at + 1),
@@ -292,7 +221,7 @@ impl Ledger {
             let (extra, sum) = (counts[at].found - counts[at].told, cents[at].found - cents[at].told);
             !is_sum_of(&cents_in_doubt[at], extra, sum) && wrong.is_empty()
         });
-        let mixed: Vec<String> = mixed.map(|at| self.place(at)).take(SHOWN).collect();
+        let mixed: Vec<String> = mixed.map(|at| self.places.name(at)).take(SHOWN).collect();
         if !mixed.is_empty() {
             wrong.push(format!(
                 "the payments of {} are as many as were acknowledged or are in doubt, and their sum is not",
@@ -324,11 +253,6 @@ impl Ledger {
         };
         (kept, Check { name: NAME.to_owned(), ok: wrong.is_empty(), detail })
     }
-
-    fn place(&self, at: usize) -> String {
-        let warehouse = self.first.partition_point(|first| *first <= at);
-        format!("warehouse {warehouse}, district {}", at - self.first[warehouse - 1] + 1)
-    }
 }
 
 fn add(count: &AtomicI64, more: i64) {
@@ -338,35 +262,6 @@ fn add(count: &AtomicI64, more: i64) {
 /// The check if there is nothing to compare.
 pub fn not_compared(why: &str) -> Check {
     Check { name: NAME.to_owned(), ok: false, detail: format!("it could not be compared: {why}") }
-}
-
-/// Rows of numbers: so many whole ones, then amounts of money in cents. NULL is 0.
-async fn numbers(session: &mut Session, query: &str, whole: usize) -> Result<Vec<Vec<i64>>, Failure> {
-    let number = |(at, value): (usize, &Option<String>)| match value.as_deref() {
-        None => Some(0),
-        Some(text) if at < whole => text.parse().ok(),
-        Some(text) => in_hundredths(text),
-    };
-    let rows = session.text(query).await?;
-    let rows = rows.iter().map(|row| row.iter().enumerate().map(number).collect::<Option<Vec<i64>>>());
-    rows.collect::<Option<_>>()
-        .ok_or_else(|| Failure::unexpected(format!("{query} answered with no numbers")))
-}
-
-/// `12.5` is 1250. More than two decimals are no amount of money.
-fn in_hundredths(text: &str) -> Option<i64> {
-    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
-    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
-    let part = part.trim_end_matches('0');
-    let value = whole.parse::<i64>().ok()?.checked_mul(100)?;
-    let hundredths = match part.len() {
-        0 => 0,
-        1 => 10 * part.parse::<i64>().ok()?,
-        2 => part.parse().ok()?,
-        _ => return None,
-    };
-    let value = value.checked_add(hundredths)?;
-    Some(if negative { -value } else { value })
 }
 
 /// What is missing and what is too much, with some places.
@@ -401,7 +296,8 @@ fn complaints(what: &str, counts: &[Count]) -> Vec<String> {
     said
 }
 
-/// Whether a sum is that of so many of these amounts. Of many amounts only the range is known.
+/// Whether `sum` is the sum of `count` of these amounts. With more than `COMBINED_MAX` of them the
+/// combinations are not tried, and any sum will do.
 fn is_sum_of(cents: &[i64], count: i64, sum: i64) -> bool {
     if cents.len() > COMBINED_MAX {
         return true;
@@ -539,9 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_read_to_the_cent() {
-        let read = ["12", "12.5", "-12.50", "0.01", "12.3400", "1.234", "x", "1e3"].map(in_hundredths);
-        assert_eq!(read, [Some(1200), Some(1250), Some(-1250), Some(1), Some(1234), None, None, None]);
+    fn negative_counts_have_a_sign() {
         assert_eq!((number(-1234), money(-5)), ("-1,234".to_owned(), format_decimal(-5, 2)));
     }
 }

@@ -65,15 +65,16 @@ use turnstile::Turnstile;
 const GRACE: Duration = Duration::from_secs(5);
 /// Pause between two questions whether the database is back.
 const AGAIN: Duration = Duration::from_millis(200);
-/// How long the database may be away after the end of a run, before what is in its tables is left
-/// unread; and how long reading them may take.
+/// How long the database may be away after the end of a run; if it is away for longer, its tables
+/// are not read.
 const AWAY: Duration = Duration::from_secs(10);
+/// How long reading the tables may take.
 const READING: Duration = Duration::from_secs(600);
 /// How often contention is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Runs the mix once, while nobody else works on the tables but other runs; `repetition` counts
-/// from 1.
+/// Runs the mix once, while no command but other runs works on the tables; `repetition` counts from
+/// 1.
 pub async fn run(
     config: &Config,
     connector: &Connector,
@@ -248,7 +249,7 @@ async fn told(
     let before = before?;
     progress.note("comparing the tables with what clients were told");
     let until = Instant::now() + if run.journal.leaves_down() { Duration::ZERO } else { AWAY };
-    // Who has interrupted a run waits for its end.
+    // The user who interrupted the run is waiting for its end.
     let patience = if run.about.interrupted { AWAY } else { READING };
     loop {
         let read = tokio::time::timeout(patience, ledger.read(connector)).await;

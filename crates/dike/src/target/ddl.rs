@@ -325,7 +325,7 @@ pub fn existing(kind: Kind) -> &'static str {
              LEFT JOIN pg_inherits AS h ON h.inhrelid = c.oid AND c.relkind IN ('r', 'p') \
              WHERE n.nspname = current_schema()"
         }
-        // Where names are compared without case, they are kept as somebody has written them.
+        // A server that compares names without case may keep them in any case.
         Family::Mysql => {
             "SELECT CASE WHEN @@lower_case_table_names = 0 THEN table_name ELSE LOWER(table_name) END, \
              table_comment FROM information_schema.tables WHERE table_schema = DATABASE()"

@@ -1,9 +1,10 @@
 //! Why a call failed, in the few kinds that a client treats differently.
 //!
 //! *Conflicts* end an attempt and invite another one with the same inputs. *Outages* end the
-//! connection. Everything else is the client's or the schema's fault and is not tried again. One
-//! kind stands apart: when `COMMIT` was sent and what came back is no proof, nobody knows whether the
-//! transaction is committed; trying again could do its work twice.
+//! connection. A *time limit* of the server ends a statement, and most leave the connection.
+//! Everything else is *permanent*: the client or the schema is at fault, and nothing is tried
+//! again. One kind stands apart: if the answer to `COMMIT` is no proof, the client cannot know
+//! whether the transaction is committed; trying again could do its work twice.
 //!
 //! | cause | PostgreSQL's SQLSTATE | MySQL's number |
 //! |---|---|---|
@@ -66,8 +67,8 @@ pub enum Cause {
     Unreachable,
     /// The connection broke.
     Disconnected,
-    /// The server ended a statement that took too long, or no answer came in time and the connection
-    /// was given up.
+    /// The server ended a statement that took too long, or no answer came in time and the
+    /// connection was given up.
     Timeout,
     /// COMMIT was sent, and nothing came back that tells whether the transaction is committed.
     InDoubt,
@@ -83,12 +84,10 @@ impl Cause {
         matches!(self, Cause::Serialization | Cause::Deadlock | Cause::LockTimeout)
     }
 
-    /// Whether its connection is of no more use.
-    pub fn ends_connection(self) -> bool {
-        matches!(
-            self,
-            Cause::Unavailable | Cause::Unreachable | Cause::Disconnected | Cause::Timeout | Cause::InDoubt
-        )
+    /// Whether trying again would not mend it: the transaction, the schema or the database is wrong.
+    /// Conflicts and outages pass.
+    pub fn is_permanent(self) -> bool {
+        matches!(self, Cause::Constraint | Cause::Unexpected | Cause::Other)
     }
 
     /// Its name in results.
@@ -131,13 +130,14 @@ impl Failure {
         Failure::new(Cause::Unexpected, message)
     }
 
-    /// Whether its connection is of no more use. Most time limits of a server's, which have a code,
+    /// Whether its connection is of no more use. Most time limits of a server, which have a code,
     /// end a statement and leave the session as good as before; some end the session.
     pub fn ends_connection(&self) -> bool {
         const END_SESSIONS: [&str; 4] = ["", "25P03", "25P04", "57P05"];
         match self.cause {
-            Cause::Timeout => END_SESSIONS.contains(&&*self.code),
-            cause => cause.ends_connection(),
+            Cause::Unavailable | Cause::Unreachable | Cause::Disconnected | Cause::InDoubt => true,
+            Cause::Timeout => END_SESSIONS.contains(&self.code.as_str()),
+            _ => false,
         }
     }
 
@@ -223,7 +223,7 @@ fn of_sqlstate(code: &str) -> Cause {
     }
 }
 
-/// The kind of a number of MySQL's.
+/// The kind of a number of MySQL.
 fn of_number(code: u16) -> Cause {
     match code {
         1213 => Cause::Deadlock,
@@ -284,11 +284,11 @@ mod tests {
             assert!(of_sqlstate(code).is_conflict(), "{code}");
         }
         for code in ["57P01", "08006", "53300", "40003"] {
-            assert!(of_sqlstate(code).ends_connection(), "{code}");
+            assert!(Failure::new(of_sqlstate(code), "").ends_connection(), "{code}");
         }
         for code in ["23505", "42P01", "", "4"] {
             let cause = of_sqlstate(code);
-            assert!(!cause.is_conflict() && !cause.ends_connection(), "{code}");
+            assert!(cause.is_permanent() && !Failure::new(cause, "").ends_connection(), "{code}");
         }
         for code in [1213, 1205, 1020, 9007] {
             assert!(of_number(code).is_conflict(), "{code}");
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_limit_of_the_server_s_leaves_the_session_as_good_as_before() {
+    fn a_time_limit_of_the_server_leaves_the_session_as_good_as_before() {
         for code in ["57014", "25P03", "25P04", "57P05"] {
             assert_eq!(of_sqlstate(code), Cause::Timeout, "{code}");
         }

@@ -25,7 +25,7 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 pub struct Found {
     /// Nothing if there is none.
     pub password: Secret,
-    /// A sentence for somebody whom the server has refused.
+    /// What is said behind the server's refusal.
     pub remark: Option<String>,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! The driver cannot be trusted with one of them, *parsec* (MariaDB 11.6 and later): it ends the
 //! whole program where the user has no password here, or where the server's random number ends in a
-//! zero. A server says only during a login which plugin it wants, so a login is begun and left,
-//! once for each endpoint, and only at servers that may want this one.
+//! zero. A server says only during a login which plugin it wants, so a login is begun and left
+//! before the first connection to each endpoint, and only at servers that may want this one.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;

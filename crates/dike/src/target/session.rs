@@ -56,8 +56,8 @@ impl Answer {
 /// Rows as texts; none is NULL.
 pub type TextRows = Vec<Vec<Option<String>>>;
 
-/// A connection. After a failure whose cause ends connections, and after a future of it was
-/// dropped, it is of no use.
+/// A connection. After a failure that [ends it](Failure::ends_connection), and after a future of it
+/// was dropped, it is of no use.
 pub struct Session {
     protocol: Protocol,
     /// The transaction to begin along with the next calls: whether it is read-only.
@@ -166,7 +166,8 @@ pub(super) struct Endpoint {
     pub(super) password: Found,
     /// A proxy before it, to connect to instead.
     pub(super) through: Option<SocketAddr>,
-    /// Whether it was asked by which plugin it wants the user to be authenticated.
+    /// Whether a connection was made once, so that the server need not be asked again by which
+    /// plugin it wants the user to be authenticated.
     asked: Arc<AtomicBool>,
 }
 
@@ -251,7 +252,7 @@ impl Connector {
             match connected {
                 Ok(session) => return Ok(session),
                 Err(why) => {
-                    let cause = if why.cause.ends_connection() { Cause::Unreachable } else { why.cause };
+                    let cause = if why.cause.is_permanent() { why.cause } else { Cause::Unreachable };
                     let mut message = format!("{}:{}: {}", endpoint.host, endpoint.port, why.message);
                     let remedy = tls::remedy(&message, self.family());
                     let missing = message
@@ -311,10 +312,11 @@ impl Connector {
                 if !endpoint.asked.load(Relaxed) {
                     let patience = Duration::from_millis(self.target.connect_timeout_ms);
                     plugin::refuse_parsec(&self.target.user, endpoint, self.tls.clone(), patience).await?;
-                    endpoint.asked.store(true, Relaxed);
                 }
                 let tls = tls::mysql(&self.target);
                 let mut session = Mysql::connect(&self.target, endpoint, tls, self.lock).await?;
+                // Only now: a server that was away could not be asked, and is asked again.
+                endpoint.asked.store(true, Relaxed);
                 session.set_up(self.kind(), self.upkeep).await?;
                 if let Some(level) = isolation {
                     session.text(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")).await?;

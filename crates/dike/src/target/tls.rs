@@ -1,13 +1,13 @@
-//! Encrypted connections: whom a client trusts, and what it shows of itself.
+//! Encrypted connections: which servers a client trusts, and what it shows of its user.
 //!
-//! A certificate that stands in `target.tls_ca` itself is trusted as it is, as OpenSSL does.
-//! PostgreSQL's manual makes such a one with `openssl req -x509`: it has signed itself, calls
-//! itself an authority, and has its host's name where only old clients look for it. Of a server
-//! that shows exactly this certificate, and proves that it has the key of it, none of that says
-//! anything more. Whether it is still valid is asked all the same.
+//! A server's own certificate may be listed in `target.tls_ca`, and is then trusted as it is, as
+//! OpenSSL does. PostgreSQL's manual makes such a certificate with `openssl req -x509`: it has
+//! signed itself, calls itself an authority, and has its host's name where only old clients look
+//! for it. These three objections are dropped if the server shows exactly this certificate and
+//! proves that it has the key. The dates of the certificate are checked all the same.
 //!
-//! Left out: that for MySQL's protocol, whose driver brings its own judge along and takes no other.
-//! There a certificate has to be signed by an authority.
+//! Left out: the same for MySQL's protocol, whose driver has a verifier of its own and takes no
+//! other. There an authority has to have signed the certificate.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -27,14 +27,14 @@ use crate::config::{Target, Tls};
 /// What a client trusts and shows; nothing if connections are not encrypted.
 pub fn client(target: &Target) -> Result<Option<Arc<ClientConfig>>, Failure> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier: Arc<dyn ServerCertVerifier> = match target.tls {
+    let verifier = match target.tls {
         Tls::Off => return Ok(None),
-        Tls::Unverified => Arc::new(Anybody(provider.clone())),
-        Tls::Verify => Arc::new(Trusted::new(target, provider.clone())?),
+        Tls::Unverified => Verifier::Unverified(provider.clone()),
+        Tls::Verify => Verifier::trusting(target, provider.clone())?,
     };
     let said = |error: rustls::Error| Failure::new(Cause::Other, error.to_string());
     let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = versions.map_err(said)?.dangerous().with_custom_certificate_verifier(verifier);
+    let builder = versions.map_err(said)?.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
     if target.tls_cert.is_empty() {
         return Ok(Some(Arc::new(builder.with_no_client_auth())));
     }
@@ -108,15 +108,17 @@ fn owner_only(file: &Path) -> Result<(), String> {
     }
 }
 
-/// Trusts authorities, and certificates that stand in their list themselves.
+/// Which servers are trusted.
 #[derive(Debug)]
-struct Trusted {
-    authorities: Arc<WebPkiServerVerifier>,
-    listed: Vec<CertificateDer<'static>>,
+enum Verifier {
+    /// Those whose certificate one of the authorities has signed, or is listed itself.
+    Trusted { authorities: Arc<WebPkiServerVerifier>, listed: Vec<CertificateDer<'static>> },
+    /// All. A signature by an unknown key proves nothing, so none is looked at.
+    Unverified(Arc<CryptoProvider>),
 }
 
-impl Trusted {
-    fn new(target: &Target, provider: Arc<CryptoProvider>) -> Result<Trusted, Failure> {
+impl Verifier {
+    fn trusting(target: &Target, provider: Arc<CryptoProvider>) -> Result<Verifier, Failure> {
         let (mut roots, mut listed) = (RootCertStore::empty(), Vec::new());
         if target.tls_ca.is_empty() {
             roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
@@ -130,7 +132,7 @@ impl Trusted {
         }
         let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
         let authorities = authorities.map_err(|error| Failure::new(Cause::Other, error.to_string()))?;
-        Ok(Trusted { authorities, listed })
+        Ok(Verifier::Trusted { authorities, listed })
     }
 }
 
@@ -148,7 +150,7 @@ fn is_moot(error: &rustls::Error) -> bool {
     }
 }
 
-impl ServerCertVerifier for Trusted {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -157,9 +159,11 @@ impl ServerCertVerifier for Trusted {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        match self.authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-        {
-            Err(error) if is_moot(&error) && self.listed.iter().any(|listed| listed == end_entity) => {
+        let Verifier::Trusted { authorities, listed } = self else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            Err(error) if is_moot(&error) && listed.contains(end_entity) => {
                 Ok(ServerCertVerified::assertion())
             }
             verdict => verdict,
@@ -172,7 +176,12 @@ impl ServerCertVerifier for Trusted {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.authorities.verify_tls12_signature(message, certificate, signed)
+        match self {
+            Verifier::Trusted { authorities, .. } => {
+                authorities.verify_tls12_signature(message, certificate, signed)
+            }
+            Verifier::Unverified(_) => Ok(HandshakeSignatureValid::assertion()),
+        }
     }
 
     fn verify_tls13_signature(
@@ -181,49 +190,18 @@ impl ServerCertVerifier for Trusted {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.authorities.verify_tls13_signature(message, certificate, signed)
+        match self {
+            Verifier::Trusted { authorities, .. } => {
+                authorities.verify_tls13_signature(message, certificate, signed)
+            }
+            Verifier::Unverified(_) => Ok(HandshakeSignatureValid::assertion()),
+        }
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.authorities.supported_verify_schemes()
-    }
-}
-
-/// Trusts every server. A signature by an unknown key proves nothing, so none is looked at.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        match self {
+            Verifier::Trusted { authorities, .. } => authorities.supported_verify_schemes(),
+            Verifier::Unverified(provider) => provider.signature_verification_algorithms.supported_schemes(),
+        }
     }
 }

@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 use plimsoll_dike::chaos::machines::Process;
 use plimsoll_dike::config::{Config, Data, Mix};
 use plimsoll_dike::control::track::Overall;
+use plimsoll_dike::load::LoadError;
 use plimsoll_dike::metrics::{Document, Run};
 use plimsoll_dike::report::table;
 use plimsoll_dike::target::{Connector, Kind};
-use plimsoll_dike::{Progress, check, run};
+use plimsoll_dike::{Progress, check, load, run};
 
 /// A database that runs until it is dropped.
 pub struct Server {
@@ -380,6 +381,16 @@ pub fn every_transaction() -> Mix {
         by_terminal: false,
         changes: Vec::new(),
     }
+}
+
+/// Loads, or says why not.
+pub async fn load_it(config: &Config) -> Result<load::Loaded, LoadError> {
+    load::load(config, &connector(config), &never(), Progress::Silent).await
+}
+
+/// Loads.
+pub async fn loaded(config: &Config) -> load::Loaded {
+    load_it(config).await.expect("loaded")
 }
 
 /// Runs once.

@@ -75,7 +75,7 @@ fn figure(name: &str, of: &[(&Shown<'_>, &Control)], labels: usize) -> String {
             faint: false,
         })
         .collect();
-    // What was intended may differ between labels: then each has its own.
+    // What was intended may differ between series: then each has its own.
     let mut intended: Vec<Vec<f64>> = Vec::new();
     for (one, control) in of {
         let values = observed(&control.intended, control, one);

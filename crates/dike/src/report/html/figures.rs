@@ -14,7 +14,7 @@ use crate::report::charts::{self, Point, Row};
 use crate::report::table::{remark, settled};
 use crate::report::units;
 
-/// Throughput of all labels, if there are several or repetitions.
+/// Throughput of all series, if there are several, or of the repetitions of one.
 pub fn throughput(shown: &[Shown<'_>]) -> String {
     if shown.len() == 1 && shown[0].group.runs.len() == 1 {
         return String::new();
@@ -43,7 +43,7 @@ pub fn throughput(shown: &[Shown<'_>]) -> String {
     section("Throughput", note, &svg::bars("Throughput", &bars))
 }
 
-/// Faults of all labels, by letter: those of several runs that are the same are one.
+/// Faults of all series, by letter: equal faults of several runs are one.
 fn faults<'a>(shown: &[Shown<'a>]) -> Vec<(String, &'a Fault)> {
     let mut faults: Vec<&Fault> = Vec::new();
     for fault in shown.iter().flat_map(|one| &one.middle.faults) {
@@ -93,7 +93,7 @@ fn said(fault: &Fault) -> String {
     format!("{} {}, {until}", fault.name, fault.target)
 }
 
-/// The colours of labels.
+/// The colours of series.
 fn labels(shown: &[Shown<'_>]) -> String {
     svg::legend(shown.iter().map(|one| (one.label(), Some(one.series))))
 }
@@ -115,7 +115,7 @@ pub fn over_time(shown: &[Shown<'_>]) -> String {
     for one in shown {
         for run in &one.group.runs {
             let faint = !std::ptr::eq(*run, one.middle);
-            // Repetitions of several labels would hide one another.
+            // Repetitions of several series would hide one another.
             if !faint || shown.len() == 1 {
                 let name = format!("{}, repetition {}", one.label(), run.about.repetition);
                 lines.push(Line { name, series: Some(one.series), values: rates(run), faint });
@@ -270,7 +270,7 @@ pub fn availability(shown: &[Shown<'_>]) -> String {
     section("Availability", note, &format!("{warning}{content}"))
 }
 
-/// Heat maps of latency, one per label.
+/// Heat maps of latency, one per series.
 pub fn heat(shown: &[Shown<'_>]) -> String {
     let Some(classes) = over_time::heat_classes(shown.iter().map(|one| &one.middle.heat)) else {
         return String::new();
