@@ -172,4 +172,22 @@ mod tests {
         }
         assert!(duration("200h").expect_err("too long").contains("longer than a week"));
     }
+
+    #[test]
+    fn sizes_are_a_number_and_a_unit() {
+        for (text, bytes) in [
+            ("512MB", 512_000_000),
+            ("1.5GiB", 1_610_612_736),
+            ("8g", 8_000_000_000),
+            ("1048576B", 1 << 20),
+            ("2tib", 1 << 41),
+        ] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for bad in ["", "8", "GB", "-1GB", "8 GB", "1e3GB", "1.2.3GB", ".GB", "8GBit"] {
+            let sentence = size(bad).expect_err(bad);
+            assert!(sentence.ends_with("such as 512MB or 8GiB"), "{sentence}");
+        }
+        assert!(size("1023KiB").expect_err("too small").contains("give 1MiB or more"));
+    }
 }

@@ -32,9 +32,9 @@ pub fn schemes_explained() -> String {
     help::meanings(Scheme::ALL.map(|scheme| (scheme.name(), scheme.about())), 10)
 }
 
-/// The series of charts, by their colours, of pairs of protocol and scheme (`occ/dst`), or of
-/// schemes alone. A scheme has the same colour on every page; where it comes again, in another pair,
-/// a colour that no scheme has. What names no scheme has one of those, too.
+/// The colours of series, each named by a pair of protocol and scheme (`occ/dst`) or by a scheme. A
+/// scheme has the same colour on every page. A further pair with the same scheme, and a name without
+/// a scheme, get a colour that no scheme has.
 pub fn series<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
     /// Grey.
     const YARDSTICK: usize = 7;

@@ -223,7 +223,7 @@ pub enum LockPolicy {
     WaitDie,
     /// Older transactions take the lock away from younger ones; younger ones wait.
     WoundWait,
-    /// Nobody waits.
+    /// No transaction waits.
     NoWait,
 }
 

@@ -83,7 +83,7 @@ pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn Err
         line.show(done, || format!("{done}/{steps} · {what}"));
         done += 1;
     };
-    let (begun, busy, own) = (Instant::now(), machine::busy_seconds(), machine::family_cpu_seconds());
+    let watch = machine::Watch::start();
     let (node, mut socket, other) = meet()?;
     let mut rounds: Vec<(RoundTrip, RoundTrip)> = Vec::new();
     while rounds.len() < plan.runs && (rounds.is_empty() || !interrupted.load(Relaxed)) {
@@ -103,12 +103,8 @@ pub fn net(plan: &NetPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn Err
         throughput.push(Throughput { in_flight, messages_per_second });
     }
     drop(line);
-    // Only the time of processes that have ended is told.
     drop(other);
-    let busy = machine::busy_seconds() - busy;
-    let own = machine::family_cpu_seconds() - own;
-    let mut doubts: Vec<String> =
-        machine::disturbance(busy, own, begun.elapsed().as_secs_f64()).into_iter().collect();
+    let mut doubts: Vec<String> = watch.disturbance().into_iter().collect();
     let median = |of: fn(&(RoundTrip, RoundTrip)) -> f64| middle(rounds.iter().map(of).collect());
     let ratio = median(|both| both.1.p50_us / both.0.p50_us);
     doubts.extend(impossible(ratio));

@@ -94,7 +94,7 @@ pub fn oracle(plan: &OraclePlan, interrupted: &AtomicBool) -> Result<bool, Box<d
         line.show(done, || format!("{done}/{steps} · {what}"));
         done += 1;
     };
-    let (begun, busy, own_time) = (Instant::now(), machine::busy_seconds(), machine::family_cpu_seconds());
+    let watch = machine::Watch::start();
     let mut memory = Vec::new();
     for (what, own) in [("one counter", false), ("a counter each", true)] {
         for &threads in plan.threads.iter().take_while(|_| !interrupted.load(Relaxed)) {
@@ -125,8 +125,6 @@ pub fn oracle(plan: &OraclePlan, interrupted: &AtomicBool) -> Result<bool, Box<d
         }
     }
     drop(line);
-    let (busy, own_time) = (machine::busy_seconds() - busy, machine::family_cpu_seconds() - own_time);
-    let doubt = machine::disturbance(busy, own_time, begun.elapsed().as_secs_f64());
     let document = Document {
         plimsoll: env!("CARGO_PKG_VERSION"),
         commit: machine::COMMIT,
@@ -135,7 +133,7 @@ pub fn oracle(plan: &OraclePlan, interrupted: &AtomicBool) -> Result<bool, Box<d
         command: machine::command_line(),
         memory,
         service,
-        doubts: doubt.into_iter().collect(),
+        doubts: watch.disturbance().into_iter().collect(),
         interrupted: interrupted.load(Relaxed),
     };
     publish(&plan.measure.json, &document, || show(&document, Terminal::stdout()))?;

@@ -45,7 +45,7 @@ pub fn outcome<S: Scheme>(time: Duration) -> (f64, f64) {
             }
             shard.outgoing(&mut sent);
             shard_ns += clock.delta_as_nanos(start, clock.raw());
-            // The oracle's turn, and so on until nobody has anything to say.
+            // The oracle's turn, and so on until neither has a message left.
             while !sent.is_empty() {
                 let start = clock.raw();
                 oracle.tick(now);

@@ -27,7 +27,7 @@ use crate::cli::sim::{SimPlan, Worlds};
 const TOLD: usize = 10;
 /// The history of a world that was shrunk is shown if it has no more lines.
 const HISTORY_LINES: usize = 40;
-/// A sweep ends after so many failures.
+/// Maximum number of failures in a sweep, which then ends.
 const FAILURES_MAX: usize = 1000;
 /// Time between two lines of progress.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);

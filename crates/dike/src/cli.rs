@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_page::file::{check_writable, write_whole};
-use plimsoll_page::terminal;
+use plimsoll_page::{help, terminal};
 use serde::Serialize;
 
 use crate::chaos::stress;
@@ -32,6 +32,7 @@ use crate::{check, function, load, run};
 
 /// The flags of `plimsoll dike`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = help::examples(EXAMPLES))]
 pub struct DikeArgs {
     /// What to do.
     #[command(subcommand)]
@@ -43,6 +44,7 @@ pub struct DikeArgs {
 pub enum DikeCommand {
     /// Print a commented configuration to start from; it names every parameter, its unit and its
     /// default.
+    #[command(after_help = help::examples(TEMPLATE_EXAMPLES))]
     Template {
         /// Which one; without a name, plain TPC-C.
         #[arg(default_value = "tpcc", value_parser = template_names())]
@@ -51,6 +53,7 @@ pub enum DikeCommand {
     /// Make the tables and load them; goes on where an earlier load has stopped.
     ///
     /// Tables of the same names that Dike has not made are left alone, and nothing is loaded.
+    #[command(after_help = help::examples(LOAD_EXAMPLES))]
     Load {
         /// Its configuration and where its result goes.
         #[command(flatten)]
@@ -64,6 +67,7 @@ pub enum DikeCommand {
     /// An outage of the database does not end the run: terminals connect again until its time is
     /// over. Ctrl-C ends it with the results so far, once the faults that hold are undone. Without
     /// `--json` the results are written to `dike-TIME.json` in the working directory.
+    #[command(after_help = help::examples(RUN_EXAMPLES))]
     Run {
         /// Its configuration and where its result goes.
         #[command(flatten)]
@@ -76,6 +80,7 @@ pub enum DikeCommand {
         report: Option<PathBuf>,
     },
     /// Show documents of runs again, compare several, or make those of several clients one.
+    #[command(after_help = help::examples(REPORT_EXAMPLES))]
     Report {
         /// Documents that `run --json` has written. Runs of the same label and the same
         /// configuration are repetitions of one another.
@@ -92,6 +97,7 @@ pub enum DikeCommand {
         json: Option<PathBuf>,
     },
     /// Check TPC-C's consistency conditions, when nothing runs.
+    #[command(after_help = help::examples(CHECK_EXAMPLES))]
     Check {
         /// Its configuration and where its result goes.
         #[command(flatten)]
@@ -99,6 +105,7 @@ pub enum DikeCommand {
     },
     /// Test what the database promises: that deadlocks end, that snapshots are consistent, that its
     /// isolation level is one.
+    #[command(after_help = help::examples(TEST_EXAMPLES))]
     Test {
         /// Which test.
         #[arg(value_enum, default_value = "all")]
@@ -114,6 +121,7 @@ pub enum DikeCommand {
     /// Drop the tables that Dike has made.
     ///
     /// If Dike has not made one of the tables with these names, nothing is dropped.
+    #[command(after_help = help::examples(DESTROY_EXAMPLES))]
     Destroy {
         /// Its configuration and where its result goes.
         #[command(flatten)]
@@ -124,6 +132,62 @@ pub enum DikeCommand {
     #[command(hide = true)]
     Stress,
 }
+
+const EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll dike template > dike.toml", "A configuration; name the database in its [target]."),
+    ("plimsoll dike load --config dike.toml", ""),
+    ("plimsoll dike test --config dike.toml", "Deadlocks, snapshots, isolation: first of all."),
+    ("plimsoll dike run --config dike.toml --check --json result.json --report result.html", ""),
+    ("plimsoll dike run --help", "More examples; every command has some."),
+];
+
+const TEMPLATE_EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll dike template > dike.toml", "Plain TPC-C."),
+    ("plimsoll dike template contention > contention.toml", "An experiment."),
+    ("plimsoll dike template fault-kill > fault-kill.toml", "A run with a fault."),
+];
+
+const LOAD_EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll dike load --config dike.toml", ""),
+    ("plimsoll dike load --config dike.toml --set data.warehouses=10", "Fewer, to try it."),
+    ("plimsoll dike load --config dike.toml --csv rows", "Files, for a database's own loader."),
+];
+
+const RUN_EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll dike run --config dike.toml", ""),
+    (
+        "plimsoll dike run --config dike.toml --check --json result.json --report result.html",
+        "With the consistency conditions, and a page with charts.",
+    ),
+    (
+        "plimsoll dike run --config dike.toml --set run.terminals=64 --set run.label=64 --json 64.json",
+        "One run of a comparison: `plimsoll dike report` shows them beside one another.",
+    ),
+];
+
+const REPORT_EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll dike report result.json", "The tables again."),
+    ("plimsoll dike report result.json other.json --html both.html", "Two runs compared."),
+    (
+        "plimsoll dike report --merge one.json two.json three.json --json all.json",
+        "Three clients that drove the same run together.",
+    ),
+];
+
+const CHECK_EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll dike check --config dike.toml", ""),
+    ("plimsoll dike check --config dike.toml --json check.json", ""),
+];
+
+const TEST_EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll dike test --config dike.toml", "All tests."),
+    (
+        "plimsoll dike test isolation --config dike.toml --history history.jsonl",
+        "One of them, with what Elle needs to judge it as well.",
+    ),
+];
+
+const DESTROY_EXAMPLES: &[(&str, &str)] = &[("plimsoll dike destroy --config dike.toml", "")];
 
 /// The arguments that make this program load its machine ([`DikeCommand::Stress`]).
 pub(crate) const WORKER: [&str; 2] = ["dike", "stress"];

@@ -1,7 +1,7 @@
 //! The machine and the build: what a figure means nothing without.
 //!
 //! Everything comes from `/proc`, `/sys` and the standard library. On systems without them the
-//! answers are `unknown` or 0, and nobody fails for it. Limits of a container (control groups)
+//! answers are `unknown` or 0, and nothing fails for it. Limits of a container (control groups)
 //! count: a process that may use 4 GB has 4 GB, whatever the machine has.
 
 use std::fs;
@@ -50,33 +50,41 @@ pub fn cores() -> usize {
 
 /// Memory that this process may use; 0 if unknown.
 pub fn memory_bytes() -> u64 {
-    Some(ENDS.0.min(ENDS.1)).filter(|&bytes| bytes < u64::MAX).unwrap_or(0)
+    Some(LIMITS.memory.min(LIMITS.addresses)).filter(|&bytes| bytes < u64::MAX).unwrap_or(0)
 }
 
-/// Memory that the data of this process may take if nobody says otherwise: most of what there is.
-/// The rest is for messages, votes, threads, and memory that was freed and does not fit what comes
-/// next.
+/// Memory that the data of this process may take by default: most of what there is. The rest is for
+/// messages, votes, threads, and memory that was freed and does not fit what comes next.
 pub fn data_bytes() -> u64 {
-    part(ENDS.0.min(ENDS.1), 80)
+    part(LIMITS.memory.min(LIMITS.addresses), 80)
 }
 
-/// Whether this process should not grow any more: all that it has but for `free_bytes`, which were
-/// freed and wait to be used again, is as much as data may take, or the whole of it is near the end.
+/// Whether this process must not grow any more. It is so if what it has, without the `free_bytes`
+/// that were freed and will be used again, is more than data may take, or if all that it has is near
+/// a limit.
 pub fn is_full(free_bytes: u64) -> bool {
     let status = read("/proc/self/status");
-    let full = |field, end| {
+    let full = |field, limit| {
         let bytes = meminfo_bytes(&status, field).unwrap_or(0);
-        bytes.saturating_sub(free_bytes) > part(end, 80) || bytes > part(end, 90)
+        bytes.saturating_sub(free_bytes) > part(limit, 80) || bytes > part(limit, 90)
     };
-    full("VmRSS", ENDS.0) || full("VmSize", ENDS.1)
+    full("VmRSS", LIMITS.memory) || full("VmSize", LIMITS.addresses)
 }
 
-/// What this process may have of the machine's memory, and of addresses (`ulimit -v`), in bytes.
-static ENDS: LazyLock<(u64, u64)> = LazyLock::new(|| {
+/// What this process may have, in bytes; `u64::MAX` is no limit.
+struct Limits {
+    /// Of the machine's memory.
+    memory: u64,
+    /// Of addresses (`ulimit -v`).
+    addresses: u64,
+}
+
+static LIMITS: LazyLock<Limits> = LazyLock::new(|| {
     let known = |bytes: Option<u64>| bytes.filter(|&bytes| bytes > 0).unwrap_or(u64::MAX);
     let machine = known(meminfo_bytes(&read("/proc/meminfo"), "MemTotal"));
-    let group = known(control_group_bytes("memory.max", "memory.limit_in_bytes"));
-    (machine.min(group), known(address_bytes(&read("/proc/self/limits"))))
+    let groups = control_groups(&read("/proc/self/cgroup"));
+    let group = known(groups.iter().filter_map(Group::limit_bytes).min());
+    Limits { memory: machine.min(group), addresses: known(address_bytes(&read("/proc/self/limits"))) }
 });
 
 fn part(bytes: u64, percent: u64) -> u64 {
@@ -86,18 +94,10 @@ fn part(bytes: u64, percent: u64) -> u64 {
 /// Memory that is free for this process now, caches that would yield included; 0 if unknown.
 pub fn available_memory_bytes() -> u64 {
     let machine = meminfo_bytes(&read("/proc/meminfo"), "MemAvailable").unwrap_or(0);
-    let used = control_group_bytes("memory.current", "memory.usage_in_bytes");
-    let machine = match (control_group_bytes("memory.max", "memory.limit_in_bytes"), used) {
-        (Some(limit), Some(used)) => {
-            let stat = read("/sys/fs/cgroup/memory.stat") + &read("/sys/fs/cgroup/memory/memory.stat");
-            let cache: u64 =
-                ["inactive_file ", "active_file "].iter().filter_map(|name| counter(&stat, name)).sum();
-            machine.min(limit.saturating_sub(used.saturating_sub(cache)))
-        }
-        _ => machine,
-    };
+    let groups = control_groups(&read("/proc/self/cgroup"));
+    let group = groups.iter().filter_map(Group::available_bytes).min().unwrap_or(u64::MAX);
     let addresses = meminfo_bytes(&read("/proc/self/status"), "VmSize").unwrap_or(0);
-    machine.min(part(ENDS.1, 80).saturating_sub(addresses))
+    machine.min(group).min(part(LIMITS.addresses, 80).saturating_sub(addresses))
 }
 
 /// Memory that this process occupies now; 0 if unknown.
@@ -116,27 +116,56 @@ pub fn family_cpu_seconds() -> f64 {
     stat_fields(&read("/proc/self/stat"), 4).unwrap_or(0.0)
 }
 
-/// Processor time of the whole machine since it started that programs used, or that its hypervisor
-/// gave to other machines; 0 if unknown. Interrupts, which nobody is to blame for, are left out.
+/// Processor time of the cores that this process may run on, since the machine started: what all
+/// programs used, and what the hypervisor gave to other machines; 0 if unknown. Interrupts are left
+/// out, because they belong to no program.
 pub fn busy_seconds() -> f64 {
-    stat_busy_seconds(&read("/proc/stat")).unwrap_or(0.0)
+    stat_busy_seconds(&read("/proc/stat"), &allowed_cores()).unwrap_or(0.0)
 }
 
-/// The share of the machine's processor time from which on others may have made the figures.
+/// The share of the cores' processor time from which on other programs put figures in doubt.
 const DISTURBANCE: f64 = 0.1;
 
-/// A sentence if programs that were not measured used so much of this machine's processor time that
-/// figures are in doubt: `busy` seconds were used in all during `seconds`, `own` of them by what was
-/// measured.
+/// A sentence if programs that were not measured used enough processor time of the cores that this
+/// process may run on to put its figures in doubt. `busy` seconds were used in all during
+/// `seconds`, at most `own` of them by what was measured.
 pub fn disturbance(busy: f64, own: f64, seconds: f64) -> Option<String> {
-    // Cores that this process may not use are others' by right.
-    let (others, all) = ((busy - own).max(0.0), cores() as f64 * seconds);
+    let (others, all) = ((busy - own).max(0.0), allowed_cores().len() as f64 * seconds);
     (others > DISTURBANCE * all && all > 0.0).then(|| {
         format!(
-            "other programs used {others:.1} of this machine's {all:.1} core-seconds meanwhile, and what was measured \
-             {own:.1}: the figures may be theirs. Measure again when the machine is quiet"
+            "programs that were not measured used at least {others:.1} of {all:.1} core-seconds meanwhile: the figures may \
+             be theirs. Measure again when the machine is quiet"
         )
     })
+}
+
+/// Watches the machine while this process and those that it starts are measured.
+pub struct Watch {
+    begun: Instant,
+    busy_seconds: f64,
+    own_seconds: f64,
+}
+
+impl Watch {
+    /// Begins to watch.
+    pub fn start() -> Watch {
+        Watch { begun: Instant::now(), busy_seconds: busy_seconds(), own_seconds: family_cpu_seconds() }
+    }
+
+    /// What [`disturbance`] says of the time since then. A process that this one has started must
+    /// have ended: its processor time is known only then.
+    pub fn disturbance(&self) -> Option<String> {
+        let busy = busy_seconds() - self.busy_seconds;
+        let own = family_cpu_seconds() - self.own_seconds;
+        disturbance(busy, own, self.begun.elapsed().as_secs_f64())
+    }
+}
+
+/// The numbers of the cores that this process may run on; none if unknown.
+fn allowed_cores() -> Vec<usize> {
+    let status = read("/proc/self/status");
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.map(core_numbers).unwrap_or_default()
 }
 
 /// How many rounds of a loop take that long on this machine, undisturbed.
@@ -202,31 +231,64 @@ fn counter(stat: &str, name: &str) -> Option<u64> {
     stat.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
 }
 
-/// A limit or a reading of the control groups of this process, the least: the name of its file in
-/// version 2, and in version 1.
-fn control_group_bytes(file: &str, file_1: &str) -> Option<u64> {
-    let files = control_group_files(&read("/proc/self/cgroup"), file, file_1);
-    files.iter().filter_map(|file| read(file).trim().parse().ok()).min()
+/// The memory files of a control group.
+#[derive(Debug, PartialEq)]
+struct Group {
+    /// Its folder.
+    folder: String,
+    /// The file with the limit, and that with what is used.
+    limit: &'static str,
+    used: &'static str,
+    /// Fields of `memory.stat` that are caches, groups within this one included.
+    caches: [&'static str; 2],
 }
 
-/// The files of a process's group and of all groups around it. In a container the innermost ones may
-/// not be there.
-fn control_group_files(groups: &str, file: &str, file_1: &str) -> Vec<String> {
-    let mut files = Vec::new();
+impl Group {
+    fn bytes(&self, file: &str) -> Option<u64> {
+        read(&format!("{}/{file}", self.folder)).trim().parse().ok()
+    }
+
+    /// Its limit, if it has one.
+    fn limit_bytes(&self) -> Option<u64> {
+        self.bytes(self.limit)
+    }
+
+    /// What is left below its limit, caches that would yield included.
+    fn available_bytes(&self) -> Option<u64> {
+        let (limit, used) = (self.limit_bytes()?, self.bytes(self.used)?);
+        Some(left_bytes(limit, used, &read(&format!("{}/memory.stat", self.folder)), self.caches))
+    }
+}
+
+/// What is left below a limit, caches that would yield included.
+fn left_bytes(limit: u64, used: u64, stat: &str, caches: [&str; 2]) -> u64 {
+    let cache: u64 = caches.iter().filter_map(|name| counter(stat, name)).sum();
+    limit.saturating_sub(used.saturating_sub(cache))
+}
+
+/// A process's group and all groups around it, of both versions of control groups. In a container
+/// the innermost folders may be missing.
+fn control_groups(groups: &str) -> Vec<Group> {
+    let mut all = Vec::new();
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
-        let (root, file) = match controllers {
-            "" => ("/sys/fs/cgroup", file),
-            _ if controllers.split(',').any(|name| name == "memory") => ("/sys/fs/cgroup/memory", file_1),
+        let (root, limit, used, caches) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max", "memory.current", ["inactive_file ", "active_file "]),
+            _ if controllers.split(',').any(|name| name == "memory") => (
+                "/sys/fs/cgroup/memory",
+                "memory.limit_in_bytes",
+                "memory.usage_in_bytes",
+                ["total_inactive_file ", "total_active_file "],
+            ),
             _ => continue,
         };
-        let around = Path::new(path).ancestors();
-        files.extend(
-            around.map(|group| format!("{root}{}/{file}", group.to_string_lossy().trim_end_matches('/'))),
-        );
+        all.extend(Path::new(path).ancestors().map(|group| {
+            let folder = format!("{root}{}", group.to_string_lossy().trim_end_matches('/'));
+            Group { folder, limit, used, caches }
+        }));
     }
-    files
+    all
 }
 
 /// The soft limit in a line such as `Max address space  1228800000  unlimited  bytes`.
@@ -252,13 +314,33 @@ fn stat_fields(stat: &str, count: usize) -> Option<f64> {
     (ticks.len() == count).then(|| ticks.iter().sum::<f64>() / TICKS_PER_SECOND)
 }
 
-/// The first line of `/proc/stat`: user, nice, system, idle, waiting, two kinds of interrupts, and
-/// what the hypervisor has stolen.
-fn stat_busy_seconds(stat: &str) -> Option<f64> {
-    let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
-    let ticks: Vec<f64> = fields.map(|field| field.parse().unwrap_or(0.0)).collect();
-    let [user, nice, system, _, _, _, _, stolen, ..] = ticks[..] else { return None };
-    Some((user + nice + system + stolen) / TICKS_PER_SECOND)
+/// The lines of these cores in `/proc/stat`: user, nice, system, idle, waiting, two kinds of
+/// interrupts, and what the hypervisor has stolen.
+fn stat_busy_seconds(stat: &str, cores: &[usize]) -> Option<f64> {
+    let mut sum = 0.0;
+    for line in stat.lines() {
+        let mut fields = line.split_whitespace();
+        let number = fields.next().and_then(|name| name.strip_prefix("cpu")?.parse().ok());
+        if !number.is_some_and(|number| cores.contains(&number)) {
+            continue;
+        }
+        let ticks: Vec<f64> = fields.map(|field| field.parse().unwrap_or(0.0)).collect();
+        let [user, nice, system, _, _, _, _, stolen, ..] = ticks[..] else { return None };
+        sum += user + nice + system + stolen;
+    }
+    Some(sum / TICKS_PER_SECOND)
+}
+
+/// A list such as `0-3,8`.
+fn core_numbers(list: &str) -> Vec<usize> {
+    let mut numbers = Vec::new();
+    for range in list.trim().split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        if let (Ok(first), Ok(last)) = (first.parse::<usize>(), last.parse::<usize>()) {
+            numbers.extend(first..=last);
+        }
+    }
+    numbers
 }
 
 /// Seconds since 1970 as `2025-11-21T20:58:00Z`: Howard Hinnant's conversion of days to a civil
@@ -313,7 +395,10 @@ mod tests {
         let limits = "Max processes  7  7  processes\nMax address space  1228800000  unlimited  bytes\n";
         assert_eq!(address_bytes(limits), Some(1_228_800_000));
         assert_eq!(address_bytes("Max address space  unlimited  unlimited  bytes\n"), None);
-        let files = |groups| control_group_files(groups, "memory.max", "memory.limit_in_bytes");
+        let files = |groups| {
+            let file = |group: Group| format!("{}/{}", group.folder, group.limit);
+            control_groups(groups).into_iter().map(file).collect::<Vec<_>>()
+        };
         assert_eq!(
             files("0::/a/b\n"),
             ["/a/b", "/a", ""].map(|group| format!("/sys/fs/cgroup{group}/memory.max"))
@@ -338,15 +423,28 @@ mod tests {
     }
 
     #[test]
-    fn who_else_used_the_machine_is_told_if_it_matters() {
-        let stat = "cpu  100 20 30 4000 50 6 7 50 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
-        assert_eq!(stat_busy_seconds(stat), Some(2.0));
-        assert_eq!(stat_busy_seconds("cpu  1 2"), None);
-        let all = cores() as f64 * 2.0;
+    fn caches_of_a_group_would_yield() {
+        let stat = "inactive_file 100\nactive_file 50\ninactive_anon 7\ntotal_inactive_file 300\n";
+        assert_eq!(left_bytes(1000, 600, stat, ["inactive_file ", "active_file "]), 550);
+        assert_eq!(left_bytes(1000, 600, stat, ["total_inactive_file ", "total_active_file "]), 700);
+        assert_eq!(left_bytes(1000, 1200, "", ["inactive_file ", "active_file "]), 0);
+    }
+
+    #[test]
+    fn what_other_programs_used_is_told_if_it_matters() {
+        let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 100 20 30 4000 50 6 7 50 0 0\ncpu1 50 0 0 9 9 9 9 0 0 0\n\
+                    cpu12 7 7 7 7 7 7 7 7 0 0\nintr 5\n";
+        assert_eq!(stat_busy_seconds(stat, &[0]), Some(2.0));
+        assert_eq!(stat_busy_seconds(stat, &[0, 1]), Some(2.5), "cores of other programs do not count");
+        assert_eq!(stat_busy_seconds("cpu0 1 2", &[0]), None);
+        assert_eq!(core_numbers("\t0-2,5\n"), [0, 1, 2, 5]);
+        assert_eq!(core_numbers(""), []);
+        let all = allowed_cores().len() as f64 * 2.0;
+        assert!(all > 0.0, "this system tells where a process may run");
         assert_eq!(disturbance(all, 0.95 * all, 2.0), None, "a little always runs");
         assert_eq!(disturbance(0.0, 0.6, 2.0), None, "nothing is known");
-        let said = disturbance(all, 0.15 * all, 2.0).expect("most of it was others'");
-        assert!(said.starts_with(&format!("other programs used {:.1} of", 0.85 * all)), "{said}");
+        let said = disturbance(all, 0.15 * all, 2.0).expect("most of it was used by others");
+        assert!(said.contains(&format!("at least {:.1} of {all:.1} core-seconds", 0.85 * all)), "{said}");
     }
 
     #[test]

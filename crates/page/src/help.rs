@@ -1,11 +1,11 @@
 //! What help ends with: examples, and lists of names with their meaning.
 //!
 //! The parser of command lines breaks a line that is wider than the terminal between any two words,
-//! and goes on at its left edge; an example that was broken so cannot be copied. So lines are broken
-//! here, to the 80 columns that every terminal has. Commands break before a flag, the way a shell
-//! reads them.
+//! and goes on at its left edge; a command that was broken this way cannot be copied. So this module
+//! breaks lines itself, to the 80 columns that every terminal has. Commands break before a flag, the
+//! way a shell reads them.
 
-use crate::terminal::wrap;
+use crate::terminal::{fill, wrap};
 
 const WIDTH: usize = 80;
 
@@ -34,32 +34,15 @@ pub fn meanings<'a>(list: impl IntoIterator<Item = (&'a str, &'a str)>, indent: 
 /// A command in as few lines as it needs: all but the last end with a backslash, and all but the
 /// first begin with a flag, or with where the output goes.
 fn broken(command: &str) -> String {
+    let opens = |word: &str| word.starts_with("--") || word.starts_with('>');
     let mut parts: Vec<String> = Vec::new();
     for word in command.split(' ') {
         match parts.last_mut() {
-            Some(part) if !word.starts_with("--") && !word.starts_with('>') => {
-                part.push(' ');
-                part.push_str(word);
-            }
+            Some(part) if !opens(word) => *part += &format!(" {word}"),
             _ => parts.push(word.to_owned()),
         }
     }
-    let mut text = "  ".to_owned();
-    let mut column = 2;
-    for (i, part) in parts.iter().enumerate() {
-        let length = part.chars().count();
-        if i > 0 && column + 1 + length + 2 > WIDTH {
-            text.push_str(" \\\n    ");
-            column = 4;
-        } else if i > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(part);
-        column += length;
-    }
-    text.push('\n');
-    text
+    format!("  {}", fill(parts.iter().map(String::as_str), WIDTH, 2, 4, " \\"))
 }
 
 #[cfg(test)]

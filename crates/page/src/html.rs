@@ -31,7 +31,7 @@ pub struct Page<'a> {
     pub notes: &'a [&'a str],
     /// Rules of style that only this kind of page has.
     pub style: &'a str,
-    /// The figures as JSON, for whoever wants to calculate with them.
+    /// The figures as JSON, for readers who want to calculate with them.
     pub figures: &'a str,
     /// The name under which a reader saves the figures.
     pub file: &'a str,
@@ -151,8 +151,8 @@ pub enum Tone {
     Bad,
 }
 
-/// A sentence that nobody should overlook, and what it is about: both are HTML. Of many items the
-/// first are shown.
+/// A sentence that a reader must not overlook, and what it is about: both are HTML. Of many items
+/// the first are shown.
 pub fn banner(tone: Tone, sentence: &str, items: &[String]) -> String {
     let class = match tone {
         Tone::Good => r#""banner good""#,
@@ -169,7 +169,7 @@ pub fn banner(tone: Tone, sentence: &str, items: &[String]) -> String {
     format!("<div class={class}>{sentence}{list}</div>\n")
 }
 
-/// The banner of so many checks, all of which hold.
+/// The banner of checks that all hold, by their number.
 pub fn all_hold(checks: usize) -> String {
     let held = |words: &str| banner(Tone::Good, &format!("<span class=\"ok\">✓</span> {words}"), &[]);
     match checks {

@@ -4,7 +4,7 @@
 //! size; no script lays anything out. Colours are variables of the page's style (`--s0`, `--s1`,
 //! ... by series), so that a chart follows a light or a dark page. What a shape stands for is in
 //! its `data-tip`, which the page shows beside the pointer; the figures themselves are also written
-//! out, in the chart or in a table, so that nobody needs a pointer, or sight.
+//! out, in the chart or in a table, so that a reader needs no pointer, and no sight.
 //!
 //! What is no number is drawn as 0.
 
@@ -155,7 +155,7 @@ impl Decades {
     }
 }
 
-/// Opens a chart: what it shows, for who cannot see it, and its height in pixels.
+/// Opens a chart: what it shows, for a reader who cannot see it, and its height in pixels.
 pub fn open(label: &str, height: usize) -> String {
     let label = escape(label);
     format!("<div class=\"chart\"><svg role=\"img\" aria-label=\"{label}\" height=\"{height}\">\n")
@@ -173,10 +173,18 @@ pub fn colour(series: usize) -> String {
 
 /// Draws a line from the top to `height`, and what it stands for below.
 pub fn tick(svg: &mut String, percent: f64, height: usize, text: &str) {
-    let (bottom, anchor, text) = (height + 18, anchor(percent), escape(text));
     svg.push_str(&format!(
         r#"<line class="grid" x1="{percent:.2}%" x2="{percent:.2}%" y1="0" y2="{height}"/>
-<text class="axis" x="{percent:.2}%" y="{bottom}" text-anchor="{anchor}">{text}</text>
+"#
+    ));
+    label_below(svg, percent, height, text);
+}
+
+/// Writes what a place stands for below a chart of `height`.
+pub fn label_below(svg: &mut String, percent: f64, height: usize, text: &str) {
+    let (bottom, anchor, text) = (height + 18, anchor(percent), escape(text));
+    svg.push_str(&format!(
+        r#"<text class="axis" x="{percent:.2}%" y="{bottom}" text-anchor="{anchor}">{text}</text>
 "#
     ));
 }
@@ -187,11 +195,7 @@ pub fn seconds_axis(svg: &mut String, seconds: f64, left: f64, height: usize) {
     let step = nice_step(seconds / 6.0);
     for tick in 1..=(seconds / step).floor() as usize {
         let at = left + (100.0 - left) * step * tick as f64 / seconds;
-        let (bottom, anchor, text) = (height + 18, anchor(at), units::brief(step * tick as f64));
-        svg.push_str(&format!(
-            r#"<text class="axis" x="{at:.2}%" y="{bottom}" text-anchor="{anchor}">{text} s</text>
-"#
-        ));
+        label_below(svg, at, height, &format!("{} s", units::brief(step * tick as f64)));
     }
 }
 

@@ -72,20 +72,35 @@ pub fn say(text: &str) -> Result<(), Unsaid> {
 /// Breaks text between words. `indent` columns are taken: the first line's by whatever precedes the
 /// text, the others' by spaces. Words longer than a line stay whole.
 pub fn wrap(text: &str, width: usize, indent: usize) -> String {
+    fill(text.split_whitespace(), width, indent, indent, "")
+}
+
+/// Puts parts one after another, with a space between two, into lines of at most `width` columns; a
+/// longer part stays whole. `column` columns of the first line are taken. The other lines begin with
+/// `indent` spaces, and all but the last end with `end`.
+pub(crate) fn fill<'a>(
+    parts: impl IntoIterator<Item = &'a str>,
+    width: usize,
+    mut column: usize,
+    indent: usize,
+    end: &str,
+) -> String {
+    let room = width - end.chars().count();
     let mut lines = String::new();
-    let mut column = indent;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if column > indent && column + 1 + length > width {
+    for part in parts {
+        let length = part.chars().count();
+        if lines.is_empty() {
+            column += length;
+        } else if column + 1 + length > room {
+            lines.push_str(end);
             lines.push('\n');
             lines.push_str(&" ".repeat(indent));
-            column = indent;
-        } else if column > indent {
+            column = indent + length;
+        } else {
             lines.push(' ');
-            column += 1;
+            column += 1 + length;
         }
-        lines.push_str(word);
-        column += length;
+        lines.push_str(part);
     }
     lines.push('\n');
     lines

@@ -126,7 +126,7 @@ pub fn range(min: f64, max: f64) -> String {
     format!("{}{unit}", span(three_digits(min / scale), three_digits(max / scale)))
 }
 
-/// So many of something: `1 check`, `1,200 checks`.
+/// A number with its noun: `1 check`, `1,200 checks`.
 pub fn plural(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", thousands(number), if number == 1 { one } else { many })
 }

@@ -39,7 +39,7 @@ use crate::predict::model::{AccessCosts, CostModel, Done, KINDS_MAX, OracleCosts
 const FRAME_NS: f64 = 100.0;
 /// So often prices are learned from counts that depend on them.
 const REFINED: u32 = 4;
-/// So many other mixes the first of a workload outweighs: it is what people run.
+/// Number of other mixes that the first mix of a workload outweighs: it is what people run.
 const STANDARD: usize = 8;
 /// What is learned, in the order of [`Benches`].
 const WORKLOADS: [&str; 3] = [Tpcc::NAME, SmallBank::NAME, Micro::NAME];

@@ -9,7 +9,7 @@
 use std::fmt::Write;
 
 use plimsoll_page::html::escape;
-use plimsoll_page::svg::{close, nice_step, open};
+use plimsoll_page::svg::{close, label_below, nice_step, open};
 use plimsoll_page::units;
 
 use super::show::between;
@@ -27,7 +27,7 @@ const NAME: f64 = 15.0;
 /// What a chart's figures are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// So many per second.
+    /// A number per second.
     PerSecond,
     /// Microseconds.
     Duration,
@@ -139,11 +139,7 @@ impl Chart<'_> {
             );
         }
         for &place in places {
-            let (at, base, text) = (frame.x(place), HEIGHT + 18.0, units::short(place));
-            let _ = writeln!(
-                svg,
-                "<text class=\"axis\" x=\"{at:.2}%\" y=\"{base}\" text-anchor=\"middle\">{text}</text>"
-            );
+            label_below(svg, frame.x(place), HEIGHT as usize, &units::short(place));
         }
         let (middle, base) = (LEFT + (right - LEFT) / 2.0, HEIGHT + 35.0);
         let _ = writeln!(

@@ -23,7 +23,7 @@ use crate::predict::published::FIGURES;
 use crate::predict::study::{Configuration, Load};
 use crate::predict::{Cluster, published::Figure};
 
-/// No world has more shards: so many with TPC-C take 4 GB, however few items there are.
+/// Maximum number of shards of a world: with TPC-C they take 4 GB, however few items there are.
 const SHARDS_MAX: usize = 2048;
 
 /// The flags of `plimsoll sim scale`.

@@ -32,7 +32,7 @@ pub struct Executor {
     pub local_ns: f64,
 }
 
-/// Measures for about so long, on one or two cores, in so many rounds, of which the best counts.
+/// Measures on one or two cores for about `time`, in `rounds` rounds, of which the best counts.
 pub fn measure(time: Duration, rounds: u32) -> std::io::Result<Executor> {
     let part = time / 5 / rounds;
     let [mut one, mut many, mut alone, mut busy] = [f64::INFINITY; 4];
@@ -54,12 +54,12 @@ pub fn measure(time: Duration, rounds: u32) -> std::io::Result<Executor> {
     Ok(Executor { pass_ns, poll_ns, message_ns, batch_ns: way_ns / 4.0, local_ns: way_ns / 2.0 })
 }
 
-/// Nanoseconds per poll of so many tasks that only pause, on one shard.
+/// Nanoseconds per poll of `tasks` tasks that only pause, on one shard.
 fn polls(tasks: usize, time: Duration) -> std::io::Result<f64> {
     run(1, tasks, time, |env| async move { env.pause().await })
 }
 
-/// Nanoseconds per call on each of two shards, with so many calls in flight on each.
+/// Nanoseconds per call on each of two shards, with `tasks` calls in flight on each.
 fn calls(tasks: usize, time: Duration) -> std::io::Result<f64> {
     run(2, tasks, time, |env| async move {
         let peer = ShardId(1 - env.shard().0);
@@ -67,7 +67,7 @@ fn calls(tasks: usize, time: Duration) -> std::io::Result<f64> {
     })
 }
 
-/// Nanoseconds per round of each shard, with so many tasks on each that do nothing but rounds.
+/// Nanoseconds per round of each shard, with `tasks` tasks on each that do nothing but rounds.
 fn run<F: Future<Output = ()> + 'static>(
     shards: usize,
     tasks: usize,

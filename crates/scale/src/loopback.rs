@@ -37,7 +37,7 @@ const SMALL: usize = 128;
 /// A large write's bytes.
 const LARGE: usize = 1 << 16;
 
-/// Measures for about so long, in so many rounds, of which the best counts.
+/// Measures for about `time`, in `rounds` rounds, of which the best counts.
 pub fn loopback(time: Duration, rounds: u32) -> std::io::Result<Loopback> {
     let mut best = once(time / rounds)?;
     for _ in 1..rounds {

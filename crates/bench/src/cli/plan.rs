@@ -25,8 +25,9 @@ use crate::report::model::Named;
 const SHARDS_MAX: usize = 1024;
 /// Every shard is connected to every shard of all other processes.
 const PROCESSES_MAX: u64 = 64;
-/// Transactions in flight per shard: each holds a few kilobytes.
-const CONCURRENCY_MAX: usize = 65_536;
+/// Transactions in flight over all shards. Each is a client's, and the number of a client has 16
+/// bits ([`plimsoll_workloads::Workload::client`]).
+pub const CLIENTS_MAX: usize = 65_535;
 /// More transactions per second than any machine runs.
 const RATE_MAX: u64 = 1_000_000_000;
 
@@ -125,7 +126,17 @@ impl BenchArgs {
             );
         }
 
-        let concurrency = within(self.concurrency.unwrap_or(8), "concurrency", 1, CONCURRENCY_MAX as u64)?;
+        let concurrency = within(self.concurrency.unwrap_or(8), "concurrency", 1, CLIENTS_MAX as u64)?;
+        let coordinators =
+            within(self.coordinators.unwrap_or(shards as u64), "coordinators", 1, shards as u64)? as usize;
+        if coordinators as u64 * concurrency > CLIENTS_MAX as u64 {
+            refuse!(
+                "{} are too many in flight: lower --concurrency or --coordinators until all shards together have at \
+                 most {}",
+                units::plural(coordinators as u64 * concurrency, "transaction", "transactions"),
+                units::thousands(CLIENTS_MAX as u64)
+            );
+        }
         let duration = self.duration.unwrap_or(Duration::from_secs(10));
         if duration.is_zero() {
             refuse!("--duration 0s measures nothing: give a time such as 10s");
@@ -151,12 +162,7 @@ impl BenchArgs {
             processes,
             cluster: None,
             concurrency: concurrency as usize,
-            coordinators: within(
-                self.coordinators.unwrap_or(shards as u64),
-                "coordinators",
-                1,
-                shards as u64,
-            )? as usize,
+            coordinators,
             rate: self.rate.map(|rate| within(rate, "rate", 1, RATE_MAX)).transpose()?,
             warmup: self.warmup.unwrap_or(Duration::from_secs(2)),
             duration,

@@ -161,6 +161,12 @@ fn impossible_sizes_are_refused() {
     refuses("bench tpcc --warehouses-per-shard 0", "--warehouses-per-shard 0 is too small: give 1 or more");
     refuses("bench tpcc --shards 0", "--shards 0 is too small: give 1 or more");
     refuses("bench tpcc --concurrency 0", "--concurrency 0 is too small: give 1 or more");
+    refuses("bench tpcc --concurrency 65536", "--concurrency 65536 is too large: give 65,535 or less");
+    refuses(
+        "bench tpcc --shards 2 --concurrency 40000",
+        "80,000 transactions are too many in flight: lower --concurrency or --coordinators until all shards together \
+         have at most 65,535",
+    );
     refuses("bench tpcc --coordinators 0", "--coordinators 0 is too small: give 1 or more");
     refuses("bench tpcc --shards 2 --coordinators 3", "--coordinators 3 is too large: give 2 or less");
     refuses("bench tpcc --rate 0", "--rate 0 is too small: give 1 or more");

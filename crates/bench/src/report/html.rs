@@ -15,7 +15,7 @@
 use plimsoll_page::html::{self, Page, Tone, all_hold, banner, escape};
 use plimsoll_page::units::{self, plural};
 
-use super::model::{Aborts, Document, Run, Spread, per};
+use super::model::{Aborts, Check, Document, Run, Spread, per};
 use super::table::workload_title;
 
 mod figures;
@@ -145,25 +145,16 @@ fn quoted(word: &str) -> String {
 /// The first thing to know: whether the figures are worth anything.
 fn verdict(document: &Document) -> String {
     let count: usize = document.runs.iter().map(|run| run.checks.len()).sum();
-    let failures: Vec<String> = document
-        .runs
-        .iter()
-        .flat_map(|run| run.failures().map(move |check| (run, check)))
-        .map(|(run, check)| {
+    let told = |of: fn(&Check) -> bool| -> Vec<String> {
+        let checks = document.runs.iter().flat_map(|run| run.checks.iter().map(move |check| (run, check)));
+        let item = |(run, check): (&Run, &Check)| {
             let place = format!("{}, repetition {}: {}", run.pair(), run.repetition, check.name);
             format!("<strong>{}</strong>: {}", escape(&place), escape(&check.detail))
-        })
-        .collect();
+        };
+        checks.filter(|(_, check)| of(check)).map(item).collect()
+    };
+    let (failures, allowed) = (told(Check::fails), told(Check::is_excused));
     let mut banners = String::new();
-    let allowed: Vec<String> = document
-        .runs
-        .iter()
-        .flat_map(|run| run.allowed().map(move |check| (run, check)))
-        .map(|(run, check)| {
-            let place = format!("{}, repetition {}: {}", run.pair(), run.repetition, check.name);
-            format!("<strong>{}</strong>: {}", escape(&place), escape(&check.detail))
-        })
-        .collect();
     if !allowed.is_empty() {
         let checks = plural(allowed.len() as u64, "check does", "checks do");
         let sentence = format!("{checks} not hold, as their scheme allows.");
@@ -262,7 +253,7 @@ fn count(aborts: &Aborts, reason: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::{Check, ratios};
+    use super::super::model::ratios;
     use super::super::sample;
     use super::*;
 

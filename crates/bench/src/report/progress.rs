@@ -57,7 +57,7 @@ pub struct RunLine {
 }
 
 impl LoadLine {
-    /// Begins a line for loading so many units.
+    /// Begins a line for loading `units` units.
     pub fn new(progress: Progress, title: impl Into<String>, units: u64) -> LoadLine {
         LoadLine { line: progress.line(title, units), units }
     }

@@ -17,7 +17,7 @@ use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 use plimsoll_workloads::{AnyClient, AnyWorkload, Kind, Tally};
 
 use super::site::{Control, Phase};
-use crate::cli::plan::BenchPlan;
+use crate::cli::plan::{BenchPlan, CLIENTS_MAX};
 
 /// The longest back-off after repeated aborts, in nanoseconds, within a process and between
 /// processes: some times as long as a distributed transaction holds its locks.
@@ -134,7 +134,8 @@ impl Recorded {
         }
     }
 
-    /// For the checker. A read-only one reads a snapshot that is as old as this.
+    /// For the checker. The snapshot of a read-only transaction may be `staleness_ns` nanoseconds
+    /// old.
     pub fn transaction(self, kinds: &[Kind], staleness_ns: u64) -> Transaction {
         let Recorded { kind, id, timestamp, session, begin, end, writes, reads, scans } = self;
         let declared = kinds[usize::from(kind)];
@@ -160,8 +161,8 @@ struct Shared {
     done: Cell<Option<Sender<Finished>>>,
 }
 
-/// Starts a shard's clients. When all have ended, what they have counted is sent. `run_bits` tell the
-/// clients from those of other runs on the same data; its lower 16 bits are zero.
+/// Starts a shard's clients. When all have ended, what they have counted is sent. `run_bits`
+/// distinguishes the clients from those of other runs on the same data; its lower 16 bits are zero.
 pub fn start(
     engine: &Engine,
     shard: ShardId,
@@ -189,7 +190,8 @@ pub fn start(
             done: Cell::new(Some(done)),
         });
         for number in 0..clients {
-            let number = shard.index() * clients + number;
+            // On a cluster a client's shard comes after all nodes', which may use up the numbers.
+            let number = (shard.index() * clients + number) % CLIENTS_MAX;
             let client = workload.client(run_bits | number, shard, &|slot| placement.shard(slot));
             let (control, shared) = (control.clone(), shared.clone());
             let inner = env.clone();
@@ -266,7 +268,7 @@ async fn run(
                         break false;
                     }
                     if abort == Abort::Full {
-                        // Nothing that is deleted makes room, so the run is over.
+                        // Nearly every write would be refused from now on, so the run is over.
                         control.full.store(true, Relaxed);
                         break false;
                     }

@@ -1,5 +1,4 @@
-//! The processes of a cluster on this machine, and the pipes between them and whoever leads the
-//! run.
+//! The processes of a cluster on this machine, and the pipes between them and the leader of the run.
 //!
 //! The leader runs its own program again, once per process, with the same arguments and `--member`.
 //! What is different from member to member travels over the member's standard input and output, in
@@ -136,7 +135,7 @@ pub struct Members {
 }
 
 impl Members {
-    /// Starts the processes of a cluster with so many shards each, and lets them join each other.
+    /// Starts a process of a cluster for each number of shards, and lets them join each other.
     pub fn start(shards: &[usize], pair: usize) -> Result<Members, Failure> {
         let (say, said) = mpsc::channel();
         // Dropped on the way, it ends those that have started.
@@ -220,7 +219,7 @@ impl Members {
         answers.map(|(node, answer)| checked(node, answer)).collect()
     }
 
-    /// What each says next. If one ends, nobody waits for the others.
+    /// What each says next. If one ends, the others are not waited for.
     fn collect<T: Wire>(&mut self) -> Result<Vec<T>, Failure> {
         let mut all: Vec<Option<T>> = self.processes.iter().map(|_| None).collect();
         while all.iter().any(Option::is_none) {

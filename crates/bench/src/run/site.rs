@@ -2,7 +2,7 @@
 //!
 //! A site does what it is told ([`Order`]) and answers each order once ([`Answer`]), at once but
 //! for two: it waits for the other sites before its clients begin, and the audits at the end take
-//! as long as they take. Whoever leads the run (`mod.rs`) has one site that it calls, in its own
+//! as long as they take. The leader of the run (`mod.rs`) has one site that it calls, in its own
 //! process, or tells several over pipes (`members.rs`).
 
 use std::sync::Arc;
@@ -320,7 +320,7 @@ pub struct Site {
     cpu_seconds: f64,
     /// The cluster, if this is one of its clients: its nodes have the data.
     cluster: Option<Cluster>,
-    /// What earlier runs have left there.
+    /// What earlier runs have left in the cluster's data.
     found: Tally,
     /// Since when one of its processes is not connected.
     missed_since: Option<Instant>,
@@ -479,7 +479,7 @@ impl Site {
         ))
     }
 
-    /// Waits until all nodes of a cluster are ready, and sees that the rows are there, and what
+    /// Waits until all nodes of a cluster are ready, checks that the rows are there, and counts what
     /// earlier runs have made of them.
     fn find_loaded(&mut self, cluster: &Cluster) -> Result<(), String> {
         let begun = Instant::now();
@@ -519,7 +519,8 @@ impl Site {
     fn begin(&mut self) {
         let (done, clients) = mpsc::channel();
         let idle = if self.cluster.is_some() { usize::MAX } else { self.plan.coordinators };
-        // Lives grow by a nanosecond at least, and no client makes a payment in so little time.
+        // A workload numbers what a client inserts from here on. A life is a time in nanoseconds, and
+        // a client inserts less than one row per nanosecond, so no later run begins among these numbers.
         let run = if self.cluster.is_some() { self.engine.life() as usize & !0xffff } else { 0 };
         for shard in self.engine.coordinators().filter(|shard| shard.index() < idle) {
             let control = &self.control;

@@ -42,9 +42,9 @@ use world::{PricedShard, PricedWorld};
 const BACK_OFF_MAX_NS: u64 = 64_000;
 /// Virtual time after which a world ends, however little it has done, in nanoseconds.
 const LONG_NS: u64 = 2_000_000_000;
-/// A snapshot is at most so many latencies old when the last node hears of it.
+/// Maximum age of a snapshot when the last node hears of it, in latencies.
 const STALE_LATENCIES: u64 = 20;
-/// A world is measured for so many latencies at least.
+/// Minimum time for which a world is measured, in latencies.
 const LATENCIES: u64 = 50;
 /// Length of a message's header and of a batch's, in bytes.
 const MESSAGE_BYTES: u64 = 8;

@@ -2,9 +2,9 @@
 //!
 //! S-edges are at the left of the cards, C-edges at the right: each has a lane of its own, and at
 //! both ends a line of text above it that names the piece at the other end and what they share, so
-//! that a reader need not follow a lane. A loop is a conflict between two transactions of one type. What
-//! executes when it starts is filled and its conflicts are solid; what waits is hollow and dashed,
-//! which does not need colours.
+//! that a reader need not follow a lane. A loop is a conflict between two transactions of one type.
+//! A piece that executes when its transaction starts is filled and its conflicts are solid; a piece
+//! that waits is hollow and dashed, which does not need colours.
 
 use std::fmt::Write;
 
@@ -25,7 +25,7 @@ const CARD: usize = 46;
 /// Space for the name of a transaction type, and between cards.
 const HEADING: usize = 36;
 const GAP: usize = 10;
-/// So many columns are named beside an edge; all are shown beside the pointer.
+/// Maximum number of columns that are named beside an edge; all are shown beside the pointer.
 const NAMED: usize = 3;
 
 /// Where a card is, and how many of its edges are drawn.
