@@ -1,8 +1,8 @@
 //! Secondary indexes: users by city, and by an address that only one of them can have.
 //!
 //! An index is a table. Its key is what is looked up; if that is not unique, the primary key
-//! follows, and is read from there. The transaction that writes a row writes its entries, so the
-//! two never differ, in no snapshot and for no other transaction.
+//! follows, and is read from there. The transaction that writes a row writes its entries, so table
+//! and index agree in every snapshot and for every other transaction.
 //!
 //! `cargo run --example index`
 
@@ -62,7 +62,7 @@ impl Users {
     }
 }
 
-/// What it prints.
+/// The lines that the example prints.
 pub fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let mut schema = Schema::new();
     let users = Users {

@@ -2,9 +2,8 @@
 //!
 //! The key is the priority, the highest first, then a number that grows. To push is to look for the
 //! last job of a priority, from the end, and to write one behind it; to take is to delete the first
-//! job of all. That two workers look at the same job is no mistake: one of them commits, and the
-//! other's closure runs again. Workers that all go for the first job do get into each other's way;
-//! many of them fare better with a queue for each.
+//! job of all. Two workers may look at the same job: one of them commits, and the closure of the
+//! other runs again. So workers of one queue abort each other; many workers need several queues.
 //!
 //! `cargo run --example queue`
 
@@ -41,7 +40,7 @@ fn take(db: &Database, queue: TableId) -> Result<Option<String>, Error> {
     })
 }
 
-/// What it prints.
+/// The lines that the example prints.
 pub fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let mut schema = Schema::new();
     let queue = schema.table("queue", IndexKind::Ordered)?;

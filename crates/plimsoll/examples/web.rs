@@ -1,8 +1,8 @@
 //! A web handler whose pages are cheap and whose visitors see their own changes.
 //!
-//! Pages are read in snapshots of the past, which wait for no writer. A visitor who has just written
-//! would miss that there, so the session travels in a cookie, as a token: whichever server reads
-//! next, its snapshot begins at what this visitor has seen.
+//! Pages are read in snapshots of the past, which wait for no writer. Such a snapshot may lack what
+//! the visitor has just written. So the session travels in a cookie, as a token: the snapshot of
+//! the server that reads next begins at what this visitor has seen.
 //!
 //! `cargo run --example web`
 
@@ -67,7 +67,7 @@ fn page(session: &Database, notes: TableId) -> Result<String, Error> {
     Ok(texts.join(", "))
 }
 
-/// What it prints.
+/// The lines that the example prints.
 pub fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let mut schema = Schema::new();
     let notes = schema.table("notes", IndexKind::Ordered)?;
@@ -80,7 +80,7 @@ pub fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let foreign = other.token()?.to_string();
     let answers = [
         ask("/", "", Some(&second.cookie)),
-        // Somebody else sees the shop as it was a minute ago.
+        // Another visitor sees the page as it was a minute ago.
         ask("/", "", None),
         ask("/", "", Some(&foreign)),
         ask("/nowhere", "", None),

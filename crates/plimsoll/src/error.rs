@@ -1,10 +1,10 @@
 //! What can go wrong: [`SchemaError`] and [`OpenError`] when a database is opened, [`Error`]
 //! afterwards.
 //!
-//! All three are small, so that a caller can decide by matching; a later version may have more. Their
-//! texts say what to do. A caller does not have to handle conflicts between transactions: [`Error::Conflict`] only
-//! carries the end of an attempt out of the closure of [`transact`](crate::Database::transact),
-//! which tries again.
+//! All three are small, so that a caller can decide by matching; a later version may have more
+//! variants. Their texts say what to do. A caller does not have to handle conflicts between
+//! transactions: [`Error::Conflict`] only carries the end of an attempt out of the closure of
+//! [`transact`](crate::Database::transact), which tries again.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use crate::database::VALUE_MAX;
 pub enum Error {
     /// The database was closed.
     Closed,
-    /// The closure of a transaction has begun another transaction of the same database. The two
-    /// would be strangers to each other: the inner one does not see what the outer one has written,
-    /// and each may wait for the other, or undo it, again and again.
+    /// The closure of a transaction has begun another transaction of the same database. The inner
+    /// one would not see what the outer one has written, and the two could wait for each other, or
+    /// abort each other again and again.
     Nested,
     /// Another transaction was faster, and this attempt is over. Pass the error on with `?`: the
     /// transaction is attempted again, whatever the closure returns.
@@ -130,15 +130,16 @@ pub enum Error {
         /// The scheme.
         scheme: Scheme,
     },
-    /// A node that is needed, or the oracle, could not be reached in time, or is gone: it was dialed
-    /// in vain since the connection broke. Or a record is locked by a transaction that is in doubt
-    /// because a node is gone. In a cluster only.
+    /// A node that is needed, or the oracle, could not be reached in time, or is gone: it was
+    /// dialed in vain since the connection broke. Or a record is locked by a transaction that is in
+    /// doubt because a node is gone. In a cluster only.
     Unreachable {
         /// How long it took to give up.
         waited: Duration,
     },
-    /// A node has refused a timestamp of this client, or the client one of a node, because it is
-    /// further ahead of the own clock than clocks may be apart. In a cluster only.
+    /// A node has refused a timestamp of this client, or this client a timestamp of a node, because
+    /// it is further ahead of the refusing machine's clock than clocks may be apart. In a cluster
+    /// only.
     ClockAhead,
     /// Nodes do not keep up with what this client has sent, or it already runs the maximum number
     /// of transactions that write more than a mebibyte, and that did not change in time. In a

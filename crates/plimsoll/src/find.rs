@@ -10,8 +10,8 @@ use plimsoll_runtime::real::Endpoint;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Reads the file of a cluster, or asks nodes. `place` is a path, or HTTP addresses of nodes with
-/// commas between them, HOST:PORT; one node that answers is enough. Nodes do not tell the secret: a client
-/// that finds them by their addresses needs the file that has it.
+/// commas between them, HOST:PORT; one node that answers is enough. Nodes do not tell the secret: a
+/// client that finds them by their addresses needs the file that has it.
 ///
 /// ```no_run
 /// use plimsoll::{Database, Options};
@@ -41,13 +41,13 @@ pub fn addresses(place: &str) -> Option<Vec<Endpoint>> {
 }
 
 /// How the description that a node has of its cluster differs from this one, if it has an HTTP
-/// address, answers there, and they differ. Blocks until it answers.
+/// address, answers there, and they differ. Blocks until it answers, two seconds at most.
 pub fn difference_from(cluster: &Cluster, node: &NodeConfig) -> Option<String> {
     let text = description(node.http.as_ref()?).ok()?;
     difference(cluster, &Cluster::from_description(&text).ok()?)
 }
 
-/// The same of the first node that has another description.
+/// [`difference_from`] the first node that has another description, with the name of that node.
 pub(crate) fn differs(cluster: &Cluster) -> Option<String> {
     cluster.processes().find_map(|node| {
         let difference = difference_from(cluster, node)?;

@@ -37,11 +37,13 @@
 //! * **[`Database::transact`]** runs a closure until it commits. Transactions are strictly
 //!   serializable: OCC under decentralized scalar timestamps (`docs/protocols/occ.md`,
 //!   `docs/protocols/dst.md`). One that lost against another is repeated after a random pause; an
-//!   error of the closure's own rolls it back, and so does an error of an operation that the closure
-//!   drops.
-//! * **Ranges.** [`Txn::scan`] and [`Snapshot::scan`] read ranges of ordered tables from either end,
-//!   with or without a limit ([`KeyRange`]). [`Txn::cursor`] reads a range of any length in little
-//!   memory, as a snapshot's scan does; [`Txn::get_many`] reads many keys at the same time.
+//!   error of the closure's own rolls it back, and so does an error of an operation that the
+//!   closure drops.
+//! * **Ranges.** [`Txn::scan`] and [`Snapshot::scan`] read ranges of ordered tables (`low..high`,
+//!   `low..=high`, a prefix) from either end, with or without a limit: [`KeyRange`].
+//!   [`Txn::cursor`] fetches the rows of a range of any length some hundred at a time, as a
+//!   snapshot's scan does. [`Txn::get_many`] and [`Snapshot::get_many`] read many keys at the same
+//!   time.
 //! * **[`Database::snapshot`]** reads a consistent state that does not change, as fresh or as stale
 //!   as asked for. It never aborts, whatever is written meanwhile, and its scans need little
 //!   memory.
@@ -51,12 +53,17 @@
 //!   snapshots through other handles. Only for stale snapshots it matters who asks: see
 //!   [`Database::session`]. Another process goes on with what a session has seen: see
 //!   [`Database::token`].
-//! * **Errors** are values: [`SchemaError`], [`OpenError`], [`Error`]. A panic in a shard is a bug
-//!   and ends the process: half a database is of no use to anyone.
+//! * **Memory** has a limit ([`Options::memory`]). When it is reached, transactions that write fail
+//!   with [`Error::Full`]; reads and deletions go on.
+//! * **Errors** are values: [`SchemaError`], [`OpenError`], [`Error`]. A closure that begins
+//!   another transaction of its database is told so ([`Error::Nested`]), and so is a client of a
+//!   cluster whose clock is too far ahead of those of the nodes ([`Error::ClockAhead`]). A panic in
+//!   a shard is a bug and ends the process: half a database is of no use to anyone.
 //!
 //! A secondary index is an ordinary table whose key holds the indexed columns and the primary key,
 //! written by the same transactions: `examples/index.rs`. `examples/web.rs` hands sessions on in
-//! cookies, `examples/queue.rs` is a queue with priorities.
+//! cookies, `examples/queue.rs` is a queue with priorities, `examples/bank.rs` a bank with clerks
+//! and an auditor.
 //!
 //! What this face leaves out: an operation is a hop between two threads, which takes from 2 to 20
 //! µs. Procedures that run on the shards themselves (`plimsoll_txn::procedure`, as the benchmark

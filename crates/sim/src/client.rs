@@ -36,9 +36,10 @@ pub trait Observer: Clone + 'static {
     fn began(&self, sample: Timestamp) -> u64;
     /// Now, for a client that has just been answered.
     fn ended(&self) -> u64;
-    /// How many beginnings and ends there have been, this one included; 0 if nobody counts.
-    fn counted(&self) -> u64 {
-        0
+    /// Now, for the order of all that clients do: later than at every call before, by whichever
+    /// client, if the observer can tell.
+    fn moment(&self) -> u64 {
+        self.ended()
     }
     /// A transaction that has committed, before anything else happens.
     fn recorded(&self, _: &Recorded) {}
@@ -208,7 +209,7 @@ impl<O: Observer> Client<O> {
     pub fn crash(&mut self) {
         self.left.in_doubt.extend(self.present);
         if let Some(attempted) = self.left.appended.last_mut().filter(|last| last.how == End::Unknown) {
-            (attempted.end, attempted.nth.1) = (self.observer.ended(), self.observer.counted());
+            attempted.end = self.observer.moment();
         }
     }
 

@@ -4,8 +4,8 @@
 //! (`invoke`) and how it ended, `ok` (committed), `fail` (aborted) or `info` (nobody knows).
 //! `process` is the session, `value` the list of operations, `["append", list, number]` or `["r",
 //! list, [numbers]]`, with `null` for what was not known at that moment. Lines are in the order in
-//! which things happened, `time` is that moment in virtual nanoseconds. What sessions do at one
-//! moment counts as concurrent ([`events`]). The last attempt is the judge's, who reads all lists.
+//! which things happened, `time` is that moment in virtual nanoseconds ([`Attempted::begin`]). The
+//! last attempt is the judge's, who reads all lists.
 //!
 //! *Real time.* All clients are timed by one clock that is right. Read-write transactions are
 //! strictly serializable by it, read-only ones at a snapshot need not be: under an oracle's scheme
@@ -34,7 +34,6 @@ pub fn lines_of<'a>(attempts: impl IntoIterator<Item = &'a Attempted>) -> String
         session: attempted.session,
         begin_ns: attempted.begin,
         end_ns: attempted.end,
-        nth: attempted.nth,
         committed: attempted.how == End::Committed,
     });
     let mut text = String::new();

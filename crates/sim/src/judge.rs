@@ -13,8 +13,8 @@
 //!   are read-only ones that are validated. The one-round commit of OCC promises that only of a
 //!   transaction that begins 2ε later, as all promise it of timestamps.
 //! * And what was seen of that while the world ran (`online.rs`).
-//! * Under DST no version is stamped further ahead than the fastest clock and what is believed of
-//!   another process: a timestamp from the far future that a machine has sent slows nobody down.
+//! * Under DST no version is stamped further ahead of the fastest clock than a shard believes of
+//!   another process: a timestamp from the far future that a machine has sent slows down no other.
 //! * Copies of a table have got the same versions in the same order, and hold the same rows.
 //! * Under DST, *freshness*: a snapshot contains everything that was answered before it began, less
 //!   its staleness, less twice the largest clock error ε of the run. For it is at least what the
@@ -112,8 +112,8 @@ pub(crate) fn clocks_are_far_apart(clock_error_ns: u64) -> bool {
     2 * clock_error_ns > MAX_OFFSET_NS
 }
 
-/// Versions whose stamps are further ahead than what is believed by the fastest clock. Whoever
-/// overwrites one has to wait until the clocks are there.
+/// Versions whose stamps are further ahead of the fastest clock than a shard believes of another
+/// process. A transaction that overwrites one has to wait until the clocks are there.
 fn from_the_future(setting: &Setting, installs: &[Vec<Install>]) -> Vec<String> {
     let world = &setting.world;
     let furthest = Timestamp(world.true_time().0 + world.clock_error_ns() + MAX_OFFSET_NS);
@@ -369,7 +369,6 @@ fn lists(setting: &mut Setting, left: &mut ClientResults) -> Vec<String> {
         session: left.appended.iter().map(|attempted| attempted.session + 1).max().unwrap_or_default(),
         begin,
         end: setting.world.true_time().0,
-        nth: (0, 0),
         how: append::End::Committed,
         snapshot: true,
         operations: lists

@@ -166,8 +166,8 @@ impl Outcome {
 #[derive(Clone)]
 pub struct Outsider {
     watch: Watch,
-    /// Beginnings and ends so far, of all clients.
-    count: Rc<Cell<u64>>,
+    /// The last moment that was told, to any client.
+    told: Rc<Cell<u64>>,
     /// If transactions have an order.
     online: Option<Rc<RefCell<Online>>>,
 }
@@ -175,7 +175,7 @@ pub struct Outsider {
 impl Outsider {
     /// One that tells the true time, and no more.
     pub fn new(watch: Watch) -> Outsider {
-        Outsider { watch, count: Rc::default(), online: None }
+        Outsider { watch, told: Rc::default(), online: None }
     }
 }
 
@@ -188,9 +188,9 @@ impl Observer for Outsider {
         self.watch.true_time().0
     }
 
-    fn counted(&self) -> u64 {
-        self.count.set(self.count.get() + 1);
-        self.count.get()
+    fn moment(&self) -> u64 {
+        self.told.set(self.watch.true_time().0.max(self.told.get() + 1));
+        self.told.get()
     }
 
     fn recorded(&self, transaction: &Recorded) {
@@ -285,8 +285,8 @@ pub(crate) struct Setting {
     recorder: Option<Recorder>,
     /// What watches timestamps, if transactions are ordered by them.
     pub(crate) online: Option<Rc<RefCell<Online>>>,
-    /// Beginnings and ends of attempts so far.
-    count: Rc<Cell<u64>>,
+    /// See [`Outsider::told`].
+    told: Rc<Cell<u64>>,
 }
 
 impl Setting {
@@ -322,7 +322,7 @@ impl Setting {
             moved: Rc::default(),
             recorder,
             online,
-            count: Rc::default(),
+            told: Rc::default(),
         }
     }
 
@@ -424,7 +424,8 @@ impl Setting {
         self.move_slots(plan, running.clone());
         self.go_on(TROUBLE_NS, || running.get() == 0);
         self.world.heal_all();
-        // Machines whose clocks are further apart do not believe each other, and would not for ever.
+        // Machines whose clocks are further apart refuse each other's timestamps, and would go on
+        // to do so for as long as the clients run.
         if !pair.has_oracle() && judge::clocks_are_far_apart(self.world.clock_error_ns()) {
             self.world.set_clocks();
         }
@@ -478,7 +479,7 @@ impl Setting {
     fn outsider(&self) -> Outsider {
         Outsider {
             online: self.online.clone(),
-            count: self.count.clone(),
+            told: self.told.clone(),
             ..Outsider::new(self.world.observer())
         }
     }

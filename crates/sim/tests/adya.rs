@@ -67,7 +67,6 @@ fn tiny(seed: u64) -> Vec<Attempted> {
             session: session as u32,
             begin: begin * 2 * count + 2 * session,
             end: end * 2 * count + 2 * session + 1,
-            nth: (0, 0),
             how,
             snapshot: false,
             operations: Vec::new(),
@@ -168,7 +167,7 @@ fn history(text: &str) -> Vec<Attempted> {
             }
         }
         let (session, end) = (session as u32, begin + 500 + session as u64);
-        attempts.push(Attempted { session, begin, end, nth: (0, 0), how, snapshot: false, operations });
+        attempts.push(Attempted { session, begin, end, how, snapshot: false, operations });
     }
     attempts
 }

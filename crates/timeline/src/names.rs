@@ -59,7 +59,8 @@ pub(super) fn short(key: &Key) -> String {
     }
 }
 
-/// How long what is slowed down by a factor takes; a factor that was drawn may be one.
+/// In words, how long a link or a disk takes that a fault slows down by a factor. A factor that was
+/// drawn may be one.
 fn slowed(factor: u64) -> String {
     match factor {
         1 => "as long as before".to_owned(),

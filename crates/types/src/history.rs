@@ -131,9 +131,6 @@ pub struct Span {
     pub begin_ns: u64,
     /// When it ended, likewise.
     pub end_ns: u64,
-    /// Of what happened in the nanoseconds of its beginning and of its end, the how manyth these
-    /// were; equal numbers, such as 0, where nobody knows.
-    pub nth: (u64, u64),
     /// Whether it committed.
     pub committed: bool,
 }
@@ -143,24 +140,23 @@ pub struct Span {
 ///
 /// They are in the order of time, and each session's are in its own order, even where an attempt
 /// takes no time or the next one begins in the very nanosecond in which it ends. What different
-/// sessions do in one nanosecond, in an order that nobody knows, counts as concurrent: beginnings
-/// come first and commits last, but for what a session does after it has committed.
+/// sessions do in one nanosecond counts as concurrent, for the clock does not tell its order:
+/// beginnings come first and commits last, but for what a session does after it has committed.
 pub fn events(spans: impl IntoIterator<Item = Span>) -> Vec<(usize, bool)> {
     let mut events = Vec::new();
     // What each session did last: when, and its rank among what happened then.
-    let mut last: BTreeMap<u32, ((u64, u64), u64)> = BTreeMap::new();
+    let mut last: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for (at, span) in spans.into_iter().enumerate() {
-        let (begin, end) = ((span.begin_ns, span.nth.0), (span.end_ns, span.nth.1));
-        for (time, ended) in [(begin, false), (end, true)] {
+        for (time_ns, ended) in [(span.begin_ns, false), (span.end_ns, true)] {
             let rank = match (ended, span.committed) {
                 (false, _) => 0,
                 (true, false) => 1,
                 (true, true) => 1 << 32,
             };
-            let before = last.get(&span.session).filter(|(before, _)| *before == time);
+            let before = last.get(&span.session).filter(|(before_ns, _)| *before_ns == time_ns);
             let rank = before.map_or(rank, |(_, before)| rank.max(before + 1));
-            last.insert(span.session, (time, rank));
-            events.push((time, rank, span.session, at, ended));
+            last.insert(span.session, (time_ns, rank));
+            events.push((time_ns, rank, span.session, at, ended));
         }
     }
     events.sort_unstable();
@@ -196,13 +192,7 @@ mod tests {
     /// Attempts of sessions (session, begin, end, committed) in the order of a history in lines:
     /// `b2` is the beginning of the third, `e2` its end.
     fn lines(attempts: &[(u32, u64, u64, bool)]) -> String {
-        let span = |&(session, begin_ns, end_ns, committed)| Span {
-            session,
-            begin_ns,
-            end_ns,
-            nth: (0, 0),
-            committed,
-        };
+        let span = |&(session, begin_ns, end_ns, committed)| Span { session, begin_ns, end_ns, committed };
         let word = |(at, ended)| format!("{}{at}", if ended { "e" } else { "b" });
         events(attempts.iter().map(span)).into_iter().map(word).collect::<Vec<_>>().join(" ")
     }

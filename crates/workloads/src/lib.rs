@@ -110,8 +110,8 @@ pub trait Workload: Clone + Send + Sync + 'static {
 
     /// A client bound to a shard. `client` is unique over all shards, the same for the same seed,
     /// and never used twice on one database: keys that a client inserts may contain it. `owner`
-    /// tells which shard owns a slot, so that a client can choose a home on its own shard. The lower
-    /// 16 bits of `client` number the clients of a run, those above them the run.
+    /// tells which shard owns a slot, so that a client can choose a home on its own shard. The
+    /// lower 16 bits of `client` number the clients of a run, those above them the run.
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Self::Client;
 
     /// The client's next transaction, inputs drawn, not started.
@@ -132,9 +132,10 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// Judges one audit that ran in one snapshot: conditions that hold at every moment.
     fn judge_snapshot(&self, audit: &Self::Audit) -> Vec<Check>;
 
-    /// What drivers must have counted since the load for the data to be as it is, if these are all
-    /// of [`Workload::audits`]: where a further run begins. What no driver counts is not judged by
-    /// it: the data may contradict this tally.
+    /// What drivers must have counted since the load for the data to be as it is, by all of
+    /// [`Workload::audits`]. A further run on the same data begins to count there. Nothing is judged
+    /// here: where the data tells the same number twice and differently, this goes by one of the
+    /// two, and [`Workload::judge`] compares both with it.
     fn found(&self, audits: &[&Self::Audit]) -> Tally;
 
     /// Judges all audits of [`Workload::audits`] after a run: the conditions that hold at every

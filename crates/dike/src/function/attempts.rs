@@ -51,7 +51,6 @@ pub fn lines(attempts: &[Attempt]) -> String {
         session: attempt.session,
         begin_ns: attempt.begin_ns,
         end_ns: attempt.end_ns,
-        nth: (0, 0),
         committed: attempt.end == End::Committed,
     });
     let mut text = String::new();

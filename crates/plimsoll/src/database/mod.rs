@@ -32,11 +32,10 @@ mod transaction;
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{slice, thread};
 
 use plimsoll_engine::{
     Cluster, Engine, EngineOptions, OpenError, SHARDS_MAX, STALENESS_MAX, SchemaError, TABLES_MAX,
@@ -53,7 +52,7 @@ use crate::error::Error;
 use crate::find;
 use crate::schema::Schema;
 use admission::Admission;
-use driver::Driver;
+use driver::{Driver, Operation, Write};
 use lives::{Lives, Running};
 use stats::Tally;
 
@@ -112,9 +111,9 @@ pub struct Options {
     /// Protocol and timestamp scheme, `occ/dst` by default. The others are there for comparison:
     /// some can do less, and `rc` is not serializable.
     pub pair: Pair,
-    /// Bytes that the data may take; when they are used, writes are refused ([`Error::Full`]), while
-    /// reads and deletions go on. `None`, the default, is 80 % of the memory that the process may
-    /// use. In a client of a cluster it has no effect: each node has its own.
+    /// Bytes that the data may take; when they are used, writes are refused ([`Error::Full`]),
+    /// while reads and deletions go on. `None`, the default, is 80 % of the memory that the process
+    /// may use. In a client of a cluster it has no effect: each node has its own.
     pub memory: Option<u64>,
 }
 
@@ -545,37 +544,58 @@ impl Inner {
         Ok(range.scan(stored))
     }
 
-    /// The shard that owns a key of an existing table.
-    fn home(&self, table: StoredTable, key: &Key) -> ShardId {
-        let slot = self.tables()[table.index()].spec.partitioning.slot(key);
-        slot.map_or_else(|| self.any_shard(), |slot| self.placement().shard(slot))
+    /// The shard that owns a key of an existing table; `None` if all have copies of the table.
+    fn owner(&self, table: StoredTable, key: &Key) -> Option<ShardId> {
+        let slot = self.tables()[table.index()].spec.partitioning.slot(key)?;
+        Some(self.placement().shard(slot))
     }
 
-    /// The shards of other processes that an operation on a key needs, as far as it is known: which
-    /// copy of a replicated table will be read is not. Nothing if the data is in this process.
-    fn needed(&self, table: StoredTable, key: &Key, writes: bool) -> impl Iterator<Item = ShardId> + use<> {
-        let slot = self.is_client().then(|| self.tables()[table.index()].spec.partitioning.slot(key));
-        let shards: Range<u16> = match slot {
-            Some(Some(slot)) => {
-                let shard = self.placement().shard(slot).0;
-                shard..shard + 1
-            }
-            Some(None) if writes => 0..self.holders as u16,
-            _ => 0..0,
+    /// The shards that an operation reads; none if any copy of a table will do.
+    fn read_by(&self, operation: &Operation) -> Vec<ShardId> {
+        let owners = |column: &StoredColumn, keys: &[Key]| {
+            keys.iter().filter_map(|key| self.owner(column.table, key)).collect()
         };
-        shards.map(ShardId)
+        match operation {
+            Operation::Get(column, key) => owners(column, slice::from_ref(key)),
+            Operation::GetMany(column, keys) => owners(column, keys),
+            Operation::Exists(columns, key) => owners(&columns[0], slice::from_ref(key)),
+            Operation::Scan(scan) | Operation::Batch(scan) => self.shards_of(&self.placement(), scan),
+        }
+    }
+
+    /// The shards that a write goes to: the owner, or all that have copies of the table.
+    fn written_by(&self, write: &Write) -> Vec<ShardId> {
+        let (Write::Put(StoredColumn { table, .. }, key, _) | Write::Delete(table, key)) = write;
+        match self.owner(*table, key) {
+            Some(owner) => vec![owner],
+            None => (0..self.holders as u16).map(ShardId).collect(),
+        }
     }
 
     /// A shard that holds data; each in turn.
     fn any_shard(&self) -> ShardId {
-        ShardId((self.next.fetch_add(1, Relaxed) % self.holders) as u16)
+        ShardId(self.turn(self.holders) as u16)
     }
 
-    /// The shards that may hold rows of a range: one, if the range lies within one partition key.
+    /// One of these shards, in turn; any shard if there are none.
+    fn one_of(&self, shards: &[ShardId]) -> ShardId {
+        match shards {
+            [] => self.any_shard(),
+            [only] => *only,
+            some => some[self.turn(some.len())],
+        }
+    }
+
+    fn turn(&self, count: usize) -> usize {
+        self.next.fetch_add(1, Relaxed) % count
+    }
+
+    /// The shards that may hold rows of a range: one, if the range lies within one partition key;
+    /// none if any copy of the table will do.
     fn shards_of(&self, placement: &Placement, scan: &Scan) -> Vec<ShardId> {
         let table = self.tables()[scan.column.table.index()].clone();
         let Some(bytes) = table.spec.partitioning.bytes() else {
-            return vec![self.any_shard()];
+            return Vec::new();
         };
         let low = scan.low.to_bytes();
         if bytes > 0 && low.len() >= bytes {

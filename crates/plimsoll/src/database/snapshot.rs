@@ -160,7 +160,9 @@ impl Snapshot {
             let mut batches: BTreeMap<ShardId, (Vec<usize>, Reads)> = BTreeMap::new();
             for position in std::mem::take(&mut left) {
                 let key = &keys[position];
-                let (positions, reads) = batches.entry(self.inner.home(column.table, key)).or_default();
+                let owner = self.inner.owner(column.table, key);
+                let shard = owner.unwrap_or_else(|| self.inner.any_shard());
+                let (positions, reads) = batches.entry(shard).or_default();
                 positions.push(position);
                 reads.get(column, key.clone());
             }
@@ -186,8 +188,9 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The rows of a range in key order, or from its end ([`KeyRange::reverse`]). They are fetched in
-    /// chunks while the iterator is used, all at this snapshot. [`Error::NotOrdered`] for a hash table.
+    /// The rows of a range in key order, or from its end ([`KeyRange::reverse`]). They are fetched
+    /// in chunks while the iterator is used, all at this snapshot. [`Error::NotOrdered`] for a hash
+    /// table.
     pub fn scan(&self, column: impl Column, range: impl Into<KeyRange>) -> Result<Rows<'_>, Error> {
         let mut rows =
             Rows { snapshot: self, rest: self.inner.scan(column, range.into())?, cursors: Vec::new() };
@@ -282,7 +285,10 @@ impl Rows<'_> {
             rest: Some(self.rest.clone()),
             rows: VecDeque::new(),
         };
-        let shards = inner.shards_of(&placement, &self.rest);
+        let mut shards = inner.shards_of(&placement, &self.rest);
+        if shards.is_empty() {
+            shards.push(inner.any_shard());
+        }
         self.cursors = shards.into_iter().map(cursor).collect();
     }
 

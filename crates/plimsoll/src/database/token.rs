@@ -6,8 +6,8 @@
 //! the two clocks say and however old a snapshot is to be.
 //!
 //! Example. A's clock shows 100, and A commits at 100 and hands on a token that ends in
-//! `-0000000000000064`. B's clock shows 98. A snapshot that B takes on its own is at 98 and does not
-//! contain A's write; in a session with the token it is at 100.
+//! `-0000000000000064`. B's clock shows 98. A snapshot that B takes on its own is at 98 and does
+//! not contain A's write; in a session with the token it is at 100.
 //!
 //! The token names its database: a timestamp of one says nothing about another. All that are
 //! connected to one cluster have the same name for it, a checksum of the cluster's file; a database
@@ -38,8 +38,8 @@ const PREFIX: &str = "v2-";
 /// Hexadecimal digits of each of its two numbers.
 const DIGITS: usize = 16;
 
-/// What a session has seen. As text, `v2-` and twice 16 hexadecimal digits, for the database and for
-/// the time, it can be handed to another process:
+/// What a session has seen. As text, `v2-` and twice 16 hexadecimal digits, for the database and
+/// for the time, it can be handed to another process:
 ///
 /// ```
 /// # use plimsoll::{Database, IndexKind, Options, Schema, Token};

@@ -54,8 +54,8 @@ const PAUSE_MIN_NS: u64 = 10_000;
 const DOUBLINGS: u32 = 9;
 /// Maximum size of a write in a message, in bytes, besides its key and its value.
 const WRITE_BYTES: usize = 64;
-/// How long a transaction is retried while memory is full: what was just deleted is free after some
-/// milliseconds.
+/// How long a transaction is retried while memory is full: the memory of what was just deleted is
+/// free after some milliseconds.
 const FULL_AFTER: Duration = Duration::from_millis(100);
 /// Lower bound of a commit's time-out over the network.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
@@ -68,11 +68,11 @@ impl Database {
     ///
     /// The error type is the caller's; all it needs is a conversion from [`Error`]. Besides the
     /// errors of the operations, there are [`Error::Overloaded`] and [`Error::Contended`], when
-    /// [`Options::patience`](crate::Options::patience) is over; with a cluster
-    /// [`Error::Congested`], [`Error::Unreachable`] and [`Error::InDoubt`] as well. An error of an
-    /// operation that `body` keeps to itself is returned all the same, and nothing is written;
-    /// [`Error::Exists`] is the exception. [`Error::Nested`] if the thread is in the closure of
-    /// another transaction of this database.
+    /// [`Options::patience`](crate::Options::patience) is over, and [`Error::Full`]; with a cluster
+    /// [`Error::Congested`], [`Error::Unreachable`], [`Error::ClockAhead`] and [`Error::InDoubt`]
+    /// as well. An error of an operation that `body` keeps to itself is returned all the same, and
+    /// nothing is written; [`Error::Exists`] is the exception. [`Error::Nested`] if the thread is
+    /// in the closure of another transaction of this database.
     ///
     /// When this returns, every snapshot and transaction that begins later in this process contains
     /// what was written, except [`Freshness::Stale`](crate::Freshness::Stale) snapshots of other
@@ -167,8 +167,8 @@ impl Drop for Only {
 /// One attempt of a transaction, inside the closure of [`Database::transact`].
 ///
 /// Every operation may end with [`Error::Closed`], with an error about its own input, or with
-/// [`Error::Conflict`]. After an error, other than [`Error::Exists`], the attempt is over: all later
-/// operations return the same error.
+/// [`Error::Conflict`]. After an error, other than [`Error::Exists`], the attempt is over: all
+/// later operations return the same error.
 pub struct Txn<'a> {
     database: &'a Database,
     /// When the transaction was first attempted. Under 2PL the oldest transaction finally wins.
@@ -186,8 +186,7 @@ pub struct Txn<'a> {
     written_bytes: usize,
     /// Its turn among large transactions, if it writes much to other processes.
     large: Option<Admitted<'a>>,
-    /// The shards of other processes that it has used or will use to commit, as far as this process
-    /// knows where they are.
+    /// The shards of other processes that it has read and will write, by the map of this process.
     needs: BTreeSet<ShardId>,
     /// When the first attempt began.
     began: Instant,
@@ -206,9 +205,7 @@ impl Txn<'_> {
         self.attempt(|txn| {
             let column = txn.database.inner.column(column)?;
             check_key(key)?;
-            let home = txn.database.inner.home(column.table, key);
-            txn.needs.extend(txn.database.inner.needed(column.table, key, false));
-            match txn.step(home, Operation::Get(column, key.clone()))? {
+            match txn.step(Operation::Get(column, key.clone()))? {
                 Outcome::Value(value) => Ok(value),
                 _ => unreachable!("a get is answered with a value"),
             }
@@ -221,12 +218,10 @@ impl Txn<'_> {
         self.attempt(|txn| {
             let column = txn.database.inner.column(column)?;
             keys.iter().try_for_each(check_key)?;
-            let Some(first) = keys.first() else { return Ok(Vec::new()) };
-            let home = txn.database.inner.home(column.table, first);
-            for key in keys {
-                txn.needs.extend(txn.database.inner.needed(column.table, key, false));
+            if keys.is_empty() {
+                return Ok(Vec::new());
             }
-            match txn.step(home, Operation::GetMany(column, keys.to_vec()))? {
+            match txn.step(Operation::GetMany(column, keys.to_vec()))? {
                 Outcome::Values(values) => Ok(values),
                 _ => unreachable!("many gets are answered with values"),
             }
@@ -284,7 +279,6 @@ impl Txn<'_> {
         self.attempt(|txn| {
             let groups = txn.database.inner.writable(table)?.spec.groups.len();
             check_key(key)?;
-            txn.needs.extend(txn.database.inner.needed(table.stored(), key, true));
             txn.write(groups, key.len(), Write::Delete(table.stored(), key.clone()))
         })
     }
@@ -302,8 +296,7 @@ impl Txn<'_> {
             if scan.limit == 0 {
                 return Ok(Vec::new());
             }
-            let first = txn.first_shard(&scan);
-            match txn.step(first, Operation::Scan(scan))? {
+            match txn.step(Operation::Scan(scan))? {
                 Outcome::Rows(rows) => Ok(rows),
                 _ => unreachable!("a scan is answered with rows"),
             }
@@ -339,19 +332,6 @@ impl Txn<'_> {
         })
     }
 
-    /// The shard that coordinates an attempt that begins with this scan.
-    fn first_shard(&mut self, scan: &Scan) -> ShardId {
-        let inner = &self.database.inner;
-        let shards = inner.shards_of(&inner.placement(), scan);
-        if let [only] = shards[..] {
-            return only;
-        }
-        if inner.is_client() {
-            self.needs.extend(&shards);
-        }
-        inner.any_shard()
-    }
-
     /// Does an operation, unless an earlier one has failed.
     fn attempt<T>(&mut self, operation: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         if let Some(error) = &self.failed {
@@ -366,9 +346,7 @@ impl Txn<'_> {
 
     /// Fails if any of these records of a row exists; that none exists still holds at commit.
     fn absent(&mut self, table: TableId, key: &Key, columns: Vec<StoredColumn>) -> Result<(), Error> {
-        let home = self.database.inner.home(table.stored(), key);
-        self.needs.extend(self.database.inner.needed(table.stored(), key, false));
-        match self.step(home, Operation::Exists(columns, key.clone()))? {
+        match self.step(Operation::Exists(columns, key.clone()))? {
             Outcome::Exists(false) => Ok(()),
             Outcome::Exists(true) => {
                 Err(Error::Exists { table: self.database.inner.table(table)?.name.clone() })
@@ -378,7 +356,6 @@ impl Txn<'_> {
     }
 
     fn put_checked(&mut self, column: StoredColumn, key: &Key, value: &[u8]) -> Result<(), Error> {
-        self.needs.extend(self.database.inner.needed(column.table, key, true));
         self.write(1, key.len() + value.len(), Write::Put(column, key.clone(), value.to_vec()))
     }
 
@@ -402,18 +379,27 @@ impl Txn<'_> {
             let turn = inner.large.admit(inner.options.patience);
             self.large = Some(turn.map_err(|_| Error::Congested { waited: begun.elapsed() })?);
         }
+        if inner.is_client() {
+            self.needs.extend(inner.written_by(&write));
+        }
         self.wrote = true;
         self.written_bytes += bytes;
         self.waiting.push(write);
         Ok(())
     }
 
-    /// Does an operation on the coordinating shard, after the waiting writes. If the attempt begins
-    /// with this step, `first` coordinates it.
-    fn step(&mut self, first: ShardId, operation: Operation) -> Result<Outcome, Error> {
+    /// Does an operation on the coordinating shard, after the waiting writes. An attempt that
+    /// begins with this step is coordinated by one of the shards that it reads.
+    fn step(&mut self, operation: Operation) -> Result<Outcome, Error> {
+        let inner = &self.database.inner;
+        let is_used = inner.is_client() || matches!(self.state, State::New);
+        let read = if is_used { inner.read_by(&operation) } else { Vec::new() };
+        if inner.is_client() {
+            self.needs.extend(&read);
+        }
         self.check_reach()?;
-        let running = self.database.inner.running()?;
-        let going = self.go(&running, first, READ_MIN)?;
+        let running = inner.running()?;
+        let going = self.go(&running, &read, READ_MIN)?;
         let shard = going.shard;
         match running.step(going, operation, &self.needs) {
             Ok(StepResult { begun, outcome, shown }) => {
@@ -431,15 +417,10 @@ impl Txn<'_> {
         if !self.wrote && (inner.reads_at_snapshot() || matches!(self.state, State::New)) {
             return Ok(());
         }
-        let first = match self.waiting.first() {
-            Some(Write::Put(StoredColumn { table, .. }, key, _) | Write::Delete(table, key)) => {
-                inner.home(*table, key)
-            }
-            None => inner.any_shard(),
-        };
+        let written = self.waiting.first().map(|write| inner.written_by(write)).unwrap_or_default();
         self.check_reach()?;
         let running = inner.running()?;
-        let going = self.go(&running, first, PATIENCE_MIN)?;
+        let going = self.go(&running, &written, PATIENCE_MIN)?;
         let (patience, begun) = (going.patience, Instant::now());
         match running.commit(going) {
             Ok(stamp) => {
@@ -463,8 +444,13 @@ impl Txn<'_> {
         Err(Error::Unreachable { waited: self.began.elapsed() })
     }
 
-    /// The attempt, to be sent to its shard, or to `first` if it begins.
-    fn go(&mut self, running: &Running<'_>, first: ShardId, least: Duration) -> Result<StepRequest, Error> {
+    /// The attempt, to be sent to its shard, or to one of `first` if it begins.
+    fn go(
+        &mut self,
+        running: &Running<'_>,
+        first: &[ShardId],
+        least: Duration,
+    ) -> Result<StepRequest, Error> {
         let (begun, shard) = self.take(running, first)?;
         let patience = self.database.inner.patience(least);
         Ok(StepRequest {
@@ -481,10 +467,10 @@ impl Txn<'_> {
     fn take(
         &mut self,
         running: &Running<'_>,
-        first: ShardId,
+        first: &[ShardId],
     ) -> Result<(Option<TransactionHandle>, ShardId), Error> {
         match mem::replace(&mut self.state, State::New) {
-            State::New => Ok((None, running.coordinator(first))),
+            State::New => Ok((None, running.coordinator(self.database.inner.one_of(first)))),
             State::Begun(txn, shard, life) if life == running.life() => Ok((Some(txn), shard)),
             State::Begun(..) => Err(Error::Conflict(Abort::Unknown)),
         }
@@ -499,10 +485,10 @@ impl Txn<'_> {
 
 /// A scan within a transaction that goes on where it was: [`Txn::cursor`].
 ///
-/// The commit makes sure that what the cursor has passed is still so, as for [`Txn::scan`], for
-/// which some 50 bytes per row are kept; it says nothing about the rest of the range. A row that the
-/// transaction writes ahead of the cursor is returned as written, unless it is among the rows that
-/// were fetched already.
+/// The commit makes sure that the rows that were fetched, and the gaps between them, are still as
+/// they were, as for [`Txn::scan`]; some 50 bytes per row are kept for that. It says nothing about
+/// the rest of the range. A row that the transaction writes ahead of the cursor is returned as
+/// written, unless it is among the rows that were fetched already.
 #[derive(Debug)]
 pub struct Cursor {
     /// The attempt that it belongs to.
@@ -524,8 +510,7 @@ impl Cursor {
             while self.rows.is_empty()
                 && let Some(scan) = self.rest.take()
             {
-                let first = txn.first_shard(&scan);
-                match txn.step(first, Operation::Batch(scan))? {
+                match txn.step(Operation::Batch(scan))? {
                     Outcome::Batch(rows, rest) => (self.rows, self.rest) = (rows.into(), rest),
                     _ => unreachable!("a batch is answered with rows"),
                 }
@@ -564,18 +549,15 @@ impl Retry {
         let waited = self.began.elapsed();
         let bound_ns = PAUSE_MIN_NS << self.attempts.min(DOUBLINGS);
         self.attempts += 1;
-        if waited >= patience && last == Abort::Unknown {
-            return Err(Error::Unreachable { waited });
-        }
-        // A clock that was a little too far ahead is soon met by the others.
-        if waited >= patience && last == Abort::ClockAhead {
-            return Err(Error::ClockAhead);
-        }
-        if waited >= patience.min(FULL_AFTER) && last == Abort::Full {
-            return Err(Error::Full);
-        }
+        let patience = if last == Abort::Full { patience.min(FULL_AFTER) } else { patience };
         if waited >= patience {
-            return Err(Error::Contended { attempts: self.attempts, waited, last });
+            return Err(match last {
+                Abort::Unknown => Error::Unreachable { waited },
+                // One that was a little too far ahead would have been met by the others.
+                Abort::ClockAhead => Error::ClockAhead,
+                Abort::Full => Error::Full,
+                _ => Error::Contended { attempts: self.attempts, waited, last },
+            });
         }
         thread::sleep(Duration::from_nanos(self.random.hash_one(self.attempts) % bound_ns));
         Ok(())

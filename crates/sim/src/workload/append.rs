@@ -36,12 +36,11 @@ pub enum End {
 pub struct Attempted {
     /// Whose it was.
     pub session: u32,
-    /// When it began, in nanoseconds of an outside observer.
+    /// When it began, in nanoseconds of an outside observer. In a world no two beginnings or ends
+    /// are at one time: what happens in one nanosecond is spread over the next ones, in its order.
     pub begin: u64,
     /// When it was answered, or its client crashed, likewise.
     pub end: u64,
-    /// The how manyth beginning or end of its world these were; 0 where nobody has counted.
-    pub nth: (u64, u64),
     /// What became of it.
     pub how: End,
     /// Whether it read at a snapshot, which may be older than its beginning.
@@ -75,21 +74,19 @@ impl<O: Observer> Client<O> {
         let label = label(look);
         let attempt = self.attempt(0);
         for tries in 0..20 {
-            let (begin, nth) = (self.begin(), self.observer.counted());
-            let (session, how, operations) = (self.session, End::Unknown, Vec::new());
+            let (begin, moment) = (self.begin(), self.observer.moment());
             self.left.appended.push(Attempted {
-                session,
-                begin,
-                end: begin,
-                nth: (nth, nth),
-                how,
+                session: self.session,
+                begin: moment,
+                end: moment,
+                how: End::Unknown,
                 snapshot: look,
-                operations,
+                operations: Vec::new(),
             });
             let result = self.read_and_append(attempt, look, lists).await;
-            let end = self.observer.ended();
+            let end = self.observer.moment();
             let attempted = self.left.appended.last_mut().expect("it was just pushed");
-            (attempted.end, attempted.nth.1) = (end, self.observer.counted());
+            attempted.end = end;
             match result {
                 Ok(committed) => {
                     // Under OCC with snapshots a transaction that wrote nothing has only looked at

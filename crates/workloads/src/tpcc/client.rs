@@ -61,7 +61,9 @@ impl Client {
             let warehouse = (client as u64 % u64::from(parameters.warehouses)) as u32 + 1;
             homes.push(Home { warehouse, district: None });
         }
-        // The run, above the number of the client, is where the numbers of its payments begin.
+        // The numbers of its payments begin at the run, which stands above the number of the client
+        // and is the nanosecond at which the run began: no client pays as fast as time passes, so
+        // the numbers of two runs do not meet.
         let (run, number) = (client as u64 & !0xffff, client as u16);
         let payer = number.checked_add(1).expect("there are fewer than 65,535 clients");
         let rng = Rng::new(!parameters.seed, client as u64);
