@@ -276,6 +276,8 @@ fn checksum(cluster: &Cluster) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_types::Partitioning;
+
     use super::*;
 
     pub(super) const NODE: &str = "cluster = \"c\"\n[[node]]\nid = 1\naddress = \"127.0.0.1:7001\"\n";
