@@ -56,7 +56,7 @@ fn scene() -> Scene {
     let address = |listener: &TcpListener| listener.local_addr().expect("it is bound");
     let nodes = |second: &TcpListener| {
         let addresses = [&first, second, &third].map(address);
-        (0..).zip(addresses).map(|(id, address)| Address { id, address, shards: 1 }).collect::<Vec<_>>()
+        (0..).zip(addresses).map(|(id, address)| Address { id, address: address.into(), shards: 1 }).collect::<Vec<_>>()
     };
     // The true first node says its hello to whoever listens where it believes the second to be.
     let ear = listener();
