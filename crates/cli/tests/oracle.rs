@@ -11,7 +11,7 @@ fn oracle(flags: &[&str]) -> Output {
 
 #[test]
 fn it_tells_what_an_oracle_can_do() {
-    let flags = ["--duration", "20ms", "--threads", "1,2", "--in-flight", "1,8"];
+    let flags = ["--duration", "100ms", "--threads", "1,2", "--in-flight", "1,8"];
     let output = oracle(&[&flags[..], &["--json"]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON object and nothing else");
