@@ -8,6 +8,7 @@ mod any;
 mod blocks;
 pub mod micro;
 pub mod registry;
+pub mod rows;
 pub mod smallbank;
 #[cfg(test)]
 mod testing;
