@@ -13,6 +13,7 @@ pub mod smallbank;
 #[cfg(test)]
 mod testing;
 pub mod tpcc;
+pub mod tpce;
 
 pub use any::{AnyAudit, AnyClient, AnyWorkload};
 use plimsoll_txn::attempt::ProtocolOptions;
