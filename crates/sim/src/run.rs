@@ -245,7 +245,8 @@ impl Way {
                 transaction(&mut leaving.client, &plan, &mut benchmark).await;
                 leaving.client.shard.pause().await;
             } else if let Some((_, own)) = &mut benchmark {
-                own.draw();
+                own.draw(leaving.client.shard.clock().0);
+                own.done(false);
             }
             to_do.set(to_do.get() - 1);
             if to_do.get() == 0 {

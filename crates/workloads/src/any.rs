@@ -2,8 +2,8 @@
 //!
 //! Benchmarks, the performance model and simulated worlds run any workload, under any pair. What
 //! they hold is an [`AnyWorkload`], so they are compiled once and not once per workload. A
-//! transaction costs them three calls through a table: one to draw it, one to run it, one to count
-//! it.
+//! transaction costs them four calls through a table: to draw it, to run it, to count it, and to tell
+//! the client what became of it.
 
 use std::any::Any;
 
@@ -50,12 +50,15 @@ pub trait AnyWorkload: Send + Sync {
 
 /// A client of a workload, with its present transaction.
 pub trait AnyClient {
-    /// Draws the next transaction. Returns its type: a position in [`AnyWorkload::kinds`].
-    fn draw(&mut self) -> usize;
+    /// Draws the next transaction. Returns its type: a position in [`AnyWorkload::kinds`]. See
+    /// [`Workload::next`].
+    fn draw(&mut self, now_ns: u64) -> usize;
     /// The transaction that was drawn last.
     fn procedure(&mut self) -> &mut dyn AnyProcedure;
     /// Adds what it did to the sums, if it has committed: see [`Workload::tally`].
     fn tally(&self, sums: &mut [i64]);
+    /// Tells what became of it: see [`Workload::done`].
+    fn done(&mut self, committed: bool);
 }
 
 /// A read-only transaction that reads what invariants speak about.
@@ -149,8 +152,8 @@ impl<W: Workload> ClientOf<W> {
 }
 
 impl<W: Workload> AnyClient for ClientOf<W> {
-    fn draw(&mut self) -> usize {
-        self.drawn = Some(self.workload.next(&mut self.client));
+    fn draw(&mut self, now_ns: u64) -> usize {
+        self.drawn = Some(self.workload.next(&mut self.client, now_ns));
         W::kind(self.drawn())
     }
 
@@ -160,6 +163,11 @@ impl<W: Workload> AnyClient for ClientOf<W> {
 
     fn tally(&self, sums: &mut [i64]) {
         W::tally(self.drawn(), sums);
+    }
+
+    fn done(&mut self, committed: bool) {
+        let drawn = self.drawn.as_ref().expect("a transaction is drawn before it is done");
+        self.workload.done(&mut self.client, drawn, committed);
     }
 }
 

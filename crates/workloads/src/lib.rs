@@ -76,8 +76,8 @@ pub trait Workload: Clone + Send + Sync + 'static {
         for &Slot(home) in &homes {
             let mut client = self.client(0, ShardId(home), &|slot| ShardId(slot.0));
             for _ in 0..DRAWN / homes.len() {
-                let mut procedure = self.next(&mut client);
-                let Kind { name, read_only } = Self::KINDS[Self::kind(&procedure)];
+                let mut procedure = self.next(&mut client, 0);
+                let Kind { name, read_only, .. } = Self::KINDS[Self::kind(&procedure)];
                 if !read_only {
                     chopping.check(name, &mut procedure, &tables)?;
                 }
@@ -116,8 +116,13 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// lower 16 bits of `client` number the clients of a run, those above them the run.
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Self::Client;
 
-    /// The client's next transaction, inputs drawn, not started.
-    fn next(&self, client: &mut Self::Client) -> Self::Procedure;
+    /// The client's next transaction, inputs drawn, not started. `now_ns` is its shard's clock, for
+    /// clients in whose world time passes; the same moments give the same transactions.
+    fn next(&self, client: &mut Self::Client, now_ns: u64) -> Self::Procedure;
+
+    /// What became of the client's transaction: committed with these outputs, or given up. Each that
+    /// was drawn is told once, before the next one is drawn, unless its outcome is unknown.
+    fn done(&self, _client: &mut Self::Client, _procedure: &Self::Procedure, _committed: bool) {}
 
     /// The transaction's type: a position in [`Workload::KINDS`].
     fn kind(procedure: &Self::Procedure) -> usize;
@@ -152,6 +157,25 @@ pub struct Kind {
     pub name: &'static str,
     /// Whether it is declared read-only.
     pub read_only: bool,
+    /// How many committed ones count as one transaction of the mix; 0: they are not part of it.
+    pub per: u32,
+}
+
+impl Kind {
+    /// A type whose transactions write.
+    pub const fn writing(name: &'static str) -> Kind {
+        Kind { name, read_only: false, per: 1 }
+    }
+
+    /// A type whose transactions only read.
+    pub const fn reading(name: &'static str) -> Kind {
+        Kind { name, read_only: true, per: 1 }
+    }
+
+    /// The same, of which this many count as one, or which is not part of the mix (0).
+    pub const fn per(self, per: u32) -> Kind {
+        Kind { per, ..self }
+    }
 }
 
 /// What the drivers counted since the load: committed transactions only.
@@ -265,8 +289,8 @@ mod tests {
             self.0.client(client, shard, owner)
         }
 
-        fn next(&self, client: &mut micro::Client) -> micro::Transaction {
-            self.0.next(client)
+        fn next(&self, client: &mut micro::Client, now_ns: u64) -> micro::Transaction {
+            self.0.next(client, now_ns)
         }
 
         fn kind(procedure: &micro::Transaction) -> usize {

@@ -179,6 +179,8 @@ pub struct TransactionType {
     pub aborts: Aborts,
     /// Whether the type is declared read-only.
     pub read_only: bool,
+    /// Whether the committed ones count as transactions of the mix.
+    pub in_mix: bool,
     /// Share of the committed ones that touched more than one shard.
     pub distributed_share: f64,
     /// Records that a committed one read, on average; absent if not counted.

@@ -156,6 +156,8 @@ impl Recorded {
 }
 
 struct Shared {
+    /// By transaction type: how many count as one.
+    per: Vec<u32>,
     finished: RefCell<Finished>,
     clients: Cell<usize>,
     done: Cell<Option<Sender<Finished>>>,
@@ -181,6 +183,7 @@ pub fn start(
     let scalar = engine.pair().has_scalars();
     engine.spawn_on(shard, move |env| async move {
         let shared = Rc::new(Shared {
+            per: workload.kinds().iter().map(|kind| kind.per).collect(),
             finished: RefCell::new(Finished {
                 counts: vec![Counts::default(); workload.kinds().len()],
                 tally: workload.no_tally(),
@@ -221,6 +224,19 @@ struct Pace {
     due: u64,
 }
 
+/// A transaction of the mix that consists of several, as far as they have committed.
+#[derive(Clone, Copy, Default)]
+struct Begun {
+    parts: u32,
+    /// When the first began, on the run's clock, and how much too late that was.
+    begin: u64,
+    late_ns: u64,
+    /// Whether one of them took more than one shard.
+    distributed: bool,
+    /// Records that they wrote.
+    written: u64,
+}
+
 /// The longest sleep between two looks whether the run goes on, in nanoseconds.
 const DOZE_MAX_NS: u64 = 50_000_000;
 
@@ -236,6 +252,7 @@ async fn run(
     let mut coordinator = env.coordinator();
     let live = control.live(env.shard());
     let freshness = Freshness { staleness_ns, at_least: Timestamp::ZERO };
+    let mut begun = vec![Begun::default(); shared.per.len()];
     loop {
         let phase = control.phase();
         if phase == Phase::Stop {
@@ -251,7 +268,7 @@ async fn run(
             late_ns = now - pace.due;
             pace.due += pace.interval_ns;
         }
-        let kind = client.draw();
+        let kind = client.draw(env.clock().0);
         let begin = control.clock.raw();
         // The request of a client on another machine would have been in the inbox when this pass
         // began.
@@ -284,17 +301,28 @@ async fn run(
         };
         if committed {
             let committed = coordinator.committed();
-            let latency = late_ns + control.clock.delta_as_nanos(begin, control.clock.raw());
-            live.0.store(live.0.load(Relaxed) + 1, Relaxed);
+            let (per, group) = (shared.per[kind], &mut begun[kind]);
+            if group.parts == 0 {
+                *group = Begun { late_ns, begin, ..Begun::default() };
+            }
+            group.parts += 1;
+            group.distributed |= committed.shards > 1;
+            group.written += committed.writes as u64;
+            let whole = group.parts >= per;
+            live.0.store(live.0.load(Relaxed) + u64::from(whole && per > 0), Relaxed);
             let mut finished = shared.finished.borrow_mut();
             finished.tally.committed[kind] += 1;
             client.tally(&mut finished.tally.sums);
-            if phase == Phase::Measure && control.phase() == Phase::Measure {
-                let counts = &mut finished.counts[kind];
-                counts.committed += 1;
-                counts.distributed += u64::from(committed.shards > 1);
-                counts.written += committed.writes as u64;
-                counts.latency.saturating_record(latency);
+            if whole {
+                let group = std::mem::take(group);
+                if phase == Phase::Measure && control.phase() == Phase::Measure {
+                    let counts = &mut finished.counts[kind];
+                    counts.committed += 1;
+                    counts.distributed += u64::from(group.distributed);
+                    counts.written += group.written;
+                    let latency = control.clock.delta_as_nanos(group.begin, control.clock.raw());
+                    counts.latency.saturating_record(group.late_ns + latency);
+                }
             }
             if committed.recorded.is_some() {
                 let (begin, end) = (attempt.age, control.shards_clock.now().0);
@@ -303,6 +331,7 @@ async fn run(
                 finished.recorded.push(Recorded::new(committed, kind, session, begin, end));
             }
         }
+        client.done(committed);
         // Everybody gets a turn before the next transaction, unless this one has already waited.
         if env.clock().0 == attempt.age {
             env.pause().await;

@@ -335,8 +335,10 @@ fn load_all(sites: &mut Sites, clock: &Clock, progress: Progress, title: String)
 fn fill(run: &mut Run, kinds: &[plimsoll_workloads::Kind], counts: &[Counts], messages: u64) {
     let (mut distributed, mut all) = (0, [0; Abort::ALL.len()]);
     for (declared, sum) in kinds.iter().zip(counts) {
-        run.committed += sum.committed;
-        distributed += sum.distributed;
+        if declared.per > 0 {
+            run.committed += sum.committed;
+            distributed += sum.distributed;
+        }
         all.iter_mut().zip(sum.aborts).for_each(|(all, aborts)| *all += aborts);
         let aborted: u64 = sum.aborts.iter().sum();
         if declared.read_only {
@@ -349,6 +351,7 @@ fn fill(run: &mut Run, kinds: &[plimsoll_workloads::Kind], counts: &[Counts], me
                 aborted,
                 aborts: Aborts::from_counts(sum.aborts),
                 read_only: declared.read_only,
+                in_mix: declared.per > 0,
                 distributed_share: sum.distributed as f64 / sum.committed.max(1) as f64,
                 mean_keys_read: None,
                 mean_keys_written: Some(sum.written as f64 / sum.committed.max(1) as f64),
