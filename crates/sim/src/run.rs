@@ -33,6 +33,7 @@ use plimsoll_types::{Key, Partitioning, Placement, SLOTS, ShardId, Slot, TableId
 use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
+use plimsoll_workloads::tpce::{self, Tpce};
 use plimsoll_workloads::{AnyClient, AnyWorkload};
 
 use crate::client::{Client, ClientResults, Observer};
@@ -147,6 +148,12 @@ fn world(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
             (parameters.items, parameters.customers_per_district) = (plan.keys as u32, 10);
             let tpcc = Tpcc::new(parameters).expect("the parameters are possible");
             benchmark(plan, recorder, Arc::new(tpcc))
+        }
+        WorkloadName::Tpce => {
+            let mut parameters = tpce::Parameters::small(plan.shards as u32);
+            parameters.scale.customers_per_unit = plan.keys as u32;
+            (parameters.seed, parameters.local_pct) = (plan.seed, 50.0);
+            benchmark(plan, recorder, Arc::new(Tpce::new(parameters)))
         }
     }
 }

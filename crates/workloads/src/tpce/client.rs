@@ -14,7 +14,7 @@ use super::{Parameters, Shared, Tpce};
 pub struct Client {
     pub(super) rng: Rng,
     /// Its number, which its trades have.
-    number: usize,
+    number: u16,
     /// How many trades it has numbered.
     sequence: u64,
     /// Homes on its shard; never empty.
@@ -41,7 +41,7 @@ impl Client {
         };
         Client {
             rng: Rng::new(!parameters.seed, client as u64),
-            number: client & 0xffff,
+            number: client as u16,
             sequence: shared.first_sequence.load(Relaxed),
             homes: all.filter(|&home| owner(scale.slot(home)) == here).collect(),
             local_pct: parameters.local_pct,

@@ -5,6 +5,7 @@
 //! columns; twelve transactions, written as pieces.
 
 mod client;
+mod flags;
 pub mod numbers;
 pub mod prices;
 pub mod reference;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 pub use client::Client;
+pub use flags::TpceFlags;
 use numbers::Scale;
 use prices::Prices;
 use schema::Layout;

@@ -53,7 +53,7 @@ pub const DAY_MS: u64 = 86_400_000;
 /// The first trade number that the load does not use.
 pub const FIRST_NEW_TRADE: u64 = 1 << 39;
 /// Bits of the number that a client gives to its trades.
-const SEQUENCE_BITS: u32 = 27;
+const SEQUENCE_BITS: u32 = 23;
 
 /// How much there is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -339,12 +339,9 @@ pub fn basket_sizes(customer: u32) -> (u64, u64) {
 
 /// A trade: the home of its account (16 bits) and its number there (40 bits). Below
 /// [`FIRST_NEW_TRADE`] numbers are those of the load, in the order in which trades were initiated,
-/// from 1 on; above it they are a client (12 bits) and what that client counts (27 bits).
+/// from 1 on; above it they are a client (16 bits) and what that client counts (23 bits).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Trade(pub u64);
-
-/// Maximum number of clients, of all processes.
-pub const CLIENTS_MAX: usize = 1 << (39 - SEQUENCE_BITS);
 
 impl Trade {
     /// The trade of a home with a number.
@@ -352,10 +349,11 @@ impl Trade {
         Trade(u64::from(home) << 40 | number)
     }
 
-    /// The trade of a run that a client counts as number `sequence`.
-    pub fn of_client(home: u32, client: usize, sequence: u64) -> Trade {
-        let number = FIRST_NEW_TRADE | (client as u64) << SEQUENCE_BITS | sequence % (1 << SEQUENCE_BITS);
-        Trade::new(home, number)
+    /// The trade of a run that a client counts as number `sequence`. A client that has used up all
+    /// numbers is a panic: that takes eight million orders.
+    pub fn of_client(home: u32, client: u16, sequence: u64) -> Trade {
+        assert!(sequence < 1 << SEQUENCE_BITS, "client {client} has no more numbers for trades");
+        Trade::new(home, FIRST_NEW_TRADE | u64::from(client) << SEQUENCE_BITS | sequence)
     }
 
     /// Its home.
@@ -376,5 +374,95 @@ impl Trade {
     /// The number that its client counted, if it was made since the load.
     pub fn sequence(self) -> Option<u64> {
         self.is_new().then_some(self.number() % (1 << SEQUENCE_BITS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scale(customers_per_unit: u32, home: u32) -> Scale {
+        Scale { units: 3, customers_per_unit, home, trade_days: 5, daily_market_days: 30 }
+    }
+
+    #[test]
+    fn a_load_unit_has_the_tiers_and_accounts_of_the_specification() {
+        for unit in [0, 1, 7] {
+            let mut accounts_of_tier = [0; 3];
+            let mut customers_of_tier = [0; 3];
+            for customer in unit * UNIT..(unit + 1) * UNIT {
+                assert_eq!(customer_at(unit, tier_place(customer)), customer);
+                let tier = usize::from(tier(customer)) - 1;
+                customers_of_tier[tier] += 1;
+                accounts_of_tier[tier] += accounts(customer);
+                assert!((1..=ACCOUNTS_MAX).contains(&accounts(customer)));
+            }
+            assert_eq!((customers_of_tier, accounts_of_tier), ([200, 600, 200], [500, 3000, 1500]));
+        }
+    }
+
+    #[test]
+    fn thin_units_keep_the_tiers_and_every_home_its_part() {
+        for (customers, home) in [(1000, 1000), (100, 1000), (20, 200), (10, 100), (5, 1000)] {
+            let scale = scale(customers, home);
+            for unit in 0..scale.units {
+                let all: Vec<u32> = (unit * UNIT..(unit + 1) * UNIT).filter(|&c| scale.exists(c)).collect();
+                let of_tier =
+                    |wanted| all.iter().filter(|&&customer| tier(customer) == wanted).count() as u32;
+                assert_eq!([1, 2, 3].map(of_tier), [1, 3, 1].map(|part| part * customers / 5));
+            }
+            for number in 0..scale.homes() {
+                assert_eq!(scale.customers_of(number).count() as u32, customers * home / UNIT);
+            }
+        }
+    }
+
+    #[test]
+    fn customers_are_drawn_from_their_home_and_the_shares_of_tiers_are_10_60_30() {
+        let mut rng = Rng::new(1, 0);
+        for scale in [scale(1000, 1000), scale(100, 200)] {
+            let mut tiers = [0; 3];
+            for _ in 0..60_000 {
+                let home = scale.draw_home(&mut rng);
+                let customer = scale.draw_customer(&mut rng, home);
+                assert!(scale.exists(customer) && scale.home_of(customer) == home);
+                tiers[usize::from(tier(customer)) - 1] += 1;
+            }
+            for (drawn, share) in tiers.into_iter().zip([0.1, 0.6, 0.3]) {
+                assert!((f64::from(drawn) / 60_000.0 - share).abs() < 0.02, "{tiers:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn securities_have_positions_and_a_unit_has_685_of_them() {
+        let whole = scale(1000, 1000);
+        assert_eq!((whole.securities(), whole.companies()), (3 * 685, 1500));
+        for scale in [whole, scale(20, 1000), scale(5, 1000)] {
+            assert!(scale.securities() / scale.units >= 20);
+            for position in 0..scale.securities() {
+                let security = scale.security(position);
+                assert_eq!(scale.position(security), position);
+                assert_eq!(scale.market_slot(security), scale.market_slot(security / 8 * 8));
+                assert!(security / ISSUES_MAX < scale.companies());
+            }
+        }
+        let issues = |wanted| (0..685).filter(|&at| whole.security(at) % ISSUES_MAX == wanted).count();
+        assert_eq!([0, 1, 2, 3, 4].map(issues), [500, 100, 50, 25, 10]);
+    }
+
+    #[test]
+    fn trades_are_numbered_and_dated() {
+        let whole = scale(1000, 200);
+        assert_eq!((whole.initiated(), whole.trades()), (58_176, 57_600));
+        let last = whole.initial_trade(whole.initiated() * u64::from(whole.homes()));
+        assert_eq!((last.home(), last.number()), (whole.homes() - 1, whole.initiated()));
+        assert_eq!(whole.initial_trade(51).number(), 52, "51 is skipped");
+        let new = Trade::of_client(2, 65_535, 8_388_607);
+        assert_eq!((new.home(), new.is_new(), new.sequence()), (2, true, Some(8_388_607)));
+        assert!(new.number() < 1 << 40 && !last.is_new() && last.sequence().is_none());
+        assert_eq!((date_of(0), date_of(28_800_000), date_of(5 * 28_800_000)), (0, DAY_MS, 7 * DAY_MS));
+        assert_eq!((weekday(4), weekday(5)), (4, 7));
+        assert!((scale(1000, 1000).gap_us() - 495_049.5).abs() < 1.0);
     }
 }
