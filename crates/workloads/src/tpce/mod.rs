@@ -6,6 +6,7 @@
 
 mod client;
 pub mod numbers;
+pub mod people;
 pub mod prices;
 pub mod reference;
 pub mod schema;
