@@ -409,7 +409,8 @@ mod tests {
             last = last.max(trade.date);
             most = most.max(changes.len());
         });
-        assert!(last + 16 * 3_600_000 >= parameters.scale.end_of_load() && most <= 9, "{last} {most}");
+        let evening = date_of(days.end - 1);
+        assert!((evening - 600_000..evening + 910_000).contains(&last) && most <= 9, "{last} {most}");
         for (_, holder) in days.holders() {
             for position in &holder.positions {
                 counts.lots += position.lots.len();

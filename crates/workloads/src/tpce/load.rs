@@ -638,3 +638,234 @@ fn tax_name(tax: u16) -> [u8; 4] {
     };
     [letters[0], letters[1], b'1' + digit as u8, 0]
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::testing::Database;
+    use crate::tpce::Parameters;
+
+    fn database(parameters: Parameters) -> Database {
+        let (scale, tpce) = (parameters.scale, Tpce::new(parameters));
+        let tables = tables(scale, tpce.parameters.split_columns);
+        let units = (0..units(scale)).map(|unit| (unit, slot(scale, unit)));
+        Database::fill(tables, units, |unit, sink| load(&tpce, unit, sink))
+    }
+
+    fn thin(customers_per_unit: u32, home: u32) -> Parameters {
+        let mut parameters = Parameters::small(2);
+        (parameters.scale.customers_per_unit, parameters.scale.home) = (customers_per_unit, home);
+        parameters
+    }
+
+    /// All rows of a structure, by key.
+    fn rows<C: Columns>(database: &Database, layout: Layout) -> BTreeMap<Key, C> {
+        let rows = database.rows(layout.column::<C>());
+        rows.map(|(key, record)| (key.clone(), *layout.view::<C>(record).0)).collect()
+    }
+
+    fn near(what: &str, measured: usize, expected: f64) {
+        assert!((measured as f64 / expected - 1.0).abs() < 0.01, "{what}: {measured} instead of {expected}");
+    }
+
+    #[test]
+    fn a_load_unit_has_as_many_rows_as_the_specification_says() {
+        let mut parameters = Parameters::new(1);
+        let scale = &mut parameters.scale;
+        (scale.trade_days, scale.home) = (1, 200);
+        let (database, days) = (database(parameters), DAILY_MARKET_DAYS as usize);
+        let exact = [
+            (CUSTOMER, 1000),
+            (CUSTOMER_BY_TAX_ID, 1000),
+            (CUSTOMER_ACCOUNT, 5000),
+            (CUSTOMER_TAXRATE, 2000),
+            (CUSTOMER_ADDRESS, 1000),
+            (WATCH_LIST, 1000),
+            (BROKER, 10),
+            (TRADE, 57_600),
+            (SETTLEMENT, 57_600),
+            (TRADE_BY_ACCOUNT, 57_600),
+            (PENDING_BY_BROKER, 0),
+            (LAST_TRADE, 685),
+            (TRADE_REQUEST, 0),
+            (DAILY_MARKET, 685 * days),
+            (TRADE_BY_SECURITY, 57_600),
+            (FINANCIAL, 500 * 20),
+            (NEWS_XREF, 1000),
+            (NEWS_ITEM, 1000),
+            (COMPANY_COMPETITOR, 1500),
+            (COMPANY_ADDRESS, 500),
+            (COMPANY_STATE, 500),
+            (SECURITY_STATE, 685),
+            (SECURITY, 685),
+            (COMPANY, 500),
+            (COMPANY_BY_NAME, 500),
+            (COMPANY_BY_INDUSTRY, 500),
+            (BROKER_BY_NAME, 10),
+            (INDUSTRY, 102),
+            (SECTOR, 12),
+            (STATUS_TYPE, 5),
+            (TRADE_TYPE, 5),
+            (CHARGE, 15),
+            (COMMISSION_RATE, 240),
+            (TAX_RATE, 320),
+            (ZIP_CODE, 14_741),
+            (EXCHANGE_ADDRESS, 4),
+            (EXCHANGE, 4),
+            (TAX_NAME, 320),
+        ];
+        for (table, expected) in exact {
+            assert_eq!(database.count(table.row()), expected, "{table:?}");
+        }
+        let count = |table: TableId| database.count(table.row());
+        near("permissions", count(ACCOUNT_PERMISSION), 7100.0);
+        near("watch items", count(WATCH_ITEM), 100_000.0);
+        near("histories", count(TRADE_HISTORY), 2.4 * 57_600.0);
+        near("cash transactions", count(CASH_TRANSACTION), 0.92 * 57_600.0);
+        near("changes of lots", count(HOLDING_HISTORY), 1.102 * 57_600.0);
+        assert_eq!(count(HOLDING_HISTORY), count(HOLDING_HISTORY_BY_LOT));
+        near("lots", count(HOLDING), 39_600.0);
+        near("holdings", count(HOLDING_SUMMARY), 28_900.0);
+    }
+
+    #[test]
+    fn rows_are_in_the_slots_of_their_units_however_they_are_stored() {
+        for (customers_per_unit, home, split) in [(20, 1000, true), (20, 200, false), (100, 200, true)] {
+            let mut parameters = thin(customers_per_unit, home);
+            parameters.split_columns = split;
+            let (database, layout) = (database(parameters.clone()), parameters.layout());
+            assert_eq!(database.count(CUSTOMER.row()) as u32, parameters.scale.customers());
+            let states = rows::<TradeState>(&database, layout);
+            let trades = parameters.scale.trades() * u64::from(parameters.scale.homes());
+            assert_eq!(states.len() as u64, trades);
+            assert!(states.values().all(|state| state.status == Status::Completed as u8));
+            // What a client draws is there.
+            for draw in 1..=parameters.scale.initiated() * u64::from(parameters.scale.homes()) {
+                let trade = parameters.scale.initial_trade(draw);
+                assert!(states.contains_key(&keys::trade(trade)), "{trade:?}");
+            }
+        }
+    }
+
+    /// The consistency conditions on what is loaded, by trades.
+    #[test]
+    fn trades_their_history_holdings_and_totals_agree() {
+        let parameters = thin(100, 500);
+        let (database, layout) = (database(parameters.clone()), parameters.layout());
+        let orders = rows::<TradeOrder>(&database, layout);
+        let states = rows::<TradeState>(&database, layout);
+        let outcomes = rows::<TradeOutcome>(&database, layout);
+        let accounts = rows::<Account>(&database, layout);
+        let settlements = rows::<Settlement>(&database, layout);
+        let cash = rows::<CashTransaction>(&database, layout);
+        let histories = rows::<schema::TradeHistory>(&database, layout);
+        let changes = rows::<HoldingHistory>(&database, layout);
+        let mut totals: BTreeMap<Key, (u64, i64)> = BTreeMap::new();
+        for (key, order) in &orders {
+            let (kind, trade) = (TradeType::of(order.kind).expect("a type"), keys::first_trade(key));
+            let (state, outcome) = (&states[key], &outcomes[key]);
+            let account = &accounts[&keys::number(order.account.get())];
+            assert_eq!(parameters.scale.home_of_broker(account.broker.get()), trade.home());
+            let total = totals.entry(keys::number(account.broker.get())).or_default();
+            *total = (total.0 + 1, total.1 + outcome.commission.get());
+
+            let withheld = if account.tax_status == 1 { outcome.tax.get() } else { 0 };
+            let (quantity, price) = (order.quantity.get(), i64::from(outcome.price.get()));
+            let charge = i64::from(order.charge.get());
+            let amount =
+                settlement(kind.is_sell(), quantity, price, charge, outcome.commission.get(), withheld);
+            assert_eq!(settlements[key].amount.get(), amount);
+            assert_eq!(cash.get(key).map(|row| row.amount.get()), (order.cash == 1).then_some(amount));
+            assert!(order.cash == 1 || !kind.is_sell());
+
+            let dates = [Status::Pending, Status::Submitted, Status::Completed]
+                .map(|status| histories.get(&keys::history(trade, status as u8)).map(|row| row.date.get()));
+            assert_eq!(dates[0].is_some(), !kind.is_market());
+            assert!(dates[1].is_some() && dates.is_sorted(), "{dates:?}");
+            assert_eq!(dates[2], Some(state.date.get()));
+
+            let (account, date) = (order.account.get(), state.date.get());
+            let by_account = keys::by_account(account, date, trade);
+            assert!(database.read(TRADE_BY_ACCOUNT.row(), &by_account).is_some());
+            let by_security = keys::by_security(order.security.get(), date, trade);
+            let entry = database.read(TRADE_BY_SECURITY.row(), &by_security).expect("it is in the index");
+            assert_eq!(layout.view::<TradeOfSecurity>(entry).0.account.get(), account);
+            let of_trade =
+                changes.range(key.clone()..).take_while(|(key, _)| keys::first_trade(key) == trade);
+            let change: i32 = of_trade.map(|(_, row)| row.after.get() - row.before.get()).sum();
+            assert_eq!(change, if kind.is_sell() { -quantity } else { quantity });
+        }
+        assert!(!outcomes.values().all(|outcome| outcome.tax.get() == 0), "somebody pays taxes");
+        for (key, broker) in rows::<BrokerTotals>(&database, layout) {
+            let (trades, commissions) = totals.get(&key).copied().unwrap_or_default();
+            assert_eq!((broker.trades.get(), broker.commissions.get()), (trades, commissions));
+        }
+        let mut held: BTreeMap<Key, i32> = BTreeMap::new();
+        for (key, lot) in rows::<Holding>(&database, layout) {
+            let account = (key.head() >> 96) as u32;
+            *held.entry(keys::with_security(account, keys::security_of(&key))).or_default() +=
+                lot.quantity.get();
+            assert_eq!(states[&keys::trade(Trade(lot.trade.get()))].date.get(), keys::date_of_holding(&key));
+        }
+        let summaries = rows::<HoldingSummary>(&database, layout);
+        assert!(summaries.iter().map(|(key, row)| (key.clone(), row.quantity.get())).eq(held));
+    }
+
+    #[test]
+    fn what_rows_name_is_there() {
+        let parameters = thin(20, 1000);
+        let (database, layout) = (database(parameters.clone()), parameters.layout());
+        let there = |table: TableId, key: Key| assert!(database.read(table.row(), &key).is_some(), "{key:?}");
+        for (key, _) in database.rows(WATCH_ITEM.row()) {
+            there(SECURITY, keys::security(keys::security_of(key)));
+        }
+        for (key, _) in database.rows(CUSTOMER_TAXRATE.row()) {
+            there(TAX_RATE, keys::tax(keys::tax_of(key)));
+        }
+        for (key, row) in database.rows(CUSTOMER_ADDRESS.row()).chain(database.rows(COMPANY_ADDRESS.row())) {
+            let address = layout.view::<Address>(row).0;
+            there(ZIP_CODE, keys::number(address.zip.get()));
+            assert!(address.line_1[0] > 0, "{key:?}");
+        }
+        for (key, _) in database.rows(COMPANY_COMPETITOR.row()) {
+            let (other, industry) = keys::competitor_of(key);
+            there(COMPANY, keys::security(other));
+            there(COMPANY_BY_INDUSTRY, keys::by_industry(industry, other));
+        }
+        let customer = parameters.scale.customers_of(1).next().expect("a home has customers");
+        let person = person(customer.into());
+        there(CUSTOMER_BY_TAX_ID, keys::tax_id(customer, person.tax_id));
+        there(ACCOUNT_PERMISSION, keys::permission(customer * ACCOUNTS_MAX, person.tax_id));
+        for (number, name) in rows::<TaxName>(&database, layout).values().enumerate() {
+            assert_eq!(unpadded(&name.name)[3..9], *b". Tax ", "tax {number}");
+        }
+        for row in rows::<Customer>(&database, layout).values() {
+            assert!(row.phones.iter().all(|phone| phone.starts_with(b"011") && phone[12] > 0));
+        }
+        let mut quarters: Vec<u16> = Vec::new();
+        let first = keys::security(0)..keys::security(1);
+        for (key, row) in rows::<Financial>(&database, layout) {
+            if first.contains(&key) {
+                quarters.push(row.start.get());
+            }
+        }
+        // 2000-01-03, 2000-04-01, ..., 2004-10-01.
+        assert_eq!((quarters.len(), quarters[0], quarters[1], quarters[19]), (20, 0, 89, 1733));
+    }
+
+    #[test]
+    fn tiers_have_their_shares_of_the_trades() {
+        let mut parameters = Parameters::new(1);
+        parameters.scale.trade_days = 1;
+        let mut counts = [0; 3];
+        InitialDays::new(&parameters, 0).play(|trade, _| {
+            counts[usize::from(tier(trade.account / ACCOUNTS_MAX)) - 1] += 1;
+        });
+        for (count, share) in counts.into_iter().zip([0.1, 0.6, 0.3]) {
+            let measured = f64::from(count) / 57_600.0;
+            assert!((measured - share).abs() < 0.01, "{counts:?}");
+        }
+    }
+}
