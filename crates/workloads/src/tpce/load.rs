@@ -158,7 +158,7 @@ impl Loader<'_> {
 
     fn company(&mut self, company: u32) {
         let name = company_name(company);
-        // No customer and no other company has this person.
+        // A person who is neither a customer nor another company's head.
         let head = person(FIRST_STRANGER << 2 | u64::from(company));
         let mut ceo = [0; 46];
         ceo.copy_from_slice(&full_name(&head.first, &head.last)[..46]);
@@ -603,7 +603,7 @@ impl Loader<'_> {
         (self.sink)(table, key, &[&self.row]);
     }
 
-    /// An address at a zip code. Four customers in ten have a second line.
+    /// An address at a zip code. Four in ten of customers have a second line.
     fn address(&mut self, zip: u32, of_customer: bool) -> Address {
         let country = if division_of(zip) < FIRST_DIVISIONS { "USA" } else { "CANADA" };
         let mut address =
@@ -797,7 +797,7 @@ mod tests {
             let change: i32 = of_trade.map(|(_, row)| row.after.get() - row.before.get()).sum();
             assert_eq!(change, if kind.is_sell() { -quantity } else { quantity });
         }
-        assert!(!outcomes.values().all(|outcome| outcome.tax.get() == 0), "somebody pays taxes");
+        assert!(!outcomes.values().all(|outcome| outcome.tax.get() == 0), "some trades are taxed");
         for (key, broker) in rows::<BrokerTotals>(&database, layout) {
             let (trades, commissions) = totals.get(&key).copied().unwrap_or_default();
             assert_eq!((broker.trades.get(), broker.commissions.get()), (trades, commissions));

@@ -351,7 +351,8 @@ impl Trade {
 
     /// The trade of a run that a client counts as number `sequence`.
     pub fn of_client(home: u32, client: usize, sequence: u64) -> Trade {
-        let number = FIRST_NEW_TRADE | (client as u64) << SEQUENCE_BITS | sequence % (1 << SEQUENCE_BITS);
+        let count = sequence % (1 << SEQUENCE_BITS);
+        let number = FIRST_NEW_TRADE | (client as u64) << SEQUENCE_BITS | count;
         Trade::new(home, number)
     }
 

@@ -68,7 +68,7 @@ const SYLLABLES: [&[u8; 3]; 16] = [
 const BUSINESSES: [&str; 8] =
     ["Works", "Trading", "Holding", "Brothers", "Group", "Systems", "Partners", "Supply"];
 
-/// Who somebody is.
+/// A person: a customer, or a stranger who may trade for one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Person {
     /// Last name.
@@ -77,7 +77,7 @@ pub struct Person {
     pub first: [u8; 20],
     /// Initial of the middle name.
     pub middle: u8,
-    /// Whether it is a woman.
+    /// Whether C_GNDR is F.
     pub female: bool,
     /// Tax number, of no other person; see [`tax_text`].
     pub tax_id: u64,
@@ -184,7 +184,7 @@ pub fn account(parameters: &Parameters, account: u32) -> AccountFacts {
     AccountFacts { broker, tax_status, balance, others, basket }
 }
 
-/// Draws securities, no two the same: so many, or all there are.
+/// Draws `count` securities, no two the same, or as many as there are.
 pub(super) fn draw_securities(parameters: &Parameters, rng: &mut Rng, count: u64, to: &mut Vec<u32>) {
     let count = count.min(parameters.scale.securities().into()) as usize;
     to.clear();
@@ -205,9 +205,9 @@ pub(super) fn zips(parameters: &Parameters) -> impl ExactSizeIterator<Item = u32
 
 /// Draws one of them.
 pub(super) fn draw_zip(parameters: &Parameters, rng: &mut Rng) -> u32 {
-    let zips = zips(parameters);
+    let mut zips = zips(parameters);
     let place = rng.below(zips.len() as u64) as usize;
-    zips.skip(place).next().unwrap_or_default()
+    zips.nth(place).expect("a place that is drawn is one of them")
 }
 
 /// The zip code of a customer, by its number.
