@@ -110,6 +110,13 @@ pub trait Rows: Copy {
     }
 }
 
+/// A zero-padded text without its padding.
+#[inline]
+pub fn unpadded(text: &[u8]) -> &[u8] {
+    let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
+    &text[..end]
+}
+
 /// Declares structures of rows.
 macro_rules! columns {
     ($($(#[$about:meta])* $name:ident in $table:ident $(group $group:literal after $($before:ident),+)?

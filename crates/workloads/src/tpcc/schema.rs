@@ -30,7 +30,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::DISTRICTS;
 use crate::NOT_LOADED;
-pub use crate::rows::{Columns, Rows};
+pub use crate::rows::{Columns, Rows, unpadded};
 use crate::rows::{ROW_MAX, columns};
 
 /// Warehouses.
@@ -455,13 +455,6 @@ columns! {
         /// S_DIST_01 to S_DIST_10.
         districts: [[u8; 24]; 10],
     }
-}
-
-/// A zero-padded text without its padding.
-#[inline]
-pub fn unpadded(text: &[u8]) -> &[u8] {
-    let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
-    &text[..end]
 }
 
 /// Whether I_DATA or S_DATA contains the word ORIGINAL (Horspool's search: the last byte of a

@@ -26,7 +26,7 @@ use plimsoll_types::{IndexKind, Key, Partitioning, TableId, TableSpec};
 use zerocopy::little_endian::{I32, I64, U16, U32, U64};
 
 use crate::rows::columns;
-pub use crate::rows::{Columns, Rows};
+pub use crate::rows::{Columns, Rows, unpadded};
 
 use super::numbers::{ISSUES_MAX, Scale, Trade};
 
