@@ -4,7 +4,9 @@
 //! with a trade at a price, and tells the prices of others. 33 logical tables ([`schema`]), all
 //! columns; twelve transactions, written as pieces.
 
+mod audit;
 mod client;
+mod conditions;
 pub mod numbers;
 pub mod people;
 pub mod prices;
@@ -14,6 +16,7 @@ pub mod schema;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+pub use audit::Audit;
 pub use client::Client;
 use numbers::Scale;
 use prices::Prices;
