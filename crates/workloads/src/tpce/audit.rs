@@ -22,6 +22,8 @@
 pub(super) mod glance;
 pub(super) mod home;
 pub(super) mod market;
+#[cfg(test)]
+mod tests;
 
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_types::{Abort, Key, Slot};

@@ -27,7 +27,7 @@ use crate::tpce::schema::*;
 /// One in so many glances is at a broker.
 const BROKER_EVERY: usize = 16;
 /// A stage reads the trades of so many accounts.
-const ACCOUNTS_PER_STAGE: usize = 20;
+const ACCOUNTS_PER_STAGE: usize = if cfg!(test) { 2 } else { 20 };
 
 /// A glance for the online check.
 #[derive(Clone, Debug)]

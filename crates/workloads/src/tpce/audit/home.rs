@@ -25,9 +25,9 @@ const CUSTOMERS_PER_STAGE: u32 = 100;
 /// A stage reads the lots of the accounts of so many customer numbers.
 const HOLDERS_PER_STAGE: u32 = 20;
 /// A stage reads so many rows of TRADE_HISTORY, and the next one the trades whose rows these are.
-const HISTORIES_PER_STAGE: usize = 6000;
+const HISTORIES_PER_STAGE: usize = if cfg!(test) { 50 } else { 6000 };
 /// A stage reads so many entries of an index.
-const ENTRIES_PER_STAGE: usize = 20_000;
+const ENTRIES_PER_STAGE: usize = if cfg!(test) { 30 } else { 20_000 };
 
 /// An audit of one home.
 #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@ use crate::tpce::prices::{HIGHEST, LOWEST};
 use crate::tpce::schema::*;
 
 /// A stage reads so many rows of a range.
-const ROWS_PER_STAGE: usize = 10_000;
+const ROWS_PER_STAGE: usize = if cfg!(test) { 10 } else { 10_000 };
 
 /// An audit of the market place of one company.
 #[derive(Clone, Debug)]
