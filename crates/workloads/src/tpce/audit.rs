@@ -8,10 +8,9 @@
 //! **Sets.** Where rows of one table must be those of another, which is read in another order or in
 //! another place, an audit does not keep them. A [`Set`] has their number and the sum of their
 //! fingerprints, to which one table adds and from which the other takes away; it must come out
-//! empty. So each lot is followed, for example: what a trade has made of a lot is two rows of a
-//! set, "before" taken away and "after" added, and what is left of the lot in HOLDING is taken away.
-//! Nothing remains if and only if each trade has found what the one before left, and the last one
-//! left what is there.
+//! empty. Lots are followed so: what a trade has made of a lot is two rows of a set, "before" taken
+//! away and "after" added, and HOLDING takes away what is left of it. Nothing remains if and only
+//! if each trade has found what the one before left, and the last one left what is there.
 //!
 //! A *glance* ([`glance`]) is the cheap audit for a running system.
 //!
@@ -21,9 +20,11 @@
 
 pub(super) mod glance;
 pub(super) mod home;
+mod lots;
 pub(super) mod market;
 #[cfg(test)]
 mod tests;
+mod trade;
 
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_types::{Abort, Key, Slot};

@@ -1,4 +1,4 @@
-//! The consistency conditions (clause 3.3.1.1), and what else must hold.
+//! The consistency conditions, and what else must hold.
 //!
 //! The first three are the specification's, the others follow from what transactions do:
 //!
@@ -8,20 +8,20 @@
 //! | 2 | B_COMM_TOTAL is the sum of their T_COMM |
 //! | 3 | HS_QTY is the sum of H_QTY, and never 0; there is a row if and only if there is a lot |
 //! | 4 | all lots of an account and a security have the same sign, none is 0 |
-//! | 5 | a completed trade has changed lots by its quantity, no other has; lots only shrink, and what is left by the last change of a lot is what there is |
-//! | 6 | a trade is completed if and only if it has a settlement, and a cash transaction of the same amount if it is for cash |
+//! | 5 | completed trades have changed lots by their quantity; the last change left what there is |
+//! | 6 | completed trades have a settlement, those for cash a cash transaction of the same amount |
 //! | 7 | SE_AMT follows from price, quantity, charge, commission and tax |
 //! | 8 | CA_BAL has changed since the load by the sum of CT_AMT |
-//! | 9 | trades took the states of their type one after the other; the last is T_ST_ID since T_DTS |
+//! | 9 | trades took the states of their type in turn; the last is T_ST_ID since T_DTS |
 //! | 10 | pending trades are those in TRADE_REQUEST, and in the index by broker |
 //! | 11 | both indexes of trades by time have each trade once, at T_DTS |
 //! | 12 | there are as many trades, and completed trades, as were loaded and committed since |
 //! | 13 | the sum of LT_VOL is what was fed; LT_PRICE is 20.00 to 30.00 |
 //!
 //! All hold at every moment, in any snapshot; but 10, 11 and 13 are about homes and market places,
-//! whose audits are snapshots of their own, so that they are judged as a whole only after a run. What
-//! one audit shows of them is judged at once. That HOLDING_HISTORY has the same rows by trade and by
-//! lot is a check of its own.
+//! whose audits are snapshots of their own, so that they are judged as a whole only after a run.
+//! What one audit shows of them is judged at once. That HOLDING_HISTORY has the same rows by trade
+//! and by lot is a check of its own.
 //!
 //! After a run the data is also compared with what the drivers counted ([`SUMS`]).
 
@@ -267,6 +267,17 @@ fn changes(parameters: &Parameters, homes: &[&HomeAudit], markets: &[&MarketAudi
 pub(super) fn found(parameters: &Parameters, audits: &[&Audit]) -> Tally {
     let (homes, markets) = parts(audits);
     Tally { committed: Vec::new(), sums: changes(parameters, &homes, &markets) }
+}
+
+/// Where a further run on the same data goes on: the largest number that a client has counted for a
+/// trade, and the latest date of a trade of the run or of a price.
+pub(super) fn last_sequence_and_date(audits: &[&Audit]) -> (u64, u64) {
+    let (homes, markets) = parts(audits);
+    let counts = homes.iter().map(|home| home.seen.counts);
+    let sequence = counts.clone().map(|counts| counts.last_sequence).max();
+    let dates = counts.map(|counts| counts.last_date);
+    let date = dates.chain(markets.iter().map(|market| market.seen.last_date)).max();
+    (sequence.unwrap_or(0), date.unwrap_or(0))
 }
 
 /// Judges the audits of all homes and market places: the conditions, and what the drivers counted.

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use plimsoll_txn::procedure::{Access, Piece, Reads, Scan};
 use plimsoll_types::{Abort, Slot};
 
-use super::home::Lots;
+use super::lots::Lots;
 use super::market::Request;
 use super::{declare, fingerprint};
 use crate::tpce::Parameters;

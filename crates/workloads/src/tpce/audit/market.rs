@@ -49,6 +49,8 @@ pub(in crate::tpce) struct MarketSeen {
     pub(in crate::tpce) prices: Verdict,
     /// Sum of LT_VOL.
     pub(in crate::tpce) volume: i64,
+    /// The latest LT_DTS.
+    pub(in crate::tpce) last_date: u64,
     /// Pending orders and trades, by home.
     pub(in crate::tpce) of_homes: BTreeMap<u32, OfHome>,
 }
@@ -131,7 +133,7 @@ impl MarketAudit {
             rows.push((security, row));
         }
         self.seen = MarketSeen::default();
-        let MarketSeen { missing, prices, volume, .. } = &mut self.seen;
+        let MarketSeen { missing, prices, volume, last_date, .. } = &mut self.seen;
         for (security, row) in rows {
             missing.expect(row.is_some(), || format!("the price of security {security}"));
             let Some(row) = row else { continue };
@@ -140,6 +142,7 @@ impl MarketAudit {
                 format!("security {security} costs {price} cents")
             });
             *volume += row.volume.get();
+            *last_date = row.date.get().max(*last_date);
         }
         Ok(Some(Step::Requests { from: keys::security(self.company) }))
     }

@@ -360,6 +360,10 @@ fn the_conditions_hold_for_sound_data() {
         let found = data.found(&audits.iter().collect::<Vec<_>>());
         assert_eq!(found, data.counted());
         assert!(found.sums.iter().all(|&sum| sum != 0), "{found:?}");
+        let (sequence, date) = last_sequence_and_date(&audits.iter().collect::<Vec<_>>());
+        let (scale, made) = (data.parameters.scale, data.parameters.scale.trades() + 100);
+        assert_eq!(sequence, made);
+        assert!(date.abs_diff(scale.end_of_load() + made * 100_000) < 100_000, "{date}");
         let checks = data.judge(&audits, &found);
         assert_eq!((checks.len(), failed(&checks).len()), (17, 0), "{checks:#?}");
         assert!(!checks.iter().any(|check| check.detail == "holds for 0"), "{checks:#?}");
