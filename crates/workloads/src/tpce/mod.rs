@@ -7,17 +7,20 @@
 mod audit;
 mod client;
 mod conditions;
+mod initial;
+mod load;
 pub mod numbers;
 pub mod people;
 pub mod prices;
 pub mod reference;
 pub mod schema;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 pub use audit::Audit;
 pub use client::Client;
+use initial::BySecurity;
 use numbers::Scale;
 use prices::Prices;
 use schema::Layout;
@@ -116,6 +119,8 @@ pub(crate) struct Shared {
     market_us: AtomicU64,
     /// Where clients begin to count their trades: behind those that earlier runs have left.
     first_sequence: AtomicU64,
+    /// The initial trades by security, once a market place is loaded.
+    by_security: OnceLock<BySecurity>,
 }
 
 impl Tpce {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_types::random::Rng;
-use plimsoll_types::{ShardId, TableId, TableSpec};
+use plimsoll_types::{TableId, TableSpec};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::*;
@@ -13,7 +13,8 @@ use crate::tpce::numbers::{ISSUES_MAX, Trade, accounts_of};
 use crate::tpce::people;
 use crate::tpce::reference::{Status, TradeType, commission, sector_of, settlement};
 use crate::tpce::schema::{self, *};
-use crate::{Check, Kind, Sink, Tally, Workload};
+use crate::tpce::{Tpce, load};
+use crate::{Check, Tally};
 
 /// Rows that look as if some trades had been loaded and others made since.
 #[derive(Clone)]
@@ -24,67 +25,6 @@ struct Data {
 }
 
 type Row = (TableId, Key, Vec<Vec<u8>>);
-
-impl Workload for Data {
-    type Procedure = Audit;
-    type Client = ();
-    type Audit = Audit;
-
-    const NAME: &'static str = "data";
-    const KINDS: &'static [Kind] = &[Kind { name: "audit", read_only: true }];
-    const SUMS: &'static [&'static str] = conditions::SUMS;
-
-    fn tables(&self) -> Vec<TableSpec> {
-        schema::tables(self.parameters.scale, self.parameters.split_columns)
-    }
-
-    fn units(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn unit_slot(&self, unit: usize) -> Option<Slot> {
-        self.rows.keys().nth(unit).copied().flatten()
-    }
-
-    fn load(&self, unit: usize, sink: Sink<'_>) {
-        for (table, key, groups) in self.rows.values().nth(unit).into_iter().flatten() {
-            let groups: Vec<&[u8]> = groups.iter().map(|group| &group[..]).collect();
-            sink(*table, key.clone(), &groups);
-        }
-    }
-
-    fn client(&self, _: usize, _: ShardId, _: &dyn Fn(Slot) -> ShardId) {}
-
-    fn next(&self, (): &mut ()) -> Audit {
-        self.online_audit(0)
-    }
-
-    fn kind(_: &Audit) -> usize {
-        0
-    }
-
-    fn tally(_: &Audit, _: &mut [i64]) {}
-
-    fn audits(&self) -> Vec<Audit> {
-        Audit::all(&self.parameters)
-    }
-
-    fn online_audit(&self, number: usize) -> Audit {
-        Audit::online(&self.parameters, number)
-    }
-
-    fn judge_snapshot(&self, audit: &Audit) -> Vec<Check> {
-        conditions::judge_snapshot(audit)
-    }
-
-    fn found(&self, audits: &[&Audit]) -> Tally {
-        conditions::found(&self.parameters, audits)
-    }
-
-    fn judge(&self, audits: &[Audit], tally: &Tally) -> Vec<Check> {
-        conditions::judge(&self.parameters, audits, tally)
-    }
-}
 
 /// What trades of a home have left behind.
 #[derive(Default)]
@@ -106,6 +46,21 @@ struct Made {
 }
 
 impl Data {
+    /// A database with these rows.
+    fn load(&self) -> Database {
+        let slots: Vec<_> = self.rows.keys().copied().collect();
+        Database::fill(self.tables(), slots.iter().copied().enumerate(), |unit, sink| {
+            for (table, key, groups) in &self.rows[&slots[unit]] {
+                let groups: Vec<&[u8]> = groups.iter().map(|group| &group[..]).collect();
+                sink(*table, key.clone(), &groups);
+            }
+        })
+    }
+
+    fn tables(&self) -> Vec<TableSpec> {
+        schema::tables(self.parameters.scale, self.parameters.split_columns)
+    }
+
     fn new(parameters: Parameters) -> Data {
         let (scale, mut rng) = (parameters.scale, Rng::new(7, 7));
         let mut data = Data { parameters, rows: BTreeMap::new(), sums: vec![0; conditions::SUMS.len()] };
@@ -310,15 +265,15 @@ fn parameters() -> Parameters {
     parameters
 }
 
-fn audited(data: &Data, database: &mut Database) -> Vec<Audit> {
-    data.audits().into_iter().map(|mut audit| run_audit(database, &mut audit)).collect()
+fn audited(parameters: &Parameters, database: &mut Database) -> Vec<Audit> {
+    Audit::all(parameters).into_iter().map(|mut audit| run_audit(database, &mut audit)).collect()
 }
 
 /// Judges all audits, and sees that a single one finds no errors that all together do not.
-fn judged(data: &Data, database: &mut Database, tally: &Tally) -> Vec<Check> {
-    let audits = audited(data, database);
-    let all = data.judge(&audits, tally);
-    for check in audits.iter().flat_map(|audit| data.judge_snapshot(audit)) {
+fn judged(parameters: &Parameters, database: &mut Database, tally: &Tally) -> Vec<Check> {
+    let audits = audited(parameters, database);
+    let all = judge(parameters, &audits, tally);
+    for check in audits.iter().flat_map(|audit| judge_snapshot(audit)) {
         let same = all.iter().find(|other| other.name == check.name).expect("a snapshot's checks are judged");
         assert!(check.ok || !same.ok, "{check:?} but {same:?}");
     }
@@ -334,11 +289,11 @@ fn failed(checks: &[Check]) -> Vec<String> {
     checks.iter().filter(|check| !check.ok).map(name).collect()
 }
 
-fn glances(data: &Data, database: &mut Database) -> Vec<Check> {
+fn glances(parameters: &Parameters, database: &mut Database) -> Vec<Check> {
     let mut checks = Vec::new();
     for number in 0..400 {
-        let audit = run_audit(database, &mut data.online_audit(number));
-        checks.extend(data.judge_snapshot(&audit));
+        let audit = run_audit(database, &mut Audit::online(parameters, number));
+        checks.extend(judge_snapshot(&audit));
     }
     checks
 }
@@ -355,24 +310,24 @@ fn corrupt<C: Columns>(database: &mut Database, key: &Key, change: impl FnOnce(&
 fn the_conditions_hold_for_sound_data() {
     for split_columns in [true, false] {
         let data = Data::new(Parameters { split_columns, ..parameters() });
-        let mut database = Database::load(&data);
-        let audits = audited(&data, &mut database);
-        let found = data.found(&audits.iter().collect::<Vec<_>>());
-        assert_eq!(found, data.counted());
-        assert!(found.sums.iter().all(|&sum| sum != 0), "{found:?}");
+        let mut database = data.load();
+        let audits = audited(&data.parameters, &mut database);
+        let counted = found(&data.parameters, &audits.iter().collect::<Vec<_>>());
+        assert_eq!(counted, data.counted());
+        assert!(counted.sums.iter().all(|&sum| sum != 0), "{counted:?}");
         let (sequence, date) = last_sequence_and_date(&audits.iter().collect::<Vec<_>>());
         let (scale, made) = (data.parameters.scale, data.parameters.scale.trades() + 100);
         assert_eq!(sequence, made);
         assert!(date.abs_diff(scale.end_of_load() + made * 100_000) < 100_000, "{date}");
-        let checks = data.judge(&audits, &found);
+        let checks = judge(&data.parameters, &audits, &counted);
         assert_eq!((checks.len(), failed(&checks).len()), (17, 0), "{checks:#?}");
         assert!(!checks.iter().any(|check| check.detail == "holds for 0"), "{checks:#?}");
 
         for reads in [0, 7, 100, 1000] {
             database.interrupt_after = Some(reads);
-            assert_eq!(failed(&judged(&data, &mut database, &found)).len(), 0);
+            assert_eq!(failed(&judged(&data.parameters, &mut database, &counted)).len(), 0);
         }
-        let checks = glances(&data, &mut database);
+        let checks = glances(&data.parameters, &mut database);
         assert_eq!(failed(&checks).len(), 0, "{checks:#?}");
         let names: BTreeSet<_> = checks.iter().map(|check| &check.name).collect();
         assert_eq!(names.len(), 8, "1, 2, 3, 4, 8, 10, 13 and whether rows are there: {names:?}");
@@ -380,8 +335,8 @@ fn the_conditions_hold_for_sound_data() {
         let here: [fn(Slot) -> bool; 3] = [|_| true, |slot| slot.0 == 0, |slot| slot.0 % 2 == 1];
         for here in here {
             database.here = Some(here);
-            assert_eq!(failed(&judged(&data, &mut database, &found)).len(), 0);
-            assert_eq!(failed(&glances(&data, &mut database)).len(), 0);
+            assert_eq!(failed(&judged(&data.parameters, &mut database, &counted)).len(), 0);
+            assert_eq!(failed(&glances(&data.parameters, &mut database)).len(), 0);
         }
     }
 }
@@ -389,17 +344,22 @@ fn the_conditions_hold_for_sound_data() {
 #[test]
 fn what_drivers_have_counted_wrongly_breaks_one_check() {
     let data = Data::new(parameters());
-    let mut database = Database::load(&data);
-    let audits = audited(&data, &mut database);
+    let mut database = data.load();
+    let audits = audited(&data.parameters, &mut database);
     for (sum, expected) in ["12", "12", "limits", "limits", "commissions", "commissions", "commissions", "13"]
         .into_iter()
         .enumerate()
     {
         let mut tally = data.counted();
         tally.sums[sum] += 1;
-        assert_eq!(failed(&data.judge(&audits, &tally)), [expected], "{}", conditions::SUMS[sum]);
+        assert_eq!(
+            failed(&judge(&data.parameters, &audits, &tally)),
+            [expected],
+            "{}",
+            conditions::SUMS[sum]
+        );
     }
-    let without = failed(&data.judge(&audits[1..], &data.counted()));
+    let without = failed(&judge(&data.parameters, &audits[1..], &data.counted()));
     assert!(without.contains(&"loaded".to_owned()), "{without:?}");
 }
 
@@ -414,11 +374,11 @@ fn find<C: Columns>(database: &Database, mut test: impl FnMut(&Key, &C) -> bool)
 #[test]
 fn planted_errors_break_the_conditions_that_speak_about_them() {
     let data = Data::new(parameters());
-    let sound = Database::load(&data);
+    let sound = data.load();
     let breaks = |expected: &[&str], plant: &dyn Fn(&mut Database)| {
         let mut database = sound.clone();
         plant(&mut database);
-        let checks = judged(&data, &mut database, &data.counted());
+        let checks = judged(&data.parameters, &mut database, &data.counted());
         let details: Vec<_> = checks.iter().filter(|check| !check.ok).collect();
         assert_eq!(failed(&checks), expected, "{details:#?}");
     };
@@ -543,11 +503,11 @@ fn planted_errors_break_the_conditions_that_speak_about_them() {
 #[test]
 fn glances_see_errors_where_they_look() {
     let data = Data::new(parameters());
-    let sound = Database::load(&data);
+    let sound = data.load();
     let broken = |expected: &[&str], plant: &dyn Fn(&mut Database)| {
         let mut database = sound.clone();
         plant(&mut database);
-        let failed: BTreeSet<_> = failed(&glances(&data, &mut database)).into_iter().collect();
+        let failed: BTreeSet<_> = failed(&glances(&data.parameters, &mut database)).into_iter().collect();
         assert_eq!(failed.iter().collect::<Vec<_>>(), expected);
     };
     let all = |table: TableId| sound.rows(table.row()).map(|(key, _)| key.clone()).collect::<Vec<_>>();
@@ -571,4 +531,22 @@ fn glances_see_errors_where_they_look() {
         let keys = all(LAST_TRADE);
         keys.iter().for_each(|key| corrupt(db, key, |row: &mut LastTrade| row.price = 0.into()));
     });
+}
+
+#[test]
+fn what_is_loaded_is_consistent() {
+    let mut thin = Parameters::small(2);
+    thin.scale.home = 200;
+    for parameters in [thin.clone(), Parameters { split_columns: false, ..thin }, Parameters::small(1)] {
+        let tpce = Tpce::new(parameters.clone());
+        let scale = parameters.scale;
+        let tables = schema::tables(scale, parameters.split_columns);
+        let units = (0..load::units(scale)).map(|unit| (unit, load::slot(scale, unit)));
+        let mut database = Database::fill(tables, units, |unit, sink| load::load(&tpce, unit, sink));
+        let nothing = Tally { committed: Vec::new(), sums: vec![0; conditions::SUMS.len()] };
+        let checks = judged(&parameters, &mut database, &nothing);
+        assert_eq!((checks.len(), failed(&checks).len()), (17, 0), "{checks:#?}");
+        let checks = glances(&parameters, &mut database);
+        assert_eq!(failed(&checks).len(), 0, "{checks:#?}");
+    }
 }
