@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 
 use super::Parameters;
 use super::audit::glance::{At, Glance};
-use super::audit::home::{Counts, HomeAudit};
+use super::audit::home::{AccountSeen, Counts, HomeAudit};
 use super::audit::market::{MarketAudit, OfHome};
 use super::audit::{Audit, Set};
 use super::prices::{HIGHEST, LOWEST};
@@ -158,6 +158,9 @@ impl Judged {
             self.condition(10).empty(format_args!("the index of broker {broker}"), of.pending);
         }
         for (account, of) in (audit.first_account()..).zip(&seen.accounts) {
+            if *of == AccountSeen::default() {
+                continue; // There is no such account.
+            }
             self.condition(8).same(format_args!("CA_BAL of {account} is off by"), of.balance, 0);
             self.condition(5).empty(format_args!("HOLDING of account {account}"), of.lots);
             self.condition(11).empty(format_args!("the index of account {account}"), of.by_account);

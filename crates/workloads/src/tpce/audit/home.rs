@@ -132,10 +132,10 @@ pub(in crate::tpce) struct BrokerSeen {
 }
 
 /// What an audit has seen of an account.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::tpce) struct AccountSeen {
     /// CA_B_ID, if it exists, and CA_TAX_ST.
-    pub(super) broker: Option<u32>,
+    pub(in crate::tpce) broker: Option<u32>,
     pub(super) tax_status: u8,
     /// CA_BAL less what it was at load, less the cash of trades since.
     pub(in crate::tpce) balance: i64,
