@@ -5,19 +5,34 @@
 //! columns; twelve transactions, written as pieces.
 
 mod client;
+mod data_maintenance;
+mod market;
+mod market_feed;
 pub mod numbers;
 pub mod people;
 pub mod prices;
 pub mod reference;
 pub mod schema;
+mod trade_cleanup;
+mod trade_order;
+mod trade_result;
+mod trade_update;
+mod trades;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 pub use client::Client;
+pub use data_maintenance::DataMaintenance;
+pub use market::{Answer, Entry};
+pub use market_feed::{MarketFeed, Triggered};
 use numbers::Scale;
 use prices::Prices;
 use schema::Layout;
+pub use trade_cleanup::TradeCleanup;
+pub use trade_order::TradeOrder;
+pub use trade_result::TradeResult;
+pub use trade_update::{Detail, TradeUpdate};
 
 /// What makes market time pass.
 #[derive(Clone, Copy, PartialEq, Debug)]
