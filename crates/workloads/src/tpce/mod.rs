@@ -4,12 +4,19 @@
 //! with a trade at a price, and tells the prices of others. 33 logical tables ([`schema`]), all
 //! columns; twelve transactions, written as pieces.
 
+pub mod broker_volume;
 mod client;
+pub mod customer_position;
+pub mod market_watch;
 pub mod numbers;
 pub mod people;
 pub mod prices;
 pub mod reference;
 pub mod schema;
+pub mod security_detail;
+pub mod shown;
+pub mod trade_lookup;
+pub mod trade_status;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
