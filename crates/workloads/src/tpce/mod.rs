@@ -4,35 +4,37 @@
 //! with a trade at a price, and tells the prices of others. 33 logical tables ([`schema`]), all
 //! columns; twelve transactions, written as pieces.
 
+pub mod broker_volume;
 mod client;
-mod data_maintenance;
-mod market;
-mod market_feed;
+pub mod customer_position;
+pub mod data_maintenance;
+pub mod market;
+pub mod market_feed;
+pub mod market_watch;
 pub mod numbers;
 pub mod people;
 pub mod prices;
 pub mod reference;
 pub mod schema;
-mod trade_cleanup;
-mod trade_order;
-mod trade_result;
-mod trade_update;
+pub mod security_detail;
+pub mod shown;
+pub mod trade_cleanup;
+pub mod trade_lookup;
+pub mod trade_order;
+pub mod trade_result;
+pub mod trade_status;
+pub mod trade_update;
 mod trades;
+#[cfg(test)]
+mod write_tests;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 pub use client::Client;
-pub use data_maintenance::DataMaintenance;
-pub use market::{Answer, Entry};
-pub use market_feed::{MarketFeed, Triggered};
 use numbers::Scale;
 use prices::Prices;
 use schema::Layout;
-pub use trade_cleanup::TradeCleanup;
-pub use trade_order::TradeOrder;
-pub use trade_result::TradeResult;
-pub use trade_update::{Detail, TradeUpdate};
 
 /// What makes market time pass.
 #[derive(Clone, Copy, PartialEq, Debug)]

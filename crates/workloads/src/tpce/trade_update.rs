@@ -7,63 +7,35 @@
 //! Stages: for frames 2 and 3 the trades, from an index; then what is shown and changed of them, a
 //! piece for each home.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
-use plimsoll_types::random::Rng;
-use plimsoll_types::{Abort, Slot};
+use plimsoll_types::{Abort, Key, Slot};
 
-use super::numbers::{DAY_SECONDS, Scale, Trade, date_of};
+use super::numbers::Scale;
 use super::people::{CASH_ACCOUNT, MARGIN};
-use super::reference::Status;
 use super::schema::{self, *};
-use super::trades::*;
+use super::shown::{
+    Details, OF_ACCOUNT, OF_SECURITY, TRADES_MAX, draw_dates, draw_trades, of_account, states_of,
+};
+use super::trades::{find, joined};
 use super::{Client, Tpce};
 use crate::rows::unpadded;
 
-/// Maximum number of trades.
-pub const TRADES_MAX: usize = 20;
-/// States of a trade that are shown.
-const HISTORY_MAX: usize = 3;
 /// What the texts of settlements and cash transactions change to, and back.
 const CASH: &str = "Cash";
 const MARGIN_ACCOUNT: &str = "Margin Account";
 const SHARES: [&[u8]; 2] = [b" shares of ", b" Shares of "];
 
 /// Which trades are changed, and hence what of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Frame {
-    /// The executors of these trades.
+    /// The executors of trades whose numbers are given.
     Trades,
-    /// The settlements of an account's trades from a date to another.
-    Account(u32, u64, u64),
-    /// The cash transactions of a security's trades from a date to another.
-    Security(u32, u64, u64),
-}
-
-/// What is shown of a trade.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Detail {
-    /// The trade.
-    pub trade: Trade,
-    /// T_BID_PRICE in cents.
-    pub bid: i32,
-    /// T_TRADE_PRICE in cents, 0 for null.
-    pub price: i32,
-    /// T_IS_CASH.
-    pub cash: bool,
-    /// TT_IS_MRKT.
-    pub market: bool,
-    /// SE_AMT in cents.
-    pub amount: i64,
-    /// SE_CASH_DUE_DATE.
-    pub due: u64,
-    /// CT_DTS, 0 if it was not for cash.
-    pub paid: u64,
-    /// TH_DTS by state: pending, submitted, completed; 0 for null.
-    pub history: [u64; HISTORY_MAX],
-    /// Whether something was changed.
-    pub updated: bool,
+    /// The settlements of an account's first trades with dates in a range.
+    Account(u32, Range<u64>),
+    /// The cash transactions of a security's first trades with dates in a range.
+    Security(u32, Range<u64>),
 }
 
 /// A Trade-Update transaction.
@@ -72,165 +44,113 @@ pub struct TradeUpdate {
     layout: Layout,
     scale: Scale,
     frame: Frame,
-    /// The trades, by number: an input of frame 1, else from the index.
-    trades: Vec<Trade>,
-    /// Output: what is shown of them; `None` of one that is not there.
-    details: Vec<Option<Detail>>,
+    /// The trades, in the order of their numbers: an input of frame 1, else from the index; and as
+    /// an output what is shown of them, before it is changed.
+    trades: Vec<Details>,
 }
 
 impl TradeUpdate {
-    /// Draws the inputs (clause 6.4.1).
+    /// Draws the inputs (clause 3.3.11.1).
     pub(super) fn draw(tpce: &Tpce, client: &mut Client) -> TradeUpdate {
         let scale = tpce.scale();
-        // The last trades that a range from its start on finds are those of a quarter of an hour
-        // after the load.
-        let end = scale.end_of_load() + 15 * 60 * 1000;
         let mut trades = Vec::new();
         let frame = match client.rng.below(100) {
             0..33 => {
-                draw_trades(scale, &mut client.rng, &mut trades);
+                let drawn = draw_trades(scale, &mut client.rng);
+                trades.extend(drawn.into_iter().map(|trade| Details::unread(trade, 0)));
                 Frame::Trades
             }
             33..66 => {
-                let start = draw_start(scale, &mut client.rng, ACCOUNT_BACKOFF);
-                Frame::Account(client.draw_account(tpce), start, end)
+                let account = client.draw_account(tpce);
+                Frame::Account(account, draw_dates(scale, &mut client.rng, OF_ACCOUNT))
             }
             _ => {
-                let start = draw_start(scale, &mut client.rng, SECURITY_BACKOFF);
-                Frame::Security(scale.draw_security(&mut client.rng), start, end)
+                let security = scale.draw_security(&mut client.rng);
+                Frame::Security(security, draw_dates(scale, &mut client.rng, OF_SECURITY))
             }
         };
-        TradeUpdate { layout: tpce.layout(), scale, frame, trades, details: Vec::new() }
+        TradeUpdate { layout: tpce.layout(), scale, frame, trades }
     }
 
-    /// Whether a stage has to find the trades.
+    /// The range of an index in which a stage finds the trades.
     #[inline]
-    fn finds(&self, stage: usize) -> bool {
-        stage == 0 && self.frame != Frame::Trades
-    }
-
-    /// The range of the index.
-    #[inline]
-    fn range(&self) -> Scan {
-        let scan = match self.frame {
-            Frame::Account(account, start, end) => {
-                let from = |date| keys::by_account_from(account, date);
-                Scan::range(TRADE_BY_ACCOUNT.row(), from(start), from(end + 1))
+    fn index(&self, stage: usize) -> Option<Scan> {
+        let scan = match &self.frame {
+            _ if stage > 0 => return None,
+            Frame::Trades => return None,
+            Frame::Account(account, dates) => of_account(*account, dates),
+            Frame::Security(security, dates) => {
+                let from = |date| keys::by_security_from(*security, date);
+                Scan::range(TRADE_BY_SECURITY.row(), from(dates.start), from(dates.end))
             }
-            Frame::Security(security, start, end) => {
-                let from = |date| keys::by_security_from(security, date);
-                Scan::range(TRADE_BY_SECURITY.row(), from(start), from(end + 1))
-            }
-            Frame::Trades => unreachable!("these are known by number"),
         };
-        scan.limit(TRADES_MAX)
+        Some(scan.limit(TRADES_MAX))
     }
 
-    /// The trades of the home with this number among all homes of the trades.
+    /// The trades of each home.
     #[inline]
-    fn trades_of(&self, number: usize) -> std::ops::Range<usize> {
-        let mut homes = self.trades.chunk_by(|a, b| a.home() == b.home());
-        let start = homes.by_ref().take(number).map(<[Trade]>::len).sum::<usize>();
-        start..start + homes.next().map_or(0, <[Trade]>::len)
+    fn homes(&self) -> impl Iterator<Item = &[Details]> {
+        self.trades.chunk_by(|a, b| a.trade.home() == b.trade.home())
+    }
+
+    /// The trades of a piece.
+    #[inline]
+    fn of_piece(&self, piece: Piece) -> Range<usize> {
+        let mut homes = self.homes();
+        let start = homes.by_ref().take(piece.number).map(<[Details]>::len).sum::<usize>();
+        start..start + homes.next().map_or(0, <[Details]>::len)
     }
 
     #[inline]
-    fn find<A: Access>(&mut self, access: &mut A) -> Result<(), Abort> {
-        let (frame, scale, range, trades) = (self.frame, self.scale, self.range(), &mut self.trades);
+    fn find<A: Access>(&mut self, index: &Scan, access: &mut A) -> Result<(), Abort> {
+        let TradeUpdate { scale, frame, trades, .. } = self;
         trades.clear();
-        self.details.clear();
-        access.scan(&range, |key, _| {
-            trades.push(match frame {
-                Frame::Account(account, ..) => keys::trade_by_account(key, scale.home_of_account(account)),
-                _ => keys::date_and_trade(key).1,
-            });
+        access.scan(index, |key, _| {
+            let (date, trade) = match frame {
+                Frame::Account(account, _) => {
+                    let home = scale.home_of_account(*account);
+                    (keys::date_by_account(key), keys::trade_by_account(key, home))
+                }
+                _ => keys::date_and_trade(key),
+            };
+            trades.push(Details::unread(trade, date));
             ControlFlow::Continue(())
         })?;
-        trades.sort_unstable();
+        trades.sort_unstable_by_key(|details| details.trade);
         Ok(())
     }
 
-    /// Shows a trade and changes it. `None` if it is not there.
+    /// Shows a trade and changes it.
     #[inline]
-    fn show<A: Access>(&self, trade: Trade, access: &mut A) -> Result<Option<Detail>, Abort> {
-        let (layout, key) = (self.layout, keys::trade(trade));
-        let Some(order) = layout.find::<schema::TradeOrder, A>(access, &key)? else {
-            // An index has promised the others; those with numbers of their own may not have been
-            // completed when the load ended.
-            return if self.frame == Frame::Trades { Ok(None) } else { Err(Abort::Validation) };
-        };
-        let status = layout.read(access, &key, |row: &TradeState, _| row.status)?;
-        let price = layout.read(access, &key, |row: &TradeOutcome, _| row.price.get())?;
-        let mut detail = Detail {
-            trade,
-            bid: order.bid.get(),
-            price,
-            cash: order.cash > 0,
-            market: kind_of(order.kind)?.is_market(),
-            amount: 0,
-            due: 0,
-            paid: 0,
-            history: [0; HISTORY_MAX],
-            updated: false,
-        };
-        if self.frame == Frame::Trades {
-            layout.update(access, &key, |row: &mut TradeExecutor| row.name = toggled_name(&row.name))?;
-            detail.updated = true;
-        } else {
-            layout.read(access, &key, |_: &TradeExecutor, _| ())?;
-        }
-        if status == Status::Completed as u8 {
-            self.show_settlement(&key, &order, access, &mut detail)?;
-        }
-        let history = &mut detail.history;
-        access.scan(&history_of(trade), |key, record| {
-            if let Some(date) = history.get_mut(usize::from(keys::status_of(key))) {
-                *date = layout.view::<TradeHistory>(record).0.date.get();
+    fn show<A: Access>(&mut self, number: usize, access: &mut A) -> Result<(), Abort> {
+        let (layout, details) = (self.layout, &mut self.trades[number]);
+        details.read(layout, access, self.frame != Frame::Trades)?;
+        let key = keys::trade(details.trade);
+        match self.frame {
+            Frame::Trades if details.found => {
+                layout.update(access, &key, |row: &mut TradeExecutor| row.name = toggled_name(&row.name))
             }
-            ControlFlow::Continue(())
-        })?;
-        Ok(Some(detail))
+            Frame::Account(..) if details.settlement.is_some() => {
+                let cash = details.order.cash > 0;
+                layout.update(access, &key, |row: &mut SettlementType| {
+                    row.cash_type = toggled_type(&row.cash_type, cash);
+                })
+            }
+            Frame::Security(..) if details.cash.is_some() => {
+                // Beside it the names of the security and of the trade's type are shown.
+                let security = keys::security(details.order.security.get());
+                layout.read(access, &security, |_: &Security, _| ())?;
+                let kind = keys::small(details.order.kind);
+                layout.read(access, &kind, |_: &TradeTypeRow, _| ())?;
+                layout.update(access, &key, |row: &mut CashTransactionName| toggle_shares(&mut row.name))
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// What the trade brought or cost.
-    #[inline]
-    fn show_settlement<A: Access>(
-        &self,
-        key: &plimsoll_types::Key,
-        order: &schema::TradeOrder,
-        access: &mut A,
-        detail: &mut Detail,
-    ) -> Result<(), Abort> {
-        let layout = self.layout;
-        let row = layout.find::<Settlement, A>(access, key)?.ok_or(Abort::Validation)?;
-        (detail.amount, detail.due) = (row.amount.get(), row.due.get());
-        if matches!(self.frame, Frame::Account(..)) {
-            layout.update(access, key, |row: &mut SettlementType| {
-                row.cash_type = toggled_type(&row.cash_type, detail.cash);
-            })?;
-            detail.updated = true;
-        } else {
-            layout.read(access, key, |_: &SettlementType, _| ())?;
-        }
-        if !detail.cash {
-            return Ok(());
-        }
-        let row = layout.find::<CashTransaction, A>(access, key)?.ok_or(Abort::Validation)?;
-        detail.paid = row.date.get();
-        if matches!(self.frame, Frame::Security(..)) {
-            layout.update(access, key, |row: &mut CashTransactionName| toggle_shares(&mut row.name))?;
-            // What is shown beside it: the security's name.
-            layout.read(access, &keys::security(order.security.get()), |_: &Security, _| ())?;
-            detail.updated = true;
-        } else {
-            layout.read(access, key, |_: &CashTransactionName, _| ())?;
-        }
-        Ok(())
-    }
-
-    /// Output: what is shown of the trades that were found.
-    pub fn details(&self) -> impl Iterator<Item = &Detail> {
-        self.details.iter().flatten()
+    /// Output: what is shown of the trades that were found, before it is changed.
+    pub fn trades(&self) -> impl Iterator<Item = &Details> {
+        self.trades.iter().filter(|details| details.found)
     }
 
     /// Which of the three frames it is, from 1 on.
@@ -241,45 +161,24 @@ impl TradeUpdate {
             Frame::Security(..) => 3,
         }
     }
-}
 
-/// The states of a trade.
-#[inline]
-pub(super) fn history_of(trade: Trade) -> Scan {
-    Scan::prefix(TRADE_HISTORY.row(), keys::trade(trade))
-}
-
-/// How long before the end of the initial trading days, in seconds of 300 days, a range of an
-/// account's or of a security's trades begins at the latest, and how long it must be for twenty
-/// trades.
-const ACCOUNT_BACKOFF: (u64, u64) = (115_200, 2 * DAY_SECONDS);
-const SECURITY_BACKOFF: (u64, u64) = (12_000, 12_000);
-
-/// Draws where a range of dates begins: the specification's distribution, but so that what follows
-/// is long enough.
-fn draw_start(scale: Scale, rng: &mut Rng, (official, needed): (u64, u64)) -> u64 {
-    let days = u64::from(scale.trade_days);
-    let backoff = needed.max(official * days / 300).min(days * DAY_SECONDS - 1);
-    let last = (days * DAY_SECONDS - backoff) * 1000;
-    date_of(nurand(rng, last, 4095, 16))
-}
-
-/// Draws twenty initial trades, no two the same, in the order of their numbers.
-fn draw_trades(scale: Scale, rng: &mut Rng, trades: &mut Vec<Trade>) {
-    let last = scale.initiated() * u64::from(scale.homes());
-    while trades.len() < TRADES_MAX {
-        let trade = scale.initial_trade(nurand(rng, last, 65_535, 7));
-        if !trades.contains(&trade) {
-            trades.push(trade);
-        }
+    /// Output: how many rows were read.
+    pub fn rows(&self) -> u32 {
+        let indexed = if self.frame == Frame::Trades { 0 } else { self.trades.len() as u32 };
+        indexed + self.trades.iter().map(Details::rows).sum::<u32>()
     }
-    trades.sort_unstable();
 }
 
-/// The specification's non-uniform numbers from 1 on (clause 2.2.5.2 of its tools).
-fn nurand(rng: &mut Rng, last: u64, a: u64, shift: u32) -> u64 {
-    let fine = rng.uniform(1..=last);
-    (fine | rng.below(a + 1) << shift) % last + 1
+/// Declares two structures of a row, the second of which may be changed.
+#[inline]
+fn declare<Read: Columns, Changed: Columns>(layout: Layout, reads: &mut Reads, key: &Key, changed: bool) {
+    if changed {
+        return layout.declare::<Read, Changed>(reads, || key.clone());
+    }
+    reads.get(layout.column::<Read>(), key.clone());
+    if layout.split {
+        reads.get(layout.column::<Changed>(), key.clone());
+    }
 }
 
 /// An executor's name with a middle name X, or without if it has one.
@@ -315,78 +214,70 @@ impl Procedure for TradeUpdate {
 
     #[inline]
     fn stage(&self, stage: usize) -> usize {
-        let last = usize::from(self.frame != Frame::Trades);
-        match stage {
-            _ if self.finds(stage) => 1,
-            _ if stage == last => self.trades.chunk_by(|a, b| a.home() == b.home()).count(),
+        match (stage, self.index(stage)) {
+            (0, Some(_)) => 1,
+            (0, None) => self.homes().count(),
+            (1, _) if self.frame != Frame::Trades => self.homes().count(),
             _ => 0,
         }
     }
 
     #[inline]
     fn home(&self, piece: Piece) -> Slot {
-        if self.finds(piece.stage) {
-            return match self.frame {
-                Frame::Account(account, ..) => self.scale.slot(self.scale.home_of_account(account)),
-                Frame::Security(security, ..) => self.scale.market_slot(security),
-                Frame::Trades => unreachable!("these are known by number"),
-            };
+        match self.frame {
+            Frame::Account(account, _) => self.scale.slot(self.scale.home_of_account(account)),
+            Frame::Security(security, _) if piece.stage == 0 => self.scale.market_slot(security),
+            _ => self.scale.slot(self.trades[self.of_piece(piece).start].trade.home()),
         }
-        self.scale.slot(self.trades[self.trades_of(piece.number).start].home())
     }
 
     #[inline]
     fn reads(&self, piece: Piece, reads: &mut Reads) {
-        if self.finds(piece.stage) {
-            return reads.scan(self.range());
+        if let Some(index) = self.index(piece.stage) {
+            return reads.scan(index);
         }
         let layout = self.layout;
-        for &trade in &self.trades[self.trades_of(piece.number)] {
-            let key = || keys::trade(trade);
-            match self.frame {
-                Frame::Trades => layout.declare::<schema::TradeOrder, TradeExecutor>(reads, key),
-                _ => {
-                    reads.get(layout.column::<schema::TradeOrder>(), key());
-                    if layout.split {
-                        reads.get(layout.column::<TradeExecutor>(), key());
-                    }
-                }
-            }
+        for details in &self.trades[self.of_piece(piece)] {
+            let key = keys::trade(details.trade);
+            let frame = self.frame();
+            declare::<schema::TradeOrder, TradeExecutor>(layout, reads, &key, frame == 1);
             if layout.split {
-                reads.get(layout.column::<TradeState>(), key());
-                reads.get(layout.column::<TradeOutcome>(), key());
+                reads.get(layout.column::<TradeOutcome>(), key.clone());
             }
-            match self.frame {
-                Frame::Account(..) => layout.declare::<Settlement, SettlementType>(reads, key),
-                _ => {
-                    reads.get(layout.column::<Settlement>(), key());
-                    if layout.split {
-                        reads.get(layout.column::<SettlementType>(), key());
-                    }
-                }
-            }
-            match self.frame {
-                Frame::Security(..) => layout.declare::<CashTransaction, CashTransactionName>(reads, key),
-                _ => {
-                    reads.get(layout.column::<CashTransaction>(), key());
-                    if layout.split {
-                        reads.get(layout.column::<CashTransactionName>(), key());
-                    }
-                }
-            }
-            reads.scan(history_of(trade));
+            declare::<Settlement, SettlementType>(layout, reads, &key, frame == 2);
+            declare::<CashTransaction, CashTransactionName>(layout, reads, &key, frame == 3);
+            reads.scan(states_of(details.trade));
         }
     }
 
     #[inline]
     fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
-        if self.finds(piece.stage) {
-            return self.find(access);
+        if let Some(index) = self.index(piece.stage) {
+            return self.find(&index, access);
         }
-        self.details.resize(self.trades.len(), None);
-        for number in self.trades_of(piece.number) {
-            self.details[number] = self.show(self.trades[number], access)?;
+        self.of_piece(piece).try_for_each(|number| self.show(number, access))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_change_and_change_back() {
+        let name = padded("Ada Norwin");
+        let toggled = toggled_name(&name);
+        assert_eq!(unpadded(&toggled), b"Ada X Norwin");
+        assert_eq!(toggled_name(&toggled), name);
+        for (cash, texts) in [(true, [CASH_ACCOUNT, CASH]), (false, [MARGIN, MARGIN_ACCOUNT])] {
+            let toggled = toggled_type(&padded(texts[0]), cash);
+            assert_eq!(unpadded(&toggled), texts[1].as_bytes());
+            assert_eq!(unpadded(&toggled_type(&toggled, cash)), texts[0].as_bytes());
         }
-        Ok(())
+        let mut text = padded("Market-Buy 100 shares of it");
+        toggle_shares(&mut text);
+        assert_eq!(unpadded(&text), b"Market-Buy 100 Shares of it");
+        toggle_shares(&mut text);
+        assert_eq!(unpadded(&text), b"Market-Buy 100 shares of it");
     }
 }
