@@ -5,15 +5,32 @@
 //! columns; twelve transactions, written as pieces.
 
 mod audit;
+pub mod broker_volume;
 mod client;
 mod conditions;
+pub mod customer_position;
+pub mod data_maintenance;
 mod initial;
 mod load;
+pub mod market;
+pub mod market_feed;
+pub mod market_watch;
 pub mod numbers;
 pub mod people;
 pub mod prices;
 pub mod reference;
 pub mod schema;
+pub mod security_detail;
+pub mod shown;
+pub mod trade_cleanup;
+pub mod trade_lookup;
+pub mod trade_order;
+pub mod trade_result;
+pub mod trade_status;
+pub mod trade_update;
+mod trades;
+#[cfg(test)]
+mod write_tests;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};

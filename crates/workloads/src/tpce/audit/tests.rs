@@ -3,17 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_types::random::Rng;
-use plimsoll_types::{TableId, TableSpec};
+use plimsoll_types::{Abort, ShardId, TableId, TableSpec};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::*;
 use crate::testing::{Database, run_audit};
+use crate::tpce::client::{Card, Client, Turn};
 use crate::tpce::conditions::{self, *};
+use crate::tpce::data_maintenance::DataMaintenance;
+use crate::tpce::market_feed::MarketFeed;
 use crate::tpce::numbers::{ISSUES_MAX, Trade, accounts_of};
 use crate::tpce::people;
 use crate::tpce::reference::{Status, TradeType, commission, sector_of, settlement};
 use crate::tpce::schema::{self, *};
-use crate::tpce::{Tpce, load};
+use crate::tpce::trade_cleanup::TradeCleanup;
+use crate::tpce::trade_result::TradeResult;
+use crate::tpce::trade_update::TradeUpdate;
+use crate::tpce::{Tpce, load, trade_order};
 use crate::{Check, Tally};
 
 /// Rows that look as if some trades had been loaded and others made since.
@@ -533,20 +539,115 @@ fn glances_see_errors_where_they_look() {
     });
 }
 
+fn loaded(tpce: &Tpce) -> Database {
+    let (scale, split) = (tpce.parameters.scale, tpce.parameters.split_columns);
+    let units = (0..load::units(scale)).map(|unit| (unit, load::slot(scale, unit)));
+    Database::fill(schema::tables(scale, split), units, |unit, sink| load::load(tpce, unit, sink))
+}
+
+fn nothing() -> Tally {
+    Tally { committed: Vec::new(), sums: vec![0; conditions::SUMS.len()] }
+}
+
+/// Databases of more than one home, and of homes that are a part of a load unit.
+fn thin() -> [Parameters; 3] {
+    let mut parts = Parameters::small(2);
+    parts.scale.home = 200;
+    [parts.clone(), Parameters { split_columns: false, ..parts }, Parameters::small(1)]
+}
+
 #[test]
 fn what_is_loaded_is_consistent() {
-    let mut thin = Parameters::small(2);
-    thin.scale.home = 200;
-    for parameters in [thin.clone(), Parameters { split_columns: false, ..thin }, Parameters::small(1)] {
-        let tpce = Tpce::new(parameters.clone());
-        let scale = parameters.scale;
-        let tables = schema::tables(scale, parameters.split_columns);
-        let units = (0..load::units(scale)).map(|unit| (unit, load::slot(scale, unit)));
-        let mut database = Database::fill(tables, units, |unit, sink| load::load(&tpce, unit, sink));
-        let nothing = Tally { committed: Vec::new(), sums: vec![0; conditions::SUMS.len()] };
-        let checks = judged(&parameters, &mut database, &nothing);
+    for parameters in thin() {
+        let mut database = loaded(&Tpce::new(parameters.clone()));
+        let checks = judged(&parameters, &mut database, &nothing());
         assert_eq!((checks.len(), failed(&checks).len()), (17, 0), "{checks:#?}");
         let checks = glances(&parameters, &mut database);
         assert_eq!(failed(&checks).len(), 0, "{checks:#?}");
+    }
+}
+
+/// Runs what a client does next, and counts it as a driver does.
+fn step(tpce: &Tpce, client: &mut Client, turn: Turn, database: &mut Database, sums: &mut [i64]) {
+    match turn {
+        Turn::Card(Card::TradeOrder) => {
+            let mut order = trade_order::TradeOrder::draw(tpce, client);
+            match database.run(&mut order) {
+                Ok(()) => {
+                    client.ordered(tpce, &order);
+                    sums[ORDERED_TRADES] += 1;
+                }
+                Err(abort) => assert!(abort == Abort::User && order.rolls_back(), "{abort:?} {order:?}"),
+            }
+        }
+        Turn::Card(Card::TradeUpdate) => {
+            let mut update = TradeUpdate::draw(tpce, client);
+            assert_eq!(database.run(&mut update), Ok(()));
+        }
+        Turn::Card(_) => {}
+        Turn::Answer(answer) => {
+            let mut result = TradeResult::draw(tpce, client, answer);
+            assert_eq!(database.run(&mut result), Ok(()));
+            client.completed(tpce, &result);
+            sums[COMPLETED_TRADES] += 1;
+            sums[COMMISSION_CENTS] += result.commission();
+            sums[SETTLED_CENTS] += result.amount();
+            sums[CASH_CENTS] += if result.for_cash() { result.amount() } else { 0 };
+        }
+        Turn::Entry(entry) => {
+            let mut feed = MarketFeed::draw(tpce, client, entry);
+            assert_eq!(database.run(&mut feed), Ok(()));
+            client.fed(&feed);
+            sums[FEED_QUANTITY] += i64::from(entry.quantity);
+            sums[SUBMITTED_LIMIT_ORDERS] += feed.triggered().len() as i64;
+        }
+        Turn::Maintenance(number) => {
+            let mut maintenance = DataMaintenance::draw(tpce, client, number);
+            assert_eq!(database.run(&mut maintenance), Ok(()));
+        }
+    }
+}
+
+#[test]
+fn the_conditions_hold_after_any_run() {
+    for parameters in thin() {
+        let tpce = Tpce::new(parameters.clone());
+        let (mut database, mut counted) = (loaded(&tpce), nothing());
+        let client =
+            |number| Client::new(&parameters, tpce.shared.clone(), number, ShardId(0), &|_| ShardId(0));
+        let mut clients = [0, 1].map(client);
+        for round in 0..20_000 {
+            let client = &mut clients[round % 2];
+            let turn = client.turn(&tpce);
+            step(&tpce, client, turn, &mut database, &mut counted.sums);
+            if round % 200 == 0 {
+                let audit = run_audit(&mut database, &mut Audit::online(&parameters, round / 200));
+                let checks = judge_snapshot(&audit);
+                assert!(checks.iter().all(|check| check.ok), "{checks:#?}");
+            }
+        }
+        let judge = |database: &mut Database, counted: &Tally| {
+            let checks = judged(&parameters, database, counted);
+            assert_eq!(failed(&checks).len(), 0, "{checks:#?}");
+        };
+        judge(&mut database, &counted);
+        assert!(counted.sums[SUBMITTED_LIMIT_ORDERS] > 100, "{counted:?}");
+
+        // One client's market does what was ordered, the other's orders are given up.
+        while let Some(turn) = clients[0].last_turn(&tpce) {
+            step(&tpce, &mut clients[0], turn, &mut database, &mut counted.sums);
+        }
+        judge(&mut database, &counted);
+        counted.sums[SUBMITTED_LIMIT_ORDERS] += database.count(TRADE_REQUEST.row()) as i64;
+        for mut cleanup in TradeCleanup::all(&tpce) {
+            assert_eq!(database.run(&mut cleanup), Ok(()));
+            counted.sums[CANCELLED_TRADES] += cleanup.cancelled() as i64;
+        }
+        assert_eq!(database.count(TRADE_REQUEST.row()), 0);
+        judge(&mut database, &counted);
+        let sums = &counted.sums;
+        assert!(sums[CANCELLED_TRADES] > 0);
+        assert_eq!(sums[ORDERED_TRADES], sums[COMPLETED_TRADES] + sums[CANCELLED_TRADES]);
+        assert_eq!(failed(&glances(&parameters, &mut database)).len(), 0);
     }
 }
