@@ -45,6 +45,12 @@ pub struct Counts {
 }
 
 impl Database {
+    /// An empty database with these tables.
+    pub fn empty(tables: Vec<TableSpec>) -> Database {
+        let counts = Counts::default();
+        Database { tables, records: Records::new(), interrupt_after: None, here: None, counts }
+    }
+
     /// A database with the workload's initial rows.
     pub fn load<W: Workload>(workload: &W) -> Database {
         let (tables, units) = (workload.tables(), 0..workload.units());

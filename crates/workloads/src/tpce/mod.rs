@@ -4,19 +4,39 @@
 //! with a trade at a price, and tells the prices of others. 33 logical tables ([`schema`]), all
 //! columns; twelve transactions, written as pieces.
 
+mod audit;
+pub mod broker_volume;
 mod client;
 mod flags;
+mod conditions;
+pub mod customer_position;
+pub mod data_maintenance;
 mod initial;
 mod load;
+pub mod market;
+pub mod market_feed;
+pub mod market_watch;
 pub mod numbers;
 pub mod people;
 pub mod prices;
 pub mod reference;
 pub mod schema;
+pub mod security_detail;
+pub mod shown;
+pub mod trade_cleanup;
+pub mod trade_lookup;
+pub mod trade_order;
+pub mod trade_result;
+pub mod trade_status;
+pub mod trade_update;
+mod trades;
+#[cfg(test)]
+mod write_tests;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
+pub use audit::Audit;
 pub use client::Client;
 pub use flags::TpceFlags;
 use initial::BySecurity;
