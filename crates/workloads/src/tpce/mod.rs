@@ -7,6 +7,8 @@
 pub mod broker_volume;
 mod client;
 pub mod customer_position;
+mod initial;
+mod load;
 pub mod market_watch;
 pub mod numbers;
 pub mod people;
@@ -18,10 +20,11 @@ pub mod shown;
 pub mod trade_lookup;
 pub mod trade_status;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 pub use client::Client;
+use initial::BySecurity;
 use numbers::Scale;
 use prices::Prices;
 use schema::Layout;
@@ -120,6 +123,8 @@ pub(crate) struct Shared {
     market_us: AtomicU64,
     /// Where clients begin to count their trades: behind those that earlier runs have left.
     first_sequence: AtomicU64,
+    /// The initial trades by security, once a market place is loaded.
+    by_security: OnceLock<BySecurity>,
 }
 
 impl Tpce {
