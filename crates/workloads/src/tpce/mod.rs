@@ -13,6 +13,8 @@ pub mod market_watch;
 pub mod numbers;
 pub mod people;
 pub mod prices;
+#[cfg(test)]
+mod read_only_tests;
 pub mod reference;
 pub mod schema;
 pub mod security_detail;

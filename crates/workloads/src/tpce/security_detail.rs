@@ -156,6 +156,11 @@ impl SecurityDetail {
         self.security
     }
 
+    /// The first day that is asked for, and how many.
+    pub fn days(&self) -> (u16, u8) {
+        (self.start, self.days)
+    }
+
     /// Output: everything about it.
     pub fn detail(&self) -> &Detail {
         &self.detail
