@@ -108,7 +108,7 @@ impl Data {
         *self.layout.view::<C>(record).0
     }
 
-    /// Rows of a table with a number of so many bytes in front.
+    /// The rows whose keys begin with a number of this many bytes.
     fn of(&self, table: TableId, bytes: usize, number: u64) -> Vec<(Key, &[u8])> {
         self.database
             .rows(table.row())
@@ -117,8 +117,8 @@ impl Data {
             .collect()
     }
 
-    /// Runs a transaction in one of several ways, and compares the rows that it has read, copies not
-    /// counted, with what it says.
+    /// Runs a transaction in one of several ways, and compares how many rows it has read, copies
+    /// not counted, with what it says.
     fn run<P: Procedure>(&mut self, number: usize, mut procedure: P, rows: fn(&P) -> u32) -> P {
         self.database.interrupt_after = [None, Some(0), Some(3), Some(30)][number % 4];
         self.database.here =

@@ -369,9 +369,7 @@ impl TradeLookup {
         for &at in &self.by_home[of_piece] {
             let details = &mut self.trades[usize::from(at)];
             details.read(layout, access, promised)?;
-            if details.found {
-                self.names.read_kind(layout, access, details.order.kind)?;
-            }
+            self.names.read_kind(layout, access, details.order.kind)?;
             if matches!(self.sought, Sought::OfSecurity(..))
                 && details.order.account.get() != self.accounts[usize::from(at)]
             {
