@@ -167,6 +167,17 @@ impl MarketWatch {
         Ok(())
     }
 
+    /// Output: the securities, the day number, and where they come from: 0 a watch list, 1 an
+    /// account, 2 an industry.
+    pub fn seen(&self) -> (&[u32], u16, u8) {
+        let from = match self.watched {
+            Watched::List(_) => 0,
+            Watched::Account(_) => 1,
+            Watched::Industry(..) => 2,
+        };
+        (&self.securities, self.day, from)
+    }
+
     /// Output: what all shares were worth that day, and what they are, in cents.
     pub fn values(&self) -> (i64, i64) {
         self.values.iter().fold((0, 0), |sum, value| (sum.0 + value.0, sum.1 + value.1))

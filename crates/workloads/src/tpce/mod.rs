@@ -7,10 +7,10 @@
 mod audit;
 pub mod broker_volume;
 mod client;
-mod flags;
 mod conditions;
 pub mod customer_position;
 pub mod data_maintenance;
+mod flags;
 mod initial;
 mod load;
 pub mod market;
@@ -19,6 +19,8 @@ pub mod market_watch;
 pub mod numbers;
 pub mod people;
 pub mod prices;
+#[cfg(test)]
+mod read_only_tests;
 pub mod reference;
 pub mod schema;
 pub mod security_detail;

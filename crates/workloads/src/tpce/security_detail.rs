@@ -1,7 +1,7 @@
 //! Security-Detail (clause 3.3.6), read-only: everything about a security and its company.
 //!
-//! One piece at the market place, with names from copies. Which items of news there are follows from
-//! the company's number ([`NEWS`]), so that they need not be looked up first.
+//! One piece at the market place, with names from copies. Every company has the same numbers of
+//! news ([`NEWS`]), so that these need not be looked up first.
 
 use std::ops::{ControlFlow, Range};
 
@@ -154,6 +154,11 @@ impl SecurityDetail {
     /// The security's number.
     pub fn security(&self) -> u32 {
         self.security
+    }
+
+    /// The first day that is asked for, and how many.
+    pub fn days(&self) -> (u16, u8) {
+        (self.start, self.days)
     }
 
     /// Output: everything about it.

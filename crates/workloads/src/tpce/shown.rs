@@ -207,8 +207,7 @@ pub struct Details {
     pub trade: Trade,
     /// T_DTS by the index that the trade was found with, 0 if its number was given.
     pub date: u64,
-    /// Whether it is there: a number that was drawn may be that of an order that was open when the
-    /// initial days ended.
+    /// Whether it was read.
     pub found: bool,
     /// What was ordered.
     pub order: TradeOrder,
@@ -265,7 +264,7 @@ impl Details {
         access.expect(layout.column::<CashTransaction>(), keys);
     }
 
-    /// Reads it. `promised` says that an index names it.
+    /// Reads it. `promised` says that an index names it; otherwise it is a trade of the load.
     pub(super) fn read<A: Access>(
         &mut self,
         layout: Layout,
@@ -274,11 +273,8 @@ impl Details {
     ) -> Result<(), Abort> {
         *self = Details::unread(self.trade, self.date);
         let key = keys::trade(self.trade);
-        let Some(order) = layout.find::<TradeOrder, A>(access, &key)? else {
-            return if promised { Err(Abort::Validation) } else { Ok(()) };
-        };
-        self.order = order;
-        self.found = true;
+        let absent = if promised { Abort::Validation } else { NOT_LOADED };
+        self.order = layout.find::<TradeOrder, A>(access, &key)?.ok_or(absent)?;
         self.outcome = layout.find::<TradeOutcome, A>(access, &key)?.ok_or(Abort::Validation)?;
         self.executor = layout.find::<TradeExecutor, A>(access, &key)?.ok_or(Abort::Validation)?.name;
         // Only a completed trade has a price, and what it brought or cost.
@@ -293,6 +289,7 @@ impl Details {
             }
         }
         self.states = States::read(layout, access, self.trade)?;
+        self.found = true;
         Ok(())
     }
 

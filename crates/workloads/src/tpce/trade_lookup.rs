@@ -213,6 +213,23 @@ impl TradeLookup {
         }
     }
 
+    /// The account of frames 2 and 4, and the dates of its trades.
+    pub fn account(&self) -> Option<(u32, Range<u64>)> {
+        match &self.sought {
+            Sought::OfAccount(account, dates) => Some((*account, dates.clone())),
+            Sought::Lots(account, date) => Some((*account, *date..u64::MAX)),
+            _ => None,
+        }
+    }
+
+    /// The security of frame 3, and the dates of its trades.
+    pub fn security(&self) -> Option<(u32, Range<u64>)> {
+        match &self.sought {
+            Sought::OfSecurity(security, dates) => Some((*security, dates.clone())),
+            _ => None,
+        }
+    }
+
     /// Output of frames 1 to 3: the trades that were found.
     pub fn trades(&self) -> impl Iterator<Item = &Details> {
         self.trades.iter().filter(|details| details.found)
@@ -352,9 +369,7 @@ impl TradeLookup {
         for &at in &self.by_home[of_piece] {
             let details = &mut self.trades[usize::from(at)];
             details.read(layout, access, promised)?;
-            if details.found {
-                self.names.read_kind(layout, access, details.order.kind)?;
-            }
+            self.names.read_kind(layout, access, details.order.kind)?;
             if matches!(self.sought, Sought::OfSecurity(..))
                 && details.order.account.get() != self.accounts[usize::from(at)]
             {
