@@ -8,6 +8,8 @@ pub mod broker_volume;
 mod client;
 pub mod customer_position;
 pub mod data_maintenance;
+mod initial;
+mod load;
 pub mod market;
 pub mod market_feed;
 pub mod market_watch;
@@ -28,10 +30,11 @@ mod trades;
 #[cfg(test)]
 mod write_tests;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 pub use client::Client;
+use initial::BySecurity;
 use numbers::Scale;
 use prices::Prices;
 use schema::Layout;
@@ -130,6 +133,8 @@ pub(crate) struct Shared {
     market_us: AtomicU64,
     /// Where clients begin to count their trades: behind those that earlier runs have left.
     first_sequence: AtomicU64,
+    /// The initial trades by security, once a market place is loaded.
+    by_security: OnceLock<BySecurity>,
 }
 
 impl Tpce {

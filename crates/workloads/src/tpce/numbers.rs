@@ -36,8 +36,6 @@ pub const COMPANIES_PER_UNIT: u32 = 500;
 pub const ISSUES_MAX: u32 = 8;
 /// Trading seconds of a day.
 pub const DAY_SECONDS: u64 = 8 * 3600;
-/// Trades per load unit and day that complete.
-pub const TRADES_PER_DAY: u64 = 57_600;
 /// Trades per load unit and day that are initiated: a hundredth more ([`is_skipped`]).
 pub const INITIATED_PER_DAY: u64 = 58_176;
 /// Customers per nominal transaction and second (clause 2.6.1.2).
@@ -227,19 +225,18 @@ impl Scale {
     }
 
     /// Initiated trades of a home, those that are skipped included: they have the numbers from 1
-    /// on.
+    /// on, and the last is not skipped.
     pub fn initiated(self) -> u64 {
-        self.share_of_unit(INITIATED_PER_DAY * u64::from(self.trade_days))
+        let of_unit = INITIATED_PER_DAY * u64::from(self.trade_days);
+        let share = u64::from(self.home) * u64::from(self.customers_per_unit);
+        let number = of_unit * share / u64::from(UNIT * UNIT);
+        number - u64::from(is_skipped(number))
     }
 
-    /// Completed trades of a home at load.
+    /// Completed trades of a home at load: all that are not skipped.
     pub fn trades(self) -> u64 {
-        self.share_of_unit(TRADES_PER_DAY * u64::from(self.trade_days))
-    }
-
-    /// What a home has of a number that a whole load unit has.
-    fn share_of_unit(self, number: u64) -> u64 {
-        number * u64::from(self.home) * u64::from(self.customers_per_unit) / u64::from(UNIT * UNIT)
+        let initiated = self.initiated();
+        initiated - (initiated + 50) / 101
     }
 
     /// The time between two initiated trades of a home, in microseconds of trading time.
@@ -354,7 +351,8 @@ impl Trade {
 
     /// The trade of a run that a client counts as number `sequence`.
     pub fn of_client(home: u32, client: usize, sequence: u64) -> Trade {
-        let number = FIRST_NEW_TRADE | (client as u64) << SEQUENCE_BITS | sequence % (1 << SEQUENCE_BITS);
+        let count = sequence % (1 << SEQUENCE_BITS);
+        let number = FIRST_NEW_TRADE | (client as u64) << SEQUENCE_BITS | count;
         Trade::new(home, number)
     }
 

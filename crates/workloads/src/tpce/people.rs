@@ -14,7 +14,8 @@ use plimsoll_types::random::Rng;
 use super::Parameters;
 use super::numbers::{ACCOUNTS_MAX, ISSUES_MAX, basket_sizes};
 use super::reference::{
-    SECTORS, TRADE_TYPES, TradeType, ZIP_CODES, country_taxes, division_of, division_taxes, sector_of,
+    EXCHANGES, INDUSTRIES, SECTORS, TRADE_TYPES, TradeType, ZIP_CODES, country_taxes, division_of,
+    division_taxes, sector_of,
 };
 use crate::rows::unpadded;
 
@@ -42,6 +43,8 @@ pub const MARGIN: &str = "Margin";
 
 /// Tax numbers are below this: ten digits and four letters.
 const TAX_IDS: u64 = 10_000_000_000 * 26 * 26 * 26 * 26;
+/// Every this many-th zip code is in a thin database.
+const ZIP_CODES_THIN: usize = 67;
 /// A factor that has an inverse modulo [`TAX_IDS`], and that inverse.
 const TAX_FACTOR: u64 = 2_718_281_828_459_047;
 const TAX_INVERSE: u64 = 1_421_308_345_855_383;
@@ -65,7 +68,7 @@ const SYLLABLES: [&[u8; 3]; 16] = [
 const BUSINESSES: [&str; 8] =
     ["Works", "Trading", "Holding", "Brothers", "Group", "Systems", "Partners", "Supply"];
 
-/// Who somebody is.
+/// A person: a customer, or a stranger who may trade for one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Person {
     /// Last name.
@@ -74,7 +77,7 @@ pub struct Person {
     pub first: [u8; 20],
     /// Initial of the middle name.
     pub middle: u8,
-    /// Whether it is a woman.
+    /// Whether C_GNDR is F.
     pub female: bool,
     /// Tax number, of no other person; see [`tax_text`].
     pub tax_id: u64,
@@ -119,6 +122,19 @@ pub fn full_name(first: &[u8], last: &[u8]) -> [u8; 49] {
     let mut name = [0; 49];
     Text::new(&mut name).add(unpadded(first)).add(b" ").add(unpadded(last));
     name
+}
+
+/// Domains of e-mail addresses. Data-Maintenance takes a customer's second address from one of the
+/// first two to the other.
+pub const DOMAINS: [&str; 6] =
+    ["@post.example", "@mail.example", "@home.example", "@town.example", "@work.example", "@bank.example"];
+
+/// An e-mail address of a person: at most 50 characters.
+pub fn email(person: &Person, domain: &str) -> [u8; 50] {
+    let mut email = [0; 50];
+    let last = unpadded(&person.last);
+    Text::new(&mut email).add(&person.first[..1]).add(last).add(domain.as_bytes());
+    email
 }
 
 /// What is drawn for an account.
@@ -168,7 +184,7 @@ pub fn account(parameters: &Parameters, account: u32) -> AccountFacts {
     AccountFacts { broker, tax_status, balance, others, basket }
 }
 
-/// Draws securities, no two the same: so many, or all there are.
+/// Draws `count` securities, no two the same, or as many as there are.
 pub(super) fn draw_securities(parameters: &Parameters, rng: &mut Rng, count: u64, to: &mut Vec<u32>) {
     let count = count.min(parameters.scale.securities().into()) as usize;
     to.clear();
@@ -180,15 +196,29 @@ pub(super) fn draw_securities(parameters: &Parameters, rng: &mut Rng, count: u64
     }
 }
 
+/// The zip codes that there are, by their numbers: all, or some of each division if the database is
+/// thin.
+pub(super) fn zips(parameters: &Parameters) -> impl ExactSizeIterator<Item = u32> {
+    let step = if parameters.scale.is_whole() { 1 } else { ZIP_CODES_THIN };
+    (0..ZIP_CODES).step_by(step)
+}
+
+/// Draws one of them.
+pub(super) fn draw_zip(parameters: &Parameters, rng: &mut Rng) -> u32 {
+    let mut zips = zips(parameters);
+    let place = rng.below(zips.len() as u64) as usize;
+    zips.nth(place).expect("a place that is drawn is one of them")
+}
+
 /// The zip code of a customer, by its number.
 pub fn zip(parameters: &Parameters, customer: u32) -> u32 {
-    address_rng(parameters, customer).below(ZIP_CODES.into()) as u32
+    draw_zip(parameters, &mut address_rng(parameters, customer))
 }
 
 /// The taxes that a customer pays: of the country and of the division of its address.
 pub fn taxes(parameters: &Parameters, customer: u32) -> [u16; 2] {
     let mut rng = address_rng(parameters, customer);
-    let division = division_of(rng.below(ZIP_CODES.into()) as u32);
+    let division = division_of(draw_zip(parameters, &mut rng));
     [country_taxes(division), division_taxes(division)]
         .map(|taxes| taxes.start + rng.below(taxes.len() as u64) as u16)
 }
@@ -254,6 +284,26 @@ pub fn industry_name(industry: u8) -> [u8; 50] {
     let sector = SECTORS[usize::from(sector)].1;
     Text::new(&mut name).add(sector.as_bytes()).add(b" ").add(&[b'A' + place]);
     name
+}
+
+/// S_NAME.
+pub fn security_name(security: u32) -> [u8; 70] {
+    const ISSUES: [&str; ISSUES_MAX as usize] =
+        ["COMMON", "PREF_A", "PREF_B", "PREF_C", "PREF_D", "PREF_E", "PREF_F", "PREF_G"];
+    let mut name = [0; 70];
+    let issue = ISSUES[(security % ISSUES_MAX) as usize].as_bytes();
+    Text::new(&mut name).add(issue).add(b" of ").add(unpadded(&company_name(security)));
+    name
+}
+
+/// S_EX_ID, as the number of the exchange: each has as many securities as any other.
+pub fn exchange(security: u32) -> u8 {
+    ((security / ISSUES_MAX + security % ISSUES_MAX) % EXCHANGES.len() as u32) as u8
+}
+
+/// CO_IN_ID, as the number of the industry: each has as many companies as any other.
+pub fn industry(company: u32) -> u8 {
+    (company / ISSUES_MAX * 37 % u32::from(INDUSTRIES)) as u8
 }
 
 /// CT_NAME: what was traded for cash.
