@@ -1,4 +1,4 @@
-//! Trade-Order (clause 3.3.7): a customer, or somebody with permission, orders a trade.
+//! Trade-Order (clause 3.3.7): a customer, or another person with permission, orders a trade.
 //!
 //! Stages: find the security if the order names a company and an issue; at home the account with
 //! its customer, what it holds of the security and the lots that the trade would close, and at the
@@ -367,7 +367,7 @@ impl TradeOrder {
         matches!(self.named, Named::Company(..))
     }
 
-    /// Whether the customer orders, and nobody else.
+    /// Whether the customer orders, not another person with permission.
     pub fn by_owner(&self) -> bool {
         self.executor.is_none()
     }
