@@ -70,8 +70,8 @@ struct Deck {
 }
 
 impl Deck {
-    /// With so many cards of each kind. Of an empty deck one would draw forever: it is as if all
-    /// kinds had one card.
+    /// With these numbers of cards of each kind. A deck without cards becomes one with a card of
+    /// each kind, because a client must have a next transaction.
     fn new(numbers: [u32; 8]) -> Deck {
         let numbers = if numbers == [0; 8] { [1; 8] } else { numbers };
         let all = Card::ALL.into_iter().zip(numbers);

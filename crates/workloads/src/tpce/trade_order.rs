@@ -1,4 +1,4 @@
-//! Trade-Order (clause 3.3.7): a customer, or somebody with permission, orders a trade.
+//! Trade-Order (clause 3.3.7): a customer, or another person with permission, orders a trade.
 //!
 //! Stages: find the security if the order names a company and an issue; at home the account with
 //! its customer, what it holds of the security and the lots that the trade would close, and at the
@@ -172,7 +172,7 @@ impl TradeOrder {
 
     #[inline]
     fn step(&self, piece: Piece) -> Step {
-        let stage = piece.stage + usize::from(matches!(self.named, Named::Symbol(_)));
+        let stage = piece.stage + usize::from(!self.by_name());
         match (stage, piece.number) {
             (0, _) => Step::Find,
             (1, 0) => Step::Account,
@@ -352,6 +352,26 @@ impl TradeOrder {
         self.trade
     }
 
+    /// T_CA_ID.
+    pub fn account(&self) -> u32 {
+        self.account
+    }
+
+    /// Whether it is on margin.
+    pub fn on_margin(&self) -> bool {
+        self.margin
+    }
+
+    /// Whether it names a company, not a symbol.
+    pub fn by_name(&self) -> bool {
+        matches!(self.named, Named::Company(..))
+    }
+
+    /// Whether the customer orders, not another person with permission.
+    pub fn by_owner(&self) -> bool {
+        self.executor.is_none()
+    }
+
     /// T_TT_ID.
     pub fn kind(&self) -> TradeType {
         self.kind
@@ -396,7 +416,7 @@ impl Procedure for TradeOrder {
 
     #[inline]
     fn stage(&self, stage: usize) -> usize {
-        match (stage + usize::from(matches!(self.named, Named::Symbol(_))), self.others.len()) {
+        match (stage + usize::from(!self.by_name()), self.others.len()) {
             (0, _) => 1,
             (2, others @ 1..) => others,
             (1 | 2, _) | (3, 1..) => 2,

@@ -101,7 +101,7 @@ impl TradeResult {
         let (date, status) =
             self.layout.read(access, &key, |row: &TradeState, _| (row.date.get(), row.status))?;
         self.submitted = date;
-        // The market answers an order once. Was it told wrong, there is nothing to do.
+        // The market answers an order once. An order that was given up or is done stays as it is.
         if status == Status::Submitted as u8 { Ok(()) } else { Err(Abort::User) }
     }
 

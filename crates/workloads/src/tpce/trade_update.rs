@@ -255,6 +255,8 @@ impl Procedure for TradeUpdate {
         if let Some(index) = self.index(piece.stage) {
             return self.find(&index, access);
         }
+        let trades = self.trades[self.of_piece(piece)].iter().map(|details| details.trade);
+        Details::expect(self.layout, access, trades);
         self.of_piece(piece).try_for_each(|number| self.show(number, access))
     }
 }

@@ -7,9 +7,10 @@ use zerocopy::{FromZeros, IntoBytes};
 
 use super::client::{Card, Client, Turn};
 use super::data_maintenance::DataMaintenance;
+use super::load;
 use super::market_feed::MarketFeed;
-use super::numbers::{ISSUES_MAX, Trade, accounts_of, tier};
-use super::people::{self, CASH_ACCOUNT, full_name, person};
+use super::numbers::{ISSUES_MAX, Trade, accounts_of};
+use super::people;
 use super::reference::*;
 use super::schema::{self, *};
 use super::trade_cleanup::TradeCleanup;
@@ -34,6 +35,8 @@ struct Run {
     triggered: u64,
     maintained: u64,
     cards: u64,
+    /// Trades shown by the frames of Trade-Update.
+    updated: [usize; 3],
     /// Quantity of committed entries.
     fed: i64,
 }
@@ -48,130 +51,22 @@ fn put(database: &mut Database, layout: Layout, table: TableId, key: &Key, group
     }
 }
 
-/// The copies that are everywhere.
-fn load_copies(tpce: &Tpce, database: &mut Database) {
-    let layout = tpce.layout();
-    let mut put = |table, key: Key, row: &[u8]| put(database, layout, table, &key, &[row]);
-    for kind in TradeType::ALL {
-        let row = TradeTypeRow {
-            id: padded(TRADE_TYPES[kind as usize].0).map(|byte: u8| byte),
-            name: padded(TRADE_TYPES[kind as usize].1),
-            sell: kind.is_sell().into(),
-            market: kind.is_market().into(),
-        };
-        put(TRADE_TYPE, keys::small(kind as u8), row.as_bytes());
-        for tier in 1..=3 {
-            let charge = CHARGES[kind as usize][usize::from(tier) - 1] as i32;
-            let row = Charge { charge: charge.into() };
-            put(CHARGE, keys::charge(kind as u8, tier), row.as_bytes());
-            for (exchange, &(_, _, class)) in (0..).zip(&EXCHANGES) {
-                for (band, (from, to)) in BANDS.into_iter().enumerate() {
-                    let rate = COMMISSION_RATES[class][usize::from(tier) - 1][band];
-                    let row = CommissionRate { to: to.into(), rate: rate.into() };
-                    put(COMMISSION_RATE, keys::commission(tier, kind as u8, exchange, from), row.as_bytes());
-                }
-            }
-        }
-    }
-    for tax in 0..TAX_RATES {
-        let row = TaxRate { id: [0; 4], rate: tax_rate(tax).into() };
-        put(TAX_RATE, keys::tax(tax), row.as_bytes());
-        put(TAX_NAME, keys::tax(tax), padded::<50>("Division Tax rate").as_bytes());
-    }
-    let scale = tpce.scale();
-    for position in 0..scale.companies() {
-        let company = scale.company(position);
-        let mut row = Company::new_zeroed();
-        (row.name, row.industry) = (people::company_name(company), (position % 102) as u8);
-        put(COMPANY, keys::security(company), row.as_bytes());
-        let named = Named { number: company.into() };
-        put(COMPANY_BY_NAME, keys::name(crate::rows::unpadded(&row.name)), named.as_bytes());
-        put(COMPANY_STATE, keys::security(company), b"ABA\0");
-        put(COMPANY_ADDRESS, keys::security(company), Address::new_zeroed().as_bytes());
-        for quarter in 0..20u8 {
-            let mut row = Financial::new_zeroed();
-            row.start = (u16::from(quarter) * 91).into();
-            put(
-                FINANCIAL,
-                keys::quarter(company, 2000 + u16::from(quarter) / 4, quarter % 4 + 1),
-                row.as_bytes(),
-            );
-        }
-        for item in 0..2 {
-            put(NEWS_XREF, keys::news(company, item), b"");
-        }
-    }
-    for position in 0..scale.securities() {
-        let security = scale.security(position);
-        let mut row = Security::new_zeroed();
-        (row.name, row.exchange) = (padded("COMMON of something"), (position % 4) as u8);
-        put(SECURITY, keys::security(security), row.as_bytes());
-        put(SECURITY_STATE, keys::security(security), SecurityState { exchange_date: 7.into() }.as_bytes());
-        let price = (tpce.prices().at(position, 0) as i32).into();
-        let row = LastTrade { date: scale.end_of_load().into(), price, open: price, volume: 0.into() };
-        put(LAST_TRADE, keys::security(security), row.as_bytes());
-        for day in 0..scale.daily_market_days {
-            let day = super::numbers::weekday(day);
-            put(DAILY_MARKET, keys::daily(security, day), DailyMarket::new_zeroed().as_bytes());
-        }
-    }
-    for company in 0..scale.companies() {
-        for item in 0..2 {
-            let (key, head) = (keys::news(scale.company(company), item), NewsHead::new_zeroed());
-            super::write_tests::put(database, layout, NEWS_ITEM, &key, &[head.as_bytes(), b"all of it"]);
-        }
-    }
-    for exchange in 0..4 {
-        let (row, text) = (Exchange::new_zeroed(), padded::<150>("An exchange"));
-        let key = keys::small(exchange);
-        super::write_tests::put(database, layout, EXCHANGE, &key, &[row.as_bytes(), &text]);
-    }
-}
-
 impl Run {
     fn new(parameters: Parameters) -> Run {
         let tpce = Tpce::new(parameters);
         let (scale, layout) = (tpce.scale(), tpce.layout());
         let mut database = Database::empty(schema::tables(scale, layout.split));
-        load_copies(&tpce, &mut database);
-        for broker in 0..scale.brokers() {
-            let row = Broker { status: 0, name: people::broker_name(broker) };
-            let groups = [row.as_bytes(), BrokerTotals::new_zeroed().as_bytes()].map(<[u8]>::to_vec);
-            put(&mut database, layout, BROKER, &keys::number(broker), &[&groups[0], &groups[1]]);
+        for unit in 0..load::units(scale) {
+            load::load(&tpce, unit, &mut |table, key, groups| {
+                for (group, value) in groups.iter().enumerate() {
+                    database.write(table.group(group as u8), key.clone(), value);
+                }
+            });
         }
         let mut balances = BTreeMap::new();
-        for customer in (0..scale.homes()).flat_map(|home| scale.customers_of(home)) {
-            let who = person(customer.into());
-            let mut row = Customer::new_zeroed();
-            (row.last, row.first, row.tier) = (who.last, who.first, tier(customer));
-            let email = padded::<50>("ada@mail.example");
-            put(&mut database, layout, CUSTOMER, &keys::number(customer), &[row.as_bytes(), &email]);
-            let address = Address::new_zeroed();
-            put(&mut database, layout, CUSTOMER_ADDRESS, &keys::number(customer), &[address.as_bytes()]);
-            for tax in people::taxes(tpce.parameters(), customer) {
-                put(&mut database, layout, CUSTOMER_TAXRATE, &keys::taxrate(customer, tax), &[b""]);
-            }
-            for position in 0..5 {
-                let key = keys::with_security(customer, scale.security(position * 3));
-                put(&mut database, layout, WATCH_ITEM, &key, &[b""]);
-            }
-            for number in accounts_of(customer) {
-                let facts = people::account(tpce.parameters(), number);
-                balances.insert(number, facts.balance);
-                let row =
-                    Account { broker: facts.broker.into(), name: [0; 50], tax_status: facts.tax_status };
-                let balance = AccountBalance { balance: facts.balance.into() };
-                let groups = [row.as_bytes(), balance.as_bytes()];
-                put(&mut database, layout, CUSTOMER_ACCOUNT, &keys::number(number), &groups);
-                let others = facts.others.into_iter().flatten();
-                for (id, acl) in [customer.into()].into_iter().chain(others).zip([b"0000", b"0001", b"0011"])
-                {
-                    let who = person(id);
-                    let row = Permission { acl: *acl, last: who.last, first: who.first };
-                    let key = keys::permission(number, who.tax_id);
-                    put(&mut database, layout, ACCOUNT_PERMISSION, &key, &[row.as_bytes()]);
-                }
-            }
+        let customers = (0..scale.homes()).flat_map(|home| scale.customers_of(home));
+        for account in customers.flat_map(accounts_of) {
+            balances.insert(account, people::account(tpce.parameters(), account).balance);
         }
         let shared = tpce.shared.clone();
         let client = Client::new(tpce.parameters(), shared, 0, ShardId(0), &|_| ShardId(0));
@@ -187,6 +82,7 @@ impl Run {
             triggered: 0,
             maintained: 0,
             cards: 0,
+            updated: [0; 3],
             fed: 0,
         }
     }
@@ -224,6 +120,8 @@ impl Run {
             Turn::Card(Card::TradeUpdate) => {
                 let mut update = TradeUpdate::draw(tpce, client);
                 assert_eq!(database.run(&mut update), Ok(()));
+                self.updated[usize::from(update.frame()) - 1] += update.trades().count();
+                assert!(database.counts.updated.len() <= update.trades().count());
             }
             Turn::Card(_) => {}
             Turn::Answer(answer) => {
@@ -271,6 +169,7 @@ impl Run {
         let settlements = self.rows::<Settlement>();
         let payments = self.rows::<CashTransaction>();
         let accounts = self.rows::<Account>();
+        let companies = self.rows::<Company>();
         let mut history: BTreeMap<Trade, Vec<(u8, u64)>> = BTreeMap::new();
         for (key, row) in self.rows::<TradeHistory>() {
             history.entry(keys::first_trade(&key)).or_default().push((keys::status_of(&key), row.date.get()));
@@ -296,8 +195,8 @@ impl Run {
             let broker = accounts[&keys::number(account)].broker.get();
             if state.status == Status::Pending as u8 {
                 requests.push(keys::request(security, order.kind, order.bid.get().into(), trade));
-                let company = security / ISSUES_MAX;
-                pending.push(keys::by_broker(broker, sector_of((company % 102) as u8), trade));
+                let company = &companies[&keys::security(security / ISSUES_MAX * ISSUES_MAX)];
+                pending.push(keys::by_broker(broker, sector_of(company.industry), trade));
             }
             let completed = state.status == Status::Completed as u8;
             assert_eq!(settlements.contains_key(key), completed);
@@ -317,7 +216,8 @@ impl Run {
             assert_eq!(kind.executed_at(order.bid.get().into(), price), price);
             if order.cash > 0 {
                 assert_eq!(payments[key].amount.get(), amount);
-                *balances.get_mut(&account).expect("the account was loaded") += amount;
+                let balance = balances.get_mut(&account).expect("the account was loaded");
+                *balance += if trade.is_new() { amount } else { 0 };
             }
             let totals = brokers.entry(broker).or_default();
             *totals = (totals.0 + 1, totals.1 + commission);
@@ -336,7 +236,7 @@ impl Run {
             assert_eq!((row.trades.get(), row.commissions.get()), expected);
         }
         for (account, balance) in balances {
-            let row = self.rows_of_account(account);
+            let row = self.balance_of(account);
             assert_eq!(row, balance);
         }
         self.check_holdings();
@@ -344,7 +244,7 @@ impl Run {
         assert_eq!(volume, self.fed);
     }
 
-    fn rows_of_account(&self, account: u32) -> i64 {
+    fn balance_of(&self, account: u32) -> i64 {
         let layout = self.tpce.layout();
         let record = self.database.read(layout.column::<AccountBalance>(), &keys::number(account));
         layout.view::<AccountBalance>(record.expect("the account was loaded")).0.balance.get()
@@ -382,18 +282,11 @@ fn what_a_client_and_its_market_do_leaves_everything_in_agreement() {
         run.turns(6_000);
         run.check();
         assert!(run.orders > 400 && run.triggered > 50 && run.maintained > 12, "{}", run.orders);
+        assert!(run.updated.iter().all(|&shown| shown > 200), "{:?}", run.updated);
         run.finish();
         run.check();
         assert_eq!(run.results, run.orders, "every order was executed");
-        assert_eq!(run.entries, 2 * run.results + run.triggers_left());
         assert!(run.keys(TRADE_REQUEST).is_empty());
-    }
-}
-
-impl Run {
-    /// At the end of a run triggers are told that have not found a place beside a result.
-    fn triggers_left(&self) -> u64 {
-        self.entries - 2 * self.results
     }
 }
 
@@ -439,7 +332,106 @@ fn a_new_client_gives_up_what_an_earlier_one_has_left() {
     }
 }
 
+impl Run {
+    /// An account, and a security that it does not trade.
+    fn untouched(&self) -> (u32, u32) {
+        let account = *self.balances.keys().next().expect("there are accounts");
+        let basket = people::account(self.tpce.parameters(), account).basket;
+        let scale = self.tpce.scale();
+        let mut others = (0..scale.securities()).map(|position| scale.security(position));
+        (account, others.find(|security| !basket.contains(security)).expect("it does not trade all"))
+    }
+
+    /// Answers an order that some client has left submitted, and what its lots have then: the
+    /// quantities by trade.
+    fn trade(
+        &mut self,
+        number: u64,
+        kind: TradeType,
+        quantity: i32,
+        lifo: bool,
+        price: i64,
+    ) -> Vec<(u64, i32)> {
+        let (layout, (account, security)) = (self.tpce.layout(), self.untouched());
+        let trade = Trade::of_client(0, 0, number);
+        let order = schema::TradeOrder {
+            kind: kind as u8,
+            cash: 1,
+            lifo: lifo.into(),
+            security: security.into(),
+            quantity: quantity.into(),
+            bid: (price as i32).into(),
+            account: account.into(),
+            charge: 500.into(),
+        };
+        let state = TradeState { date: 5.into(), status: Status::Submitted as u8 };
+        let (outcome, executor) = (TradeOutcome::new_zeroed(), TradeExecutor::new_zeroed());
+        let groups = [order.as_bytes(), state.as_bytes(), outcome.as_bytes(), executor.as_bytes()];
+        let database = &mut self.database;
+        put(database, layout, TRADE, &keys::trade(trade), &groups);
+        put(database, layout, TRADE_BY_ACCOUNT, &keys::by_account(account, 5, trade), &[b""]);
+        put(database, layout, TRADE_BY_SECURITY, &keys::by_security(security, 5, trade), &[&[0; 4]]);
+        let mut result = TradeResult::draw(&self.tpce, &self.client, super::market::Answer { trade, price });
+        assert_eq!(database.run(&mut result), Ok(()));
+        self.check_holdings();
+        let prefix = keys::with_security(account, security);
+        let lots = self.rows::<Holding>().into_iter();
+        let lots = lots.filter(|(key, _)| {
+            keys::with_security(key.leading_int(4) as u32, keys::security_of(key)) == prefix
+        });
+        let sequence = |row: &Holding| Trade(row.trade.get()).sequence().expect("a trade of a client");
+        lots.map(|(_, row)| (sequence(&row), row.quantity.get())).collect()
+    }
+}
+
 #[test]
 fn a_position_is_closed_lot_by_lot_in_the_order_that_the_trade_asks_for() {
-    let _ = (full_name(b"", b""), CASH_ACCOUNT);
+    use TradeType::{MarketBuy as BUY, MarketSell as SELL};
+    let mut run = Run::new(Parameters::small(1));
+    assert_eq!(run.trade(1, BUY, 100, false, 2000), [(1, 100)]);
+    assert_eq!(run.trade(2, BUY, 400, false, 2500), [(1, 100), (2, 400)]);
+    // At the same moment of market time; the youngest lot comes last all the same.
+    assert_eq!(run.trade(3, BUY, 200, true, 2500), [(1, 100), (2, 400), (3, 200)]);
+    assert_eq!(run.trade(4, SELL, 200, false, 3000), [(2, 300), (3, 200)]);
+    assert_eq!(run.trade(5, SELL, 400, true, 3000), [(2, 100)]);
+    // What is sold beyond what is held is a lot of the other direction.
+    assert_eq!(run.trade(6, SELL, 800, false, 3000), [(6, -700)]);
+    assert_eq!(run.trade(7, SELL, 100, false, 3000), [(6, -700), (7, -100)]);
+    assert_eq!(run.trade(8, BUY, 200, true, 2000), [(6, -600)]);
+    assert_eq!(run.trade(9, BUY, 800, true, 2000), [(9, 200)]);
+    assert_eq!(run.trade(10, SELL, 200, true, 2000), []);
+    let (account, security) = run.untouched();
+    assert_eq!(run.database.read(HOLDING_SUMMARY.row(), &keys::with_security(account, security)), None);
+}
+
+#[test]
+fn orders_are_drawn_as_the_specification_says() {
+    let mut run = Run::new(Parameters::small(2));
+    let drawn: Vec<_> = (0..10_000).map(|_| TradeOrder::draw(&run.tpce, &mut run.client)).collect();
+    let share = |of: &dyn Fn(&TradeOrder) -> bool| {
+        drawn.iter().filter(|order| of(order)).count() as f64 / drawn.len() as f64
+    };
+    for (kind, expected) in TradeType::ALL.into_iter().zip([0.3, 0.3, 0.1, 0.1, 0.2]) {
+        assert!((share(&|order| order.kind() == kind) - expected).abs() < 0.02, "{kind:?}");
+    }
+    assert!((share(&|order| order.rolls_back()) - 1.0 / 101.0).abs() < 0.004);
+    assert!((share(&|order| order.on_margin()) - 0.08).abs() < 0.01);
+    assert!((share(&|order| order.by_name()) - 0.4).abs() < 0.02);
+    assert!((share(&|order| order.by_owner()) - 0.9).abs() < 0.02);
+    assert!((share(&|order| order.quantity() == 800) - 0.25).abs() < 0.02);
+    // On margin it knows what the account has in all, by prices at many market places.
+    let mut margin = drawn.into_iter().find(|order| order.on_margin() && !order.rolls_back());
+    let order = margin.as_mut().expect("some are");
+    assert_eq!(run.database.run(order), Ok(()));
+    let (account, prices) = (order.account(), run.rows::<LastTrade>());
+    let held =
+        run.rows::<HoldingSummary>().into_iter().filter(|(key, _)| key.leading_int(4) as u32 == account);
+    let assets: i64 = held
+        .map(|(key, row)| {
+            let price = prices[&keys::security(keys::security_of(&key))].price.get();
+            i64::from(row.quantity.get()) * i64::from(price)
+        })
+        .sum();
+    assert_eq!(order.assets(), Some(run.balance_of(account) + assets));
+    assert!(order.costs()[1..].iter().all(|&cost| cost > 0));
 }
