@@ -71,7 +71,8 @@ struct TpceScale {
 impl Flags for TpceFlags {
     const NAME: &'static str = Tpce::NAME;
     const TITLE: &'static str = "TPC-E";
-    const ABOUT: &'static str = "A brokerage and its market: 33 tables, ten transactions, 77% read-only (TPC-E)";
+    const ABOUT: &'static str =
+        "A brokerage and its market: 33 tables, ten transactions, 77% read-only (TPC-E)";
 
     fn scale(self, setting: &Setting) -> Result<Arc<dyn Scale>, Refusal> {
         let shards = setting.shards as u64;
@@ -79,7 +80,8 @@ impl Flags for TpceFlags {
             refuse!("tpce has no --distributed: give --local PERCENT, the share of local customers");
         }
         let unit = u64::from(UNIT);
-        let customers = within(self.customers.unwrap_or(CUSTOMERS_DEFAULT), "customers", unit, CUSTOMERS_MAX)?;
+        let customers =
+            within(self.customers.unwrap_or(CUSTOMERS_DEFAULT), "customers", unit, CUSTOMERS_MAX)?;
         if !customers.is_multiple_of(unit) {
             let near = customers.div_ceil(unit) * unit;
             refuse!("--customers {customers} is no multiple of 1,000: give {near}");
@@ -114,7 +116,9 @@ impl Flags for TpceFlags {
             "orders" => MarketTime::Orders,
             factor => match factor.parse::<f64>() {
                 Ok(factor) if factor.is_finite() && factor > 0.0 => MarketTime::Clock(factor),
-                _ => refuse!("--market-time {factor} is neither \"orders\" nor a number above 0, such as 100"),
+                _ => {
+                    refuse!("--market-time {factor} is neither \"orders\" nor a number above 0, such as 100")
+                }
             },
         };
         let most = u64::from(DAILY_MARKET_DAYS);

@@ -35,16 +35,39 @@ mod trades;
 #[cfg(test)]
 mod write_tests;
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
+use plimsoll_txn::chopping::{Chopping, Unrepairable};
+use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
+use plimsoll_types::{Abort, ShardId, Slot, TableSpec};
+
 pub use audit::Audit;
+use broker_volume::BrokerVolume;
 pub use client::Client;
+use client::{Card, Turn};
+use conditions::{
+    CASH_CENTS, COMMISSION_CENTS, COMPLETED_TRADES, FEED_QUANTITY, ORDERED_TRADES, SETTLED_CENTS,
+    SUBMITTED_LIMIT_ORDERS,
+};
+use customer_position::CustomerPosition;
+use data_maintenance::DataMaintenance;
 pub use flags::TpceFlags;
 use initial::BySecurity;
+use market_feed::MarketFeed;
+use market_watch::MarketWatch;
 use numbers::Scale;
 use prices::Prices;
 use schema::Layout;
+use security_detail::SecurityDetail;
+use trade_cleanup::TradeCleanup;
+use trade_lookup::TradeLookup;
+use trade_order::TradeOrder;
+use trade_result::TradeResult;
+use trade_status::TradeStatus;
+use trade_update::TradeUpdate;
+
+use crate::{Check, Kind, Sink, Tally, Workload};
 
 /// What makes market time pass.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -168,5 +191,234 @@ impl Tpce {
     /// What securities cost since the load, by market time.
     fn prices(&self) -> Prices {
         Prices { before_s: u64::from(self.scale().trade_days) * numbers::DAY_SECONDS }
+    }
+}
+
+/// A TPC-E transaction.
+#[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // Drawn and run in place, one at a time; a box would cost more.
+pub enum Transaction {
+    /// What pending orders of brokers are worth.
+    BrokerVolume(BrokerVolume),
+    /// What a customer has.
+    CustomerPosition(CustomerPosition),
+    /// How prices have changed.
+    MarketWatch(MarketWatch),
+    /// All about a security.
+    SecurityDetail(SecurityDetail),
+    /// Looks at trades.
+    TradeLookup(TradeLookup),
+    /// Orders a trade.
+    TradeOrder(TradeOrder),
+    /// The newest trades of an account.
+    TradeStatus(TradeStatus),
+    /// Changes notes of trades.
+    TradeUpdate(TradeUpdate),
+    /// The market has executed an order.
+    TradeResult(TradeResult),
+    /// The market tells a price, one of the twenty of a feed.
+    MarketFeed(MarketFeed),
+    /// Changes what changes seldom.
+    DataMaintenance(DataMaintenance),
+    /// Gives up what an earlier run has left open.
+    TradeCleanup(TradeCleanup),
+}
+
+/// Calls a method of whichever transaction it is.
+macro_rules! each {
+    ($transaction:expr, $inner:ident => $call:expr) => {
+        match $transaction {
+            Transaction::BrokerVolume($inner) => $call,
+            Transaction::CustomerPosition($inner) => $call,
+            Transaction::MarketWatch($inner) => $call,
+            Transaction::SecurityDetail($inner) => $call,
+            Transaction::TradeLookup($inner) => $call,
+            Transaction::TradeOrder($inner) => $call,
+            Transaction::TradeStatus($inner) => $call,
+            Transaction::TradeUpdate($inner) => $call,
+            Transaction::TradeResult($inner) => $call,
+            Transaction::MarketFeed($inner) => $call,
+            Transaction::DataMaintenance($inner) => $call,
+            Transaction::TradeCleanup($inner) => $call,
+        }
+    };
+}
+
+impl Procedure for Transaction {
+    #[inline]
+    fn read_only(&self) -> bool {
+        each!(self, inner => inner.read_only())
+    }
+
+    #[inline]
+    fn stage(&self, stage: usize) -> usize {
+        each!(self, inner => inner.stage(stage))
+    }
+
+    #[inline]
+    fn home(&self, piece: Piece) -> Slot {
+        each!(self, inner => inner.home(piece))
+    }
+
+    #[inline]
+    fn reads(&self, piece: Piece, reads: &mut Reads) {
+        each!(self, inner => inner.reads(piece, reads));
+    }
+
+    #[inline]
+    fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
+        each!(self, inner => inner.execute(piece, access))
+    }
+}
+
+plimsoll_txn::executable!(Transaction);
+
+impl Workload for Tpce {
+    type Procedure = Transaction;
+    type Client = Client;
+    type Audit = Audit;
+
+    const NAME: &'static str = "tpce";
+    const KINDS: &'static [Kind] = &[
+        Kind::writing("trade_result"),
+        Kind::writing("trade_order"),
+        Kind::writing("market_feed").per(market::FEED as u32),
+        Kind::writing("trade_update"),
+        Kind::reading("broker_volume"),
+        Kind::reading("customer_position"),
+        Kind::reading("market_watch"),
+        Kind::reading("security_detail"),
+        Kind::reading("trade_lookup"),
+        Kind::reading("trade_status"),
+        Kind::writing("data_maintenance").per(0),
+        Kind::writing("trade_cleanup").per(0),
+    ];
+    const SUMS: &'static [&'static str] = conditions::SUMS;
+
+    fn tables(&self) -> Vec<TableSpec> {
+        schema::tables(self.scale(), self.parameters.split_columns)
+    }
+
+    fn chopping(&self) -> Result<Chopping, Unrepairable> {
+        Err(Unrepairable(
+            "of one Trade-Order both the piece at the customer, which reads holdings that Trade-Result changes, and the \
+             piece at the security, whose price is needed and where Market-Feed looks for orders, execute when they \
+             start: trade_order.customer -S- trade_order.security -C- market_feed -C- trade_order.security is a cycle \
+             that reordering does not repair."
+                .to_owned(),
+        ))
+    }
+
+    fn units(&self) -> usize {
+        load::units(self.scale())
+    }
+
+    fn unit_slot(&self, unit: usize) -> Option<Slot> {
+        load::slot(self.scale(), unit)
+    }
+
+    fn load(&self, unit: usize, sink: Sink<'_>) {
+        load::load(self, unit, sink);
+    }
+
+    /// `client` is below 65,536, or has more bits above: the trades of two clients whose lower 16
+    /// bits are the same get the same numbers, unless `found` was asked in between.
+    fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Client {
+        Client::new(&self.parameters, self.shared.clone(), client, shard, owner)
+    }
+
+    #[inline]
+    fn next(&self, client: &mut Client, now_ns: u64) -> Transaction {
+        self.tick(now_ns);
+        match client.turn(self) {
+            Turn::Card(Card::BrokerVolume) => Transaction::BrokerVolume(BrokerVolume::draw(self, client)),
+            Turn::Card(Card::CustomerPosition) => {
+                Transaction::CustomerPosition(CustomerPosition::draw(self, client))
+            }
+            Turn::Card(Card::MarketWatch) => Transaction::MarketWatch(MarketWatch::draw(self, client)),
+            Turn::Card(Card::SecurityDetail) => {
+                Transaction::SecurityDetail(SecurityDetail::draw(self, client))
+            }
+            Turn::Card(Card::TradeLookup) => Transaction::TradeLookup(TradeLookup::draw(self, client)),
+            Turn::Card(Card::TradeOrder) => Transaction::TradeOrder(TradeOrder::draw(self, client)),
+            Turn::Card(Card::TradeStatus) => Transaction::TradeStatus(TradeStatus::draw(self, client)),
+            Turn::Card(Card::TradeUpdate) => Transaction::TradeUpdate(TradeUpdate::draw(self, client)),
+            Turn::Answer(answer) => Transaction::TradeResult(TradeResult::draw(self, client, answer)),
+            Turn::Entry(entry) => Transaction::MarketFeed(MarketFeed::draw(self, client, entry)),
+            Turn::Maintenance(number) => {
+                Transaction::DataMaintenance(DataMaintenance::draw(self, client, number))
+            }
+        }
+    }
+
+    #[inline]
+    fn done(&self, client: &mut Client, procedure: &Transaction, committed: bool) {
+        if !committed {
+            return;
+        }
+        match procedure {
+            Transaction::TradeOrder(order) => client.ordered(self, order),
+            Transaction::TradeResult(result) => client.completed(self, result),
+            Transaction::MarketFeed(feed) => client.fed(feed),
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn kind(procedure: &Transaction) -> usize {
+        match procedure {
+            Transaction::TradeResult(_) => 0,
+            Transaction::TradeOrder(_) => 1,
+            Transaction::MarketFeed(_) => 2,
+            Transaction::TradeUpdate(_) => 3,
+            Transaction::BrokerVolume(_) => 4,
+            Transaction::CustomerPosition(_) => 5,
+            Transaction::MarketWatch(_) => 6,
+            Transaction::SecurityDetail(_) => 7,
+            Transaction::TradeLookup(_) => 8,
+            Transaction::TradeStatus(_) => 9,
+            Transaction::DataMaintenance(_) => 10,
+            Transaction::TradeCleanup(_) => 11,
+        }
+    }
+
+    #[inline]
+    fn tally(procedure: &Transaction, sums: &mut [i64]) {
+        match procedure {
+            Transaction::TradeOrder(_) => sums[ORDERED_TRADES] += 1,
+            Transaction::TradeResult(result) => {
+                sums[COMPLETED_TRADES] += 1;
+                sums[COMMISSION_CENTS] += result.commission();
+                sums[SETTLED_CENTS] += result.amount();
+                sums[CASH_CENTS] += if result.for_cash() { result.amount() } else { 0 };
+            }
+            Transaction::MarketFeed(feed) => {
+                sums[FEED_QUANTITY] += i64::from(feed.entry().quantity);
+                sums[SUBMITTED_LIMIT_ORDERS] += feed.triggered().len() as i64;
+            }
+            _ => {}
+        }
+    }
+
+    fn audits(&self) -> Vec<Audit> {
+        Audit::all(&self.parameters)
+    }
+
+    fn online_audit(&self, number: usize) -> Audit {
+        Audit::online(&self.parameters, number)
+    }
+
+    fn judge_snapshot(&self, audit: &Audit) -> Vec<Check> {
+        conditions::judge_snapshot(audit)
+    }
+
+    fn found(&self, audits: &[&Audit]) -> Tally {
+        let (sequence, _) = conditions::last_sequence_and_date(audits);
+        self.shared.first_sequence.fetch_max(sequence, Relaxed);
+        conditions::found(&self.parameters, audits)
+    }
+
+    fn judge(&self, audits: &[Audit], tally: &Tally) -> Vec<Check> {
+        conditions::judge(&self.parameters, audits, tally)
     }
 }
