@@ -3,10 +3,9 @@
 //!
 //! An order at the market's price, and one that a Market-Feed of the client has triggered, is
 //! answered after a second on average, at the price of that moment. An order with a limit waits
-//! until the price is there; then the ticker says so, and the first feed of any client that tells this price triggers
-//! the order.
-//! Of each answer the ticker gets two entries: the trade's own, and a trigger, or if there is none
-//! one of any security. Twenty entries are a Market-Feed.
+//! until the price is there; then the ticker says so, and the first feed of any client that tells
+//! this price triggers the order. Of each answer the ticker gets two entries: the trade's own, and
+//! a trigger, or if there is none one of any security. Twenty entries are a Market-Feed.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -1,5 +1,5 @@
-//! Trade-Cleanup (clause 3.3.12): gives up what an earlier run has left pending or submitted, before
-//! another begins.
+//! Trade-Cleanup (clause 3.3.12): gives up what an earlier run has left pending or submitted,
+//! before another begins.
 //!
 //! A transaction cleans one account, whose trades since the load the index by account names.
 //! Stages: the index; the trades with their states; and of those that are neither completed nor
