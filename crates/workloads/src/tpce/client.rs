@@ -260,11 +260,15 @@ fn order_us(parameters: &Parameters) -> u64 {
 }
 
 impl Tpce {
-    /// Tells how long the run has lasted by the clock, in microseconds, if that makes market time
-    /// pass.
-    pub fn tick(&self, elapsed_us: u64) {
+    /// Tells a client's clock, in nanoseconds, which makes market time pass if it goes with the
+    /// clock.
+    pub(super) fn tick(&self, now_ns: u64) {
         if let MarketTime::Clock(factor) = self.parameters.market_time {
-            self.shared.market_us.fetch_max((elapsed_us as f64 * factor) as u64, Relaxed);
+            let last_ns = self.shared.clock_ns.fetch_max(now_ns, Relaxed);
+            if last_ns > 0 && last_ns < now_ns {
+                let passed_us = (now_ns - last_ns) as f64 * factor / 1000.0;
+                self.shared.market_us.fetch_add(passed_us as u64, Relaxed);
+            }
         }
     }
 }

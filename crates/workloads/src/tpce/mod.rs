@@ -161,6 +161,8 @@ pub struct Tpce {
 pub(crate) struct Shared {
     /// Market time since the load, in microseconds of trading.
     market_us: AtomicU64,
+    /// The clock that a client has told last, in nanoseconds, if market time goes with it.
+    clock_ns: AtomicU64,
     /// Where clients begin to count their trades: behind those that earlier runs have left.
     first_sequence: AtomicU64,
     /// The initial trades by security, once a market place is loaded.
@@ -413,8 +415,11 @@ impl Workload for Tpce {
     }
 
     fn found(&self, audits: &[&Audit]) -> Tally {
-        let (sequence, _) = conditions::last_sequence_and_date(audits);
+        let (sequence, date) = conditions::last_sequence_and_date(audits);
         self.shared.first_sequence.fetch_max(sequence, Relaxed);
+        // Later than all dates that there are, on the market's clock.
+        let passed_ms = numbers::trading_of(date).saturating_sub(self.prices().before_s * 1000);
+        self.shared.market_us.fetch_max(1000 * passed_ms, Relaxed);
         conditions::found(&self.parameters, audits)
     }
 

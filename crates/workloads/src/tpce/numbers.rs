@@ -270,6 +270,17 @@ pub fn date_of(trading_ms: u64) -> u64 {
     (day / 5 * 7 + day % 5) * DAY_MS + rest
 }
 
+/// The moment of trading time at which a date is reached, in milliseconds: the inverse of
+/// [`date_of`]. Nights and weekends belong to the day before.
+pub fn trading_of(date: u64) -> u64 {
+    let (day, rest) = (date / DAY_MS, date % DAY_MS);
+    let trading_day_ms = DAY_SECONDS * 1000;
+    match day % 7 {
+        weekday @ 0..5 => (day / 7 * 5 + weekday) * trading_day_ms + rest.min(trading_day_ms),
+        _ => (day / 7 * 5 + 5) * trading_day_ms,
+    }
+}
+
 /// The day number of the n-th weekday from 2000-01-03 on.
 pub fn weekday(number: u32) -> u16 {
     (number / 5 * 7 + number % 5) as u16
@@ -460,6 +471,10 @@ mod tests {
         assert!(new.number() < 1 << 40 && !last.is_new() && last.sequence().is_none());
         assert_eq!((date_of(0), date_of(28_800_000), date_of(5 * 28_800_000)), (0, DAY_MS, 7 * DAY_MS));
         assert_eq!((weekday(4), weekday(5)), (4, 7));
+        for trading_ms in [0, 1, 28_799_999, 28_800_000, 144_000_000, 1_000_000_007] {
+            assert_eq!(trading_of(date_of(trading_ms)), trading_ms);
+        }
+        assert_eq!(trading_of(28_900_000), 28_800_000, "night");
         assert!((scale(1000, 1000).gap_us() - 495_049.5).abs() < 1.0);
     }
 }
