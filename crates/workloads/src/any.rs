@@ -36,6 +36,8 @@ pub trait AnyWorkload: Send + Sync {
     fn load(&self, unit: usize, sink: Sink<'_>);
     /// See [`Workload::client`].
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Box<dyn AnyClient>;
+    /// See [`Workload::figures`].
+    fn figures(&self) -> Vec<(&'static str, u64)>;
     /// See [`Workload::audits`].
     fn audits(&self) -> Vec<Box<dyn AnyAudit>>;
     /// See [`Workload::online_audit`].
@@ -57,6 +59,8 @@ pub trait AnyClient {
     fn procedure(&mut self) -> &mut dyn AnyProcedure;
     /// Adds what it did to the sums, if it has committed: see [`Workload::tally`].
     fn tally(&self, sums: &mut [i64]);
+    /// Rows that it has read, if it has committed: see [`Workload::rows_read`].
+    fn rows_read(&self) -> Option<u32>;
     /// Tells what became of it: see [`Workload::done`].
     fn done(&mut self, committed: bool);
 }
@@ -107,6 +111,10 @@ impl<W: Workload> AnyWorkload for W {
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Box<dyn AnyClient> {
         let client = Workload::client(self, client, shard, owner);
         Box::new(ClientOf { workload: self.clone(), client, drawn: None })
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        Workload::figures(self)
     }
 
     fn audits(&self) -> Vec<Box<dyn AnyAudit>> {
@@ -163,6 +171,10 @@ impl<W: Workload> AnyClient for ClientOf<W> {
 
     fn tally(&self, sums: &mut [i64]) {
         W::tally(self.drawn(), sums);
+    }
+
+    fn rows_read(&self) -> Option<u32> {
+        W::rows_read(self.drawn())
     }
 
     fn done(&mut self, committed: bool) {

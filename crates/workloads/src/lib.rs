@@ -130,6 +130,17 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// Adds what a committed transaction did to the sums (positions in [`Workload::SUMS`]).
     fn tally(procedure: &Self::Procedure, sums: &mut [i64]);
 
+    /// Rows that a committed transaction has read, if it counts them: those of copies that are
+    /// everywhere are left out.
+    fn rows_read(_procedure: &Self::Procedure) -> Option<u32> {
+        None
+    }
+
+    /// What the workload itself counts, by name: of the clients of this process, since the load.
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
     /// Read-only transactions that together read all that the invariants need.
     fn audits(&self) -> Vec<Self::Audit>;
 
@@ -159,22 +170,30 @@ pub struct Kind {
     pub read_only: bool,
     /// How many committed ones count as one transaction of the mix; 0: they are not part of it.
     pub per: u32,
+    /// Its share of the mix by the specification, in hundredths of a per cent; 0: it prescribes
+    /// none.
+    pub nominal: u32,
 }
 
 impl Kind {
     /// A type whose transactions write.
     pub const fn writing(name: &'static str) -> Kind {
-        Kind { name, read_only: false, per: 1 }
+        Kind { name, read_only: false, per: 1, nominal: 0 }
     }
 
     /// A type whose transactions only read.
     pub const fn reading(name: &'static str) -> Kind {
-        Kind { name, read_only: true, per: 1 }
+        Kind { name, read_only: true, per: 1, nominal: 0 }
     }
 
     /// The same, of which this many count as one, or which is not part of the mix (0).
     pub const fn per(self, per: u32) -> Kind {
         Kind { per, ..self }
+    }
+
+    /// The same with a prescribed share of the mix, in hundredths of a per cent.
+    pub const fn nominal(self, nominal: u32) -> Kind {
+        Kind { nominal, ..self }
     }
 }
 

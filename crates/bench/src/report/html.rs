@@ -203,6 +203,10 @@ fn summary(document: &Document, first: &PairRuns<'_>) -> String {
         let tpmc = median(|run| run.new_orders_per_minute.unwrap_or(0.0));
         tiles.push(("tpmC", units::short(tpmc), "no think time: not audited".to_owned()));
     }
+    if run.trade_results_per_second.is_some() {
+        let tpse = median(|run| run.trade_results_per_second.unwrap_or(0.0));
+        tiles.push(("tpsE", units::short(tpse), "no think time: not audited".to_owned()));
+    }
     if let Some((name, _)) = run.principal() {
         let p50 = median(|run| run.principal().map_or(0.0, |(_, of)| of.latency_us.p50));
         let p99 = median(|run| run.principal().map_or(0.0, |(_, of)| of.latency_us.p99));
@@ -243,6 +247,11 @@ fn notes(document: &Document) -> Vec<&'static str> {
     }
     if document.runs.iter().any(|run| run.new_orders_per_minute.is_some()) {
         notes.push("tpmC counts New-Orders per minute without keying and think times: it is not an audited TPC-C result.");
+    }
+    if document.runs.iter().any(|run| run.trade_results_per_second.is_some()) {
+        notes.push(
+            "tpsE counts Trade-Results per second without think times: it is not an audited TPC-E result.",
+        );
     }
     notes
 }

@@ -85,6 +85,12 @@ pub struct Run {
     /// workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_orders_per_minute: Option<f64>,
+    /// TPC-E's tpsE, committed Trade-Results per second; absent for other workloads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trade_results_per_second: Option<f64>,
+    /// What the workload itself counts, of all processes since the load.
+    #[serde(skip_serializing_if = "Named::is_empty")]
+    pub workload_figures: Named<u64>,
     /// Aborted attempts by reason.
     pub aborts: Aborts,
     /// Aborted attempts of transactions declared read-only; 0 under DST.
@@ -181,6 +187,9 @@ pub struct TransactionType {
     pub read_only: bool,
     /// Whether the committed ones count as transactions of the mix.
     pub in_mix: bool,
+    /// Its share of the mix by the workload's specification; absent if that prescribes none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nominal_share: Option<f64>,
     /// Share of the committed ones that touched more than one shard.
     pub distributed_share: f64,
     /// Records that a committed one read, on average; absent if not counted.
@@ -343,6 +352,16 @@ impl<T> Named<T> {
         self.iter().find(|(member, _)| *member == name).map(|(_, value)| value)
     }
 
+    /// The member of this name, to be changed.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut T> {
+        self.0.iter_mut().find(|(member, _)| member == name).map(|(_, value)| value)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The members in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
@@ -436,6 +455,8 @@ impl Run {
             }
             _ => None,
         };
+        let results = self.transactions.get("trade_result").filter(|_| self.workload == "tpce");
+        self.trade_results_per_second = results.map(|results| per(results.committed as f64, self.seconds));
     }
 
     /// What casts doubt on its figures. The processor time of a cluster's nodes that run on other

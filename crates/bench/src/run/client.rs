@@ -37,6 +37,8 @@ pub struct Counts {
     pub written: u64,
     /// Aborted attempts by reason.
     pub aborts: [u64; Abort::ALL.len()],
+    /// Rows that they have read, if they count them.
+    pub read: Option<u64>,
     /// Nanoseconds from the first attempt to the answer.
     pub latency: Histogram<u64>,
 }
@@ -44,7 +46,7 @@ pub struct Counts {
 impl Default for Counts {
     fn default() -> Counts {
         let latency = Histogram::new_with_max(LATENCY_MAX_NS, 3).expect("three digits are possible");
-        Counts { committed: 0, distributed: 0, written: 0, aborts: Default::default(), latency }
+        Counts { committed: 0, distributed: 0, written: 0, read: None, aborts: Default::default(), latency }
     }
 }
 
@@ -54,6 +56,10 @@ impl Counts {
         self.committed += other.committed;
         self.distributed += other.distributed;
         self.written += other.written;
+        self.read = match (self.read, other.read) {
+            (None, None) => None,
+            (mine, other) => Some(mine.unwrap_or(0) + other.unwrap_or(0)),
+        };
         self.aborts.iter_mut().zip(other.aborts).for_each(|(mine, other)| *mine += other);
         self.latency.add(&other.latency).expect("histograms of the same size can be added");
     }
@@ -63,6 +69,7 @@ impl Counts {
 impl Wire for Counts {
     fn encode(&self, out: &mut impl Sink) {
         (self.committed, self.distributed, self.written).encode(out);
+        self.read.encode(out);
         let latencies: Vec<(u64, u64)> =
             self.latency.iter_recorded().map(|at| (at.value_iterated_to(), at.count_at_value())).collect();
         (self.aborts.to_vec(), latencies).encode(out);
@@ -70,9 +77,10 @@ impl Wire for Counts {
 
     fn decode(input: &mut Input<'_>) -> Result<Counts, Malformed> {
         let (committed, distributed, written) = Wire::decode(input)?;
+        let read = Wire::decode(input)?;
         let (aborts, latencies): (Vec<u64>, Vec<(u64, u64)>) = Wire::decode(input)?;
         let aborts = aborts.try_into().map_err(|_| Malformed("a wrong number of reasons to abort"))?;
-        let mut counts = Counts { committed, distributed, written, aborts, ..Counts::default() };
+        let mut counts = Counts { committed, distributed, written, read, aborts, ..Counts::default() };
         for (latency, count) in latencies {
             counts.latency.saturating_record_n(latency, count);
         }
@@ -320,6 +328,9 @@ async fn run(
                     counts.committed += 1;
                     counts.distributed += u64::from(group.distributed);
                     counts.written += group.written;
+                    if let Some(rows) = client.rows_read() {
+                        counts.read = Some(counts.read.unwrap_or(0) + u64::from(rows));
+                    }
                     let latency = control.clock.delta_as_nanos(group.begin, control.clock.raw());
                     counts.latency.saturating_record(group.late_ns + latency);
                 }

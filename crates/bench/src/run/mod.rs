@@ -262,6 +262,12 @@ pub fn run(
         graph_max += site.graph_max;
         run.links.extend(site.links);
         online.extend(site.checks);
+        for (name, figure) in site.workload {
+            match run.workload_figures.get_mut(&name) {
+                Some(sum) => *sum += figure,
+                None => run.workload_figures.push(name, figure),
+            }
+        }
     }
     fill(&mut run, workload.kinds(), &finished.counts, messages);
     if pair.has_graph() {
@@ -353,7 +359,8 @@ fn fill(run: &mut Run, kinds: &[plimsoll_workloads::Kind], counts: &[Counts], me
                 read_only: declared.read_only,
                 in_mix: declared.per > 0,
                 distributed_share: sum.distributed as f64 / sum.committed.max(1) as f64,
-                mean_keys_read: None,
+                mean_keys_read: sum.read.map(|read| per(read as f64, sum.committed as f64)),
+                nominal_share: (declared.nominal > 0).then(|| f64::from(declared.nominal) / 1e4),
                 mean_keys_written: Some(sum.written as f64 / sum.committed.max(1) as f64),
                 latency_us: Latency::from_nanoseconds(&sum.latency),
             },

@@ -194,6 +194,7 @@ impl Client {
         }
         let answer = self.market.answer(tpce, self.market_ms());
         if let Some(answer) = answer {
+            self.shared.open.fetch_sub(1, Relaxed);
             return Turn::Answer(answer);
         }
         match self.market.feed() {
@@ -204,6 +205,7 @@ impl Client {
 
     /// What it does next at the end of a run, when customers begin nothing any more and market time
     /// passes as it needs to, until the market has done what was ordered. `None`: it has.
+    #[cfg(test)]
     pub(super) fn last_turn(&mut self, tpce: &Tpce) -> Option<Turn> {
         loop {
             if let Some(entry) = self.market.told() {
@@ -226,9 +228,19 @@ impl Client {
         let (trade, security, limit) = (order.trade(), order.security(), order.requested());
         let order = Order { trade, kind, security, limit };
         match kind.is_market() {
-            true => self.market.submit(order, now, &mut self.rng),
-            false => self.market.wait(tpce, order, now),
+            true => self.submit(order, now),
+            false => {
+                self.shared.pending.fetch_add(1, Relaxed);
+                self.market.wait(tpce, order, now);
+            }
         }
+    }
+
+    /// The market will answer an order.
+    fn submit(&mut self, order: Order, now: u64) {
+        let open = self.shared.open.fetch_add(1, Relaxed) + 1;
+        self.shared.open_max.fetch_max(open, Relaxed);
+        self.market.submit(order, now, &mut self.rng);
     }
 
     /// A Trade-Result has committed: the ticker will tell it.
@@ -242,7 +254,9 @@ impl Client {
         let (now, security) = (self.market_ms(), feed.entry().security);
         for due in feed.triggered() {
             let order = Order { trade: due.trade, kind: due.kind, security, limit: due.limit };
-            self.market.submit(order, now, &mut self.rng);
+            // Of another run, if its cleanup was forgotten.
+            let _ = self.shared.pending.fetch_update(Relaxed, Relaxed, |pending| pending.checked_sub(1));
+            self.submit(order, now);
         }
     }
 

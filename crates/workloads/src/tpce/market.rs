@@ -142,6 +142,7 @@ impl Market {
     }
 
     /// Begins a feed of whatever is to be told, at the end of a run.
+    #[cfg(test)]
     pub(super) fn flush(&mut self) -> Option<Entry> {
         self.ticker.extend(self.triggers.drain(..));
         self.telling = self.ticker.len();
@@ -149,6 +150,7 @@ impl Market {
     }
 
     /// When something is due next.
+    #[cfg(test)]
     pub(super) fn next_due(&self) -> Option<u64> {
         self.due.peek().map(|&Reverse((at, _))| at)
     }

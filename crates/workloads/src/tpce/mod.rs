@@ -165,6 +165,11 @@ pub(crate) struct Shared {
     clock_ns: AtomicU64,
     /// Where clients begin to count their trades: behind those that earlier runs have left.
     first_sequence: AtomicU64,
+    /// Orders that wait for the market's answer, and the largest number of them.
+    open: AtomicU64,
+    open_max: AtomicU64,
+    /// Orders that wait for their price.
+    pending: AtomicU64,
     /// The initial trades by security, once a market place is loaded.
     by_security: OnceLock<BySecurity>,
 }
@@ -282,16 +287,16 @@ impl Workload for Tpce {
 
     const NAME: &'static str = "tpce";
     const KINDS: &'static [Kind] = &[
-        Kind::writing("trade_result"),
-        Kind::writing("trade_order"),
-        Kind::writing("market_feed").per(market::FEED as u32),
-        Kind::writing("trade_update"),
-        Kind::reading("broker_volume"),
-        Kind::reading("customer_position"),
-        Kind::reading("market_watch"),
-        Kind::reading("security_detail"),
-        Kind::reading("trade_lookup"),
-        Kind::reading("trade_status"),
+        Kind::writing("trade_result").nominal(1000),
+        Kind::writing("trade_order").nominal(1010),
+        Kind::writing("market_feed").per(market::FEED as u32).nominal(100),
+        Kind::writing("trade_update").nominal(200),
+        Kind::reading("broker_volume").nominal(490),
+        Kind::reading("customer_position").nominal(1300),
+        Kind::reading("market_watch").nominal(1800),
+        Kind::reading("security_detail").nominal(1400),
+        Kind::reading("trade_lookup").nominal(800),
+        Kind::reading("trade_status").nominal(1900),
         Kind::writing("data_maintenance").per(0),
         Kind::writing("trade_cleanup").per(0),
     ];
@@ -400,6 +405,26 @@ impl Workload for Tpce {
             }
             _ => {}
         }
+    }
+
+    fn rows_read(procedure: &Transaction) -> Option<u32> {
+        Some(match procedure {
+            Transaction::BrokerVolume(volume) => volume.rows(),
+            Transaction::CustomerPosition(position) => position.rows(),
+            Transaction::MarketWatch(watch) => watch.rows(),
+            Transaction::SecurityDetail(detail) => detail.rows(),
+            Transaction::TradeLookup(lookup) => lookup.rows(),
+            Transaction::TradeStatus(status) => status.rows(),
+            Transaction::TradeUpdate(update) => update.rows(),
+            _ => return None,
+        })
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("most orders outstanding at a time", self.shared.open_max.load(Relaxed)),
+            ("limit orders pending", self.shared.pending.load(Relaxed)),
+        ]
     }
 
     fn audits(&self) -> Vec<Audit> {
