@@ -185,8 +185,9 @@ pub struct TransactionType {
     pub aborts: Aborts,
     /// Whether the type is declared read-only.
     pub read_only: bool,
-    /// Whether the committed ones count as transactions of the mix.
-    pub in_mix: bool,
+    /// How many transactions make one of this type; 0: they do not count as part of the mix. What
+    /// aborted, and what was written, is of all of them.
+    pub per: u32,
     /// Its share of the mix by the workload's specification; absent if that prescribes none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nominal_share: Option<f64>,
@@ -437,9 +438,9 @@ impl Latency {
 }
 
 impl TransactionType {
-    /// Attempts of this type: every commit and every abort.
+    /// Attempts of this type: every commit and every abort, of each transaction that makes one.
     pub fn attempts(&self) -> u64 {
-        self.committed + self.aborted
+        self.committed * u64::from(self.per.max(1)) + self.aborted
     }
 }
 
@@ -479,7 +480,12 @@ impl Run {
 
     /// Share of attempts that concurrency control aborted.
     pub fn abort_share(&self) -> f64 {
-        per(self.aborts.by_system() as f64, (self.committed + self.aborts.total()) as f64)
+        per(self.aborts.by_system() as f64, self.attempts() as f64)
+    }
+
+    /// Attempts of all types.
+    pub fn attempts(&self) -> u64 {
+        self.transactions.iter().map(|(_, of)| of.attempts()).sum()
     }
 
     /// The workload's principal transaction type: the first.

@@ -181,9 +181,9 @@ fn transactions(run: &Run) -> Columns {
     for (name, of) in run.transactions.iter() {
         let latency = of.latency_us;
         let mut row = vec![name.to_owned(), units::rate(per(of.committed as f64, run.seconds))];
-        row.push(match of.in_mix {
-            true => units::percent(per(of.committed as f64, run.committed as f64)),
-            false => String::new(),
+        row.push(match of.per {
+            0 => String::new(),
+            _ => units::percent(per(of.committed as f64, run.committed as f64)),
         });
         row.extend(nominal.then(|| of.nominal_share.map_or_else(String::new, units::percent)));
         row.extend(rows.then(|| of.mean_keys_read.map_or_else(String::new, units::brief)));
@@ -225,7 +225,7 @@ fn abort_reasons(run: &Run) -> Columns {
     for (name, of) in run.transactions.iter() {
         row(name, &of.aborts, of.attempts());
     }
-    row("all", &run.aborts, run.committed + run.aborts.total());
+    row("all", &run.aborts, run.attempts());
     columns
 }
 

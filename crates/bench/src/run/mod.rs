@@ -357,7 +357,7 @@ fn fill(run: &mut Run, kinds: &[plimsoll_workloads::Kind], counts: &[Counts], me
                 aborted,
                 aborts: Aborts::from_counts(sum.aborts),
                 read_only: declared.read_only,
-                in_mix: declared.per > 0,
+                per: declared.per,
                 distributed_share: sum.distributed as f64 / sum.committed.max(1) as f64,
                 mean_keys_read: sum.read.map(|read| per(read as f64, sum.committed as f64)),
                 nominal_share: (declared.nominal > 0).then(|| f64::from(declared.nominal) / 1e4),
