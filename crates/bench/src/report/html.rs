@@ -213,7 +213,7 @@ fn summary(document: &Document, first: &PairRuns<'_>) -> String {
         let p99 = format!("{name}; p99 {}", units::duration_us(p99));
         tiles.push(("p50 latency", units::duration_us(p50), p99));
     }
-    let rolled_back = per(run.aborts.user as f64, (run.committed + run.aborts.total()) as f64);
+    let rolled_back = per(run.aborts.user as f64, run.attempts() as f64);
     tiles.push((
         "aborted attempts",
         units::percent(median(Run::abort_share)),

@@ -31,7 +31,7 @@ impl Run {
 
     /// Runs the next transaction of a client.
     fn step(&mut self, tpcc: &Tpcc, client: &mut Client, database: &mut Database) -> Transaction {
-        let mut transaction = tpcc.next(client);
+        let mut transaction = tpcc.next(client, 0);
         match database.run(&mut transaction) {
             Ok(()) => {
                 self.tally.committed[Tpcc::kind(&transaction)] += 1;
