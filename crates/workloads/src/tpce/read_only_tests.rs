@@ -122,7 +122,7 @@ impl Data {
     fn run<P: Procedure>(&mut self, number: usize, mut procedure: P, rows: fn(&P) -> u32) -> P {
         self.database.interrupt_after = [None, Some(0), Some(3), Some(30)][number % 4];
         self.database.here =
-            [None, Some((|_| true) as _), Some((|slot: Slot| slot.0 % 2 == 0) as _)][number % 3];
+            [None, Some((|_| true) as _), Some((|slot: Slot| slot.0.is_multiple_of(2)) as _)][number % 3];
         assert!(procedure.read_only());
         assert_eq!(self.database.run(&mut procedure), Ok(()));
         let read = self.database.counts.read.iter().filter(|(table, key)| {

@@ -279,7 +279,7 @@ fn audited(parameters: &Parameters, database: &mut Database) -> Vec<Audit> {
 fn judged(parameters: &Parameters, database: &mut Database, tally: &Tally) -> Vec<Check> {
     let audits = audited(parameters, database);
     let all = judge(parameters, &audits, tally);
-    for check in audits.iter().flat_map(|audit| judge_snapshot(audit)) {
+    for check in audits.iter().flat_map(judge_snapshot) {
         let same = all.iter().find(|other| other.name == check.name).expect("a snapshot's checks are judged");
         assert!(check.ok || !same.ok, "{check:?} but {same:?}");
     }
