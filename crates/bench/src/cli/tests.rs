@@ -110,7 +110,10 @@ fn the_configuration_names_what_affects_the_pair() {
 
 #[test]
 fn a_missing_workload_is_asked_for() {
-    refuses("bench", "no workload is named: say `plimsoll bench tpcc`, for example, or smallbank, or micro");
+    refuses(
+        "bench",
+        "no workload is named: say `plimsoll bench tpcc`, for example, or tpce, or smallbank, or micro",
+    );
 }
 
 #[test]
@@ -552,11 +555,11 @@ fn a_brokerage_that_cannot_be_is_refused() {
         refuses(&format!("bench tpce {flags}"), sentence);
     }
     refuses("bench tpcc --home 100", "--home is a flag of tpce, not of tpcc: leave it out");
-    let plan = plan("bench tpce --paper --customers 1000 --split-columns off").expect("fine");
+    let plan = plan("bench tpce --paper --customers 2000 --split-columns off").expect("fine");
     let config = plan.config(plan.pairs[0]);
     assert_eq!(config.get("trade_days"), Some(&1.into()));
     assert_eq!(
         (config.get("customers"), config.get("split_columns")),
-        (Some(&1000.into()), Some(&false.into()))
+        (Some(&2000.into()), Some(&false.into()))
     );
 }

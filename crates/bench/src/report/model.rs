@@ -752,7 +752,12 @@ mod tests {
     fn roll_backs_of_the_workload_are_not_held_against_the_protocol() {
         let aborts = Aborts::from_counts([3, 2, 0, 0, 0, 0, 10, 0, 0]);
         assert_eq!((aborts.total(), aborts.by_system()), (15, 5));
-        let run = Run { committed: 85, aborts, ..Run::default() };
+        let mut run = Run { committed: 85, aborts, ..Run::default() };
+        let one = TransactionType { committed: 25, aborted: 15, per: 1, ..TransactionType::default() };
+        // Of the other, three transactions make one.
+        let other = TransactionType { committed: 20, aborted: 0, per: 3, ..TransactionType::default() };
+        run.transactions.push("one", one);
+        run.transactions.push("other", other);
         assert!((run.abort_share() - 0.05).abs() < 1e-9);
     }
 
