@@ -307,7 +307,7 @@ pub fn run(
             installs.extend(of_shards);
         }
         let (check, transactions, dependencies) =
-            checks::history(&**workload, pair, staleness_ns, recorded, installs);
+            checks::history(&**workload, pair, plan.shards, staleness_ns, recorded, installs);
         let seconds = clock.delta(begun, clock.raw()).as_secs_f64();
         run.checker = Some(CheckerFigures { transactions, dependencies, seconds });
         run.checks.push(check);
