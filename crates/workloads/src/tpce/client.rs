@@ -149,11 +149,16 @@ impl Client {
         }
     }
 
+    /// Draws a home on its shard.
+    pub(super) fn draw_own_home(&mut self) -> u32 {
+        self.homes[self.rng.below(self.homes.len() as u64) as usize]
+    }
+
     /// Draws a customer: of a home on its shard, or anywhere.
     pub(super) fn draw_customer(&mut self, tpce: &Tpce) -> u32 {
         let scale = tpce.scale();
         let home = match self.local_pct >= 100.0 || self.rng.pct(self.local_pct) {
-            true => self.homes[self.rng.below(self.homes.len() as u64) as usize],
+            true => self.draw_own_home(),
             false => scale.draw_home(&mut self.rng),
         };
         scale.draw_customer(&mut self.rng, home)
