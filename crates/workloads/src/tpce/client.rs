@@ -283,10 +283,18 @@ impl Tpce {
     /// clock.
     pub(super) fn tick(&self, now_ns: u64) {
         if let MarketTime::Clock(factor) = self.parameters.market_time {
+            if self.shared.clock_first_ns.load(Relaxed) == 0 {
+                let _ = self.shared.clock_first_ns.compare_exchange(0, now_ns, Relaxed, Relaxed);
+            }
             let last_ns = self.shared.clock_ns.fetch_max(now_ns, Relaxed);
             if last_ns > 0 && last_ns < now_ns {
-                let passed_us = (now_ns - last_ns) as f64 * factor / 1000.0;
-                self.shared.market_us.fetch_add(passed_us as u64, Relaxed);
+                // Differences of rounded times add up, however short they are; rounded differences
+                // would lose what is below a microsecond.
+                let first_ns = self.shared.clock_first_ns.load(Relaxed);
+                let passed_us =
+                    |until_ns: u64| (until_ns.saturating_sub(first_ns) as f64 * factor / 1000.0) as u64;
+                let passed_us = passed_us(now_ns) - passed_us(last_ns);
+                self.shared.market_us.fetch_add(passed_us, Relaxed);
             }
         }
     }
