@@ -4,7 +4,7 @@
 //! a minute, if it is client 0, Data-Maintenance; a Trade-Result that is due; a Market-Feed, if the
 //! ticker is full; and the next card. So the market's transactions follow from orders: there is a
 //! Trade-Result for each, and a Market-Feed for ten. What became of a transaction the client hears
-//! once it has committed.
+//! once it has committed; one of the market's that was given up begins anew.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,7 +17,7 @@ use super::market_feed::MarketFeed;
 use super::numbers::{Trade, accounts_of, date_of};
 use super::trade_order::TradeOrder;
 use super::trade_result::TradeResult;
-use super::{MarketTime, Parameters, Shared, Tpce};
+use super::{MarketTime, Parameters, Shared, Tpce, Transaction};
 
 /// A minute of market time, in microseconds.
 const MINUTE_US: u64 = 60_000_000;
@@ -262,6 +262,18 @@ impl Client {
             // Of another run, if its cleanup was forgotten.
             let _ = self.shared.pending.fetch_update(Relaxed, Relaxed, |pending| pending.checked_sub(1));
             self.submit(order, now);
+        }
+    }
+
+    /// A transaction of the market was given up, not refused by its own logic: it begins anew.
+    pub(super) fn again(&mut self, procedure: &Transaction) {
+        match procedure {
+            Transaction::TradeResult(result) if !result.is_late() => {
+                self.shared.open.fetch_add(1, Relaxed);
+                self.market.answer_again(Answer { trade: result.trade(), price: result.price() });
+            }
+            Transaction::MarketFeed(feed) => self.market.tell_again(feed.entry()),
+            _ => {}
         }
     }
 

@@ -363,7 +363,7 @@ impl Workload for Tpce {
     #[inline]
     fn done(&self, client: &mut Client, procedure: &Transaction, committed: bool) {
         if !committed {
-            return;
+            return client.again(procedure);
         }
         match procedure {
             Transaction::TradeOrder(order) => client.ordered(self, order),
